@@ -1,0 +1,272 @@
+"""How many directions does a matrix really have, and what does it cost to store only those?
+
+Chapter ``book/01-rank.md``. Letters: ``a`` is (m, n); ``r`` its rank, ``k`` a rank that we choose; ``c`` (m, r) and
+``f`` (r, n) its factors; ``s`` its singular values, largest first.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, check_real, unit_scale
+
+
+class RankFactorization(NamedTuple):
+    """A matrix as the product ``c @ f`` of a tall and a wide factor.
+
+    Attributes
+    ----------
+    c : ndarray, shape (m, r)
+        ``r`` of the matrix's own columns, in their order.
+    f : ndarray, shape (r, n)
+        How each column of the matrix is mixed from those of ``c``.
+    """
+
+    c: FloatArray
+    f: FloatArray
+
+
+def _default_rtol(a: ArrayLike) -> float:
+    """Give ``max(m, n)`` roundings of the precision in which ``a`` came, at most 1/2."""
+    given = np.asarray(a)
+    precision = given.dtype if given.dtype in (np.float16, np.float32) else np.dtype(np.float64)
+    # From n = 512 on, n roundings of float16 reach 1/2: without the cap, no direction at all would count.
+    eps = float(np.finfo(precision).eps)
+    rtol: float = min(max(given.shape) * eps, 0.5)
+    return rtol
+
+
+def _prepare(a: ArrayLike, rtol: float | None) -> tuple[FloatArray, float]:
+    """Check both arguments of this module's rank decisions; the matrix comes back in float64, safely scaled."""
+    matrix = as_matrix(a, "a")
+    tolerance = _default_rtol(a) if rtol is None else check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
+    return unit_scale(matrix.astype(np.float64, copy=False))[0], tolerance
+
+
+def _count(matrix: FloatArray, rtol: float) -> int:
+    """Count the singular values above ``rtol`` times the largest."""
+    s = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.count_nonzero(s > rtol * s[0]))
+
+
+def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
+    r"""Count the directions that stand out of the noise.
+
+    $r = \#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$. Rounding turns a zero singular value into a tiny one, so
+    the rank of a matrix of floats is a question with a tolerance.
+
+    Parameters
+    ----------
+    a : array_like, shape (m, n)
+        Real and finite.
+    rtol : float, optional
+        Singular values up to this fraction of the largest count as zero; at least 0 and below 1. By default
+        ``max(m, n)`` times the machine epsilon of the array's own type (float64 for integers), at most 1/2.
+
+    Returns
+    -------
+    int
+        Between 0 (the zero matrix only) and ``min(m, n)``.
+
+    Raises
+    ------
+    TypeError
+        If ``a`` does not hold real numbers, or ``rtol`` is not a number.
+    ValueError
+        If ``a`` is no finite, non-empty matrix, or ``rtol`` is outside its bounds.
+
+    Examples
+    --------
+    >>> numerical_rank([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
+    1
+    >>> nearly_dependent = [[1, 0], [0, 1e-9]]
+    >>> numerical_rank(nearly_dependent), numerical_rank(nearly_dependent, rtol=1e-6)
+    (2, 1)
+
+    References
+    ----------
+    Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
+    """
+    matrix, tolerance = _prepare(a, rtol)
+    return _count(matrix, tolerance)
+
+
+def stable_rank(a: ArrayLike) -> float:
+    r"""Count the directions by their weight: a rank that moves smoothly and needs no tolerance.
+
+    $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$, at most the rank.
+
+    Parameters
+    ----------
+    a : array_like, shape (m, n)
+        Real and finite.
+
+    Returns
+    -------
+    float
+        Between 1 and the rank; of a zero matrix 0.
+
+    Raises
+    ------
+    TypeError
+        If ``a`` does not hold real numbers.
+    ValueError
+        If ``a`` is no finite, non-empty matrix.
+
+    Examples
+    --------
+    >>> stable_rank([[2, 0], [0, 1]])
+    1.25
+
+    References
+    ----------
+    Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
+    """
+    matrix, _ = unit_scale(as_matrix(a, "a").astype(np.float64, copy=False))
+    s = np.linalg.svd(matrix, compute_uv=False)
+    return float(np.sum(np.square(s / s[0]))) if s[0] > 0 else 0.0
+
+
+def _independent_columns(matrix: FloatArray, r: int) -> NDArray[np.intp]:
+    """Pick ``r`` columns that span the rest: each time the leftmost that is nearly the farthest from those before.
+
+    "Nearly" is a factor of 4: enough to follow row reduction by hand on ordinary matrices, and to stay clear of
+    columns that depend on earlier ones but for rounding.
+    """
+    rest = matrix.copy()
+    chosen: list[int] = []
+    for _ in range(r):
+        length = np.sqrt(np.sum(np.square(rest), axis=0))
+        length[chosen] = 0.0
+        j = int(np.argmax(length >= length.max() / 4))
+        chosen.append(j)
+        axis = rest[:, j] / length[j]
+        for _ in range(2):  # the second pass removes what rounding left of the first
+            rest -= np.outer(axis, axis @ rest)
+    return np.sort(np.array(chosen, dtype=np.intp))
+
+
+def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactorization:
+    r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and how the others are mixed from them.
+
+    $A = C F$ with $C = A[:, J]$ and $F[:, J] = I$. The columns $J$ are taken from left to right as in row reduction,
+    except that a column which nearly depends on earlier ones is passed over: plain elimination would divide by the
+    difference. The rank comes from the singular values. With a large ``rtol`` the product is near ``a``, but not the
+    nearest: that is :func:`lowrank_tutor.svd.best_rank_k`.
+
+    Parameters
+    ----------
+    a : array_like, shape (m, n)
+        Real and finite.
+    rtol : float, optional
+        The tolerance of `numerical_rank`.
+
+    Returns
+    -------
+    c : ndarray, shape (m, r)
+        Columns of ``a``, copied, in their order.
+    f : ndarray, shape (r, n)
+        The mixing weights; where the choice agrees with row reduction, the non-zero rows of the reduced echelon form.
+        Of a zero matrix the factors are (m, 0) and (0, n).
+
+    Raises
+    ------
+    TypeError
+        If ``a`` does not hold real numbers, or ``rtol`` is not a number.
+    ValueError
+        If ``a`` is no finite, non-empty matrix, or ``rtol`` is outside its bounds.
+
+    Examples
+    --------
+    >>> c, f = rank_factorization([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
+    >>> c.ravel(), f.ravel()
+    (array([1., 2., 3.]), array([1., 2., 3.]))
+
+    References
+    ----------
+    Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
+    """
+    matrix, tolerance = _prepare(a, rtol)
+    columns = _independent_columns(matrix, _count(matrix, tolerance))
+    given = as_matrix(a, "a")
+    c = matrix[:, columns]
+    q, triangle = np.linalg.qr(c)
+    f = np.linalg.solve(triangle, q.T @ matrix)
+    f += np.linalg.solve(triangle, q.T @ (matrix - c @ f))  # one refinement: whole numbers come out whole
+    f[:, columns] = np.eye(columns.size)
+    return RankFactorization(given[:, columns], f.astype(given.dtype))
+
+
+def storage(m: int, n: int, k: int) -> tuple[int, int]:
+    r"""Count the numbers kept by an (m, n) matrix and by its rank-``k`` factors.
+
+    $mn$ against $k(m + n)$. Exact at any size: these are Python integers.
+
+    Parameters
+    ----------
+    m, n : int
+        Rows and columns, at least 1.
+    k : int
+        The rank kept, between 1 and ``min(m, n)``.
+
+    Returns
+    -------
+    full : int
+        Numbers in the matrix.
+    factored : int
+        Numbers in its two factors. They hold ``k**2`` numbers more than the set of rank-``k`` matrices has
+        dimensions, since ``(c @ g) @ (inv(g) @ f)`` is the same product for every invertible ``g``.
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an integer.
+    ValueError
+        If an argument is outside its bounds.
+
+    Examples
+    --------
+    >>> storage(3, 3, 1)
+    (9, 6)
+    """
+    rows = check_integer(m, "m", 1)
+    columns = check_integer(n, "n", 1)
+    rank = check_rank(k, (rows, columns))
+    return rows * columns, rank * (rows + columns)
+
+
+def break_even_rank(m: int, n: int) -> float:
+    r"""Return the rank at which factors and matrix keep equally many numbers.
+
+    $k^\ast = mn / (m + n)$: below it the factors are smaller. Of a square matrix it is half the width.
+
+    Parameters
+    ----------
+    m, n : int
+        Rows and columns, at least 1.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an integer.
+    ValueError
+        If an argument is below 1, or the rank is too large for a float.
+
+    Examples
+    --------
+    >>> break_even_rank(600, 512)
+    276.2589928057554
+    """
+    rows = check_integer(m, "m", 1)
+    columns = check_integer(n, "n", 1)
+    try:
+        return rows * columns / (rows + columns)
+    except OverflowError:  # the quotient of two Python integers is exact to the last bit, or raises
+        digits = int(min(rows.bit_length(), columns.bit_length()) * math.log10(2))
+        raise ValueError(f"m and n must be small enough for a float, got a quotient near 1e{digits}") from None
