@@ -1,0 +1,50 @@
+# make book    build the site          make test      every test            make check   format, lint, types, stale files
+# make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+SITE := _build/html
+# Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
+BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
+
+.PHONY: book serve test test-colab check notebooks bench mutants clean
+
+book: $(READY)
+	$(BUILD)
+	@echo "The book is ready: $(CURDIR)/$(SITE)/index.html"
+
+serve: book
+	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory $(SITE)
+
+test: book
+	$(BIN)/python -m pytest
+
+test-colab: $(READY)
+	$(BIN)/python -m pytest tests/test_notebooks.py -m colab
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python tools/export_notebooks.py --check
+
+notebooks: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/python tools/export_notebooks.py
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.svd
+
+mutants: $(READY)
+	$(BIN)/mutmut run
+
+clean:
+	rm -rf .venv* _build dist build mutants *.egg-info
+
+# The environment is made once, and again when its pins change.
+$(READY): requirements.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 book")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --requirement requirements.txt
+	@touch $@

@@ -1,0 +1,100 @@
+"""Mends of the site's theme, each for a defect that a reader would meet. Any of them may go when its cause goes."""
+
+import re
+import shutil
+from pathlib import Path
+
+from docutils import nodes
+from fontTools import subset
+
+# What MathJax loads for "TeX in, HTML out": the rest of the 24 MB that its package brings is never asked for.
+MATHJAX_KEPT = ("tex-chtml.js", "output/chtml", "input/tex/extensions", "a11y", "sre/mathmaps/en", "sre/mathmaps/base")
+
+
+def light_or_dark_as_the_reader_has_it(app, config):
+    # The theme's script complains of an invalid mode when no default is set.
+    config.html_context = {"default_mode": "auto", **config.html_context}
+
+
+def title_folded_proofs(app, doctree):
+    # A folded {prf:proof} has no title element, on which the folding script stops, and with it every later fold.
+    for proof in doctree.findall(nodes.admonition):
+        if {"proof", "dropdown"} <= set(proof["classes"]):
+            text = next(t for t in proof.findall(nodes.Text) if t.startswith("Proof"))
+            text.parent.replace(text, nodes.Text(re.sub(r"^Proof\.? ?", "", text)))
+            proof.insert(0, nodes.title("", "Proof"))
+
+
+def mend_page(app, pagename, templatename, context, doctree):
+    # Thebe would run cells on a foreign server; the book does not use it, and its scripts throw an error.
+    for kind in ("script_files", "css_files"):
+        context[kind] = [f for f in context.get(kind, []) if "thebe" not in _written(f)]
+    body = context.get("body", "")
+    # Roles that assistive technology no longer knows, and identifiers that several items share.
+    body = body.replace(' role="doc-biblioentry"', "").replace(' role="list"', "")
+    body = re.sub(r' id="(proof|solution|exercise)-content"', "", body)
+    context["body"] = body
+
+
+def _written(file):
+    attributes = getattr(file, "attributes", {})
+    return f"{getattr(file, 'filename', file)} {attributes.get('body', '')}".lower()
+
+
+def finish(app, exception):
+    if exception is not None or app.builder.name != "html":
+        return
+    out = Path(app.outdir)
+    _offer_derived_notebooks(Path(app.srcdir), out)
+    _trim_mathjax(out)
+    _trim_icons(out)
+
+
+def _offer_derived_notebooks(source, out):
+    # The download button serves a conversion full of raw directives; give it the notebook that Colab opens.
+    for notebook in (source / "book").glob("*.ipynb"):
+        shutil.copy(notebook, out / "_sources" / "book" / notebook.name)
+
+
+def _trim_mathjax(out):
+    for root in out.rglob("tex-chtml.js"):
+        for path in sorted(root.parent.rglob("*"), reverse=True):
+            relative = path.relative_to(root.parent).as_posix()
+            if path.is_file() and not relative.startswith(MATHJAX_KEPT):
+                path.unlink()
+            elif path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+
+
+def _trim_icons(out):
+    # 820 kB of icon fonts and their script for a dozen icons: keep the icons that the pages name.
+    (out / "_static/scripts/fontawesome.js").write_text("")
+    for dead in [*out.rglob("*.map"), *out.rglob("fa-*.ttf")]:
+        dead.unlink()
+    styles = next((out / "_static/styles").glob("pydata-sphinx-theme.css"))
+    css = styles.read_text(encoding="utf-8")
+    sources = [p for kind in ("html", "js") for p in out.rglob(f"*.{kind}") if "mathjax" not in p.parts]
+    named = {name for p in sources for name in re.findall(r"\bfa-([a-z0-9-]+)", p.read_text(encoding="utf-8"))}
+    codes = set(re.findall(r"--pst-icon-[a-z-]+:\s*\"\\([0-9a-f]+)\"", css))
+    for names, code in re.findall(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}", css):
+        if named & set(re.findall(r"\.fa-([a-z0-9-]+):before", names)):
+            codes.add(code)
+    for font in (out / "_static/vendor/fontawesome/webfonts").glob("*.woff2"):
+        subset.main([str(font), f"--unicodes={','.join(sorted(codes))}", "--flavor=woff2", f"--output-file={font}.new"])
+        Path(f"{font}.new").replace(font)
+
+
+def one_page_for_print(app):
+    # sphinx-exercise registers visitors for the one-page builder, which hides every other extension's.
+    handlers = app.registry.translation_handlers
+    for name, visitors in handlers.get("html", {}).items():
+        handlers.setdefault("singlehtml", {}).setdefault(name, visitors)
+
+
+def setup(app):
+    app.connect("config-inited", light_or_dark_as_the_reader_has_it)
+    app.connect("builder-inited", one_page_for_print)
+    app.connect("doctree-read", title_folded_proofs)
+    app.connect("html-page-context", mend_page, priority=900)  # after the theme has added its own
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,120 @@
+"""What does an explorer look like on a page? Its self-contained HTML block, and the words both of its faces share.
+
+Used by :mod:`lowrank_tutor.explore` alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import itertools
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+if TYPE_CHECKING:
+    from lowrank_tutor.explore import Explorer, Frame
+
+MAX_BYTES = 800_000  # one explorer on a page, pictures and all
+
+MAX_MARKUP = 60_000  # of which style, script, sliders and the first picture, which stands twice
+
+# Tried in this order until the explorer fits MAX_BYTES: (scale of the picture, WebP quality; None = lossless).
+ENCODINGS = ((1.0, None), (1.0, 75), (1.0, 60), (0.8, 60), (2 / 3, 60), (2 / 3, 45), (2 / 3, 30))
+
+
+def encode(picture: np.ndarray, scale: float, quality: int | None) -> str:
+    """Encode one picture as WebP, in base64."""
+    image = Image.fromarray(picture)
+    if scale != 1:
+        image = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    if quality is None:
+        image.save(buffer, "webp", lossless=True, quality=40, method=3)
+    else:
+        image.save(buffer, "webp", quality=quality, method=4)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def encode_all(pictures: list[np.ndarray], limit: float) -> list[str] | None:
+    """Encode with the best quality whose total fits ``limit`` bytes, judged by a sample first."""
+    sample = pictures[:: max(1, len(pictures) // 6)]
+    for scale, quality in ENCODINGS:
+        mean = sum(len(encode(p, scale, quality)) for p in sample) / len(sample)
+        if mean * len(pictures) <= limit:
+            encoded = [encode(p, scale, quality) for p in pictures]
+            if sum(map(len, encoded)) <= limit:
+                return encoded
+    return None
+
+
+def text_of(explorer: Explorer, name: str, value: float) -> str:
+    """Write a slider's or readout's value for people."""
+    default = "," if isinstance(value, int) else ".4g"
+    return format(value, explorer.formats.get(name, default))
+
+
+def label_of(explorer: Explorer, name: str) -> str:
+    """Name a slider or a readout in words, ready for HTML."""
+    return html.escape(explorer.labels.get(name, name.replace("_", " ")))
+
+
+def numbers_html(explorer: Explorer, numbers: dict[str, float]) -> str:
+    """Write the readouts: words for people, full precision for machines."""
+    return "".join(
+        f'<div><dt>{label_of(explorer, n)}</dt><dd><data data-name="{html.escape(n)}" value="{v!r}">'
+        f"{html.escape(text_of(explorer, n, v))}</data></dd></div>"
+        for n, v in numbers.items()
+    )
+
+
+def slider_html(explorer: Explorer, name: str) -> str:
+    """Write one slider, its label and the value it stands at."""
+    values, value = explorer.sliders[name], explorer.start[name]
+    steps = {b - a for a, b in itertools.pairwise(values)}
+    if len(steps) == 1 and all(isinstance(v, int) for v in values):  # the range carries the value itself
+        numbers = f'min="{values[0]}" max="{values[-1]}" step="{steps.pop()}" value="{value}"'
+    else:  # it carries the position, and says the value in words
+        numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}"'
+        numbers += f' aria-valuetext="{html.escape(text_of(explorer, name, value))}"'
+    return (
+        f"<label>{label_of(explorer, name)} "
+        f'<input type="range" name="{html.escape(name)}" {numbers} autocomplete="off"></label> '
+        f'<output name="{html.escape(name)}" aria-live="off">{html.escape(text_of(explorer, name, value))}</output>'
+    )
+
+
+def page_block(explorer: Explorer, frames: list[Frame]) -> str:
+    """Return the ``<figure>``: sliders, first picture and numbers in the open, the rest for the script."""
+    start = explorer.positions().index(explorer.start)
+    first = frames[start]
+    words = {
+        "sliders": [[text_of(explorer, n, v) for v in values] for n, values in explorer.sliders.items()],
+        "alts": [f.alt for f in frames],
+        "numbers": [[[repr(v), text_of(explorer, n, v)] for n, v in f.numbers.items()] for f in frames],
+    }
+    height, width = first.picture.shape[:2]
+    pictures = encode_all([f.picture for f in frames], MAX_BYTES - len(json.dumps(words)) - MAX_MARKUP)
+    if pictures is None:
+        raise ValueError(
+            f"{explorer.name!r} must weigh at most {MAX_BYTES:,} bytes, got more with {len(frames)} frames of "
+            f"{width} x {height} pixels: draw fewer or smaller ones"
+        )
+    data = json.dumps({**words, "frames": pictures}, separators=(",", ":")).replace("</", "<\\/")
+    style, script = (files("lowrank_tutor").joinpath(f"explore.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    at_first = ", ".join(f"{label_of(explorer, n)} = {text_of(explorer, n, v)}" for n, v in explorer.start.items())
+    sliders = "".join(f"<div>{slider_html(explorer, n)}</div>" for n in explorer.sliders)
+    return f"""<figure class="explorer" data-name="{explorer.name}" data-frames="{len(frames)}">
+<style>{style}</style>
+<div class="explorer-sliders">{sliders}</div>
+<noscript><p>The sliders need JavaScript. Shown here: {at_first}.</p></noscript>
+<img alt="{html.escape(first.alt)}" width="{width}" height="{height}" src="data:image/webp;base64,{pictures[start]}">
+<dl aria-live="polite">{numbers_html(explorer, first.numbers)}</dl>
+{f"<figcaption>{html.escape(explorer.caption)}</figcaption>" if explorer.caption else ""}
+<script type="application/json">{data}</script>
+<script>{script}</script>
+</figure>"""
