@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 800_000  # one explorer on a page, pictures and all
 
-MAX_MARKUP = 60_000  # of which style, script, sliders and the first picture, which stands twice
-
 # Tried in this order until the explorer fits MAX_BYTES: (scale of the picture, WebP quality; None = lossless).
 ENCODINGS = ((1.0, None), (1.0, 75), (1.0, 60), (0.8, 60), (2 / 3, 60), (2 / 3, 45), (2 / 3, 30))
 
@@ -90,23 +88,34 @@ def slider_html(explorer: Explorer, name: str) -> str:
 
 def page_block(explorer: Explorer, frames: list[Frame]) -> str:
     """Return the ``<figure>``: sliders, first picture and numbers in the open, the rest for the script."""
-    start = explorer.positions().index(explorer.start)
-    first = frames[start]
-    words = {
-        "sliders": [[text_of(explorer, n, v) for v in values] for n, values in explorer.sliders.items()],
-        "alts": [f.alt for f in frames],
-        "numbers": [[[repr(v), text_of(explorer, n, v)] for n, v in f.numbers.items()] for f in frames],
-    }
-    height, width = first.picture.shape[:2]
-    pictures = encode_all([f.picture for f in frames], MAX_BYTES - len(json.dumps(words)) - MAX_MARKUP)
+    words = fill_block(explorer, frames, [""] * len(frames))
+    pictures = encode_all([f.picture for f in frames], MAX_BYTES - len(words.encode()))
     if pictures is None:
+        height, width = frames[0].picture.shape[:2]
         raise ValueError(
             f"{explorer.name!r} must weigh at most {MAX_BYTES:,} bytes, got more with {len(frames)} frames of "
             f"{width} x {height} pixels: draw fewer or smaller ones"
         )
-    data = json.dumps({**words, "frames": pictures}, separators=(",", ":")).replace("</", "<\\/")
+    return fill_block(explorer, frames, pictures)
+
+
+def fill_block(explorer: Explorer, frames: list[Frame], pictures: list[str]) -> str:
+    """Put words and encoded pictures together; each picture stands there once."""
+    start = explorer.positions().index(explorer.start)
+    first = frames[start]
+    height, width = first.picture.shape[:2]
+    content = {
+        "sliders": [[text_of(explorer, n, v) for v in values] for n, values in explorer.sliders.items()],
+        "alts": [f.alt for f in frames],
+        "numbers": [[[repr(v), text_of(explorer, n, v)] for n, v in f.numbers.items()] for f in frames],
+        # The first picture stands in the <img> alone, where the script finds it.
+        "frames": ["" if i == start else picture for i, picture in enumerate(pictures)],
+    }
+    data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     style, script = (files("lowrank_tutor").joinpath(f"explore.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    at_first = ", ".join(f"{label_of(explorer, n)} = {text_of(explorer, n, v)}" for n, v in explorer.start.items())
+    at_first = ", ".join(
+        f"{label_of(explorer, n)} = {html.escape(text_of(explorer, n, v))}" for n, v in explorer.start.items()
+    )
     sliders = "".join(f"<div>{slider_html(explorer, n)}</div>" for n in explorer.sliders)
     return f"""<figure class="explorer" data-name="{explorer.name}" data-frames="{len(frames)}">
 <style>{style}</style>

@@ -1,8 +1,9 @@
 (() => {
   const root = document.currentScript.closest("figure");
   const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
-  const url = (i) => "data:image/webp;base64," + data.frames[i];
   const img = root.querySelector("img");
+  const first = img.src;
+  const url = (i) => (data.frames[i] ? "data:image/webp;base64," + data.frames[i] : first);
   const inputs = [...root.querySelectorAll("input")];
   const outputs = [...root.querySelectorAll("output")];
   const numbers = [...root.querySelectorAll("data")];

@@ -77,7 +77,10 @@ class Explorer:
 
     def numbers(self, **values: float) -> dict[str, float]:
         """Return the readout at one position, each number checked to be finite."""
-        return {key: _finite(key, number, values) for key, number in self.readout(**values).items()}
+        numbers = self.readout(**values)
+        if not isinstance(numbers, Mapping):
+            raise TypeError(f"readout must return a dict of named numbers, got {numbers!r}")
+        return {key: _finite(key, number, values) for key, number in numbers.items()}
 
     def frame(self, **values: float) -> Frame:
         """Draw one position: the picture, its words and its numbers."""
@@ -223,7 +226,7 @@ def explore(
     for slider, value in (start or {}).items():
         if value not in values.get(slider, ()):
             raise ValueError(f"start must be a position of a slider, got {slider}={value!r}")
-        first[slider] = value
+        first[slider] = values[slider][values[slider].index(value)]  # the slider's own 8, not the caller's np.int64(8)
     name = name if name is not None else getattr(draw, "__name__", "explorer").replace("_", "-")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name must be lower-case words joined by hyphens, got {name!r}")
@@ -254,13 +257,21 @@ def _slider_values(name: str, raw: Iterable[float]) -> tuple[float, ...]:
 
 def _check_words(explorer: Explorer) -> None:
     """Refuse words for what does not exist: a typing slip would otherwise show only on the page."""
-    known = {**explorer.start, **explorer.numbers(**explorer.start)}
+    numbers = explorer.numbers(**explorer.start)
+    if both := set(numbers) & set(explorer.start):
+        raise ValueError(f"readout must not name a number like a slider, got {sorted(both)}")
+    known = {**explorer.start, **numbers}
     for argument in ("labels", "formats"):
         if unknown := set(getattr(explorer, argument)) - set(known):
             raise ValueError(f"{argument} must name one of {sorted(known)}, got {sorted(unknown)}")
+    for name, spec in explorer.formats.items():
+        try:
+            format(known[name], spec)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"formats must fit the number {known[name]!r}, got {name}={spec!r}") from error
     try:
         explorer.alt.format(**known)
-    except (KeyError, IndexError, ValueError) as error:
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
         raise ValueError(f"alt must use only {sorted(known)}, got {explorer.alt!r}") from error
 
 
@@ -275,10 +286,13 @@ def _pixels(figure: Figure) -> np.ndarray:
     """Rasterize a figure on white: a frame must be legible on a light page and on a dark one."""
     if not isinstance(figure, Figure):
         raise TypeError(f"draw must return a matplotlib figure, got {figure!r}")
+    callers_dpi, callers_canvas = figure.dpi, figure.canvas
     canvas: Any = FigureCanvasAgg(figure)
     figure.set_dpi(DPI)
     canvas.draw()
-    rgba = Image.fromarray(np.asarray(canvas.buffer_rgba()))
+    rgba = Image.fromarray(np.array(canvas.buffer_rgba()))
+    figure.set_canvas(callers_canvas)
+    figure.set_dpi(callers_dpi)
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)  # or a figure per position would stay in memory
     paper = Image.new("RGBA", rgba.size, "white")
