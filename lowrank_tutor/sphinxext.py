@@ -30,8 +30,16 @@ def package_fingerprint(*more: Path) -> str:
     return digest.hexdigest()[:12]
 
 
+def _terminal() -> str:
+    """Where a progress bar can be seen by whoever builds the page."""
+    try:
+        return os.ttyname(2) if sys.stderr.isatty() else os.devnull
+    except OSError:  # a container's terminal may have no name
+        return os.devnull
+
+
 def _tell_kernels(app: Any, config: Any) -> None:
-    os.environ[PAGE_VARIABLE] = os.ttyname(2) if sys.stderr.isatty() else os.devnull
+    os.environ[PAGE_VARIABLE] = _terminal()
     if config.nb_execution_mode != "cache":
         return
     caches = Path(app.outdir).parent

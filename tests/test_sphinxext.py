@@ -1,0 +1,203 @@
+"""A stranger's book: plain Sphinx with MyST-NB and our extension, built in an empty folder."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from lowrank_tutor import sphinxext
+from lowrank_tutor.sphinxext import KEPT_CACHES, PAGE_VARIABLE, package_fingerprint
+
+CONF = """
+extensions = ["myst_nb", "lowrank_tutor.sphinxext"]
+nb_execution_mode = "{mode}"
+nb_execution_raise_on_error = True
+"""
+
+PAGE = """---
+file_format: mystnb
+kernelspec: {name: python3, display_name: Python 3}
+---
+# A page
+
+```{code-cell}
+import os
+from pathlib import Path
+from matplotlib.figure import Figure
+from lowrank_tutor.explore import explore
+
+with open(Path.home() / "runs", "a") as runs:
+    runs.write("x")
+
+explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"third": k / 3}, alt="White {k}.", name="white", k=range(2))
+```
+"""
+
+# In a process of its own: Sphinx changes the interpreter's state, and the variable must be gone at the end of it.
+BUILD = """
+import os, sys
+from pathlib import Path
+from sphinx.application import Sphinx
+from lowrank_tutor import sphinxext
+
+source, out, fingerprint = sys.argv[1:]
+if fingerprint:
+    sphinxext.package_fingerprint = lambda *more: fingerprint
+app = Sphinx(source, source, out, out + "/../doctrees", "html", warningiserror=True)
+print("PAGE VARIABLE", os.environ.get("LOWRANK_TUTOR_PAGE"))
+app.build()
+print("CACHE", app.config.nb_execution_cache_path)
+print("AFTERWARDS", os.environ.get("LOWRANK_TUTOR_PAGE"))
+sys.exit(app.statuscode)
+"""
+
+
+class Book:
+    def __init__(self, folder, mode="cache"):
+        self.folder = folder
+        (folder / "source").mkdir()
+        (folder / "source" / "conf.py").write_text(CONF.format(mode=mode))
+        (folder / "source" / "index.md").write_text(PAGE)
+
+    def build(self, fingerprint=""):
+        args = [sys.executable, "-c", BUILD, self.folder / "source", self.folder / "build" / "html", fingerprint]
+        # Its own home and no bar on the terminal of whoever runs the tests.
+        env = {**os.environ, "HOME": str(self.folder), "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(self.folder)}
+        done = subprocess.run([str(a) for a in args], capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def page(self):
+        return (self.folder / "build" / "html" / "index.html").read_text()
+
+    def runs(self):
+        return len((self.folder / "runs").read_text())
+
+    def caches(self):
+        return sorted(p.name for p in (self.folder / "build").glob("cache-*"))
+
+
+def test_a_plain_book_gets_living_sliders_and_a_fresh_page_when_the_package_changes(tmp_path):
+    book = Book(tmp_path)
+    said = book.build("one")
+    page = book.page()
+    assert '<figure class="explorer" data-name="white" data-frames="2">' in page
+    assert "application/vnd.jupyter.widget" not in page
+    assert "jupyter-widgets" not in page
+    assert "&lt;Explorer" not in page  # text/html wins over text/plain
+    # While the page is built the kernels know; afterwards nobody is told any more.
+    assert re.search(r"^PAGE VARIABLE /dev/\S+$", said, re.M)
+    assert re.search(r"^AFTERWARDS None$", said, re.M)
+    assert Path(re.search(r"^CACHE (.*)$", said, re.M)[1]).resolve() == tmp_path / "build" / "cache-one"
+
+    book.build("one")
+    assert book.runs() == 1  # unchanged: not executed again
+    book.build("two")
+    assert book.runs() == 2  # the package changed: executed again
+    assert '<figure class="explorer" data-name="white"' in book.page()
+    book.build("one")
+    assert book.runs() == 2  # changed back: the old results are still there
+    assert book.caches() == ["cache-one", "cache-two"]
+
+
+def test_a_book_that_always_executes_has_no_cache_to_move(tmp_path):
+    book = Book(tmp_path, mode="force")
+    book.build()
+    assert 'data-name="white"' in book.page()
+    assert book.caches() == []
+
+
+# The fingerprint
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of three files, one of them data, that the fingerprint takes for its own."""
+    folder = tmp_path / "package"
+    (folder / "data").mkdir(parents=True)
+    for name in ("sphinxext.py", "rank.py", "data/figures.json"):
+        (folder / name).write_text(name)
+    monkeypatch.setattr(sphinxext, "__file__", str(folder / "sphinxext.py"))
+    return folder
+
+
+def test_the_fingerprint_is_twelve_digits_and_stays_the_same():
+    assert re.fullmatch("[0-9a-f]{12}", package_fingerprint())
+    assert package_fingerprint() == package_fingerprint()
+
+
+@pytest.mark.parametrize("name", ["sphinxext.py", "rank.py", "data/figures.json"])
+def test_the_fingerprint_changes_with_any_file_of_the_package(package, name):
+    before = package_fingerprint()
+    (package / name).write_text("changed")
+    assert package_fingerprint() != before
+
+
+def test_the_fingerprint_changes_with_new_lost_and_renamed_files(package):
+    before = package_fingerprint()
+    (package / "new.py").write_text("")
+    after = package_fingerprint()
+    (package / "new.py").rename(package / "newer.py")
+    renamed = package_fingerprint()
+    (package / "newer.py").unlink()
+    assert len({before, after, renamed}) == 3
+    assert package_fingerprint() == before
+
+
+def test_the_fingerprint_changes_with_the_requirements(package, tmp_path):
+    pins = tmp_path / "requirements.txt"
+    without = package_fingerprint(pins)
+    pins.write_text("numpy==2.0")
+    old = package_fingerprint(pins)
+    pins.write_text("numpy==2.1")
+    assert len({without, old, package_fingerprint(pins)}) == 3
+    assert without == package_fingerprint()
+
+
+def test_compiled_files_leave_the_fingerprint_alone(package):
+    before = package_fingerprint()
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "rank.cpython-311.pyc").write_bytes(b"x")
+    assert package_fingerprint() == before
+
+
+def test_a_word_moved_from_one_file_to_the_next_is_a_change(package):
+    (package / "a.py").write_text("xy")
+    (package / "b.py").write_text("z")
+    before = package_fingerprint()
+    (package / "a.py").write_text("x")
+    (package / "b.py").write_text("yz")
+    assert package_fingerprint() != before
+
+
+# Old caches
+
+
+@pytest.mark.parametrize("older", range(6))
+def test_only_the_latest_caches_are_kept(package, tmp_path, monkeypatch, older):
+    monkeypatch.setenv(PAGE_VARIABLE, "")  # so that it is taken away again
+    for age in range(older):
+        cache = tmp_path / f"cache-{age}"
+        cache.mkdir()
+        os.utime(cache, (1000 - age, 1000 - age))
+    (tmp_path / "html").mkdir()
+    config = SimpleNamespace(nb_execution_mode="cache", nb_execution_cache_path="")
+    sphinxext._tell_kernels(SimpleNamespace(outdir=tmp_path / "html", confdir=tmp_path), config)
+    assert config.nb_execution_cache_path == str(tmp_path / f"cache-{package_fingerprint()}")
+    left = sorted(p.name for p in tmp_path.glob("cache-*"))
+    assert left == [f"cache-{age}" for age in range(min(older, KEPT_CACHES - 1))]
+
+
+def test_a_cache_in_use_is_never_the_one_to_go(package, tmp_path, monkeypatch):
+    monkeypatch.setenv(PAGE_VARIABLE, "")
+    now = tmp_path / f"cache-{package_fingerprint()}"
+    for age, cache in enumerate([*(tmp_path / f"cache-{n}" for n in range(4)), now]):
+        cache.mkdir()
+        os.utime(cache, (1000 - age, 1000 - age))
+    config = SimpleNamespace(nb_execution_mode="cache", nb_execution_cache_path="")
+    sphinxext._tell_kernels(SimpleNamespace(outdir=tmp_path / "html", confdir=tmp_path), config)
+    assert sorted(tmp_path.glob("cache-*")) == sorted([now, tmp_path / "cache-0", tmp_path / "cache-1"])
