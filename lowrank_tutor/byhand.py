@@ -1,0 +1,595 @@
+r"""How would you do it with pencil and paper? Every step, exactly.
+
+Chapters ``book/01-rank.md`` and ``book/02-svd-pca.md``. Each function returns ``Worked(steps, result)``: a notebook
+shows numbered steps, a sentence and a formula each; a terminal shows the same steps as text. Letters: ``a`` is the
+matrix, called A in the formulas; ``w`` a map (k, d) applied to ``x``; $R_i$ is row i; $\sigma_i, u_i, v_i$ are singular
+values and vectors. Rows, columns and steps count from 1.
+
+Only exact numbers come in: integers, ``Fraction``, SymPy rationals, strings such as ``"1/3"`` or ``"0.1"``, and NumPy
+arrays of integers. Floats are refused, whole ones too, because a float may have been rounded before it arrives: the
+float 0.1 is not 1/10.
+"""
+
+import math
+import numbers
+import re
+import reprlib
+import textwrap
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Matrix, Rational, sqrt
+
+__all__ = ["ExactSVD", "OuterProduct", "Step", "Worked", "project", "rank_one", "row_reduce", "svd_2x2"]
+
+# Nobody works a larger example by hand, and its steps would fill the page.
+MAX_SIDE = 12
+MAX_DIGITS = 20
+
+
+class Step(NamedTuple):
+    """One step of a worked example: a sentence, its formula, and what the step established.
+
+    Attributes
+    ----------
+    text : str
+        The sentence, in plain words without mark-up.
+    latex : str
+        The formula, without dollar signs.
+    value : object
+        The exact SymPy object that stands at the end of the formula, for the next step and for tests.
+    """
+
+    text: str
+    latex: str
+    value: Any
+
+
+class Worked(NamedTuple):
+    """A worked example: its steps in order, and the result.
+
+    Examples
+    --------
+    >>> print(project([[1, 0, 0]], [2, 4, 6]))
+    1. Multiply row 1 of W with x, entry by entry, and add.
+    2
+    2. Collect the entries.
+       [2]
+    3. W is 1 by 3, of rank 1 (full). It turns 3 numbers into 1, so it cannot be applied twice: a compression map, not a
+       projection (P² = P).
+       1
+    """
+
+    steps: tuple[Step, ...]
+    result: Any
+
+    def _repr_markdown_(self) -> str:
+        # No lists: every reader of Markdown treats an indented $$ block in its own way. One line a formula, so that no
+        # line can be mistaken for the underline of a heading.
+        return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))
+
+    def __str__(self) -> str:
+        return "\n".join(f"{i}. {step.text}\n{_plain(step.value)}" for i, step in enumerate(self.steps, start=1))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class OuterProduct(NamedTuple):
+    """Factors of a rank-1 matrix, a = u vᵀ: ``u`` (m, 1) and ``v`` (n, 1)."""
+
+    u: Matrix
+    v: Matrix
+
+
+class ExactSVD(NamedTuple):
+    """Factors of a 2 by 2 matrix, a = u · diag(s) · vt: ``u`` (2, 2), ``s`` a pair, ``vt`` (2, 2)."""
+
+    u: Matrix
+    s: tuple[Any, Any]
+    vt: Matrix
+
+
+def row_reduce(a: Any) -> Worked:
+    r"""Bring a matrix to reduced row echelon form, one elementary row operation per step.
+
+    Column by column, the first non-zero entry at or below the next free row becomes the pivot: it is swapped up, scaled
+    to 1, and cleared from every other row. The number of pivots is the rank.
+
+    Parameters
+    ----------
+    a : (m, n) exact numbers
+        The matrix; at most 12 rows and columns.
+
+    Returns
+    -------
+    Worked
+        Each step's value is the matrix after it; the last one's is the tuple of pivot columns, counted from 1. The
+        result is the reduced matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``a`` is not a matrix of exact numbers.
+
+    Examples
+    --------
+    >>> print(row_reduce([[1, 2], [2, 4]]))
+    1. Start from A.
+       ⎡1  2⎤
+       ⎢    ⎥
+       ⎣2  4⎦
+    2. Subtract 2 times row 1 from row 2.
+       ⎡1  2⎤
+       ⎢    ⎥
+       ⎣0  0⎦
+    3. The matrix is reduced. It has 1 pivot, in column 1, so the rank is 1.
+       (1,)
+    """
+    matrix = _matrix("a", a)  # (m, n)
+    steps = [Step("Start from A.", f"A = {_tex(matrix)}", matrix.copy())]
+
+    def record(sentence: str, operation: str) -> None:
+        steps.append(Step(sentence, rf"{operation} \qquad {_tex(matrix)}", matrix.copy()))
+
+    pivots: list[int] = []
+    for column in range(matrix.cols):
+        top = len(pivots)  # the next free row
+        candidates = [row for row in range(top, matrix.rows) if matrix[row, column] != 0]
+        if not candidates:
+            continue
+        if candidates[0] != top:
+            matrix.row_swap(top, candidates[0])
+            names = f"{top + 1} and {candidates[0] + 1}"
+            record(f"Swap rows {names}.", rf"R_{{{top + 1}}} \leftrightarrow R_{{{candidates[0] + 1}}}")
+        pivot = matrix[top, column]
+        if pivot != 1:
+            matrix[top, :] = matrix[top, :] / pivot
+            factor = "-" if pivot == -1 else sympy.latex(1 / pivot)
+            sentence = f"Change the sign of row {top + 1}." if pivot == -1 else f"Divide row {top + 1} by {pivot}."
+            record(sentence, rf"R_{{{top + 1}}} \leftarrow {factor} R_{{{top + 1}}}")
+        for row in range(matrix.rows):
+            factor = matrix[row, column]
+            if row != top and factor != 0:
+                matrix[row, :] = matrix[row, :] - factor * matrix[top, :]
+                size, target, source = abs(factor), f"R_{{{row + 1}}}", f"R_{{{top + 1}}}"
+                times, coefficient = ("", "") if size == 1 else (f"{size} times ", f"{sympy.latex(size)} ")
+                verb, link, sign = ("Subtract", "from", "-") if factor > 0 else ("Add", "to", "+")
+                record(
+                    f"{verb} {times}row {top + 1} {link} row {row + 1}.",
+                    rf"{target} \leftarrow {target} {sign} {coefficient}{source}",
+                )
+        pivots.append(column)
+    rank, where = len(pivots), ", ".join(str(column + 1) for column in pivots)
+    found = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(rank, f"{rank} pivots, in columns {where}")
+    sentence = f"The matrix is reduced. It has {found}, so the rank is {rank}."
+    steps.append(Step(sentence, rf"\operatorname{{rank}} A = {rank}", tuple(column + 1 for column in pivots)))
+    return Worked(tuple(steps), matrix)
+
+
+def rank_one(a: Any) -> Worked:
+    r"""Write a rank-1 matrix as an outer product, $A = u v^\top$, and count what that saves.
+
+    ``v`` is the first non-zero row without its common factor: whole numbers without a common divisor, the first of them
+    positive. ``u`` holds the multiple of ``v`` that stands in each row.
+
+    Parameters
+    ----------
+    a : (m, n) exact numbers
+        A matrix of rank 1; at most 12 rows and columns.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: ``v`` (n, 1); ``u`` (m, 1); the product; and three counts, the numbers in the matrix,
+        the numbers in the factors, the degrees of freedom. The result is ``OuterProduct(u, v)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``a`` is not a matrix of exact numbers, or its rank is not 1.
+
+    Examples
+    --------
+    >>> u, v = rank_one([[1, 2, 3], [2, 4, 6], [3, 6, 9]]).result
+    >>> u.T, v.T
+    (Matrix([[1, 2, 3]]), Matrix([[1, 2, 3]]))
+    """
+    matrix = _matrix("a", a)  # (m, n)
+    if matrix.rank() != 1:
+        raise ValueError(f"a must be a matrix of rank 1, got rank {matrix.rank()}")
+    rows, columns = matrix.shape
+    first = next(row for row in range(rows) if any(matrix[row, :]))
+    v = _without_common_factor(matrix[first, :].T)  # (n, 1)
+    lead = next(column for column in range(columns) if v[column] != 0)
+    u = matrix[:, lead] / v[lead]  # (m, 1)
+    factor = u[first]
+    taken = "Call it v" if factor == 1 else f"Take out its factor {factor} and call the rest v"
+    multiples = [(_tex(matrix[row, :]), rf"{_factor(u[row])} v^\top") for row in range(rows)]
+    full, kept = rows * columns, rows + columns
+    saved = f"{full - kept} fewer" if kept < full else "which saves nothing"
+    steps = (
+        Step(f"Row {first + 1} is the first that is not zero. {taken}.", rf"v^\top = {_tex(v.T)}", v),
+        Step("Every row is a multiple of v. The multiples form u.", _lines(*multiples, ("u", _tex(u))), u),
+        Step("Multiply u by v to check.", rf"u v^\top = {_tex(u)} {_tex(v.T)} = {_tex(u * v.T)} = A", u * v.T),
+        Step(
+            f"The matrix has {full} numbers, the factors have {kept}, {saved}. One of the {kept} is free, because 2u "
+            f"and v/2 give the same matrix: {kept - 1} degrees of freedom.",
+            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {kept}, \qquad {kept} - 1 = {kept - 1}",
+            (full, kept, kept - 1),
+        ),
+    )
+    return Worked(steps, OuterProduct(u, v))
+
+
+def project(w: Any, x: Any) -> Worked:
+    r"""Apply a linear map, $y = W x$, entry by entry, and say whether it is a projection.
+
+    A projection is square and changes nothing the second time, $W^2 = W$. A map to fewer numbers is a compression map;
+    it cannot be applied twice.
+
+    Parameters
+    ----------
+    w : (k, d) exact numbers
+        The map; at most 12 rows and columns.
+    x : (d,) or (d, n) exact numbers
+        One vector, or n vectors as columns.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: each entry of the product, column by column; the product; then W² where W is square,
+        else the rank of W. The result is the product, (k, 1) or (k, n).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``w`` or ``x`` are not exact numbers, or their shapes do not match.
+
+    Examples
+    --------
+    >>> project([[1, 0, 0]], [2, 4, 6]).result
+    Matrix([[2]])
+    """
+    matrix, vectors = _matrix("w", w), _matrix("x", x, vector_allowed=True)  # (k, d), (d, n)
+    if matrix.cols != vectors.rows:
+        raise ValueError(
+            f"x must be as long as w is wide, got x with {vectors.rows} rows (shape {vectors.shape}) "
+            f"and w with {matrix.cols} columns (shape {matrix.shape})"
+        )
+    product = matrix * vectors  # (k, n)
+    steps = []
+    for column in range(vectors.cols):
+        index, what = ("", "x") if vectors.cols == 1 else (f", {column + 1}", f"column {column + 1} of x")
+        for row in range(matrix.rows):
+            entry = product[row, column]
+            formula = rf"y_{{{row + 1}{index}}} = {_dot(matrix[row, :], vectors[:, column])} = {sympy.latex(entry)}"
+            steps.append(Step(f"Multiply row {row + 1} of W with {what}, entry by entry, and add.", formula, entry))
+    collected = rf"W x = {_tex(matrix)} {_tex(vectors)} = {_tex(product)}"
+    steps.append(Step("Collect the entries.", collected, product))
+    steps.append(_kind_of_map(matrix))
+    return Worked(tuple(steps), product)
+
+
+def _kind_of_map(matrix: Matrix) -> Step:
+    rows, columns = matrix.shape
+    if rows == columns:
+        square = matrix * matrix
+        if square == matrix:
+            angle = "symmetric, so at a right angle" if matrix.is_symmetric() else "not symmetric, so at a slant"
+            verdict, relation = f"Applying W twice changes nothing more: W is a projection (P² = P), {angle}.", "="
+        else:
+            verdict, relation = (
+                "Applying W twice differs from applying it once: W is not a projection (P² = P).",
+                r"\neq",
+            )
+        return Step(verdict, rf"W^2 = {_tex(square)} {relation} W", square)
+    rank = matrix.rank()
+    full = " (full)" if rank == min(rows, columns) else ""
+    numbers_in = "1 number" if columns == 1 else f"{columns} numbers"
+    kind = "a compression map" if rows < columns else "a map to more dimensions"
+    verdict = (
+        f"W is {rows} by {columns}, of rank {rank}{full}. It turns {numbers_in} into {rows}, so it cannot be applied "
+        f"twice: {kind}, not a projection (P² = P)."
+    )
+    formula = rf"W \in \mathbb{{R}}^{{{rows} \times {columns}}}, \qquad \operatorname{{rank}} W = {rank}"
+    return Step(verdict, formula, rank)
+
+
+def svd_2x2(a: Any) -> Worked:
+    r"""Work out the exact singular value decomposition of a 2 by 2 matrix, $A = U \Sigma V^\top$.
+
+    The eigenvalues of $A^\top A$ are the squares of the singular values, its eigenvectors the columns $v_i$ of V, and
+    $u_i = A v_i / \sigma_i$. Square roots are undone wherever that is possible: a singular value never needs a root
+    inside a root, because $(\sigma_1 \pm \sigma_2)^2 = \operatorname{tr} A^\top A \pm 2 |\det A|$.
+
+    Signs: the first non-zero entry of each $v_i$ is positive; where A does not determine $u_i$ ($\sigma_i = 0$), its
+    first non-zero entry is positive too. Where every direction is an eigenvector (equal singular values), the axes are
+    taken.
+
+    Parameters
+    ----------
+    a : (2, 2) exact numbers
+        The matrix.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: AᵀA; its characteristic polynomial in ``Symbol("lambda")``; the pair of eigenvalues;
+        the pair of singular values; the columns v1, v2, u1, u2; the product, which is ``a`` again. The result is
+        ``ExactSVD(u, s, vt)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``a`` is not a 2 by 2 matrix of exact numbers.
+
+    Examples
+    --------
+    >>> svd_2x2([[3, 0], [4, 5]]).result.s
+    (3*sqrt(5), sqrt(5))
+    >>> svd_2x2([[1, 1], [0, 1]]).result.s  # the golden ratio and its inverse
+    (1/2 + sqrt(5)/2, -1/2 + sqrt(5)/2)
+
+    References
+    ----------
+    Golub and Van Loan (2013), *Matrix Computations*, section 2.4.
+    """
+    matrix = _matrix("a", a)
+    if matrix.shape != (2, 2):
+        raise ValueError(f"a must be a 2 by 2 matrix, got shape {matrix.shape}")
+    gram = matrix.T * matrix
+    trace, determinant = gram.trace(), gram.det()
+    root = sqrt(trace**2 - 4 * determinant)
+    eigenvalues = (sympy.expand((trace + root) / 2), sympy.expand((trace - root) / 2))
+    sigmas = (_square_root(eigenvalues[0]), _square_root(eigenvalues[1]))
+    directions = _eigenvectors(gram, eigenvalues)
+    right = [_unit(w) for w in directions]
+    left = [_unit(matrix * w) for w, sigma in zip(directions, sigmas, strict=True) if sigma != 0]
+    if not left:
+        left.append(Matrix([1, 0]))
+    if len(left) == 1:
+        left.append(_perpendicular(left[0]))
+    layers = [_layer(*factors) for factors in zip(eigenvalues, left, right, strict=True)]
+    total = (layers[0] + layers[1]).applyfunc(sympy.expand)
+    result = ExactSVD(Matrix.hstack(*left), sigmas, Matrix.hstack(*right).T)
+
+    steps = [
+        Step("Multiply Aᵀ by A.", rf"A^\top A = {_tex(matrix.T)} {_tex(matrix)} = {_tex(gram)}", gram),
+        _polynomial_step(gram),
+        _eigenvalue_step(trace, determinant, eigenvalues),
+        Step("Their square roots are the singular values.", _sigma_lines(eigenvalues, sigmas), sigmas),
+        *(_right_step(i + 1, gram, eigenvalues[i], directions[i], right[i]) for i in (0, 1)),
+        *(_left_step(i + 1, matrix, sigmas[i], right[i], left[i]) for i in (0, 1)),
+    ]
+    check = _lines(
+        (r"U \Sigma V^\top", f"{_tex(result.u)} {_tex(sympy.diag(*sigmas))} {_tex(result.vt)}"),
+        ("", r"\sigma_1 u_1 v_1^\top + \sigma_2 u_2 v_2^\top"),
+        ("", f"{_tex(layers[0])} + {_tex(layers[1])}"),
+        ("", f"{_tex(total)} = A"),
+    )
+    steps.append(Step("Put the factors together: the two layers add up to A.", check, total))
+    return Worked(tuple(steps), result)
+
+
+def _polynomial_step(gram: Matrix) -> Step:
+    unknown = sympy.Symbol("lambda")
+    polynomial = unknown**2 - gram.trace() * unknown + gram.det()
+    product = "".join(f"({sympy.latex(gram[i, i])} - \\lambda)" for i in (0, 1))
+    crossed = rf"{_factor(gram[0, 1])} \cdot {_factor(gram[1, 0])}"
+    sentence = "Subtract λ along the diagonal. The determinant is the characteristic polynomial."
+    lines = _lines((r"\det (A^\top A - \lambda I)", f"{product} - {crossed}"), ("", sympy.latex(polynomial)))
+    return Step(sentence, lines, polynomial)
+
+
+def _eigenvalue_step(trace: Any, determinant: Any, eigenvalues: tuple[Any, Any]) -> Step:
+    inside = rf"{_factor(trace)}^2 - 4 \cdot {sympy.latex(determinant)}"
+    lines = [
+        (r"\lambda", rf"\frac{{1}}{{2}} \left( {sympy.latex(trace)} \pm \sqrt{{{inside}}} \right)"),
+        *((rf"\lambda_{i}", sympy.latex(value)) for i, value in enumerate(eigenvalues, start=1)),
+    ]
+    return Step("Its two roots are the eigenvalues of AᵀA, the larger one first.", _lines(*lines), eigenvalues)
+
+
+def _sigma_lines(eigenvalues: tuple[Any, Any], sigmas: tuple[Any, Any]) -> str:
+    lines = []
+    for i, (eigenvalue, sigma) in enumerate(zip(eigenvalues, sigmas, strict=True), start=1):
+        forms = [rf"\sqrt{{{sympy.latex(eigenvalue)}}}", sympy.latex(sigma)]
+        lines.append((rf"\sigma_{i}", " = ".join(dict.fromkeys(forms))))  # one form where both are the same
+    return _lines(*lines)
+
+
+def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: Matrix) -> Step:
+    shifted = (gram - eigenvalue * sympy.eye(2)).applyfunc(sympy.expand)
+    length = _square_root(sympy.expand(direction.dot(direction)))
+    if shifted.is_zero_matrix:
+        sentence = f"Every direction is an eigenvector, because AᵀA is a multiple of I. Take axis {i} as v{i}."
+    else:
+        sentence = f"Find the eigenvector w{i}, and divide it by its length: v{i}."
+    lines = _lines(
+        (rf"(A^\top A - \lambda_{i} I) w_{i}", rf"{_tex(shifted)} w_{i} = 0"),
+        (rf"w_{i}", rf"{_tex(direction)}, \qquad \lVert w_{i} \rVert = {sympy.latex(length)}"),
+        (rf"v_{i}", _tex(unit)),
+    )
+    return Step(sentence, lines, unit)
+
+
+def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) -> Step:
+    if sigma != 0:
+        fraction = rf"\frac{{1}}{{{sympy.latex(sigma)}}}"
+        lines = _lines(
+            (rf"u_{i}", rf"\frac{{1}}{{\sigma_{i}}} A v_{i} = {fraction} {_tex(matrix)} {_tex(right)}"),
+            ("", _tex(left)),
+        )
+        return Step(f"Apply A to v{i} and divide by singular value {i}: u{i}.", lines, left)
+    free = "any unit vector will do" if i == 1 else "take a unit vector at a right angle to u1"
+    sentence = f"Singular value {i} is zero, so A does not say what u{i} is: {free}."
+    return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {_tex(left)}", left)
+
+
+# Square roots. Before it takes any, svd_2x2 meets only numbers x + y√D, with rational x, y and one fixed D. Keeping to
+# that form is what makes it fast and exact; a general simplifier is neither.
+
+
+def _sign(number: Any) -> int:
+    """Sign of x + y√D, decided by rational arithmetic."""
+    rational, rest = number.as_coeff_Add()
+    y_sign = int(sympy.sign(rest.as_coeff_Mul()[0]))
+    if rational == 0 or rational * y_sign > 0:
+        return y_sign
+    return int(sympy.sign(rational)) if rational**2 > sympy.expand(rest**2) else y_sign
+
+
+def _square_root(number: Any) -> Any:
+    """Square root of x + y√D >= 0, as √a ± √b with rational a and b where that exists.
+
+    It exists where n = √(x² - y²D) is rational: then a, b = (x ± n)/2.
+    """
+    rational, rest = number.as_coeff_Add()
+    norm = sqrt(rational**2 - sympy.expand(rest**2))
+    if not norm.is_Rational:
+        return sqrt(number)
+    return sqrt((rational + norm) / 2) + _sign(rest) * sqrt((rational - norm) / 2)
+
+
+def _eigenvectors(gram: Matrix, eigenvalues: tuple[Any, Any]) -> list[Matrix]:
+    if gram[0, 1] == 0:
+        axes = [Matrix([1, 0]), Matrix([0, 1])]
+        return axes if gram[0, 0] >= gram[1, 1] else axes[::-1]
+    slopes = [sympy.expand((eigenvalue - gram[0, 0]) / gram[0, 1]) for eigenvalue in eigenvalues]
+    return [_without_common_factor(Matrix([1, slope])) for slope in slopes]
+
+
+def _unit(vector: Matrix) -> Matrix:
+    """Divide a vector of numbers x + y√D by its length."""
+    squares = vector.applyfunc(lambda entry: sympy.expand(entry**2))
+    length = sympy.expand(sum(squares))
+    return Matrix(
+        [
+            _sign(sympy.expand(entry)) * _square_root(sympy.expand(sympy.radsimp(square / length)))
+            for entry, square in zip(vector, squares, strict=True)
+        ]
+    )
+
+
+def _perpendicular(unit: Matrix) -> Matrix:
+    turned = Matrix([-unit[1], unit[0]])
+    return turned * next(_sign(entry) for entry in turned if entry != 0)
+
+
+def _layer(eigenvalue: Any, left: Matrix, right: Matrix) -> Matrix:
+    """Multiply out √λ u vᵀ. Each entry is again x + y√D, found from its square."""
+
+    def entry(row: int, column: int) -> Any:
+        square = sympy.expand(eigenvalue * sympy.expand(left[row] ** 2) * sympy.expand(right[column] ** 2))
+        return _sign(left[row]) * _sign(right[column]) * _square_root(square)
+
+    return Matrix(2, 2, entry)
+
+
+def _without_common_factor(vector: Matrix) -> Matrix:
+    """Scale a rational vector to whole numbers without a common divisor, the first non-zero one positive."""
+    if not all(entry.is_Rational for entry in vector):
+        return vector
+    whole = vector * sympy.ilcm(1, *(entry.q for entry in vector))
+    lead = next(entry for entry in whole if entry != 0)
+    return whole / (sympy.igcd(*whole) * sympy.sign(lead))
+
+
+# Formulas. They keep to what every reader of Markdown leaves alone: \cr ends a row, because plain CommonMark halves the
+# usual two backslashes; no command is a backslash and a sign; no subscript follows a brace; each formula is one line.
+
+
+def _tex(matrix: Matrix) -> str:
+    rows = [" & ".join(sympy.latex(entry) for entry in matrix[row, :]) for row in range(matrix.rows)]
+    return r"\begin{pmatrix} " + r" \cr ".join(rows) + r" \end{pmatrix}"
+
+
+def _lines(*equations: tuple[str, str]) -> str:
+    rows = [f"{left} &= {right}" for left, right in equations]
+    return r"\begin{aligned} " + r" \cr ".join(rows) + r" \end{aligned}"
+
+
+def _factor(number: Any) -> str:
+    """Write a number as a factor: in parentheses unless it is a whole number or a root, and positive."""
+    text: str = sympy.latex(number)
+    return rf"\left( {text} \right)" if number < 0 or number.is_Add or (number.is_Rational and number.q != 1) else text
+
+
+def _dot(row: Matrix, column: Matrix) -> str:
+    return " + ".join(rf"{_factor(left)} \cdot {_factor(right)}" for left, right in zip(row, column, strict=True))
+
+
+def _plain(value: Any) -> str:
+    text: str = sympy.pretty(value, use_unicode=True, wrap_line=False)
+    return textwrap.indent(text, "   ")
+
+
+# Input.
+
+
+def _matrix(name: str, value: Any, *, vector_allowed: bool = False) -> Matrix:
+    """Read a matrix of exact numbers; with ``vector_allowed`` a flat list is one column."""
+    rows = _unpack(value)
+    if not _is_list(rows):
+        raise TypeError(f"{name} must be a list of rows of exact numbers, got {_short(value)}")
+    rows = [_unpack(row) for row in rows]
+    if vector_allowed and rows and not any(_is_list(row) for row in rows):
+        rows = [[entry] for entry in rows]
+    if not rows or any(_is_list(row) and not row for row in rows):
+        raise ValueError(f"{name} must have at least one row and one column, got {_short(value)}")
+    if not all(_is_list(row) for row in rows) or any(_is_list(entry) for row in rows for entry in row):
+        axes = "1 or 2 axes" if vector_allowed else "2 axes, a list of rows"
+        raise ValueError(f"{name} must have {axes}, got {_short(value)}")
+    lengths = [len(row) for row in rows]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"{name} must have rows of one length, got lengths {_short(lengths)}")
+    if max(len(rows), lengths[0]) > MAX_SIDE:
+        raise ValueError(
+            f"{name} must be small enough to work by hand, at most {MAX_SIDE} rows and columns, "
+            f"got shape {(len(rows), lengths[0])}"
+        )
+    return Matrix([[_exact(f"{name}[{i}][{j}]", entry) for j, entry in enumerate(row)] for i, row in enumerate(rows)])
+
+
+def _exact(name: str, value: Any) -> Any:
+    rule = 'a number given exactly (an integer, a Fraction, or a string such as "1/3")'
+    if isinstance(value, str):
+        if not re.fullmatch(r"\s*[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.)\s*", value, re.ASCII) or len(value) > 3 * MAX_DIGITS:
+            raise ValueError(f"{name} must be {rule}, got {_short(value)}")
+        try:
+            value = Fraction(value)
+        except ZeroDivisionError:
+            raise ValueError(f"{name} must have a denominator other than zero, got {_short(value)}") from None
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | sympy.Number):
+        raise TypeError(f"{name} must be {rule}, got {_short(value)}")
+    if value != value or abs(value) == math.inf or value is sympy.nan:
+        raise ValueError(f"{name} must be finite, got {value}")
+    if not isinstance(value, numbers.Rational):
+        raise TypeError(f"{name} must be {rule}, got the float {value}; write {_as_fraction(str(value))}")
+    number = Rational(int(value.numerator), int(value.denominator))
+    if max(abs(number.p), number.q) >= 10**MAX_DIGITS:
+        raise ValueError(f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, got more")
+    return number
+
+
+def _as_fraction(number: str) -> str:
+    fraction = Fraction(number)
+    if max(abs(fraction.numerator), fraction.denominator) >= 10**MAX_DIGITS:
+        return "it as a Fraction"
+    return str(fraction) if fraction.denominator == 1 else f"Fraction({fraction.numerator}, {fraction.denominator})"
+
+
+def _unpack(value: Any) -> Any:
+    """Turn NumPy arrays and SymPy matrices into lists."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _short(value: Any) -> str:
+    return reprlib.repr(value)
