@@ -1,0 +1,362 @@
+"""What does it look like? Every figure of the book, drawn in one style.
+
+Each function returns a matplotlib figure that is not registered with pyplot, so that a notebook shows it once, where it
+is the last line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import as_file, files
+from typing import Any, ParamSpec
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+P = ParamSpec("P")
+
+TEAL, ORANGE, PURPLE, GREY = "#0b6e83", "#d55e00", "#6a4c93", "#8a9097"
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Draw in the book's style without changing anybody's settings, and leave no figure open.
+
+    Parameters
+    ----------
+    draw : callable
+        Any function that returns a figure.
+
+    Returns
+    -------
+    callable
+        The same function, styled.
+    """
+
+    @functools.wraps(draw)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with as_file(files("lowrank_tutor") / "lowrank.mplstyle") as style, plt.style.context(style):
+            figure = draw(*args, **kwargs)
+        plt.close(figure)
+        return figure
+
+    return wrapped
+
+
+def _mark_cut(ax: Axes, s: np.ndarray, k: int) -> None:
+    """Singular values that are kept, those that are cut, and the line between them."""
+    index = np.arange(1, len(s) + 1)
+    ax.plot(index[:k], s[:k], color=TEAL)
+    ax.plot(index[max(k - 1, 0) :], s[max(k - 1, 0) :], color=GREY, linewidth=1)
+    ax.fill_between(index[:k], s[:k], np.min(s[s > 0], initial=1e-16), color=TEAL, alpha=0.15, linewidth=0)
+    ax.axvline(k + 0.5, color=ORANGE, linewidth=1)
+
+
+@styled
+def photo_cut(photo: ArrayLike, approx: ArrayLike, s: ArrayLike, k: int) -> Figure:
+    """Show a rank-``k`` photograph, what it leaves out, and the spectrum with the cut.
+
+    Parameters
+    ----------
+    photo, approx : array_like, shape (m, n)
+        Gray values from 0 to 1, and their rank-``k`` approximation.
+    s : array_like, shape (min(m, n),)
+        Singular values of ``photo``.
+    k : int
+        The rank kept.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    photo, approx, s = np.asarray(photo), np.asarray(approx), np.asarray(s)
+    fig, (left, middle, right) = plt.subplots(1, 3, width_ratios=[1, 1, 1.15], layout="none", figsize=(7, 3))
+    fig.subplots_adjust(left=0.01, right=0.99, top=0.89, bottom=0.16, wspace=0.14)
+    left.imshow(approx, vmin=0, vmax=1)
+    left.set_title(f"rank {k}")
+    middle.imshow(photo - approx, cmap="RdBu_r", vmin=-0.5, vmax=0.5)
+    middle.set_title("what is left out")
+    for ax in (left, middle):
+        ax.set_axis_off()
+    _mark_cut(right, s, k)
+    right.set(xscale="log", yscale="log", xlabel="i", title="singular values", ylim=(s[-1] / 2, s[0] * 2))
+    return fig
+
+
+@styled
+def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, title: str = "") -> Figure:
+    """Plot singular values on a logarithmic axis, with a cut after ``k`` or at a ``level``.
+
+    Parameters
+    ----------
+    s : array_like, shape (r,)
+        Singular values, largest first. Zeros are drawn at the lower edge.
+    k : int, optional
+        The number of values kept.
+    level : float, optional
+        A horizontal line: values above it count.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    s = np.asarray(s, dtype=float)
+    floor = max(s.max(), 1e-300) * 1e-18
+    index, drawn = np.arange(1, len(s) + 1), np.maximum(s, floor)
+    kept = index <= k if k is not None else s > (level if level is not None else 0)
+    fig, ax = plt.subplots(layout="none", figsize=(7, 2.6))
+    fig.subplots_adjust(left=0.1, right=0.98, top=0.88, bottom=0.19)
+    ax.plot(index[kept], drawn[kept], "o", color=TEAL, label="counted" if level is not None else "kept")
+    ax.plot(index[~kept], drawn[~kept], "o", color=GREY, markerfacecolor="white", label="not")
+    if k is not None:
+        ax.axvline(k + 0.5, color=ORANGE, linewidth=1)
+    if level is not None:
+        ax.axhline(level, color=ORANGE, linewidth=1)
+    ax.set(yscale="log", xlabel="i", ylabel="singular value", title=title)
+    ax.legend(loc="upper right")
+    return fig
+
+
+@styled
+def equation(*parts: ArrayLike | str) -> Figure:
+    """Draw matrices with their entries and the signs between them, such as ``equation(a, "=", c, "@", f)``.
+
+    Parameters
+    ----------
+    *parts : array_like of shape (m, n), or str
+        Matrices in the order of the formula, and the signs between them.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    shapes = [(1, 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
+    limit = max(float(np.abs(np.asarray(p, dtype=float)).max()) for p in parts if not isinstance(p, str))
+    height = max(shape[0] for shape in shapes)
+    width = sum(shape[1] for shape in shapes)
+    unit = min(0.5, 6.6 / width)
+    fig, axes = plt.subplots(
+        1, len(parts), width_ratios=[shape[1] for shape in shapes], figsize=(unit * width + 0.4, unit * height + 0.2)
+    )
+    for ax, part in zip(np.atleast_1d(axes), parts, strict=True):
+        ax.set_axis_off()
+        if isinstance(part, str):
+            ax.text(0.5, 0.5, part, ha="center", va="center", fontsize=16, transform=ax.transAxes)
+            continue
+        matrix = np.asarray(part, dtype=float)
+        ax.imshow(matrix, cmap="PuOr", vmin=-1.6 * limit, vmax=1.6 * limit)  # pale, so that entries stay legible
+        for (i, j), entry in np.ndenumerate(matrix):
+            ax.text(j, i, f"{entry:.3g}", ha="center", va="center")
+    return fig
+
+
+@styled
+def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Figure:
+    """Show what a 2 x 2 matrix does to the unit circle, with its singular directions.
+
+    Parameters
+    ----------
+    a : array_like, shape (2, 2)
+        The matrix.
+    u, s, vt : array_like, shapes (2, 2), (2,), (2, 2)
+        Its singular value decomposition.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    a, u, s, vt = (np.asarray(x) for x in (a, u, s, vt))
+    angle = np.linspace(0, 2 * np.pi, 400)
+    circle = np.vstack([np.cos(angle), np.sin(angle)])
+    fig, axes = plt.subplots(1, 2, width_ratios=[1, 1.6], figsize=(7, 3))
+    panels = ((circle, vt.T, np.ones(2), "v", "inputs of length 1"), (a @ circle, u, s, "u", "what A makes of them"))
+    for ax, (curve, directions, lengths, letter, title) in zip(axes, panels, strict=True):
+        ax.plot(*curve, color=GREY, linewidth=1.2)
+        for i, color in enumerate((TEAL, ORANGE)):
+            tip = directions[:, i] * lengths[i]
+            ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
+            name = f"$v_{i + 1}$" if letter == "v" else rf"$\sigma_{i + 1} u_{i + 1}$"
+            ax.annotate(name, tip, xytext=5 * np.sign(tip), textcoords="offset points", color=color, fontsize=12)
+        ax.set(aspect="equal", title=title)
+        ax.margins(0.15)
+    return fig
+
+
+@styled
+def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: int) -> Figure:
+    """Show digits, what ``k`` components make of them, and the share of the variance explained.
+
+    Parameters
+    ----------
+    digits, approx : array_like, shape (number, 64)
+        Images of 8 x 8 pixels, a row each, and their approximation.
+    explained : array_like, shape (r,)
+        Share of the variance that each component explains, largest first.
+    k : int
+        The number of components kept.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    digits, approx = np.asarray(digits), np.asarray(approx)
+    fig = plt.figure(figsize=(7, 2.5), layout="none")
+    grid = fig.add_gridspec(2, len(digits), left=0.01, right=0.55, top=0.86, bottom=0.03, wspace=0.06, hspace=0.28)
+    for row, (images, title) in enumerate(
+        ((digits, "the digits, 64 numbers each"), (approx, f"from {k} numbers each"))
+    ):
+        for column, image in enumerate(images):
+            ax = fig.add_subplot(grid[row, column])
+            ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=16)
+            ax.set_axis_off()
+            if column == 0:
+                ax.set_title(title, pad=4)
+    ax = fig.add_axes((0.64, 0.2, 0.34, 0.66))
+    total = np.concatenate([[0], np.cumsum(explained)])
+    ax.plot(total, color=GREY, linewidth=1)
+    ax.plot(total[: k + 1], color=TEAL)
+    ax.plot(k, total[k], "o", color=ORANGE, markersize=6)
+    ax.set(xlabel="components kept", title="variance explained", ylim=(0, 1.03), xlim=(0, len(total) - 1))
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    return fig
+
+
+@styled
+def spectrum_cut(s: ArrayLike, k: int) -> Figure:
+    """Show a spectrum with its cut after ``k``, and the relative error of every cut.
+
+    Parameters
+    ----------
+    s : array_like, shape (r,)
+        Singular values, largest first.
+    k : int
+        The rank kept.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    s = np.asarray(s, dtype=float)
+    error = np.sqrt(np.append(np.cumsum((s**2)[::-1])[::-1], 0) / np.sum(s**2))
+    fig, (left, right) = plt.subplots(1, 2, layout="none", figsize=(7, 2.6))
+    fig.subplots_adjust(left=0.07, right=0.98, top=0.88, bottom=0.19, wspace=0.22)
+    index = np.arange(1, len(s) + 1)
+    left.bar(index[:k], s[:k], color=TEAL, width=0.8)
+    left.bar(index[k:], s[k:], color="#c3c7cb", width=0.8)
+    left.set(xlabel="i", title="singular values", ylim=(0, 1.05 * s[0]), xlim=(0, len(s) + 1))
+    right.plot(error, color=GREY, linewidth=1.2)
+    right.plot(k, error[k], "o", color=ORANGE, markersize=7)
+    right.set(xlabel="rank kept, k", title="relative error", ylim=(-0.03, 1.05), xlim=(0, len(s)))
+    return fig
+
+
+@styled
+def denoise_cut(s: ArrayLike, errors: ArrayLike, k: int, threshold: float) -> Figure:
+    """Show a noisy spectrum with a threshold, and the error against the truth for every cut.
+
+    Parameters
+    ----------
+    s : array_like, shape (r,)
+        Singular values of the noisy matrix.
+    errors : array_like, shape (number of cuts + 1,)
+        Relative error against the truth when 0, 1, 2, ... values are kept.
+    k : int
+        The number of values kept.
+    threshold : float
+        Values above it are kept by the rule that is shown.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    s, errors = np.asarray(s), np.asarray(errors)
+    fig, (left, right) = plt.subplots(1, 2, layout="none", figsize=(7, 2.6))
+    fig.subplots_adjust(left=0.07, right=0.98, top=0.88, bottom=0.19, wspace=0.22)
+    index = np.arange(1, len(s) + 1)
+    left.plot(index[:k], s[:k], "o", color=TEAL)
+    left.plot(index[k:], s[k:], "o", color=GREY, markerfacecolor="white")
+    left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--")
+    left.text(len(s), threshold, "threshold", color=PURPLE, ha="right", va="bottom", fontsize=9)
+    left.set(xlabel="i", title="singular values of the noisy matrix", ylim=(0, None))
+    right.plot(errors, color=GREY, linewidth=1.2)
+    right.plot(k, errors[k], "o", color=ORANGE, markersize=7)
+    best = int(np.argmin(errors))
+    right.axvline(best, color=TEAL, linewidth=1, linestyle=":")
+    right.text(best + 0.3, 0.02, f"best k = {best}", color=TEAL, fontsize=9)
+    right.set(xlabel="rank kept, k", title="error against the truth", ylim=(0, max(1.05, 1.05 * errors.max())))
+    return fig
+
+
+@styled
+def cloud(points: ArrayLike, arrows: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figure:
+    """Scatter points in the plane with named arrows.
+
+    Parameters
+    ----------
+    points : array_like, shape (number, 2)
+        The points.
+    arrows : mapping of str to (start, step)
+        A name for each arrow, where it starts and where it goes from there, both of shape (2,).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    points = np.asarray(points)
+    fig, ax = plt.subplots(figsize=(7, 3.2))
+    ax.plot(*points.T, "o", color=GREY, alpha=0.5, markersize=3)
+    for (name, (start, step)), color in zip(arrows.items(), (ORANGE, TEAL, PURPLE), strict=False):
+        tip = np.add(start, step)
+        ax.annotate("", tuple(tip), tuple(np.asarray(start)), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
+        ax.plot([], [], color=color, label=name)
+    ax.plot(0, 0, "+", color="black", markersize=10)
+    ax.annotate("origin", (0, 0), xytext=(6, 4), textcoords="offset points")
+    ax.legend(loc="lower right")
+    ax.set_aspect("equal")
+    return fig
+
+
+@styled
+def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float, labels: tuple[str, str]) -> Figure:
+    """Plot measured methods, one panel a case: what each costs against what it gets wrong.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Each has ``"spectrum"``, ``"method"`` and the two columns.
+    x, y : str
+        The columns to plot.
+    floor : float
+        Smaller values of ``y`` are drawn here: below it there is only rounding.
+    labels : (str, str)
+        Words for the two axes.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    cases = list(dict.fromkeys(row["spectrum"] for row in rows))
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    columns = 3
+    lines = -(-len(cases) // columns)
+    fig, axes = plt.subplots(lines, columns, figsize=(7, 2.1 * lines + 0.5), sharex=True, sharey=True, squeeze=False)
+    for ax, case in zip(axes.flat, cases, strict=False):
+        for method, marker, color in zip(
+            methods, "osD^vPX", 3 * (TEAL, ORANGE, PURPLE, "#009e73", "#cc79a7", "#e69f00", GREY), strict=False
+        ):
+            mine = [row for row in rows if row["spectrum"] == case and row["method"] == method]
+            ax.plot(
+                [r[x] for r in mine], [max(r[y], floor) for r in mine], marker, color=color, label=method, markersize=6
+            )
+        ax.set(xscale="log", yscale="log", title=case)
+    for ax in axes.flat[len(cases) :]:
+        ax.set_axis_off()
+    fig.supxlabel(labels[0], fontsize=9.5)
+    fig.supylabel(labels[1], fontsize=9.5)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, names, loc="outside upper center", ncols=4)
+    return fig
