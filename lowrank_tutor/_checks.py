@@ -85,7 +85,7 @@ def as_vector(value: ArrayLike, name: str) -> FloatArray:
 def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return singular values as float64: a vector that is non-negative and never rises."""
     s = as_vector(value, name).astype(np.float64)
-    if s[-1] < 0 or (s < 0).any():
+    if (s < 0).any():
         raise ValueError(f"{name} must be non-negative, got {s[s < 0][0]}")
     rises = np.flatnonzero(s[1:] > s[:-1])
     if rises.size:

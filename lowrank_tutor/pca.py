@@ -13,6 +13,13 @@ from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_ra
 from lowrank_tutor.svd import fix_signs
 
 
+def _fitting(result: FloatArray, name: str, what: str) -> FloatArray:
+    """Return the result, or refuse the argument ``name`` that made it overflow."""
+    if not np.isfinite(result).all():
+        raise ValueError(f"{name} must be small enough for its {what} to fit {result.dtype}, got larger ones")
+    return result
+
+
 class PCA:
     r"""Principal component analysis, with scikit-learn's names and conventions.
 
@@ -113,10 +120,8 @@ class PCA:
         u, s, vt = np.linalg.svd(scaled - mean, full_matrices=False)
         signs = fix_signs(vt[:k].T)
         with np.errstate(over="ignore"):
-            variance = np.ldexp(np.square(s) / (n - 1), 2 * exponent)
+            variance = _fitting(np.ldexp(np.square(s) / (n - 1), 2 * exponent), "x", "variances")
             values = np.ldexp(s[:k], exponent)
-        if not np.isfinite(variance).all():
-            raise ValueError(f"x must be small enough for its variance to fit {s.dtype}, got a larger one")
         share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)
         self.mean_ = np.ldexp(mean, exponent)
         self.components_ = vt[:k] * signs[:, np.newaxis]
@@ -145,7 +150,8 @@ class PCA:
             If nothing was fitted yet, or ``x`` is no finite matrix with ``d`` columns.
         """
         points = self._check(x, "x", axis=1)
-        return (points - self.mean_) @ self.components_.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _fitting((points - self.mean_) @ self.components_.T, "x", "coordinates")
 
     def inverse_transform(self, z: ArrayLike) -> FloatArray:
         r"""Return the points that have the given coordinates, $Z V^\top + 1\mu^\top$.
@@ -167,7 +173,8 @@ class PCA:
             If nothing was fitted yet, or ``z`` is no finite matrix with ``k`` columns.
         """
         coordinates = self._check(z, "z", axis=0)
-        return coordinates @ self.components_ + self.mean_
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _fitting(coordinates @ self.components_ + self.mean_, "z", "points")
 
     def _check(self, value: ArrayLike, name: str, axis: int) -> FloatArray:
         """Check that there is a fit, and that ``value`` has as many columns as the axes have entries along ``axis``."""

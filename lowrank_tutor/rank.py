@@ -45,12 +45,6 @@ def _prepare(a: ArrayLike, rtol: float | None) -> tuple[FloatArray, float]:
     return unit_scale(matrix.astype(np.float64, copy=False))[0], tolerance
 
 
-def _count(matrix: FloatArray, rtol: float) -> int:
-    """Count the singular values above ``rtol`` times the largest."""
-    s = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.count_nonzero(s > rtol * s[0]))
-
-
 def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
     r"""Count the directions that stand out of the noise.
 
@@ -90,7 +84,8 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
     Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
     """
     matrix, tolerance = _prepare(a, rtol)
-    return _count(matrix, tolerance)
+    s = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.count_nonzero(s > tolerance * s[0]))
 
 
 def stable_rank(a: ArrayLike) -> float:
@@ -129,22 +124,21 @@ def stable_rank(a: ArrayLike) -> float:
     return float(np.sum(np.square(s / s[0]))) if s[0] > 0 else 0.0
 
 
-def _independent_columns(matrix: FloatArray, r: int) -> NDArray[np.intp]:
-    """Pick ``r`` columns that span the rest: each time the leftmost that is nearly the farthest from those before.
+def _independent_columns(w: FloatArray) -> NDArray[np.intp]:
+    """Pick as many columns of ``w``, (r, n) of rank r, as it has rows, so that the others are modest mixtures of them.
 
-    "Nearly" is a factor of 4: enough to follow row reduction by hand on ordinary matrices, and to stay clear of
-    columns that depend on earlier ones but for rounding.
+    Each time the leftmost that is within a factor 4 of the farthest from those before. That follows row reduction by
+    hand on ordinary matrices, and stays clear of columns that nearly depend on earlier ones.
     """
-    rest = matrix.copy()
+    rest = w.copy()
     chosen: list[int] = []
-    for _ in range(r):
-        length = np.sqrt(np.sum(np.square(rest), axis=0))
-        length[chosen] = 0.0
+    for _ in range(w.shape[0]):
+        length = np.linalg.norm(rest, axis=0)
+        length[chosen] = 0.0  # but for rounding
         j = int(np.argmax(length >= length.max() / 4))
         chosen.append(j)
         axis = rest[:, j] / length[j]
-        for _ in range(2):  # the second pass removes what rounding left of the first
-            rest -= np.outer(axis, axis @ rest)
+        rest -= np.outer(axis, axis @ rest)
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
@@ -189,13 +183,15 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
     """
     matrix, tolerance = _prepare(a, rtol)
-    columns = _independent_columns(matrix, _count(matrix, tolerance))
-    given = as_matrix(a, "a")
+    u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+    r = int(np.count_nonzero(s > tolerance * s[0]))
+    w = s[:r, np.newaxis] * vt[:r]  # the columns of the matrix in the coordinates u: only r numbers each
+    columns = _independent_columns(w)
     c = matrix[:, columns]
-    q, triangle = np.linalg.qr(c)
-    f = np.linalg.solve(triangle, q.T @ matrix)
-    f += np.linalg.solve(triangle, q.T @ (matrix - c @ f))  # one refinement: whole numbers come out whole
-    f[:, columns] = np.eye(columns.size)
+    f = np.linalg.solve(w[:, columns], w)
+    f += np.linalg.solve(w[:, columns], u[:, :r].T @ (matrix - c @ f))  # one refinement: whole numbers come out whole
+    f[:, columns] = np.eye(r)
+    given = as_matrix(a, "a")
     return RankFactorization(given[:, columns], f.astype(given.dtype))
 
 
