@@ -147,7 +147,7 @@ def row_reduce(a: Any) -> Worked:
         pivot = matrix[top, column]
         if pivot != 1:
             matrix[top, :] = matrix[top, :] / pivot
-            factor = "-" if pivot == -1 else sympy.latex(1 / pivot)
+            factor = "-" if pivot == -1 else _number(1 / pivot)
             sentence = f"Change the sign of row {top + 1}." if pivot == -1 else f"Divide row {top + 1} by {pivot}."
             record(sentence, rf"R_{{{top + 1}}} \leftarrow {factor} R_{{{top + 1}}}")
         for row in range(matrix.rows):
@@ -155,7 +155,7 @@ def row_reduce(a: Any) -> Worked:
             if row != top and factor != 0:
                 matrix[row, :] = matrix[row, :] - factor * matrix[top, :]
                 size, target, source = abs(factor), f"R_{{{row + 1}}}", f"R_{{{top + 1}}}"
-                times, coefficient = ("", "") if size == 1 else (f"{size} times ", f"{sympy.latex(size)} ")
+                times, coefficient = ("", "") if size == 1 else (f"{size} times ", f"{_number(size)} ")
                 verb, link, sign = ("Subtract", "from", "-") if factor > 0 else ("Add", "to", "+")
                 record(
                     f"{verb} {times}row {top + 1} {link} row {row + 1}.",
@@ -265,7 +265,7 @@ def project(w: Any, x: Any) -> Worked:
         index, what = ("", "x") if vectors.cols == 1 else (f", {column + 1}", f"column {column + 1} of x")
         for row in range(matrix.rows):
             entry = product[row, column]
-            formula = rf"y_{{{row + 1}{index}}} = {_dot(matrix[row, :], vectors[:, column])} = {sympy.latex(entry)}"
+            formula = rf"y_{{{row + 1}{index}}} = {_dot(matrix[row, :], vectors[:, column])} = {_number(entry)}"
             steps.append(Step(f"Multiply row {row + 1} of W with {what}, entry by entry, and add.", formula, entry))
     collected = rf"W x = {_tex(matrix)} {_tex(vectors)} = {_tex(product)}"
     steps.append(Step("Collect the entries.", collected, product))
@@ -279,12 +279,10 @@ def _kind_of_map(matrix: Matrix) -> Step:
         square = matrix * matrix
         if square == matrix:
             angle = "symmetric, so at a right angle" if matrix.is_symmetric() else "not symmetric, so at a slant"
-            verdict, relation = f"Applying W twice changes nothing more: W is a projection (P² = P), {angle}.", "="
+            verdict = f"Applying W twice changes nothing more: W is a projection (P² = P), {angle}."
         else:
-            verdict, relation = (
-                "Applying W twice differs from applying it once: W is not a projection (P² = P).",
-                r"\neq",
-            )
+            verdict = "Applying W twice differs from applying it once: W is not a projection (P² = P)."
+        relation = "=" if square == matrix else r"\neq"
         return Step(verdict, rf"W^2 = {_tex(square)} {relation} W", square)
     rank = matrix.rank()
     full = " (full)" if rank == min(rows, columns) else ""
@@ -365,8 +363,10 @@ def svd_2x2(a: Any) -> Worked:
         *(_left_step(i + 1, matrix, sigmas[i], right[i], left[i]) for i in (0, 1)),
     ]
     check = _lines(
-        (r"U \Sigma V^\top", f"{_tex(result.u)} {_tex(sympy.diag(*sigmas))} {_tex(result.vt)}"),
-        ("", r"\sigma_1 u_1 v_1^\top + \sigma_2 u_2 v_2^\top"),
+        ("U", _tex(result.u)),
+        (r"\Sigma", _tex(sympy.diag(*sigmas))),
+        (r"V^\top", _tex(result.vt)),
+        (r"U \Sigma V^\top", r"\sigma_1 u_1 v_1^\top + \sigma_2 u_2 v_2^\top"),
         ("", f"{_tex(layers[0])} + {_tex(layers[1])}"),
         ("", f"{_tex(total)} = A"),
     )
@@ -377,7 +377,7 @@ def svd_2x2(a: Any) -> Worked:
 def _polynomial_step(gram: Matrix) -> Step:
     unknown = sympy.Symbol("lambda")
     polynomial = unknown**2 - gram.trace() * unknown + gram.det()
-    product = "".join(f"({sympy.latex(gram[i, i])} - \\lambda)" for i in (0, 1))
+    product = "".join(f"({_number(gram[i, i])} - \\lambda)" for i in (0, 1))
     crossed = rf"{_factor(gram[0, 1])} \cdot {_factor(gram[1, 0])}"
     sentence = "Subtract λ along the diagonal. The determinant is the characteristic polynomial."
     lines = _lines((r"\det (A^\top A - \lambda I)", f"{product} - {crossed}"), ("", sympy.latex(polynomial)))
@@ -385,10 +385,10 @@ def _polynomial_step(gram: Matrix) -> Step:
 
 
 def _eigenvalue_step(trace: Any, determinant: Any, eigenvalues: tuple[Any, Any]) -> Step:
-    inside = rf"{_factor(trace)}^2 - 4 \cdot {sympy.latex(determinant)}"
+    inside = rf"{_factor(trace)}^2 - 4 \cdot {_number(determinant)}"
     lines = [
-        (r"\lambda", rf"\frac{{1}}{{2}} \left( {sympy.latex(trace)} \pm \sqrt{{{inside}}} \right)"),
-        *((rf"\lambda_{i}", sympy.latex(value)) for i, value in enumerate(eigenvalues, start=1)),
+        (r"\lambda", rf"\frac{{1}}{{2}} \left( {_number(trace)} \pm \sqrt{{{inside}}} \right)"),
+        *((rf"\lambda_{i}", _number(value)) for i, value in enumerate(eigenvalues, start=1)),
     ]
     return Step("Its two roots are the eigenvalues of AᵀA, the larger one first.", _lines(*lines), eigenvalues)
 
@@ -396,7 +396,7 @@ def _eigenvalue_step(trace: Any, determinant: Any, eigenvalues: tuple[Any, Any])
 def _sigma_lines(eigenvalues: tuple[Any, Any], sigmas: tuple[Any, Any]) -> str:
     lines = []
     for i, (eigenvalue, sigma) in enumerate(zip(eigenvalues, sigmas, strict=True), start=1):
-        forms = [rf"\sqrt{{{sympy.latex(eigenvalue)}}}", sympy.latex(sigma)]
+        forms = [rf"\sqrt{{{_number(eigenvalue)}}}", _number(sigma)]
         lines.append((rf"\sigma_{i}", " = ".join(dict.fromkeys(forms))))  # one form where both are the same
     return _lines(*lines)
 
@@ -410,7 +410,8 @@ def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: 
         sentence = f"Find the eigenvector w{i}, and divide it by its length: v{i}."
     lines = _lines(
         (rf"(A^\top A - \lambda_{i} I) w_{i}", rf"{_tex(shifted)} w_{i} = 0"),
-        (rf"w_{i}", rf"{_tex(direction)}, \qquad \lVert w_{i} \rVert = {sympy.latex(length)}"),
+        (f"w_{i}", _tex(direction)),
+        (rf"\lVert w_{i} \rVert", _number(length)),
         (rf"v_{i}", _tex(unit)),
     )
     return Step(sentence, lines, unit)
@@ -418,9 +419,10 @@ def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: 
 
 def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) -> Step:
     if sigma != 0:
-        fraction = rf"\frac{{1}}{{{sympy.latex(sigma)}}}"
+        fraction = rf"\frac{{1}}{{{_number(sigma)}}}"
         lines = _lines(
-            (rf"u_{i}", rf"\frac{{1}}{{\sigma_{i}}} A v_{i} = {fraction} {_tex(matrix)} {_tex(right)}"),
+            (rf"u_{i}", rf"\frac{{1}}{{\sigma_{i}}} A v_{i}"),
+            ("", f"{fraction} {_tex(matrix)} {_tex(right)}"),
             ("", _tex(left)),
         )
         return Step(f"Apply A to v{i} and divide by singular value {i}: u{i}.", lines, left)
@@ -429,8 +431,8 @@ def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) 
     return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {_tex(left)}", left)
 
 
-# Square roots. Before it takes any, svd_2x2 meets only numbers x + y√D, with rational x, y and one fixed D. Keeping to
-# that form is what makes it fast and exact; a general simplifier is neither.
+# Square roots. Before it takes any, svd_2x2 meets only numbers x + y√D, with rational x, y and one fixed D. Keeping
+# to that form is what makes it fast and exact; a general simplifier is neither.
 
 
 def _sign(number: Any) -> int:
@@ -493,9 +495,9 @@ def _without_common_factor(vector: Matrix) -> Matrix:
     """Scale a rational vector to whole numbers without a common divisor, the first non-zero one positive."""
     if not all(entry.is_Rational for entry in vector):
         return vector
-    whole = vector * sympy.ilcm(1, *(entry.q for entry in vector))
+    whole = vector * math.lcm(*(entry.q for entry in vector))
     lead = next(entry for entry in whole if entry != 0)
-    return whole / (sympy.igcd(*whole) * sympy.sign(lead))
+    return whole / (math.gcd(*(int(entry) for entry in whole)) * sympy.sign(lead))
 
 
 # Formulas. They keep to what every reader of Markdown leaves alone: \cr ends a row, because plain CommonMark halves the
@@ -503,7 +505,7 @@ def _without_common_factor(vector: Matrix) -> Matrix:
 
 
 def _tex(matrix: Matrix) -> str:
-    rows = [" & ".join(sympy.latex(entry) for entry in matrix[row, :]) for row in range(matrix.rows)]
+    rows = [" & ".join(_number(entry) for entry in matrix[row, :]) for row in range(matrix.rows)]
     return r"\begin{pmatrix} " + r" \cr ".join(rows) + r" \end{pmatrix}"
 
 
@@ -512,9 +514,14 @@ def _lines(*equations: tuple[str, str]) -> str:
     return r"\begin{aligned} " + r" \cr ".join(rows) + r" \end{aligned}"
 
 
+def _number(number: Any) -> str:
+    text: str = sympy.latex(number, order="none")  # 3/2 + √5/2, in this order
+    return text
+
+
 def _factor(number: Any) -> str:
     """Write a number as a factor: in parentheses unless it is a whole number or a root, and positive."""
-    text: str = sympy.latex(number)
+    text = _number(number)
     return rf"\left( {text} \right)" if number < 0 or number.is_Add or (number.is_Rational and number.q != 1) else text
 
 
@@ -523,7 +530,8 @@ def _dot(row: Matrix, column: Matrix) -> str:
 
 
 def _plain(value: Any) -> str:
-    text: str = sympy.pretty(value, use_unicode=True, wrap_line=False)
+    order = None if getattr(value, "free_symbols", None) else "none"
+    text: str = sympy.pretty(value, order=order, use_unicode=True, wrap_line=False)
     return textwrap.indent(text, "   ")
 
 
