@@ -18,11 +18,13 @@ def light_or_dark_as_the_reader_has_it(app, config):
 
 def title_folded_proofs(app, doctree):
     # A folded {prf:proof} has no title element, on which the folding script stops, and with it every later fold.
+    # And all proofs share one identifier, so that every button would fold the first.
     for proof in doctree.findall(nodes.admonition):
         if {"proof", "dropdown"} <= set(proof["classes"]):
             text = next(t for t in proof.findall(nodes.Text) if t.startswith("Proof"))
             text.parent.replace(text, nodes.Text(re.sub(r"^Proof\.? ?", "", text)))
             proof.insert(0, nodes.title("", "Proof"))
+            proof["ids"] = []
 
 
 def mend_page(app, pagename, templatename, context, doctree):

@@ -73,8 +73,11 @@ def photo_cut(photo: ArrayLike, approx: ArrayLike, s: ArrayLike, k: int) -> Figu
     matplotlib.figure.Figure
     """
     photo, approx, s = np.asarray(photo), np.asarray(approx), np.asarray(s)
-    fig, (left, middle, right) = plt.subplots(1, 3, width_ratios=[1, 1, 1.15], layout="none", figsize=(7, 3))
-    fig.subplots_adjust(left=0.01, right=0.99, top=0.89, bottom=0.16, wspace=0.14)
+    fig, (left, middle, right) = plt.subplots(1, 3, layout="none", figsize=(7, 2.8))
+    for ax, place in ((left, (0.005, 0.01, 0.31, 0.89)), (middle, (0.33, 0.01, 0.31, 0.89))):
+        ax.set_position(place)
+        ax.set_anchor("NW")
+    right.set_position((0.72, 0.18, 0.275, 0.72))
     left.imshow(approx, vmin=0, vmax=1)
     left.set_title(f"rank {k}")
     middle.imshow(photo - approx, cmap="RdBu_r", vmin=-0.5, vmax=0.5)
@@ -172,7 +175,7 @@ def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Figure:
     a, u, s, vt = (np.asarray(x) for x in (a, u, s, vt))
     angle = np.linspace(0, 2 * np.pi, 400)
     circle = np.vstack([np.cos(angle), np.sin(angle)])
-    fig, axes = plt.subplots(1, 2, width_ratios=[1, 1.6], figsize=(7, 3))
+    fig, axes = plt.subplots(1, 2, figsize=(7, 3.3))
     panels = ((circle, vt.T, np.ones(2), "v", "inputs of length 1"), (a @ circle, u, s, "u", "what A makes of them"))
     for ax, (curve, directions, lengths, letter, title) in zip(axes, panels, strict=True):
         ax.plot(*curve, color=GREY, linewidth=1.2)
@@ -181,8 +184,8 @@ def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Figure:
             ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
             name = f"$v_{i + 1}$" if letter == "v" else rf"$\sigma_{i + 1} u_{i + 1}$"
             ax.annotate(name, tip, xytext=5 * np.sign(tip), textcoords="offset points", color=color, fontsize=12)
-        ax.set(aspect="equal", title=title)
-        ax.margins(0.15)
+        reach = 1.25 * lengths[0]
+        ax.set(aspect="equal", title=title, xlim=(-reach, reach), ylim=(-reach, reach))
     return fig
 
 
@@ -204,8 +207,8 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
     matplotlib.figure.Figure
     """
     digits, approx = np.asarray(digits), np.asarray(approx)
-    fig = plt.figure(figsize=(7, 2.5), layout="none")
-    grid = fig.add_gridspec(2, len(digits), left=0.01, right=0.55, top=0.86, bottom=0.03, wspace=0.06, hspace=0.28)
+    fig = plt.figure(figsize=(7, 2.1), layout="none")
+    grid = fig.add_gridspec(2, len(digits), left=0.005, right=0.62, top=0.87, bottom=0.01, wspace=0.05, hspace=0.3)
     for row, (images, title) in enumerate(
         ((digits, "the digits, 64 numbers each"), (approx, f"from {k} numbers each"))
     ):
@@ -215,7 +218,7 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
             ax.set_axis_off()
             if column == 0:
                 ax.set_title(title, pad=4)
-    ax = fig.add_axes((0.64, 0.2, 0.34, 0.66))
+    ax = fig.add_axes((0.71, 0.22, 0.28, 0.65))
     total = np.concatenate([[0], np.cumsum(explained)])
     ax.plot(total, color=GREY, linewidth=1)
     ax.plot(total[: k + 1], color=TEAL)
