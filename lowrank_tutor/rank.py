@@ -1,4 +1,4 @@
-"""How many directions does a matrix really have, and what does it cost to store only those?
+"""How many directions does a matrix really have? Its rank, and what it costs to store only those.
 
 Chapter ``book/01-rank.md``. Letters: ``a`` is (m, n); ``r`` its rank, ``k`` a rank that we choose; ``c`` (m, r) and
 ``f`` (r, n) its factors; ``s`` its singular values, largest first.
@@ -127,7 +127,7 @@ def stable_rank(a: ArrayLike) -> float:
 def _independent_columns(w: FloatArray) -> NDArray[np.intp]:
     """Pick as many columns of ``w``, (r, n) of rank r, as it has rows, so that the others are modest mixtures of them.
 
-    Each time the leftmost that is within a factor 4 of the farthest from those before. That follows row reduction by
+    Each time the leftmost that is within a factor 10 of the farthest from those before. That follows row reduction by
     hand on ordinary matrices, and stays clear of columns that nearly depend on earlier ones.
     """
     rest = w.copy()
@@ -135,7 +135,7 @@ def _independent_columns(w: FloatArray) -> NDArray[np.intp]:
     for _ in range(w.shape[0]):
         length = np.linalg.norm(rest, axis=0)
         length[chosen] = 0.0  # but for rounding
-        j = int(np.argmax(length >= length.max() / 4))
+        j = int(np.argmax(length >= length.max() / 10))
         chosen.append(j)
         axis = rest[:, j] / length[j]
         rest -= np.outer(axis, axis @ rest)
