@@ -1,0 +1,96 @@
+"""A kernel of any Python, driven as a notebook page drives it: cells go in, outputs and widget models come back."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jupyter_client import KernelManager
+from jupyter_client.kernelspec import KernelSpec
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+HANG = 300  # seconds after which a silent kernel counts as dead; no test measures anything by it
+
+
+class Ran(NamedTuple):
+    """What one cell has put on the page."""
+
+    number: int
+    outputs: list[dict[str, Any]]
+
+    def text(self) -> str:
+        """Everything written to standard output."""
+        return "".join(out["text"] for out in self.outputs if out.get("name") == "stdout")
+
+    def view(self) -> str | None:
+        """The widget that the cell shows, if it shows one."""
+        views = [out["data"][WIDGET]["model_id"] for out in self.outputs if WIDGET in out.get("data", {})]
+        return views[0] if views else None
+
+
+class Kernel:
+    """A running kernel; ``models`` holds the state of every widget, as the page would have it."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.models: dict[str, dict[str, Any]] = {}
+
+    def run(self, source: str) -> Ran:
+        """Execute one cell; an exception in it is an error here."""
+        sent = self.client.execute(source, allow_stdin=False)
+        outputs = list(self._until_idle(sent))
+        reply = self.client.get_shell_msg(timeout=HANG)["content"]
+        assert reply["status"] == "ok", "\n".join([source, *reply["traceback"]])
+        return Ran(reply["execution_count"], outputs)
+
+    def value(self, expression: str) -> str:
+        """What ``print(expression)`` says."""
+        return self.run(f"print({expression})").text().rstrip("\n")
+
+    def move(self, slider: str, index: int) -> None:
+        """Move a slider as a reader does: the page tells the kernel, which answers with new states."""
+        data = {"method": "update", "state": {"index": index}, "buffer_paths": []}
+        message = self.client.session.msg("comm_msg", {"comm_id": slider, "data": data})
+        self.client.shell_channel.send(message)
+        errors = [out for out in self._until_idle(message["header"]["msg_id"]) if out.get("name") == "stderr"]
+        assert not errors, errors
+
+    def children(self, model: str) -> list[str]:
+        """The widgets inside a box, in order."""
+        return [child.removeprefix("IPY_MODEL_") for child in self.models[model]["children"]]
+
+    def _until_idle(self, sent: str) -> Iterator[dict[str, Any]]:
+        while True:
+            message = self.client.get_iopub_msg(timeout=HANG)
+            if message["parent_header"].get("msg_id") != sent:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                return
+            if kind in {"comm_open", "comm_msg"}:
+                self._hear(content)
+            elif kind in {"stream", "display_data", "execute_result"}:
+                yield content
+
+    def _hear(self, content: dict[str, Any]) -> None:
+        # Newer kernels also echo what the page itself has sent ("echo_update"); that is no news.
+        data = content["data"]
+        if "state" in data and data.get("method", "update") == "update":
+            self.models.setdefault(content["comm_id"], {}).update(data["state"])
+
+
+@contextlib.contextmanager
+def kernel(python: Path, folder: Path, environment: dict[str, str]) -> Iterator[Kernel]:
+    """Start a kernel of this Python in this folder."""
+    manager = KernelManager()
+    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    manager._kernel_spec = KernelSpec(argv=argv, display_name="", language="python")
+    manager.start_kernel(cwd=str(folder), env=environment)
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=HANG)
+        yield Kernel(client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

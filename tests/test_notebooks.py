@@ -1,0 +1,466 @@
+"""The notebooks for Colab: derived from the chapters, plain enough for any front end, alive on nothing but the package.
+
+``make test-colab`` runs the part marked ``colab``: the same notebooks with the versions that Colab has.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import pytest
+from kernels import WIDGET, Kernel, Ran, kernel
+
+from lowrank_tutor.sphinxext import PAGE_VARIABLE
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))  # the exporter is a tool, not a part of the package
+
+from export_notebooks import stale  # noqa: E402
+from plain_inline import Book  # noqa: E402
+
+NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The notebook as JSON holds it, not as nbformat mends it."""
+    nb = json.loads(path.read_text(encoding="utf-8"))
+    for cell in nb["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return nb
+
+
+def sources(nb: dict[str, Any], kind: str) -> list[str]:
+    return [cell["source"] for cell in nb["cells"] if cell["cell_type"] == kind]
+
+
+@pytest.fixture(scope="module")
+def book() -> Book:
+    """The book's settings and numbers; in a process of its own, because Sphinx leaves traces in the interpreter."""
+    code = "import json; from export_notebooks import ROOT, read_book; print(json.dumps(read_book(ROOT)))"
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tools", check=True, capture_output=True, text=True)
+    return Book(*json.loads(out.stdout.splitlines()[-1]))
+
+
+# ------------------------------------------------------------------------------------------ derived, and not edited
+
+
+def test_no_notebook_is_stale():
+    command = [sys.executable, "tools/export_notebooks.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_changed_a_missing_and_an_orphaned_notebook_are_stale(tmp_path):
+    folder = tmp_path / "book"
+    folder.mkdir()
+    for name, text in {"same": "a", "edited": "a", "orphan": "a"}.items():
+        (folder / f"{name}.ipynb").write_text(text)
+    fresh = {folder / f"{name}.ipynb": text for name, text in {"same": "a", "edited": "b", "missing": "a"}.items()}
+    assert [path.stem for path in stale(tmp_path, fresh)] == ["edited", "missing", "orphan"]
+
+
+def test_every_chapter_has_a_notebook():
+    assert {path.stem for path in (ROOT / "book").glob("[0-9][0-9]-*.md")} <= {path.stem for path in NOTEBOOKS}
+    assert NOTEBOOKS
+
+
+@each_notebook
+def test_code_is_what_jupytext_finds_in_the_chapter(path):
+    cells = jupytext.read(path.with_suffix(".md"), fmt="md:myst").cells
+    kept = [c.source for c in cells if c.cell_type == "code" and "remove-cell" not in c.metadata.get("tags", [])]
+    _setup, *derived = sources(read(path), "code")
+    assert [re.sub(r"^# @title .*\n", "", source) for source in derived] == kept
+
+
+# -------------------------------------------------------------------------------------------------------- the rules
+
+
+def broken_rules(nb: dict[str, Any], book: Book, page: str) -> list[str]:
+    """Everything that would keep this notebook from running in Colab, or from reading well there."""
+    text = [line for source in sources(nb, "markdown") for line in source.splitlines()]
+    found = [*broken_form(nb), *broken_code(sources(nb, "code"), book), *broken_links(nb, book)]
+    for pattern, why in {
+        r"\{[\w:+-]+\}`": "a role of MyST",
+        r":::|^`{3,}\{": "a directive of MyST",
+        r"^\([\w-]+\)=\s*$": "a label of MyST",
+        r"^%": "a comment of MyST",
+        r"\|(repository|branch)\|": "a word that only the site replaces",
+        r"\\(label|ref|eqref|cancel|require)\b": "TeX that needs more than the line it stands in",
+        r"attachment:|<img|!\[[^\]]*\]\((?!https://)": "a picture that a fresh runtime lacks",
+        r"^[ >]*[=-]+\s*$": "a line that underlines a heading",
+        rf"\\({'|'.join(book.macros) or '(?!)'})(?![A-Za-z])": "a macro of the book's own",
+    }.items():
+        found += [f"{why}: {line}" for line in text if re.search(pattern, line)]
+    for source in sources(nb, "markdown"):
+        found += broken_maths(source) + broken_folds(source)
+    return [*found, *broken_numbers("\n".join(text), book, page)]
+
+
+def broken_form(nb: dict[str, Any]) -> Iterator[str]:
+    kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    allowed = [{"kernelspec": kernelspec}, {"kernelspec": kernelspec, "accelerator": "GPU"}]
+    if nb["metadata"] not in allowed:
+        yield f"metadata {nb['metadata']}"
+    for cell in nb["cells"]:
+        if cell["metadata"] not in [{}, {"cellView": "form", "jupyter": {"source_hidden": True}}]:
+            yield f"cell metadata {cell['metadata']}"
+        if "attachments" in cell or cell.get("outputs") or cell.get("execution_count"):
+            yield f"more than a source: {cell}"
+        if ("cellView" in cell["metadata"]) != cell["source"].startswith("# @title "):
+            yield f"a fold without a title, or a title without a fold: {cell['source']}"
+    if len({cell["id"] for cell in nb["cells"]}) < len(nb["cells"]):
+        yield "two cells have one id"
+
+
+def broken_code(cells: list[str], book: Book) -> Iterator[str]:
+    install = f'    %pip install -q --no-deps "git+{book.repository}@{book.branch}"'
+    first = cells[0].splitlines()
+    if not first[0].startswith("# @title") or 'find_spec("lowrank_tutor") is None' not in cells[0]:
+        yield "the first cell does not set up"
+    if first.count(install) != 1:
+        yield f"the set-up cell does not say {install.strip()}"
+    uses_torch = any(re.search(r"^\s*(import|from) torch\b", source, re.MULTILINE) for source in cells[1:])
+    if "import torch" in cells[0] and not uses_torch and "lowrank_tutor.linformer" not in "".join(cells):
+        yield "the set-up cell imports torch in vain"
+    for line in [line for source in cells for line in source.splitlines() if line != install]:
+        if re.search(r"\b(pip|conda|apt|apt-get|uv)3?\b.*\binstall\b|\binstall\b.*==", line):
+            yield f"another install: {line}"
+        if re.search(r"\bStack\b|\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b", line):
+            yield f"what ipywidgets 7.7 or a notebook lacks: {line}"
+
+
+def broken_maths(source: str) -> list[str]:
+    outside = re.sub(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]*`", "", source, flags=re.DOTALL)
+    lines = [line for line in source.splitlines() if line.startswith(">") and line.count("$$") % 2]
+    return (
+        [f"a formula that spans the lines of a quotation: {line}" for line in lines]
+        + ["$$ that is never closed"] * (source.count("$$") % 2)
+        + [f"TeX outside a formula: {m}" for m in re.findall(r"\\(?:begin|end|frac|tag)\b.*|\$", outside)]
+    )
+
+
+def broken_folds(source: str) -> list[str]:
+    whole = r"<details>\n<summary><b>[^\n]+</b></summary>\n\n.*?\n\n</details>(?=\n\n|\Z)"
+    left = re.findall(r"</?(?:details|summary)>", re.sub(whole, "", source, flags=re.DOTALL))
+    return [f"a fold that does not close, or hides its Markdown: {tag}" for tag in left]
+
+
+def broken_links(nb: dict[str, Any], book: Book) -> Iterator[str]:
+    there = {""}
+    for kind in ("docs", "labels", "items", "equations"):
+        for entry in book.refs[kind].values():
+            there |= {entry["page"], f"{entry['page']}#{entry.get('anchor')}"}
+    there |= set(book.refs["objects"].values()) | {work["entry"] for work in book.refs["citations"].values()}
+    for source in sources(nb, "markdown"):
+        for url in re.findall(r"\]\(([^)\s]*)\)", re.sub(r"\$[^$]*\$|`[^`]*`", "`", source)):
+            if not url.startswith("https://"):
+                yield f"a link that leads nowhere from Colab: {url}"
+            elif url.startswith(book.site) and url.removeprefix(book.site) not in there:
+                yield f"a link to what the site does not have: {url}"
+
+
+def broken_numbers(text: str, book: Book, page: str) -> Iterator[str]:
+    """Equations, theorems and exercises must be those of the site, all of them, each once."""
+    items = [item for item in book.refs["items"].values() if item["page"] == page and item["number"]]
+    wanted = {
+        "equations": [eq["number"] for eq in book.refs["equations"].values() if eq["page"] == page],
+        "theorems": [f"{item['kind'].title()} {item['number']}" for item in items if item["kind"] != "solution"],
+        "sections": [s["number"] for s in book.refs["docs"][page.removesuffix(".html")]["sections"] if s["number"]],
+    }
+    given = {
+        "equations": re.findall(r"\\tag\{([^}]*)\}", text),
+        "theorems": re.findall(r"^(?:> \*\*|\*\*|<summary><b>)([A-Z][a-z]+ \d+\.\d+)\b", text, re.MULTILINE),
+        "sections": re.findall(r"^##+ (\d+(?:\.\d+)+)\. ", text, re.MULTILINE),
+    }
+    for kind, numbers in wanted.items():
+        if sorted(given[kind]) != sorted(numbers):
+            yield f"{kind} {sorted(set(given[kind]) ^ set(numbers))} differ from the site"
+
+
+@each_notebook
+def test_notebook_obeys_every_rule_of_colab(path, book):
+    nb = read(path)
+    nbformat.validate(nbformat.from_dict(nb))
+    assert list(broken_rules(nb, book, f"book/{path.stem}.html")) == []
+
+
+BAD_TEXT = {
+    "a role": ("By {eq}`eq-tail`.", "a role of MyST"),
+    "a role of a domain": ("See {prf:ref}`thm`.", "a role of MyST"),
+    "a colon fence": (":::{note}\nx\n:::", "a directive of MyST"),
+    "a fenced directive": ("```{note}\nx\n```", "a directive of MyST"),
+    "a label": ("(ch-svd)=", "a label of MyST"),
+    "a comment": ("% not for readers", "a comment of MyST"),
+    "a word of the site": ("See |repository|.", "only the site replaces"),
+    "a TeX label": (r"$$ x \label{a} $$", "TeX that needs more"),
+    "a TeX reference": (r"By $\eqref{a}$.", "TeX that needs more"),
+    "an extension of TeX": (r"$\cancel{x}$", "TeX that needs more"),
+    "an attached picture": ("![x](attachment:x.png)", "a picture"),
+    "a local picture": ("![x](../_static/x.png)", "a picture"),
+    "an underline": ("$$\na\n=\nb\n$$", "underlines"),
+    "a quoted underline": ("> a\n> ---", "underlines"),
+    "a split quoted formula": ("> $$\n> x\n> $$", "spans the lines of a quotation"),
+    "an open formula": ("$$ x", "never closed"),
+    "TeX outside a formula": (r"\begin{aligned} x \end{aligned}", "TeX outside a formula"),
+    "an open fold": ("<details>\n<summary><b>A</b></summary>\n\nx", "a fold"),
+    "a fold that hides its Markdown": ("<details>\n<summary><b>A</b></summary>\nx\n\n</details>", "a fold"),
+    "a relative link": ("[x](02-svd-pca.md)", "leads nowhere"),
+    "an anchor": ("[x](#part)", "leads nowhere"),
+    "a dead link": ("[x](SITEbook/none.html)", "does not have"),
+    "a wrong number": (r"$$ x \tag{9.9} $$", "differ from the site"),
+    "a wrong theorem": ("> **Theorem 9.9** (T).", "differ from the site"),
+    "a wrong section": ("## 9.9. Part", "differ from the site"),
+}
+BAD_CODE = {
+    "another install": ("%pip install -q torch", "another install"),
+    "a pinned install": ("!pip install numpy==2.0", "another install"),
+    "a system install": ("!apt-get install ffmpeg", "another install"),
+    "a stack": ("widgets.Stack([a, b])", "ipywidgets 7.7"),
+    "titles": ("widgets.Tab(children, titles=['a'])", "ipywidgets 7.7"),
+    "a link of widgets": ("widgets.jslink((a, 'value'), (b, 'value'))", "ipywidgets 7.7"),
+    "a player": ("widgets.Play()", "ipywidgets 7.7"),
+    "glue": ("from myst_nb import glue", "ipywidgets 7.7"),
+    "a title without a fold": ("# @title A\nx", "a title without a fold"),
+}
+
+
+def spoiled(kind: str, source: str, book: Book) -> list[str]:
+    """What the rules say of the first notebook with one more cell."""
+    nb = read(NOTEBOOKS[0])
+    cell = {"cell_type": kind, "id": "spoiled", "metadata": {}, "source": source.replace("SITE", book.site)}
+    nb["cells"].append(cell)
+    return list(broken_rules(nb, book, f"book/{NOTEBOOKS[0].stem}.html"))
+
+
+@pytest.mark.parametrize(("source", "why"), BAD_TEXT.values(), ids=BAD_TEXT)
+def test_the_rules_find_bad_text(source, why, book):
+    assert why in "\n".join(spoiled("markdown", source, book))
+
+
+@pytest.mark.parametrize(("source", "why"), BAD_CODE.values(), ids=BAD_CODE)
+def test_the_rules_find_bad_code(source, why, book):
+    assert why in "\n".join(spoiled("code", source, book))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda nb: nb["metadata"].update(colab={}), "metadata"),
+        (lambda nb: nb["cells"][1]["metadata"].update(tags=["hide-input"]), "cell metadata"),
+        (lambda nb: nb["cells"][1].update(attachments={}), "more than a source"),
+        (lambda nb: nb["cells"][0].update(outputs=[{}]), "more than a source"),
+        (lambda nb: nb["cells"][1].update(id=nb["cells"][0]["id"]), "one id"),
+        (lambda nb: nb["cells"].pop(0), "does not set up"),
+        (
+            lambda nb: nb["cells"][0].update(source=nb["cells"][0]["source"].replace(" --no-deps", "")),
+            "another install",
+        ),
+        (lambda nb: nb["cells"][0].update(source=nb["cells"][0]["source"] + "\nimport torch"), "torch in vain"),
+        (lambda nb: nb["cells"][0].update(source=nb["cells"][0]["source"].replace("@main", "@other")), "does not say"),
+    ],
+)
+def test_the_rules_find_a_bad_form(change, why, book):
+    nb = read(NOTEBOOKS[0])
+    change(nb)
+    assert why in "\n".join(broken_rules(nb, book, f"book/{NOTEBOOKS[0].stem}.html"))
+
+
+def test_numbers_are_those_that_the_built_pages_show(book):
+    site = ROOT / "_build" / "html"
+    if not site.exists():
+        pytest.skip("the site is not built: run `make book`")
+    for equation in book.refs["equations"].values():
+        page = (site / equation["page"]).read_text(encoding="utf-8")
+        shown = re.search(rf'id="{equation["anchor"]}">\s*<span class="eqno">\(([\d.]+)\)', page)
+        assert shown[1] == equation["number"], f"{equation}: the site is stale (run `make book`), or bookrefs wrong"
+    for item in book.refs["items"].values():
+        page = (site / item["page"]).read_text(encoding="utf-8")
+        shown = re.search(rf'id="{item["anchor"]}">\s*<p class="admonition-title"[^>]*>(.*?)</p>', page, re.DOTALL)
+        words = "Solution to Exercise" if item["kind"] == "solution" else item["kind"].title()
+        assert f"{words} {item['number']}" in re.sub(r"<[^>]+>", "", shown[1])
+
+
+# ----------------------------------------------------------------------------- running, on nothing but the package
+
+
+@pytest.fixture(scope="session")
+def wheel_folder(tmp_path_factory) -> Path:
+    """The package as strangers get it: built from a clean copy, installed without its dependencies."""
+    clean, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, clean)
+    shutil.copytree(ROOT / "lowrank_tutor", clean / "lowrank_tutor", ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", clean / "dist", clean], check=True)
+    subprocess.run([*pip, "install", "--no-deps", "--target", folder, *(clean / "dist").glob("*.whl")], check=True)
+    return folder
+
+
+def open_kernel(python: Path, package: Path | None, folder: Path) -> Any:
+    """A kernel in an empty folder that finds our package only where it was installed to."""
+    environment = {k: v for k, v in os.environ.items() if k not in {PAGE_VARIABLE, "MPLBACKEND", "PYTHONPATH"}}
+    return kernel(python, folder, {**environment, **({"PYTHONPATH": str(package)} if package else {})})
+
+
+def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
+    """Run all: no exception, no warning, nothing in an output that is not typeset there."""
+    ran = {}
+    for source in sources(nb, "code"):
+        cell = page.run(source)
+        ran[cell.number] = cell
+        for output in cell.outputs:
+            assert output.get("name") != "stderr", f"{source}\n{output['text']}"
+            assert not re.search(r"\$|\\\(", output.get("data", {}).get("text/html", "")), "HTML shows TeX as it is"
+            if re.search(r"^explore\(", source, re.MULTILINE):
+                assert set(output["data"]) <= {"text/plain", WIDGET}, "an explorer brings frames drawn in advance"
+    return ran
+
+
+def move_every_slider(number: int, view: str, page: Kernel) -> None:
+    """Drag each slider of an explorer: a new picture comes, with the numbers that its own functions give."""
+    explorer = f"Out[{number}]"
+    *sliders, face = page.children(view)
+    names = json.loads(page.value(f"__import__('json').dumps(list({explorer}.sliders))"))
+    at = {slider: page.models[slider]["index"] for slider in sliders}
+    for slider, name in zip(sliders, names, strict=True):
+        assert "$" not in page.models[slider]["description"], "TeX is not typeset in a widget"
+        last = len(page.models[slider]["_options_labels"]) - 1
+        for index in sorted({last, last // 2, 0} - {at[slider]}):
+            before = page.models[face]["value"]
+            page.move(slider, index)
+            at[slider] = index
+            after = page.models[face]["value"]
+            assert picture(after) != picture(before), f"{name} moved to {index}, and the picture did not"
+            values = ", ".join(f"{n}={explorer}.sliders[{n!r}][{at[s]}]" for s, n in zip(sliders, names, strict=True))
+            wanted = page.value(f"__import__('json').dumps({explorer}.numbers({values}))")
+            assert numbers(after) == json.loads(wanted)
+
+
+def picture(face: str) -> str:
+    (data,) = re.findall(r'src="data:image/png;base64,([^"]+)"', face)
+    return data
+
+
+def numbers(face: str) -> dict[str, float]:
+    return {name: float(v) for name, v in re.findall(r'<data data-name="([^"]+)" value="([^"]+)"', face)}
+
+
+def check_alive(path: Path, python: Path, package: Path, folder: Path) -> None:
+    nb = read(path)
+    with open_kernel(python, package, folder) as page:
+        ran = read_as_a_reader_does(nb, page)
+        assert page.value("lowrank_tutor.__file__").startswith(str(package)), "the package is not the installed one"
+        views = {number: cell.view() for number, cell in ran.items() if cell.view()}
+        assert len(views) == len(re.findall(r"^explore\(", "\n".join(sources(nb, "code")), re.MULTILINE))
+        for number, view in views.items():
+            move_every_slider(number, view, page)
+    assert list(folder.iterdir()) == [], "the notebook left files behind"
+
+
+@each_notebook
+def test_notebook_runs_and_its_explorers_live_on_the_wheel_alone(path, wheel_folder, tmp_path):
+    check_alive(path, Path(sys.executable), wheel_folder, tmp_path)
+
+
+DEAF = """
+import lowrank_tutor
+from matplotlib.figure import Figure
+from lowrank_tutor.explore import explore
+
+explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"k_again": k}, alt="White.", name="deaf", k=range(3))
+"""
+BAD_NOTEBOOKS = {
+    "a slider that does nothing": (DEAF, "the picture did not"),
+    "frames drawn in advance": (
+        f"""
+from IPython.display import display
+{DEAF.replace("explore(lambda", "shown = (explore)(lambda")}
+def explore(shown):
+    display({{"text/html": shown.to_html(), "text/plain": ""}}, raw=True)
+
+explore(shown)
+""",
+        "frames drawn in advance",
+    ),
+    "a warning": ("import sys\nprint('old', file=sys.stderr)", "old"),
+    "an exception": ("1 / 0", "ZeroDivisionError"),
+    "TeX in HTML": ("from IPython.display import HTML, display\ndisplay(HTML('$x$'))", "HTML shows TeX"),
+    "a file left behind": ("import lowrank_tutor\nopen('x', 'w').close()", "left files behind"),
+    "a file of the repository": ("open('book/references.bib')", "FileNotFoundError"),
+}
+
+
+@pytest.mark.parametrize(("source", "why"), BAD_NOTEBOOKS.values(), ids=BAD_NOTEBOOKS)
+def test_running_finds_a_bad_notebook(source, why, wheel_folder, tmp_path):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    cell = {"cell_type": "code", "id": "bad", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+    notebook = tmp_path / "bad.ipynb"
+    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
+    with pytest.raises(AssertionError, match=re.escape(why)):
+        check_alive(notebook, Path(sys.executable), wheel_folder, folder)
+
+
+# ------------------------------------------------------------------------------------------- with Colab's versions
+
+
+@pytest.fixture(scope="session")
+def colab_python() -> Path:
+    """A Python 3.13 with the packages that Colab has, made once in ``.venv-colab``."""
+    uv, folder = Path(sys.executable).with_name("uv"), ROOT / ".venv-colab"
+    pins = Path(__file__).with_name("colab-requirements.txt")
+    python, ready = folder / "bin" / "python", folder / "installed.txt"
+    if python.exists() and ready.exists() and ready.read_text() == pins.read_text():
+        return python
+    # pyenv offers a Python that is not its default only when it is named.
+    named = {**os.environ, "PYENV_VERSION": "3.13"}
+    find = [uv, "python", "find", "--no-python-downloads", "--system", "3.13"]
+    tries = [subprocess.run(find, env=env, capture_output=True, text=True) for env in (named, os.environ)]
+    found = next((done.stdout.strip() for done in tries if done.returncode == 0), None)
+    if found is None:
+        pytest.skip("no Python 3.13 on this machine, so Colab's versions were not tried: `uv python install 3.13`")
+    subprocess.run([uv, "venv", "--quiet", "--clear", "--python", found, folder], check=True)
+    # pip rather than uv: it knows the index that this machine is set up for.
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", python]
+    subprocess.run([*pip, "install", "--no-deps", "--only-binary", ":all:", "-r", pins], check=True)
+    ready.write_text(pins.read_text())
+    return python
+
+
+@pytest.mark.colab
+@each_notebook
+def test_notebook_runs_and_its_explorers_live_with_colabs_versions(path, colab_python, wheel_folder, tmp_path):
+    if "import torch" in sources(read(path), "code")[0]:
+        pytest.skip("this chapter needs PyTorch, which is too large to install here")
+    check_alive(path, colab_python, wheel_folder, tmp_path)
+
+
+@pytest.mark.colab
+def test_the_setup_cell_installs_what_is_missing_and_nothing_else(colab_python, wheel_folder, book, tmp_path):
+    """In a fresh runtime there is no lowrank_tutor. The install itself is played: it makes the wheel importable."""
+    play = f"""
+import sys
+calls = []
+def pip(line):
+    calls.append(line)
+    sys.path.insert(0, {str(wheel_folder)!r})
+get_ipython().register_magic_function(pip, magic_name="pip")
+"""
+    setup = sources(read(NOTEBOOKS[0]), "code")[0]
+    with open_kernel(colab_python, None, tmp_path) as page:
+        page.run(play)
+        first, again = page.run(setup), page.run(setup)
+        assert page.value("calls") == str([f'install -q --no-deps "git+{book.repository}@{book.branch}"'])
+        assert page.value("'torch' in sys.modules") == "False"
+    assert first.text() == again.text()
+    assert re.fullmatch(r"lowrank_tutor \S+, Python 3\.13\.\S+, NumPy 2\.1\.3, device: .*\n", first.text())
