@@ -8,7 +8,7 @@ SITE := _build/html
 # Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 
-.PHONY: book serve test test-colab check notebooks bench mutants clean
+.PHONY: book serve test test-colab check notebooks bench mutants picture clean
 
 book: $(READY)
 	$(BUILD)
@@ -35,6 +35,9 @@ notebooks: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.svd
+
+picture: book
+	$(BIN)/python tools/picture.py
 
 mutants: $(READY)
 	$(BIN)/mutmut run

@@ -11,9 +11,27 @@ from fontTools import subset
 MATHJAX_KEPT = ("tex-chtml.js", "output/chtml", "input/tex/extensions", "a11y", "sre/mathmaps/en", "sre/mathmaps/base")
 
 
+def formulas_in_docstrings(app, what, name, obj, options, lines):
+    # Docstrings write $...$, which people and notebooks read; Sphinx wants a role.
+    text = re.sub(r"\$([^$]+?)\$", lambda m: f":math:`{' '.join(m[1].split())}`", "\n".join(lines))
+    lines[:] = text.split("\n")
+
+
+def skip_tuple_fields(app, what, name, obj, skip, options):
+    # A NamedTuple's docstring describes its fields; "Alias for field number 0" adds nothing.
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def light_or_dark_as_the_reader_has_it(app, config):
     # The theme's script complains of an invalid mode when no default is set.
     config.html_context = {"default_mode": "auto", **config.html_context}
+
+
+def name_the_repository(app, docname, source):
+    # The address stands once, in _config.yml; pages write |repository| and |branch|.
+    options = app.config.html_theme_options
+    for word, option in (("repository", "repository_url"), ("branch", "repository_branch")):
+        source[0] = source[0].replace(f"|{word}|", options[option])
 
 
 def title_folded_proofs(app, doctree):
@@ -96,6 +114,9 @@ def one_page_for_print(app):
 def setup(app):
     app.connect("config-inited", light_or_dark_as_the_reader_has_it)
     app.connect("builder-inited", one_page_for_print)
+    app.connect("autodoc-process-docstring", formulas_in_docstrings)
+    app.connect("autodoc-skip-member", skip_tuple_fields)
+    app.connect("source-read", name_the_repository)
     app.connect("doctree-read", title_folded_proofs)
     app.connect("html-page-context", mend_page, priority=900)  # after the theme has added its own
     app.connect("build-finished", finish)
