@@ -1,0 +1,255 @@
+"""Principal components, against scikit-learn and against the covariance matrix."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matrices import BAD_MATRICES, with_spectrum
+from sklearn import decomposition
+from sklearn.datasets import load_digits
+
+from lowrank_tutor.pca import PCA
+from lowrank_tutor.svd import best_rank_k, tail_error, truncated_svd
+
+ATTRIBUTES = ["mean_", "components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"]
+
+
+def cloud(n, d, seed=0):
+    """Draw points that spread differently along each axis, away from the origin."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)) * np.arange(1, d + 1) + 5
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "k"), [(2, 1, 1), (2, 5, 1), (20, 6, 1), (20, 6, 3), (20, 6, 6), (5, 9, 4), (9, 9, 2)]
+)
+def test_everything_agrees_with_scikit_learn(n, d, k):
+    x, new = cloud(n, d), cloud(4, d, seed=1)
+    ours, judge = PCA(k).fit(x), decomposition.PCA(k, svd_solver="full").fit(x)
+    for name in ATTRIBUTES:
+        np.testing.assert_allclose(getattr(ours, name), getattr(judge, name), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(ours.transform(new), judge.transform(new), atol=1e-12)
+    np.testing.assert_allclose(PCA(k).fit_transform(x), judge.transform(x), atol=1e-12)
+    z = ours.transform(new)
+    np.testing.assert_allclose(ours.inverse_transform(z), judge.inverse_transform(z), atol=1e-12)
+
+
+def test_the_digits_agree_with_scikit_learn():
+    x = load_digits().data
+    ours, judge = PCA(10).fit(x), decomposition.PCA(10, svd_solver="full").fit(x)
+    for name in ATTRIBUTES:
+        np.testing.assert_allclose(getattr(ours, name), getattr(judge, name), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(ours.transform(x), judge.transform(x), atol=1e-9)
+
+
+def test_the_axes_are_the_eigenvectors_of_the_covariance_matrix():
+    x = cloud(40, 5)
+    pca = PCA(5).fit(x)
+    values, vectors = np.linalg.eigh(np.cov(x, rowvar=False))
+    np.testing.assert_allclose(pca.explained_variance_, values[::-1], rtol=1e-12)
+    np.testing.assert_allclose(np.abs(pca.components_ @ vectors[:, ::-1]), np.eye(5), atol=1e-12)
+
+
+def test_three_points_on_a_line_come_out_as_by_hand():
+    pca = PCA(2).fit([[0, 0], [1, 2], [2, 4]])
+    np.testing.assert_array_equal(pca.mean_, [1, 2])
+    np.testing.assert_allclose(pca.components_[0], np.array([1, 2]) / np.sqrt(5), rtol=1e-15)
+    np.testing.assert_allclose(pca.explained_variance_, [5, 0], atol=1e-15)  # 10 / (3 - 1)
+    np.testing.assert_allclose(pca.explained_variance_ratio_, [1, 0], atol=1e-15)
+    np.testing.assert_allclose(pca.singular_values_, [np.sqrt(10), 0], atol=1e-15)
+    np.testing.assert_allclose(pca.transform([[3, 6]]), [[2 * np.sqrt(5), 0]], atol=1e-14)
+
+
+@given(st.integers(2, 8), st.integers(1, 6), st.integers(0, 100))
+def test_all_axes_lose_nothing_and_explain_everything(n, d, seed):
+    x = cloud(n, d, seed)
+    pca = PCA(min(n, d))
+    z = pca.fit_transform(x)
+    np.testing.assert_allclose(pca.inverse_transform(z), x, atol=1e-12)
+    assert pca.explained_variance_ratio_.sum() == pytest.approx(1, rel=1e-12)
+    np.testing.assert_allclose(z, pca.transform(x), atol=1e-12)
+    np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(min(n, d)), atol=1e-13)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_reconstruction_is_the_best_rank_k_of_the_centered_points(k):
+    x = cloud(30, 6)
+    pca = PCA(k).fit(x)
+    rebuilt = pca.inverse_transform(pca.transform(x))
+    mean = x.mean(axis=0)
+    np.testing.assert_allclose(rebuilt, best_rank_k(x - mean, k) + mean, atol=1e-12)
+    s = np.linalg.svd(x - mean, compute_uv=False)
+    assert np.linalg.norm(x - rebuilt) == pytest.approx(tail_error(s, k), rel=1e-12)
+
+
+def test_moving_all_points_moves_only_the_mean():
+    x = cloud(30, 4)
+    here, there = PCA(2).fit(x), PCA(2).fit(x + np.array([100, -200, 300, 0]))
+    np.testing.assert_allclose(there.mean_ - here.mean_, [100, -200, 300, 0], atol=1e-12)
+    np.testing.assert_allclose(there.components_, here.components_, atol=1e-11)
+    np.testing.assert_allclose(there.explained_variance_, here.explained_variance_, rtol=1e-11)
+
+
+def test_without_centering_the_first_axis_is_the_mean_and_not_the_spread():
+    """Contrast: the truncated SVD of a cloud far from the origin points at the cloud."""
+    x = np.random.default_rng(0).standard_normal((200, 3)) * [3, 1, 1] + [0, 0, 50]
+    assert abs(PCA(1).fit(x).components_[0, 0]) > 0.99
+    assert abs(truncated_svd(x, 1).vt[0, 2]) > 0.99
+
+
+def test_the_largest_entry_of_each_axis_is_positive():
+    for seed in range(5):
+        components = PCA(4).fit(cloud(20, 4, seed)).components_
+        np.testing.assert_array_equal(components.max(axis=1), np.abs(components).max(axis=1))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e200, 3])
+def test_points_that_all_coincide_have_no_variance_to_share(value):
+    """The mean of equal numbers may miss them by a rounding; that must not count as variance."""
+    x = np.full((7, 3), value)
+    pca = PCA(2).fit(x)
+    np.testing.assert_array_equal(pca.mean_, x[0])
+    for name in ATTRIBUTES[2:]:
+        np.testing.assert_array_equal(getattr(pca, name), [0, 0])
+    np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(2), atol=1e-15)
+    np.testing.assert_array_equal(pca.transform(x), np.zeros((7, 2)))
+
+
+def test_a_constant_column_beside_a_spread_one_explains_nothing():
+    x = np.column_stack([np.full(7, 0.1), np.arange(7.0)])
+    pca = PCA(2).fit(x)
+    assert pca.mean_[0] == 0.1
+    np.testing.assert_array_equal(pca.explained_variance_ratio_, [1, 0])
+
+
+def test_the_tolerance_for_a_constant_column_is_none():
+    x = np.array([[1.0], [1.0], [np.nextafter(1, 2)]])
+    assert PCA(1).fit(x).singular_values_[0] > 0
+
+
+@pytest.mark.parametrize(("given_type", "result_type"), [(np.float32, np.float32), (np.int64, np.float64)])
+def test_results_come_in_the_precision_of_the_input(given_type, result_type):
+    x = (10 * cloud(20, 4)).astype(given_type)
+    pca = PCA(2)
+    z = pca.fit_transform(x)
+    arrays = [z, pca.transform(x), pca.inverse_transform(z), *(getattr(pca, name) for name in ATTRIBUTES)]
+    assert {array.dtype for array in arrays} == {np.dtype(result_type)}
+    judge = decomposition.PCA(2, svd_solver="full").fit(x.astype(float))
+    np.testing.assert_allclose(pca.explained_variance_, judge.explained_variance_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e150, 1e153])
+def test_tiny_and_huge_points_keep_their_shares(scale):
+    x = with_spectrum([3, 2, 1], 20, 5)
+    one, scaled = PCA(2).fit(x), PCA(2).fit(x * scale)
+    np.testing.assert_allclose(scaled.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-12)
+    np.testing.assert_allclose(scaled.components_, one.components_, atol=1e-13)
+    np.testing.assert_allclose(scaled.mean_ / scale, one.mean_, atol=1e-14)
+    np.testing.assert_allclose(scaled.singular_values_ / scale, one.singular_values_, rtol=1e-12)
+    np.testing.assert_allclose(scaled.explained_variance_, one.explained_variance_ * scale * scale, rtol=1e-12)
+
+
+def test_numbers_beyond_the_largest_float_are_refused():
+    with pytest.raises(ValueError, match=r"^x must be small enough for its variances to fit float64, got larger ones$"):
+        PCA(1).fit([[0.0], [1e200]])
+    pca = PCA(1).fit([[-1.0, -1.0], [1.0, 1.0]])
+    with pytest.raises(ValueError, match=r"^x must be small enough for its coordinates to fit float64, got larger"):
+        pca.transform([[1.7e308, 1.7e308]])
+    with pytest.raises(ValueError, match=r"^z must be small enough for its points to fit float32, got larger ones$"):
+        PCA(2).fit(np.float32([[2, 2], [-2, -2], [1, -1], [-1, 1]])).inverse_transform(np.float32([[3e38, 3e38]]))
+
+
+def test_fitting_again_forgets_the_first_fit():
+    x, y = cloud(20, 4), cloud(30, 6)
+    pca = PCA(2).fit(x)
+    assert pca.fit(y) is pca
+    np.testing.assert_array_equal(pca.components_, PCA(2).fit(y).components_)
+
+
+def test_a_refused_fit_leaves_the_first_one_as_it_was():
+    pca = PCA(1).fit(cloud(20, 4))
+    before = [getattr(pca, name).copy() for name in ATTRIBUTES]
+    with pytest.raises(ValueError, match="variances"):
+        pca.fit([[0.0], [1e200]])
+    for name, array in zip(ATTRIBUTES, before, strict=True):
+        np.testing.assert_array_equal(getattr(pca, name), array)
+
+
+def test_it_shows_its_setting():
+    assert repr(PCA(3)) == "PCA(n_components=3)"
+    assert PCA(np.int64(3)).n_components == 3
+
+
+# bad input
+
+
+@pytest.mark.parametrize(
+    ("k", "error", "message"),
+    [
+        (0, ValueError, "n_components must be at least 1, got 0"),
+        (-1, ValueError, "n_components must be at least 1, got -1"),
+        (True, TypeError, "n_components must be an integer, got True"),
+        (0.9, TypeError, "n_components must be an integer, got 0.9"),
+        ("mle", TypeError, "n_components must be an integer, got 'mle'"),
+        (None, TypeError, "n_components must be an integer, got None"),
+    ],
+)
+def test_a_bad_number_of_axes_is_refused(k, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        PCA(k)
+
+
+@pytest.mark.parametrize("shape", [(3, 9), (9, 3)])
+def test_more_axes_than_points_or_coordinates_are_refused(shape):
+    PCA(3).fit(np.ones(shape))
+    with pytest.raises(ValueError, match=r"^n_components must be between 1 and min\(m, n\) = 3, got 4$"):
+        PCA(4).fit(np.ones(shape))
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_a_single_point_has_no_variance(method):
+    message = "x must be two points or more (variance divides by n - 1), got 1"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        getattr(PCA(1), method)([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("method", ["transform", "inverse_transform"])
+def test_use_before_a_fit_is_refused(method):
+    message = "PCA(n_components=2) must be fitted first: call fit(x), got no fit yet"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        getattr(PCA(2), method)(np.ones((3, 2)))
+
+
+def test_another_number_of_columns_is_refused():
+    pca = PCA(2).fit(cloud(20, 4))
+    with pytest.raises(ValueError, match=r"^x must have 4 columns, got shape \(3, 2\)$"):
+        pca.transform(np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"^z must have 2 columns, got shape \(3, 4\)$"):
+        pca.inverse_transform(np.ones((3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [("fit", "x"), ("fit_transform", "x"), ("transform", "x"), ("inverse_transform", "z")]
+)
+@pytest.mark.parametrize("case", BAD_MATRICES)
+def test_what_is_no_matrix_is_refused(method, name, case):
+    value, error, message = BAD_MATRICES[case]
+    with pytest.raises(error, match=f"^{re.escape(message.format(name))}$"):
+        getattr(PCA(1).fit(cloud(5, 2)), method)(value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_the_callers_array_is_never_changed(dtype):
+    x = (10 * cloud(20, 4)).astype(dtype)
+    before = x.copy()
+    x.flags.writeable = False
+    pca = PCA(2)
+    z = pca.fit_transform(x)
+    pca.inverse_transform(pca.transform(x))
+    z.flags.writeable = False
+    pca.inverse_transform(z)
+    np.testing.assert_array_equal(x, before)
+    assert not np.shares_memory(pca.mean_, x)

@@ -1,0 +1,700 @@
+"""The cut spectrum: exact and randomized factors, their error, and where to cut through noise."""
+
+import itertools
+import math
+import re
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+from matrices import BAD_ARRAYS, BAD_MATRICES, orthonormal, with_spectrum
+from sklearn.decomposition import TruncatedSVD
+
+from lowrank_tutor import svd
+from lowrank_tutor.svd import (
+    SVD,
+    best_rank_k,
+    fix_signs,
+    hard_threshold,
+    randomized_svd,
+    relative_error,
+    tail_error,
+    truncated_svd,
+)
+
+SHAPES = [(1, 1), (1, 6), (6, 1), (5, 5), (9, 4), (4, 9)]
+spectra = st.lists(st.just(0.0) | st.floats(1e-12, 1e3), min_size=1, max_size=6).map(lambda s: sorted(s, reverse=True))
+
+
+def fresh(seed=0):
+    return np.random.default_rng(seed)
+
+
+def assert_is_svd(result, tolerance=2e-14):
+    """Orthonormal factors, a spectrum that does not rise, and the largest entry of each left vector positive."""
+    assert isinstance(result, SVD)
+    u, s, vt = result
+    k = s.size
+    np.testing.assert_allclose(u.T @ u, np.eye(k), atol=tolerance)
+    np.testing.assert_allclose(vt @ vt.T, np.eye(k), atol=tolerance)
+    assert (s >= 0).all()
+    assert (s[1:] <= s[:-1]).all()
+    largest = np.abs(u).max(axis=0)
+    assert (u.max(axis=0) >= largest * (1 - 1e-3)).all()
+
+
+# truncated_svd
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_truncated_svd_agrees_with_numpy_at_every_rank(shape):
+    a = fresh().standard_normal(shape)
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    for k in range(1, min(shape) + 1):
+        result = truncated_svd(a, k)
+        assert_is_svd(result)
+        assert [x.shape for x in result] == [(shape[0], k), (k,), (k, shape[1])]
+        np.testing.assert_allclose(result.s, s[:k], rtol=1e-13)
+        np.testing.assert_allclose((result.u * result.s) @ result.vt, (u[:, :k] * s[:k]) @ vt[:k], atol=1e-13)
+
+
+def test_the_truncated_svd_agrees_with_scikit_learn():
+    a = with_spectrum([5, 4, 2, 1], 12, 7)
+    judge = TruncatedSVD(2, algorithm="arpack").fit(a)
+    result = truncated_svd(a, 2)
+    np.testing.assert_allclose(result.s, judge.singular_values_, rtol=1e-12)
+    np.testing.assert_allclose(np.abs(np.sum(result.vt * judge.components_, axis=1)), 1, rtol=1e-12)
+
+
+def test_the_hand_worked_two_by_two_comes_out_exactly():
+    exact = sorted(sympy.Matrix([[3, 0], [4, 5]]).singular_values(), reverse=True)
+    u, s, vt = truncated_svd([[3, 0], [4, 5]], 2)
+    np.testing.assert_allclose(s, [float(x) for x in exact], rtol=1e-15)
+    np.testing.assert_allclose(s, [math.sqrt(45), math.sqrt(5)], rtol=1e-15)
+    np.testing.assert_allclose(u, np.array([[1, 3], [3, -1]]) / math.sqrt(10), atol=1e-15)
+    np.testing.assert_allclose(vt, np.array([[1, 1], [1, -1]]) / math.sqrt(2), atol=1e-15)
+
+
+@given(spectra)
+def test_the_chosen_spectrum_comes_back(s):
+    a = with_spectrum(s, 8, 7)
+    np.testing.assert_allclose(truncated_svd(a, len(s)).s, s, atol=1e-14 * max(s[0], 1e-300) * 10)
+
+
+def test_a_zero_matrix_has_zero_singular_values_and_orthonormal_factors():
+    result = truncated_svd(np.zeros((4, 3)), 2)
+    assert_is_svd(result)
+    np.testing.assert_array_equal(result.s, [0, 0])
+
+
+def test_negating_a_matrix_negates_only_the_right_vectors():
+    a = fresh().standard_normal((6, 4))
+    plus, minus = truncated_svd(a, 3), truncated_svd(-a, 3)
+    np.testing.assert_allclose(minus.u, plus.u, atol=1e-14)
+    np.testing.assert_allclose(minus.vt, -plus.vt, atol=1e-14)
+
+
+def test_the_result_is_a_copy_that_does_not_keep_the_full_factors_alive():
+    result = truncated_svd(np.eye(5), 1)
+    assert all(x.base is None for x in result)
+
+
+@pytest.mark.parametrize("function", [truncated_svd, randomized_svd])
+@pytest.mark.parametrize(
+    ("given_type", "result_type"),
+    [
+        (np.float16, np.float32),
+        (np.float32, np.float32),
+        (np.float64, np.float64),
+        (np.longdouble, np.float64),
+        (np.int8, np.float64),
+        (np.uint64, np.float64),
+        (bool, np.float64),
+    ],
+)
+def test_factors_come_in_the_precision_of_the_input(function, given_type, result_type):
+    a = (fresh().standard_normal((40, 30)) > 0).astype(given_type)
+    result = function(a, 2, oversample=1, power_iterations=2) if function is randomized_svd else function(a, 2)
+    assert {x.dtype for x in result} == {np.dtype(result_type)}
+    assert result.s[0] == pytest.approx(np.linalg.norm(a.astype(float), 2), rel=1e-3)
+    assert_is_svd(result, 50 * float(np.finfo(result_type).eps))
+
+
+@pytest.mark.parametrize("function", [truncated_svd, randomized_svd])
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e-150, 1e150, 1e200, 1e306])
+def test_tiny_and_huge_entries_are_as_good(function, scale):
+    a = with_spectrum(1 / np.arange(1.0, 41), 50, 40)
+    expected = function(a, 3, rng=fresh()) if function is randomized_svd else function(a, 3)
+    result = function(a * scale, 3, rng=fresh()) if function is randomized_svd else function(a * scale, 3)
+    digits = 1e-13 if scale > 1e-308 else 1e-12  # subnormal numbers have fewer
+    np.testing.assert_allclose(result.s / scale, expected.s, rtol=digits)
+    np.testing.assert_allclose(result.u, expected.u, atol=100 * digits)
+
+
+@pytest.mark.parametrize("function", [truncated_svd, best_rank_k, randomized_svd])
+def test_a_singular_value_beyond_the_largest_float_is_refused(function):
+    message = "a must be small enough for its singular values to fit {}, got larger ones"
+    for a in (np.full((60, 60), 1.7e308), np.full((60, 60), 3e38, dtype=np.float32)):
+        with pytest.raises(ValueError, match=f"^{re.escape(message.format(a.dtype))}$"):
+            function(a, 1)
+
+
+# fix_signs
+
+
+def test_the_largest_entry_of_each_column_becomes_positive():
+    vectors = np.array([[3.0, -3.0, 0.0, 1.0], [-4.0, 2.0, 0.0, 2.0]])
+    signs = fix_signs(vectors)
+    np.testing.assert_array_equal(signs, [-1, -1, 1, 1])
+    assert signs.dtype == np.float64
+    assert fix_signs(vectors.astype(np.float32)).dtype == np.float32
+
+
+def test_of_equally_large_entries_the_first_decides_whatever_the_rounding():
+    for noise in (-1e-12, 0, 1e-12):
+        np.testing.assert_array_equal(fix_signs(np.array([[1.0], [-1.0 + noise]])), [1])
+        np.testing.assert_array_equal(fix_signs(np.array([[-1.0], [1.0 + noise]])), [-1])
+    np.testing.assert_array_equal(fix_signs(np.array([[1.0], [-1.0 - 1e-6]])), [-1])  # not equally large
+
+
+# best_rank_k, tail_error
+
+
+@given(spectra, st.data())
+def test_the_error_of_the_best_approximation_is_the_tail_of_the_spectrum(s, data):
+    k = data.draw(st.integers(1, len(s)))
+    a = with_spectrum(s, 8, 7)
+    rest = a - best_rank_k(a, k)
+    assert np.linalg.norm(rest) == pytest.approx(tail_error(s, k), abs=2e-14 * s[0])
+    assert np.linalg.norm(rest, 2) == pytest.approx(tail_error(s, k, norm="spectral"), abs=2e-14 * s[0])
+
+
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_no_matrix_of_rank_k_is_nearer(k, seed):
+    rng = fresh(seed)
+    a = with_spectrum([5, 4, 3, 2, 1], 8, 7)
+    other = best_rank_k(a, k) + 0.01 * rng.standard_normal((8, 7))
+    other = rng.standard_normal((8, k)) @ rng.standard_normal((k, 7)) if seed % 2 else best_rank_k(other, k)
+    s = [5, 4, 3, 2, 1]
+    assert np.linalg.norm(a - other) >= tail_error(s, k) - 1e-12
+    assert np.linalg.norm(a - other, 2) >= tail_error(s, k, "spectral") - 1e-12
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_best_approximation_of_full_rank_is_the_matrix(shape):
+    a = fresh().standard_normal(shape)
+    np.testing.assert_allclose(best_rank_k(a, min(shape)), a, atol=1e-14)
+
+
+def test_dropping_the_largest_instead_of_the_smallest_is_worse():
+    """Contrast: it is the largest singular values that must stay."""
+    a = np.diag([3.0, 2.0, 1.0])
+    np.testing.assert_allclose(best_rank_k(a, 2), np.diag([3.0, 2.0, 0.0]), atol=1e-15)
+    assert relative_error(np.diag([0.0, 2.0, 1.0]), a) > relative_error(best_rank_k(a, 2), a)
+
+
+@pytest.mark.parametrize(("n", "k"), [(4, 1), (4, 3), (100, 19)])
+def test_the_identity_leaves_the_square_root_of_one_minus_k_over_n(n, k):
+    assert relative_error(best_rank_k(np.eye(n), k), np.eye(n)) == pytest.approx(math.sqrt(1 - k / n), rel=1e-14)
+
+
+@given(spectra.filter(lambda s: s[0] > 1e-3), st.data())
+def test_no_spectrum_is_harder_than_the_flat_one(s, data):
+    k = data.draw(st.integers(0, len(s)))
+    assert tail_error(s, k) / tail_error(s, 0) <= math.sqrt(1 - k / len(s)) + 1e-15
+
+
+def test_tail_errors_have_these_values():
+    s = [3.0, 2.0, 1.0]
+    assert [tail_error(s, k) for k in range(4)] == [math.sqrt(14), math.sqrt(5), 1.0, 0.0]
+    assert [tail_error(s, k, "spectral") for k in range(4)] == [3.0, 2.0, 1.0, 0.0]
+    assert tail_error([0], 0) == tail_error([0.0, 0.0], 1) == 0.0
+    assert tail_error(np.float32([4, 3]), np.int64(0)) == 5.0
+    assert {type(tail_error(s, k, norm)) for k in (1, 3) for norm in ("fro", "spectral")} == {float}
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e-160, 1e160, 1e200, 1e307])
+def test_tail_errors_of_tiny_and_huge_spectra_do_not_overflow(scale):
+    assert tail_error([9 * scale, 4 * scale, 3 * scale], 1) == pytest.approx(5 * scale, rel=1e-15)
+    assert tail_error([9 * scale, 4 * scale, 3 * scale], 1, "spectral") == 4 * scale
+
+
+def test_a_tail_error_beyond_the_largest_float_is_refused():
+    s = np.full(4, 1.7e308)
+    assert tail_error(s, 3) == 1.7e308
+    message = "s must be small enough for the result to fit a float, got one above 1.8e308"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        tail_error(s, 2)
+
+
+# relative_error
+
+
+@pytest.mark.parametrize(("norm", "order"), [("fro", "fro"), ("spectral", 2)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_relative_error_agrees_with_numpy(shape, norm, order):
+    exact, approx = fresh().standard_normal((2, *shape))
+    expected = np.linalg.norm(approx - exact, order) / np.linalg.norm(exact, order)
+    assert relative_error(approx, exact, norm) == pytest.approx(expected, rel=1e-14)
+    assert relative_error(exact, exact, norm) == 0.0
+    assert relative_error(np.zeros(shape), exact, norm) == pytest.approx(1.0, rel=1e-15)
+    assert type(relative_error(approx, exact, norm)) is float
+
+
+def test_the_frobenius_norm_is_the_default():
+    assert relative_error(np.zeros((2, 2)), np.diag([4, 3])) == 1.0
+    assert relative_error(np.diag([4, 0]), np.diag([4, 3])) == 0.6
+    assert relative_error(np.diag([4, 0]), np.diag([4, 3]), "spectral") == 0.75
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e307, 1.7e308])
+def test_relative_errors_of_tiny_and_huge_matrices_do_not_overflow(scale):
+    exact = np.array([[1.0, 1.0], [1.0, 1.0]]) * scale
+    for norm in ("fro", "spectral"):
+        assert relative_error(-exact, exact, norm) == pytest.approx(2.0, rel=1e-12)
+        assert relative_error(exact / 2, exact, norm) == pytest.approx(0.5, rel=1e-12)
+
+
+def test_scales_far_apart_are_compared_truly():
+    assert relative_error([[1e200]], [[1e-100]]) == pytest.approx(1e300, rel=1e-12)
+    assert relative_error([[1e-200]], [[1e200]]) == 1.0
+    message = "approx must be small enough for the result to fit a float, got one above 1.8e308"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        relative_error([[1e200]], [[1e-200]])
+
+
+def test_single_precision_is_compared_in_double():
+    exact = np.full((300, 300), 2.0**100, dtype=np.float32)  # squares beyond float32
+    assert relative_error(exact * np.float32(1.5), exact) == pytest.approx(0.5, rel=1e-14)
+
+
+def test_different_shapes_and_a_zero_matrix_are_refused():
+    with pytest.raises(ValueError, match=r"^approx must be of exact's shape \(2, 2\), got \(1, 2\)$"):
+        relative_error(np.ones((1, 2)), np.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"^exact must be non-zero, got a zero matrix$"):
+        relative_error(np.ones((2, 2)), np.zeros((2, 2)))
+
+
+# randomized_svd
+
+I = np.arange(1.0, 201)  # noqa: E741
+SPECTRA = {
+    "power": 1 / I,
+    "slow power": 1 / np.sqrt(I),
+    "flat": np.ones(200),
+    "repeated": np.r_[np.ones(8), np.full(192, 0.5)],
+    "in groups": np.repeat(1 / np.arange(1.0, 21), 10),
+    "steep": np.logspace(-1, -16, 200),
+    "cliff": np.r_[np.logspace(-1, -16, 16), np.zeros(184)],
+    "rank below k": np.r_[3.0, 2.0, 1.0, np.zeros(197)],
+    "rank k": np.r_[1 / I[:8], np.zeros(192)],
+    "rank above the block": np.r_[1 / I[:40], np.zeros(160)],
+}
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (200, 300), (200, 200)])
+@pytest.mark.parametrize("name", SPECTRA)
+def test_on_every_spectrum_the_randomized_error_is_the_optimum_to_four_digits(name, shape):
+    a = with_spectrum(SPECTRA[name], *shape)
+    s = np.linalg.svd(a, compute_uv=False)
+    result = randomized_svd(a, 8, rng=fresh())
+    assert_is_svd(result)
+    error = np.linalg.norm(a - (result.u * result.s) @ result.vt)
+    floor = 2e-14 * s[0]
+    assert error <= tail_error(s, 8) * (1 + 1e-4) + floor
+    assert (result.s <= s[:8] + floor).all()
+    np.testing.assert_allclose(result.s, s[:8], rtol=2e-3, atol=floor)
+
+
+def test_small_singular_values_survive_that_a_gram_matrix_loses():
+    """Contrast: from a.T @ a nothing below 1e-8 of the largest can be read."""
+    s = 10.0 ** -np.arange(16)
+    a = with_spectrum(np.r_[s, np.zeros(184)], 300, 200)
+    u, values, vt = randomized_svd(a, 12, rng=fresh())
+    np.testing.assert_allclose(values, s[:12], rtol=1e-3)
+    gram = np.sqrt(np.abs(np.linalg.eigvalsh(a.T @ a)[::-1]))[:12]
+    assert np.abs(gram / s[:12] - 1).max() > 1
+    assert np.linalg.norm(a - (u * values) @ vt) < 1.1e-12
+
+
+def test_each_power_iteration_brings_the_error_down_and_so_does_oversampling():
+    s = 1 / np.sqrt(I)
+    a = with_spectrum(s, 300, 200)
+
+    def excess(**settings):
+        u, values, vt = randomized_svd(a, 8, rng=fresh(), **settings)
+        return np.linalg.norm(a - (u * values) @ vt) / tail_error(s, 8) - 1
+
+    by_power = [excess(power_iterations=q, oversample=4) for q in range(5)]
+    assert all(later < earlier / 2 for earlier, later in itertools.pairwise(by_power))
+    assert excess(power_iterations=1, oversample=10) < excess(power_iterations=1, oversample=0) / 2
+    assert excess() == excess(power_iterations=3, oversample=10)
+
+
+def test_a_block_krylov_space_beats_plain_power_iteration_at_equal_products():
+    """Contrast: keeping the last block only, of the same random start."""
+    s = 1 / np.sqrt(I)
+    a = with_spectrum(s, 300, 200)
+    u, values, vt = randomized_svd(a, 8, rng=fresh())
+    block = a @ fresh().standard_normal((200, 18))
+    for _ in range(3):
+        block = a @ (a.T @ np.linalg.qr(block)[0])
+    q = np.linalg.qr(block)[0]
+    power = np.linalg.norm(a - q @ best_rank_k(q.T @ a, 8)) / tail_error(s, 8) - 1
+    krylov = np.linalg.norm(a - (u * values) @ vt) / tail_error(s, 8) - 1
+    assert krylov < power / 10
+
+
+def test_the_bases_hold_exactly_the_krylov_space_of_musco_and_musco():
+    a = with_spectrum(1 / I[:60], 80, 60)
+    left, core, right = svd._krylov_bases(a, 4, 2, fresh())
+    x = np.linalg.qr(fresh().standard_normal((60, 4)))[0]
+    blocks = [a @ x, a @ (a.T @ (a @ x)), a @ (a.T @ (a @ (a.T @ (a @ x))))]
+    span = np.linalg.qr(np.hstack(blocks))[0]
+    assert left.shape == (80, 12)
+    assert right.shape == (60, 16)
+    assert np.linalg.norm(left - span @ (span.T @ left)) < 1e-10
+    for basis in (left, right):
+        np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-14)
+    np.testing.assert_allclose(core, left.T @ a @ right, atol=1e-14)
+    np.testing.assert_allclose(core @ right.T, left.T @ a, atol=1e-14)  # right holds all of a.T @ left
+
+
+@pytest.mark.parametrize(
+    ("spectrum", "left_blocks", "right_blocks"),
+    [
+        (np.ones(60), 1, 1),  # a.T @ a x is x again
+        (np.r_[np.ones(3), np.zeros(57)], 1, 2),  # one product already spans the range
+        (np.r_[np.ones(20), np.full(40, 0.5)], 2, 2),
+        (1 / I[:60], 4, 5),
+    ],
+)
+def test_steps_end_where_they_bring_nothing_new(spectrum, left_blocks, right_blocks):
+    a = with_spectrum(spectrum, 80, 60)
+    left, _, right = svd._krylov_bases(a, 5, 3, fresh())
+    assert left.shape[1] == 5 * left_blocks
+    assert right.shape[1] == 5 * right_blocks
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e7, 1e9, 1e15, np.inf])
+def test_the_fast_orthonormal_basis_is_as_good_as_householders(condition):
+    s = np.geomspace(1, 1 / condition, 6) if condition < np.inf else np.r_[1.0, np.zeros(5)]
+    y = with_spectrum(s, 90, 6)
+    q = svd._orthonormal(y)
+    np.testing.assert_allclose(q.T @ q, np.eye(6), atol=5e-15)
+    np.testing.assert_allclose(q @ (q.T @ y), y, atol=5e-15)
+
+
+def test_a_dependent_block_is_left_to_householder(monkeypatch):
+    asked = []
+    real = np.linalg.qr
+    monkeypatch.setattr(np.linalg, "qr", lambda y: asked.append(y) or real(y))
+    svd._orthonormal(fresh().standard_normal((30, 4)))
+    assert asked == []
+    svd._orthonormal(np.ones((30, 4)))
+    assert len(asked) == 1
+
+
+def test_new_directions_are_orthonormal_to_the_old_even_where_little_is_new():
+    rng = fresh()
+    basis = orthonormal(90, 5, rng)
+    y = basis @ rng.standard_normal((5, 3)) + 1e-9 * rng.standard_normal((90, 3))
+    q = svd._new_directions(y, basis)
+    assert np.abs(basis.T @ q).max() < 1e-15
+    np.testing.assert_allclose(q.T @ q, np.eye(3), atol=1e-14)
+    assert svd._new_directions(basis @ rng.standard_normal((5, 3)), basis) is None
+    assert svd._new_directions(np.zeros((90, 3)), basis) is None
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_where_the_blocks_are_as_wide_as_the_matrix_the_result_is_exact(shape):
+    a = fresh().standard_normal(shape)
+    for k in (1, min(shape)):
+        for got, expected in zip(randomized_svd(a, k), truncated_svd(a, k), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("shape", [(50, 24), (24, 50)])
+def test_the_randomized_way_begins_just_below_the_width_of_the_matrix(shape, monkeypatch):
+    seen = []
+    real = svd._krylov_bases
+    monkeypatch.setattr(svd, "_krylov_bases", lambda *arguments: seen.append(arguments[1:3]) or real(*arguments))
+    a = fresh().standard_normal(shape)
+    randomized_svd(a, 2, oversample=4, power_iterations=3)  # 6 * 4 = 24
+    randomized_svd(a, 2, oversample=2, power_iterations=5)  # 4 * 6 = 24
+    assert seen == []
+    randomized_svd(a, 1, oversample=4, power_iterations=3)
+    randomized_svd(a, 2, oversample=21, power_iterations=0)
+    assert seen == [(5, 3), (23, 0)]
+
+
+def test_the_block_starts_on_the_short_side(monkeypatch):
+    seen = []
+    real = svd._krylov_bases
+    monkeypatch.setattr(svd, "_krylov_bases", lambda a, *more: seen.append(a.shape) or real(a, *more))
+    for shape in ((60, 50), (50, 60), (50, 50)):
+        randomized_svd(np.ones(shape), 1, oversample=1)
+    assert seen == [(60, 50), (60, 50), (50, 50)]
+
+
+def test_a_wide_matrix_is_done_as_well_as_its_transpose():
+    a = with_spectrum(1 / I, 300, 200)
+    tall, wide = randomized_svd(a, 8, rng=fresh()), randomized_svd(a.T, 8, rng=fresh())
+    np.testing.assert_allclose(wide.s, tall.s, rtol=1e-12)
+    np.testing.assert_allclose((wide.u * wide.s) @ wide.vt, ((tall.u * tall.s) @ tall.vt).T, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (200, 300)])
+def test_a_zero_matrix_has_zero_singular_values_in_the_randomized_way_too(shape):
+    result = randomized_svd(np.zeros(shape), 8)
+    assert_is_svd(result)
+    np.testing.assert_array_equal(result.s, np.zeros(8))
+
+
+def test_no_oversampling_and_no_power_iteration_still_finds_an_exact_rank():
+    a = with_spectrum([3, 2, 1], 60, 50)
+    u, s, vt = randomized_svd(a, 3, oversample=0, power_iterations=0, rng=fresh())
+    np.testing.assert_allclose(s, [3, 2, 1], rtol=1e-13)
+    np.testing.assert_allclose((u * s) @ vt, a, atol=1e-13)
+
+
+def test_the_same_generator_state_gives_the_same_result_and_another_a_different_one():
+    a = fresh().standard_normal((80, 60))
+    one, same, other = (randomized_svd(a, 2, oversample=1, rng=fresh(seed)) for seed in (1, 1, 2))
+    for x, y in zip(one, same, strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert not np.array_equal(one.u, other.u)
+    assert not np.array_equal(randomized_svd(a, 2, oversample=1).u, randomized_svd(a, 2, oversample=1).u)
+
+
+def test_numpys_global_generator_is_left_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    randomized_svd(np.eye(60), 2)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+# hard_threshold
+
+
+def judged_median(beta):
+    """Find the median of the Marchenko-Pastur law by quadrature of its density in 30 digits."""
+    with mpmath.workdps(30):
+        beta = mpmath.mpf(beta)
+        low, high = (1 - mpmath.sqrt(beta)) ** 2, (1 + mpmath.sqrt(beta)) ** 2
+
+        def density(t):
+            return mpmath.sqrt((high - t) * (t - low)) / (2 * mpmath.pi * beta * t)
+
+        def surplus(x):
+            return mpmath.quad(density, [low, x]) - mpmath.mpf(1) / 2
+
+        return mpmath.findroot(surplus, (low + (high - low) / 4, low + (high - low) / 2), solver="anderson")
+
+
+@pytest.mark.parametrize(("m", "n"), [(4, 4), (2, 4), (4, 3), (1, 10), (1, 1000)])
+def test_both_thresholds_agree_with_quadrature(m, n):
+    beta = mpmath.mpf(min(m, n)) / max(m, n)
+    factor = mpmath.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + mpmath.sqrt(beta**2 + 14 * beta + 1)))
+    s = np.arange(min(m, n), 0.0, -1)
+    expected = factor / mpmath.sqrt(judged_median(beta)) * np.median(s)
+    assert hard_threshold(s, m, n) == pytest.approx(float(expected), rel=1e-12)
+    assert hard_threshold(s, m, n, noise=0.3) == pytest.approx(float(factor * mpmath.sqrt(max(m, n))) * 0.3, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("beta", "omega", "places"), [((1, 20), 1.5194, 3e-4), ((1, 2), 2.1711, 3e-4), ((1, 1), 2.8582, 3e-4)]
+)
+def test_the_factors_are_those_in_the_papers_table(beta, omega, places):
+    m, n = beta
+    assert hard_threshold([1.0] * m, m, n) == pytest.approx(omega, abs=places)
+
+
+def test_for_a_square_matrix_the_factor_is_four_over_the_root_of_three():
+    assert hard_threshold([1.0], 1, 1, noise=1) == pytest.approx(4 / math.sqrt(3), rel=1e-15)
+    assert hard_threshold([3, 2, 1, 0], 4, 4, noise=1.0) == pytest.approx(8 / math.sqrt(3), rel=1e-15)
+    assert type(hard_threshold([1.0], 1, 1, noise=1)) is type(hard_threshold([1.0], 1, 1)) is float
+
+
+def test_a_very_flat_shape_has_the_limits_of_beta_zero():
+    assert hard_threshold([1.0], 1, 10**12) == pytest.approx(math.sqrt(2), rel=1e-5)
+    assert hard_threshold([1.0], 2**53, 1, noise=1) == pytest.approx(math.sqrt(2) * 2**26.5, rel=1e-12)
+
+
+def test_no_noise_cuts_nothing_and_a_spectrum_of_zeros_gives_zero():
+    assert hard_threshold([2.0, 1.0], 2, 2, noise=0) == 0.0
+    assert hard_threshold([0.0, 0.0], 2, 2) == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e306])
+def test_thresholds_scale_with_the_data(scale):
+    s = np.array([5.0, 3.0, 2.0, 1.0])
+    assert hard_threshold(s * scale, 4, 6) == pytest.approx(hard_threshold(s, 4, 6) * scale, rel=1e-12)
+    assert hard_threshold(s, 4, 6, noise=scale) == pytest.approx(hard_threshold(s, 4, 6, noise=1) * scale, rel=1e-12)
+
+
+def test_thresholds_beyond_the_largest_float_are_refused():
+    message = "{} must be small enough for the result to fit a float, got one above 1.8e308"
+    with pytest.raises(ValueError, match=f"^{re.escape(message.format('s'))}$"):
+        hard_threshold([1.7e308, 1.7e308], 2, 2)
+    with pytest.raises(ValueError, match=f"^{re.escape(message.format('noise'))}$"):
+        hard_threshold([1.0], 1, 1, noise=1.7e308)
+
+
+@pytest.mark.parametrize("shape", [(200, 100), (100, 200), (150, 150)])
+def test_the_threshold_separates_signal_from_noise_and_both_ways_agree(shape):
+    noise = 0.1
+    rng = fresh(3)
+    a = with_spectrum([12.0, 9.0, 6.0], *shape) + noise * rng.standard_normal(shape)
+    s = np.linalg.svd(a, compute_uv=False)
+    known, guessed = hard_threshold(s, *shape, noise=noise), hard_threshold(s, *shape)
+    assert np.count_nonzero(s > known) == np.count_nonzero(s > guessed) == 3
+    assert guessed == pytest.approx(known, rel=0.05)
+
+
+def test_the_threshold_beats_keeping_all_that_stands_out_of_the_bulk():
+    """Contrast: a direction just above the noise costs more than it brings."""
+    n, noise = 150, 1.0
+    signal = with_spectrum(np.r_[60.0, np.full(8, 1.25 * math.sqrt(n))], n, n)
+    a = signal + noise * fresh(4).standard_normal((n, n))
+    s = np.linalg.svd(a, compute_uv=False)
+
+    def error(threshold):
+        return np.linalg.norm(best_rank_k(a, int(np.count_nonzero(s > threshold))) - signal)
+
+    bulk = 2 * math.sqrt(n) * noise
+    assert error(hard_threshold(s, n, n, noise=noise)) < error(bulk)
+
+
+# bad input
+
+
+@pytest.mark.parametrize(
+    "function", [lambda a: truncated_svd(a, 1), lambda a: best_rank_k(a, 1), lambda a: randomized_svd(a, 1)]
+)
+@pytest.mark.parametrize("case", BAD_MATRICES)
+def test_what_is_no_matrix_is_refused(function, case):
+    value, error, message = BAD_MATRICES[case]
+    with pytest.raises(error, match=f"^{re.escape(message.format('a'))}$"):
+        function(value)
+
+
+@pytest.mark.parametrize("case", BAD_MATRICES)
+def test_what_is_no_matrix_has_no_relative_error(case):
+    value, error, message = BAD_MATRICES[case]
+    with pytest.raises(error, match=f"^{re.escape(message.format('approx'))}$"):
+        relative_error(value, np.ones((1, 2)))
+    with pytest.raises(error, match=f"^{re.escape(message.format('exact'))}$"):
+        relative_error(np.ones((1, 2)), value)
+
+
+@pytest.mark.parametrize("function", [truncated_svd, best_rank_k, randomized_svd])
+@pytest.mark.parametrize(
+    ("k", "error", "message"),
+    [
+        (0, ValueError, "k must be between 1 and min(m, n) = 2, got 0"),
+        (3, ValueError, "k must be between 1 and min(m, n) = 2, got 3"),
+        (-1, ValueError, "k must be between 1 and min(m, n) = 2, got -1"),
+        (True, TypeError, "k must be an integer, got True"),
+        (1.0, TypeError, "k must be an integer, got 1.0"),
+        (None, TypeError, "k must be an integer, got None"),
+        ("1", TypeError, "k must be an integer, got '1'"),
+    ],
+)
+def test_a_bad_rank_is_refused_and_the_bounds_are_taken(function, k, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        function(np.ones((2, 3)), k)
+    function(np.ones((2, 3)), 1)
+    function(np.ones((2, 3)), np.int32(2))
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"oversample": -1}, ValueError, "oversample must be at least 0, got -1"),
+        ({"oversample": 1.5}, TypeError, "oversample must be an integer, got 1.5"),
+        ({"power_iterations": -1}, ValueError, "power_iterations must be at least 0, got -1"),
+        ({"power_iterations": False}, TypeError, "power_iterations must be an integer, got False"),
+        ({"rng": 0}, TypeError, "rng must be a numpy.random.Generator or None, got 0"),
+        ({"rng": np.random}, TypeError, None),
+    ],
+)
+def test_bad_settings_are_refused(settings, error, message):
+    pattern = r"^rng must be a numpy\.random\.Generator or None, got " if message is None else f"^{re.escape(message)}$"
+    with pytest.raises(error, match=pattern):
+        randomized_svd(np.eye(3), 1, **settings)
+
+
+BAD_VECTORS = BAD_ARRAYS | {
+    "matrix": ([[1.0]], ValueError, "{} must be a vector (one axis), got shape (1, 1)"),
+    "number": (1.0, ValueError, "{} must be a vector (one axis), got shape ()"),
+    "empty": ([], ValueError, "{} must be non-empty, got shape (0,)"),
+    "nan": ([1.0, np.nan], ValueError, "{} must be finite, got nan"),
+    "negative": ([1.0, 0.0, -2.0], ValueError, "{} must be non-negative, got -2.0"),
+    "rising": ([3.0, 1.0, 2.0, 4.0], ValueError, "{} must be non-increasing, got 1.0 before 2.0"),
+}
+SHAPE_MATTERS = {"infinity", "minus infinity", "beyond float64", "no rows", "no columns"}  # matrices
+
+
+@pytest.mark.parametrize("function", [lambda s: tail_error(s, 0), lambda s: hard_threshold(s, 3, 3)])
+@pytest.mark.parametrize("case", sorted(set(BAD_VECTORS) - SHAPE_MATTERS))
+def test_what_is_no_spectrum_is_refused(function, case):
+    value, error, message = BAD_VECTORS[case]
+    with pytest.raises(error, match=f"^{re.escape(message.format('s'))}$"):
+        function(value)
+
+
+@pytest.mark.parametrize(
+    ("k", "norm", "error", "message"),
+    [
+        (-1, "fro", ValueError, "k must be between 0 and len(s) = 2, got -1"),
+        (3, "fro", ValueError, "k must be between 0 and len(s) = 2, got 3"),
+        (True, "fro", TypeError, "k must be an integer, got True"),
+        (1.0, "fro", TypeError, "k must be an integer, got 1.0"),
+        (1, "nuc", ValueError, 'norm must be "fro" or "spectral", got \'nuc\''),
+        (1, 2, TypeError, 'norm must be "fro" or "spectral", got 2'),
+    ],
+)
+def test_a_bad_cut_or_norm_is_refused(k, norm, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        tail_error([2.0, 1.0], k, norm)
+    if norm != "fro":
+        with pytest.raises(error, match=f"^{re.escape(message)}$"):
+            relative_error(np.eye(2), np.eye(2), norm)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([1.0], 0, 1), ValueError, "m must be between 1 and 2**53 = 9007199254740992, got 0"),
+        (([1.0], 1, 2**53 + 1), ValueError, "n must be between 1 and 2**53 = 9007199254740992, got 9007199254740993"),
+        (([1.0], 1.0, 1), TypeError, "m must be an integer, got 1.0"),
+        (([1.0], 2, 2), ValueError, "s must hold all min(m, n) = 2 singular values, got 1"),
+        (([1.0, 1.0, 1.0], 2, 3), ValueError, "s must hold all min(m, n) = 2 singular values, got 3"),
+        (([1.0], 1, 1, -0.1), ValueError, "noise must be finite and at least 0, got -0.1"),
+        (([1.0], 1, 1, np.inf), ValueError, "noise must be finite and at least 0, got inf"),
+        (([1.0], 1, 1, np.nan), ValueError, "noise must be finite and at least 0, got nan"),
+        (([1.0], 1, 1, "0"), TypeError, "noise must be a real number, got '0'"),
+        (([1.0], 1, 1, False), TypeError, "noise must be a real number, got False"),
+    ],
+)
+def test_a_bad_shape_or_noise_is_refused(arguments, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        hard_threshold(*arguments)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+def test_the_callers_array_is_never_changed(dtype):
+    a = (100 * fresh().standard_normal((60, 50))).astype(dtype)
+    before = a.copy()
+    a.flags.writeable = False
+    for result in (truncated_svd(a, 2), (best_rank_k(a, 2),), randomized_svd(a, 2)):
+        assert not any(np.shares_memory(x, a) for x in result)
+    relative_error(a, a)
+    s = np.array([2, 1], dtype=dtype)
+    s.flags.writeable = False
+    tail_error(s, 1)
+    hard_threshold(s, 2, 2)
+    np.testing.assert_array_equal(a, before)
