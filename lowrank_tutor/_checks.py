@@ -1,4 +1,4 @@
-"""What is wrong with this argument, and how do we say so in one line?
+"""What is wrong with this argument? One line says so, in the same words everywhere.
 
 No chapter: the modules of every chapter share these checks, so that each refuses the same things with the same words,
 "*argument* must be *rule*, got *value*". A wrong type is a ``TypeError``, a wrong value a ``ValueError``.

@@ -1,4 +1,4 @@
-"""Which few axes describe a cloud of points best?
+"""Which few axes describe a cloud of points best? Those along which it spreads most.
 
 Chapter ``book/02-svd-pca.md``. Letters: ``x`` is (n, d), one point a row; ``k`` (here ``n_components``, scikit-learn's
 word) the number of axes kept. PCA is the truncated SVD of the points after their mean is moved to the origin.

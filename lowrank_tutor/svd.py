@@ -1,4 +1,4 @@
-"""How much of a matrix survives when only k directions are kept?
+"""How much of a matrix survives when only k directions are kept? The spectrum tells in advance.
 
 Chapter ``book/02-svd-pca.md``. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept;
 ``u`` (m, k) and ``vt`` (k, n) the singular vectors.
@@ -439,7 +439,7 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     --------
     >>> hard_threshold([9.0, 2.0, 1.0], 3, 3)
     5.716724848139067
-    >>> hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5)  # 4 / sqrt(3) times sqrt(3) times 0.5
+    >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
     2.0
 
     References
