@@ -15,6 +15,8 @@ from IPython.core.formatters import DisplayFormatter
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from sympy import Matrix, Rational, sqrt
+from sympy.parsing.sympy_parser import implicit_multiplication as implicit
+from sympy.parsing.sympy_parser import parse_expr, standard_transformations
 
 from lowrank_tutor import byhand
 from lowrank_tutor.byhand import project, rank_one, row_reduce, svd_2x2
@@ -52,6 +54,10 @@ def exactly_zero(number):
     """An exact judge for nested roots that shares nothing with the package: the minimal polynomial of zero is x."""
     x = sympy.Symbol("x")
     return sympy.minimal_polynomial(number, x) == x
+
+
+def numerically_zero(number):
+    return abs(number.evalf(80, maxn=400)) < sympy.Float("1e-60")
 
 
 # Row reduction
@@ -366,10 +372,6 @@ def test_each_identity_of_a_2x2_decomposition_holds_exactly(a):
     check_svd(a)
 
 
-def numerically_zero(number):
-    return abs(number.evalf(80, maxn=400)) < sympy.Float("1e-60")
-
-
 @settings(max_examples=60, deadline=None)
 @given(matrices(st.just(2), st.just(2)))
 def test_a_2x2_decomposition_of_any_small_rational_matrix_holds_to_60_digits(a):
@@ -413,14 +415,89 @@ def test_a_singular_value_needs_no_root_inside_a_root():
             assert all(power.base.is_Rational for power in sigma.atoms(sympy.Pow))
 
 
-def test_the_printed_eigenvector_solves_the_printed_equations():
-    for a in ([[3, 0], [4, 5]], [[2, 2], [-1, 1]], [[2, 0], [0, 5]], [[1, 2], [2, 4]], [[3, -4], [4, 3]]):
-        for step in svd_2x2(a).steps[4:6]:
-            shifted, direction = (
-                printed_matrix(text) for text in re.findall(r"\\begin.*?\\end\{pmatrix\}", step.latex)[:2]
-            )
-            assert shifted * direction == sympy.zeros(2, 1)
-            assert step.value == direction / direction.norm()
+def read_number(latex):
+    """The number that a printed formula stands for, read from its text alone."""
+    text = latex
+    while r"\frac{" in text:  # the innermost fraction first
+        start = text.rindex(r"\frac{")
+        depth = list(itertools.accumulate({"{": 1, "}": -1}.get(character, 0) for character in text[start:]))
+        middle = start + depth.index(0, depth.index(1))
+        end = start + depth.index(0, middle - start + 2)
+        text = f"{text[:start]}(({text[start + 6 : middle]})/({text[middle + 2 : end]})){text[end + 1 :]}"
+    for printed, meant in (
+        (r"\left", ""),
+        (r"\right", ""),
+        (r"\cdot", "*"),
+        (r"\sqrt", "sqrt"),
+        (r"\lambda", "t"),
+        ("^", "**"),
+    ):
+        text = text.replace(printed, meant)
+    return parse_expr(text.replace("{", "(").replace("}", ")"), transformations=(*standard_transformations, implicit))
+
+
+def read_matrices(latex):
+    bodies = re.findall(r"\\begin\{pmatrix\} (.*?) \\end\{pmatrix\}", latex)
+    return [Matrix([[read_number(x) for x in row.split(" & ")] for row in body.split(r" \cr ")]) for body in bodies]
+
+
+def read_lines(latex):
+    """The right-hand sides of aligned equations."""
+    body = latex.removeprefix(r"\begin{aligned} ").removesuffix(r" \end{aligned}")
+    assert body != latex
+    matrices_hidden = re.sub(
+        r"\\begin\{pmatrix\}.*?\\end\{pmatrix\}", lambda found: found[0].replace(r"\cr", "@"), body
+    )
+    return [line.split("&= ")[1].replace("@", r"\cr") for line in matrices_hidden.split(r" \cr ")]
+
+
+def assert_equal_to_60_digits(left, right):
+    assert all(numerically_zero(entry) for entry in Matrix([left]) - Matrix([right]))
+
+
+@pytest.mark.parametrize("a", SVD_CASES.values(), ids=SVD_CASES)
+def test_each_printed_formula_of_a_2x2_decomposition_is_true(a):
+    worked = svd_2x2(a)
+    u, s, vt = worked.result
+    gram, polynomial, eigenvalues, sigmas, *vectors, check = worked.steps
+    left, right, product = read_matrices(gram.latex)
+    assert left.T == right == Matrix([[Rational(str(entry)) for entry in row] for row in a])
+    assert left * right == product == gram.value
+
+    unknown = sympy.Symbol("t")
+    for line in read_lines(polynomial.latex):
+        assert sympy.expand(read_number(line) - polynomial.value.subs(sympy.Symbol("lambda"), unknown)) == 0
+
+    formula, *printed = read_lines(eigenvalues.latex)
+    assert_equal_to_60_digits([read_number(line) for line in printed], eigenvalues.value)
+    assert_equal_to_60_digits([read_number(formula.replace(r"\pm", sign)) for sign in "+-"], eigenvalues.value)
+
+    for line, sigma in zip(read_lines(sigmas.latex), s, strict=True):
+        for form in line.split(" = "):
+            assert_equal_to_60_digits(read_number(form), sigma)
+
+    for i in (0, 1):
+        equation, direction, length, unit = read_lines(vectors[i].latex)
+        ((shifted,), (w,), (v,)) = (read_matrices(line) for line in (equation, direction, unit))
+        assert_equal_to_60_digits(shifted, gram.value - s[i] ** 2 * sympy.eye(2))
+        assert_equal_to_60_digits(shifted * w, sympy.zeros(2, 1))
+        assert_equal_to_60_digits(v * read_number(length), w)
+        assert_equal_to_60_digits(v, vt[i, :].T)
+        if s[i] == 0:
+            (printed_u,) = read_matrices(vectors[2 + i].latex)
+            assert vectors[2 + i].latex.startswith(rf"A v_{i + 1} = 0, \qquad u_{i + 1} =")
+        else:
+            _, inserted, unit = read_lines(vectors[2 + i].latex)
+            (printed_u,) = read_matrices(unit)
+            matrix, v = read_matrices(inserted)
+            assert_equal_to_60_digits(read_number(inserted.split(r"\begin")[0]) * matrix * v, printed_u)
+        assert printed_u == u[:, i]
+
+    printed = read_matrices(check.latex)
+    assert printed[:3] == [u, sympy.diag(*s), vt]
+    for i in (0, 1):
+        assert_equal_to_60_digits(printed[3 + i], s[i] * u[:, i] * vt[i, :])
+    assert printed[5] == (printed[3] + printed[4]).applyfunc(sympy.expand) == right
 
 
 @pytest.mark.parametrize(
