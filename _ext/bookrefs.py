@@ -109,12 +109,13 @@ def citations(env: BuildEnvironment) -> Named:
     """Yield author and year as the book's own reference style writes them, and the address of the work itself."""
     domain = env.get_domain("cite")
     for cited in domain.citations:
-        info = SphinxReferenceInfo(env.app.builder, "", "", cited.citation_id, None, "", "")
-        reference = [(cited.entry, cited.formatted_entry, info)]
-        label = str(format_references(domain.reference_style, "t", reference))
+        doc = cited.bibliography_key.docname
+        info = SphinxReferenceInfo(env.app.builder, doc, doc, cited.citation_id, None, "", "")
+        text = format_references(domain.reference_style, "t", [(cited.entry, cited.formatted_entry, info)])
+        label = "".join(node.astext() for node in text.render(domain.backend))
         year = cited.entry.fields.get("year", "")
         author = label.removesuffix(f" [{year}]")
-        entry = f"{page(cited.bibliography_key.docname)}#{cited.citation_id}"
+        entry = f"{page(doc)}#{cited.citation_id}"
         url = source(cited.entry.fields)
         yield cited.key, {"label": label, "author": author, "year": year, "url": url, "entry": entry}
 

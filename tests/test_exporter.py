@@ -290,6 +290,7 @@ REFUSED = {
     "definition list": ("a\n: b", 1, "dl is outside"),
     "substitution": ("{{ x }}", 1, "substitution"),
     "footnote": ("a[^1]\n\n[^1]: b", 1, "footnote"),
+    "underlined heading": ("One\n===", 1, "must start with #"),
     "raw HTML": ("<details>\nx\n</details>", 1, "html_block is outside"),
 }
 

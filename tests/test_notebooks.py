@@ -3,6 +3,7 @@
 ``make test-colab`` runs the part marked ``colab``: the same notebooks with the versions that Colab has.
 """
 
+import html
 import json
 import os
 import re
@@ -141,8 +142,10 @@ def broken_code(cells: list[str], book: Book) -> Iterator[str]:
 def broken_maths(source: str) -> list[str]:
     outside = re.sub(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]*`", "", source, flags=re.DOTALL)
     lines = [line for line in source.splitlines() if line.startswith(">") and line.count("$$") % 2]
+    tags = re.findall(r"<(?!/?(?:details|summary|b)>)[a-z/!][^>]*>", outside)
     return (
-        [f"a formula that spans the lines of a quotation: {line}" for line in lines]
+        [f"HTML other than a fold: {tag}" for tag in tags]
+        + [f"a formula that spans the lines of a quotation: {line}" for line in lines]
         + ["$$ that is never closed"] * (source.count("$$") % 2)
         + [f"TeX outside a formula: {m}" for m in re.findall(r"\\(?:begin|end|frac|tag)\b.*|\$", outside)]
     )
@@ -213,6 +216,7 @@ BAD_TEXT = {
     "TeX outside a formula": (r"\begin{aligned} x \end{aligned}", "TeX outside a formula"),
     "an open fold": ("<details>\n<summary><b>A</b></summary>\n\nx", "a fold"),
     "a fold that hides its Markdown": ("<details>\n<summary><b>A</b></summary>\nx\n\n</details>", "a fold"),
+    "other HTML": ("Van<nbsp>Loan", "HTML other than a fold"),
     "a relative link": ("[x](02-svd-pca.md)", "leads nowhere"),
     "an anchor": ("[x](#part)", "leads nowhere"),
     "a dead link": ("[x](SITEbook/none.html)", "does not have"),
@@ -287,6 +291,21 @@ def test_numbers_are_those_that_the_built_pages_show(book):
         shown = re.search(rf'id="{item["anchor"]}">\s*<p class="admonition-title"[^>]*>(.*?)</p>', page, re.DOTALL)
         words = "Solution to Exercise" if item["kind"] == "solution" else item["kind"].title()
         assert f"{words} {item['number']}" in re.sub(r"<[^>]+>", "", shown[1])
+
+
+@each_notebook
+def test_sources_are_named_as_on_the_built_page(path, book):
+    site = ROOT / "_build" / "html"
+    if not site.exists():
+        pytest.skip("the site is not built: run `make book`")
+    page = (site / "book" / f"{path.stem}.html").read_text(encoding="utf-8")
+    page = html.unescape(re.sub(r"<[^>]+>", "", page[page.index("<article") : page.index("</article>")]))
+    here = re.sub(r"\[([^\[\]]*)\]\([^)]*\)", r"\1", "\n".join(sources(read(path), "markdown")))
+    for work in book.refs["citations"].values():
+        for name in (work["label"], f"{work['author']}, {work['year']}"):
+            assert here.count(name) == page.count(name), (
+                f"{name!r}: the site is stale (run `make book`), or bookrefs wrong"
+            )
 
 
 # ----------------------------------------------------------------------------- running, on nothing but the package

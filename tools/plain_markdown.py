@@ -112,6 +112,8 @@ class Chapter:
         yield from ()
 
     def _heading(self, token: Token, first: int, last: int) -> Parts:
+        if not token.markup.startswith("#"):
+            raise self.inline.refuse(first, "a heading must start with #, not be underlined")
         page, site = self.inline.here, self.inline.book.site
         number = (page if token.tag == "h1" else next(self.sections))["number"]
         title = self.inline.translate(self.lines[first].strip("# "), first)
