@@ -317,7 +317,7 @@ def cloud(points: ArrayLike, arrows: Mapping[str, tuple[ArrayLike, ArrayLike]]) 
         ax.annotate("", tuple(tip), tuple(np.asarray(start)), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
         ax.plot([], [], color=color, label=name)
     ax.plot(0, 0, "+", color="black", markersize=10)
-    ax.annotate("origin", (0, 0), xytext=(6, 4), textcoords="offset points")
+    ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
     ax.legend(loc="lower right")
     ax.set_aspect("equal")
     return fig
