@@ -264,20 +264,28 @@ def _orthonormal(y: FloatArray) -> FloatArray:
     with contextlib.suppress(np.linalg.LinAlgError):
         q = y @ np.linalg.inv(np.linalg.cholesky(y.T @ y)).T
         gram = q.T @ q
-        if np.abs(gram - np.eye(gram.shape[0], dtype=y.dtype)).max() < 0.1:
+        defect = np.abs(gram - np.eye(gram.shape[0], dtype=y.dtype)).max()
+        if defect < 8 * np.finfo(y.dtype).eps:
+            return q
+        if defect < 0.1:
             return q @ np.linalg.inv(np.linalg.cholesky(gram)).T
     return np.linalg.qr(y)[0]
 
 
-def _new_directions(y: FloatArray, basis: FloatArray) -> FloatArray | None:
-    """Orthonormalize ``y`` against ``basis`` (orthonormal columns); ``None`` if nothing but rounding is left of it."""
-    rest = y - basis @ (basis.T @ y)
+def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> FloatArray | None:
+    """Orthonormalize ``y`` against all blocks (orthonormal columns); ``None`` if nothing but rounding is left of it.
+
+    In exact arithmetic the images of a Krylov block lean on the last block of the other side only.
+    """
+    rest = y - blocks[-1] @ (blocks[-1].T @ y)
     roundoff = 2 * math.sqrt(y.shape[0]) * float(np.finfo(y.dtype).eps)
     if np.linalg.norm(rest) <= roundoff * np.linalg.norm(y):
         return None
     q = _orthonormal(rest)
-    # What was small in ``rest`` has lost its right angle to the basis. Now that all has length 1, once more is enough.
-    return _orthonormal(q - basis @ (basis.T @ q))
+    # What was small in ``rest`` has lost its right angles to rounding. Now that all has length 1, they can be restored.
+    for block in blocks:
+        q = q - block @ (block.T @ q)
+    return _orthonormal(q)
 
 
 def _krylov_bases(
@@ -289,22 +297,23 @@ def _krylov_bases(
     ``a x, (a a.T) a x, ...`` and ``right`` spans ``x, (a.T a) x, ...``. Where a step brings nothing new, the spaces map
     into themselves, and more steps would change nothing.
     """
-    right = _orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))  # (n, b)
-    left = _orthonormal(a @ right)  # (m, b)
-    image = a.T @ left  # (n, b); it grows with left to (n, b (q + 1))
+    right = [_orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))]  # blocks of (n, b)
+    left = [_orthonormal(a @ right[0])]  # blocks of (m, b)
+    images = [a.T @ left[0]]  # of the blocks in left, (n, b)
     for step in range(powers + 1):
-        fresh = _new_directions(image[:, -block:], right)
+        fresh = _new_directions(images[-1], right)
         if fresh is None:
             break
-        right = np.hstack([right, fresh])
-        if step == powers:  # the last block only completes ``right``, so that it holds all of ``image``
+        right.append(fresh)
+        if step == powers:  # the last block only completes ``right``, so that it holds all the images
             break
         fresh = _new_directions(a @ fresh, left)
         if fresh is None:
             break
-        left = np.hstack([left, fresh])
-        image = np.hstack([image, a.T @ fresh])
-    return left, image.T @ right, right
+        left.append(fresh)
+        images.append(a.T @ fresh)
+    joined = np.hstack(right)
+    return np.hstack(left), np.hstack(images).T @ joined, joined
 
 
 def randomized_svd(
