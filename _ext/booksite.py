@@ -53,6 +53,8 @@ def mend_page(app, pagename, templatename, context, doctree):
     # Roles that assistive technology no longer knows, and identifiers that several items share.
     body = body.replace(' role="doc-biblioentry"', "").replace(' role="list"', "")
     body = re.sub(r' id="(proof|solution|exercise)-content"', "", body)
+    # A click on a folded solution's title unfolds it; a link there would lead away instead.
+    body = re.sub(r'(<p class="admonition-title">Solution to)<a [^>]*>(.*?)</a>', r"\1\2", body)
     context["body"] = body
 
 

@@ -1,0 +1,168 @@
+"""Every chapter, found by its name: its cells run, its answers hold, and it has the parts that readers expect."""
+
+import ast
+import re
+
+import pytest
+import yaml
+from chapters import CHAPTERS, code_cells, judged, judges, run
+
+each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+
+DIRECTIVES = {
+    "code-cell",
+    "math",
+    "margin",
+    "admonition",
+    "note",
+    "tip",
+    "hint",
+    "important",
+    "warning",
+    "prf:theorem",
+    "prf:definition",
+    "prf:proof",
+    "prf:example",
+    "exercise",
+    "solution",
+    "solution-start",
+    "solution-end",
+}
+ROLES = {
+    "eq",
+    "prf:ref",
+    "ref",
+    "numref",
+    "cite",
+    "cite:t",
+    "cite:p",
+    "doc",
+    "py:func",
+    "py:class",
+    "py:meth",
+    "py:mod",
+}
+
+CELL_LINES = 15
+EXPLORER_LINES = 24  # a folded cell that makes an explorer: one line a word of its alt text, caption and labels
+
+
+def prose(path):
+    """What a reader reads: no code, no settings, a formula counts as one word."""
+    text = path.read_text(encoding="utf-8").split("\n---\n", 1)[1]
+    text = re.sub(r"^```\{code-cell\}.*?^```$", " ", text, flags=re.M | re.S)
+    text = re.sub(r"\$\$.*?\$\$(?: \([\w-]+\))?", " formula ", text, flags=re.S)
+    text = re.sub(r"\$[^$]+\$", "formula", text)
+    text = re.sub(r"^(```|:::).*$|^:\w[\w-]*:.*$|^\|[-|: ]+\|$", " ", text, flags=re.M)
+    return re.sub(r"\{[\w:]+\}`([^`]*)`", r"\1", text)
+
+
+def test_there_are_chapters():
+    assert [path.stem[:2] for path in CHAPTERS] == [f"{n:02d}" for n in range(1, len(CHAPTERS) + 1)]
+    assert len(CHAPTERS) >= 2
+
+
+@each_chapter
+def test_the_cells_run_in_order_and_the_answers_hold(path):
+    run(path)
+
+
+@each_chapter
+def test_every_chapter_can_be_dragged_and_every_explorer_has_a_judge(path):
+    explorers = run(path).explorers
+    assert explorers
+    assert sorted(explorers.keys() - judges().keys()) == []
+
+
+def test_every_judge_has_an_explorer():
+    made = [name for path in CHAPTERS for name in run(path).explorers]
+    assert len(made) == len(set(made)), "two chapters name an explorer alike"
+    assert sorted(judges().keys() - set(made)) == []
+
+
+@pytest.mark.parametrize("name", sorted(judges()))
+def test_every_readout_equals_numpys(name):
+    for values, expected, own in judged(name).positions:
+        assert own == pytest.approx(expected, rel=1e-6, abs=1e-6), values
+
+
+@each_chapter
+def test_the_kernel_is_named(path):
+    front = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
+    assert front["kernelspec"]["name"] == "python3"
+    assert front["jupytext"]["text_representation"]["format_name"] == "myst"
+
+
+@each_chapter
+def test_a_reader_learns_at_once_what_the_chapter_gives_and_takes(path):
+    text = path.read_text(encoding="utf-8")
+    assert "\n**You will be able to** " in text
+    assert "\n**You need** " in text
+    goals = text.index("**You will be able to**")
+    assert goals < text.index("\n## "), "the goals stand before the first section"
+    assert "{code-cell}" in text[:goals], "something to drag stands before the goals"
+    assert text.index("explore(") < goals
+
+
+@each_chapter
+def test_the_sections_that_every_chapter_has_stand_in_order_at_its_end(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(re.findall("^# ", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)) == 1
+    sections = re.findall("^## (.*)$", text, re.M)
+    assert sections[-4:] == ["Exercises", "Remember", "In practice", "Sources"]
+
+
+@each_chapter
+def test_exercises_have_folded_solutions_whose_cells_end_in_an_assert(path):
+    text = path.read_text(encoding="utf-8")
+    exercises = re.findall(r"^```\{exercise\}.*\n:label: (\S+)", text, re.M)
+    assert exercises
+    starts = re.findall(r"^```\{solution(?:-start)?\} (\S+)\n:class: dropdown$", text, re.M)
+    assert starts == exercises
+    for solution in re.findall(r"^```\{solution-start\}.*?^```\{solution-end\}", text, re.M | re.S):
+        for source in re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", solution, re.M | re.S):
+            code = re.sub(r"^:tags:.*\n", "", source, flags=re.M)
+            assert isinstance(ast.parse(code).body[-1], ast.Assert), code
+
+
+@each_chapter
+def test_proofs_are_folded_and_statements_have_labels(path):
+    text = path.read_text(encoding="utf-8")
+    for directive, option in (
+        ("prf:proof", ":class: dropdown"),
+        ("prf:theorem", ":label:"),
+        ("prf:definition", ":label:"),
+    ):
+        for options in re.findall(rf"^```\{{{directive}\}}.*\n(.*)$", text, re.M):
+            assert options.startswith(option), f"{directive}: {options}"
+
+
+@each_chapter
+def test_the_package_is_linked(path):
+    assert re.search(r"\{py:(func|class|mod)\}`", path.read_text(encoding="utf-8"))
+
+
+@each_chapter
+def test_cells_are_short_and_hold_no_magic(path):
+    for cell in code_cells(path):
+        lines = [line for line in cell.source.splitlines() if line.strip()]
+        folded = "hide-input" in cell.metadata.get("tags", []) and "explore(" in cell.source
+        assert len(lines) <= (EXPLORER_LINES if folded else CELL_LINES), f"{len(lines)} lines:\n{cell.source}"
+        assert not re.search(r"^\s*[%!]", cell.source, re.M), cell.source
+
+
+@each_chapter
+def test_a_chapter_can_be_read_in_one_sitting(path):
+    words = len(re.findall(r"\S*[A-Za-z0-9]\S*", prose(path)))
+    assert 1500 <= words <= 3000
+
+
+@each_chapter
+def test_only_the_closed_set_of_myst_is_used(path):
+    text = path.read_text(encoding="utf-8")
+    outside_code = re.sub(r"^```\{code-cell\}.*?^```$", " ", text, flags=re.M | re.S)
+    used = set(re.findall(r"^\s*(?:`{3,}|:{3,})\{([\w:-]+)\}", text, re.M))
+    assert sorted(used - DIRECTIVES) == []
+    assert sorted(set(re.findall(r"\{([\w:-]+)\}`", outside_code)) - ROLES) == []
+    words = re.sub(r"\$\$.*?\$\$|\$[^$]*\$|`[^`]*`", "", outside_code, flags=re.S)
+    assert re.findall(r"</?[a-zA-Z]|<!--", words) == [], "raw HTML"
