@@ -39,7 +39,7 @@ class Kernel:
         """Execute one cell; an exception in it is an error here."""
         sent = self.client.execute(source, allow_stdin=False)
         outputs = list(self._until_idle(sent))
-        reply = self.client.get_shell_msg(timeout=HANG)["content"]
+        reply = self._reply(sent)
         assert reply["status"] == "ok", "\n".join([source, *reply["traceback"]])
         return Ran(reply["execution_count"], outputs)
 
@@ -58,6 +58,12 @@ class Kernel:
     def children(self, model: str) -> list[str]:
         """The widgets inside a box, in order."""
         return [child.removeprefix("IPY_MODEL_") for child in self.models[model]["children"]]
+
+    def _reply(self, sent: str) -> dict[str, Any]:
+        # Late answers to the questions asked while the kernel was starting may stand in the queue before it.
+        while (message := self.client.get_shell_msg(timeout=HANG))["parent_header"].get("msg_id") != sent:
+            pass
+        return message["content"]
 
     def _until_idle(self, sent: str) -> Iterator[dict[str, Any]]:
         while True:
