@@ -8,7 +8,7 @@ SITE := _build/html
 # Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 
-.PHONY: book serve test test-colab check notebooks bench mutants picture clean
+.PHONY: book serve test test-colab colab-image check notebooks bench mutants picture clean
 
 book: $(READY)
 	$(BUILD)
@@ -22,6 +22,12 @@ test: book
 
 test-colab: $(READY)
 	$(BIN)/python -m pytest tests/test_notebooks.py -m colab
+
+# Inside Colab's own image (see .github/workflows/colab.yml): its Python, its versions, an empty folder.
+colab-image:
+	python3 -m pip install --quiet --no-deps .
+	folder=$$(mktemp -d) && cp book/*.ipynb $$folder && cd $$folder && \
+	for notebook in *.ipynb; do echo "$$notebook" && jupyter execute "$$notebook" || exit 1; done
 
 check: $(READY)
 	$(BIN)/ruff format --check .
