@@ -1,8 +1,14 @@
 """Count the directions: what its explorers must read, by NumPy alone, and the numbers in its text."""
 
 import functools
+from fractions import Fraction
 
 import numpy as np
+import pytest
+from chapters import CHAPTERS, run
+
+(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("01-")]
+TEXT = CHAPTER.read_text(encoding="utf-8")
 
 
 @functools.cache
@@ -22,3 +28,85 @@ def rank_tolerance(chapter, *, t):
 
 
 EXPLORERS = {"rank-k-photo": rank_k_photo, "rank-tolerance": rank_tolerance}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return run(CHAPTER).namespace
+
+
+def test_the_photograph_is_what_the_text_says(chapter):
+    photo = chapter["photo"]
+    assert photo.shape == (600, 512)
+    assert "is a table of 307,200 numbers" in TEXT
+    assert (photo.min() >= 0, photo.max() <= 1) == (True, True)
+    assert np.linalg.matrix_rank(photo) == 512  # "the photograph has full rank"
+
+
+def test_factors_of_the_photograph_cost_more_than_itself_past_rank_276():
+    assert 276 * (600 + 512) < 600 * 512 < 277 * (600 + 512)
+    assert "past 276" in TEXT
+
+
+def test_the_nine_numbers_have_rank_one_and_five_degrees_of_freedom(chapter):
+    a = np.array(chapter["A"])
+    assert a.tolist() == [[1, 2, 3], [2, 4, 6], [3, 6, 9]]
+    assert np.linalg.matrix_rank(a) == 1
+    # The column (2, 4, 6) and the row (1/2, 1, 3/2) give the same matrix, and nothing is rounded.
+    column, row = [2, 4, 6], [Fraction(1, 2), 1, Fraction(3, 2)]
+    assert [[x * y for y in row] for x in column] == a.tolist()
+    # The map (column, row) -> column row^T moves in as many directions as its Jacobian has rank.
+    x, y = np.array([1.0, 2, 3]), np.array([1.0, 2, 3])
+    jacobian = np.hstack([np.kron(np.eye(3), y[:, None]), np.kron(x[:, None], np.eye(3))])
+    assert jacobian.shape == (9, 6)
+    assert np.linalg.matrix_rank(jacobian) == 3 + 3 - 1
+
+
+def test_degrees_of_freedom_of_rank_k():
+    rng = np.random.default_rng(0)
+    m, n, k = 5, 4, 2
+    c, f = rng.standard_normal((m, k)), rng.standard_normal((k, n))
+    jacobian = np.hstack([np.kron(np.eye(m), f.T), np.kron(c, np.eye(n))])
+    assert np.linalg.matrix_rank(jacobian) == k * (m + n - k)
+
+
+def test_the_three_words_have_the_ranks_of_the_table(chapter):
+    assert [np.linalg.matrix_rank(chapter[name]) for name in "BA"] == [2, 1]
+    np.testing.assert_array_equal(chapter["B"][2], chapter["B"][0] + chapter["B"][1])
+
+
+def test_one_dependent_row_of_a_thousand_makes_factors_dearer():
+    assert 999 * (1000 + 1000) == 1_998_000
+    assert "takes 1,998,000 numbers instead of 1,000,000" in TEXT
+
+
+def test_dividing_by_ten_leaves_a_second_direction_of_rounding(chapter):
+    left_over = np.abs(chapter["tenths"][2] - 3 * chapter["tenths"][0])
+    assert 1e-17 < left_over.max() < 1e-15
+    assert "of length $10^{-16}$" in TEXT
+
+
+def test_every_tolerance_in_the_gap_counts_five(chapter):
+    counts = [rank_tolerance(chapter, t=t)["numerical_rank"] for t in range(1, 17)]
+    assert counts[1:5] == [5, 5, 5, 5]
+    assert counts[0] < 5 < counts[-1]
+    assert "from 10⁻² to 10⁻⁵ every tolerance counts five" in TEXT
+    assert counts[5:7] != [5, 5]  # the sentence says where it ends
+
+
+def test_logits_have_rank_d_and_softmax_does_not(chapter):
+    q, k = chapter["Q"], chapter["K"]
+    logits = q @ k.T / np.sqrt(8)
+    softmax = np.exp(logits - logits.max(axis=1, keepdims=True))
+    softmax /= softmax.sum(axis=1, keepdims=True)
+    assert np.linalg.matrix_rank(logits) == 8
+    assert np.linalg.matrix_rank(softmax) == 64
+
+
+def test_the_answers_of_the_exercises_by_other_means():
+    assert np.linalg.matrix_rank([[1, 2, 1], [2, 4, 3], [3, 6, 4]]) == 2
+    assert Fraction(3 * 3, 3 + 3) == Fraction(3, 2)
+    assert Fraction(4096**2, 10 * 8192) == Fraction("204.8")
+    i = np.arange(1, 6)
+    assert np.linalg.matrix_rank(np.add.outer(i, i)) == 2
+    assert 2 * (5 + 5 - 2) == 16

@@ -1,6 +1,13 @@
 """Cut the spectrum: what its explorers must read, by NumPy alone, and the numbers in its text."""
 
+import re
+
 import numpy as np
+import pytest
+from chapters import CHAPTERS, run
+
+(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("02-")]
+TEXT = CHAPTER.read_text(encoding="utf-8")
 
 
 def digits_cut(chapter, *, k):
@@ -8,7 +15,7 @@ def digits_cut(chapter, *, k):
     x = chapter["X"]
     variances = np.linalg.eigvalsh(np.cov(x, rowvar=False))[::-1]
     explained = variances[:k].sum() / variances.sum()
-    return {"variance_explained": explained, "relative_error": np.sqrt(1 - explained)}
+    return {"variance_explained": explained, "relative_error": np.sqrt(max(0, 1 - explained))}
 
 
 def spectrum_cut(chapter, *, decay, k):
@@ -26,3 +33,83 @@ def denoise_cut(chapter, *, noise, k):
 
 
 EXPLORERS = {"digits-cut": digits_cut, "spectrum-cut": spectrum_cut, "denoise-cut": denoise_cut}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return run(CHAPTER).namespace
+
+
+def test_the_digits_need_as_many_components_as_the_text_says(chapter):
+    x = chapter["X"]
+    assert x.shape == (1797, 64)
+    assert "1,797 digits" in TEXT
+    explained = [digits_cut(chapter, k=k)["variance_explained"] for k in range(1, 65)]
+    needed = [1 + next(i for i, share in enumerate(explained) if share >= goal) for goal in (0.5, 0.9, 0.95, 0.99)]
+    assert needed == [5, 21, 29, 41]
+    assert "50, 90, 95 and 99 % of the variance: 5, 21, 29 and 41 of 64" in TEXT
+    assert "with 21 nine tenths of the variance" in TEXT
+    assert (x.std(axis=0) == 0).sum() == 3  # "the last 3 of the 64 never matter"
+    assert (x[:, x.std(axis=0) == 0] == 0).all()  # "those pixels are blank in every image"
+
+
+def test_without_centering_the_first_direction_takes_seven_tenths(chapter):
+    x = chapter["X"]
+    share = np.linalg.eigvalsh(x.T @ x)[-1] / np.sum(x**2)
+    assert round(share, 2) == 0.70
+    assert "takes 70 % of the sum of squares" in TEXT
+    first = np.linalg.eigh(x.T @ x)[1][:, -1]
+    mean = x.mean(axis=0) / np.linalg.norm(x.mean(axis=0))
+    assert abs(first @ mean) > 0.99  # "the first direction points at the mean"
+
+
+def test_the_two_by_two_example_by_hand():
+    # A^T A = (25 20; 20 25) has the eigenvalues 45 and 5.
+    a = np.array([[3, 0], [4, 5]])
+    assert (a.T @ a).tolist() == [[25, 20], [20, 25]]
+    s = np.linalg.svd(a, compute_uv=False)
+    assert s == pytest.approx([3 * np.sqrt(5), np.sqrt(5)], rel=1e-14)
+    assert sorted(np.linalg.eigvals(a)) == [3, 5]
+    assert s.prod() == pytest.approx(15)
+    assert "approx 6.71" in TEXT
+    assert "approx 2.24" in TEXT
+
+
+@pytest.mark.parametrize("decay", [0, 2])
+def test_an_eighth_of_the_rank_loses_what_the_text_says(chapter, decay):
+    lost = 100 * spectrum_cut(chapter, decay=decay, k=8)["relative_error"]
+    stated = re.search(rf"\\alpha = {decay}\$ (?:the loss at \$k = 8\$|it) is (\d+\.\d) %", TEXT)[1]
+    assert f"{lost:.1f}" == stated
+
+
+def test_the_answers_of_the_exercises_by_other_means():
+    squares = np.array([25, 16, 9, 4, 1])
+    assert squares.sum() == 55
+    assert f"{np.sqrt(5 / 55):.3f}" == "0.302"
+    assert (f"{50 / 55:.1%}", f"{41 / 55:.1%}") == ("90.9%", "74.5%")
+    golden = (1 + np.sqrt(5)) / 2
+    assert np.roots([1, -3, 1]) == pytest.approx([golden**2, golden**-2])  # of A^T A = (1 1; 1 2)
+    assert 100 * np.sqrt(1797 * 64) == pytest.approx(33_900, rel=1e-3)
+    assert 4 / np.sqrt(3) * np.sqrt(1000) == pytest.approx(73.0, abs=0.05)
+    assert 2 * np.sqrt(1000) == pytest.approx(63.2, abs=0.05)
+
+
+def test_more_noise_leaves_fewer_directions_worth_keeping(chapter):
+    """Five directions are in the signal; drowned ones do harm, and the threshold lets them go."""
+    best, above = [], []
+    for noise in chapter["noises"]:
+        readings = [denoise_cut(chapter, noise=noise, k=k) for k in range(1, 13)]
+        best.append(1 + int(np.argmin([r["error_against_truth"] for r in readings])))
+        above.append(int(readings[0]["values_above_threshold"]))
+    assert best[0] == above[0] == 5
+    assert best[-1] < 5
+    assert best == sorted(best, reverse=True)
+    assert above == sorted(above, reverse=True)
+
+
+def test_the_threshold_of_a_square_matrix_is_four_over_root_three():
+    beta = 1
+    assert np.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + np.sqrt(beta**2 + 14 * beta + 1))) == pytest.approx(
+        4 / np.sqrt(3)
+    )
+    assert r"$\lambda = 4/\sqrt3$" in TEXT
