@@ -80,7 +80,7 @@ def provenance(command: str, packages: Sequence[str]) -> dict[str, Any]:
             "cpu": _cpu(),
             "cores": os.cpu_count(),
             "system": platform.system(),
-            "load_average": [round(load, 2) for load in os.getloadavg()],
+            "load_average": [round(load, 2) for load in os.getloadavg()],  # at the start, over 1, 5 and 15 minutes
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
     }
@@ -91,6 +91,8 @@ def write(name: str, meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]])
     DATA.mkdir(exist_ok=True)
     path = DATA / f"{name}.json"
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
+    end = {"load_average_at_end": [round(load, 2) for load in os.getloadavg()]}
+    meta = {**meta, "machine": {**meta["machine"], **end}}
     head = json.dumps(meta, indent=2).replace("\n", "\n  ")
     path.write_text(f'{{\n  "meta": {head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
     return path

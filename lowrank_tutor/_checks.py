@@ -126,8 +126,7 @@ def check_integer(value: object, name: str, low: int, high: int | None = None, h
         if number < low:
             raise ValueError(f"{name} must be at least {low}, got {number}")
     elif not low <= number <= high:
-        top = f"{high_name} = {high}" if high_name else f"{high}"
-        raise ValueError(f"{name} must be between {low} and {top}, got {number}")
+        raise ValueError(f"{name} must be between {low} and {high_name} = {high}, got {number}")
     return number
 
 

@@ -173,7 +173,7 @@ class PCA:
             If nothing was fitted yet, or ``z`` is no finite matrix with ``k`` columns.
         """
         coordinates = self._check(z, "z", axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore"):
             return _fitting(coordinates @ self.components_ + self.mean_, "z", "points")
 
     def _check(self, value: ArrayLike, name: str, axis: int) -> FloatArray:

@@ -38,11 +38,11 @@ def _default_rtol(a: ArrayLike) -> float:
     return rtol
 
 
-def _prepare(a: ArrayLike, rtol: float | None) -> tuple[FloatArray, float]:
-    """Check both arguments of this module's rank decisions; the matrix comes back in float64, safely scaled."""
+def _prepare(a: ArrayLike, rtol: float | None) -> tuple[FloatArray, FloatArray, float]:
+    """Check both arguments; return the matrix as it came, the same in float64 and safely scaled, and the tolerance."""
     matrix = as_matrix(a, "a")
     tolerance = _default_rtol(a) if rtol is None else check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
-    return unit_scale(matrix.astype(np.float64, copy=False))[0], tolerance
+    return matrix, unit_scale(matrix.astype(np.float64, copy=False))[0], tolerance
 
 
 def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
@@ -83,7 +83,7 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
     ----------
     Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
     """
-    matrix, tolerance = _prepare(a, rtol)
+    _, matrix, tolerance = _prepare(a, rtol)
     s = np.linalg.svd(matrix, compute_uv=False)
     return int(np.count_nonzero(s > tolerance * s[0]))
 
@@ -182,7 +182,7 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     ----------
     Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
     """
-    matrix, tolerance = _prepare(a, rtol)
+    given, matrix, tolerance = _prepare(a, rtol)
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     r = int(np.count_nonzero(s > tolerance * s[0]))
     w = s[:r, np.newaxis] * vt[:r]  # the columns of the matrix in the coordinates u: only r numbers each
@@ -191,7 +191,6 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     f = np.linalg.solve(w[:, columns], w)
     f += np.linalg.solve(w[:, columns], u[:, :r].T @ (matrix - c @ f))  # one refinement: whole numbers come out whole
     f[:, columns] = np.eye(r)
-    given = as_matrix(a, "a")
     return RankFactorization(given[:, columns], f.astype(given.dtype))
 
 

@@ -156,10 +156,26 @@ def test_numbers_beyond_the_largest_float_are_refused():
     with pytest.raises(ValueError, match=r"^x must be small enough for its variances to fit float64, got larger ones$"):
         PCA(1).fit([[0.0], [1e200]])
     pca = PCA(1).fit([[-1.0, -1.0], [1.0, 1.0]])
-    with pytest.raises(ValueError, match=r"^x must be small enough for its coordinates to fit float64, got larger"):
+    with pytest.raises(
+        ValueError, match=r"^x must be small enough for its coordinates to fit float64, got larger ones$"
+    ):
         pca.transform([[1.7e308, 1.7e308]])
     with pytest.raises(ValueError, match=r"^z must be small enough for its points to fit float32, got larger ones$"):
         PCA(2).fit(np.float32([[2, 2], [-2, -2], [1, -1], [-1, 1]])).inverse_transform(np.float32([[3e38, 3e38]]))
+
+
+def test_points_farther_from_the_mean_than_the_largest_float_are_refused():
+    """Their differences are infinite, and infinity times a zero of an axis is not a number."""
+    pca = PCA(1).fit([[-1.7e308, 0.0], [-1.7e308, 1.0]])
+    with pytest.raises(
+        ValueError, match=r"^x must be small enough for its coordinates to fit float64, got larger ones$"
+    ):
+        pca.transform([[1.7e308, 1.0]])
+
+
+def test_many_points_need_no_square_matrix_of_their_number():
+    x = np.arange(2_000_000.0).reshape(-1, 2)
+    assert PCA(1).fit_transform(x).shape == (1_000_000, 1)
 
 
 def test_fitting_again_forgets_the_first_fit():

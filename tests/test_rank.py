@@ -230,6 +230,10 @@ def test_factors_come_in_the_precision_of_the_input(dtype):
     np.testing.assert_allclose(c @ f, a, atol=20 * float(np.finfo(dtype).eps))
 
 
+def test_a_very_tall_matrix_needs_no_square_one_of_its_height():
+    assert rank_factorization(np.ones((1_000_000, 2))).c.shape == (1_000_000, 1)
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_factors_of_tiny_and_huge_matrices_are_as_good(scale):
     a = with_spectrum([3, 2, 1], 8, 6) * scale

@@ -134,6 +134,18 @@ def test_tiny_and_huge_entries_are_as_good(function, scale):
     np.testing.assert_allclose(result.u, expected.u, atol=100 * digits)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_tiny_and_huge_single_precision_is_as_good(scale):
+    a = with_spectrum(1 / np.arange(1.0, 41), 50, 40).astype(np.float32)
+    expected, result = randomized_svd(a, 3, rng=fresh()), randomized_svd(a * np.float32(scale), 3, rng=fresh())
+    np.testing.assert_allclose(result.s / np.float32(scale), expected.s, rtol=1e-5)
+    np.testing.assert_allclose(result.u, expected.u, atol=1e-4)
+
+
+def test_a_very_tall_matrix_needs_no_square_one_of_its_height():
+    assert truncated_svd(np.ones((1_000_000, 2)), 1).u.shape == (1_000_000, 1)
+
+
 @pytest.mark.parametrize("function", [truncated_svd, best_rank_k, randomized_svd])
 def test_a_singular_value_beyond_the_largest_float_is_refused(function):
     message = "a must be small enough for its singular values to fit {}, got larger ones"
@@ -261,6 +273,7 @@ def test_relative_errors_of_tiny_and_huge_matrices_do_not_overflow(scale):
 def test_scales_far_apart_are_compared_truly():
     assert relative_error([[1e200]], [[1e-100]]) == pytest.approx(1e300, rel=1e-12)
     assert relative_error([[1e-200]], [[1e200]]) == 1.0
+    assert relative_error([[1.0, 1e-200]], [[1.0, 0.0]]) == pytest.approx(1e-200, rel=1e-15)
     message = "approx must be small enough for the result to fit a float, got one above 1.8e308"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         relative_error([[1e200]], [[1e-200]])
@@ -391,8 +404,10 @@ def test_the_fast_orthonormal_basis_is_as_good_as_householders(condition):
 def test_a_dependent_block_is_left_to_householder(monkeypatch):
     asked = []
     real = np.linalg.qr
+    leaning = with_spectrum(np.geomspace(1, 1e-5, 4), 30, 4)
     monkeypatch.setattr(np.linalg, "qr", lambda y: asked.append(y) or real(y))
     svd._orthonormal(fresh().standard_normal((30, 4)))
+    svd._orthonormal(leaning)
     assert asked == []
     svd._orthonormal(np.ones((30, 4)))
     assert len(asked) == 1
