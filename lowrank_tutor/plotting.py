@@ -85,7 +85,8 @@ def photo_cut(photo: ArrayLike, approx: ArrayLike, s: ArrayLike, k: int) -> Figu
     for ax in (left, middle):
         ax.set_axis_off()
     _mark_cut(right, s, k)
-    right.set(xscale="log", yscale="log", xlabel="i", title="singular values", ylim=(s[-1] / 2, s[0] * 2))
+    lowest = np.min(s[s > 0], initial=s[0])
+    right.set(xscale="log", yscale="log", xlabel="i", title="singular values", ylim=(lowest / 2, 2 * s[0]))
     return fig
 
 
