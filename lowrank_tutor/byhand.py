@@ -10,23 +10,28 @@ arrays of integers. Floats are refused, whole ones too, because a float may have
 float 0.1 is not 1/10.
 """
 
-import math
-import numbers
-import re
-import reprlib
-import textwrap
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import sympy
-from sympy import Matrix, Rational, sqrt
+from sympy import Matrix, sqrt
+
+from lowrank_tutor._exact import (
+    as_exact_matrix,
+    eigenvectors,
+    perpendicular,
+    plain_text,
+    square_root,
+    svd_layer,
+    tex_dot,
+    tex_factor,
+    tex_lines,
+    tex_matrix,
+    tex_number,
+    unit_vector,
+    without_common_factor,
+)
 
 __all__ = ["ExactSVD", "OuterProduct", "Step", "Worked", "project", "rank_one", "row_reduce", "svd_2x2"]
-
-# Nobody works a larger example by hand, and its steps would fill the page.
-MAX_SIDE = 12
-MAX_DIGITS = 20
 
 
 class Step(NamedTuple):
@@ -71,7 +76,7 @@ class Worked(NamedTuple):
         return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))
 
     def __str__(self) -> str:
-        return "\n".join(f"{i}. {step.text}\n{_plain(step.value)}" for i, step in enumerate(self.steps, start=1))
+        return "\n".join(f"{i}. {step.text}\n{plain_text(step.value)}" for i, step in enumerate(self.steps, start=1))
 
     def __repr__(self) -> str:
         return str(self)
@@ -128,11 +133,11 @@ def row_reduce(a: Any) -> Worked:
     3. The matrix is reduced. It has 1 pivot, in column 1, so the rank is 1.
        (1,)
     """
-    matrix = _matrix("a", a)  # (m, n)
-    steps = [Step("Start from A.", f"A = {_tex(matrix)}", matrix.copy())]
+    matrix = as_exact_matrix("a", a)  # (m, n)
+    steps = [Step("Start from A.", f"A = {tex_matrix(matrix)}", matrix.copy())]
 
     def record(sentence: str, operation: str) -> None:
-        steps.append(Step(sentence, rf"{operation} \qquad {_tex(matrix)}", matrix.copy()))
+        steps.append(Step(sentence, rf"{operation} \qquad {tex_matrix(matrix)}", matrix.copy()))
 
     pivots: list[int] = []
     for column in range(matrix.cols):
@@ -147,7 +152,7 @@ def row_reduce(a: Any) -> Worked:
         pivot = matrix[top, column]
         if pivot != 1:
             matrix[top, :] = matrix[top, :] / pivot
-            factor = "-" if pivot == -1 else _number(1 / pivot)
+            factor = "-" if pivot == -1 else tex_number(1 / pivot)
             sentence = f"Change the sign of row {top + 1}." if pivot == -1 else f"Divide row {top + 1} by {pivot}."
             record(sentence, rf"R_{{{top + 1}}} \leftarrow {factor} R_{{{top + 1}}}")
         for row in range(matrix.rows):
@@ -155,7 +160,7 @@ def row_reduce(a: Any) -> Worked:
             if row != top and factor != 0:
                 matrix[row, :] = matrix[row, :] - factor * matrix[top, :]
                 size, target, source = abs(factor), f"R_{{{row + 1}}}", f"R_{{{top + 1}}}"
-                times, coefficient = ("", "") if size == 1 else (f"{size} times ", f"{_number(size)} ")
+                times, coefficient = ("", "") if size == 1 else (f"{size} times ", f"{tex_number(size)} ")
                 verb, link, sign = ("Subtract", "from", "-") if factor > 0 else ("Add", "to", "+")
                 record(
                     f"{verb} {times}row {top + 1} {link} row {row + 1}.",
@@ -197,23 +202,27 @@ def rank_one(a: Any) -> Worked:
     >>> u.T, v.T
     (Matrix([[1, 2, 3]]), Matrix([[1, 2, 3]]))
     """
-    matrix = _matrix("a", a)  # (m, n)
+    matrix = as_exact_matrix("a", a)  # (m, n)
     if matrix.rank() != 1:
         raise ValueError(f"a must be a matrix of rank 1, got rank {matrix.rank()}")
     rows, columns = matrix.shape
     first = next(row for row in range(rows) if any(matrix[row, :]))
-    v = _without_common_factor(matrix[first, :].T)  # (n, 1)
+    v = without_common_factor(matrix[first, :].T)  # (n, 1)
     lead = next(column for column in range(columns) if v[column] != 0)
     u = matrix[:, lead] / v[lead]  # (m, 1)
     factor = u[first]
     taken = "Call it v" if factor == 1 else f"Take out its factor {factor} and call the rest v"
-    multiples = [(_tex(matrix[row, :]), rf"{_factor(u[row])} v^\top") for row in range(rows)]
+    multiples = [(tex_matrix(matrix[row, :]), rf"{tex_factor(u[row])} v^\top") for row in range(rows)]
     full, kept = rows * columns, rows + columns
     saved = f"{full - kept} fewer" if kept < full else "which saves nothing"
     steps = (
-        Step(f"Row {first + 1} is the first that is not zero. {taken}.", rf"v^\top = {_tex(v.T)}", v),
-        Step("Every row is a multiple of v. The multiples form u.", _lines(*multiples, ("u", _tex(u))), u),
-        Step("Multiply u by v to check.", rf"u v^\top = {_tex(u)} {_tex(v.T)} = {_tex(u * v.T)} = A", u * v.T),
+        Step(f"Row {first + 1} is the first that is not zero. {taken}.", rf"v^\top = {tex_matrix(v.T)}", v),
+        Step("Every row is a multiple of v. The multiples form u.", tex_lines(*multiples, ("u", tex_matrix(u))), u),
+        Step(
+            "Multiply u by v to check.",
+            rf"u v^\top = {tex_matrix(u)} {tex_matrix(v.T)} = {tex_matrix(u * v.T)} = A",
+            u * v.T,
+        ),
         Step(
             f"The matrix has {full} numbers, the factors have {kept}, {saved}. One of the {kept} is free, because 2u "
             f"and v/2 give the same matrix: {kept - 1} degrees of freedom.",
@@ -253,7 +262,7 @@ def project(w: Any, x: Any) -> Worked:
     >>> project([[1, 0, 0]], [2, 4, 6]).result
     Matrix([[2]])
     """
-    matrix, vectors = _matrix("w", w), _matrix("x", x, vector_allowed=True)  # (k, d), (d, n)
+    matrix, vectors = as_exact_matrix("w", w), as_exact_matrix("x", x, vector_allowed=True)  # (k, d), (d, n)
     if matrix.cols != vectors.rows:
         raise ValueError(
             f"x must be as long as w is wide, got x with {vectors.rows} rows (shape {vectors.shape}) "
@@ -265,9 +274,9 @@ def project(w: Any, x: Any) -> Worked:
         index, what = ("", "x") if vectors.cols == 1 else (f", {column + 1}", f"column {column + 1} of x")
         for row in range(matrix.rows):
             entry = product[row, column]
-            formula = rf"y_{{{row + 1}{index}}} = {_dot(matrix[row, :], vectors[:, column])} = {_number(entry)}"
+            formula = rf"y_{{{row + 1}{index}}} = {tex_dot(matrix[row, :], vectors[:, column])} = {tex_number(entry)}"
             steps.append(Step(f"Multiply row {row + 1} of W with {what}, entry by entry, and add.", formula, entry))
-    collected = rf"W x = {_tex(matrix)} {_tex(vectors)} = {_tex(product)}"
+    collected = rf"W x = {tex_matrix(matrix)} {tex_matrix(vectors)} = {tex_matrix(product)}"
     steps.append(Step("Collect the entries.", collected, product))
     steps.append(_kind_of_map(matrix))
     return Worked(tuple(steps), product)
@@ -283,7 +292,7 @@ def _kind_of_map(matrix: Matrix) -> Step:
         else:
             verdict = "Applying W twice differs from applying it once: W is not a projection (P² = P)."
         relation = "=" if square == matrix else r"\neq"
-        return Step(verdict, rf"W^2 = {_tex(square)} {relation} W", square)
+        return Step(verdict, rf"W^2 = {tex_matrix(square)} {relation} W", square)
     rank = matrix.rank()
     full = " (full)" if rank == min(rows, columns) else ""
     numbers_in = "1 number" if columns == 1 else f"{columns} numbers"
@@ -335,40 +344,42 @@ def svd_2x2(a: Any) -> Worked:
     ----------
     Golub and Van Loan (2013), *Matrix Computations*, section 2.4.
     """
-    matrix = _matrix("a", a)
+    matrix = as_exact_matrix("a", a)
     if matrix.shape != (2, 2):
         raise ValueError(f"a must be a 2 by 2 matrix, got shape {matrix.shape}")
     gram = matrix.T * matrix
     trace, determinant = gram.trace(), gram.det()
     root = sqrt(trace**2 - 4 * determinant)
     eigenvalues = (sympy.expand((trace + root) / 2), sympy.expand((trace - root) / 2))
-    sigmas = (_square_root(eigenvalues[0]), _square_root(eigenvalues[1]))
-    directions = _eigenvectors(gram, eigenvalues)
-    right = [_unit(w) for w in directions]
-    left = [_unit(matrix * w) for w, sigma in zip(directions, sigmas, strict=True) if sigma != 0]
+    sigmas = (square_root(eigenvalues[0]), square_root(eigenvalues[1]))
+    directions = eigenvectors(gram, eigenvalues)
+    right = [unit_vector(w) for w in directions]
+    left = [unit_vector(matrix * w) for w, sigma in zip(directions, sigmas, strict=True) if sigma != 0]
     if not left:
         left.append(Matrix([1, 0]))
     if len(left) == 1:
-        left.append(_perpendicular(left[0]))
-    layers = [_layer(*factors) for factors in zip(eigenvalues, left, right, strict=True)]
+        left.append(perpendicular(left[0]))
+    layers = [svd_layer(*factors) for factors in zip(eigenvalues, left, right, strict=True)]
     total = (layers[0] + layers[1]).applyfunc(sympy.expand)
     result = ExactSVD(Matrix.hstack(*left), sigmas, Matrix.hstack(*right).T)
 
     steps = [
-        Step("Multiply Aᵀ by A.", rf"A^\top A = {_tex(matrix.T)} {_tex(matrix)} = {_tex(gram)}", gram),
+        Step(
+            "Multiply Aᵀ by A.", rf"A^\top A = {tex_matrix(matrix.T)} {tex_matrix(matrix)} = {tex_matrix(gram)}", gram
+        ),
         _polynomial_step(gram),
         _eigenvalue_step(trace, determinant, eigenvalues),
         Step("Their square roots are the singular values.", _sigma_lines(eigenvalues, sigmas), sigmas),
         *(_right_step(i + 1, gram, eigenvalues[i], directions[i], right[i]) for i in (0, 1)),
         *(_left_step(i + 1, matrix, sigmas[i], right[i], left[i]) for i in (0, 1)),
     ]
-    check = _lines(
-        ("U", _tex(result.u)),
-        (r"\Sigma", _tex(sympy.diag(*sigmas))),
-        (r"V^\top", _tex(result.vt)),
+    check = tex_lines(
+        ("U", tex_matrix(result.u)),
+        (r"\Sigma", tex_matrix(sympy.diag(*sigmas))),
+        (r"V^\top", tex_matrix(result.vt)),
         (r"U \Sigma V^\top", r"\sigma_1 u_1 v_1^\top + \sigma_2 u_2 v_2^\top"),
-        ("", f"{_tex(layers[0])} + {_tex(layers[1])}"),
-        ("", f"{_tex(total)} = A"),
+        ("", f"{tex_matrix(layers[0])} + {tex_matrix(layers[1])}"),
+        ("", f"{tex_matrix(total)} = A"),
     )
     steps.append(Step("Put the factors together: the two layers add up to A.", check, total))
     return Worked(tuple(steps), result)
@@ -377,227 +388,55 @@ def svd_2x2(a: Any) -> Worked:
 def _polynomial_step(gram: Matrix) -> Step:
     unknown = sympy.Symbol("lambda")
     polynomial = unknown**2 - gram.trace() * unknown + gram.det()
-    product = "".join(f"({_number(gram[i, i])} - \\lambda)" for i in (0, 1))
-    crossed = rf"{_factor(gram[0, 1])} \cdot {_factor(gram[1, 0])}"
+    product = "".join(f"({tex_number(gram[i, i])} - \\lambda)" for i in (0, 1))
+    crossed = rf"{tex_factor(gram[0, 1])} \cdot {tex_factor(gram[1, 0])}"
     sentence = "Subtract λ along the diagonal. The determinant is the characteristic polynomial."
-    lines = _lines((r"\det (A^\top A - \lambda I)", f"{product} - {crossed}"), ("", sympy.latex(polynomial)))
+    lines = tex_lines((r"\det (A^\top A - \lambda I)", f"{product} - {crossed}"), ("", sympy.latex(polynomial)))
     return Step(sentence, lines, polynomial)
 
 
 def _eigenvalue_step(trace: Any, determinant: Any, eigenvalues: tuple[Any, Any]) -> Step:
-    inside = rf"{_factor(trace)}^2 - 4 \cdot {_number(determinant)}"
+    inside = rf"{tex_factor(trace)}^2 - 4 \cdot {tex_number(determinant)}"
     lines = [
-        (r"\lambda", rf"\frac{{1}}{{2}} \left( {_number(trace)} \pm \sqrt{{{inside}}} \right)"),
-        *((rf"\lambda_{i}", _number(value)) for i, value in enumerate(eigenvalues, start=1)),
+        (r"\lambda", rf"\frac{{1}}{{2}} \left( {tex_number(trace)} \pm \sqrt{{{inside}}} \right)"),
+        *((rf"\lambda_{i}", tex_number(value)) for i, value in enumerate(eigenvalues, start=1)),
     ]
-    return Step("Its two roots are the eigenvalues of AᵀA, the larger one first.", _lines(*lines), eigenvalues)
+    return Step("Its two roots are the eigenvalues of AᵀA, the larger one first.", tex_lines(*lines), eigenvalues)
 
 
 def _sigma_lines(eigenvalues: tuple[Any, Any], sigmas: tuple[Any, Any]) -> str:
     lines = []
     for i, (eigenvalue, sigma) in enumerate(zip(eigenvalues, sigmas, strict=True), start=1):
-        forms = [rf"\sqrt{{{_number(eigenvalue)}}}", _number(sigma)]
+        forms = [rf"\sqrt{{{tex_number(eigenvalue)}}}", tex_number(sigma)]
         lines.append((rf"\sigma_{i}", " = ".join(dict.fromkeys(forms))))  # one form where both are the same
-    return _lines(*lines)
+    return tex_lines(*lines)
 
 
 def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: Matrix) -> Step:
     shifted = (gram - eigenvalue * sympy.eye(2)).applyfunc(sympy.expand)
-    length = _square_root(sympy.expand(direction.dot(direction)))
+    length = square_root(sympy.expand(direction.dot(direction)))
     if shifted.is_zero_matrix:
         sentence = f"Every direction is an eigenvector, because AᵀA is a multiple of I. Take axis {i} as v{i}."
     else:
         sentence = f"Find the eigenvector w{i}, and divide it by its length: v{i}."
-    lines = _lines(
-        (rf"(A^\top A - \lambda_{i} I) w_{i}", rf"{_tex(shifted)} w_{i} = 0"),
-        (f"w_{i}", _tex(direction)),
-        (rf"\lVert w_{i} \rVert", _number(length)),
-        (rf"v_{i}", _tex(unit)),
+    lines = tex_lines(
+        (rf"(A^\top A - \lambda_{i} I) w_{i}", rf"{tex_matrix(shifted)} w_{i} = 0"),
+        (f"w_{i}", tex_matrix(direction)),
+        (rf"\lVert w_{i} \rVert", tex_number(length)),
+        (rf"v_{i}", tex_matrix(unit)),
     )
     return Step(sentence, lines, unit)
 
 
 def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) -> Step:
     if sigma != 0:
-        fraction = rf"\frac{{1}}{{{_number(sigma)}}}"
-        lines = _lines(
+        fraction = rf"\frac{{1}}{{{tex_number(sigma)}}}"
+        lines = tex_lines(
             (rf"u_{i}", rf"\frac{{1}}{{\sigma_{i}}} A v_{i}"),
-            ("", f"{fraction} {_tex(matrix)} {_tex(right)}"),
-            ("", _tex(left)),
+            ("", f"{fraction} {tex_matrix(matrix)} {tex_matrix(right)}"),
+            ("", tex_matrix(left)),
         )
         return Step(f"Apply A to v{i} and divide by singular value {i}: u{i}.", lines, left)
     free = "any unit vector will do" if i == 1 else "take a unit vector at a right angle to u1"
     sentence = f"Singular value {i} is zero, so A does not say what u{i} is: {free}."
-    return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {_tex(left)}", left)
-
-
-# Square roots. Before it takes any, svd_2x2 meets only numbers x + y√D, with rational x, y and one fixed D. Keeping
-# to that form is what makes it fast and exact; a general simplifier is neither.
-
-
-def _sign(number: Any) -> int:
-    """Sign of x + y√D, decided by rational arithmetic."""
-    rational, rest = number.as_coeff_Add()
-    y_sign = int(sympy.sign(rest.as_coeff_Mul()[0]))
-    if rational == 0 or rational * y_sign > 0:
-        return y_sign
-    return int(sympy.sign(rational)) if rational**2 > sympy.expand(rest**2) else y_sign
-
-
-def _square_root(number: Any) -> Any:
-    """Square root of x + y√D >= 0, as √a ± √b with rational a and b where that exists.
-
-    It exists where n = √(x² - y²D) is rational: then a, b = (x ± n)/2.
-    """
-    rational, rest = number.as_coeff_Add()
-    norm = sqrt(rational**2 - sympy.expand(rest**2))
-    if not norm.is_Rational:
-        return sqrt(number)
-    return sqrt((rational + norm) / 2) + _sign(rest) * sqrt((rational - norm) / 2)
-
-
-def _eigenvectors(gram: Matrix, eigenvalues: tuple[Any, Any]) -> list[Matrix]:
-    if gram[0, 1] == 0:
-        axes = [Matrix([1, 0]), Matrix([0, 1])]
-        return axes if gram[0, 0] >= gram[1, 1] else axes[::-1]
-    slopes = [sympy.expand((eigenvalue - gram[0, 0]) / gram[0, 1]) for eigenvalue in eigenvalues]
-    return [_without_common_factor(Matrix([1, slope])) for slope in slopes]
-
-
-def _unit(vector: Matrix) -> Matrix:
-    """Divide a vector of numbers x + y√D by its length."""
-    squares = vector.applyfunc(lambda entry: sympy.expand(entry**2))
-    length = sympy.expand(sum(squares))
-    return Matrix(
-        [
-            _sign(sympy.expand(entry)) * _square_root(sympy.expand(sympy.radsimp(square / length)))
-            for entry, square in zip(vector, squares, strict=True)
-        ]
-    )
-
-
-def _perpendicular(unit: Matrix) -> Matrix:
-    turned = Matrix([-unit[1], unit[0]])
-    return turned * next(_sign(entry) for entry in turned if entry != 0)
-
-
-def _layer(eigenvalue: Any, left: Matrix, right: Matrix) -> Matrix:
-    """Multiply out √λ u vᵀ. Each entry is again x + y√D, found from its square."""
-
-    def entry(row: int, column: int) -> Any:
-        square = sympy.expand(eigenvalue * sympy.expand(left[row] ** 2) * sympy.expand(right[column] ** 2))
-        return _sign(left[row]) * _sign(right[column]) * _square_root(square)
-
-    return Matrix(2, 2, entry)
-
-
-def _without_common_factor(vector: Matrix) -> Matrix:
-    """Scale a rational vector to whole numbers without a common divisor, the first non-zero one positive."""
-    if not all(entry.is_Rational for entry in vector):
-        return vector
-    whole = vector * math.lcm(*(entry.q for entry in vector))
-    lead = next(entry for entry in whole if entry != 0)
-    return whole / (math.gcd(*(int(entry) for entry in whole)) * sympy.sign(lead))
-
-
-# Formulas. They keep to what every reader of Markdown leaves alone: \cr ends a row, because plain CommonMark halves the
-# usual two backslashes; no command is a backslash and a sign; no subscript follows a brace; each formula is one line.
-
-
-def _tex(matrix: Matrix) -> str:
-    rows = [" & ".join(_number(entry) for entry in matrix[row, :]) for row in range(matrix.rows)]
-    return r"\begin{pmatrix} " + r" \cr ".join(rows) + r" \end{pmatrix}"
-
-
-def _lines(*equations: tuple[str, str]) -> str:
-    rows = [f"{left} &= {right}" for left, right in equations]
-    return r"\begin{aligned} " + r" \cr ".join(rows) + r" \end{aligned}"
-
-
-def _number(number: Any) -> str:
-    text: str = sympy.latex(number, order="none")  # 3/2 + √5/2, in this order
-    return text
-
-
-def _factor(number: Any) -> str:
-    """Write a number as a factor: in parentheses unless it is a whole number or a root, and positive."""
-    text = _number(number)
-    return rf"\left( {text} \right)" if number < 0 or number.is_Add or (number.is_Rational and number.q != 1) else text
-
-
-def _dot(row: Matrix, column: Matrix) -> str:
-    return " + ".join(rf"{_factor(left)} \cdot {_factor(right)}" for left, right in zip(row, column, strict=True))
-
-
-def _plain(value: Any) -> str:
-    order = None if getattr(value, "free_symbols", None) else "none"
-    text: str = sympy.pretty(value, order=order, use_unicode=True, wrap_line=False)
-    return textwrap.indent(text, "   ")
-
-
-# Input.
-
-
-def _matrix(name: str, value: Any, *, vector_allowed: bool = False) -> Matrix:
-    """Read a matrix of exact numbers; with ``vector_allowed`` a flat list is one column."""
-    rows = _unpack(value)
-    if not _is_list(rows):
-        raise TypeError(f"{name} must be a list of rows of exact numbers, got {_short(value)}")
-    rows = [_unpack(row) for row in rows]
-    if vector_allowed and rows and not any(_is_list(row) for row in rows):
-        rows = [[entry] for entry in rows]
-    if not rows or any(_is_list(row) and not row for row in rows):
-        raise ValueError(f"{name} must have at least one row and one column, got {_short(value)}")
-    if not all(_is_list(row) for row in rows) or any(_is_list(entry) for row in rows for entry in row):
-        axes = "1 or 2 axes" if vector_allowed else "2 axes, a list of rows"
-        raise ValueError(f"{name} must have {axes}, got {_short(value)}")
-    lengths = [len(row) for row in rows]
-    if len(set(lengths)) > 1:
-        raise ValueError(f"{name} must have rows of one length, got lengths {_short(lengths)}")
-    if max(len(rows), lengths[0]) > MAX_SIDE:
-        raise ValueError(
-            f"{name} must be small enough to work by hand, at most {MAX_SIDE} rows and columns, "
-            f"got shape {(len(rows), lengths[0])}"
-        )
-    return Matrix([[_exact(f"{name}[{i}][{j}]", entry) for j, entry in enumerate(row)] for i, row in enumerate(rows)])
-
-
-def _exact(name: str, value: Any) -> Any:
-    rule = 'a number given exactly (an integer, a Fraction, or a string such as "1/3")'
-    if isinstance(value, str):
-        if not re.fullmatch(r"\s*[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.)\s*", value, re.ASCII) or len(value) > 3 * MAX_DIGITS:
-            raise ValueError(f"{name} must be {rule}, got {_short(value)}")
-        try:
-            value = Fraction(value)
-        except ZeroDivisionError:
-            raise ValueError(f"{name} must have a denominator other than zero, got {_short(value)}") from None
-    if isinstance(value, bool) or not isinstance(value, numbers.Real | sympy.Number):
-        raise TypeError(f"{name} must be {rule}, got {_short(value)}")
-    if value != value or abs(value) == math.inf or value is sympy.nan:
-        raise ValueError(f"{name} must be finite, got {value}")
-    if not isinstance(value, numbers.Rational):
-        raise TypeError(f"{name} must be {rule}, got the float {value}; write {_as_fraction(str(value))}")
-    number = Rational(int(value.numerator), int(value.denominator))
-    if max(abs(number.p), number.q) >= 10**MAX_DIGITS:
-        raise ValueError(f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, got more")
-    return number
-
-
-def _as_fraction(number: str) -> str:
-    fraction = Fraction(number)
-    if max(abs(fraction.numerator), fraction.denominator) >= 10**MAX_DIGITS:
-        return "it as a Fraction"
-    return str(fraction) if fraction.denominator == 1 else f"Fraction({fraction.numerator}, {fraction.denominator})"
-
-
-def _unpack(value: Any) -> Any:
-    """Turn NumPy arrays and SymPy matrices into lists."""
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
-
-
-def _short(value: Any) -> str:
-    return reprlib.repr(value)
+    return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {tex_matrix(left)}", left)

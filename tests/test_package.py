@@ -25,7 +25,7 @@ PUBLIC = [name for name in MODULES if not name.startswith("_")]
 KINDS = {
     "numpy": ["_checks", "rank", "svd", "pca"],
     "torch": [],
-    "exact": ["byhand"],
+    "exact": ["_exact", "byhand"],
     "figures": ["plotting"],
     "page": ["explore", "_page", "sphinxext"],
 }
