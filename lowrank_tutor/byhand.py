@@ -1,9 +1,10 @@
 r"""How would you do it with pencil and paper? Every step, exactly.
 
-Chapters ``book/01-rank.md`` and ``book/02-svd-pca.md``. Each function returns ``Worked(steps, result)``: a notebook
-shows numbered steps, a sentence and a formula each; a terminal shows the same steps as text. Letters: ``a`` is the
-matrix, called A in the formulas; ``w`` a map (k, d) applied to ``x``; $R_i$ is row i; $\sigma_i, u_i, v_i$ are singular
-values and vectors. Rows, columns and steps count from 1.
+Chapters ``book/01-rank.md``, ``book/02-svd-pca.md`` and ``book/05-bilinear-scoring.md``. Each function returns
+``Worked(steps, result)``: a notebook shows numbered steps, a sentence and a formula each; a terminal shows the same
+steps as text. Letters: ``a`` is the matrix, called A in the formulas; ``w`` a map (k, d) applied to ``x``; $R_i$ is row
+i; $\sigma_i, u_i, v_i$ are singular values and vectors; ``s`` and ``h`` are scored by way of ``u`` and ``v``. Rows,
+columns and steps count from 1.
 
 Only exact numbers come in: integers, ``Fraction``, SymPy rationals, strings such as ``"1/3"`` or ``"0.1"``, and NumPy
 arrays of integers. Floats are refused, whole ones too, because a float may have been rounded before it arrives: the
@@ -13,7 +14,7 @@ float 0.1 is not 1/10.
 from typing import Any, NamedTuple
 
 import sympy
-from sympy import Matrix, sqrt
+from sympy import Matrix, Rational, sqrt
 
 from lowrank_tutor._exact import (
     as_exact_matrix,
@@ -31,7 +32,7 @@ from lowrank_tutor._exact import (
     without_common_factor,
 )
 
-__all__ = ["ExactSVD", "OuterProduct", "Step", "Worked", "project", "rank_one", "row_reduce", "svd_2x2"]
+__all__ = ["ExactSVD", "OuterProduct", "Step", "Worked", "bilinear", "project", "rank_one", "row_reduce", "svd_2x2"]
 
 
 class Step(NamedTuple):
@@ -440,3 +441,147 @@ def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) 
     free = "any unit vector will do" if i == 1 else "take a unit vector at a right angle to u1"
     sentence = f"Singular value {i} is zero, so A does not say what u{i} is: {free}."
     return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {tex_matrix(left)}", left)
+
+
+def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
+    r"""Score a pair of vectors by both routes, $(U s)^\top (V h) = s^\top W h$ with $W = U^\top V$, and count the cost.
+
+    The short route meets W nowhere: it sends both vectors to k numbers and multiplies those. The long route writes W
+    out and applies it to the longer vector first, which takes the fewest multiplications.
+
+    Parameters
+    ----------
+    s : (d2,) exact numbers
+        The query; at most 12 entries.
+    u : (k, d2) exact numbers
+        The factor that meets ``s``.
+    v : (k, d1) exact numbers
+        The factor that meets ``h``.
+    h : (d1,) exact numbers
+        The key.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s (d1, 1) where d1 is
+        smaller than d2; the score again; the numbers in the factors, in W, and the k at which they are as many; the
+        multiplications of the short route, of the long route, and of each once its products are known. The result is
+        the score.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument does not hold exact numbers, or their shapes do not match.
+
+    Examples
+    --------
+    >>> print(bilinear([1, 2], [[2, 1]], [[1, -1]], [3, 4]))
+    1. Multiply U with s, row by row. Call the result p.
+       [4]
+    2. Multiply V with h, row by row. Call the result q.
+       [-1]
+    3. Multiply p and q, entry by entry, and add. This is the score.
+       -4
+    4. Now the long way. Multiply out W, 2 by 2.
+       ⎡2  -2⎤
+       ⎢     ⎥
+       ⎣1  -1⎦
+    5. Multiply W with h, row by row. Call the result r.
+       ⎡-2⎤
+       ⎢  ⎥
+       ⎣-1⎦
+    6. Multiply r with s, entry by entry, and add. It is the same score.
+       -4
+    7. The factors have 4 numbers and W has 4, which saves nothing. The factors have fewer only where k is below 1.
+       (4, 4, 1)
+    8. The short way takes 5 multiplications and the long way 6, which saves 1. Once U s and V h are known, a score
+       takes 1; once W h is known, it takes 2.
+       (5, 6, 1, 2)
+    """
+    query, key = _vector("s", s), _vector("h", h)  # (d2, 1), (d1, 1)
+    left, right = as_exact_matrix("u", u), as_exact_matrix("v", v)  # (k, d2), (k, d1)
+    for factor_name, factor, vector_name, vector in (("u", left, "s", query), ("v", right, "h", key)):
+        if factor.cols != vector.rows:
+            raise ValueError(
+                f"{factor_name} must be as wide as {vector_name} is long, got {factor_name} of shape {factor.shape} "
+                f"and {vector_name} of length {vector.rows}"
+            )
+    if left.rows != right.rows:
+        raise ValueError(f"u and v must have equally many rows, got shapes {left.shape} and {right.shape}")
+    w = left.T * right  # (d2, d1)
+    apply_to_key = query.rows <= key.rows
+    name, vector, other = ("h", key, query) if apply_to_key else ("s", query, key)
+    matrix, matrix_name = (w, "W") if apply_to_key else (w.T, "Wᵀ")
+    small, large = _product_step("p", "U", left, "s", query), _product_step("q", "V", right, "h", key)
+    middle, rest = _product_step("r", matrix_name, matrix, name, vector), "s" if apply_to_key else "h"
+    score, again = small.value.dot(large.value), other.dot(middle.value)
+    steps = (
+        small,
+        large,
+        Step(
+            "Multiply p and q, entry by entry, and add. This is the score.",
+            rf"(U s)^\top (V h) = p^\top q = {tex_dot(small.value.T, large.value)} = {tex_number(score)}",
+            score,
+        ),
+        Step(
+            f"Now the long way. Multiply out W, {w.rows} by {w.cols}.",
+            rf"W = U^\top V = {tex_matrix(left.T)} {tex_matrix(right)} = {tex_matrix(w)}",
+            w,
+        ),
+        middle,
+        Step(
+            f"Multiply r with {rest}, entry by entry, and add. It is the same score.",
+            rf"s^\top W h = {rest}^\top r = {tex_dot(other.T, middle.value)} = {tex_number(again)}",
+            again,
+        ),
+        *_cost_steps(w.rows, w.cols, left.rows),
+    )
+    return Worked(steps, score)
+
+
+def _vector(name: str, value: Any) -> Matrix:
+    vector = as_exact_matrix(name, value, vector_allowed=True)
+    if vector.cols != 1:
+        raise ValueError(f"{name} must be one vector, got shape {vector.shape}")
+    return vector
+
+
+def _product_step(letter: str, matrix_name: str, matrix: Matrix, vector_name: str, vector: Matrix) -> Step:
+    """Multiply a matrix with a vector, one printed sum a row."""
+    product = matrix * vector
+    symbol = matrix_name.replace("ᵀ", r"^\top")
+    entries = (
+        (rf"{letter}_{{{row + 1}}}", rf"{tex_dot(matrix[row, :], vector)} = {tex_number(product[row])}")
+        for row in range(matrix.rows)
+    )
+    formula = tex_lines((letter, rf"{symbol} {vector_name} = {tex_matrix(matrix)} {tex_matrix(vector)}"), *entries)
+    return Step(f"Multiply {matrix_name} with {vector_name}, row by row. Call the result {letter}.", formula, product)
+
+
+def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
+    """Count the numbers kept and the multiplications of both routes."""
+    kept, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
+    numbers_step = Step(
+        f"The factors have {kept} numbers and W has {full}, {_saving(kept, full)}. The factors have fewer only where k "
+        f"is below {break_even}.",
+        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {kept}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
+        rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
+        (kept, full, break_even),
+    )
+    short, least = kept + k, min(d1, d2)
+    known, symbol = ("W h", "d_2") if d2 <= d1 else ("Wᵀ s", "d_1")
+    work_step = Step(
+        f"The short way takes {short} multiplications and the long way {full + least}, "
+        f"{_saving(short, full + least)}. Once U s and V h are known, a score takes {k}; once {known} is known, it "
+        f"takes {least}.",
+        rf"k (d_1 + d_2) + k = {kept} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
+        (short, full + least, k, least),
+    )
+    return numbers_step, work_step
+
+
+def _saving(few: int, many: int) -> str:
+    """Say what ``few`` saves against ``many``."""
+    if few == many:
+        return "which saves nothing"
+    return f"which saves {many - few}" if few < many else f"which costs {few - many} more"

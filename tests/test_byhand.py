@@ -19,7 +19,7 @@ from sympy.parsing.sympy_parser import implicit_multiplication as implicit
 from sympy.parsing.sympy_parser import parse_expr, standard_transformations
 
 from lowrank_tutor import byhand
-from lowrank_tutor.byhand import project, rank_one, row_reduce, svd_2x2
+from lowrank_tutor.byhand import bilinear, project, rank_one, row_reduce, svd_2x2
 
 MULTIPLES = [[1, 2, 3], [2, 4, 6], [3, 6, 9]]
 
@@ -536,6 +536,161 @@ def test_only_2x2_matrices_are_decomposed(a):
         svd_2x2(a)
 
 
+# Scores
+
+GOLDEN_SCORE = ([1, 2], [[2, 1]], [[1, -1]], [3, 4])
+
+
+def printed_sum(formula):
+    """Add up a printed sum of products, read from its text alone."""
+    formula = plain_fractions(formula).replace(r"\left(", "(").replace(r"\right)", ")").replace(r"\cdot", "*")
+    products = [
+        [Rational(factor.strip(" ()").replace(" ", "")) for factor in term.split("*")] for term in formula.split(" + ")
+    ]
+    return sum(left * right for left, right in products)
+
+
+def check_printed_product(step, letter):
+    """The step's own numbers give its own result; return the matrix and the vector that it printed."""
+    first, *entries = read_lines(step.latex)
+    matrix, vector = read_matrices(first)
+    for row, line in enumerate(entries):
+        formula, total = line.split(" = ")
+        assert printed_sum(formula) == matrix[row, :].dot(vector) == read_number(total) == step.value[row]
+        assert f"{letter}_{{{row + 1}}} &= {line}" in step.latex
+    assert step.value.shape == (len(entries), 1) == (matrix.rows, 1)
+    return matrix, vector
+
+
+def check_bilinear(s, u, v, h):
+    s, u, v, h = Matrix(s), Matrix(u), Matrix(v), Matrix(h)
+    p, q, score, w, r, again, kept, work = bilinear(s, u, v, h).steps
+    assert check_printed_product(p, "p") == (u, s)
+    assert check_printed_product(q, "q") == (v, h)
+    *_, formula, total = score.latex.split(" = ")
+    assert printed_sum(formula) == p.value.dot(q.value) == read_number(total) == score.value
+    left, right, product = read_matrices(w.latex)
+    assert (left, right) == (u.T, v)
+    assert left * right == product == w.value
+    d2, d1 = w.value.shape
+    if d2 <= d1:
+        assert check_printed_product(r, "r") == (w.value, h)
+        assert r.value.dot(s) == again.value
+    else:
+        assert check_printed_product(r, "r") == (w.value.T, s)
+        assert r.value.dot(h) == again.value
+    *_, formula, total = again.latex.split(" = ")
+    assert printed_sum(formula) == read_number(total) == again.value
+    assert again.value == score.value == bilinear(s, u, v, h).result
+    # the counts, each from what the steps printed
+    k = u.rows
+    assert kept.value == (len(u) + len(v), len(w.value), Rational(d1 * d2, d1 + d2))
+    sums = [step.latex.count(r"\cdot") for step in (p, q, score, r, again)]
+    assert work.value == (sum(sums[:3]), sum(sums[3:]), k, min(d1, d2))
+    for step, words in ((kept, kept.value[:2]), (work, work.value[:2])):
+        few, many = words
+        said = "nothing" if few == many else f"saves {many - few}." if few < many else f"costs {few - many} more."
+        assert said in step.text
+        for equation in step.latex.replace(r"\qquad ", "").split(", "):
+            *_, inserted, total = equation.split(" = ")
+            if "d_" not in inserted:
+                assert read_number(inserted) == read_number(total)
+    assert f"k is below {kept.value[2]}." in kept.text
+    return w.value
+
+
+def test_the_score_is_minus_4_by_both_routes_for_4_numbers_against_4():
+    worked = bilinear(*GOLDEN_SCORE)
+    values = [step.value for step in worked.steps]
+    assert values == [
+        Matrix([4]),
+        Matrix([-1]),
+        -4,
+        Matrix([[2, -2], [1, -1]]),
+        Matrix([-2, -1]),
+        -4,
+        (4, 4, 1),
+        (5, 6, 1, 2),
+    ]
+    assert worked.result == -4
+    assert worked.steps[2].latex == r"(U s)^\top (V h) = p^\top q = 4 \cdot \left( -1 \right) = -4"
+    assert "which saves nothing" in worked.steps[6].text
+    check_bilinear(*GOLDEN_SCORE)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
+def test_each_step_of_a_score_follows_from_the_one_before(data, k, d2, d1):
+    u, v = (data.draw(matrices(rows=st.just(k), columns=st.just(width))) for width in (d2, d1))
+    s, h = (data.draw(st.lists(small_rationals, min_size=width, max_size=width)) for width in (d2, d1))
+    w = check_bilinear(s, u, v, h)
+    np.testing.assert_allclose(
+        float(bilinear(s, u, v, h).result),
+        (as_floats([s]) @ as_floats(w) @ as_floats([h]).T).item(),
+        atol=1e-9,
+    )
+    np.testing.assert_allclose(as_floats(u).T @ as_floats(v), as_floats(w), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("k", "d2", "d1", "numbers", "work"),
+    [
+        (2, 5, 5, "The factors have 20 numbers and W has 25, which saves 5.", "22 multiplications and the long way 30"),
+        (3, 5, 5, "The factors have 30 numbers and W has 25, which costs 5 more.", "33 multiplications"),
+        (1, 2, 2, "The factors have 4 numbers and W has 4, which saves nothing.", "which saves 1."),
+        (
+            1,
+            1,
+            1,
+            "The factors have 2 numbers and W has 1, which costs 1 more.",
+            "3 multiplications and the long way 2",
+        ),
+        (2, 4, 4, "which saves nothing. The factors have fewer only where k is below 2.", "which saves 2."),
+        (1, 3, 2, "fewer only where k is below 6/5.", "once Wᵀ s is known, it takes 2."),
+        (1, 2, 3, "fewer only where k is below 6/5.", "once W h is known, it takes 2."),
+    ],
+)
+def test_the_cost_of_a_score_is_counted_honestly(k, d2, d1, numbers, work):
+    steps = bilinear([1] * d2, [[1] * d2] * k, [[1] * d1] * k, [1] * d1).steps
+    assert numbers in steps[-2].text
+    assert work in steps[-1].text
+
+
+def test_a_matrix_of_rank_2_is_missed_by_its_best_factors_of_rank_1():
+    """[[3, 0], [4, 5]] scores 73; the nearest matrix of rank 1 scores 73 and a half."""
+    w = Matrix([[3, 0], [4, 5]])
+    u, sigma, vt = svd_2x2(w).result
+    nearest = (sigma[0] * u[:, 0] * vt[0, :]).applyfunc(sympy.expand)
+    assert nearest == check_bilinear([1, 2], [[1, 3]], [["3/2", "3/2"]], [3, 4])
+    assert bilinear([1, 2], [[1, 3]], [["3/2", "3/2"]], [3, 4]).result == Rational(147, 2)
+    assert bilinear([1, 2], [[1, 0], [0, 1]], w, [3, 4]).result == 73
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ([1, 2], [[1, 2, 3]], [[1, 2]], [1, 2]),
+            "u must be as wide as s is long, got u of shape (1, 3) and s of length 2",
+        ),
+        (
+            ([1, 2], [[1, 2]], [[1, 2]], [1]),
+            "v must be as wide as h is long, got v of shape (1, 2) and h of length 1",
+        ),
+        (
+            ([1, 2], [[1, 2]], [[1], [2]], [1]),
+            "u and v must have equally many rows, got shapes (1, 2) and (2, 1)",
+        ),
+        (([[1, 2]], [[1, 2]], [[1]], [1]), "s must be one vector, got shape (1, 2)"),
+        (([1], [[1]], [[1]], [[1, 2], [3, 4]]), "h must be one vector, got shape (2, 2)"),
+        (([1], [1], [[1]], [1]), "u must have 2 axes, a list of rows, got [1]"),
+    ],
+)
+def test_shapes_that_cannot_be_scored_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        bilinear(*arguments)
+
+
 # What the reader sees
 
 WORKED = {
@@ -544,6 +699,10 @@ WORKED = {
     "rank_one": rank_one([["1/2", -2], [-3, 12]]),
     "project": project([[1, 0, -2]], [["2/3", 1], [4, 5], [6, 7]]),
     "project, square": project([[1, 1], [0, 0]], [1, -1]),
+    "bilinear": bilinear(*GOLDEN_SCORE),
+    "bilinear, more rows than columns": bilinear(
+        [1, "2/3", -3], [[1, 3, -1], [1, 0, 1]], [["3/2", 1], [0, -1]], [3, 4]
+    ),
     **{f"svd_2x2, {name}": svd_2x2(a) for name, a in SVD_CASES.items()},
 }
 every_example = pytest.mark.parametrize("worked", WORKED.values(), ids=WORKED)
@@ -682,6 +841,10 @@ FUNCTIONS = {
     "svd_2x2": (svd_2x2, "a"),
     "project, w": (lambda bad: project(bad, [1, 2]), "w"),
     "project, x": (lambda bad: project([[1, 2]], bad), "x"),
+    "bilinear, s": (lambda bad: bilinear(bad, [[1, 2]], [[1, 2]], [1, 2]), "s"),
+    "bilinear, u": (lambda bad: bilinear([1, 2], bad, [[1, 2]], [1, 2]), "u"),
+    "bilinear, v": (lambda bad: bilinear([1, 2], [[1, 2]], bad, [1, 2]), "v"),
+    "bilinear, h": (lambda bad: bilinear([1, 2], [[1, 2]], [[1, 2]], bad), "h"),
 }
 every_function = pytest.mark.parametrize(("function", "name"), FUNCTIONS.values(), ids=FUNCTIONS)
 
