@@ -120,6 +120,7 @@ def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, 
         ax.axvline(k + 0.5, color=ORANGE, linewidth=1)
     if level is not None:
         ax.axhline(level, color=ORANGE, linewidth=1)
+        ax.set_ylim(s.max() * 1e-17, s.max() * 5)  # the same for every level, so that only the line moves
     ax.set(yscale="log", xlabel="i", ylabel="singular value", title=title)
     ax.legend(loc="upper right")
     return fig
@@ -211,7 +212,7 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
     fig = plt.figure(figsize=(7, 2.1), layout="none")
     grid = fig.add_gridspec(2, len(digits), left=0.005, right=0.62, top=0.87, bottom=0.01, wspace=0.05, hspace=0.3)
     for row, (images, title) in enumerate(
-        ((digits, "the digits, 64 numbers each"), (approx, f"from {k} numbers each"))
+        ((digits, "the digits, 64 numbers each"), (approx, f"from {k} number{'s' if k > 1 else ''} each"))
     ):
         for column, image in enumerate(images):
             ax = fig.add_subplot(grid[row, column])
@@ -291,7 +292,7 @@ def denoise_cut(s: ArrayLike, errors: ArrayLike, k: int, threshold: float) -> Fi
     best = int(np.argmin(errors))
     right.axvline(best, color=TEAL, linewidth=1, linestyle=":")
     right.text(best + 0.3, 0.02, f"best k = {best}", color=TEAL, fontsize=9)
-    right.set(xlabel="rank kept, k", title="error against the truth", ylim=(0, max(1.05, 1.05 * errors.max())))
+    right.set(xlabel="rank kept, k", title="error against the truth", ylim=(0, 1.3))
     return fig
 
 
@@ -319,7 +320,7 @@ def cloud(points: ArrayLike, arrows: Mapping[str, tuple[ArrayLike, ArrayLike]]) 
         ax.plot([], [], color=color, label=name)
     ax.plot(0, 0, "+", color="black", markersize=10)
     ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
-    ax.legend(loc="lower right")
+    ax.legend(loc="upper right")
     ax.set_aspect("equal")
     return fig
 
