@@ -362,9 +362,11 @@ FACTS = """
 })
 """
 
+# A phone zooms out of a page that is too wide, and its innerWidth grows with it: compare with the width it has.
 WIDER = """
-() => document.scrollingElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
-  .filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 120)).slice(-3)
+(width) => document.scrollingElement.scrollWidth <= width ? [] : [`${document.scrollingElement.scrollWidth} pixels`,
+  ...[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > width + 1)
+    .map((e) => e.outerHTML.slice(0, 120)).slice(-3)]
 """
 
 # Without "preload" axe asks for no style sheet of its own, which a page from a file may not read.
@@ -389,7 +391,7 @@ def visit(browser, address, site):
         page.goto(f"{site.as_uri()}/{path}" if where == "file" else f"{address}/{path}")
         settle(page)
         facts = page.evaluate(FACTS)
-        overflow = page.evaluate(WIDER)
+        overflow = page.evaluate(WIDER, READERS[who]["viewport"]["width"])
         requests, messages, missing = requests[:], messages[:], missing[:]  # the page's own, before axe looks at it
         found = Axe().run(page, AXE_CONTEXT, AXE).response["violations"] if where == "http" else []
         ours = (address + "/", site.as_uri() + "/", "data:", "blob:")
@@ -637,7 +639,7 @@ def test_the_colab_button_opens_the_derived_notebook(open_page, chapter):
 
 @each_chapter
 def test_the_download_is_the_derived_notebook(open_page, address, chapter):
-    link = open_page(f"book/{chapter}.html").locator("a.btn-download-source-button").first
+    link = open_page(f"book/{chapter}.html").locator("a.btn-download-notebook-button").first
     with urlopen(urljoin(f"{address}/book/{chapter}.html", link.get_attribute("href"))) as answer:
         served = answer.read()
     derived = ROOT / "book" / f"{chapter}.ipynb"
