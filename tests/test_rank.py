@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from matrices import BAD_MATRICES, with_spectrum
@@ -34,6 +34,7 @@ def test_the_hand_worked_matrix_has_rank_one():
     assert numerical_rank(HAND) == 1
 
 
+@settings(deadline=None)
 @given(small_integers)
 def test_the_rank_of_small_integers_is_the_exact_rank(a):
     assert numerical_rank(a) == sympy.Matrix(a.tolist()).rank()
@@ -122,6 +123,7 @@ def test_the_stable_rank_is_the_quotient_of_the_norms(shape):
     assert type(stable_rank(a)) is type(stable_rank(np.zeros(shape))) is float
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6))
 def test_the_stable_rank_comes_from_the_spectrum_and_is_at_most_the_rank(s):
     s = np.sort(s)[::-1]
@@ -158,6 +160,7 @@ def test_a_zero_matrix_has_empty_factors(shape):
     np.testing.assert_array_equal(result.c @ result.f, np.zeros(shape))
 
 
+@settings(deadline=None)
 @given(small_integers)
 def test_small_integers_are_rebuilt_from_their_own_columns(a):
     c, f = rank_factorization(a)
@@ -257,6 +260,7 @@ def test_storage_is_exact_where_floats_and_machine_integers_are_not():
     assert type(full) is type(factored) is int
 
 
+@settings(deadline=None)
 @given(st.integers(1, 50), st.integers(1, 50), st.data())
 def test_factors_are_smaller_exactly_below_the_break_even_rank(m, n, data):
     k = data.draw(st.integers(1, min(m, n)))

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from matrices import BAD_ARRAYS, BAD_MATRICES, orthonormal, with_spectrum
 from sklearn.decomposition import TruncatedSVD
@@ -78,6 +78,7 @@ def test_the_hand_worked_two_by_two_comes_out_exactly():
     np.testing.assert_allclose(vt, np.array([[1, 1], [1, -1]]) / math.sqrt(2), atol=1e-15)
 
 
+@settings(deadline=None)
 @given(spectra)
 def test_the_chosen_spectrum_comes_back(s):
     a = with_spectrum(s, 8, 7)
@@ -175,6 +176,7 @@ def test_of_equally_large_entries_the_first_decides_whatever_the_rounding():
 # best_rank_k, tail_error
 
 
+@settings(deadline=None)
 @given(spectra, st.data())
 def test_the_error_of_the_best_approximation_is_the_tail_of_the_spectrum(s, data):
     k = data.draw(st.integers(1, len(s)))
@@ -184,6 +186,7 @@ def test_the_error_of_the_best_approximation_is_the_tail_of_the_spectrum(s, data
     assert np.linalg.norm(rest, 2) == pytest.approx(tail_error(s, k, norm="spectral"), abs=2e-14 * s[0])
 
 
+@settings(deadline=None)
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_no_matrix_of_rank_k_is_nearer(k, seed):
     rng = fresh(seed)
@@ -213,6 +216,7 @@ def test_the_identity_leaves_the_square_root_of_one_minus_k_over_n(n, k):
     assert relative_error(best_rank_k(np.eye(n), k), np.eye(n)) == pytest.approx(math.sqrt(1 - k / n), rel=1e-14)
 
 
+@settings(deadline=None)
 @given(spectra.filter(lambda s: s[0] > 1e-3), st.data())
 def test_no_spectrum_is_harder_than_the_flat_one(s, data):
     k = data.draw(st.integers(0, len(s)))
