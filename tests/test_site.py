@@ -456,11 +456,11 @@ def test_the_maths_is_typeset(visit, chapter, where, who):
 
 
 @each_chapter
-def test_theme_and_maths_weigh_little_on_a_first_visit(visit, site, chapter, record_property):
+def test_theme_and_maths_weigh_little_on_a_first_visit(visit, site, chapter):
     own = f"book/{chapter}.html"
     files = [site / path for path in set(visit(own, "http", "light").local) - {own}]
     weights = {f: len(gzip.compress(f.read_bytes()) if f.suffix in TEXT else f.read_bytes()) for f in files}
-    record_property("bytes", sum(weights.values()))
+    print(f"{chapter}: {sum(weights.values()):,} bytes")
     heaviest = sorted(((size, f.name) for f, size in weights.items()), reverse=True)[:5]
     assert sum(weights.values()) <= FIRST_VISIT, heaviest
 
