@@ -82,6 +82,15 @@ def as_vector(value: ArrayLike, name: str) -> FloatArray:
     return array
 
 
+def as_vectors(value: ArrayLike, name: str) -> FloatArray:
+    """Return one finite vector or many, along the last axis, of float32 or float64; otherwise like `as_matrix`."""
+    array = _as_float_array(value, name)
+    if array.ndim == 0:
+        raise ValueError(f"{name} must be a vector or an array of vectors (at least one axis), got shape ()")
+    _check_filled(array, name)
+    return array
+
+
 def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return singular values as float64: a vector that is non-negative and never rises."""
     s = as_vector(value, name).astype(np.float64)
