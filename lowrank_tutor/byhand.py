@@ -64,7 +64,7 @@ class Worked(NamedTuple):
     2. Collect the entries.
        [2]
     3. W is 1 by 3, of rank 1 (full). It turns 3 numbers into 1, so it cannot be applied twice: a compression map, not a
-       projection (P² = P).
+       projection (that needs P² = P).
        1
     """
 
@@ -225,8 +225,8 @@ def rank_one(a: Any) -> Worked:
             u * v.T,
         ),
         Step(
-            f"The matrix has {full} numbers, the factors have {kept}, {saved}. One of the {kept} is free, because 2u "
-            f"and v/2 give the same matrix: {kept - 1} degrees of freedom.",
+            f"The matrix has {full} numbers, the factors have {kept}, {saved}. One of the {kept} is redundant, because "
+            f"2u and v/2 give the same matrix: {kept - 1} degrees of freedom.",
             rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {kept}, \qquad {kept} - 1 = {kept - 1}",
             (full, kept, kept - 1),
         ),
@@ -291,7 +291,7 @@ def _kind_of_map(matrix: Matrix) -> Step:
             angle = "symmetric, so at a right angle" if matrix.is_symmetric() else "not symmetric, so at a slant"
             verdict = f"Applying W twice changes nothing more: W is a projection (P² = P), {angle}."
         else:
-            verdict = "Applying W twice differs from applying it once: W is not a projection (P² = P)."
+            verdict = "Applying W twice differs from applying it once: W is not a projection (that needs P² = P)."
         relation = "=" if square == matrix else r"\neq"
         return Step(verdict, rf"W^2 = {tex_matrix(square)} {relation} W", square)
     rank = matrix.rank()
@@ -300,7 +300,7 @@ def _kind_of_map(matrix: Matrix) -> Step:
     kind = "a compression map" if rows < columns else "a map to more dimensions"
     verdict = (
         f"W is {rows} by {columns}, of rank {rank}{full}. It turns {numbers_in} into {rows}, so it cannot be applied "
-        f"twice: {kind}, not a projection (P² = P)."
+        f"twice: {kind}, not a projection (that needs P² = P)."
     )
     formula = rf"W \in \mathbb{{R}}^{{{rows} \times {columns}}}, \qquad \operatorname{{rank}} W = {rank}"
     return Step(verdict, formula, rank)

@@ -89,7 +89,7 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
 
 
 def stable_rank(a: ArrayLike) -> float:
-    r"""Count the directions by their weight: a rank that moves smoothly and needs no tolerance.
+    r"""Count the directions by their weight: a rank that moves continuously and needs no tolerance.
 
     $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$, at most the rank.
 

@@ -343,8 +343,8 @@ def randomized_svd(
     oversample : int
         How many vectors more than ``k`` in a block, at least 0.
     power_iterations : int
-        How many blocks more than one, at least 0. The error falls exponentially with it, the faster the larger the gap
-        below the singular values kept.
+        How many blocks more than one, at least 0. The excess error falls exponentially with it where there is a gap
+        below the singular values kept, and at least like ``1/q**2``, up to a logarithm, where there is none.
     rng : numpy.random.Generator, optional
         Draws the block. With ``None`` each call draws another.
 
@@ -415,12 +415,13 @@ def _marchenko_pastur_median(beta: float) -> float:
 def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the singular value below which an (m, n) matrix of signal plus noise is better cut off.
 
-    For independent noise of standard deviation ``noise`` in every entry, $\beta = \min(m, n) / \max(m, n)$:
-    $\lambda^\ast(\beta) \sqrt{\max(m, n)} \cdot \mathrm{noise}$ with
-    $\lambda^\ast(\beta)^2 = 2(\beta + 1) + 8\beta / (\beta + 1 + \sqrt{\beta^2 + 14\beta + 1})$. Keeping what is above
-    it has the least mean squared error of all hard thresholds as the matrix grows with the rank fixed. Unknown noise is
-    read off the median singular value: $\omega(\beta) \cdot \mathrm{median}(s)$ with
-    $\omega = \lambda^\ast / \sqrt{\mu_\beta}$, where $\mu_\beta$ is the median of the Marchenko-Pastur law.
+    For independent normal noise of standard deviation ``noise`` in every entry, $\beta = \min(m, n) / \max(m, n)$:
+    $c(\beta) \sqrt{\max(m, n)} \cdot \mathrm{noise}$ with
+    $c(\beta)^2 = 2(\beta + 1) + 8\beta / (\beta + 1 + \sqrt{\beta^2 + 14\beta + 1})$. In the limit of growing m and n,
+    at a fixed ratio and rank, with singular values of the signal that grow like those of the noise, no other fixed
+    threshold has a smaller mean squared error. Unknown noise is read off the median singular value:
+    $\omega(\beta) \cdot \mathrm{median}(s)$ with $\omega = c / \sqrt{\mu_\beta}$, where $\mu_\beta$ is the median of
+    the Marchenko-Pastur law.
 
     Parameters
     ----------
