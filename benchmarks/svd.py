@@ -18,7 +18,7 @@ from sklearn.utils.extmath import randomized_svd as sklearn_svd
 from benchmarks._harness import Timing, interleaved, provenance, write
 from lowrank_tutor.svd import randomized_svd
 
-M, N, K, REPEATS, MATRIX_SEED = 4000, 1000, 50, 9, 0
+M, N, K, REPEATS, MATRIX_SEED = 4000, 1000, 50, 15, 0
 OURS, SKLEARN, MAIN = "block Krylov (ours)", "scikit-learn", "1/sqrt(i)"
 RESOLUTION = 1e-14  # of the excess: the norm of the residual has about this rounding itself
 I = np.arange(1.0, N + 1)  # noqa: E741
@@ -138,6 +138,9 @@ def bars(rows: list[dict[str, Any]], imports: dict[str, float]) -> list[dict[str
 def main() -> int:
     """Measure, print and write; the exit status tells whether all bars hold."""
     meta = provenance("python -m benchmarks.svd", ["numpy", "scipy", "scikit-learn", "torch", "fbpca"])
+    machine = meta["machine"]
+    if machine["load_average"][0] > machine["cores"] / 4:
+        print(f"The machine is busy (load average {machine['load_average'][0]}): the times below will show it.")
     rows: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
     print(f"{M} x {N}, k = {K}, {REPEATS} interleaved runs; seconds best / median, excess error, error of sigma")

@@ -696,6 +696,8 @@ def test_a_bad_cut_or_norm_is_refused(k, norm, error, message):
         (([1.0], 1, 1, -0.1), ValueError, "noise must be finite and at least 0, got -0.1"),
         (([1.0], 1, 1, np.inf), ValueError, "noise must be finite and at least 0, got inf"),
         (([1.0], 1, 1, np.nan), ValueError, "noise must be finite and at least 0, got nan"),
+        (([1.0], 1, 1, 10**400), ValueError, "noise must be finite and at least 0, got inf"),
+        (([1.0], 1, 1, -(10**400)), ValueError, "noise must be finite and at least 0, got -inf"),
         (([1.0], 1, 1, "0"), TypeError, "noise must be a real number, got '0'"),
         (([1.0], 1, 1, False), TypeError, "noise must be a real number, got False"),
     ],
