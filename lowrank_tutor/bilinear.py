@@ -543,7 +543,7 @@ def fit_factors(
             residual = u @ v.T - matrix
             losses[step] = np.vdot(residual, residual) / 2
         if not losses[step] <= 100 * losses[0]:  # written so that NaN fails
-            remedy = _scaled(0.5 / largest, -exponent) if largest > 0 else 1.0
+            remedy = _scaled(0.5 / largest, -exponent)  # of a zero matrix the loss stays 0
             raise ValueError(
                 f"learning_rate must be small enough for the loss to fall (by default it is {remedy:.3g}), got "
                 f"{learning_rate} and a loss {losses[step] / losses[0]:.3g} times that of the start at step {step}"

@@ -112,9 +112,19 @@ def test_all_queries_against_all_keys_are_one_product():
     np.testing.assert_allclose(np.stack([score(one, w, h) for one in s]), s @ w @ h.T, atol=1e-13)
 
 
-@pytest.mark.parametrize("s_shape", [(4, 3), (1, 3), (2, 3), (2, 4, 3)])
-def test_no_leading_axis_is_broadcast_silently(s_shape):
-    s, h = np.ones(s_shape), np.ones((2, 2, 5))
+@pytest.mark.parametrize(
+    ("s_shape", "h_shape"),
+    [
+        ((4, 3), (2, 2, 5)),
+        ((1, 3), (2, 2, 5)),
+        ((2, 3), (2, 2, 5)),
+        ((2, 4, 3), (2, 2, 5)),
+        ((4, 3), (2, 5)),
+        ((1, 3), (2, 5)),
+    ],
+)
+def test_no_leading_axis_is_broadcast_silently(s_shape, h_shape):
+    s, h = np.ones(s_shape), np.ones(h_shape)
     message = f"s and h must have the same leading axes, or one of them be a single vector, got shapes {s_shape} and "
     for scores in (
         lambda: score(s, np.ones((3, 5)), h),
@@ -152,6 +162,14 @@ def test_no_leading_axis_is_broadcast_silently(s_shape):
         (
             lambda: score([1e200], [[1e200]], [1]),
             "s, w and h must be small enough for their scores to fit float64, got larger ones",
+        ),
+        (
+            lambda: score([1e200, 1e200], [[1e200, 0], [0, -1e200]], [1, 1]),
+            "s, w and h must be small enough for their scores to fit float64, got larger ones",
+        ),
+        (
+            lambda: reduced_rank_score([1e200], [[1e200], [-1e200]], [[1], [1]], [1]),
+            "s, u, v and h must be small enough for their scores to fit float64, got larger ones",
         ),
         (
             lambda: reduced_rank_score([1e200], [[1]], [[1e200]], [1]),
@@ -443,6 +461,8 @@ def test_huge_and_tiny_numbers_may_meet():
     assert score_error(w * 1e300, u, v, s_moment=a * 1e-300) < 1e151
     with pytest.raises(ValueError, match=r"^w, u and v must be small enough for their difference to fit a float, got"):
         score_error([[1.0]], [[1e200]], [[1e200]])
+    with pytest.raises(ValueError, match=r"^w, u and v must be small enough for their difference to fit a float, got"):
+        score_error([[1.0]], [[1e200], [1e200]], [[1e200], [-1e200]])
 
 
 def test_vectors_that_are_always_zero_need_no_factors():
@@ -699,10 +719,22 @@ def test_a_step_too_long_is_refused_with_a_better_one():
     assert (losses <= 100 * losses[0]).all()
     with pytest.raises(ValueError, match=f"at step {step}$"):
         fit_factors(target, 1, learning_rate=3, steps=step, rng=fresh())
+    u, v, _ = fit_factors(target, 1, learning_rate=3, steps=step - 1, rng=fresh())
+    residual = u @ v.T - target
+    residual = (u - 3 * residual @ v) @ (v - 3 * residual.T @ u).T - target
+    assert float(found[1]) == pytest.approx(np.sum(residual**2) / 2 / losses[0], rel=1e-2)
     with pytest.raises(ValueError, match=r"by default it is 2\.5e-61\), got 1 and a loss"):
         fit_factors(target * 1e60, 1, learning_rate=1, rng=fresh())
     with pytest.raises(ValueError, match=r"and a loss (inf|nan) times that of the start at step 1$"):
         fit_factors(target, 1, learning_rate=1e300, rng=fresh())
+    with pytest.raises(ValueError, match=r"and a loss (inf|nan) times that of the start at step 1$"):
+        fit_factors(target * 1e60, 1, learning_rate=1e300, rng=fresh())
+
+
+def test_a_step_too_short_moves_nothing():
+    start, end = (fit_factors(np.eye(2), 1, steps=steps, learning_rate=1e-20, rng=fresh()) for steps in (0, 3))
+    np.testing.assert_array_equal(start.u, end.u)
+    assert (end.losses == start.losses[0]).all()
 
 
 def test_a_zero_target_is_learned_at_once():
@@ -783,6 +815,13 @@ def test_a_matrix_of_ones_and_one_minus_one_is_sqrt_2_times_cosines_and_none_its
 def unit_rows(z):
     rows = z.reshape(4, 4)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_a_constant_beyond_the_largest_float_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^a must be small enough for the result to fit a float, got one above 1\.8e308$"
+    ):
+        cosine_factors([[1.7e308, 1.7e308], [1.7e308, -1.7e308]])
 
 
 @pytest.mark.parametrize("a", [np.zeros((2, 3)), np.eye(3), [[-5.0]], [[0.0, 2.0]], [[3.0, 0.0], [0.0, 0.0]]])
