@@ -1,0 +1,512 @@
+"""How many random directions keep all distances? About ln(points) / eps^2, whatever the width of the data.
+
+Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` is (n_points, n), one point a row; ``projection`` (k, n),
+drawn at random, in formulas ``R``; ``eps`` the relative error allowed in a squared length, ``delta`` the chance of
+failure allowed. Everything rests on one exact law: ``||R x||^2 / ||x||^2`` is chi-square with ``k`` degrees of freedom,
+over ``k``.
+"""
+
+import functools
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor._checks import (
+    FloatArray,
+    as_matrix,
+    check_choice,
+    check_integer,
+    check_real,
+    check_rng,
+    scale_back,
+    unit_scale,
+)
+
+_LARGEST = 2**53  # up to here every integer is a float
+_CUT = 42.0  # what an integrand has lost e^42-fold no longer counts in a float
+
+
+def _check_count(value: object, name: str) -> int:
+    """Return a number of directions or of coordinates, between 1 and 2**53."""
+    return check_integer(value, name, 1, _LARGEST, "2**53")
+
+
+def _check_fraction(value: object, name: str) -> float:
+    """Return a real number above 0 and below 1."""
+    return check_real(value, name, "above 0 and below 1", math.ulp(0.0), 1.0)
+
+
+def _psi(v: FloatArray | float) -> FloatArray:
+    """Return ``e**v - 1 - v``, also where the three nearly cancel."""
+    v = np.asarray(v, dtype=np.float64)
+    series = np.polyval([1 / math.factorial(j) for j in range(20, 1, -1)], v)
+    return np.where(np.abs(v) < 1, v * v * series, np.expm1(v) - v)
+
+
+def _exponent(x: float) -> float:
+    """Return ``x - log(1 + x)``: with ``x = eps`` and ``x = -eps``, Chernoff's exponents of the two tails."""
+    return float(_psi(math.log1p(x)))
+
+
+def _rate(eps: float) -> float:
+    """Return Dasgupta and Gupta's exponent, at most either of Chernoff's."""
+    return eps * eps * (1 / 2 - eps / 3)
+
+
+def _log_peak(a: float) -> float:
+    """Return the logarithm of ``a**a * exp(-a) / gamma(a)``, about that of ``sqrt(a / (2 pi))``."""
+    if a < 16:
+        return a * math.log(a) - a - math.lgamma(a)
+    b = a * a  # Stirling's series; the terms above would cancel
+    return math.log(a / (2 * math.pi)) / 2 - (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * b)) / b) / b) / a
+
+
+@functools.cache
+def _gauss_legendre() -> tuple[FloatArray, FloatArray]:
+    """Return the nodes and weights that integrate over 0 .. 1; 40 are enough for 14 digits here."""
+    nodes, weights = np.polynomial.legendre.leggauss(48)
+    return (nodes + 1) / 2, weights / 2
+
+
+def _reach(c: float, x: float) -> float:
+    """Return a ``w`` at which ``(1 + x) * psi(+-w) + |x| * w`` (the sign is that of ``x``) has surely passed ``c``.
+
+    ``psi(w) >= c`` at ``log(1 + c + sqrt(2 c))``, since ``e**s >= 1 + s + s**2 / 2``; ``psi(-w) >= w**2 / (2 + w)``;
+    and of the sum on the left, for negative ``x``, ``w - 1`` is a lower bound.
+    """
+    if x > 0:
+        bent = math.log1p(c + math.sqrt(2 * c))
+    else:
+        steep = c / (1 + x)
+        bent = min((steep + math.sqrt(steep * (steep + 8))) / 2, c + 1)
+    return min(bent, c / abs(x))
+
+
+def _log_tail(k: int, x: float) -> float:
+    r"""Return the logarithm of P(chi-square(k)/k > 1 + x) for positive ``x``, of P(... < 1 + x) for negative.
+
+    With $a = k/2$, $v = \ln(\chi^2_k/k)$ has the density $\frac{a^a e^{-a}}{\Gamma(a)} e^{-a\psi(v)}$,
+    $\psi(v) = e^v - 1 - v$. Counted from the edge, $v = \ln(1 + x) \pm w$,
+    $\psi(v) = (x - \ln(1 + x)) + (1 + x)\psi(\pm w) + |x| w$: Chernoff's bound comes out as a factor, and what is left
+    is a smooth, falling integrand without cancellation, at any ``k``.
+    """
+    a = k / 2
+    nodes, weights = _gauss_legendre()
+    width = _reach(_CUT / a, x)
+    w = width * nodes
+    fall = np.exp(-a * ((1 + x) * _psi(math.copysign(1, x) * w) + abs(x) * w))
+    return _log_peak(a) - a * _exponent(x) + math.log(width * float(weights @ fall))
+
+
+def _log_failure(k: int, eps: float) -> float:
+    """Return the logarithm of the exact failure probability, at most 0."""
+    return min(float(np.logaddexp(_log_tail(k, eps), _log_tail(k, -eps))), 0.0)
+
+
+def _log_chernoff(k: int, eps: float) -> float:
+    """Return the logarithm of the sum of Chernoff's two bounds."""
+    return float(np.logaddexp(-k / 2 * _exponent(eps), -k / 2 * _exponent(-eps)))
+
+
+def norm_failure_probability(k: int, eps: float) -> float:
+    r"""Return the chance that a random projection changes a squared length by more than the fraction ``eps``.
+
+    Exactly $P(|\chi^2_k / k - 1| > \varepsilon)$, for every vector: the entries of $R$ are independent $N(0, 1/k)$. The
+    relative accuracy is 1e-12 as long as the result is a normal float; what is smaller than any float is 0.
+
+    Parameters
+    ----------
+    k : int
+        Directions kept, between 1 and 2**53.
+    eps : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    float
+        Falls as ``k`` grows.
+
+    Raises
+    ------
+    TypeError
+        If ``k`` is not an integer, or ``eps`` is not a number.
+    ValueError
+        If either is outside its bounds.
+
+    Examples
+    --------
+    >>> round(norm_failure_probability(2, 0.5), 10)  # 1 - exp(-1/2) + exp(-3/2)
+    0.6165995004
+
+    References
+    ----------
+    Indyk and Motwani (1998), doi:10.1145/276698.276876.
+    """
+    return math.exp(_log_failure(_check_count(k, "k"), _check_fraction(eps, "eps")))
+
+
+def norm_failure_chernoff(k: int, eps: float) -> float:
+    r"""Bound `norm_failure_probability` by Chernoff's exponents, one for each tail.
+
+    $e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))} + e^{-\frac k2 (-\varepsilon - \ln(1 - \varepsilon))}$. The
+    first, for lengths that grow, is the larger.
+
+    Parameters
+    ----------
+    k : int
+        Directions kept, between 1 and 2**53.
+    eps : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    float
+        Up to 2; above 1 it says nothing.
+
+    Raises
+    ------
+    TypeError
+        If ``k`` is not an integer, or ``eps`` is not a number.
+    ValueError
+        If either is outside its bounds.
+
+    Examples
+    --------
+    >>> round(norm_failure_chernoff(2, 0.5), 10)  # (3/2) exp(-1/2) + (1/2) exp(1/2)
+    1.7341566249
+
+    References
+    ----------
+    Chernoff (1952), doi:10.1214/aoms/1177729330.
+    """
+    return math.exp(_log_chernoff(_check_count(k, "k"), _check_fraction(eps, "eps")))
+
+
+def norm_failure_bound(k: int, eps: float) -> float:
+    r"""Bound `norm_failure_probability` without a table: the form that most texts print.
+
+    $2 e^{-\frac k2 (\varepsilon^2/2 - \varepsilon^3/3)}$.
+
+    Parameters
+    ----------
+    k : int
+        Directions kept, between 1 and 2**53.
+    eps : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    float
+        Up to 2; above 1 it says nothing.
+
+    Raises
+    ------
+    TypeError
+        If ``k`` is not an integer, or ``eps`` is not a number.
+    ValueError
+        If either is outside its bounds.
+
+    Examples
+    --------
+    >>> round(norm_failure_bound(24, 0.5), 12)  # 2 / e
+    0.735758882343
+
+    References
+    ----------
+    Dasgupta and Gupta (2003), doi:10.1002/rsa.10073.
+    """
+    return 2 * math.exp(-_check_count(k, "k") / 2 * _rate(_check_fraction(eps, "eps")))
+
+
+def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi-square") -> int:
+    r"""Return the smallest ``k`` for which a bound promises all distances at once.
+
+    There are $p = n(n - 1)/2$ pairs, and $p$ times the failure probability of one pair bounds that of them all (the
+    union bound). The result is the smallest $k$ with $p \cdot P(k, \varepsilon) \le \delta$, where $P$ is
+
+    - ``"chi-square"``: `norm_failure_probability`, exact for one pair. The union bound is not exact, so that a smaller
+      ``k`` may do;
+    - ``"chernoff"``: `norm_failure_chernoff`;
+    - ``"dasgupta-gupta"``: `norm_failure_bound`, so that
+      $k = \lceil 2 \ln(n(n - 1)/\delta) / (\varepsilon^2/2 - \varepsilon^3/3) \rceil$.
+
+    The width of the data does not enter: a result above it says that the bound is of no use there.
+
+    Parameters
+    ----------
+    n_points : int
+        At least 2.
+    eps : float
+        Relative error allowed in every squared distance, above 0 and below 1.
+    delta : float
+        Chance allowed that some distance is off by more, above 0 and below 1.
+    bound : {"chi-square", "chernoff", "dasgupta-gupta"}
+        The bound to invert.
+
+    Returns
+    -------
+    int
+        Rounded up. From about 1e12 on the last digits are those of rounding.
+
+    Raises
+    ------
+    TypeError
+        If ``n_points`` is not an integer, ``eps`` or ``delta`` not a number or ``bound`` not a string.
+    ValueError
+        If an argument is outside its bounds, or ``eps`` so small that ``k`` may pass 2**53.
+
+    Examples
+    --------
+    >>> min_dim(1000, 0.1)
+    5806
+    >>> min_dim(1000, 0.1, bound="chernoff"), min_dim(1000, 0.1, bound="dasgupta-gupta")
+    (6914, 7205)
+
+    References
+    ----------
+    Johnson and Lindenstrauss (1984), doi:10.1090/conm/026/737400. Dasgupta and Gupta (2003), doi:10.1002/rsa.10073.
+    """
+    n = check_integer(n_points, "n_points", 2)
+    error, chance = _check_fraction(eps, "eps"), _check_fraction(delta, "delta")
+    check_choice(bound, "bound", ("chi-square", "chernoff", "dasgupta-gupta"))
+    log_needed = math.log(n) + math.log(n - 1) - math.log(chance)  # of 2 p / delta, also where that is no float
+    if 2 * log_needed > _LARGEST * _rate(error):
+        raise ValueError(f"eps must be large enough for k to stay within 2**53, got {error}")
+    high = math.ceil(2 * log_needed / _rate(error))
+    if bound == "dasgupta-gupta":
+        return high
+    log_bound = _log_chernoff if bound == "chernoff" else _log_failure
+    low = 0  # bisection: both bounds fall with k, both are at most that of Dasgupta and Gupta, and no k is too few
+    while high - low > 1:
+        middle = (low + high) // 2
+        if log_bound(middle, error) <= math.log(2) - log_needed:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def inner_product_std(rho: float, k: int) -> float:
+    r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors at cosine ``rho``.
+
+    $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$. For orthogonal vectors $1/\sqrt k$ is left: no error bound
+    that is a multiple of $|\langle x, y\rangle|$ can hold for them.
+
+    Parameters
+    ----------
+    rho : float
+        Between -1 and 1.
+    k : int
+        Directions kept, between 1 and 2**53.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError
+        If ``rho`` is not a number, or ``k`` is not an integer.
+    ValueError
+        If either is outside its bounds.
+
+    Examples
+    --------
+    >>> inner_product_std(0.0, 100), inner_product_std(1.0, 50)
+    (0.1, 0.2)
+    """
+    cosine = check_real(rho, "rho", "between -1 and 1", -1.0, math.nextafter(1.0, 2.0))
+    return math.sqrt((1 + cosine * cosine) / _check_count(k, "k"))
+
+
+def inner_product_failure_bound(k: int, eps: float) -> float:
+    r"""Bound the chance that an inner product moves by more than ``eps`` times the product of the lengths.
+
+    $P(|\langle Rx, Ry\rangle - \langle x, y\rangle| > \varepsilon \|x\| \|y\|)
+    \le 2 e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))}$, for all $x$ and $y$. For unit vectors
+    $\langle Rx, Ry\rangle = \frac14\|R(x + y)\|^2 - \frac14\|R(x - y)\|^2$ is the difference of two independent
+    chi-squares over $k$ with weights $(1 \pm \rho)/2$. The weights add to 1, and the exponent of a single one serves.
+
+    Parameters
+    ----------
+    k : int
+        Directions kept, between 1 and 2**53.
+    eps : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    float
+        At most `norm_failure_bound`, which therefore holds for inner products too. Up to 2; above 1 it says nothing.
+
+    Raises
+    ------
+    TypeError
+        If ``k`` is not an integer, or ``eps`` is not a number.
+    ValueError
+        If either is outside its bounds.
+
+    Examples
+    --------
+    >>> round(inner_product_failure_bound(2, 0.5), 12)  # 3 exp(-1/2)
+    1.819591979138
+
+    References
+    ----------
+    Kabán (2015), doi:10.1145/2783258.2783324.
+    """
+    return 2 * math.exp(-_check_count(k, "k") / 2 * _exponent(_check_fraction(eps, "eps")))
+
+
+def gaussian_projection(k: int, n: int, rng: np.random.Generator | None = None) -> NDArray[np.float64]:
+    r"""Draw a random projection: entries independent $N(0, 1/k)$, so that $E\|Rx\|^2 = \|x\|^2$.
+
+    Parameters
+    ----------
+    k : int
+        Directions kept, between 1 and 2**53.
+    n : int
+        Width of the vectors to project, between 1 and 2**53.
+    rng : numpy.random.Generator, optional
+        Draws the entries. With ``None`` each call draws others.
+
+    Returns
+    -------
+    ndarray, shape (k, n)
+        Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``.
+
+    Raises
+    ------
+    TypeError
+        If ``k`` or ``n`` is not an integer, or ``rng`` is no generator.
+    ValueError
+        If ``k`` or ``n`` is outside its bounds.
+
+    Examples
+    --------
+    >>> gaussian_projection(2, 3, np.random.default_rng(0)).round(3)
+    array([[ 0.089, -0.093,  0.453],
+           [ 0.074, -0.379,  0.256]])
+    """
+    rows, columns = _check_count(k, "k"), _check_count(n, "n")
+    return check_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
+
+
+def _ratios(i: int, points: FloatArray, images: FloatArray, r: FloatArray, far: float) -> FloatArray:
+    """Return ``||R s||^2 / ||s||^2`` for the steps ``s`` from point ``i`` to every later one.
+
+    ``R s`` is the difference of two images. Of points that nearly coincide mostly rounding would be left of it: steps
+    whose square is at most ``far`` are projected themselves.
+    """
+    steps = points[i + 1 :] - points[i]  # (n_points - 1 - i, n)
+    projected = images[i + 1 :] - images[i]  # (n_points - 1 - i, k)
+    squared = np.einsum("ij,ij->i", steps, steps)
+    near = np.flatnonzero(squared <= far)
+    if near.size:
+        size = np.abs(steps[near]).max(axis=1)
+        if not size.all():
+            j = i + 1 + near[np.argmin(size)]
+            raise ValueError(f"x must hold different points, got the same in rows {i} and {j}")
+        unit = steps[near] / size[:, np.newaxis]  # so that no square underflows
+        projected[near] = unit @ r.T
+        squared[near] = np.einsum("ij,ij->i", unit, unit)
+    ratios: FloatArray = np.einsum("ij,ij->i", projected, projected) / squared
+    return ratios
+
+
+def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
+    r"""Measure how much a projection changes each squared distance.
+
+    $\|R(x_i - x_j)\|^2 / \|x_i - x_j\|^2 - 1$ for every pair $i < j$, in the order (0, 1), (0, 2), ..., (1, 2), ... of
+    ``scipy.spatial.distance.pdist``. Memory beyond the result grows with the points, not with the pairs.
+
+    Parameters
+    ----------
+    x : array_like, shape (n_points, n)
+        At least 2 points, all different.
+    projection : array_like, shape (k, n)
+        Any matrix, random or not.
+
+    Returns
+    -------
+    ndarray, shape (n_points * (n_points - 1) / 2,)
+        At least -1; 0 where a distance is kept.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold real numbers.
+    ValueError
+        If an array is no finite, non-empty matrix, the widths differ, there is one point only, two points coincide, or
+        a distortion is too large for a float.
+
+    Examples
+    --------
+    >>> distortion([[0, 0], [3, 4], [3, 0]], [[1, 0]])  # the shadow on the first axis
+    array([-0.64,  0.  , -1.  ])
+    """
+    points, _ = unit_scale(as_matrix(x, "x").astype(np.float64))
+    r, exponent = unit_scale(as_matrix(projection, "projection").astype(np.float64))
+    n_points, width = points.shape
+    if r.shape[1] != width:
+        raise ValueError(f"projection must be as wide as x of shape {points.shape}, got shape {r.shape}")
+    if n_points < 2:
+        raise ValueError(f"x must hold at least 2 points, got {n_points}")
+    centered = points - points.mean(axis=0)
+    images = centered @ r.T  # (n_points, k)
+    far = 1e-8 * float(np.einsum("ij,ij->i", centered, centered).max())  # beyond it 12 digits survive the difference
+    parts = [_ratios(i, points, images, r, far) for i in range(n_points - 1)]
+    with np.errstate(over="ignore"):
+        result: NDArray[np.float64] = np.ldexp(np.concatenate(parts), 2 * exponent) - 1
+    if not np.isfinite(result).all():
+        raise ValueError("projection must be small enough for the distortions to fit float64, got larger ones")
+    return result
+
+
+def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
+    r"""Return the relative error to expect of a product that is squeezed through ``k`` random directions.
+
+    The root of $E\|P R^\top R V - P V\|_F^2 / \|P V\|_F^2$, exactly. The mean of $R^\top R$ is the identity, and each
+    entry of the product has the variance $(\|p_i\|^2\|v_j\|^2 + \langle p_i, v_j\rangle^2) / k$, with $p_i$ the rows of
+    $P$ and $v_j$ the columns of $V$. Together: $\sqrt{(1 + \|P\|_F^2\|V\|_F^2/\|PV\|_F^2) / k}$.
+
+    At best that is $\sqrt{2/k}$. Above 1 the product is worse than zeros in its place; so it is for every $k$ up to $n$
+    where $V$ has independent entries of mean zero, with about $\sqrt{n/k}$.
+
+    Parameters
+    ----------
+    p : array_like, shape (m, n)
+        For attention, the weights: one query a row.
+    v : array_like, shape (n, d)
+        For attention, the values: one token a row. ``p @ v`` is not zero.
+    k : int
+        Directions kept, of ``n``; between 1 and 2**53.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold real numbers, or ``k`` is not an integer.
+    ValueError
+        If an array is no finite, non-empty matrix, the shapes do not match, ``p @ v`` is zero, or ``k`` is outside its
+        bounds.
+
+    Examples
+    --------
+    >>> projected_product_error([[0.5, 0.5]], [[1], [1]], k=8)  # the best case: p and v parallel, sqrt(2 / 8)
+    0.5
+    """
+    left, _ = unit_scale(as_matrix(p, "p").astype(np.float64))
+    right, _ = unit_scale(as_matrix(v, "v").astype(np.float64))
+    kept = _check_count(k, "k")
+    if left.shape[1] != right.shape[0]:
+        raise ValueError(f"v must have as many rows as p of shape {left.shape} has columns, got shape {right.shape}")
+    product, exponent = unit_scale(left @ right)
+    if not product.any():
+        raise ValueError("p @ v must be non-zero, got a zero matrix")
+    shrinkage = float(np.linalg.norm(left) * np.linalg.norm(right) / np.linalg.norm(product))
+    return math.hypot(1, scale_back(shrinkage, -exponent, "norm(p) * norm(v) / norm(p @ v)")) / math.sqrt(kept)
