@@ -12,8 +12,10 @@ MATHJAX_KEPT = ("tex-chtml.js", "output/chtml", "input/tex/extensions", "a11y", 
 
 
 def formulas_in_docstrings(app, what, name, obj, options, lines):
-    # Docstrings write $...$, which people and notebooks read; Sphinx wants a role.
-    text = re.sub(r"\$([^$]+?)\$", lambda m: f":math:`{' '.join(m[1].split())}`", "\n".join(lines))
+    # Docstrings write $...$ and $$...$$, which people and notebooks read; Sphinx wants a role and a directive.
+    text = "\n".join(lines)
+    text = re.sub(r"\$\$([^$]+?)\$\$", lambda m: f"\n.. math:: {' '.join(m[1].split())}\n", text)
+    text = re.sub(r"\$([^$]+?)\$", lambda m: f":math:`{' '.join(m[1].split())}`", text)
     lines[:] = text.split("\n")
 
 

@@ -365,3 +365,84 @@ def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float
     handles, names = axes[0, 0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside upper center", ncols=4)
     return fig
+
+
+@styled
+def histogram(
+    values: ArrayLike,
+    *,
+    law: tuple[ArrayLike, ArrayLike],
+    marks: Sequence[float] = (),
+    xlabel: str = "",
+    title: str = "",
+) -> Figure:
+    """Show how often values occur, and the density that theory gives them.
+
+    Parameters
+    ----------
+    values : array_like, shape (number,)
+        What was measured. Values beyond the ends of the law are counted at the ends.
+    law : (array_like, array_like)
+        Abscissas, increasing, and the density there. They also say which part of the axis is shown.
+    marks : sequence of float
+        Vertical dashed lines.
+    xlabel, title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    x, density = (np.asarray(part, dtype=float) for part in law)
+    fig, ax = plt.subplots(layout="none", figsize=(7, 2.6))
+    fig.subplots_adjust(left=0.02, right=0.98, top=0.88, bottom=0.19)
+    bins = np.linspace(x[0], x[-1], 61)
+    ax.hist(np.clip(values, x[0], x[-1]), bins=list(bins), density=True, color=TEAL, alpha=0.45)
+    ax.plot(x, density, color=TEAL, linewidth=1.5)
+    for mark in marks:
+        ax.axvline(mark, color=ORANGE, linewidth=1, linestyle="--")
+    ax.set(xlabel=xlabel, title=title, xlim=(x[0], x[-1]), yticks=[])
+    return fig
+
+
+@styled
+def curves(
+    x: ArrayLike,
+    lines: Mapping[str, ArrayLike],
+    *,
+    at: float | None = None,
+    xlabel: str = "",
+    title: str = "",
+    scale: tuple[str, str] = ("linear", "linear"),
+    ylim: tuple[float | None, float | None] = (None, None),
+) -> Figure:
+    """Plot named lines over one axis, with a point on each where a slider stands.
+
+    Parameters
+    ----------
+    x : array_like, shape (number,)
+        Abscissas, increasing.
+    lines : mapping of str to array_like, shape (number,)
+        A name and the ordinates of each line.
+    at : float, optional
+        One of the abscissas: where the points are.
+    xlabel, title : str, optional
+    scale : (str, str)
+        ``"linear"`` or ``"log"`` for each axis.
+    ylim : (float or None, float or None)
+        Ends of the vertical axis; give them where a slider must not move it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    x = np.asarray(x, dtype=float)
+    fig, ax = plt.subplots(layout="none", figsize=(7, 2.8))
+    fig.subplots_adjust(left=0.09, right=0.98, top=0.88, bottom=0.18)
+    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE, GREY), strict=False):
+        y = np.asarray(y, dtype=float)
+        ax.plot(x, y, color=color, label=name, marker="o" if len(x) < 10 else "")
+        if at is not None:
+            ax.plot(at, y[x == at], "o", color=color, markersize=7)
+    ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], ylim=ylim)
+    ax.legend(loc="best" if at is None else "upper right")
+    return fig

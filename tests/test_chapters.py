@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from chapters import CHAPTERS, code_cells, judged, judges, run
+from chapters import CHAPTERS, ROOT, code_cells, judged, judges, run
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
@@ -57,8 +57,10 @@ def prose(path):
     return re.sub(r"\{[\w:]+\}`([^`]*)`", r"\1", text)
 
 
-def test_there_are_chapters():
-    assert [path.stem[:2] for path in CHAPTERS] == [f"{n:02d}" for n in range(1, len(CHAPTERS) + 1)]
+def test_the_chapters_stand_in_the_table_of_contents_in_their_order():
+    listed = re.findall(r"file: book/(\d\d-\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    assert listed == [path.stem for path in CHAPTERS]
+    assert listed[:2] == ["01-rank", "02-svd-pca"]
     assert len(CHAPTERS) >= 2
 
 

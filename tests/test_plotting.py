@@ -39,6 +39,8 @@ CALLS = {
     "spectrum_cut": lambda: plotting.spectrum_cut(S, 3),
     "denoise_cut": lambda: plotting.denoise_cut(S, np.linspace(1, 0.2, 10), 3, 0.5),
     "cloud": lambda: plotting.cloud(POINTS, {"PCA": ([0, 0], [1, 2]), "raw": ([1, 1], [0, 1])}),
+    "histogram": lambda: plotting.histogram([0.1, 0.2, 0.2, 5.0], law=([0, 0.5, 1], [1, 1, 1]), marks=(0.3,)),
+    "curves": lambda: plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
     "trade_off": lambda: plotting.trade_off(ROWS, "time", "excess", floor=1e-15, labels=("seconds", "excess")),
 }
 each_call = pytest.mark.parametrize("name", CALLS)
@@ -229,3 +231,22 @@ def test_a_trade_off_has_a_panel_a_case_and_lifts_what_is_below_the_floor():
     assert [float(line.get_ydata()[0]) for line in flat.lines] == [1e-15, 1e-3]
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["ours", "theirs"]
     assert not any(ax.axison for ax in spare)
+
+
+def test_a_histogram_counts_what_lies_beyond_the_law_at_its_ends():
+    ax = plotting.histogram([-9.0, 0.5, 0.5, 9.0], law=([0, 1], [1, 1]), marks=(0.3,)).axes[0]
+    heights = np.array([bar.get_height() for bar in ax.patches])
+        [bar.get_height() for bar in ax.patches[0].get_children()] or [p.get_height() for p in ax.patches]
+    )
+    shares = heights / heights.sum()
+    assert shares[[0, -1]] == pytest.approx([0.25, 0.25])
+    assert shares.max() == pytest.approx(0.5)
+    assert [line.get_linestyle() for line in ax.lines] == ["-", "--"]
+
+
+def test_curves_mark_where_the_slider_stands_on_each_line():
+    ax = plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2, scale=("log", "linear")).axes[0]
+    points = [line.get_xydata().tolist() for line in ax.lines if len(line.get_xdata()) == 1]
+    assert points == [[[2, 2]], [[2, 3]]]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["exact", "bound"]
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")

@@ -1,0 +1,107 @@
+"""Score with fewer numbers: what its explorers must read, by NumPy alone, and the numbers in its text."""
+
+import numpy as np
+import pytest
+from chapters import CHAPTERS, run
+
+(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("05-")]
+TEXT = CHAPTER.read_text(encoding="utf-8")
+
+
+def bilinear_rank(chapter, *, k):
+    """Scores are weighted by Cholesky factors here, where the package takes roots of another kind."""
+    w, left, right = chapter["W"], np.linalg.cholesky(chapter["A"]), np.linalg.cholesky(chapter["B"])
+    u, s, vt = np.linalg.svd(w)
+    cut = w - (u[:, :k] * s[:k]) @ vt[:k]
+    weighted = left.T @ w @ right
+    spectrum = np.linalg.svd(weighted, compute_uv=False)
+    return {
+        "matrix_error": np.linalg.norm(cut) / np.linalg.norm(w),
+        "score_error": np.linalg.norm(left.T @ cut @ right) / np.linalg.norm(weighted),
+        "best_score_error": np.sqrt(np.sum(spectrum[k:] ** 2) / np.sum(spectrum**2)),
+        "parameters": k * (48 + 40),
+        "products": k * (48 + 40) + k,
+    }
+
+
+def score_by_hand(chapter, *, first, last):
+    short = (2 * first + 2) * (3 - last)
+    w = np.array([[2, -2], [1, -1]])
+    return {"short_way": short, "long_way": np.array([first, 2]) @ w @ np.array([3, last])}
+
+
+EXPLORERS = {"bilinear-rank": bilinear_rank, "score-by-hand": score_by_hand}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return run(CHAPTER).namespace
+
+
+def test_the_smallest_example_scores_minus_four_by_both_routes():
+    s, h, u, v = np.array([1, 2]), np.array([3, 4]), np.array([[2, 1]]), np.array([[1, -1]])
+    assert (u @ s).tolist() == [4]
+    assert (v @ h).tolist() == [-1]
+    assert (u.T @ v).tolist() == [[2, -2], [1, -1]]
+    assert s @ (u.T @ v) @ h == (u @ s) @ (v @ h) == -4
+    assert "The score is $-4$ either way." in TEXT
+    assert u.size + v.size == (u.T @ v).size == 4
+
+
+def test_the_case_where_factors_save():
+    s, h = np.array([1, 0, 2, -1, 1]), np.array([2, -1, 1, 3, 0])
+    u, v = np.array([[1, 0, 1, 0, 1], [0, 1, 0, 1, 0]]), np.array([[1, 1, 0, 0, 1], [0, 0, 1, -1, 0]])
+    assert (u @ s) @ (v @ h) == s @ (u.T @ v) @ h == 6
+    assert u.size + v.size == 20 < 25
+
+
+def test_rank_one_cannot_score_as_a_diagonal_of_two_does():
+    s, h, w = np.array([1, 2]), np.array([3, 4]), np.diag([2, 1])
+    assert s @ w @ h == 14
+    assert s @ np.diag([2, 0]) @ h == 6
+    assert "the score is $2 \\cdot 3 + 2 \\cdot 4 = 14$" in TEXT
+
+
+def test_moments_serve_the_scores_better_than_covariances_or_nothing(chapter):
+    w, a, b = chapter["W"], chapter["A"], chapter["B"]
+
+    def error(weight):
+        left, right = np.linalg.cholesky(weight), np.linalg.cholesky(b)
+        u, s, vt = np.linalg.svd(left.T @ w @ right)
+        m = np.linalg.solve(left.T, (u[:, :8] * s[:8]) @ vt[:8]) @ np.linalg.inv(right)
+        n = w - m
+        return np.sqrt(np.trace(n.T @ a @ n @ b) / np.trace(w.T @ a @ w @ b))
+
+    assert error(a) < 0.5 * error(a - 1) < 0.5 * error(np.eye(48))
+    assert "the best factors miss the scores by 3%" in TEXT
+    assert f"{error(a):.0%}" == "3%"
+
+
+def test_the_table_of_scores_is_cut_where_its_own_spectrum_says(chapter):
+    table, u, v = chapter["table"], chapter["u"], chapter["v"]
+    s = np.linalg.svd(table, compute_uv=False)
+    missed = np.linalg.norm(table - (chapter["X"] @ u.T) @ (chapter["Y"] @ v.T).T)
+    assert missed == pytest.approx(np.sqrt(np.sum(s[8:] ** 2)), rel=1e-9)
+
+
+def test_the_narrow_score_learns_the_truth_and_the_full_table_the_noise(chapter):
+    """Over three seeds that the chapter does not use."""
+    narrow, full = (np.array([chapter["learn"](k, seed) for seed in (10, 11, 12)]) for k in (2, None))
+    assert narrow[:, 1].max() < 0.3
+    assert full[:, 1].min() > 0.9
+    assert full[:, 0].max() < 0.1 < narrow[:, 0].min()
+
+
+def test_the_exercise_by_hand():
+    s, h, u, v = np.array([2, -1]), np.array([1, 1, 2]), np.array([[1, 3]]), np.array([[2, 0, 1]])
+    w = u.T @ v
+    assert w.tolist() == [[2, 0, 1], [6, 0, 3]]
+    assert (s @ w).tolist() == [-2, 0, -1]
+    assert s @ w @ h == (u @ s) @ (v @ h) == -4
+
+
+def test_a_million_documents():
+    n = 10**6
+    assert f"{768**2 + 768 * n:.1e}" == "7.7e+08"
+    assert f"{768 * 64 + (768 * 64 + 64) * n:.1e}" == "4.9e+10"
+    assert f"{768 * 64 + 64 * n:.1e}" == "6.4e+07"
