@@ -438,6 +438,8 @@ def curves(
     x = np.asarray(x, dtype=float)
     fig, ax = plt.subplots(layout="none", figsize=(7, 2.8))
     fig.subplots_adjust(left=0.09, right=0.98, top=0.88, bottom=0.18)
+    if at is not None:
+        ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
     for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE, GREY), strict=False):
         y = np.asarray(y, dtype=float)
         ax.plot(x, y, color=color, label=name, marker="o" if len(x) < 10 else "")

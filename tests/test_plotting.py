@@ -246,5 +246,6 @@ def test_curves_mark_where_the_slider_stands_on_each_line():
     ax = plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2, scale=("log", "linear")).axes[0]
     points = [line.get_xydata().tolist() for line in ax.lines if len(line.get_xdata()) == 1]
     assert points == [[[2, 2]], [[2, 3]]]
+    assert list(ax.lines[0].get_xdata()) == [2, 2]  # the line from top to bottom
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["exact", "bound"]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
