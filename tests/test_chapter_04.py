@@ -76,6 +76,9 @@ def test_ten_percent_once_in_a_hundred_takes_about_1300_directions():
 def test_scikit_learn_truncates_a_million_points():
     eps = 0.5
     assert f"{4 * math.log(10**6) / (eps**2 / 2 - eps**3 / 3):.2f}" == "663.14"
+    chances = [n * (n - 1) / 2 * failure(k, e) for n, k, e in ((1000, 5920, 0.1), (10**6, 663, 0.5))]
+    assert [f"{chances[0]:.1%}", f"{chances[1]:.2%}"] == ["3.8%", "0.05%"]
+    assert "at most 3.8% and 0.05%" in TEXT
 
 
 def test_the_bound_asks_for_seven_times_the_dimensions_there_are(chapter):
