@@ -346,8 +346,9 @@ def test_no_change_of_the_factors_lowers_the_score_error(d2, d1, data, seed):
     w, a, b = rng.standard_normal((d2, d1)), moment(d2, r_s, seed), moment(d1, r_h, seed + 1)
     u, v = factorize(w, k, s_moment=a, h_moment=b)
     best = squared_error(w, u.T @ v, a, b)
-    assert math.sqrt(max(best, 0)) == pytest.approx(
-        score_error(w, u, v, s_moment=a, h_moment=b), abs=1e-6 * math.sqrt(squared_error(w, 0 * w, a, b))
+    # Squares are compared: the root of a rounding error of a square is no small number.
+    assert score_error(w, u, v, s_moment=a, h_moment=b) ** 2 == pytest.approx(
+        best, abs=1e-9 * squared_error(w, 0 * w, a, b)
     )
     for size in (1e-3, 1e-1, 1):
         other = (u + size * rng.standard_normal(u.shape)).T @ (v + size * rng.standard_normal(v.shape))
