@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_integer
+from lowrank_tutor._tensors import check_dtype, check_kin, check_tensor, check_token_mask, shape_of, softmax_mask
 
 
 class ReducedRankAttention(nn.Module):
@@ -87,9 +88,7 @@ class ReducedRankAttention(nn.Module):
         self.query_dim = check_integer(query_dim, "query_dim", 1)
         self.key_dim = check_integer(key_dim, "key_dim", 1)
         self.k = check_integer(k, "k", 1, min(self.query_dim, self.key_dim), "min(query_dim, key_dim)")
-        dtype = torch.get_default_dtype() if dtype is None else dtype
-        if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-            raise TypeError(f"dtype must be a floating-point type, got {dtype}")
+        dtype = check_dtype(dtype)
         for name, width in (("u", self.query_dim), ("v", self.key_dim)):
             start = torch.empty((self.k, width), device=device, dtype=dtype)
             start.normal_(std=1 / math.sqrt(width), generator=generator)
@@ -163,16 +162,15 @@ class ReducedRankAttention(nn.Module):
         _same_batch("keys", keys, "query", query)
         _same_batch("values", values, "keys", keys)
         if values.shape[1] != keys.shape[1]:
-            raise ValueError(f"values must be as many as keys, got shapes {_shape(values)} and {_shape(keys)}")
+            raise ValueError(f"values must be as many as keys, got shapes {shape_of(values)} and {shape_of(keys)}")
         if keys.shape[1] == 0:
-            raise ValueError(f"keys must hold at least one token, got shape {_shape(keys)}")
+            raise ValueError(f"keys must hold at least one token, got shape {shape_of(keys)}")
         weighed = None
         if token_mask is not None:
-            self._check_mask(token_mask, keys)
+            check_token_mask(token_mask, keys, (keys.shape[0], keys.shape[1]))
             # Zeros behind the mask: even a NaN there reaches neither output nor gradient.
             keys, values = (x.masked_fill(~token_mask.unsqueeze(2), 0) for x in (keys, values))
-            # Where all is hidden, all take part: an average of zeros is zero, and no row of the softmax is empty.
-            weighed = (token_mask | ~token_mask.any(dim=1, keepdim=True))[:, None, None, :]
+            weighed = softmax_mask(token_mask)
         left, right = self._project(query, keys)  # (b, n_queries, k), (b, n_keys, k)
         q, k, v = (x.unsqueeze(1) for x in (left, right, values.to(left.dtype)))  # (b, 1, n, width): one head
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=weighed).squeeze(1)
@@ -182,36 +180,12 @@ class ReducedRankAttention(nn.Module):
         return functional.linear(query, self.u), functional.linear(keys, self.v)
 
     def _check(self, name: str, value: torch.Tensor, width: int | None) -> None:
-        if not isinstance(value, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-        if value.ndim != 3 or width not in (None, value.shape[2]):
-            last = "value_dim" if width is None else width
-            raise ValueError(f"{name} must have shape (batch, tokens, {last}), got shape {_shape(value)}")
-        if value.device != self.u.device:
-            raise ValueError(f"{name} must be on the device of the layer, {self.u.device}, got {value.device}")
-        if value.dtype != self.u.dtype and not (
-            value.dtype.is_floating_point and torch.is_autocast_enabled(value.device.type)
-        ):
-            raise TypeError(f"{name} must be of the type of the layer, {self.u.dtype}, got {value.dtype}")
-
-    def _check_mask(self, token_mask: torch.Tensor, keys: torch.Tensor) -> None:
-        if not isinstance(token_mask, torch.Tensor) or token_mask.dtype != torch.bool:
-            found = token_mask.dtype if isinstance(token_mask, torch.Tensor) else type(token_mask).__name__
-            raise TypeError(f"token_mask must be a bool tensor (True marks a real token), got {found}")
-        if token_mask.shape != keys.shape[:2]:
-            raise ValueError(
-                f"token_mask must have shape (batch, n_keys) = {_shape(keys)[:2]}, got shape {_shape(token_mask)}"
-            )
-        if token_mask.device != keys.device:
-            raise ValueError(f"token_mask must be on the device of the keys, {keys.device}, got {token_mask.device}")
+        check_tensor(name, value, ("batch", "tokens", "value_dim" if width is None else width))
+        check_kin(name, value, "the layer", self.u)
 
 
 def _same_batch(name: str, value: torch.Tensor, other_name: str, other: torch.Tensor) -> None:
     if value.shape[0] != other.shape[0]:
         raise ValueError(
-            f"{name} must have the batch size of {other_name}, got shapes {_shape(value)} and {_shape(other)}"
+            f"{name} must have the batch size of {other_name}, got shapes {shape_of(value)} and {shape_of(other)}"
         )
-
-
-def _shape(value: torch.Tensor) -> tuple[int, ...]:
-    return tuple(value.shape)

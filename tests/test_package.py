@@ -24,7 +24,7 @@ PUBLIC = [name for name in MODULES if not name.startswith("_")]
 # own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures; and so on).
 KINDS = {
     "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear"],
-    "torch": ["_reduced_rank"],
+    "torch": ["_tensors", "_reduced_rank", "attention", "linformer"],
     "exact": ["_exact", "byhand"],
     "figures": ["plotting"],
     "page": ["explore", "_page", "sphinxext"],
@@ -116,7 +116,7 @@ def test_every_public_name_says_what_it_takes_and_gives(name):
         return
     parameters = set(inspect.signature(thing).parameters) - {"self"}
     sections = {part for part in ("Parameters", "Returns") if re.search(rf"^{part}\n-+$", doc, re.MULTILINE)}
-    assert sections == {"Parameters", "Returns"} or ">>> " in doc
+    assert sections == ({"Parameters", "Returns"} if parameters else {"Returns"}) or ">>> " in doc
     if "Parameters" in sections:
         described = {
             name

@@ -1,0 +1,116 @@
+"""Is this tensor what the layer expects? One line says so, in the same words for every attention of the book.
+
+No chapter: ``attention``, ``linformer`` and the layer of ``bilinear`` share these checks and masks. Only shapes, types
+and devices are looked at, never values: that would make a GPU wait, and break ``torch.compile``.
+"""
+
+import torch
+
+from lowrank_tutor._checks import check_integer
+
+
+def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
+    """Return ``value`` if it is a tensor of as many axes, of the sizes that are given as numbers.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    value : object
+        What was passed.
+    axes : tuple of str or int
+        A name for each axis of any size, or the size that it must have.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    TypeError
+        If ``value`` is no tensor.
+    ValueError
+        If the number of axes or a size differs.
+    """
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    if value.ndim != len(axes) or any(
+        size != axis for size, axis in zip(value.shape, axes, strict=True) if isinstance(axis, int)
+    ):
+        raise ValueError(f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(value)}")
+    return value
+
+
+def check_kin(name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor) -> None:
+    """Refuse a tensor that is not on the device of another, or not of its type (under autocast: not floating-point)."""
+    if value.device != reference.device:
+        raise ValueError(f"{name} must be on the device of {reference_name}, {reference.device}, got {value.device}")
+    if value.dtype != reference.dtype and not (
+        value.dtype.is_floating_point and torch.is_autocast_enabled(value.device.type)
+    ):
+        raise TypeError(f"{name} must be of the type of {reference_name}, {reference.dtype}, got {value.dtype}")
+
+
+def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
+    """Return a floating-point type; without one, torch's default."""
+    dtype = torch.get_default_dtype() if dtype is None else dtype
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
+    return dtype
+
+
+def check_token_mask(token_mask: object, keys: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+    """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
+    if not isinstance(token_mask, torch.Tensor) or token_mask.dtype != torch.bool:
+        found = token_mask.dtype if isinstance(token_mask, torch.Tensor) else type(token_mask).__name__
+        raise TypeError(f"token_mask must be a bool tensor (True marks a real token), got {found}")
+    if token_mask.shape != shape:
+        raise ValueError(f"token_mask must have shape (batch, n_keys) = {shape}, got shape {shape_of(token_mask)}")
+    if token_mask.device != keys.device:
+        raise ValueError(f"token_mask must be on the device of the keys, {keys.device}, got {token_mask.device}")
+    return token_mask
+
+
+def softmax_mask(seen: torch.Tensor) -> torch.Tensor:
+    """Turn which keys count, (b, n_keys), into a mask for the softmax, (b, 1, 1, n_keys), with no empty row.
+
+    Where no key counts, all do: their values are zeros by then, and an average of zeros is zero, not NaN.
+    """
+    return (seen | ~seen.any(dim=1, keepdim=True))[:, None, None, :]
+
+
+def check_heads(heads: object, dim: int) -> int:
+    """Return the number of heads, which must divide the width."""
+    number = check_integer(heads, "heads", 1)
+    if dim % number:
+        raise ValueError(f"heads must divide dim = {dim}, got {number}")
+    return number
+
+
+def check_attention_inputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
+    """Refuse queries, keys and values whose shapes, types or devices do not match."""
+    check_tensor("q", q, ("batch", "heads", "n_queries", "d"))
+    check_tensor("k", k, (*q.shape[:2], "n_keys", q.shape[3]))
+    check_tensor("v", v, (*k.shape[:3], "d_v"))
+    if 0 in k.shape[2:]:
+        raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
+    check_kin("k", k, "q", q)
+    check_kin("v", v, "q", q)
+    if not q.dtype.is_floating_point:
+        raise TypeError(f"q must be of a floating-point type, got {q.dtype}")
+
+
+def hide(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
+    """Put zeros where a token is hidden: even a NaN there reaches neither output nor gradient.
+
+    ``x`` is (batch, n, width) or (batch, heads, n, width), ``token_mask`` (batch, n).
+    """
+    if token_mask is None:
+        return x
+    hidden = ~token_mask[:, :, None]
+    return x.masked_fill(hidden if x.ndim == 3 else hidden[:, None], 0)
+
+
+def shape_of(value: torch.Tensor) -> tuple[int, ...]:
+    """Return the shape as a plain tuple, which reads better in a message."""
+    return tuple(value.shape)

@@ -1,0 +1,468 @@
+r"""Can a sequence of n tokens be read as k? Keys and values along the sequence, compressed before any query meets them.
+
+Chapter ``book/07-linformer.md``. Letters: ``x`` (batch, n, D) are tokens, ``q``, ``k``, ``v`` queries, keys and values
+(batch, heads, n, d); ``e`` and ``f`` (k, n) compress the keys and the values along the sequence, and $e_j$ is row j
+of ``e``. Where a mask or a short sequence hides tokens, row j is made longer by $\|e_j\|$ over its norm on the real
+tokens, and it takes no part if it meets none (the **norm rule** of the chapter).
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lowrank_tutor._checks import check_choice, check_integer, check_real
+from lowrank_tutor._tensors import (
+    check_attention_inputs,
+    check_dtype,
+    check_heads,
+    check_kin,
+    check_tensor,
+    check_token_mask,
+    hide,
+    shape_of,
+    softmax_mask,
+)
+from lowrank_tutor.attention import Cost
+
+SHARINGS = ("key-value", "headwise")
+# Rows of the result that are made at once where no gradient is asked for. A GPU needs more of them to be busy.
+BLOCK_ROWS = {"cpu": 2048}
+OTHER_BLOCK_ROWS = 16384
+
+
+def linformer_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    e: torch.Tensor,
+    f: torch.Tensor | None = None,
+    *,
+    token_mask: torch.Tensor | None = None,
+) -> torch.Tensor:
+    r"""Let each query look at k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
+
+    With k = n and E = F = I it is softmax attention. There is no causal form: each mixture holds all tokens, the
+    future too.
+
+    Parameters
+    ----------
+    q : Tensor, shape (batch, heads, n_queries, d)
+        Queries.
+    k : Tensor, shape (batch, heads, n_keys, d)
+        Keys.
+    v : Tensor, shape (batch, heads, n_keys, d_v)
+        Values.
+    e : Tensor, shape (k, n_keys)
+        What each of the k mixtures takes of the keys; k is at most n_keys.
+    f : Tensor, shape (k, n_keys), optional
+        What it takes of the values; by default ``e``.
+    token_mask : bool Tensor, shape (batch, n_keys), optional
+        **True marks a real token.** PyTorch's ``key_padding_mask`` means the opposite. Where it is False neither key
+        nor value counts, whatever they hold, and the norm rule holds for the others; a sequence that it hides
+        altogether gives zeros.
+
+    Returns
+    -------
+    Tensor, shape (batch, heads, n_queries, d_v)
+
+    Raises
+    ------
+    TypeError
+        If an argument is no tensor, or the types do not match.
+    ValueError
+        If the shapes or devices do not match, or ``e`` has more rows than columns.
+
+    Examples
+    --------
+    >>> import torch
+    >>> q, k, v = torch.randn(3, 1, 8, 4, 2)  # each (batch, heads, n, d) = (1, 8, 4, 2)
+    >>> e = torch.tensor([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    >>> linformer_attention(q, k, v, e).shape
+    torch.Size([1, 8, 4, 2])
+
+    References
+    ----------
+    Wang et al. (2020), arXiv:2006.04768, equation 7.
+    """
+    check_attention_inputs(q, k, v)
+    f = e if f is None else f
+    n_keys = k.shape[2]
+    check_tensor("e", e, ("k", n_keys))
+    check_tensor("f", f, (e.shape[0], n_keys))
+    if not 1 <= e.shape[0] <= n_keys:
+        raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
+    for name, projection in (("e", e), ("f", f)):
+        check_kin(name, projection, "q", q)
+    if token_mask is None:
+        return functional.scaled_dot_product_attention(q, e @ k, f @ v)
+    check_token_mask(token_mask, k, (k.shape[0], n_keys))
+    k, v = e @ hide(k, token_mask), f @ hide(v, token_mask)  # (batch, heads, k, d) and (batch, heads, k, d_v)
+    e_scale, e_seen = _norm_rule(e, token_mask)
+    f_scale, f_seen = (e_scale, e_seen) if f is e else _norm_rule(f, token_mask)
+    k, v = k * e_scale[:, None, :, None].to(k.dtype), v * f_scale[:, None, :, None].to(v.dtype)
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=softmax_mask(e_seen & f_seen))
+
+
+class LinformerSelfAttention(nn.Module):
+    r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
+
+    E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows go through the weights of keys and values.
+    These have no bias, which the identity needs.
+
+    Parameters
+    ----------
+    dim : int
+        Width D of the tokens.
+    heads : int
+        Number of heads; it must divide ``dim``.
+    max_len : int
+        Longest sequence, n. Shorter ones follow the norm rule: what they give does not change when padding is appended.
+    k : int
+        Length of the compressed sequence, between 1 and ``max_len``.
+    sharing : {"key-value", "headwise"}
+        ``"key-value"``: one matrix for keys and values, E = F. ``"headwise"``: one for each, shared by the heads.
+    dropout : float
+        Share of the weights that are dropped in training, at least 0 and below 1.
+    projection : Tensor, shape (k, max_len), optional
+        E = F from elsewhere. A ``Parameter`` is learned, and may be shared by several layers (the paper's
+        "layerwise"); any other tensor is kept as it is, such as `pooling_projection`.
+    generator : torch.Generator, optional
+        Draws the start. Without it the global generator of torch draws.
+    device : torch.device or str, optional
+        Where the parameters are kept.
+    dtype : torch.dtype, optional
+        Their floating-point type.
+
+    Attributes
+    ----------
+    e : Tensor, shape (k, max_len)
+        Compresses the keys, and the values where ``f`` is None. It starts normal with variance 1 / max_len, so that the
+        spread of the scores does not depend on the length.
+    f : Tensor, shape (k, max_len), or None
+        Compresses the values.
+    to_q, to_kv, to_out : Linear
+        The weights of the queries (D to D), of keys and values (D to 2D), and of the output (D to D, with bias).
+
+    Raises
+    ------
+    TypeError
+        If a size is not an integer, or ``dtype`` not a floating-point type.
+    ValueError
+        If a size is outside its bounds, ``heads`` does not divide ``dim``, or ``projection`` does not fit.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = LinformerSelfAttention(dim=64, heads=4, max_len=512, k=32)
+    >>> layer(torch.randn(2, 300, 64)).shape
+    torch.Size([2, 300, 64])
+    >>> real = torch.arange(300) < torch.tensor([[300], [120]])  # (2, 300): the second sequence has 120 tokens
+    >>> layer(torch.randn(2, 300, 64), token_mask=real)[1, 120:].abs().sum().item()
+    0.0
+
+    References
+    ----------
+    Wang et al. (2020), arXiv:2006.04768, section 4.
+    """
+
+    e: torch.Tensor
+    f: torch.Tensor | None
+    to_q: nn.Linear
+    to_kv: nn.Linear
+    to_out: nn.Linear
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        max_len: int,
+        k: int,
+        *,
+        sharing: str = "key-value",
+        dropout: float = 0.0,
+        projection: torch.Tensor | None = None,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.dim = check_integer(dim, "dim", 1)
+        self.heads = check_heads(heads, self.dim)
+        self.max_len = check_integer(max_len, "max_len", 1)
+        self.k = check_integer(k, "k", 1, self.max_len, "max_len")
+        self.sharing = check_choice(sharing, "sharing", SHARINGS)
+        self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        place = {"device": torch.get_default_device() if device is None else device, "dtype": check_dtype(dtype)}
+        for name, rows, bias in (("to_q", dim, False), ("to_kv", 2 * dim, False), ("to_out", dim, True)):
+            linear = nn.utils.skip_init(nn.Linear, dim, rows, bias=bias, **place)  # type: ignore[no-untyped-call]
+            nn.init.uniform_(linear.weight, -1 / math.sqrt(dim), 1 / math.sqrt(dim), generator=generator)
+            setattr(self, name, linear)
+        nn.init.zeros_(self.to_out.bias)
+        if projection is not None:
+            self._take(projection)
+        else:
+            self.e = self._draw(generator, place)
+        self.f = self._draw(generator, place) if sharing == "headwise" else None
+
+    def extra_repr(self) -> str:
+        """Name the sizes, for the layer's printed form.
+
+        Returns
+        -------
+        str
+        """
+        sizes = f"dim={self.dim}, heads={self.heads}, max_len={self.max_len}, k={self.k}"
+        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}"
+
+    def forward(self, x: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False) -> torch.Tensor:
+        r"""Let every token look at the k compressed tokens.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n, dim)
+            Tokens; n is at most ``max_len``.
+        token_mask : bool Tensor, shape (batch, n), optional
+            **True marks a real token.** PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens change
+            nothing for the others, whatever they hold, and their own rows of the result are zeros.
+        causal : bool
+            Refused where true: each compressed token mixes all tokens, the future too.
+
+        Returns
+        -------
+        Tensor, shape (batch, n, dim)
+
+        Raises
+        ------
+        TypeError
+            If an argument is no tensor, or of another type than the parameters (unless under autocast).
+        ValueError
+            If the shapes or devices do not match, the sequence is longer than ``max_len``, or ``causal`` is true.
+        """
+        if causal:
+            raise ValueError(
+                "causal must be False, got True: every compressed key mixes all tokens, the future too, and no mask can"
+                " take that out again; use exact attention"
+            )
+        check_tensor("x", x, ("batch", "n", self.dim))
+        check_kin("x", x, "the layer", self.to_q.weight)
+        batch, n = x.shape[:2]
+        if not 1 <= n <= self.max_len:
+            raise ValueError(
+                f"x must hold between 1 and max_len = {self.max_len} tokens, got {n}; cut it, or make the layer with a"
+                " larger max_len"
+            )
+        if token_mask is not None:
+            check_token_mask(token_mask, x, (batch, n))
+        keys, values, weighed = self._compress(x, token_mask)
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
+            return self._attend(x, keys, values, weighed, token_mask)
+        return self._attend_frugally(x, keys, values, weighed, token_mask)
+
+    def _compress(
+        self, x: torch.Tensor, token_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Return keys and values (batch, heads, k, d), and which of them count, (batch, 1, 1, k), or None for all."""
+        n = x.shape[1]
+        x = hide(x, token_mask)
+        xe = _mix(self.e[:, :n], x)  # (batch, k, D)
+        xf = xe if self.f is None else _mix(self.f[:, :n], x)
+        weighed = None
+        if token_mask is not None or n < self.max_len:
+            if token_mask is None:
+                token_mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+            scale, seen = _norm_rule(self.e, token_mask)
+            xe = xe * scale[:, :, None].to(xe.dtype)
+            if self.f is None:
+                xf = xe
+            else:
+                scale, seen_by_f = _norm_rule(self.f, token_mask)
+                xf, seen = xf * scale[:, :, None].to(xf.dtype), seen & seen_by_f
+            weighed = softmax_mask(seen)
+        if self.f is None:
+            keys, values = self.to_kv(xe).chunk(2, dim=2)
+        else:
+            w_k, w_v = self.to_kv.weight.chunk(2)
+            keys, values = functional.linear(xe, w_k), functional.linear(xf, w_v)
+        return self._split(keys), self._split(values), weighed
+
+    def _attend(
+        self,
+        x: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        weighed: torch.Tensor | None,
+        token_mask: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """Let some tokens (batch, rows, D) look at the compressed ones."""
+        q = self._split(self.to_q(hide(x, token_mask)))
+        dropout = self.dropout if self.training else 0.0
+        mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=weighed, dropout_p=dropout)
+        return hide(self.to_out(mixed.transpose(1, 2).flatten(2)), token_mask)
+
+    def _attend_frugally(
+        self,
+        x: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        weighed: torch.Tensor | None,
+        token_mask: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """Do the same where no gradient is asked for: queries are made where the result will be, and then overwritten.
+
+        So the memory beyond input and result is one block of rows.
+        """
+        batch, n, dim = x.shape
+        result = x.new_empty(x.shape)
+        torch.mm(x.reshape(-1, dim), self.to_q.weight.T, out=result.view(-1, dim))
+        dropout = self.dropout if self.training else 0.0
+        rows = BLOCK_ROWS.get(x.device.type, OTHER_BLOCK_ROWS)
+        rows = min(max(batch * n // 4, rows // 2), rows)
+        for b in _slices(batch, max(1, rows // n)):
+            for i in _slices(n, rows):
+                mixed = functional.scaled_dot_product_attention(
+                    self._split(result[b, i]),
+                    keys[b],
+                    values[b],
+                    attn_mask=None if weighed is None else weighed[b],
+                    dropout_p=dropout,
+                )
+                mixed = mixed.transpose(1, 2).reshape(-1, dim)
+                torch.addmm(self.to_out.bias, mixed, self.to_out.weight.T, out=result[b, i].view(-1, dim))
+        return result if token_mask is None else result.masked_fill_(~token_mask.unsqueeze(2), 0)
+
+    def _split(self, x: torch.Tensor) -> torch.Tensor:
+        """Cut the width into heads: (batch, n, D) to (batch, heads, n, d)."""
+        return x.reshape(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def _draw(self, generator: torch.Generator | None, place: dict[str, Any]) -> nn.Parameter:
+        start = torch.empty((self.k, self.max_len), **place)
+        return nn.Parameter(start.normal_(std=1 / math.sqrt(self.max_len), generator=generator))
+
+    def _take(self, projection: torch.Tensor) -> None:
+        if self.sharing != "key-value":
+            raise ValueError(f'sharing must be "key-value" where a projection is given, got "{self.sharing}"')
+        check_tensor("projection", projection, (self.k, self.max_len))
+        check_kin("projection", projection, "the layer", self.to_q.weight)
+        if isinstance(projection, nn.Parameter):
+            self.e = projection
+        else:
+            self.register_buffer("e", projection.detach().clone())
+
+
+def pooling_projection(k: int, max_len: int) -> torch.Tensor:
+    r"""Make the matrix that averages windows of max_len / k tokens, a compression with nothing to learn.
+
+    A window that a mask hides altogether takes no part. In one of which it hides a part, the norm rule gives the mean
+    of the real tokens times the square root of their share: a half-filled window counts with 0.71 of its mean.
+
+    Parameters
+    ----------
+    k : int
+        Number of windows; it must divide ``max_len``.
+    max_len : int
+        Number of tokens.
+
+    Returns
+    -------
+    Tensor, shape (k, max_len)
+
+    Raises
+    ------
+    TypeError
+        If an argument is no integer.
+    ValueError
+        If ``k`` is outside 1 .. ``max_len``, or does not divide ``max_len``.
+
+    Examples
+    --------
+    >>> pooling_projection(k=2, max_len=4).tolist()
+    [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+
+    References
+    ----------
+    Wang et al. (2020), arXiv:2006.04768, section 4, "general projections".
+    """
+    max_len = check_integer(max_len, "max_len", 1)
+    k = check_integer(k, "k", 1, max_len, "max_len")
+    if max_len % k:
+        raise ValueError(f"k must divide max_len = {max_len}, got {k}")
+    window = max_len // k
+    return torch.eye(k).repeat_interleave(window, dim=1) / window
+
+
+def linformer_cost(
+    n: int, dim: int, heads: int, k: int, *, sharing: str = "key-value", max_len: int | None = None
+) -> Cost:
+    r"""Count what a `LinformerSelfAttention` takes for one sequence.
+
+    $4 n D^2 + 6 n k D + 4 k D^2$ operations with E = F, and $2 n k D$ more with two matrices; $4 D^2 + D$ parameters
+    and $k$ times ``max_len`` more for each matrix.
+
+    Parameters
+    ----------
+    n : int
+        Tokens, at most ``max_len``.
+    dim : int
+        Width D of the model.
+    heads : int
+        Number of heads, which must divide ``dim``.
+    k : int
+        Length of the compressed sequence, between 1 and ``max_len``.
+    sharing : {"key-value", "headwise"}
+        One matrix E = F, or two.
+    max_len : int, optional
+        Longest sequence of the layer; by default ``n``.
+
+    Returns
+    -------
+    Cost
+
+    Raises
+    ------
+    TypeError
+        If a size is no integer.
+    ValueError
+        If a size is outside its bounds, or ``heads`` does not divide ``dim``.
+
+    Examples
+    --------
+    >>> linformer_cost(n=1024, dim=512, heads=8, k=256)
+    Cost(parameters=1311232, flops=2147483648, scores=2097152)
+    """
+    max_len = check_integer(n, "n", 1) if max_len is None else check_integer(max_len, "max_len", 1)
+    n = check_integer(n, "n", 1, max_len, "max_len")
+    dim, k = check_integer(dim, "dim", 1), check_integer(k, "k", 1, max_len, "max_len")
+    heads = check_heads(heads, dim)
+    matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2
+    flops = 4 * n * dim**2 + (4 + 2 * matrices) * n * k * dim + 4 * k * dim**2
+    return Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
+
+
+def _norm_rule(projection: torch.Tensor, token_mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the scale of each row for each sequence, and whether it counts, both (batch, k).
+
+    ``projection`` (k, max_len) may be longer than the mask (batch, n): what lies beyond is hidden. A row of zeros is no
+    row that the mask has emptied: it counts as it is.
+    """
+    n = token_mask.shape[1]
+    with torch.autocast(projection.device.type, enabled=False):  # squares need more than the 8 bits of bfloat16
+        squares = projection.to(torch.promote_types(projection.dtype, torch.float32)).square()  # (k, max_len)
+        whole = squares.sum(dim=1)  # (k,)
+        seen = token_mask.to(squares.dtype) @ squares[:, :n].T  # (batch, k)
+    counts = (seen > 0) | (whole == 0)
+    plain = (seen == 0) | (whole == 0)  # a square root has no gradient at zero
+    scale = torch.where(plain, 1, whole / torch.where(plain, 1, seen)).sqrt()
+    return scale, counts
+
+
+def _mix(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Multiply (k, n) with each of (batch, n, width). On a batch ``@`` would copy ``x`` first; this does not."""
+    return torch.bmm(projection.expand(x.shape[0], -1, -1), x)
+
+
+def _slices(total: int, step: int) -> Iterator[slice]:
+    return (slice(start, start + step) for start in range(0, total, step))
