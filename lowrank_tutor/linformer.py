@@ -276,9 +276,7 @@ class LinformerSelfAttention(nn.Module):
                 token_mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
             scale, seen = _norm_rule(self.e, token_mask)
             xe = xe * scale[:, :, None].to(xe.dtype)
-            if self.f is None:
-                xf = xe
-            else:
+            if self.f is not None:
                 scale, seen_by_f = _norm_rule(self.f, token_mask)
                 xf, seen = xf * scale[:, :, None].to(xf.dtype), seen & seen_by_f
             weighed = softmax_mask(seen)
