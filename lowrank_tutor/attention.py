@@ -12,7 +12,18 @@ import torch
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_integer
+from lowrank_tutor._kernel_attention import linear_attention, orthogonal_features, performer_attention
 from lowrank_tutor._tensors import check_attention_inputs, check_heads, check_token_mask, hide, softmax_mask
+
+__all__ = [
+    "Cost",
+    "attention_weights",
+    "linear_attention",
+    "orthogonal_features",
+    "performer_attention",
+    "softmax_attention",
+    "softmax_cost",
+]
 
 
 class Cost(NamedTuple):
