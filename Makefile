@@ -41,6 +41,7 @@ notebooks: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.svd
+	$(BIN)/python -m benchmarks.contract
 
 picture: book
 	$(BIN)/python tools/picture.py

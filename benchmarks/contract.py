@@ -1,0 +1,747 @@
+"""What may one rely on in a layer of linear attention? The same promises, tried on every package that can be installed.
+
+``python -m benchmarks.contract`` prints which package keeps which promise and writes
+``lowrank_tutor/data/linformer_contract.json`` for chapter 7. Each package is used as its README says. A promise has one
+of four outcomes: it **holds**, it **fails**, it is **not offered** (the package has no such feature, or says that it
+has none: a limit, not a fault), or trying it is an **error**. To try another package, add an adapter to ``ADAPTERS``.
+"""
+
+# ruff: noqa: D102  (what an adapter's methods do is said once, in ``Adapter``)
+
+import contextlib
+import io
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, ClassVar, NamedTuple
+
+import linformer
+import linformer_pytorch
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from benchmarks._harness import provenance, write
+from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention
+
+OUTCOMES = ("holds", "fails", "not offered", "error")
+EXACT = 1e-6  # relative error in single precision: several times its rounding
+LENGTHS = (256, 1024, 4096, 16384)
+COMMON_MASK_NAMES = ("mask", "key_padding_mask", "attention_mask", "token_mask")
+COMMAND = "python -m benchmarks.contract"
+
+
+class NotOffered(Exception):
+    """The package has no such feature; the text says how one knows."""
+
+
+class Size(NamedTuple):
+    """The sizes of a layer."""
+
+    dim: int
+    heads: int
+    max_len: int
+    k: int
+
+
+SMALL, SQUARE, TINY = Size(32, 4, 24, 8), Size(32, 4, 24, 24), Size(4, 2, 6, 3)
+
+
+class Weights(NamedTuple):
+    """The weights of one layer: four (D, D) matrices in torch's layout (out, in), a bias (D,), and two (k, n)."""
+
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    out: torch.Tensor
+    bias: torch.Tensor
+    e: torch.Tensor
+    f: torch.Tensor
+
+
+class Finding(NamedTuple):
+    """What one line measured, and what there is to say about it."""
+
+    number: float
+    remark: str = ""
+
+
+class Adapter:
+    """How to use one package. What a subclass does not define, the package does not offer."""
+
+    name: ClassVar[str]
+    distribution: ClassVar[str]
+    layer: ClassVar[str]  # what is built, for the record
+    mask_names: ClassVar[Sequence[str]] = ()
+    remarks: ClassVar[Mapping[str, str]] = {}  # by line: what the reader should know beside the number
+    ours: ClassVar[bool] = False
+    one_projection: ClassVar[bool] = False  # E = F at the defaults
+
+    def plain(self, size: Size, seed: int = 0) -> nn.Module:
+        """Build the layer at the package's defaults."""
+        raise NotImplementedError
+
+    def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+        """Run it; ``token_mask`` is True for real tokens."""
+        if token_mask is not None:
+            raise NotOffered("no mask")
+        return layer(x)
+
+    def put(self, layer: nn.Module, weights: Weights) -> None:
+        """Set the weights of queries, keys, values and output."""
+        raise NotImplementedError
+
+    def put_projections(self, layer: nn.Module, e: torch.Tensor, f: torch.Tensor) -> None:
+        """Set E and F; a bias that they have becomes zero."""
+        raise NotOffered("no compression along the sequence")
+
+    def shorter(self, size: Size, seed: int = 0) -> nn.Module:
+        """Build a layer that may read sequences shorter than ``max_len``."""
+        return self.plain(size, seed)
+
+    def causal(self, size: Size, seed: int = 0) -> Callable[[torch.Tensor], torch.Tensor]:
+        """Build a layer in which no token looks at a later one."""
+        raise NotOffered("no causal form")
+
+    def unshared(self, size: Size, seed: int = 0) -> nn.Module:
+        """Build a layer with E and F apart."""
+        return self.plain(size, seed)
+
+    def shared(self, size: Size, seed: int = 0) -> nn.Module:
+        """Build a layer with E = F and values of their own."""
+        raise NotOffered("no such sharing")
+
+    def projection_size(self, size: Size) -> int:
+        """Count the numbers of one compressing projection."""
+        return size.k * size.max_len
+
+    def fixed(self, size: Size, seed: int = 0) -> nn.Module:
+        """Build a layer whose compression is not learned."""
+        raise NotOffered("no argument for a projection that is not learned")
+
+    def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        """Let the tokens of one sequence look at those of another."""
+        raise NotOffered("self-attention only")
+
+
+class Ours(Adapter):
+    """Our layer, with E = F."""
+
+    name, distribution, ours = "lowrank_tutor E = F", "lowrank-tutor", True
+    layer = 'LinformerSelfAttention(sharing="key-value")'
+    mask_names = ("token_mask",)
+    sharing: ClassVar[str] = "key-value"
+    one_projection = True
+    remarks: ClassVar[Mapping[str, str]] = {
+        "cross-attention": "by the function linformer_attention; the layer is self-attention only",
+        "saved, fixed": "by the argument projection",
+    }
+
+    def plain(self, size: Size, seed: int = 0, **options: Any) -> nn.Module:
+        options = {"sharing": self.sharing, "generator": torch.Generator().manual_seed(seed), **options}
+        return LinformerSelfAttention(*size, **options)
+
+    def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+        return layer(x, token_mask=token_mask)
+
+    def put(self, layer: nn.Module, weights: Weights) -> None:
+        copy(layer.to_q.weight, weights.q)
+        copy(layer.to_kv.weight, torch.cat([weights.k, weights.v]))
+        copy(layer.to_out.weight, weights.out)
+        copy(layer.to_out.bias, weights.bias)
+
+    def put_projections(self, layer: nn.Module, e: torch.Tensor, f: torch.Tensor) -> None:
+        copy(layer.e, e)
+        if layer.f is not None:
+            copy(layer.f, f)
+
+    def causal(self, size: Size, seed: int = 0) -> Callable[[torch.Tensor], torch.Tensor]:
+        layer = self.plain(size, seed)
+        return lambda x: layer(x, causal=True)
+
+    def unshared(self, size: Size, seed: int = 0) -> nn.Module:
+        return self.plain(size, seed, sharing="headwise")
+
+    def shared(self, size: Size, seed: int = 0) -> nn.Module:
+        return self.plain(size, seed, sharing="key-value")
+
+    def fixed(self, size: Size, seed: int = 0) -> nn.Module:
+        return self.plain(size, seed, projection=normal(size.k, size.max_len, seed=seed))
+
+    def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        keys, values = layer.to_kv(context).chunk(2, dim=2)
+        q, k, v = (split(part, layer.heads) for part in (layer.to_q(x), keys, values))
+        return layer.to_out(linformer_attention(q, k, v, layer.e, layer.f).transpose(1, 2).flatten(2))
+
+
+class OursHeadwise(Ours):
+    """Our layer, with E and F apart."""
+
+    name, layer, sharing = "lowrank_tutor E != F", 'LinformerSelfAttention(sharing="headwise")', "headwise"
+    one_projection = False
+
+    def fixed(self, size: Size, seed: int = 0) -> nn.Module:
+        raise NotOffered("a projection that is passed in serves keys and values both")
+
+
+class Lucidrains(Adapter):
+    """The package ``linformer``."""
+
+    name, distribution = "linformer", "linformer"
+    layer = "LinformerSelfAttention (defaults, E != F)"
+    remarks: ClassVar[Mapping[str, str]] = {
+        "exact, shorter": 'the README says "Assumes a fixed sequence length"; since issue 8 shorter ones are taken, and'
+        " E is sliced: rows left empty still take a share of the softmax",
+        "spread": "E starts uniform within 1/sqrt(k), whatever the length: the spread grows like sqrt(n)",
+        "spread, shorter": "since issue 8 E is sliced",
+        "mask heeded": "no mask is documented, and forward(**kwargs) takes all of mask, key_padding_mask,"
+        " attention_mask and token_mask",
+    }
+
+    def plain(self, size: Size, seed: int = 0, **options: Any) -> nn.Module:
+        with seeded(seed):
+            return linformer.LinformerSelfAttention(size.dim, size.max_len, k=size.k, heads=size.heads, **options)
+
+    def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+        if token_mask is not None:
+            raise NotOffered("no mask argument (issue 6 asks for one)")
+        return layer(x)
+
+    def put(self, layer: nn.Module, weights: Weights) -> None:
+        copy(layer.to_q.weight, weights.q)
+        copy(layer.to_k.weight, weights.k)
+        copy(layer.to_out.weight, weights.out)
+        copy(layer.to_out.bias, weights.bias)
+        if not layer.share_kv:
+            copy(layer.to_v.weight, weights.v)
+
+    def put_projections(self, layer: nn.Module, e: torch.Tensor, f: torch.Tensor) -> None:
+        copy(layer.proj_k, e.T)
+        if not layer.share_kv:
+            copy(layer.proj_v, f.T)
+
+    def causal(self, size: Size, seed: int = 0) -> Callable[[torch.Tensor], torch.Tensor]:
+        raise NotOffered('the README says "It does not work for the auto-regressive case"')
+
+    def shared(self, size: Size, seed: int = 0) -> nn.Module:
+        raise NotOffered("share_kv shares the D x D matrix too, so V = K; E = F with values of their own cannot be had")
+
+    def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        return layer(x, context)
+
+
+class Tatp22(Adapter):
+    """The package ``linformer-pytorch``: its attention layer, and its model with the padder where lengths vary."""
+
+    name, distribution = "linformer-pytorch", "linformer-pytorch"
+    layer = (
+        'MHAttention(parameter_sharing="headwise", E != F); Padder(Linformer(include_ff=False)) for shorter sequences'
+    )
+    mask_names = ("input_mask",)
+    remarks: ClassVar[Mapping[str, str]] = {
+        "exact, masked": "hidden keys become zeros and still take a share of the softmax; pull request 12 says that"
+        " masking is not done as in the original transformer",
+        "exact, shorter": "by the Padder, which appends zeros: they still take a share of the softmax",
+        "padding appended": "by the Padder",
+        "spread, shorter": "by the Padder",
+        "causal": "causal=True, documented, masks the upper right of the (n, k) matrix, whose columns mix all tokens",
+        "sharing saves": 'parameter_sharing="kv"; one matrix with its bias',
+        "sharing keeps values": 'parameter_sharing="kv"',
+        "saved, fixed": 'method="no_params": the matrix is in no state_dict',
+        "double": "the Padder makes zeros in single precision, and then fails",
+        "bfloat16": "the Padder makes zeros in single precision, and then fails",
+    }
+
+    def plain(self, size: Size, seed: int = 0, **options: Any) -> nn.Module:
+        options = {"parameter_sharing": "headwise", "E_proj": None, "F_proj": None, **options}
+        sizes = {"input_size": size.max_len, "dim": size.dim // size.heads, "channels": size.dim, "dim_k": size.k}
+        rest = {"nhead": size.heads, "dropout": 0.0, "checkpoint_level": "C0"}
+        with seeded(seed):
+            return linformer_pytorch.MHAttention(**sizes, **rest, full_attention=False, causal_mask=None, **options)
+
+    def model(self, size: Size, seed: int, **options: Any) -> nn.Module:
+        """Build the whole model, one layer deep and without feed-forward layers."""
+        sizes = {"input_size": size.max_len, "channels": size.dim, "dim_k": size.k, "nhead": size.heads}
+        rest = {"depth": 1, "dropout": 0.0, "include_ff": False, "parameter_sharing": "headwise"}
+        with seeded(seed):
+            return linformer_pytorch.Linformer(**sizes, **rest, **options)
+
+    def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+        """Run it. Of a whole model the attention's own result is taken, before the residual and the norm."""
+        options = {}
+        if token_mask is not None:  # the padder passes a mask on as it is: it must be as long as the layer
+            long = layer.net.input_size if isinstance(layer, linformer_pytorch.Padder) else x.shape[1]
+            options["input_mask"] = nn.functional.pad(token_mask, (0, long - x.shape[1]), value=False)
+        found = []
+        attention = attention_in(layer)
+        hook = attention.register_forward_hook(lambda _module, _inputs, result: found.append(result))
+        try:
+            layer(x, **options)
+        finally:
+            hook.remove()
+        return found[0][:, : x.shape[1]]
+
+    def put(self, layer: nn.Module, weights: Weights) -> None:
+        attention = attention_in(layer)
+        for i, rows in enumerate(torch.arange(weights.q.shape[0]).chunk(len(attention.heads))):
+            copy(attention.to_q[i].weight, weights.q[rows])
+            copy(attention.to_k[i].weight, weights.k[rows])
+            copy(attention.to_v[i].weight, weights.v[rows])
+        copy(attention.w_o.weight, weights.out)
+        copy(attention.w_o.bias, weights.bias)
+
+    def put_projections(self, layer: nn.Module, e: torch.Tensor, f: torch.Tensor) -> None:
+        for head in attention_in(layer).heads:
+            copy(head.E.weight, e)
+            copy(head.E.bias, torch.zeros(()))
+            if head.F is not head.E:
+                copy(head.F.weight, f)
+                copy(head.F.bias, torch.zeros(()))
+
+    def shorter(self, size: Size, seed: int = 0) -> nn.Module:
+        return linformer_pytorch.Padder(self.model(size, seed))
+
+    def causal(self, size: Size, seed: int = 0) -> Callable[[torch.Tensor], torch.Tensor]:
+        model = self.model(size, seed, causal=True)
+        return lambda x: self.call(model, x)
+
+    def shared(self, size: Size, seed: int = 0) -> nn.Module:
+        return self.plain(size, seed, parameter_sharing="kv")
+
+    def projection_size(self, size: Size) -> int:
+        return size.k * size.max_len + size.k
+
+    def fixed(self, size: Size, seed: int = 0) -> nn.Module:
+        return self.plain(size, seed, method="no_params")
+
+    def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        raise NotOffered("decoder_mode asks for embeddings as many as the input's tokens")
+
+
+def attention_in(layer: nn.Module) -> linformer_pytorch.MHAttention:
+    """Find the attention in a model of ``linformer-pytorch``; of the attention itself, it is that."""
+    return next(part for part in layer.modules() if isinstance(part, linformer_pytorch.MHAttention))
+
+
+ADAPTERS: list[Adapter] = [Ours(), OursHeadwise(), Lucidrains(), Tatp22()]
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Let the global generator of torch start from a seed, and give it back as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Draw a standard normal tensor."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def copy(target: torch.Tensor, source: torch.Tensor) -> None:
+    """Overwrite a parameter, whatever its type."""
+    with torch.no_grad():
+        target.copy_(source.to(target).expand_as(target))
+
+
+def draw_weights(size: Size, seed: int = 7) -> Weights:
+    """Draw weights that give scores of spread 1; E and F are the identity where k = max_len."""
+    maps = normal(4, size.dim, size.dim, seed=seed) / math.sqrt(size.dim)
+    if size.k == size.max_len:
+        e = f = torch.eye(size.k)
+    else:
+        e, f = normal(2, size.k, size.max_len, seed=seed + 1) / math.sqrt(size.max_len)
+    return Weights(*maps, normal(size.dim, seed=seed + 2) / 10, e, f)
+
+
+def split(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """Cut the width into heads: (batch, n, D) to (batch, heads, n, d)."""
+    return x.unflatten(2, (heads, -1)).transpose(1, 2)
+
+
+def judge(
+    x: torch.Tensor,
+    w: Weights,
+    heads: int,
+    token_mask: torch.Tensor | None = None,
+    context: torch.Tensor | None = None,
+    *,
+    compress: bool = False,
+) -> torch.Tensor:
+    """Write attention out in double precision: the exact one, or Linformer's."""
+    x, w = x.double(), Weights(*(part.double() for part in w))
+    source = x if context is None else context.double()
+    q, k, v = split(x @ w.q.T, heads), split(source @ w.k.T, heads), split(source @ w.v.T, heads)
+    if compress:
+        k, v = w.e @ k, w.f @ v
+    scores = q @ k.mT / math.sqrt(q.shape[3])
+    if token_mask is not None:
+        scores = scores.masked_fill(~token_mask[:, None, None, :], -math.inf)
+    return (scores.softmax(dim=3) @ v).transpose(1, 2).flatten(2) @ w.out.T + w.bias
+
+
+def distance(found: torch.Tensor, wanted: torch.Tensor, where: torch.Tensor | None = None) -> float:
+    """Relative error in the Frobenius norm, over the tokens that a mask marks."""
+    found, wanted = found.detach().double(), wanted.detach().double()
+    if where is not None:
+        found, wanted = found[where], wanted[where]
+    return float((found - wanted).norm() / wanted.norm())
+
+
+def some_mask(size: Size) -> torch.Tensor:
+    """Hide the end of a first sequence, and tokens here and there in a second."""
+    kept = torch.arange(size.max_len) < 2 * size.max_len // 3
+    return torch.stack([kept, kept[torch.randperm(size.max_len, generator=torch.Generator().manual_seed(3))]])
+
+
+def filled(adapter: Adapter, size: Size, build: str = "plain") -> tuple[nn.Module, Weights]:
+    """Build a layer and give it the common weights."""
+    layer, weights = getattr(adapter, build)(size), draw_weights(size)
+    if adapter.one_projection:
+        weights = weights._replace(f=weights.e)
+    adapter.put(layer, weights)
+    adapter.put_projections(layer, weights.e, weights.f)
+    return layer, weights
+
+
+def tokens(size: Size, n: int | None = None, seed: int = 1) -> torch.Tensor:
+    """Draw a batch of two sequences."""
+    return normal(2, n or size.max_len, size.dim, seed=seed)
+
+
+# The lines. Each measures one number, which its bar bounds from above.
+
+
+def exact_limit(adapter: Adapter) -> Finding:
+    """Relative error against exact attention with k = n and E = F = I."""
+    layer, weights = filled(adapter, SQUARE)
+    x = tokens(SQUARE)
+    return Finding(distance(adapter.call(layer, x), judge(x, weights, SQUARE.heads)))
+
+
+def exact_masked(adapter: Adapter) -> Finding:
+    """Compare the same where tokens are hidden, on those that are not."""
+    layer, weights = filled(adapter, SQUARE)
+    x, real = tokens(SQUARE), some_mask(SQUARE)
+    return Finding(distance(adapter.call(layer, x, real), judge(x, weights, SQUARE.heads, real), real))
+
+
+def exact_shorter(adapter: Adapter) -> Finding:
+    """Compare the same where the sequence is shorter than the layer."""
+    layer, weights = filled(adapter, SQUARE, "shorter")
+    x = tokens(SQUARE, 2 * SQUARE.max_len // 3)
+    return Finding(distance(adapter.call(layer, x), judge(x, weights, SQUARE.heads)))
+
+
+def padding_content(adapter: Adapter) -> Finding:
+    """See how far the real tokens' results move when hidden tokens hold something else."""
+    layer, real = adapter.plain(SMALL), some_mask(SMALL)
+    x, other = tokens(SMALL), tokens(SMALL, seed=2)
+    other = torch.where(real[:, :, None], x, 100 * other)
+    return Finding(distance(adapter.call(layer, other, real), adapter.call(layer, x, real), real))
+
+
+def padding_appended(adapter: Adapter) -> Finding:
+    """See how far they move when hidden tokens are appended."""
+    layer, n, longer = adapter.shorter(SMALL), SMALL.max_len // 2, 3 * SMALL.max_len // 4
+    x = tokens(SMALL, longer)
+    real = (torch.arange(longer) < n).expand(2, -1)
+    return Finding(distance(adapter.call(layer, x, real)[:, :n], adapter.call(layer, x[:, :n])))
+
+
+def mask_heeded(adapter: Adapter) -> Finding:
+    """Count the names under which a mask is taken and has no effect; the documented name, where there is one."""
+    layer, x, real = adapter.plain(SMALL), tokens(SMALL), some_mask(SMALL)
+    swallowed = []
+    for name in adapter.mask_names or COMMON_MASK_NAMES:
+        with contextlib.suppress(TypeError, ValueError):
+            if torch.equal(layer(x, **{name: real})[real], layer(x)[real]):
+                swallowed.append(name)
+    return Finding(len(swallowed))
+
+
+def unknown_keyword(adapter: Adapter) -> Finding:
+    """Give 1 if a keyword that means nothing is taken without a word."""
+    layer = adapter.plain(SMALL)
+    try:
+        layer(tokens(SMALL), no_such_keyword=True)
+    except TypeError:
+        return Finding(0)
+    return Finding(1, "forward(**kwargs) takes any")
+
+
+def all_hidden(adapter: Adapter) -> Finding:
+    """Count what is not finite, in result and gradients, where a whole sequence is hidden."""
+    layer, x, real = adapter.plain(SMALL), tokens(SMALL).requires_grad_(), some_mask(SMALL)
+    real[1] = False
+    found = adapter.call(layer, x, real)
+    found.sum().backward()
+    parts = [found, x.grad, *(p.grad for p in layer.parameters() if p.grad is not None)]
+    return Finding(sum(int((~part.isfinite()).sum()) for part in parts))
+
+
+def batch_independent(adapter: Adapter) -> Finding:
+    """See how far the first sequence's result moves when the second one changes."""
+    layer, x = adapter.plain(SMALL), tokens(SMALL)
+    other = torch.stack([x[0], tokens(SMALL, seed=2)[1]])
+    return Finding(distance(adapter.call(layer, other)[0], adapter.call(layer, x)[0]))
+
+
+def heads_independent(adapter: Adapter) -> Finding:
+    """See how far the other heads' results move when the weights of one head change."""
+    layer, weights = adapter.plain(SMALL), draw_weights(SMALL)
+    x, head = tokens(SMALL), slice(0, SMALL.dim // SMALL.heads)
+    weights = weights._replace(out=torch.eye(SMALL.dim), bias=torch.zeros(SMALL.dim))
+    adapter.put(layer, weights)
+    before = adapter.call(layer, x).detach()
+    changed = [part.clone() for part in weights[:3]]
+    for part in changed:
+        part[head] += 1
+    adapter.put(layer, weights._replace(q=changed[0], k=changed[1], v=changed[2]))
+    return Finding(distance(adapter.call(layer, x)[..., head.stop :], before[..., head.stop :]))
+
+
+def too_long(adapter: Adapter) -> Finding:
+    """Give 1 if a sequence longer than the layer is taken."""
+    layer = adapter.plain(SMALL)
+    try:
+        adapter.call(layer, tokens(SMALL, SMALL.max_len + 1))
+    except Exception as problem:  # noqa: BLE001  any refusal will do
+        return Finding(0, f"refused: {type(problem).__name__}")
+    return Finding(1)
+
+
+def no_look_ahead(adapter: Adapter) -> Finding:
+    """See how far the first token's result moves when the last token changes, in a layer said to be causal."""
+    layer, x = adapter.causal(SMALL), tokens(SMALL)
+    other = x.clone()
+    other[:, -1] += 1
+    try:
+        before = layer(x)
+    except (ValueError, NotImplementedError) as refusal:
+        return Finding(0, f"refused: {type(refusal).__name__}")
+    return Finding(distance(layer(other)[:, 0], before[:, 0]))
+
+
+class Scores(TorchFunctionMode):
+    """Look at the scores of a layer, whichever way it takes their softmax."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[torch.Tensor] = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name = getattr(function, "__name__", "")
+        if name == "softmax":
+            self.parts.append(args[0].detach())
+        elif name == "scaled_dot_product_attention":
+            q, k = args[:2]
+            self.parts.append((q @ k.mT / math.sqrt(q.shape[-1])).detach())
+        return function(*args, **(kwargs or {}))
+
+
+def score_spread(adapter: Adapter, layer: nn.Module, size: Size, n: int) -> float:
+    """Measure the standard deviation of the scores that n drawn tokens give."""
+    with Scores() as scores, torch.no_grad():
+        adapter.call(layer, normal(1, n, size.dim))
+    if not scores.parts:
+        raise NotOffered("no softmax over scores")
+    return float(torch.cat([part[..., :n, :].flatten() for part in scores.parts]).std())
+
+
+def spread_over_lengths(adapter: Adapter) -> Finding:
+    """Divide the largest by the smallest initial spread of the scores, over layers of many lengths."""
+    sizes = [Size(64, 2, n, 128) for n in LENGTHS]
+    spreads = [score_spread(adapter, adapter.plain(size), size, size.max_len) for size in sizes]
+    return Finding(max(spreads) / min(spreads))
+
+
+def spread_when_shorter(adapter: Adapter) -> Finding:
+    """Do the same with one layer that reads sequences of many lengths."""
+    size = Size(64, 2, max(LENGTHS), 128)
+    layer = adapter.shorter(size)
+    spreads = [score_spread(adapter, layer, size, n) for n in LENGTHS]
+    return Finding(max(spreads) / min(spreads))
+
+
+def parameters(layer: nn.Module) -> int:
+    """Count the learned numbers of a layer."""
+    return sum(part.numel() for part in layer.parameters())
+
+
+def sharing_saves(adapter: Adapter) -> Finding:
+    """Count the numbers that E = F saves, beyond one projection or short of it."""
+    saved = parameters(adapter.unshared(SMALL)) - parameters(adapter.shared(SMALL))
+    return Finding(abs(saved - adapter.projection_size(SMALL)))
+
+
+def sharing_keeps_values(adapter: Adapter) -> Finding:
+    """Compare a layer with E = F and V != K to the formula written out."""
+    layer, weights = filled(adapter, SMALL, "shared")
+    x = tokens(SMALL)
+    wanted = judge(x, weights._replace(f=weights.e), SMALL.heads, compress=True)
+    return Finding(distance(adapter.call(layer, x), wanted))
+
+
+def cross_attention(adapter: Adapter) -> Finding:
+    """Compare queries of another, shorter sequence to exact attention, with k = n and E = F = I."""
+    layer, weights = filled(adapter, SQUARE)
+    x, context = tokens(SQUARE, 10, seed=2), tokens(SQUARE)
+    return Finding(distance(adapter.cross(layer, x, context), judge(x, weights, SQUARE.heads, context=context)))
+
+
+def reload(adapter: Adapter, build: Callable[[Size, int], nn.Module]) -> Finding:
+    """See how far results move when a layer's state is saved and loaded into another that started elsewhere."""
+    first, second, file, x = build(SMALL, 0), build(SMALL, 1), io.BytesIO(), tokens(SMALL)
+    torch.save(first.state_dict(), file)
+    file.seek(0)
+    second.load_state_dict(torch.load(file, weights_only=True))
+    return Finding(distance(adapter.call(second, x), adapter.call(first, x)))
+
+
+def saved(adapter: Adapter) -> Finding:
+    """Save and load a layer at its defaults."""
+    return reload(adapter, adapter.plain)
+
+
+def saved_fixed(adapter: Adapter) -> Finding:
+    """Save and load a layer whose projection is not learned."""
+    return reload(adapter, adapter.fixed)
+
+
+def precision(adapter: Adapter, dtype: torch.dtype) -> Finding:
+    """Compare a layer of another type to the formula written out, on inputs of that type."""
+    layer, weights = filled(adapter, SMALL)
+    layer, weights, x = layer.to(dtype), Weights(*(part.to(dtype) for part in weights)), tokens(SMALL).to(dtype)
+    found = adapter.call(layer, x)
+    if found.dtype != dtype:
+        raise TypeError(f"gave {found.dtype} for {dtype}")
+    return Finding(distance(found, judge(x, weights, SMALL.heads, compress=True)))
+
+
+def double_precision(adapter: Adapter) -> Finding:
+    """Measure the error in double precision."""
+    return precision(adapter, torch.float64)
+
+
+def half_precision(adapter: Adapter) -> Finding:
+    """Measure the error in bfloat16."""
+    return precision(adapter, torch.bfloat16)
+
+
+def gradients(adapter: Adapter) -> Finding:
+    """Count the inputs and parameters whose gradient is not the limit of differences, masked too where masks exist."""
+    layer, x = adapter.plain(TINY).double(), tokens(TINY).double().requires_grad_()
+    masks: list[torch.Tensor | None] = [None, some_mask(TINY)] if adapter.mask_names else [None]
+    wrong = 0
+    for mask in masks:
+        for part in [x, *layer.parameters()]:  # gradcheck moves the entries of ``part`` in place
+            wrong += not torch.autograd.gradcheck(
+                lambda _, mask=mask: adapter.call(layer, x, mask), (part,), raise_exception=False
+            )
+    return Finding(wrong)
+
+
+class Line(NamedTuple):
+    """One promise: what it says, the bound of its number, and how to measure that."""
+
+    name: str
+    title: str
+    bar: float
+    measure: Callable[[Adapter], Finding]
+
+
+LINES = [
+    Line("exact", "exact attention at k = n with E = F = I", EXACT, exact_limit),
+    Line("exact, masked", "the same with tokens hidden by a mask", EXACT, exact_masked),
+    Line("exact, shorter", "the same on a sequence shorter than max_len", EXACT, exact_shorter),
+    Line("padding content", "what hidden tokens hold moves nothing", EXACT, padding_content),
+    Line("padding appended", "appending hidden tokens moves nothing", EXACT, padding_appended),
+    Line("mask heeded", "a mask is obeyed or refused, not swallowed", 0, mask_heeded),
+    Line("unknown keyword", "an unknown keyword is refused", 0, unknown_keyword),
+    Line("all hidden", "a mask that hides all gives finite numbers", 0, all_hidden),
+    Line("batch", "sequences of a batch are independent", EXACT, batch_independent),
+    Line("heads", "heads are independent", EXACT, heads_independent),
+    Line("too long", "a sequence longer than max_len is refused", 0, too_long),
+    Line("causal", "causal use is refused, or does not look ahead", EXACT, no_look_ahead),
+    Line("spread", "spread of scores at the start, n = 256 ... 16384", 1.5, spread_over_lengths),
+    Line("spread, shorter", "the same, one layer reading n = 256 ... 16384", 1.5, spread_when_shorter),
+    Line("sharing saves", "E = F saves exactly one projection", 0, sharing_saves),
+    Line("sharing keeps values", "E = F leaves V different from K", EXACT, sharing_keeps_values),
+    Line("cross-attention", "queries of another sequence", EXACT, cross_attention),
+    Line("saved", "save and load gives the same results", EXACT, saved),
+    Line("saved, fixed", "the same, projection not learned", EXACT, saved_fixed),
+    Line("double", "double precision", 1e-12, double_precision),
+    Line("bfloat16", "bfloat16", 2e-2, half_precision),
+    Line("gradients", "gradients are right (gradcheck)", 0, gradients),
+]
+
+
+def try_line(line: Line, adapter: Adapter) -> dict[str, Any]:
+    """Try one promise on one package and return a row."""
+    number: float | None = None
+    remark = adapter.remarks.get(line.name, "")
+    try:
+        number, found = line.measure(adapter)
+        outcome, remark = "holds" if number <= line.bar else "fails", remark or found
+    except NotOffered as reason:
+        outcome, remark = "not offered", str(reason)
+    except Exception as problem:  # noqa: BLE001  a peer may fail in any way, and that is a finding
+        outcome, remark = "error", f"{type(problem).__name__}: {problem}"
+    measured = None if number is None else float(f"{number:.3g}")
+    return {
+        "line": line.name,
+        "package": adapter.name,
+        "outcome": outcome,
+        "measured": measured,
+        "bar": line.bar,
+        "remark": remark,
+    }
+
+
+def ours_hold(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether our layer keeps every promise: with E = F each one, with E and F apart each one that it offers."""
+    ours = {adapter.name for adapter in ADAPTERS if adapter.ours}
+    outcomes = [(row["package"], row["outcome"]) for row in rows if row["package"] in ours]
+    return all(
+        outcome == "holds" or (name, outcome) == (OursHeadwise.name, "not offered") for name, outcome in outcomes
+    )
+
+
+def show(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Lay the rows out as a table, then give the remarks."""
+    names = [adapter.name for adapter in ADAPTERS]
+    cells = {(row["line"], row["package"]): row for row in rows}
+    yield f"{'':50}" + "".join(f"{name:>22}" for name in names)
+    for line in LINES:
+        texts = []
+        for name in names:
+            row = cells[line.name, name]
+            number = "" if row["measured"] is None else f" {row['measured']:.2g}"
+            texts.append(f"{row['outcome'] + number:>22}")
+        yield f"{line.title:50}" + "".join(texts) + f"   bar {line.bar:g}"
+    for row in rows:
+        if row["remark"]:
+            yield f"{row['package']}, {row['line']} ({row['outcome']}): {row['remark']}"
+
+
+def main() -> int:
+    """Try all, print and write; the exit status tells whether our layer keeps every promise."""
+    torch.set_num_threads(1)  # many tiny operations, none timed
+    meta = provenance(COMMAND, sorted({"torch", *(adapter.distribution for adapter in ADAPTERS)}))
+    del meta["machine"]  # the outcomes do not depend on it
+    rows = [try_line(line, adapter) for line in LINES for adapter in ADAPTERS]
+    print("\n".join(show(rows)))
+    meta["packages"] = {
+        adapter.name: {"version": version(adapter.distribution), "layer": adapter.layer} for adapter in ADAPTERS
+    }
+    meta["lines"] = {line.name: {"title": line.title, "bar": line.bar} for line in LINES}
+    meta["outcomes"] = list(OUTCOMES)
+    print(f"written: {write('linformer_contract', meta, rows).name}")
+    return 0 if ours_hold(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
