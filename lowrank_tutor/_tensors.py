@@ -45,10 +45,13 @@ def check_kin(name: str, value: torch.Tensor, reference_name: str, reference: to
     """Refuse a tensor that is not on the device of another, or not of its type (under autocast: not floating-point)."""
     if value.device != reference.device:
         raise ValueError(f"{name} must be on the device of {reference_name}, {reference.device}, got {value.device}")
-    if value.dtype != reference.dtype and not (
-        value.dtype.is_floating_point and torch.is_autocast_enabled(value.device.type)
-    ):
+    if value.dtype != reference.dtype and not (value.dtype.is_floating_point and is_autocast(value.device)):
         raise TypeError(f"{name} must be of the type of {reference_name}, {reference.dtype}, got {value.dtype}")
+
+
+def is_autocast(device: torch.device) -> bool:
+    """Say whether autocast is on for a device; the meta device knows none, and torch refuses to tell."""
+    return device.type != "meta" and torch.is_autocast_enabled(device.type)
 
 
 def check_dtype(dtype: torch.dtype | None) -> torch.dtype:

@@ -8,6 +8,7 @@ tokens, and it takes no part if it meets none (the **norm rule** of the chapter)
 
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from lowrank_tutor._tensors import (
     check_tensor,
     check_token_mask,
     hide,
+    is_autocast,
     shape_of,
     softmax_mask,
 )
@@ -97,14 +99,19 @@ def linformer_attention(
         raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
     for name, projection in (("e", e), ("f", f)):
         check_kin(name, projection, "q", q)
+    weighed = None
     if token_mask is None:
-        return functional.scaled_dot_product_attention(q, e @ k, f @ v)
-    check_token_mask(token_mask, k, (k.shape[0], n_keys))
-    k, v = e @ hide(k, token_mask), f @ hide(v, token_mask)  # (batch, heads, k, d) and (batch, heads, k, d_v)
-    e_scale, e_seen = _norm_rule(e, token_mask)
-    f_scale, f_seen = (e_scale, e_seen) if f is e else _norm_rule(f, token_mask)
-    k, v = k * e_scale[:, None, :, None].to(k.dtype), v * f_scale[:, None, :, None].to(v.dtype)
-    return functional.scaled_dot_product_attention(q, k, v, attn_mask=softmax_mask(e_seen & f_seen))
+        k, v = _project(e, k), _project(f, v)  # (batch, heads, k, d) and (batch, heads, k, d_v)
+    else:
+        check_token_mask(token_mask, k, (k.shape[0], n_keys))
+        width = k.shape[1] * k.shape[3]
+        k, v = _project(e, hide(k, token_mask)), _project(f, hide(v, token_mask))
+        e_scale, e_seen = _norm_rule(e, token_mask, width)
+        f_scale, f_seen = (e_scale, e_seen) if f is e else _norm_rule(f, token_mask, width)
+        seen = e_seen & f_seen
+        k, v = _rescale(k, e_scale[:, None, :, None]), _rescale(v, (f_scale * seen)[:, None, :, None])
+        weighed = softmax_mask(seen)
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=weighed)
 
 
 class LinformerSelfAttention(nn.Module):
@@ -190,7 +197,7 @@ class LinformerSelfAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.dim = check_integer(dim, "dim", 1)
+        self.dim = dim = check_integer(dim, "dim", 1)
         self.heads = check_heads(heads, self.dim)
         self.max_len = check_integer(max_len, "max_len", 1)
         self.k = check_integer(k, "k", 1, self.max_len, "max_len")
@@ -258,7 +265,7 @@ class LinformerSelfAttention(nn.Module):
         if token_mask is not None:
             check_token_mask(token_mask, x, (batch, n))
         keys, values, weighed = self._compress(x, token_mask)
-        if torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or is_autocast(x.device):
             return self._attend(x, keys, values, weighed, token_mask)
         return self._attend_frugally(x, keys, values, weighed, token_mask)
 
@@ -267,18 +274,20 @@ class LinformerSelfAttention(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Return keys and values (batch, heads, k, d), and which of them count, (batch, 1, 1, k), or None for all."""
         n = x.shape[1]
-        x = hide(x, token_mask)
-        xe = _mix(self.e[:, :n], x)  # (batch, k, D)
-        xf = xe if self.f is None else _mix(self.f[:, :n], x)
+        real = hide(x, token_mask)
+        xe = _mix(self.e[:, :n], real)  # (batch, k, D)
+        xf = xe if self.f is None else _mix(self.f[:, :n], real)
+        del real  # room for the squares of the norm rule
         weighed = None
         if token_mask is not None or n < self.max_len:
             if token_mask is None:
                 token_mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-            scale, seen = _norm_rule(self.e, token_mask)
-            xe = xe * scale[:, :, None].to(xe.dtype)
+            scale, seen = _norm_rule(self.e, token_mask, self.dim)
+            xe = _rescale(xe, scale[:, :, None])
             if self.f is not None:
-                scale, seen_by_f = _norm_rule(self.f, token_mask)
-                xf, seen = xf * scale[:, :, None].to(xf.dtype), seen & seen_by_f
+                scale, seen_by_f = _norm_rule(self.f, token_mask, self.dim)
+                seen = seen & seen_by_f
+                xf = _rescale(xf, (scale * seen)[:, :, None])
             weighed = softmax_mask(seen)
         if self.f is None:
             keys, values = self.to_kv(xe).chunk(2, dim=2)
@@ -330,11 +339,12 @@ class LinformerSelfAttention(nn.Module):
                 )
                 mixed = mixed.transpose(1, 2).reshape(-1, dim)
                 torch.addmm(self.to_out.bias, mixed, self.to_out.weight.T, out=result[b, i].view(-1, dim))
+                del mixed  # before the next block is made
         return result if token_mask is None else result.masked_fill_(~token_mask.unsqueeze(2), 0)
 
     def _split(self, x: torch.Tensor) -> torch.Tensor:
         """Cut the width into heads: (batch, n, D) to (batch, heads, n, d)."""
-        return x.reshape(*x.shape[:2], self.heads, -1).transpose(1, 2)
+        return x.reshape(*x.shape[:2], self.heads, self.dim // self.heads).transpose(1, 2)
 
     def _draw(self, generator: torch.Generator | None, place: dict[str, Any]) -> nn.Parameter:
         start = torch.empty((self.k, self.max_len), **place)
@@ -398,7 +408,8 @@ def linformer_cost(
     r"""Count what a `LinformerSelfAttention` takes for one sequence.
 
     $4 n D^2 + 6 n k D + 4 k D^2$ operations with E = F, and $2 n k D$ more with two matrices; $4 D^2 + D$ parameters
-    and $k$ times ``max_len`` more for each matrix.
+    and $k$ times ``max_len`` more for each matrix. Where n is below ``max_len``, the norm rule takes $2 n k$ operations
+    for each matrix.
 
     Parameters
     ----------
@@ -437,24 +448,40 @@ def linformer_cost(
     heads = check_heads(heads, dim)
     matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2
     flops = 4 * n * dim**2 + (4 + 2 * matrices) * n * k * dim + 4 * k * dim**2
+    flops += 2 * matrices * n * k if n < max_len else 0
     return Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
 
 
-def _norm_rule(projection: torch.Tensor, token_mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _norm_rule(projection: torch.Tensor, token_mask: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the scale of each row for each sequence, and whether it counts, both (batch, k).
 
     ``projection`` (k, max_len) may be longer than the mask (batch, n): what lies beyond is hidden. A row of zeros is no
-    row that the mask has emptied: it counts as it is.
+    row that the mask has emptied: it counts as it is. Some rows at a time are squared: where k is above ``width``, the
+    numbers in a token, all squares at once would take more memory than the tokens.
     """
     n = token_mask.shape[1]
-    with torch.autocast(projection.device.type, enabled=False):  # squares need more than the 8 bits of bfloat16
-        squares = projection.to(torch.promote_types(projection.dtype, torch.float32)).square()  # (k, max_len)
-        whole = squares.sum(dim=1)  # (k,)
-        seen = token_mask.to(squares.dtype) @ squares[:, :n].T  # (batch, k)
+    parts = []
+    # Squares need more than the 8 bits that autocast would give them.
+    with torch.autocast(projection.device.type, enabled=False) if is_autocast(projection.device) else nullcontext():
+        for rows in torch.split(projection, max(16, width // 4)):
+            squares = rows.to(torch.promote_types(rows.dtype, torch.float32)).square()  # (rows, max_len)
+            parts.append((squares.sum(dim=1), token_mask.to(squares.dtype) @ squares[:, :n].T))
+    whole = torch.cat([part for part, _ in parts])  # (k,)
+    seen = torch.cat([part for _, part in parts], dim=1)  # (batch, k)
     counts = (seen > 0) | (whole == 0)
     plain = (seen == 0) | (whole == 0)  # a square root has no gradient at zero
     scale = torch.where(plain, 1, whole / torch.where(plain, 1, seen)).sqrt()
     return scale, counts
+
+
+def _rescale(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """Multiply with numbers of 24 bits or more, and round once."""
+    return (x * scale).to(x.dtype)
+
+
+def _project(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Multiply (k, n) with (batch, heads, n, width). With what can be learned ``@`` copies ``x``, for the gradient."""
+    return (projection if torch.is_grad_enabled() else projection.detach()) @ x
 
 
 def _mix(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
