@@ -1,7 +1,7 @@
-"""Which numbers are exact? How are their square roots undone, and how is a formula written? Shared by ``byhand``.
+"""What is a worked example made of? Steps, exact numbers, square roots undone exactly, and formulas.
 
-No chapter of its own. Exact numbers are read and floats refused; square roots stay exact; formulas are LaTeX that every
-reader of Markdown leaves alone.
+No chapter of its own: ``byhand`` and its attention share it. Exact numbers are read and floats refused; square roots
+stay exact; formulas are LaTeX that every reader of Markdown leaves alone.
 """
 
 import math
@@ -10,8 +10,9 @@ import re
 import reprlib
 import textwrap
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 from sympy import Matrix, Rational, sqrt
@@ -19,6 +20,65 @@ from sympy import Matrix, Rational, sqrt
 # Nobody works a larger example by hand, and its steps would fill the page.
 MAX_SIDE = 12
 MAX_DIGITS = 20
+
+# Worked examples.
+
+
+class Step(NamedTuple):
+    """One step of a worked example: a sentence, its formula, and what the step established.
+
+    Attributes
+    ----------
+    text : str
+        The sentence, in plain words without mark-up.
+    latex : str
+        The formula, without dollar signs.
+    value : object
+        The exact SymPy object that the formula ends in (decimals aside), for the next step and for tests.
+    """
+
+    text: str
+    latex: str
+    value: Any
+
+
+class Worked(NamedTuple):
+    """A worked example: its steps in order, and the result.
+
+    Examples
+    --------
+    >>> from lowrank_tutor.byhand import project
+    >>> print(project([[1, 0, 0]], [2, 4, 6]))
+    1. Multiply row 1 of W with x, entry by entry, and add.
+    2
+    2. Collect the entries.
+       [2]
+    3. W is 1 by 3, of rank 1 (full). It turns 3 numbers into 1, so it cannot be applied twice: a compression map, not a
+       projection (that needs P² = P).
+       1
+    """
+
+    steps: tuple[Step, ...]
+    result: Any
+
+    def _repr_markdown_(self) -> str:
+        # No lists: every reader of Markdown treats an indented $$ block in its own way. One line a formula, so that no
+        # line can be mistaken for the underline of a heading.
+        return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))
+
+    def __str__(self) -> str:
+        return "\n".join(f"{i}. {step.text}\n{plain_text(step.value)}" for i, step in enumerate(self.steps, start=1))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def saving(few: int, many: int) -> str:
+    """Say what ``few`` saves against ``many``."""
+    if few == many:
+        return "which saves nothing"
+    return f"which saves {many - few}" if few < many else f"which costs {few - many} more"
+
 
 # Input.
 
@@ -166,15 +226,23 @@ def without_common_factor(vector: Matrix) -> Matrix:
 # usual two backslashes; no command is a backslash and a sign; no subscript follows a brace; each formula is one line.
 
 
-def tex_matrix(matrix: Matrix) -> str:
-    """Write a matrix."""
-    rows = [" & ".join(tex_number(entry) for entry in matrix[row, :]) for row in range(matrix.rows)]
+def tex_matrix(matrix: Matrix, *, decimals: bool = False) -> str:
+    """Write a matrix, exactly or in decimals."""
+    write = _rounded if decimals else tex_number
+    rows = [" & ".join(write(entry) for entry in matrix[row, :]) for row in range(matrix.rows)]
     return r"\begin{pmatrix} " + r" \cr ".join(rows) + r" \end{pmatrix}"
 
 
-def tex_lines(*equations: tuple[str, str]) -> str:
-    """Write equations, given as left and right sides, one below the other."""
+def _rounded(number: Any) -> str:
+    value = number.evalf(50)  # 42 digits above 1 are the most that a sum of 12 products of long numbers can have
+    return "0.000" if abs(value) < Rational(1, 10**4) else f"{Decimal(str(value)):z.3f}"
+
+
+def tex_lines(*equations: tuple[str, str], nearly: tuple[str, str] | None = None) -> str:
+    r"""Write equations, given as left and right sides, one below the other; below them one that holds nearly."""
     rows = [f"{left} &= {right}" for left, right in equations]
+    if nearly:
+        rows.append(rf"{nearly[0]} &\approx {nearly[1]}")
     return r"\begin{aligned} " + r" \cr ".join(rows) + r" \end{aligned}"
 
 
@@ -199,4 +267,4 @@ def plain_text(value: Any) -> str:
     """Write a value for a terminal, indented."""
     order = None if getattr(value, "free_symbols", None) else "none"
     text: str = sympy.pretty(value, order=order, use_unicode=True, wrap_line=False)
-    return textwrap.indent(text, "   ")
+    return textwrap.indent(text.replace("\N{SCRIPT SMALL E}", "e"), "   ")

@@ -1,10 +1,11 @@
 r"""How would you do it with pencil and paper? Every step, exactly.
 
-Chapters ``book/01-rank.md``, ``book/02-svd-pca.md`` and ``book/05-bilinear-scoring.md``. Each function returns
-``Worked(steps, result)``: a notebook shows numbered steps, a sentence and a formula each; a terminal shows the same
-steps as text. Letters: ``a`` is the matrix, called A in the formulas; ``w`` a map (k, d) applied to ``x``; $R_i$ is row
-i; $\sigma_i, u_i, v_i$ are singular values and vectors; ``s`` and ``h`` are scored by way of ``u`` and ``v``. Rows,
-columns and steps count from 1.
+Chapters ``book/01-rank.md``, ``book/02-svd-pca.md``, ``book/05-bilinear-scoring.md`` and ``book/07-linformer.md``. Each
+function returns ``Worked(steps, result)``: a notebook shows numbered steps, a sentence and a formula each; a terminal
+shows the same steps as text. Letters: ``a`` is the matrix, called A in the formulas; ``w`` a map (k, d) applied to
+``x``; $R_i$ is row i; $\sigma_i, u_i, v_i$ are singular values and vectors; ``s`` and ``h`` are scored by way of ``u``
+and ``v``. In attention, ``q``, ``k`` and ``v`` are queries, keys and values, a row for each token; ``e`` and ``f``
+compress keys and values; P is the matrix of weights, $p_i^\top$ its row i. Rows, columns and steps count from 1.
 
 Only exact numbers come in: integers, ``Fraction``, SymPy rationals, strings such as ``"1/3"`` or ``"0.1"``, and NumPy
 arrays of integers. Floats are refused, whole ones too, because a float may have been rounded before it arrives: the
@@ -16,11 +17,14 @@ from typing import Any, NamedTuple
 import sympy
 from sympy import Matrix, Rational, sqrt
 
+from lowrank_tutor._attention_byhand import linformer_attention, softmax_attention
 from lowrank_tutor._exact import (
+    Step,
+    Worked,
     as_exact_matrix,
     eigenvectors,
     perpendicular,
-    plain_text,
+    saving,
     square_root,
     svd_layer,
     tex_dot,
@@ -32,55 +36,19 @@ from lowrank_tutor._exact import (
     without_common_factor,
 )
 
-__all__ = ["ExactSVD", "OuterProduct", "Step", "Worked", "bilinear", "project", "rank_one", "row_reduce", "svd_2x2"]
-
-
-class Step(NamedTuple):
-    """One step of a worked example: a sentence, its formula, and what the step established.
-
-    Attributes
-    ----------
-    text : str
-        The sentence, in plain words without mark-up.
-    latex : str
-        The formula, without dollar signs.
-    value : object
-        The exact SymPy object that stands at the end of the formula, for the next step and for tests.
-    """
-
-    text: str
-    latex: str
-    value: Any
-
-
-class Worked(NamedTuple):
-    """A worked example: its steps in order, and the result.
-
-    Examples
-    --------
-    >>> print(project([[1, 0, 0]], [2, 4, 6]))
-    1. Multiply row 1 of W with x, entry by entry, and add.
-    2
-    2. Collect the entries.
-       [2]
-    3. W is 1 by 3, of rank 1 (full). It turns 3 numbers into 1, so it cannot be applied twice: a compression map, not a
-       projection (that needs P² = P).
-       1
-    """
-
-    steps: tuple[Step, ...]
-    result: Any
-
-    def _repr_markdown_(self) -> str:
-        # No lists: every reader of Markdown treats an indented $$ block in its own way. One line a formula, so that no
-        # line can be mistaken for the underline of a heading.
-        return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))
-
-    def __str__(self) -> str:
-        return "\n".join(f"{i}. {step.text}\n{plain_text(step.value)}" for i, step in enumerate(self.steps, start=1))
-
-    def __repr__(self) -> str:
-        return str(self)
+__all__ = [
+    "ExactSVD",
+    "OuterProduct",
+    "Step",
+    "Worked",
+    "bilinear",
+    "linformer_attention",
+    "project",
+    "rank_one",
+    "row_reduce",
+    "softmax_attention",
+    "svd_2x2",
+]
 
 
 class OuterProduct(NamedTuple):
@@ -562,7 +530,7 @@ def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     """Count the numbers kept and the multiplications of both routes."""
     kept, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
     numbers_step = Step(
-        f"The factors have {kept} numbers and W has {full}, {_saving(kept, full)}. The factors have fewer only where k "
+        f"The factors have {kept} numbers and W has {full}, {saving(kept, full)}. The factors have fewer only where k "
         f"is below {break_even}.",
         rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {kept}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
         rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
@@ -572,16 +540,9 @@ def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     known, symbol = ("W h", "d_2") if d2 <= d1 else ("Wᵀ s", "d_1")
     work_step = Step(
         f"The short way takes {short} multiplications and the long way {full + least}, "
-        f"{_saving(short, full + least)}. Once U s and V h are known, a score takes {k}; once {known} is known, it "
+        f"{saving(short, full + least)}. Once U s and V h are known, a score takes {k}; once {known} is known, it "
         f"takes {least}.",
         rf"k (d_1 + d_2) + k = {kept} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
         (short, full + least, k, least),
     )
     return numbers_step, work_step
-
-
-def _saving(few: int, many: int) -> str:
-    """Say what ``few`` saves against ``many``."""
-    if few == many:
-        return "which saves nothing"
-    return f"which saves {many - few}" if few < many else f"which costs {few - many} more"

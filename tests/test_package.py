@@ -25,7 +25,7 @@ PUBLIC = [name for name in MODULES if not name.startswith("_")]
 KINDS = {
     "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear"],
     "torch": ["_tensors", "_reduced_rank", "_kernel_attention", "attention", "linformer"],
-    "exact": ["_exact", "byhand"],
+    "exact": ["_exact", "_attention_byhand", "byhand"],
     "figures": ["plotting"],
     "page": ["explore", "_page", "sphinxext"],
 }

@@ -1,0 +1,631 @@
+"""Each step of a worked attention follows from the one before, exactly, and the end is what PyTorch finds."""
+
+import inspect
+import re
+import time
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+import test_byhand
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy import E, Matrix, Rational, exp, sqrt
+from test_byhand import matrices, numerically_zero, read_matrices, read_number, small_rationals
+
+from lowrank_tutor import _attention_byhand, attention, byhand, linformer
+from lowrank_tutor._exact import tex_matrix
+from lowrank_tutor.byhand import linformer_attention, softmax_attention
+
+# The example of the chapter: three tokens. The first two queries cannot tell tokens 1 and 2 apart, the third can.
+Q = [[1, 1, 0, 0], [0, 0, 1, 1], [2, 0, 0, 0]]
+K = [[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 1]]
+V = [[2, 0], [0, 4], [2, 0]]
+COMPRESS = [["1/2", "1/2", 0], [0, 0, 1]]
+
+small_integers = st.integers(-4, 4)
+sides = st.integers(1, 4)
+
+
+@st.composite
+def heads(draw, entries=small_rationals):
+    """Queries, keys and values whose shapes match."""
+    n_q, n_k, d, d_v = (draw(sides) for _ in range(4))
+    return tuple(draw(matrices(st.just(m), st.just(n), entries)) for m, n in ((n_q, d), (n_k, d), (n_k, d_v)))
+
+
+@st.composite
+def compressed_heads(draw, entries=small_rationals):
+    """The same, with two compressions."""
+    q, k, v = draw(heads(entries))
+    rows = st.just(draw(st.integers(1, len(k))))
+    return q, k, v, *(draw(matrices(rows, st.just(len(k)), entries)) for _ in "ef")
+
+
+# Judges that share nothing with the package
+
+
+def read(latex):
+    return read_number(latex).subs(sympy.Symbol("e"), E)
+
+
+def read_rows(latex):
+    return [matrix.subs(sympy.Symbol("e"), E) for matrix in read_matrices(latex)]
+
+
+def read_lines(latex):
+    """The lines of aligned equations, each as (left, relation, right)."""
+    body = latex.removeprefix(r"\begin{aligned} ").removesuffix(r" \end{aligned}")
+    assert len(body) + len(r"\begin{aligned}  \end{aligned}") == len(latex)
+    hidden = re.sub(r"\\begin\{pmatrix\}.*?\\end\{pmatrix\}", lambda m: m[0].replace("&", "@").replace("cr", "#"), body)
+    lines = [re.fullmatch(r"(.*?) ?&(=|\\approx) (.*)", line).groups() for line in hidden.split(r" \cr ")]
+    return [tuple(part.replace("@", "&").replace(r"\#", r"\cr") for part in line) for line in lines]
+
+
+def plain_product(left, right):
+    """Multiply by loops over fractions."""
+    return [
+        [sum(x * y for x, y in zip(row, column, strict=True)) for column in zip(*right, strict=True)] for row in left
+    ]
+
+
+def fractions(a):
+    return [[Fraction(str(entry)) for entry in row] for row in Matrix(a).tolist()]
+
+
+def plain_softmax(q, k, v):
+    """Weights and output by loops, to 60 digits, from fractions."""
+    q, k, v = fractions(q), fractions(k), fractions(v)
+    scores = plain_product(q, list(zip(*k, strict=True)))
+    with mpmath.workdps(60):
+        number = [[mpmath.mpf(entry.numerator) / entry.denominator for entry in row] for row in v]
+        weights = []
+        for row in scores:
+            scaled = [mpmath.mpf(entry.numerator) / entry.denominator / mpmath.sqrt(len(q[0])) for entry in row]
+            powers = [mpmath.exp(entry) for entry in scaled]
+            weights.append([power / sum(powers) for power in powers])
+        return scores, weights, plain_product(weights, number)
+
+
+def assert_near(exact, judged, tolerance="1e-45"):
+    """Compare an exact matrix with numbers of 60 digits."""
+    assert exact.shape == (len(judged), len(judged[0]))
+    for row, expected in zip(exact.tolist(), judged, strict=True):
+        for entry, other in zip(row, expected, strict=True):
+            with mpmath.workdps(60):
+                assert abs(mpmath.mpf(str(entry.evalf(60))) - other) < mpmath.mpf(tolerance)
+
+
+def assert_same_to_60_digits(left, right):
+    assert all(numerically_zero(entry) for entry in Matrix(left) - Matrix(right))
+
+
+def assert_rounded(printed, exact):
+    assert printed.shape == exact.shape
+    for shown, entry in zip(printed, exact, strict=True):
+        assert abs(entry.evalf(50) - shown) < 0.0005 + 1e-12
+
+
+def check_product(step, left, right, *names):
+    """A printed product: what it is called, its factors as they went in, and its result."""
+    lines = read_lines(step.latex)
+    *definition, factors, product = (line[2] for line in lines)
+    assert (lines[0][0], *definition) == names
+    assert {line[:2] for line in lines[1:]} == {("", "=")}
+    assert read_matrices(factors) == [left, right]
+    assert read_matrices(product) == [step.value]
+    assert step.value == Matrix(plain_product(fractions(left), fractions(right)))
+
+
+def check_rows_over(lines, numerators, divisors):
+    """Printed rows, each over a number, are these rows over these numbers."""
+    for row, line in enumerate(lines):
+        (printed,) = read_rows(line)
+        before = line.split(r"\begin")[0].strip()
+        divisor = 1 / read(before) if before else 1
+        assert_same_to_60_digits(printed, numerators[row, :])
+        assert_same_to_60_digits([divisor], [divisors[row]])
+
+
+def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
+    """Check the five steps that both functions share; return weights and output."""
+    scores, scaled, raised, weights, output = steps
+    check_product(scores, q, k.T, "S", rf"Q {key_name}^\top")
+
+    d = q.cols
+    assert f"d = {d} " in scaled.text
+    (first, inserted), (_, result) = (line[::2] for line in read_lines(scaled.latex))
+    assert (first, inserted) == (r"\frac{1}{\sqrt{d}} S", rf"\frac{{1}}{{\sqrt{{{d}}}}} S")
+    assert read_rows(result) == [scaled.value]
+    assert all(entry == score / sqrt(d) for entry, score in zip(scaled.value, scores.value, strict=True))
+
+    powers, sums = raised.value
+    (_, _, matrix), *sum_lines = read_lines(raised.latex)
+    assert read_rows(matrix) == [powers]
+    assert all(power == exp(entry) for power, entry in zip(powers, scaled.value, strict=True))
+    assert len(sum_lines) == len(sums) == q.rows
+    for row, (name, _, line) in enumerate(sum_lines):
+        assert name == f"z_{{{row + 1}}}"
+        assert sums[row] == sum(powers[row, :])
+        *written, collected = line.split(" = ")
+        assert read(collected) == sums[row]
+        assert bool(written) == (len(set(powers[row, :])) < k.rows)  # written out where something is collected
+        for terms in written:
+            assert [read(term) for term in terms.split(" + ")] == list(powers[row, :])
+
+    # the weights: each row over its sum; where a power of e cancels, once more without it
+    *weight_lines, (name, relation, decimals) = read_lines(weights.latex)
+    assert (name, relation) == ("P", r"\approx")
+    assert_rounded(read_matrices(decimals)[0], weights.value)
+    starts = [i for i, line in enumerate(weight_lines) if line[0]]
+    assert [weight_lines[i][0] for i in starts] == [rf"p_{{{row + 1}}}^\top" for row in range(q.rows)]
+    check_rows_over([weight_lines[i][2] for i in starts], powers, sums)
+    ends = [weight_lines[i - 1][2] for i in [*starts[1:], len(weight_lines)]]
+    lowest = [min(scores.value[row, :]) for row in range(q.rows)]
+    reduced = Matrix(*powers.shape, lambda i, j: exp((scores.value[i, j] - lowest[i]) / sqrt(d)))
+    totals = Matrix([sum(reduced[row, :]) for row in range(q.rows)])
+    check_rows_over(ends, reduced, totals)
+    assert len(weight_lines) == q.rows + sum(low != 0 for low in lowest)
+    assert ("cancels" in weights.text) == any(low != 0 for low in lowest)
+    for row in range(q.rows):
+        assert sympy.Add(*(entry * totals[row] for entry in weights.value[row, :])) == totals[row]  # they add up to 1
+
+    (name, _, matrix), *output_lines, (approximate, relation, decimals) = read_lines(output.latex)
+    assert (name, approximate, relation) == (value_name, f"P {value_name}", r"\approx")
+    assert read_matrices(matrix) == [v]
+    assert [line[0] for line in output_lines] == [rf"p_{{{row + 1}}}^\top {value_name}" for row in range(q.rows)]
+    check_rows_over([line[2] for line in output_lines], reduced * v, totals)
+    assert_rounded(read_matrices(decimals)[0], output.value)
+    assert f"multiply P with {value_name}." in output.text
+
+    judged_scores, judged_weights, judged_output = plain_softmax(q, k, v)
+    assert_near(scores.value, judged_scores)
+    assert_near(weights.value, judged_weights)
+    assert_near(output.value, judged_output)
+    return weights.value, output.value
+
+
+def check_check(step, weights, n_keys):
+    """The step that adds up the rows: its vectors of ones have the sides of P, and its counts are those of P."""
+    (left, _, right), *counts = read_lines(step.latex)
+    assert left.startswith("P ")
+    assert read_matrices(left) == [sympy.ones(weights.cols, 1)]
+    assert read_matrices(right) == [sympy.ones(weights.rows, 1)]
+    printed = [tuple(map(read, line[2].split(" = "))) for line in counts]
+    assert all(product == total for product, total in printed)
+    totals = [total for _, total in printed]
+    assert totals[0] == len(weights)
+    assert totals[-1] == weights.rows * n_keys
+    assert step.text.endswith(f"Numbers in P: {' in place of '.join(map(str, totals))}.")
+    return totals
+
+
+class Counted:
+    """A number that counts how often it is multiplied."""
+
+    count = 0
+
+    def __mul__(self, other):
+        Counted.count += 1
+        return self
+
+    def __add__(self, other):
+        return self
+
+    __radd__ = __add__
+
+
+def multiplications(*shapes):
+    """Count what a chain of products of matrices takes, each given as (rows, inner, columns)."""
+    Counted.count = 0
+    for rows, inner, columns in shapes:
+        plain_product([[Counted()] * inner] * rows, [[Counted()] * columns] * inner)
+    return Counted.count
+
+
+# Softmax attention
+
+
+def check_softmax(q, k, v):
+    worked = softmax_attention(q, k, v)
+    q, k, v = (Matrix(fractions(a)) for a in (q, k, v))
+    *steps, check, work = worked.steps
+    weights, output = check_softmax_steps(steps, q, k, v)
+    assert worked.result == output
+    assert output.shape == (q.rows, v.cols)
+    assert check_check(check, weights, k.rows) == [check.value]
+    scores = multiplications((q.rows, q.cols, k.rows))
+    averages = multiplications((q.rows, k.rows, v.cols))
+    assert work.value == (scores, averages, scores + averages)
+    assert list(map(int, re.findall(r"\d+", work.text))) == list(work.value)
+    assert [tuple(map(read, line[2].split(" = "))) for line in read_lines(work.latex)] == [
+        (scores, scores),
+        (averages, averages),
+    ]
+
+
+def test_three_tokens_by_hand():
+    worked = softmax_attention(Q, K, V)
+    e2 = exp(2)
+    values = [step.value for step in worked.steps]
+    assert values == [
+        Matrix([[2, 2, 0], [0, 0, 2], [4, 0, 0]]),
+        Matrix([[1, 1, 0], [0, 0, 1], [2, 0, 0]]),
+        (Matrix([[E, E, 1], [1, 1, E], [e2, 1, 1]]), Matrix([2 * E + 1, E + 2, e2 + 2])),
+        Matrix(
+            [
+                [E / (2 * E + 1), E / (2 * E + 1), 1 / (2 * E + 1)],
+                [1 / (E + 2), 1 / (E + 2), E / (E + 2)],
+                [e2 / (e2 + 2), 1 / (e2 + 2), 1 / (e2 + 2)],
+            ]
+        ),
+        Matrix(
+            [
+                [(2 * E + 2) / (2 * E + 1), 4 * E / (2 * E + 1)],
+                [(2 * E + 2) / (E + 2), 4 / (E + 2)],
+                [(2 * e2 + 2) / (e2 + 2), 4 / (e2 + 2)],
+            ]
+        ),
+        9,
+        (36, 18, 54),
+    ]
+    assert worked.result == values[4]
+    shown = [read_matrices(worked.steps[i].latex)[-1] for i in (3, 4)]
+    assert shown[0] == Matrix([["0.422", "0.422", "0.155"], ["0.212", "0.212", "0.576"], ["0.787", "0.107", "0.107"]])
+    assert shown[1] == Matrix([["1.155", "1.689"], ["1.576", "0.848"], ["1.787", "0.426"]])
+    assert r"z_{1} &= e + e + 1 = 1 + 2 e \cr" in worked.steps[2].latex
+    assert r"p_{3}^\top &= \frac{1}{2 + e^{2}} \begin{pmatrix} e^{2} & 1 & 1 \end{pmatrix}" in worked.steps[3].latex
+    check_softmax(Q, K, V)
+
+
+def test_a_root_stays_a_root():
+    worked = softmax_attention([[1, 0], [1, -1]], [[1, 1], [2, 0]], [[1], ["1/3"]])
+    assert worked.steps[1].value == sqrt(2) * Matrix([["1/2", 1], [0, 1]])
+    x = exp(sqrt(2) / 2)
+    assert worked.steps[3].value == Matrix([[1 / (1 + x), x / (1 + x)], [1 / (1 + x**2), x**2 / (1 + x**2)]])
+    assert worked.result == Matrix([(3 + x) / (3 + 3 * x), (3 + x**2) / (3 + 3 * x**2)])
+    assert worked.steps[3].text.endswith("A power of e that is a factor of a whole row cancels.")
+    check_softmax([[1, 0], [1, -1]], [[1, 1], [2, 0]], [[1], ["1/3"]])
+
+
+@settings(deadline=None, max_examples=60)
+@given(heads())
+def test_each_step_of_softmax_attention_follows_from_the_one_before(head):
+    check_softmax(*head)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        ([[0]], [[0]], [[0]]),
+        ([[3]], [[-2]], [["5/7"]]),  # one key has the weight 1
+        ([[1]] * 3, [[1]] * 4, [[4], [0], [1], [3]]),  # equal scores: the mean
+        ([[1], [-1]], [[1], [0], [-1]], [[1], [2], [3]]),
+        ([[0, 1, 0]], [[1, 2, 3]] * 2, [[-1, 1], [1, 1]]),
+        ([[60]], [[1], [-1]], [[1], [2]]),
+    ],
+    ids=str,
+)
+def test_edge_cases_follow_too(head):
+    check_softmax(*head)
+
+
+def test_equal_scores_give_the_mean():
+    assert softmax_attention([[1]] * 3, [[1]] * 4, [[4], [0], [1], [3]]).result == Matrix([2, 2, 2])
+
+
+def test_a_negative_power_of_e_cancels():
+    steps = softmax_attention([[1]], [[1], [0], [-1]], [[0], [0], [2]]).steps
+    assert steps[2].value[1] == Matrix([E + 1 + 1 / E])
+    assert steps[3].value == Matrix([[exp(2), E, 1]]) / (exp(2) + E + 1)
+    assert steps[4].value == Matrix([2 / (exp(2) + E + 1)])
+
+
+@pytest.mark.parametrize(
+    ("values", "output"),
+    [
+        ([4, 4, 4, 4], 4),
+        (["-2/3"] * 4, Rational(-2, 3)),
+        ([0, 0, 0, 0], 0),
+        ([4, 4, 2, 2], (4 * E + 2) / (E + 1)),
+        ([1, 0, 0, 0], E / (2 * E + 2)),
+        ([1, -1, 2, -2], 0),
+        (["1/2", 0, 0, "1/3"], (3 * E + 2) / (12 * E + 12)),
+    ],
+)
+def test_the_output_shares_no_rational_factor_with_its_sum(values, output):
+    assert softmax_attention([[1]], [[1], [1], [0], [0]], [[value] for value in values]).result == Matrix([output])
+
+
+@settings(deadline=None, max_examples=25)
+@given(heads(), st.randoms(use_true_random=False))
+def test_the_order_of_the_tokens_does_not_matter_nor_does_what_all_keys_share(head, random):
+    q, k, v = head
+    worked = softmax_attention(q, k, v)
+    order = list(range(len(k)))
+    random.shuffle(order)
+    assert softmax_attention(q, [k[i] for i in order], [v[i] for i in order]).result == worked.result
+    shifted = [[entry + i + 1 for i, entry in enumerate(row)] for row in k]
+    assert softmax_attention(q, shifted, v).steps[3].value == worked.steps[3].value
+
+
+# Linformer
+
+
+def check_linformer(q, k, v, e, f=None):
+    worked = linformer_attention(q, k, v, e, f)
+    letter = "E" if f is None else "F"
+    q, k, v, e, f = (Matrix(fractions(a)) for a in (q, k, v, e, e if f is None else f))
+    short_keys, short_values, *steps, check, work = worked.steps
+    check_product(short_keys, e, k, "E K")
+    check_product(short_values, f, v, f"{letter} V")
+    assert short_keys.text == f"Compress the keys, {k.rows} to {e.rows}: multiply E with K."
+    assert short_values.text.endswith(f"{letter}: multiply {letter} with V.")
+    weights, output = check_softmax_steps(steps, q, short_keys.value, short_values.value, "(E K)", f"{letter} V")
+    assert worked.result == output
+    assert output.shape == (q.rows, v.cols)
+    assert weights.shape == (q.rows, e.rows)
+    assert check_check(check, weights, k.rows) == list(check.value)
+    before = multiplications((e.rows, k.rows, q.cols), (e.rows, k.rows, v.cols))
+    after = multiplications((q.rows, q.cols, e.rows), (q.rows, e.rows, v.cols))
+    full = multiplications((q.rows, q.cols, k.rows), (q.rows, k.rows, v.cols))
+    few, break_even = before + after, work.value[-1]
+    assert work.value == (before, after, few, full, break_even)
+    said = "saves nothing" if few == full else f"saves {full - few}" if few < full else f"costs {few - full} more"
+    assert f"together {few} in place of {full}, which {said}." in work.text
+    assert f"Multiplications: {before} to compress and {after} for scores and output" in work.text
+    assert work.text.endswith(f"k is below {break_even}.")
+    *counts, (_, _, last) = read_lines(work.latex)
+    assert [tuple(map(read, line[2].split(" = "))) for line in counts] == [(n, n) for n in (before, after, full)]
+    assert read(last) == break_even
+    return few, full, break_even
+
+
+def test_three_tokens_compressed_to_two_by_hand():
+    worked = linformer_attention(Q, K, V, COMPRESS)
+    above = [(E + 2) / (E + 1), 2 * E / (E + 1)]
+    values = [step.value for step in worked.steps]
+    assert values == [
+        Matrix([[1, 1, 0, 0], [0, 0, 1, 1]]),
+        Matrix([[1, 2], [2, 0]]),
+        Matrix([[2, 0], [0, 2], [2, 0]]),
+        Matrix([[1, 0], [0, 1], [1, 0]]),
+        (Matrix([[E, 1], [1, E], [E, 1]]), Matrix([E + 1, E + 1, E + 1])),
+        Matrix([[E, 1], [1, E], [E, 1]]) / (E + 1),
+        Matrix([above, [(2 * E + 1) / (E + 1), 2 / (E + 1)], above]),
+        (6, 9),
+        (36, 36, 72, 54, Rational(3, 2)),
+    ]
+    assert worked.result == values[6]
+    shown = [read_matrices(worked.steps[i].latex)[-1] for i in (5, 6)]
+    assert shown[0] == Matrix([["0.731", "0.269"], ["0.269", "0.731"], ["0.731", "0.269"]])
+    assert shown[1] == Matrix([["1.269", "1.462"], ["1.731", "0.538"], ["1.269", "1.462"]])
+    assert r"z_{1} &= 1 + e \cr" in worked.steps[4].latex
+    assert worked.steps[1].text == "Compress the values with the same E: multiply E with V."
+    assert worked.steps[-1].text == (
+        "Multiplications: 36 to compress and 36 for scores and output, together 72 in place of 54, which costs 18 more."
+        " Compression takes fewer only where k is below 3/2."
+    )
+    check_linformer(Q, K, V, COMPRESS)
+
+
+def test_merged_tokens_count_as_one():
+    """Query 1 scores tokens 1 and 2 alike: their average gets the weight of one of them, not of two."""
+    whole, merged = softmax_attention(Q, K, V), linformer_attention(Q, K, V, COMPRESS)
+    assert whole.steps[3].value[0, 2] == 1 / (2 * E + 1)
+    assert merged.steps[5].value[0, 1] == 1 / (E + 1)
+    assert all(abs(float(entry)) > 0.05 for entry in whole.result - merged.result)
+
+
+@settings(deadline=None, max_examples=40)
+@given(compressed_heads())
+def test_each_step_of_linformer_follows_from_the_one_before(head):
+    check_linformer(*head)
+    check_linformer(*head[:4])
+
+
+@pytest.mark.parametrize("n_queries", [1, 2, 3, 6])
+def test_compression_takes_fewer_multiplications_exactly_below_the_break_even(n_queries):
+    n_keys = 6
+    for k in range(1, n_keys + 1):
+        few, full, break_even = check_linformer(
+            [[0]] * n_queries, [[0]] * n_keys, [[0, 1]] * n_keys, np.eye(k, n_keys, dtype=int)
+        )
+        assert (few < full) == (k < break_even)
+        assert (few == full) == (k == break_even)
+
+
+@settings(deadline=None, max_examples=25)
+@given(heads())
+def test_without_compression_linformer_is_softmax_attention(head):
+    identity = sympy.eye(len(head[1]))
+    full = softmax_attention(*head)
+    for f in (None, identity):
+        worked = linformer_attention(*head, identity, f)
+        assert worked.result == full.result
+        assert [step.value for step in worked.steps[2:7]] == [step.value for step in full.steps[:5]]
+
+
+# PyTorch
+
+
+def as_tensors(*arrays):
+    return [torch.tensor(array, dtype=torch.float64)[None, None] for array in arrays]
+
+
+@settings(deadline=None, max_examples=40)
+@given(compressed_heads(small_integers))
+def test_pytorch_finds_the_same(head):
+    q, k, v, e, f = head
+    tensors = as_tensors(q, k, v)
+    e_tensor, f_tensor = (torch.tensor(a, dtype=torch.float64) for a in (e, f))
+    for exact, numeric in (
+        (softmax_attention(q, k, v), attention.softmax_attention(*tensors)),
+        (linformer_attention(q, k, v, e), linformer.linformer_attention(*tensors, e_tensor)),
+        (linformer_attention(q, k, v, e, f), linformer.linformer_attention(*tensors, e_tensor, f_tensor)),
+    ):
+        ours = np.array(exact.result.evalf(30).tolist(), dtype=float)
+        np.testing.assert_allclose(ours, numeric[0, 0].numpy(), rtol=1e-12, atol=1e-12)
+    ours = np.array(softmax_attention(q, k, v).steps[3].value.evalf(30).tolist(), dtype=float)
+    np.testing.assert_allclose(ours, attention.attention_weights(*tensors[:2])[0, 0].numpy(), rtol=1e-12, atol=1e-12)
+
+
+# Decimals
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (Rational(1, 3), "0.333"),
+        (Rational(2, 3), "0.667"),
+        (-E, "-2.718"),
+        (sympy.Integer(0), "0.000"),
+        (sympy.Integer(2), "2.000"),
+        (Rational(6, 10**4), "0.001"),
+        (Rational(4, 10**4), "0.000"),
+        (Rational(-4, 10**4), "0.000"),
+        (Rational(-1, 10**5), "0.000"),
+        (exp(-(10**30)), "0.000"),
+        (1 - exp(-100), "1.000"),
+        (10**41 + Rational(1, 4), f"1{'0' * 41}.250"),
+    ],
+)
+def test_decimals_are_rounded_to_three_places(number, shown):
+    assert tex_matrix(Matrix([[number, 1]]), decimals=True) == rf"\begin{{pmatrix}} {shown} & 1.000 \end{{pmatrix}}"
+
+
+def test_long_numbers_are_no_trouble():
+    long = 10**20 - 1
+    worked = softmax_attention([[long, -long]], [[long, 0], [0, long], [long, 1]], [[long], [1], [-long]])
+    assert worked.steps[3].latex.endswith(
+        r"P &\approx \begin{pmatrix} 1.000 & 0.000 & 0.000 \end{pmatrix} \end{aligned}"
+    )
+    assert worked.steps[4].latex.endswith(rf"P V &\approx \begin{{pmatrix}} {long}.000 \end{{pmatrix}} \end{{aligned}}")
+
+
+# What the reader sees
+
+WORKED = {
+    "softmax": softmax_attention(Q, K, V),
+    "softmax, roots": softmax_attention([[1, 0], [1, -1]], [[1, 1], [2, 0]], [[1], ["1/3"]]),
+    "softmax, one of each": softmax_attention([[1]], [[-1]], [[1]]),
+    "linformer": linformer_attention(Q, K, V, COMPRESS),
+    "linformer, two matrices": linformer_attention(Q[:2], K, V, COMPRESS, [[1, -1, 0], [0, "2/3", 1]]),
+}
+every_example = pytest.mark.parametrize("worked", WORKED.values(), ids=WORKED)
+
+
+@every_example
+def test_it_reads_like_every_worked_example(worked):
+    test_byhand.test_markdown_is_numbered_sentences_and_one_formula_each(worked)
+    test_byhand.test_plain_commonmark_leaves_each_formula_as_it_is(worked)
+    test_byhand.test_a_terminal_shows_every_sentence_and_value(worked)
+    steps = (step._replace(latex=step.latex.replace(r"&\approx", "&=")) for step in worked.steps)  # one more is known
+    test_byhand.test_formulas_are_balanced_and_use_only_what_every_renderer_knows(worked._replace(steps=tuple(steps)))
+
+
+def test_a_terminal_shows_the_letter_e():
+    assert str(softmax_attention([[1]], [[1], [0]], [[1], [1]])).splitlines()[4:8] == [
+        "3. Raise e to each of these powers, and add up each row. Call the sums z.",
+        "   ([e  1], [1 + e])",
+        "4. Divide each row by its sum. This gives the weights P, with rows p.",
+        "   ⎡  e      1  ⎤",
+    ]
+
+
+@pytest.mark.parametrize("function", [softmax_attention, linformer_attention])
+def test_every_argument_is_described(function):
+    doc = inspect.getdoc(function)
+    assert re.findall(r"^(\w) : ", doc, re.MULTILINE) == list(inspect.signature(function).parameters)
+    assert getattr(byhand, function.__name__) is getattr(_attention_byhand, function.__name__) is function
+
+
+def test_four_tokens_take_less_than_a_second():
+    arrays = np.random.default_rng(0).integers(-9, 10, (5, 4, 4))
+    fastest = float("inf")
+    for _ in range(3):  # the machine may be busy with something else
+        start = time.perf_counter()
+        linformer_attention(*arrays)
+        fastest = min(fastest, time.perf_counter() - start)
+    assert fastest < 1
+
+
+def test_the_callers_matrices_are_left_alone():
+    mine = [Matrix(a) for a in (Q, K, V, COMPRESS)]
+    linformer_attention(*mine)
+    softmax_attention(*mine[:3])
+    assert mine == [Matrix(a) for a in (Q, K, V, COMPRESS)]
+
+
+# Input
+
+FUNCTIONS = {
+    "softmax, q": (lambda bad: softmax_attention(bad, [[1, 2]], [[1]]), "q"),
+    "softmax, k": (lambda bad: softmax_attention([[1, 2]], bad, [[1]]), "k"),
+    "softmax, v": (lambda bad: softmax_attention([[1, 2]], [[1, 2]], bad), "v"),
+    "linformer, q": (lambda bad: linformer_attention(bad, [[1, 2]], [[1]], [[1]]), "q"),
+    "linformer, k": (lambda bad: linformer_attention([[1, 2]], bad, [[1]], [[1]]), "k"),
+    "linformer, v": (lambda bad: linformer_attention([[1, 2]], [[1, 2]], bad, [[1]]), "v"),
+    "linformer, e": (lambda bad: linformer_attention([[1, 2]], [[1, 2]], [[1]], bad), "e"),
+    "linformer, f": (lambda bad: linformer_attention([[1, 2]], [[1, 2]], [[1]], [[1]], bad), "f"),
+}
+
+
+@pytest.mark.parametrize(("function", "name"), FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize(
+    ("bad", "error", "rule"),
+    [
+        ([[0.5, 1]], TypeError, r"\[0\]\[0\] must be a number given exactly .* the float 0.5; write Fraction\(1, 2\)"),
+        (np.ones((1, 2)), TypeError, r"\[0\]\[0\] must be a number given exactly .* got the float 1.0; write 1$"),
+        ([[1, sqrt(2)]], TypeError, r"\[0\]\[1\] must be a number given exactly .* got sqrt\(2\)"),
+        ([[1, float("nan")]], ValueError, r"\[0\]\[1\] must be finite, got nan"),
+        ([1, 2], ValueError, r" must have 2 axes, a list of rows, got \[1, 2\]"),
+        ([[]], ValueError, r" must have at least one row and one column, got \[\[\]\]"),
+        ([[1, 2], [3]], ValueError, r" must have rows of one length, got lengths \[2, 1\]"),
+        ([[1] * 13], ValueError, r" must be small enough .* at most 12 rows and columns, got shape \(1, 13\)"),
+        ([[1, 1]] * 13, ValueError, r" must be small enough .* at most 12 rows and columns, got shape \(13, 2\)"),
+        (5, TypeError, " must be a list of rows of exact numbers, got 5"),
+    ],
+)
+def test_bad_input_is_named(function, name, bad, error, rule):
+    with pytest.raises(error, match=f"^{name}{rule}"):
+        function(bad)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1, 2]], [[1]], [[1]]), "k must be as wide as q, got k of shape (1, 1) and q of shape (1, 2)"),
+        (([[1]], [[1]], [[1], [2]]), "v must have a row for each key, got v of shape (2, 1) and k of shape (1, 1)"),
+        (
+            ([[1]], [[1], [2]], [[1], [2]], [[1]]),
+            "e must have a column for each key, got e of shape (1, 1) and k of shape (2, 1)",
+        ),
+        (
+            ([[1]], [[1], [2]], [[1], [2]], [[1, 2]] * 3),
+            "e must have at most n_keys = 2 rows, got shape (3, 2)",
+        ),
+        (
+            ([[1]], [[1], [2]], [[1], [2]], [[1, 2]], [[1, 2]] * 2),
+            "f must have the shape of e, (1, 2), got shape (2, 2)",
+        ),
+        (
+            ([[1]], [[1], [2]], [[1], [2]], [[1, 2]], [[1]]),
+            "f must have the shape of e, (1, 2), got shape (1, 1)",
+        ),
+        (([[1, 2]], [[1]], [[1]], [[1]]), "k must be as wide as q, got k of shape (1, 1) and q of shape (1, 2)"),
+    ],
+)
+def test_shapes_that_do_not_match_are_both_named(arguments, message):
+    function = softmax_attention if len(arguments) == 3 else linformer_attention
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        function(*arguments)
+
+
+def test_twelve_of_everything_is_the_most():
+    ones = np.ones((12, 12), dtype=int)
+    assert softmax_attention(ones, ones, ones).result == sympy.ones(12, 12)
+    assert linformer_attention(ones, ones, ones, ones).result == 12 * sympy.ones(12, 12)
