@@ -249,7 +249,9 @@ def orthogonal_features(
     basis, triangle = torch.linalg.qr(blocks)
     signs = torch.where(triangle.diagonal(dim1=1, dim2=2) < 0, -1, 1)  # (blocks, d)
     directions: torch.Tensor = (basis * signs[:, None, :]).flatten(0, 1)[:m]  # (m, d)
-    lengths = torch.linalg.vector_norm(torch.randn(m, d, generator=generator, **place), dim=1, keepdim=True)
+    lengths: torch.Tensor = torch.linalg.vector_norm(
+        torch.randn(m, d, generator=generator, **place), dim=1, keepdim=True
+    )
     return (directions * lengths).to(device=device, dtype=dtype)
 
 
