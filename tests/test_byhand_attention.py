@@ -137,13 +137,15 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
 
     d = q.cols
     assert f"d = {d} " in scaled.text
-    (first, inserted), (_, result) = (line[::2] for line in read_lines(scaled.latex))
-    assert (first, inserted) == (r"\frac{1}{\sqrt{d}} S", rf"\frac{{1}}{{\sqrt{{{d}}}}} S")
+    (*names, inserted), (*no_names, result) = read_lines(scaled.latex)
+    assert (names, no_names) == ([r"\frac{1}{\sqrt{d}} S", "="], ["", "="])
+    assert inserted == rf"\frac{{1}}{{\sqrt{{{d}}}}} S"
     assert read_rows(result) == [scaled.value]
     assert all(entry == score / sqrt(d) for entry, score in zip(scaled.value, scores.value, strict=True))
 
     powers, sums = raised.value
-    (_, _, matrix), *sum_lines = read_lines(raised.latex)
+    (*names, matrix), *sum_lines = read_lines(raised.latex)
+    assert names == [r"e^{S_{i j} / \sqrt{d}}", "="]
     assert read_rows(matrix) == [powers]
     assert all(power == exp(entry) for power, entry in zip(powers, scaled.value, strict=True))
     assert len(sum_lines) == len(sums) == q.rows
@@ -188,15 +190,24 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     return weights.value, output.value
 
 
+def check_counts(lines, **sizes):
+    """Each line counts by a formula: its letters give, with these sizes, the numbers put in and the total."""
+    totals = []
+    for letters, relation, numbers in lines:
+        formula = read_number(letters.replace(" (", " * (")).subs(sizes)
+        assert relation == "="
+        assert all(read(number) == formula for number in numbers.split(" = "))
+        totals.append(formula)
+    return totals
+
+
 def check_check(step, weights, n_keys):
     """The step that adds up the rows: its vectors of ones have the sides of P, and its counts are those of P."""
     (left, _, right), *counts = read_lines(step.latex)
     assert left.startswith("P ")
     assert read_matrices(left) == [sympy.ones(weights.cols, 1)]
     assert read_matrices(right) == [sympy.ones(weights.rows, 1)]
-    printed = [tuple(map(read, line[2].split(" = "))) for line in counts]
-    assert all(product == total for product, total in printed)
-    totals = [total for _, total in printed]
+    totals = check_counts(counts, n_q=weights.rows, n_k=n_keys, k=weights.cols)
     assert totals[0] == len(weights)
     assert totals[-1] == weights.rows * n_keys
     assert step.text.endswith(f"Numbers in P: {' in place of '.join(map(str, totals))}.")
@@ -241,10 +252,8 @@ def check_softmax(q, k, v):
     averages = multiplications((q.rows, k.rows, v.cols))
     assert work.value == (scores, averages, scores + averages)
     assert list(map(int, re.findall(r"\d+", work.text))) == list(work.value)
-    assert [tuple(map(read, line[2].split(" = "))) for line in read_lines(work.latex)] == [
-        (scores, scores),
-        (averages, averages),
-    ]
+    counted = check_counts(read_lines(work.latex), n_q=q.rows, n_k=k.rows, d=q.cols, d_v=v.cols)
+    assert counted == [scores, averages]
 
 
 def test_three_tokens_by_hand():
@@ -276,6 +285,15 @@ def test_three_tokens_by_hand():
     shown = [read_matrices(worked.steps[i].latex)[-1] for i in (3, 4)]
     assert shown[0] == Matrix([["0.422", "0.422", "0.155"], ["0.212", "0.212", "0.576"], ["0.787", "0.107", "0.107"]])
     assert shown[1] == Matrix([["1.155", "1.689"], ["1.576", "0.848"], ["1.787", "0.426"]])
+    assert [step.text for step in worked.steps] == [
+        "Score each query against each key: multiply Q with Kᵀ. Call the result S.",
+        "Divide the scores by √d, where d = 4 is the width of a query.",
+        "Raise e to each of these powers, and add up each row. Call the sums z.",
+        "Divide each row by its sum. This gives the weights P, with rows p.",
+        "Average the values with these weights: multiply P with V.",
+        "Check: each row of P adds up to 1. Numbers in P: 9.",
+        "Multiplications: 36 for the scores and 18 for the output, together 54.",
+    ]
     assert r"z_{1} &= e + e + 1 = 1 + 2 e \cr" in worked.steps[2].latex
     assert r"p_{3}^\top &= \frac{1}{2 + e^{2}} \begin{pmatrix} e^{2} & 1 & 1 \end{pmatrix}" in worked.steps[3].latex
     check_softmax(Q, K, V)
@@ -378,9 +396,8 @@ def check_linformer(q, k, v, e, f=None):
     assert f"together {few} in place of {full}, which {said}." in work.text
     assert f"Multiplications: {before} to compress and {after} for scores and output" in work.text
     assert work.text.endswith(f"k is below {break_even}.")
-    *counts, (_, _, last) = read_lines(work.latex)
-    assert [tuple(map(read, line[2].split(" = "))) for line in counts] == [(n, n) for n in (before, after, full)]
-    assert read(last) == break_even
+    counted = check_counts(read_lines(work.latex), n_q=q.rows, n_k=k.rows, k=e.rows, d=q.cols, d_v=v.cols)
+    assert counted == [before, after, full, break_even]
     return few, full, break_even
 
 
@@ -404,11 +421,20 @@ def test_three_tokens_compressed_to_two_by_hand():
     assert shown[0] == Matrix([["0.731", "0.269"], ["0.269", "0.731"], ["0.731", "0.269"]])
     assert shown[1] == Matrix([["1.269", "1.462"], ["1.731", "0.538"], ["1.269", "1.462"]])
     assert r"z_{1} &= 1 + e \cr" in worked.steps[4].latex
-    assert worked.steps[1].text == "Compress the values with the same E: multiply E with V."
-    assert worked.steps[-1].text == (
+    assert [step.text for step in worked.steps] == [
+        "Compress the keys, 3 to 2: multiply E with K.",
+        "Compress the values with the same E: multiply E with V.",
+        "Score each query against each compressed key: multiply Q with (E K)ᵀ. Call the result S.",
+        "Divide the scores by √d, where d = 4 is the width of a query.",
+        "Raise e to each of these powers, and add up each row. Call the sums z.",
+        "Divide each row by its sum. This gives the weights P, with rows p.",
+        "Average the values with these weights: multiply P with E V.",
+        "Check: each row of P adds up to 1. Numbers in P: 6 in place of 9.",
         "Multiplications: 36 to compress and 36 for scores and output, together 72 in place of 54, which costs 18 more."
-        " Compression takes fewer only where k is below 3/2."
-    )
+        " Compression takes fewer only where k is below 3/2.",
+    ]
+    second = linformer_attention(Q, K, V, COMPRESS, COMPRESS).steps[1].text
+    assert second == "Compress the values with F: multiply F with V."
     check_linformer(Q, K, V, COMPRESS)
 
 
