@@ -42,6 +42,7 @@ notebooks: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.svd
 	$(BIN)/python -m benchmarks.contract
+	$(BIN)/python -m benchmarks.linformer --device cpu
 
 picture: book
 	$(BIN)/python tools/picture.py

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import math
 import os
 import platform
 import random
@@ -32,34 +33,70 @@ class Timing(NamedTuple):
         """The run in the middle."""
         return statistics.median(self.seconds)
 
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The bounds of the middle half of the runs."""
+        if len(self.seconds) == 1:
+            return self.seconds[0], self.seconds[0]
+        low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
+        return low, high
+
+
+def wall_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
+    """Run a function, and return the seconds it took and its result."""
+    start = time.perf_counter()
+    result = function(run)
+    return time.perf_counter() - start, result
+
 
 def interleaved(
-    methods: Mapping[str, Callable[[int], Any]], repeats: int, judge: Callable[[Any], Any], seed: int = 0
+    methods: Mapping[str, Callable[[int], Any]],
+    repeats: int,
+    judge: Callable[[Any], Any],
+    seed: int = 0,
+    *,
+    clock: Callable[[Callable[[int], Any], int], tuple[float, Any]] = wall_clock,
+    limit: float = math.inf,
+    least: int = 3,
 ) -> dict[str, Timing]:
     """Run all methods in turn, ``repeats`` times, in a new order each round and after one round that does not count.
 
     So a slow minute of the machine meets all of them. ``judge`` looks at each result outside the timed part. A method
-    that raises is not run again.
+    that raises is not run again. One that would spend more than ``limit`` seconds, by its time in the first round, gets
+    fewer runs, but not fewer than ``least``; they are spread over the rounds.
     """
     order = list(methods)
     shuffle = random.Random(seed).shuffle
     timings = {name: Timing([], [], None) for name in methods}
+    runs = dict.fromkeys(methods, repeats)
     for run in range(-1, repeats):
         shuffle(order)
         for name in order:
-            if timings[name].error is not None:
+            if timings[name].error is not None or not _due(run, runs[name], repeats):
                 continue
-            start = time.perf_counter()
             try:
-                result = methods[name](run)
+                seconds, result = clock(methods[name], run)
             except Exception as problem:  # noqa: BLE001  a peer may fail in any way, and that is a finding
                 timings[name] = timings[name]._replace(error=f"{type(problem).__name__}: {problem}")
                 continue
-            seconds = time.perf_counter() - start
             if run >= 0:
                 timings[name].seconds.append(seconds)
                 timings[name].notes.append(judge(result))
+            elif seconds * repeats > limit:
+                runs[name] = min(repeats, max(least, int(limit / seconds)))
+            del result  # before the next method asks for memory
     return timings
+
+
+def _due(run: int, runs: int, repeats: int) -> bool:
+    """Say whether a method that gets ``runs`` of ``repeats`` rounds runs in this one; in round -1 every method does."""
+    return run < 0 or run * runs // repeats > (run - 1) * runs // repeats
+
+
+def say_if_busy(machine: Mapping[str, Any]) -> None:
+    """Print a warning where others use the machine too."""
+    if machine["load_average"][0] > machine["cores"] / 4:
+        print(f"The machine is busy (load average {machine['load_average'][0]}): the times below will show it.")
 
 
 def _cpu() -> str:

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from benchmarks import contract
-from benchmarks.contract import ADAPTERS, LINES, SMALL, Adapter, NotOffered, Ours, OursHeadwise, try_line
+from benchmarks._adapters import ADAPTERS, Adapter, Lucidrains, NotOffered, Ours, OursHeadwise, Tatp22, copy, split
+from benchmarks.contract import LINES, SMALL, try_line
 from lowrank_tutor.attention import softmax_attention
 from lowrank_tutor.linformer import linformer_attention
 
@@ -110,7 +111,7 @@ def lenient(size, seed=0):
 
 def drifting(size, seed=0):
     layer = plain(size, seed)
-    contract.copy(layer.e, layer.e * size.max_len**0.5)
+    copy(layer.e, layer.e * size.max_len**0.5)
     return layer
 
 
@@ -174,7 +175,7 @@ def test_a_package_without_compression_is_not_held_to_the_limit():
             return nn.Linear(size.dim, size.dim)
 
         def put(self, layer, weights):
-            contract.copy(layer.weight, weights.out)
+            copy(layer.weight, weights.out)
 
     outcomes = {line.name: try_line(line, Other())["outcome"] for line in LINES}
     for name in ("exact", "causal", "spread", "sharing saves", "saved, fixed", "padding content", "cross-attention"):
@@ -189,7 +190,7 @@ def test_a_package_without_compression_is_not_held_to_the_limit():
 @pytest.mark.parametrize("compress", [False, True])
 def test_the_judge_agrees_with_the_functions_of_the_package(compress):
     w, x, context = contract.draw_weights(SMALL), contract.tokens(SMALL), contract.tokens(SMALL, seed=5)
-    q, k, v = (contract.split(a @ b.T, SMALL.heads) for a, b in ((x, w.q), (context, w.k), (context, w.v)))
+    q, k, v = (split(a @ b.T, SMALL.heads) for a, b in ((x, w.q), (context, w.k), (context, w.v)))
     result = linformer_attention(q, k, v, w.e, w.f) if compress else softmax_attention(q, k, v)
     wanted = result.transpose(1, 2).flatten(2) @ w.out.T + w.bias
     found = contract.judge(x, w, SMALL.heads, context=context, compress=compress)
@@ -198,7 +199,7 @@ def test_the_judge_agrees_with_the_functions_of_the_package(compress):
 
 def test_the_weights_make_scores_of_spread_one():
     w, x = contract.draw_weights(SMALL), contract.tokens(SMALL)
-    q, k = (contract.split(x @ part.T, SMALL.heads) for part in (w.q, w.k))
+    q, k = (split(x @ part.T, SMALL.heads) for part in (w.q, w.k))
     assert (q @ k.mT / q.shape[3] ** 0.5).std().item() == pytest.approx(1, rel=0.3)
 
 
@@ -253,31 +254,31 @@ def test_the_table_shows_every_row(record):
 def test_share_kv_of_linformer_makes_values_of_keys():
     size, weights = SMALL, contract.draw_weights(SMALL)
     layer = linformer.LinformerSelfAttention(size.dim, size.max_len, k=size.k, heads=size.heads, share_kv=True)
-    contract.Lucidrains().put(layer, weights)
-    contract.Lucidrains().put_projections(layer, weights.e, weights.f)
+    Lucidrains().put(layer, weights)
+    Lucidrains().put_projections(layer, weights.e, weights.f)
     x = contract.tokens(size)
     wanted = contract.judge(x, weights._replace(v=weights.k, f=weights.e), size.heads, compress=True)
     assert contract.distance(layer(x), wanted) < 1e-6
-    saved = contract.parameters(contract.Lucidrains().plain(size)) - contract.parameters(layer)
+    saved = contract.parameters(Lucidrains().plain(size)) - contract.parameters(layer)
     assert saved == size.k * size.max_len + size.dim**2
 
 
 def test_the_padder_of_linformer_pytorch_fails_in_double_precision():
-    layer = contract.Tatp22().shorter(SMALL).double()
+    layer = Tatp22().shorter(SMALL).double()
     with pytest.raises(RuntimeError, match="dtype"):
         layer(contract.tokens(SMALL).double())
 
 
 def test_the_decoder_of_linformer_pytorch_wants_as_many_embeddings_as_tokens():
-    layer = contract.Tatp22().plain(SMALL, decoder_mode=True)
+    layer = Tatp22().plain(SMALL, decoder_mode=True)
     with pytest.raises(AssertionError, match="Embeddings size"):
         layer(contract.tokens(SMALL, 10), embeddings=contract.tokens(SMALL))
     with pytest.raises(NotOffered):
-        contract.Tatp22().cross(layer, contract.tokens(SMALL, 10), contract.tokens(SMALL))
+        Tatp22().cross(layer, contract.tokens(SMALL, 10), contract.tokens(SMALL))
 
 
 def test_the_columns_that_linformer_pytorch_masks_mix_all_tokens():
     x, other = contract.tokens(SMALL), contract.tokens(SMALL)
     other[:, -1] += 1
-    layer = contract.Tatp22().causal(SMALL)
+    layer = Tatp22().causal(SMALL)
     assert not torch.allclose(layer(x)[:, 0], layer(other)[:, 0])

@@ -1,0 +1,286 @@
+"""From which length on does Linformer pay, and how fast is our layer beside every peer? Time and memory against length.
+
+``python -m benchmarks.linformer --device cpu`` (or ``cuda``) prints the tables and the bars, and writes
+``lowrank_tutor/data/linformer_cpu.json`` (or ``linformer_cuda.json``) for chapter 7: one row for each method, length,
+k, type, batch and mode. ``--short`` measures a part in under two minutes and writes nothing.
+"""
+
+import argparse
+import gc
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from benchmarks._findings import CPU_LENGTHS, CUDA_LENGTHS, MANY, K, Row, cpu_bars, crossovers, cuda_bars, report
+from benchmarks._harness import Timing, interleaved, provenance, say_if_busy, wall_clock, write
+from benchmarks._memory import peak_bytes
+from benchmarks._methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, methods
+
+PACKAGES = ["torch", "lowrank-tutor", "linformer", "linformer-pytorch"]
+CPU_THREADS = 2
+CUDA_KS = (128, 256, 512, 1024, 2048)
+DEFINITIONS = {
+    "time_min, time_q1, time_median, time_q3": "seconds: the fastest of the interleaved runs, after two that do not"
+    " count, and their quartiles; on a GPU by events, each run after its cache is flushed",
+    "mode": "forward: no gradients; forward+backward: gradients of the tokens and of all parameters",
+    "series": "module: a whole layer; core: queries, keys and values given; crossover: a layer on short sequences;"
+    " product: one matrix product, timed in the same rounds",
+    "batch, n, k": "sequences, tokens in each, tokens that each is compressed to (null: exact attention)",
+    "method": "exact, written out: with the scores in memory, up to n = 4096 on a CPU, and on a GPU where three"
+    " matrices of them (five with gradients) fill at most a third of it; exact, fused: as PyTorch chooses",
+    "flops": "two for each multiplication in the products of the method as written down; three times that with"
+    " gradients",
+    "held_bytes": "tokens and parameters, and with gradients what comes from upstream",
+    "peak_bytes": "these, and the most that was allocated beyond; on a CPU all tensors count, but not what a kernel"
+    " keeps inside while it runs (the fused one: less than 1 MB)",
+    "floor": "seconds below which the method cannot come: on a CPU flops by the rate of x @ W (tokens and one weight"
+    " matrix of the layer) in the same rounds; on a GPU the larger of flops by the rate of a large product, and of"
+    " fewest bytes (each input read once, each output written once) by the bandwidth of a large copy",
+    "share": "floor / time_min",
+}
+
+
+class Plan(NamedTuple):
+    """What to measure, and how long."""
+
+    groups: list[Group]
+    repeats: int
+    limit: float  # seconds for one method in one group
+    seconds: float  # for all; groups that come later are left out
+
+
+class Bench(NamedTuple):
+    """Where to measure."""
+
+    device: torch.device
+    clock: Callable[[Callable[[int], Any], int], tuple[float, Any]] = wall_clock
+    rates: Mapping[str, float] | None = None  # operations a second by type, and "copy", bytes a second
+    dim: int = DIM
+    heads: int = HEADS
+
+
+# What is measured.
+
+
+def cpu_plan(lengths: Sequence[int] = CPU_LENGTHS) -> Plan:
+    """Lay out the measurement on a CPU."""
+    groups = [Group("module", "forward", "float32", 1, n, (128, K), (128, K)) for n in lengths]
+    groups += [Group("module", "forward+backward", "float32", 1, n, (K,), (K,)) for n in lengths if n <= 4096]
+    groups += [Group("crossover", "forward", "float32", 1, n, (128, K)) for n in (128, 192, 256, 320, 384, 448)]
+    groups += [Group("core", "forward", "float32", 1, n, (K,)) for n in lengths if 1024 <= n <= 8192]
+    return Plan(groups, repeats=10, limit=6, seconds=3600)
+
+
+def cuda_plan(
+    dtypes: Sequence[str], lengths: Sequence[int] = CUDA_LENGTHS, ks: Sequence[int] = CUDA_KS, many: int = MANY
+) -> Plan:
+    """Lay out the measurement on a GPU: batches of at least ``many`` tokens, and single sequences; peers at one k."""
+    groups = [
+        Group(series, mode, dtype, batch, n, tuple(k for k in ks if k < n), (K,))
+        for series, mode in (("module", MODES[0]), ("core", MODES[0]), ("module", MODES[1]))
+        for dtype in dtypes
+        for n in lengths
+        for batch in sorted({max(1, many // n), 1}, reverse=True)
+    ]
+    return Plan(groups, repeats=20, limit=0.25, seconds=480)
+
+
+def short_plan(device: torch.device, dtypes: Sequence[str]) -> Plan:
+    """Lay out a measurement of less than two minutes."""
+    if device.type == "cpu":
+        groups = [Group("module", "forward", "float32", 1, n, (K,), (K,)) for n in CPU_LENGTHS if n <= 4096]
+        return Plan(groups, repeats=3, limit=2, seconds=90)
+    plan = cuda_plan(dtypes[:1], CUDA_LENGTHS[:6], CUDA_KS[:2], many=16384)
+    return plan._replace(repeats=10, limit=0.1, seconds=90)
+
+
+# How it is measured.
+
+
+class CudaClock:
+    """Time by events on the GPU, with its cache flushed before each run."""
+
+    def __init__(self, device: torch.device, flushed: int = 256 * 2**20) -> None:
+        self.flush = torch.empty(flushed, dtype=torch.int8, device=device)  # larger than any second-level cache
+
+    def __call__(self, function: Callable[[int], Any], run: int) -> tuple[float, Any]:
+        """Run a function, and return the seconds it took and its result."""
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.flush.zero_()
+        start.record()
+        result = function(run)
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) / 1e3, result
+
+
+def card_rates(bench: Bench, dtypes: Iterable[str], size: int = 8192, copied: int = 2**31) -> dict[str, float]:
+    """Measure what the GPU can do: operations a second in a large product of each type, bytes a second in a copy."""
+    work: dict[str, tuple[Callable[[int], Any], float]] = {}
+    for name in dtypes:
+        a = torch.randn(size, size, device=bench.device).to(getattr(torch, name))
+        work[name] = (lambda _run, a=a: a @ a), 2.0 * size**3
+    source = torch.randint(256, (copied,), dtype=torch.uint8, device=bench.device)
+    target = torch.empty_like(source)
+    work["copy"] = (lambda _run: target.copy_(source)), 2.0 * copied  # read and written
+    timings = interleaved({name: run for name, (run, _) in work.items()}, 10, lambda _: None, clock=bench.clock)
+    return {name: amount / timings[name].best for name, (_, amount) in work.items()}
+
+
+def first_run(method: Method, device: torch.device) -> tuple[int, str | None]:
+    """Run once and return the peak of memory, or why it cannot run (PyTorch gives the reasons as warnings)."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            return peak_bytes(lambda: method.run(-1), device), None
+        except Exception as problem:  # noqa: BLE001  a backend may refuse in any way, and that is a finding
+            reasons = dict.fromkeys(str(warning.message).split("(Triggered")[0].strip() for warning in caught)
+            return 0, "; ".join([f"{type(problem).__name__}: {str(problem).splitlines()[0]}", *reasons])[:600]
+
+
+def measure(group: Group, bench: Bench, plan: Plan) -> tuple[list[Row], list[Row]]:
+    """Measure one group; return its rows, and what failed."""
+    built = {f"{one.name}, k = {one.k}": one for one in methods(group, bench.device, bench.dim, bench.heads)}
+    first = {key: first_run(one, bench.device) for key, one in built.items()}
+    errors = {key: error for key, (_, error) in first.items() if error is not None}
+    running = {key: one.run for key, one in built.items() if key not in errors}
+    timings = interleaved(running, plan.repeats, lambda _: None, clock=bench.clock, limit=plan.limit)
+    errors |= {key: timing.error for key, timing in timings.items() if timing.error is not None}
+    timings = {key: timing for key, timing in timings.items() if timing.error is None}
+    floors = floors_of(group, built, timings, bench.rates)
+    rows = [row_of(group, built[key], timing, first[key][0], floors.get(key)) for key, timing in timings.items()]
+    failures = [{**place(group, built[key]), "error": error} for key, error in errors.items()]
+    return rows, failures
+
+
+def floors_of(
+    group: Group, built: Mapping[str, Method], timings: Mapping[str, Timing], rates: Mapping[str, float] | None
+) -> dict[str, float]:
+    """Return the seconds below which each method cannot come; on a CPU none where no product was timed beside it."""
+    if rates is not None:
+        rate = rates[group.dtype]
+        return {key: max(built[key].flops / rate, built[key].moved_bytes / rates["copy"]) for key in timings}
+    own = next((key for key in timings if built[key].name == OWN_PRODUCT), None)
+    return {} if own is None else {key: built[key].flops * timings[own].best / built[own].flops for key in timings}
+
+
+def place(group: Group, method: Method) -> Row:
+    """Say what was run."""
+    series = "product" if method.name in (OWN_PRODUCT, SQUARE_PRODUCT) else group.series
+    return {
+        "series": series,
+        "mode": group.mode,
+        "dtype": group.dtype,
+        "batch": group.batch,
+        "n": group.n,
+        "k": method.k,
+        "method": method.name,
+    }
+
+
+def row_of(group: Group, method: Method, timing: Timing, extra: int, floor: float | None) -> Row:
+    """Turn what was found about one method into a row."""
+    low, high = timing.quartiles
+    times = {"time_min": timing.best, "time_q1": low, "time_median": timing.median, "time_q3": high}
+    row = {**place(group, method), "runs": len(timing.seconds)}
+    row |= {name: float(f"{seconds:.4g}") for name, seconds in times.items()}
+    row |= {"flops": method.flops, "held_bytes": method.held_bytes, "peak_bytes": method.held_bytes + extra}
+    row |= {"floor": None, "share": None} if floor is None else {"floor": float(f"{floor:.4g}")}
+    return row if floor is None else row | {"share": float(f"{floor / timing.best:.3g}")}
+
+
+def run(plan: Plan, bench: Bench) -> tuple[list[Row], list[Row]]:
+    """Measure all groups, and print as it goes; what comes after the time is up is left out, and said to be."""
+    rows: list[Row] = []
+    failures: list[Row] = []
+    start = time.perf_counter()
+    for group in plan.groups:
+        if time.perf_counter() - start > plan.seconds:
+            failures.append({**group._asdict(), "error": f"left out: {plan.seconds:g} seconds were over"})
+            continue
+        fresh, failed = measure(group, bench, plan)
+        for row in fresh:
+            print(describe(row), flush=True)
+        for failure in failed:
+            print(f"{failure['method']}: {failure['error']}", flush=True)
+        rows, failures = rows + fresh, failures + failed
+        gc.collect()
+        if bench.device.type == "cuda":
+            torch.cuda.empty_cache()
+    return rows, failures
+
+
+def describe(row: Mapping[str, Any]) -> str:
+    """Lay one row out for the eye."""
+    where = f"{row['series']:9} {row['mode']:16} {row['dtype']:8} {row['batch']:3} x {row['n']:5}"
+    times = f"{1e3 * row['time_min']:9.2f} ms, median {1e3 * row['time_median']:9.2f} ({row['runs']:2} runs)"
+    rate = f"{row['flops'] / row['time_min'] / 1e9:8.0f} GFLOP/s"
+    share = "" if row["share"] is None else f" = {100 * row['share']:.0f}%"
+    memory = f"{row['peak_bytes'] / 2**20:9.1f} MiB"
+    return f"{where} k {row['k'] or '-':>4} {row['method']:30} {times} {memory} {rate}{share}"
+
+
+def card(device: torch.device) -> Row:
+    """Describe the GPU and the software that drives it."""
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0].strip()
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        driver = None
+    properties = torch.cuda.get_device_properties(device)
+    return {
+        "name": properties.name,
+        "memory_bytes": properties.total_memory,
+        "capability": f"{properties.major}.{properties.minor}",
+        "driver": driver,
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
+    }
+
+
+def set_up(device: torch.device) -> tuple[Bench, list[str], Row]:
+    """Make ready to measure; return where, the types to measure, and what to record of it."""
+    if device.type == "cpu":
+        torch.set_num_threads(CPU_THREADS)
+        return Bench(device), ["float32"], {"threads": torch.get_num_threads()}
+    half = "bfloat16" if torch.cuda.get_device_capability(device) >= (8, 0) else "float16"
+    bench, dtypes = Bench(device, CudaClock(device)), [half, "float32"]
+    rates = card_rates(bench, dtypes)
+    record = {"gpu": card(device), "rates": rates, "float32_products": torch.get_float32_matmul_precision()}
+    return bench._replace(rates=rates), dtypes, record
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and write; the exit status tells whether all bars hold."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.linformer", description=__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--short", action="store_true", help="a part, in under two minutes; nothing is written")
+    options = parser.parse_args(arguments)
+    device = torch.device(options.device)
+    meta = provenance(f"python -m benchmarks.linformer --device {device.type}", PACKAGES)
+    say_if_busy(meta["machine"])
+    bench, dtypes, record = set_up(device)
+    print(", ".join(f"{name}: {value}" for name, value in record.items()))
+    full = cpu_plan() if device.type == "cpu" else cuda_plan(dtypes)
+    plan = short_plan(device, dtypes) if options.short else full
+    rows, failures = run(plan, bench)
+    report(rows)
+    if options.short:
+        return 0
+    bars = cpu_bars(rows) if device.type == "cpu" else cuda_bars(rows)
+    for bar in bars:
+        print(f"{'holds' if bar['holds'] else 'FAILS'}: {bar['bar']}: {bar['measured']}")
+    meta["machine"] |= record
+    meta |= {"dim": bench.dim, "heads": bench.heads, "repeats": plan.repeats, "limit_seconds": plan.limit}
+    meta |= {"definitions": DEFINITIONS, "failures": failures, "bars": bars, "crossovers": crossovers(rows)}
+    print(f"written: {write(f'linformer_{device.type}', meta, rows).name}")
+    return 0 if all(bar["holds"] for bar in bars) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
