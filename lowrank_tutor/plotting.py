@@ -448,3 +448,75 @@ def curves(
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], ylim=ylim)
     ax.legend(loc="best" if at is None else "upper right")
     return fig
+
+
+@styled
+def attention_cut(
+    weights: ArrayLike, approx: ArrayLike, x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: float
+) -> Figure:
+    """Show weights of attention, what stands in for them, and the error of several ways over the rank kept.
+
+    Parameters
+    ----------
+    weights, approx : array_like, shape (n, n)
+        Weights, and an approximation of them. Both are drawn on one scale, from 0 to the 99th percentile of the first.
+    x : array_like, shape (number,)
+        Ranks, increasing.
+    lines : mapping of str to array_like, shape (number,)
+        A name and the errors of each way.
+    at : float
+        The rank that the approximation has.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    weights, approx, x = np.asarray(weights), np.asarray(approx), np.asarray(x, dtype=float)
+    fig, (left, middle, right) = plt.subplots(1, 3, layout="none", figsize=(7, 2.5), width_ratios=(1, 1, 1.35))
+    fig.subplots_adjust(left=0.005, right=0.985, top=0.88, bottom=0.19, wspace=0.12)
+    for ax, image, title in ((left, weights, "exact weights"), (middle, approx, f"through k = {at:g}")):
+        ax.imshow(image, cmap="gray_r", vmin=0, vmax=float(np.quantile(weights, 0.99)), interpolation="nearest")
+        ax.set(title=title, xticks=[], yticks=[], xlabel="keys")
+    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE), strict=True):
+        y = np.asarray(y, dtype=float)
+        right.plot(x, y, color=color, label=name)
+        right.plot(at, y[x == at], "o", color=color, markersize=7)
+    right.set(xlabel="k", title="relative error", xscale="log", ylim=(-0.04, 2.4))
+    right.set_xticks(x, [f"{value:g}" for value in x])
+    right.minorticks_off()
+    right.legend(loc="upper right")
+    return fig
+
+
+@styled
+def spectra_and_errors(spectra: Mapping[str, ArrayLike], x: ArrayLike, lines: Mapping[str, ArrayLike]) -> Figure:
+    """Show spectra, each relative to its largest value, beside errors over the rank kept.
+
+    Parameters
+    ----------
+    spectra : mapping of str to array_like, shape (r,)
+        A name and singular values, largest first.
+    x : array_like, shape (number,)
+        Ranks, increasing.
+    lines : mapping of str to array_like, shape (number,)
+        A name and the relative errors at these ranks.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, (left, right) = plt.subplots(1, 2, layout="none", figsize=(7, 2.6))
+    fig.subplots_adjust(left=0.08, right=0.985, top=0.88, bottom=0.18, wspace=0.2)
+    for (name, s), color in zip(spectra.items(), (GREY, ORANGE, TEAL), strict=False):
+        s = np.asarray(s, dtype=float)
+        left.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), color=color, label=name)
+    left.set(yscale="log", xlabel="i", title="singular values", ylim=(3e-17, 3))
+    left.legend(loc="center right")
+    x = np.asarray(x, dtype=float)
+    for (name, y), color in zip(lines.items(), (ORANGE, PURPLE), strict=False):
+        right.plot(x, np.asarray(y, dtype=float), color=color, label=name, marker="o", markersize=4)
+    right.set(xlabel="k", title="relative error of the output", xscale="log", ylim=(-0.03, 1.25))
+    right.set_xticks(x, [f"{value:g}" for value in x])
+    right.minorticks_off()
+    right.legend(loc="upper right")
+    return fig
