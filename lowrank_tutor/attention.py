@@ -52,7 +52,7 @@ def softmax_attention(
     r"""Average the values, weighted by the softmax of how each query scores the keys.
 
     $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$, by PyTorch's fused kernels: exact, and without the matrix of weights
-    in memory.
+    in memory (on a CPU it is written out where ``d_v`` differs from ``d``).
 
     Parameters
     ----------

@@ -468,10 +468,9 @@ def _norm_rule(projection: torch.Tensor, token_mask: torch.Tensor, width: int) -
             parts.append((squares.sum(dim=1), token_mask.to(squares.dtype) @ squares[:, :n].T))
     whole = torch.cat([part for part, _ in parts])  # (k,)
     seen = torch.cat([part for _, part in parts], dim=1)  # (batch, k)
-    counts = (seen > 0) | (whole == 0)
-    plain = (seen == 0) | (whole == 0)  # a square root has no gradient at zero
-    scale = torch.where(plain, 1, whole / torch.where(plain, 1, seen)).sqrt()
-    return scale, counts
+    empty = seen == 0
+    scale = torch.where(empty, 1, whole / torch.where(empty, 1, seen)).sqrt()  # a root has no gradient at zero
+    return scale, ~empty | (whole == 0)
 
 
 def _rescale(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:

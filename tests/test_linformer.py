@@ -905,7 +905,7 @@ def compiler():
 
 @pytest.mark.parametrize("sharing", SHARINGS)
 @pytest.mark.parametrize("gradient", [False, True])
-def test_a_compiled_layer_is_one_graph_and_gives_the_same(compiler, sharing, gradient):
+def test_a_layer_compiles_to_one_graph_and_gives_the_same(compiler, sharing, gradient):
     layer = layer_of(sharing=sharing)
     compiled = compiler(layer, backend="eager")
     with torch.set_grad_enabled(gradient):
@@ -916,14 +916,14 @@ def test_a_compiled_layer_is_one_graph_and_gives_the_same(compiler, sharing, gra
             )
 
 
-def test_a_compiled_layer_runs_under_autocast(compiler):
+def test_a_layer_compiles_under_autocast(compiler):
     layer, (x,) = layer_of(dtype=torch.float32), tensors((3, 6, 6), dtype=torch.float32)
     compiled = compiler(layer, backend="eager")
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(compiled(x, token_mask=real_tokens()), layer(x, token_mask=real_tokens()))
 
 
-def test_one_compiled_layer_serves_all_lengths(compiler):
+def test_a_layer_compiles_once_for_all_lengths(compiler):
     layer = layer_of(max_len=64)
     compiled = compiler(layer, backend="eager", dynamic=True)
     with torch.compiler.set_stance("default"), torch.no_grad():
@@ -936,7 +936,7 @@ def test_one_compiled_layer_serves_all_lengths(compiler):
 
 
 @MASKS
-def test_compiled_attention_is_one_graph_and_gives_the_same(compiler, mask):
+def test_attention_compiles_to_one_graph_and_gives_the_same(compiler, mask):
     inputs = (*triple(), *tensors((4, 6), (4, 6), seed=1))
     compiled = compiler(linformer_attention, backend="eager")
     for count in (4, 5):
@@ -948,7 +948,7 @@ def test_compiled_attention_is_one_graph_and_gives_the_same(compiler, mask):
 
 
 @MASKS
-def test_a_compiled_layer_has_the_same_gradients(compiler, mask):
+def test_a_layer_compiles_with_its_gradients(compiler, mask):
     layer, (x,) = layer_of(), tensors((3, 6, 6))
     gradients = []
     for function in (layer, compiler(layer, backend="aot_eager")):
@@ -961,7 +961,7 @@ def test_a_compiled_layer_has_the_same_gradients(compiler, mask):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own code generator
-def test_a_layer_compiled_to_machine_code_gives_the_same(compiler, monkeypatch, tmp_path):
+def test_a_layer_compiles_to_machine_code_and_gives_the_same(compiler, monkeypatch, tmp_path):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     layer, (x,) = layer_of(), tensors((3, 6, 6))
     with torch.no_grad():
