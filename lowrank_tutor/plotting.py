@@ -477,7 +477,7 @@ def attention_cut(
     for ax, image, title in ((left, weights, "exact weights"), (middle, approx, f"through k = {at:g}")):
         ax.imshow(image, cmap="gray_r", vmin=0, vmax=float(np.quantile(weights, 0.99)), interpolation="nearest")
         ax.set(title=title, xticks=[], yticks=[], xlabel="keys")
-    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE), strict=True):
+    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE), strict=False):
         y = np.asarray(y, dtype=float)
         right.plot(x, y, color=color, label=name)
         right.plot(at, y[x == at], "o", color=color, markersize=7)

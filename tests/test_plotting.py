@@ -31,6 +31,12 @@ def at_rank(k):
 
 # One call of every public function; a function without one fails below.
 CALLS = {
+    "attention_cut": lambda: plotting.attention_cut(
+        np.eye(4), np.full((4, 4), 0.25), (1, 2, 4), {"windows": [0.6, 0.3, 0.0], "least": [0.2, 0.1, 0.0]}, at=2
+    ),
+    "spectra_and_errors": lambda: plotting.spectra_and_errors(
+        {"logits": [2.0, 1.0, 0.0], "softmax": [3.0, 1.0, 0.1]}, (1, 2), {"cut": [0.4, 0.1]}
+    ),
     "photo_cut": lambda: plotting.photo_cut(PHOTO, at_rank(3), S, 3),
     "spectrum": lambda: plotting.spectrum(S, 3),
     "equation": lambda: plotting.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, 2]]),
@@ -113,6 +119,10 @@ def test_an_error_while_drawing_gives_the_settings_back():
         (lambda k: plotting.spectrum(S, k), range(10)),
         (lambda k: plotting.digits_cut(DIGITS, DIGITS, np.full(64, 1 / 64), k), [0, 1, 64]),
         (lambda k: plotting.spectrum_cut(S, k), range(10)),
+        (
+            lambda k: plotting.attention_cut(np.eye(4), np.eye(4) / (k + 1), (1, 2, 4), {"e": [3, 2, 1]}, at=k),
+            [1, 2, 4],
+        ),
         (lambda k: plotting.denoise_cut(S, np.linspace(1, 0.2, 10), k, 0.5), range(10)),
     ],
 )

@@ -1,0 +1,123 @@
+"""Ask how low the rank is: what its explorers must read, by NumPy alone, and the numbers in its text."""
+
+import json
+import math
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from chapters import CHAPTERS, run
+
+(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("06-")]
+TEXT = CHAPTER.read_text(encoding="utf-8")
+N, D = 256, 32
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def attention_rank(chapter, *, sharpness, rho):
+    x = chapter["noise"].numpy().copy()
+    for i in range(1, N):
+        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * chapter["noise"].numpy()[i]
+    q, keys, values = (x @ chapter[name].numpy() for name in ("W_q", "W_k", "W_v"))
+    logits = sharpness * q @ keys.T / math.sqrt(D)
+    p = softmax(logits)
+    u, s, vt = np.linalg.svd(p)
+    spectrum = np.linalg.svd(p @ values, compute_uv=False)
+    return {
+        "logits": np.linalg.matrix_rank(logits, tol=1e-10 * np.linalg.norm(logits, 2)),
+        "softmax": (s > 1e-6 * s[0]).sum(),
+        "cut": np.linalg.norm(((u[:, 16:] * s[16:]) @ vt[16:]) @ values) / np.linalg.norm(p @ values),
+        "least": math.sqrt((spectrum[16:] ** 2).sum() / (spectrum**2).sum()),
+    }
+
+
+def performer_error(chapter, *, m, length):
+    """The features without any shift, which double precision allows for entries as small as these."""
+    q, keys, values = (part[0, 0].numpy() for part in chapter["base"])
+    q, keys = length * q, length * keys
+    exact = softmax(q @ keys.T / math.sqrt(16)) @ values
+
+    def features(x, w):
+        x = x / 16**0.25
+        return np.exp(x @ w.T - (x**2).sum(axis=1, keepdims=True) / 2)
+
+    errors = []
+    for draw in chapter["draws"]:
+        weights = features(q, draw.numpy()[:m]) @ features(keys, draw.numpy()[:m]).T
+        result = weights / weights.sum(axis=1, keepdims=True) @ values
+        errors.append(np.linalg.norm(result - exact) / np.linalg.norm(exact))
+    return {
+        "performer": np.mean(errors),
+        "mean": np.linalg.norm(values.mean(axis=0) - exact) / np.linalg.norm(exact),
+        "one_weight": math.sqrt(math.expm1(2 * math.sqrt(16) * length**2) / m),
+    }
+
+
+EXPLORERS = {"attention-rank": attention_rank, "performer-error": performer_error}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return run(CHAPTER).namespace
+
+
+def test_the_logits_have_rank_32_everywhere_and_softmax_nearly_full_rank_nearly_everywhere(chapter):
+    found = [attention_rank(chapter, sharpness=s, rho=rho) for s in chapter["SHARPNESS"] for rho in chapter["RHOS"]]
+    assert {f["logits"] for f in found} == {32}
+    assert np.median([f["softmax"] for f in found]) > 0.9 * N
+    assert min(f["cut"] for f in found) < 1e-3
+    assert max(f["cut"] for f in found) > 0.5
+
+
+def test_softmax_of_rank_one_logits_is_invertible():
+    """Exactly: a determinant of three distinct points and keys, with rational powers."""
+    x, y = np.array([0.0, 1.0, 2.5]), np.array([-1.0, 0.5, 2.0])
+    assert abs(np.linalg.det(softmax(np.outer(x, y)))) > 1e-3
+    repeated = np.outer([0.0, 1.0, 1.0], y)
+    assert np.linalg.matrix_rank(softmax(repeated)) == 2, "equal points make equal rows"
+
+
+def test_the_spread_of_one_weight_is_what_the_theorem_says():
+    rng = np.random.default_rng(0)
+    x, y = np.array([0.3, -0.2]), np.array([0.1, 0.4])
+    w = rng.standard_normal((400_000, 2))
+    estimates = np.exp(w @ (x + y) - (x @ x + y @ y) / 2)
+    assert estimates.mean() == pytest.approx(np.exp(x @ y), rel=0.005)
+    spread = math.sqrt(math.expm1(((x + y) ** 2).sum()))
+    assert estimates.std() / np.exp(x @ y) == pytest.approx(spread, rel=0.02)
+
+
+def test_performer_in_numbers(chapter):
+    soft, long = (performer_error(chapter, m=256, length=length) for length in (0.5, 1.0))
+    assert f"At length 0.5, 256 features miss by {soft['performer']:.0%}." in TEXT
+    assert f"At length 1 they miss by {long['performer']:.0%}" in TEXT
+    assert f"looks at no query at all, misses by {long['mean']:.0%}" in TEXT
+
+
+def test_linear_attention_by_hand():
+    features = {"query": 1.0, "keys": [1.0, 3.0]}  # elu(0) + 1; elu(0) + 1 and elu(2) + 1
+    weights = np.array(features["keys"]) * features["query"]
+    weights /= weights.sum()
+    assert weights.tolist() == [0.25, 0.75]
+    assert weights @ [4.0, 8.0] == 7
+    assert "\\tfrac14 \\cdot 4 + \\tfrac34 \\cdot 8 = 7" in TEXT
+
+
+def test_the_trained_encoder_in_words():
+    data = json.loads((files("lowrank_tutor") / "data" / "attention_spectra.json").read_text(encoding="utf-8"))
+    rows = {row["layer"]: row for row in data["rows"] if row["n"] == 512}
+    at = data["meta"]["ranks"].index(128)
+    cut = {layer: np.array(row["cut"])[:, at] for layer, row in rows.items()}
+    mean = {layer: cuts.mean() for layer, cuts in cut.items()}
+    assert min(mean, key=mean.get) == 6
+    assert mean[6] < 0.1 * min(mean[layer] for layer in range(1, 6))
+    assert mean[1] < min(mean[2], mean[3])
+    assert f"cut to 128, it is still off by {cut[1].max():.0%}" in TEXT
+    assert np.mean([row["pooled"][at] for row in rows.values()]) == pytest.approx(0.5, abs=0.01), "miss by half"
+    assert min(row["drawn"][at] for row in rows.values()) > 1
+    assert data["meta"]["heads"] == {"number": 12, "width": 32}
+    assert len(data["meta"]["topics"]) == 24

@@ -1,0 +1,163 @@
+"""Project the sequence: what its explorers must read, by NumPy alone, and the numbers in its text."""
+
+import itertools
+import json
+import math
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from chapters import CHAPTERS, run
+
+(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("07-")]
+TEXT = CHAPTER.read_text(encoding="utf-8")
+N, D = 128, 32
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def tokens(noise, rho):
+    x = noise.copy()
+    for i in range(1, N):
+        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * noise[i]
+    return x
+
+
+def linformer_error(chapter, *, k, rho):
+    x = tokens(chapter["noise"].numpy(), rho)
+    q, keys, values = (x @ chapter[name].numpy() for name in ("W_q", "W_k", "W_v"))
+    exact = softmax(q @ keys.T / math.sqrt(D)) @ values
+
+    def off(short_keys, short_values):
+        return np.linalg.norm(softmax(q @ short_keys.T / math.sqrt(D)) @ short_values - exact) / np.linalg.norm(exact)
+
+    windows = (part.reshape(k, N // k, D).mean(axis=1) for part in (keys, values))
+    e = chapter["mixtures"][k].numpy()
+    spectrum = np.linalg.svd(exact, compute_uv=False)
+    return {
+        "averages": off(*windows),
+        "random": off(e @ keys, e @ values),
+        "least": math.sqrt((spectrum[k:] ** 2).sum() / (spectrum**2).sum()),
+        "work": 8 * N * k * D / (4 * N * N * D),
+        "weights": N * k / N**2,
+    }
+
+
+def linformer_time(chapter, *, n, k):
+    data = json.loads((files("lowrank_tutor") / "data" / "linformer_cpu.json").read_text(encoding="utf-8"))
+
+    def best(method, kept):
+        (row,) = (
+            row
+            for row in data["rows"]
+            if (row["series"], row["mode"], row["method"], row["n"], row["k"]) == ("module", "forward", method, n, kept)
+        )
+        return row["time_min"] * 1000
+
+    found = {"exact": best("exact, fused", None), "linformer": best("linformer", k)}
+    found |= {"linformer_pytorch": best("linformer-pytorch kv", k)}
+    found |= {"ours": best("lowrank_tutor E = F", k), "ours_two": best("lowrank_tutor E != F", k)}
+    return {**found, "gain": found["exact"] / found["ours"]}
+
+
+EXPLORERS = {"linformer-error": linformer_error, "linformer-time": linformer_time}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return run(CHAPTER).namespace
+
+
+def test_the_errors_in_the_text_are_those_of_the_explorer(chapter):
+    close, independent = (linformer_error(chapter, k=16, rho=rho) for rho in (0.95, 0.0))
+    assert f"16 averages of 8 tokens are off by {close['averages']:.1%}" in TEXT
+    assert f"With independent tokens they are off by {independent['averages']:.0%}" in TEXT
+    assert min(close["random"], independent["random"]) > 1, "worse than answering zero"
+
+
+def test_rank_32_suffices_for_all_tokens_and_16_does_not(chapter):
+    for rho in (0.0, 0.5, 0.8, 0.9, 0.95, 0.99):
+        assert linformer_error(chapter, k=32, rho=rho)["least"] < 1e-12
+        assert linformer_error(chapter, k=16, rho=rho)["least"] > 1e-5
+
+
+def test_the_three_tokens_by_hand():
+    """The numbers that the worked examples of the page show, from their definitions."""
+    q, keys, values = np.array([[1.0], [0], [2]]), np.array([[1.0], [0], [-1]]), np.array([[3.0], [0], [6]])
+    e = math.e
+    exact = [(3 * e + 6 / e) / (e + 1 + 1 / e), 3, (3 * e**2 + 6 * e**-2) / (e**2 + 1 + e**-2)]
+    assert (softmax(q @ keys.T) @ values).ravel() == pytest.approx(exact)
+    mix = np.array([[0.5, 0.5, 0], [0, 0, 1]])
+    short = [(1.5 * e**0.5 + 6 / e) / (e**0.5 + 1 / e), 3.75, (1.5 * e + 6 * e**-2) / (e + e**-2)]
+    assert (softmax(q @ (mix @ keys).T) @ (mix @ values)).ravel() == pytest.approx(short)
+
+
+def test_the_memory_of_one_heads_weights():
+    assert round(65536**2 * 4 / 1e9) == 17
+    assert "one head's $P$ in 32-bit numbers fills 17 GB" in TEXT
+
+
+def test_the_norm_rule_is_exact_where_the_popular_rules_are_not(chapter):
+    lines = chapter["lines"]
+    assert max(lines["norm rule"]) < 1e-12
+    for rule in ("zeros alone", "zeros, times root of n / real"):
+        assert min(lines[rule][:-1]) > 0.02
+        assert lines[rule][-1] < 1e-12, "nothing is hidden there"
+    assert f"off by up to {max(lines['zeros alone']):.0%}".replace("%", " percent") in TEXT
+
+
+def test_the_whole_layer_saves_from_304_tokens_on():
+    width, k = 512, 256
+
+    def saves(n):
+        return 4 * n * width**2 + 6 * n * k * width + 4 * k * width**2 < 8 * n * width**2 + 4 * n**2 * width
+
+    assert saves(304)
+    assert not saves(303)
+    assert -64 + math.sqrt(64**2 + 2**17) == pytest.approx(303.7, abs=0.05)
+
+
+def test_the_leak_is_as_large_as_the_page_says_it_is(chapter):
+    """A change of the last value reaches the first token's output through the last window's mixture."""
+    moved, e, q = chapter["moved"], chapter["e"], chapter["q"]
+    weights = softmax((q[0, 0] @ (e @ chapter["k"][0, 0]).T).numpy() / math.sqrt(D)) @ e.numpy()
+    assert moved[0, 0, 0].numpy() == pytest.approx(weights[0, -1] * 10 * np.ones(D))
+    assert weights[0, -1] > 0
+
+
+def test_the_count_of_matrices_for_twelve_layers():
+    plain = 12 * (4 * 64**2 + 64)
+    one = 32 * 512
+    for matrices in (24, 12, 1):
+        assert f"{plain + matrices * one:,}" in ("590,592", "393,984", "213,760")
+    assert "For 12 layers that makes 24, 12 or 1" in TEXT
+
+
+def test_what_the_measurement_shows_in_words(chapter):
+    took, sizes = chapter["took"], chapter["SIZES"]
+    for k in (128, 256):
+        for shorter, longer in itertools.pairwise(sizes[1:]):
+            assert 2.5 < took["exact, fused", None, longer] / took["exact, fused", None, shorter] < 5
+            assert 1.5 < took["lowrank_tutor E = F", k, longer] / took["lowrank_tutor E = F", k, shorter] < 3
+        for package in ("linformer", "linformer-pytorch kv"):
+            assert all(took["lowrank_tutor E = F", k, n] < 0.68 * took[package, k, n] for n in sizes[1:])
+    for row in chapter["meta"]["crossovers"]:
+        if row["mode"] == "forward" and row["method"] == "lowrank_tutor E = F":
+            assert row["measured"] > row["by_operations"]
+
+
+def test_the_papers_table_three():
+    """Each row of the page: n, and for each k below n the two numbers; a few of them by name."""
+    rows = {}
+    for line in TEXT.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6 and cells[0].isdigit():
+            rows[int(cells[0])] = [tuple(map(float, cell.split("/"))) for cell in cells[1:] if cell]
+    assert sorted(rows) == [2**i for i in range(9, 17)]
+    assert [len(row) for _, row in sorted(rows.items())] == [2, 3, 4, 5, 5, 5, 5, 5]
+    assert rows[512] == [(1.5, 1.7), (1.3, 1.5)]
+    assert rows[65536][0] == (20, 60)
+    assert rows[16384][-1] == (3.3, 8)
