@@ -13,11 +13,8 @@ import linformer_pytorch
 import torch
 from torch import nn
 
+from benchmarks._promises import NotOffered, Package
 from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention
-
-
-class NotOffered(Exception):
-    """The package has no such feature; the text says how one knows."""
 
 
 class Size(NamedTuple):
@@ -65,15 +62,10 @@ def split(x: torch.Tensor, heads: int) -> torch.Tensor:
     return x.unflatten(2, (heads, -1)).transpose(1, 2)
 
 
-class Adapter:
+class Adapter(Package):
     """How to use one package. What a subclass does not define, the package does not offer."""
 
-    name: ClassVar[str]
-    distribution: ClassVar[str]
-    layer: ClassVar[str]  # what is built, for the record
     mask_names: ClassVar[Sequence[str]] = ()
-    remarks: ClassVar[Mapping[str, str]] = {}  # by line: what the reader should know beside the number
-    ours: ClassVar[bool] = False
     one_projection: ClassVar[bool] = False  # E = F at the defaults
 
     def plain(self, size: Size, seed: int = 0) -> nn.Module:
@@ -178,6 +170,7 @@ class OursHeadwise(Ours):
 
     name, layer, sharing = "lowrank_tutor E != F", 'LinformerSelfAttention(sharing="headwise")', "headwise"
     one_projection = False
+    may_lack = ("saved, fixed",)
 
     def fixed(self, size: Size, seed: int = 0) -> nn.Module:
         raise NotOffered("a projection that is passed in serves keys and values both")

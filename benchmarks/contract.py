@@ -1,40 +1,30 @@
 """What may one rely on in a layer of linear attention? The same promises, tried on every package that can be installed.
 
-``python -m benchmarks.contract`` prints which package keeps which promise and writes
-``lowrank_tutor/data/linformer_contract.json`` for chapter 7. Each package is used as its README says. A promise has one
-of four outcomes: it **holds**, it **fails**, it is **not offered** (the package has no such feature, or says that it
-has none: a limit, not a fault), or trying it is an **error**. To try another package, add an adapter to
-``benchmarks/_adapters.py``.
+``python -m benchmarks.contract`` prints which package keeps which promise and writes two records: of Linformer
+(``lowrank_tutor/data/linformer_contract.json``, for chapter 7; the lines are in this file) and of kernel attention
+(``kernel_contract.json``, for chapter 6; ``benchmarks/_kernel_contract.py``). Each package is used as its README says.
+A promise has one of four outcomes: it **holds**, it **fails**, it is **not offered** (the package has no such feature,
+or says that it has none: a limit, not a fault), or trying it is an **error**. To try another package, add an adapter
+to ``benchmarks/_adapters.py`` or ``benchmarks/_kernel_adapters.py``.
 """
 
 import contextlib
-import io
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from benchmarks._adapters import ADAPTERS, Adapter, NotOffered, OursHeadwise, Size, Weights, normal, split
-from benchmarks._harness import provenance, write
+from benchmarks import _kernel_contract
+from benchmarks._adapters import ADAPTERS, Adapter, NotOffered, Size, Weights, normal, split
+from benchmarks._promises import EXACT, Family, Finding, Line, distance, keep_record, not_finite, reloaded
 
-OUTCOMES = ("holds", "fails", "not offered", "error")
-EXACT = 1e-6  # relative error in single precision: several times its rounding
 LENGTHS = (256, 1024, 4096, 16384)
 COMMON_MASK_NAMES = ("mask", "key_padding_mask", "attention_mask", "token_mask")
 COMMAND = "python -m benchmarks.contract"
 SMALL, SQUARE, TINY = Size(32, 4, 24, 8), Size(32, 4, 24, 24), Size(4, 2, 6, 3)
-
-
-class Finding(NamedTuple):
-    """What one line measured, and what there is to say about it."""
-
-    number: float
-    remark: str = ""
 
 
 def draw_weights(size: Size, seed: int = 7) -> Weights:
@@ -66,14 +56,6 @@ def judge(
     if token_mask is not None:
         scores = scores.masked_fill(~token_mask[:, None, None, :], -math.inf)
     return (scores.softmax(dim=3) @ v).transpose(1, 2).flatten(2) @ w.out.T + w.bias
-
-
-def distance(found: torch.Tensor, wanted: torch.Tensor, where: torch.Tensor | None = None) -> float:
-    """Relative error in the Frobenius norm, over the tokens that a mask marks."""
-    found, wanted = found.detach().double(), wanted.detach().double()
-    if where is not None:
-        found, wanted = found[where], wanted[where]
-    return float((found - wanted).norm() / wanted.norm())
 
 
 def some_mask(size: Size) -> torch.Tensor:
@@ -165,7 +147,7 @@ def all_hidden(adapter: Adapter) -> Finding:
     found = adapter.call(layer, x, real)
     found.sum().backward()
     parts = [found, x.grad, *(p.grad for p in layer.parameters() if p.grad is not None)]
-    return Finding(sum(int((~part.isfinite()).sum()) for part in parts))
+    return Finding(not_finite(*parts))
 
 
 def batch_independent(adapter: Adapter) -> Finding:
@@ -280,10 +262,8 @@ def cross_attention(adapter: Adapter) -> Finding:
 
 def reload(adapter: Adapter, build: Callable[[Size, int], nn.Module]) -> Finding:
     """See how far results move when a layer's state is saved and loaded into another that started elsewhere."""
-    first, second, file, x = build(SMALL, 0), build(SMALL, 1), io.BytesIO(), tokens(SMALL)
-    torch.save(first.state_dict(), file)
-    file.seek(0)
-    second.load_state_dict(torch.load(file, weights_only=True))
+    first, x = build(SMALL, 0), tokens(SMALL)
+    second = reloaded(first, build(SMALL, 1))
     return Finding(distance(adapter.call(second, x), adapter.call(first, x)))
 
 
@@ -330,15 +310,6 @@ def gradients(adapter: Adapter) -> Finding:
     return Finding(wrong)
 
 
-class Line(NamedTuple):
-    """One promise: what it says, the bound of its number, and how to measure that."""
-
-    name: str
-    title: str
-    bar: float
-    measure: Callable[[Adapter], Finding]
-
-
 LINES = [
     Line("exact", "exact attention at k = n with E = F = I", EXACT, exact_limit),
     Line("exact, masked", "the same with tokens hidden by a mask", EXACT, exact_masked),
@@ -365,68 +336,14 @@ LINES = [
 ]
 
 
-def try_line(line: Line, adapter: Adapter) -> dict[str, Any]:
-    """Try one promise on one package and return a row."""
-    number: float | None = None
-    remark = adapter.remarks.get(line.name, "")
-    try:
-        number, found = line.measure(adapter)
-        outcome, remark = "holds" if number <= line.bar else "fails", remark or found
-    except NotOffered as reason:
-        outcome, remark = "not offered", str(reason)
-    except Exception as problem:  # noqa: BLE001  a peer may fail in any way, and that is a finding
-        outcome, remark = "error", f"{type(problem).__name__}: {problem}"
-    measured = None if number is None else float(f"{number:.3g}")
-    return {
-        "line": line.name,
-        "package": adapter.name,
-        "outcome": outcome,
-        "measured": measured,
-        "bar": line.bar,
-        "remark": remark,
-    }
-
-
-def ours_hold(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether our layer keeps every promise: with E = F each one, with E and F apart each one that it offers."""
-    ours = {adapter.name for adapter in ADAPTERS if adapter.ours}
-    outcomes = [(row["package"], row["outcome"]) for row in rows if row["package"] in ours]
-    return all(
-        outcome == "holds" or (name, outcome) == (OursHeadwise.name, "not offered") for name, outcome in outcomes
-    )
-
-
-def show(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Lay the rows out as a table, then give the remarks."""
-    names = [adapter.name for adapter in ADAPTERS]
-    cells = {(row["line"], row["package"]): row for row in rows}
-    yield f"{'':50}" + "".join(f"{name:>22}" for name in names)
-    for line in LINES:
-        texts = []
-        for name in names:
-            row = cells[line.name, name]
-            number = "" if row["measured"] is None else f" {row['measured']:.2g}"
-            texts.append(f"{row['outcome'] + number:>22}")
-        yield f"{line.title:50}" + "".join(texts) + f"   bar {line.bar:g}"
-    for row in rows:
-        if row["remark"]:
-            yield f"{row['package']}, {row['line']} ({row['outcome']}): {row['remark']}"
+LINFORMER = Family("linformer_contract", ADAPTERS, LINES)
+FAMILIES = (LINFORMER, _kernel_contract.KERNEL)
 
 
 def main() -> int:
-    """Try all, print and write; the exit status tells whether our layer keeps every promise."""
+    """Try all, print and write; the exit status tells whether our own layers and functions keep every promise."""
     torch.set_num_threads(1)  # many tiny operations, none timed
-    meta = provenance(COMMAND, sorted({"torch", *(adapter.distribution for adapter in ADAPTERS)}))
-    del meta["machine"]  # the outcomes do not depend on it
-    rows = [try_line(line, adapter) for line in LINES for adapter in ADAPTERS]
-    print("\n".join(show(rows)))
-    meta["packages"] = {
-        adapter.name: {"version": version(adapter.distribution), "layer": adapter.layer} for adapter in ADAPTERS
-    }
-    meta["lines"] = {line.name: {"title": line.title, "bar": line.bar} for line in LINES}
-    meta["outcomes"] = list(OUTCOMES)
-    print(f"written: {write('linformer_contract', meta, rows).name}")
-    return 0 if ours_hold(rows) else 1
+    return 0 if all([keep_record(family, COMMAND) for family in FAMILIES]) else 1
 
 
 if __name__ == "__main__":
