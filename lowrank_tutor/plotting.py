@@ -473,7 +473,7 @@ def attention_cut(
     """
     weights, approx, x = np.asarray(weights), np.asarray(approx), np.asarray(x, dtype=float)
     fig, (left, middle, right) = plt.subplots(1, 3, layout="none", figsize=(7, 2.5), width_ratios=(1, 1, 1.35))
-    fig.subplots_adjust(left=0.005, right=0.985, top=0.88, bottom=0.19, wspace=0.12)
+    fig.subplots_adjust(left=0.005, right=0.985, top=0.88, bottom=0.19, wspace=0.2)
     for ax, image, title in ((left, weights, "exact weights"), (middle, approx, f"through k = {at:g}")):
         ax.imshow(image, cmap="gray_r", vmin=0, vmax=float(np.quantile(weights, 0.99)), interpolation="nearest")
         ax.set(title=title, xticks=[], yticks=[], xlabel="keys")
