@@ -9,13 +9,14 @@ tokens, and it takes no part if it meets none (the **norm rule** of the chapter)
 import math
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_choice, check_integer, check_real
+from lowrank_tutor._sequence_parallel import Shard, add_up, check_process_group, locate, tell_if_refused
 from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_dtype,
@@ -29,6 +30,9 @@ from lowrank_tutor._tensors import (
     softmax_mask,
 )
 from lowrank_tutor.attention import Cost
+
+if TYPE_CHECKING:  # a build of PyTorch may lack it
+    from torch.distributed import ProcessGroup
 
 SHARINGS = ("key-value", "headwise")
 # Rows of the result that are made at once where no gradient is asked for. A GPU needs more of them to be busy.
@@ -106,8 +110,8 @@ def linformer_attention(
         check_token_mask(token_mask, k, (k.shape[0], n_keys))
         width = k.shape[1] * k.shape[3]
         k, v = _project(e, hide(k, token_mask)), _project(f, hide(v, token_mask))
-        e_scale, e_seen = _norm_rule(e, token_mask, width)
-        f_scale, f_seen = (e_scale, e_seen) if f is e else _norm_rule(f, token_mask, width)
+        e_scale, e_seen = _norm_rule(*_squares(e, token_mask, width))
+        f_scale, f_seen = (e_scale, e_seen) if f is e else _norm_rule(*_squares(f, token_mask, width))
         seen = e_seen & f_seen
         k, v = _rescale(k, e_scale[:, None, :, None]), _rescale(v, (f_scale * seen)[:, None, :, None])
         weighed = softmax_mask(seen)
@@ -137,6 +141,9 @@ class LinformerSelfAttention(nn.Module):
     projection : Tensor, shape (k, max_len), optional
         E = F from elsewhere. A ``Parameter`` is learned, and may be shared by several layers (the paper's
         "layerwise"); any other tensor is kept as it is, such as `pooling_projection`.
+    process_group : torch.distributed.ProcessGroup, optional
+        Processes over which the sequence is split: each holds consecutive tokens, at least one, in the order of the
+        processes. See the notes.
     generator : torch.Generator, optional
         Draws the start. Without it the global generator of torch draws.
     device : torch.device or str, optional
@@ -153,13 +160,34 @@ class LinformerSelfAttention(nn.Module):
         Compresses the values.
     to_q, to_kv, to_out : Linear
         The weights of the queries (D to D), of keys and values (D to 2D), and of the output (D to D, with bias).
+    process_group : torch.distributed.ProcessGroup or None
+        It may be set and taken away; ``state_dict`` does not hold it. A layer that has one can be neither pickled nor
+        copied with ``copy.deepcopy``.
 
     Raises
     ------
     TypeError
-        If a size is not an integer, or ``dtype`` not a floating-point type.
+        If a size is not an integer, ``dtype`` not a floating-point type, or ``process_group`` no group.
     ValueError
         If a size is outside its bounds, ``heads`` does not divide ``dim``, or ``projection`` does not fit.
+
+    Notes
+    -----
+    With a process group every process makes the same layer (from one ``state_dict``, or one seed), hands its own tokens
+    and their mask to ``forward``, and gets their rows of the result. It compresses its tokens with its own columns of
+    ``e``, and one all-reduce of $b k m D$ numbers joins the k rows of b sequences: m is 1 with E = F and 2 with two
+    matrices, and n does not enter. The norm rule adds $b k m$ numbers to it. Before it each process tells the others
+    four integers, its length among them, for which a GPU has to wait. ``backward`` takes one more all-reduce of the
+    size of the first, so each process must call it.
+
+    The loss is the sum of the losses of the processes. The gradient of the tokens is complete; that of the parameters
+    is the part of this process. Add the parts up once a step, by an all-reduce of each ``grad``: k times ``max_len``
+    numbers for each matrix, and $4 D^2 + D$ for the weights. ``DistributedDataParallel`` does that, and divides by the
+    number of processes.
+
+    Input that one process refuses is refused by all. If a process does not arrive, the others raise a ``RuntimeError``
+    after the timeout of the group. Make the layer after ``init_process_group``: before it,
+    ``torch.distributed.group.WORLD`` is None, and each process would work alone.
 
     Examples
     --------
@@ -181,6 +209,7 @@ class LinformerSelfAttention(nn.Module):
     to_q: nn.Linear
     to_kv: nn.Linear
     to_out: nn.Linear
+    process_group: "ProcessGroup | None"
 
     def __init__(
         self,
@@ -192,6 +221,7 @@ class LinformerSelfAttention(nn.Module):
         sharing: str = "key-value",
         dropout: float = 0.0,
         projection: torch.Tensor | None = None,
+        process_group: "ProcessGroup | None" = None,
         generator: torch.Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -203,6 +233,7 @@ class LinformerSelfAttention(nn.Module):
         self.k = check_integer(k, "k", 1, self.max_len, "max_len")
         self.sharing = check_choice(sharing, "sharing", SHARINGS)
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        self.process_group = check_process_group(process_group)
         place = {"device": torch.get_default_device() if device is None else device, "dtype": check_dtype(dtype)}
         for name, rows, bias in (("to_q", dim, False), ("to_kv", 2 * dim, False), ("to_out", dim, True)):
             linear = nn.utils.skip_init(nn.Linear, dim, rows, bias=bias, **place)  # type: ignore[no-untyped-call]
@@ -231,7 +262,7 @@ class LinformerSelfAttention(nn.Module):
         Parameters
         ----------
         x : Tensor, shape (batch, n, dim)
-            Tokens; n is at most ``max_len``.
+            Tokens; n is at most ``max_len``. With a process group, those of this process; all have the same batch.
         token_mask : bool Tensor, shape (batch, n), optional
             **True marks a real token.** PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens change
             nothing for the others, whatever they hold, and their own rows of the result are zeros.
@@ -248,7 +279,22 @@ class LinformerSelfAttention(nn.Module):
             If an argument is no tensor, or of another type than the parameters (unless under autocast).
         ValueError
             If the shapes or devices do not match, the sequence is longer than ``max_len``, or ``causal`` is true.
+        RuntimeError
+            If a process of the group does not arrive before the timeout.
         """
+        shard = None
+        if self.process_group is None:
+            self._check(x, token_mask, causal)
+        else:
+            with tell_if_refused(self.process_group, self.to_q.weight.device):
+                self._check(x, token_mask, causal)
+            shard = locate(self.process_group, x, token_mask, self.max_len)
+        keys, values, weighed = self._compress(x, token_mask, shard)
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or is_autocast(x.device):
+            return self._attend(x, keys, values, weighed, token_mask)
+        return self._attend_frugally(x, keys, values, weighed, token_mask)
+
+    def _check(self, x: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> None:
         if causal:
             raise ValueError(
                 "causal must be False, got True: every compressed key mixes all tokens, the future too, and no mask can"
@@ -264,31 +310,35 @@ class LinformerSelfAttention(nn.Module):
             )
         if token_mask is not None:
             check_token_mask(token_mask, x, (batch, n))
-        keys, values, weighed = self._compress(x, token_mask)
-        if torch.is_grad_enabled() or torch.compiler.is_compiling() or is_autocast(x.device):
-            return self._attend(x, keys, values, weighed, token_mask)
-        return self._attend_frugally(x, keys, values, weighed, token_mask)
 
     def _compress(
-        self, x: torch.Tensor, token_mask: torch.Tensor | None
+        self, x: torch.Tensor, token_mask: torch.Tensor | None, shard: Shard | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Return keys and values (batch, heads, k, d), and which of them count, (batch, 1, 1, k), or None for all."""
         n = x.shape[1]
-        real = hide(x, token_mask)
-        xe = _mix(self.e[:, :n], real)  # (batch, k, D)
-        xf = xe if self.f is None else _mix(self.f[:, :n], real)
-        del real  # room for the squares of the norm rule
-        weighed = None
-        if token_mask is not None or n < self.max_len:
+        start, total, masked = (0, n, token_mask is not None) if shard is None else shard
+        matrices = [self.e] if self.f is None else [self.e, self.f]
+        mixed = _mix([matrix[:, start : start + n] for matrix in matrices], hide(x, token_mask))  # (batch, k, D) each
+        whole: tuple[torch.Tensor, ...] = ()
+        seen: tuple[torch.Tensor, ...] = ()
+        if masked or total < self.max_len:
             if token_mask is None:
                 token_mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-            scale, seen = _norm_rule(self.e, token_mask, self.dim)
+            whole, seen = zip(*(_squares(matrix, token_mask, self.dim, start) for matrix in matrices), strict=True)
+        if self.process_group is not None:
+            joined = add_up(self.process_group, *mixed, *seen)
+            mixed, seen = list(joined[: len(matrices)]), joined[len(matrices) :]
+        xe, xf = mixed[0], mixed[-1]
+        del mixed  # what the norm rule replaces need not be kept
+        weighed = None
+        if seen:
+            scale, counts = _norm_rule(whole[0], seen[0])
             xe = _rescale(xe, scale[:, :, None])
             if self.f is not None:
-                scale, seen_by_f = _norm_rule(self.f, token_mask, self.dim)
-                seen = seen & seen_by_f
-                xf = _rescale(xf, (scale * seen)[:, :, None])
-            weighed = softmax_mask(seen)
+                scale, counts_in_f = _norm_rule(whole[1], seen[1])
+                counts = counts & counts_in_f
+                xf = _rescale(xf, (scale * counts)[:, :, None])
+            weighed = softmax_mask(counts)
         if self.f is None:
             keys, values = self.to_kv(xe).chunk(2, dim=2)
         else:
@@ -452,12 +502,14 @@ def linformer_cost(
     return Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
 
 
-def _norm_rule(projection: torch.Tensor, token_mask: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the scale of each row for each sequence, and whether it counts, both (batch, k).
+def _squares(
+    projection: torch.Tensor, token_mask: torch.Tensor, width: int, start: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the squared norm of each row, (k,), and what of it the real tokens of each sequence see, (batch, k).
 
-    ``projection`` (k, max_len) may be longer than the mask (batch, n): what lies beyond is hidden. A row of zeros is no
-    row that the mask has emptied: it counts as it is. Some rows at a time are squared: where k is above ``width``, the
-    numbers in a token, all squares at once would take more memory than the tokens.
+    ``projection`` (k, max_len) may be longer than the mask (batch, n), whose tokens have the columns from ``start`` on:
+    what lies beyond is hidden. Some rows at a time are squared: where k is above ``width``, the numbers in a token, all
+    squares at once would take more memory than the tokens.
     """
     n = token_mask.shape[1]
     parts = []
@@ -465,9 +517,16 @@ def _norm_rule(projection: torch.Tensor, token_mask: torch.Tensor, width: int) -
     with torch.autocast(projection.device.type, enabled=False) if is_autocast(projection.device) else nullcontext():
         for rows in torch.split(projection, max(16, width // 4)):
             squares = rows.to(torch.promote_types(rows.dtype, torch.float32)).square()  # (rows, max_len)
-            parts.append((squares.sum(dim=1), token_mask.to(squares.dtype) @ squares[:, :n].T))
-    whole = torch.cat([part for part, _ in parts])  # (k,)
-    seen = torch.cat([part for _, part in parts], dim=1)  # (batch, k)
+            seen = token_mask.to(squares.dtype) @ squares[:, start : start + n].T
+            parts.append((squares.sum(dim=1), seen))
+    return torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts], dim=1)
+
+
+def _norm_rule(whole: torch.Tensor, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the scale of each row for each sequence, and whether it counts, both (batch, k), from the squared norms.
+
+    A row of zeros is no row that the mask has emptied: it counts as it is.
+    """
     empty = seen == 0
     scale = torch.where(empty, 1, whole / torch.where(empty, 1, seen)).sqrt()  # a root has no gradient at zero
     return scale, ~empty | (whole == 0)
@@ -483,9 +542,9 @@ def _project(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return (projection if torch.is_grad_enabled() else projection.detach()) @ x
 
 
-def _mix(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Multiply (k, n) with each of (batch, n, width). On a batch ``@`` would copy ``x`` first; this does not."""
-    return torch.bmm(projection.expand(x.shape[0], -1, -1), x)
+def _mix(projections: list[torch.Tensor], x: torch.Tensor) -> list[torch.Tensor]:
+    """Multiply each (k, n) with each of (batch, n, width). On a batch ``@`` would copy ``x`` first; this does not."""
+    return [torch.bmm(projection.expand(x.shape[0], -1, -1), x) for projection in projections]
 
 
 def _slices(total: int, step: int) -> Iterator[slice]:

@@ -322,7 +322,7 @@ def test_the_norm_rule_has_the_precision_of_float32_in_every_type(dtype, autocas
     e[3], e[4, :100] = 0, 0
     mask = lengths(100, 299, 300, 0)
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        scale, counts = linformer._norm_rule(e, mask, 8)
+        scale, counts = linformer._norm_rule(*linformer._squares(e, mask, 8))
         squares = e.bfloat16().square()
         rough = (squares.sum(dim=1) / (mask.bfloat16() @ squares.T)).sqrt()[:3, :3]
     assert scale.dtype == torch.float32
