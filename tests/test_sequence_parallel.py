@@ -256,6 +256,6 @@ def test_the_example_of_the_chapter_runs(tmp_path):
     script = tmp_path / "example.py"
     script.write_text(EXAMPLE)
     printed = torchrun(2, script)
-    differences = re.findall(r"^process [01]: 2048 tokens, (\S+) from one process$", printed, re.MULTILINE)
+    differences = re.findall(r"process [01]: 2048 tokens, (\S+) from one process", printed)  # lines may run together
     assert len(differences) == 2
     assert all(float(difference) < 1e-5 for difference in differences)
