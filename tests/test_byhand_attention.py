@@ -126,6 +126,7 @@ def check_rows_over(lines, numerators, divisors):
         (printed,) = read_rows(line)
         before = line.split(r"\begin")[0].strip()
         divisor = 1 / read(before) if before else 1
+        assert before != r"\frac{1}{1}"
         assert_same_to_60_digits(printed, numerators[row, :])
         assert_same_to_60_digits([divisor], [divisors[row]])
 
