@@ -2,8 +2,10 @@ r"""Can a sequence of n tokens be read as k? Keys and values along the sequence,
 
 Chapter ``book/07-linformer.md``. Letters: ``x`` (batch, n, D) are tokens, ``q``, ``k``, ``v`` queries, keys and values
 (batch, heads, n, d); ``e`` and ``f`` (k, n) compress the keys and the values along the sequence, and $e_j$ is row j
-of ``e``. Where a mask or a short sequence hides tokens, row j is made longer by $\|e_j\|$ over its norm on the real
-tokens, and it takes no part if it meets none (the **norm rule** of the chapter).
+of ``e``. Where a mask or a short sequence hides tokens, let $s_j$ be the share of $\|e_j\|^2$ that lies on real
+tokens. What is left of row j is divided by $\sqrt{s_j}$, which gives it its norm back, and its weight is multiplied by
+$s_j$: a row that meets no real token takes no part (the **norm rule** of the chapter). With two matrices the smaller
+share counts.
 """
 
 import math
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_choice, check_integer, check_real
@@ -27,7 +30,6 @@ from lowrank_tutor._tensors import (
     hide,
     is_autocast,
     shape_of,
-    softmax_mask,
 )
 from lowrank_tutor.attention import Cost
 
@@ -110,11 +112,13 @@ def linformer_attention(
         check_token_mask(token_mask, k, (k.shape[0], n_keys))
         width = k.shape[1] * k.shape[3]
         k, v = _project(e, hide(k, token_mask)), _project(f, hide(v, token_mask))
-        e_scale, e_seen = _norm_rule(*_squares(e, token_mask, width))
-        f_scale, f_seen = (e_scale, e_seen) if f is e else _norm_rule(*_squares(f, token_mask, width))
-        seen = e_seen & f_seen
-        k, v = _rescale(k, e_scale[:, None, :, None]), _rescale(v, (f_scale * seen)[:, None, :, None])
-        weighed = softmax_mask(seen)
+        e_scale, share = _norm_rule(*_squares(e, token_mask, width))
+        f_scale = e_scale
+        if f is not e:
+            f_scale, f_share = _norm_rule(*_squares(f, token_mask, width))
+            share = torch.minimum(share, f_share)
+        k, v = _rescale(k, e_scale[:, None, :, None]), _rescale(v, (f_scale * (share > 0))[:, None, :, None])
+        weighed = _votes(share).to(q.dtype)
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=weighed)
 
 
@@ -290,9 +294,13 @@ class LinformerSelfAttention(nn.Module):
                 self._check(x, token_mask, causal)
             shard = locate(self.process_group, x, token_mask, self.max_len)
         keys, values, weighed = self._compress(x, token_mask, shard)
-        if torch.is_grad_enabled() or torch.compiler.is_compiling() or is_autocast(x.device):
-            return self._attend(x, keys, values, weighed, token_mask)
-        return self._attend_frugally(x, keys, values, weighed, token_mask)
+        attend = self._attend_frugally if self._may_overwrite(x) else self._attend
+        return attend(x, keys, values, weighed, token_mask)
+
+    def _may_overwrite(self, x: torch.Tensor) -> bool:
+        """Whether memory may be used twice: nothing looks on, and the linear layers are what they were made as."""
+        watched = torch.is_grad_enabled() or torch.compiler.is_compiling() or is_autocast(x.device)
+        return not watched and all(map(_is_plain, (self.to_q, self.to_out)))
 
     def _check(self, x: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> None:
         if causal:
@@ -314,7 +322,7 @@ class LinformerSelfAttention(nn.Module):
     def _compress(
         self, x: torch.Tensor, token_mask: torch.Tensor | None, shard: Shard | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Return keys and values (batch, heads, k, d), and which of them count, (batch, 1, 1, k), or None for all."""
+        """Return keys and values (batch, heads, k, d), and what is added to their scores, (batch, 1, 1, k), or None."""
         n = x.shape[1]
         start, total, masked = (0, n, token_mask is not None) if shard is None else shard
         matrices = [self.e] if self.f is None else [self.e, self.f]
@@ -332,19 +340,19 @@ class LinformerSelfAttention(nn.Module):
         del mixed  # what the norm rule replaces need not be kept
         weighed = None
         if seen:
-            scale, counts = _norm_rule(whole[0], seen[0])
+            scale, share = _norm_rule(whole[0], seen[0])
             xe = _rescale(xe, scale[:, :, None])
             if self.f is not None:
-                scale, counts_in_f = _norm_rule(whole[1], seen[1])
-                counts = counts & counts_in_f
-                xf = _rescale(xf, (scale * counts)[:, :, None])
-            weighed = softmax_mask(counts)
+                scale, share_in_f = _norm_rule(whole[1], seen[1])
+                share = torch.minimum(share, share_in_f)
+                xf = _rescale(xf, (scale * (share > 0))[:, :, None])
+            weighed = _votes(share)
         if self.f is None:
             keys, values = self.to_kv(xe).chunk(2, dim=2)
         else:
             w_k, w_v = self.to_kv.weight.chunk(2)
             keys, values = functional.linear(xe, w_k), functional.linear(xf, w_v)
-        return self._split(keys), self._split(values), weighed
+        return self._split(keys), self._split(values), None if weighed is None else weighed.to(keys.dtype)
 
     def _attend(
         self,
@@ -405,6 +413,11 @@ class LinformerSelfAttention(nn.Module):
             raise ValueError(f'sharing must be "key-value" where a projection is given, got "{self.sharing}"')
         check_tensor("projection", projection, (self.k, self.max_len))
         check_kin("projection", projection, "the layer", self.to_q.weight)
+        if projection.requires_grad and not isinstance(projection, nn.Parameter):
+            raise ValueError(
+                "projection must be a Parameter or a tensor without gradient, got one that was computed and has a"
+                " gradient: the layer would not learn it"
+            )
         if isinstance(projection, nn.Parameter):
             self.e = projection
         else:
@@ -415,7 +428,8 @@ def pooling_projection(k: int, max_len: int) -> torch.Tensor:
     r"""Make the matrix that averages windows of max_len / k tokens, a compression with nothing to learn.
 
     A window that a mask hides altogether takes no part. In one of which it hides a part, the norm rule gives the mean
-    of the real tokens times the square root of their share: a half-filled window counts with 0.71 of its mean.
+    of the real tokens times the square root of their share s, and the window's weight is multiplied by s: a half-filled
+    window counts half, with 0.71 of its mean.
 
     Parameters
     ----------
@@ -523,13 +537,25 @@ def _squares(
 
 
 def _norm_rule(whole: torch.Tensor, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the scale of each row for each sequence, and whether it counts, both (batch, k), from the squared norms.
+    """Return the scale of each row for each sequence, and its share, both (batch, k), from the squared norms.
 
-    A row of zeros is no row that the mask has emptied: it counts as it is.
+    A row of zeros is no row that the mask has emptied: its share is 1. What is too small to be divided by is zero.
     """
-    empty = seen == 0
-    scale = torch.where(empty, 1, whole / torch.where(empty, 1, seen)).sqrt()  # a root has no gradient at zero
-    return scale, ~empty | (whole == 0)
+    tiny = torch.finfo(seen.dtype).tiny
+    zero = whole < tiny
+    share = torch.where(zero, 1, seen / torch.where(zero, 1, whole))
+    share = torch.where(share < tiny, 0, share)
+    return torch.where(share == 0, 1, share).sqrt().reciprocal(), share  # a root has no gradient at zero
+
+
+def _votes(share: torch.Tensor) -> torch.Tensor:
+    """Turn shares (batch, k) into what is added to the scores, (batch, 1, 1, k): a weight is multiplied by its share.
+
+    Where no row has a share, nothing is added: the values are zeros by then, and an average of zeros is zero, not NaN.
+    """
+    empty = share == 0  # a logarithm has no gradient there
+    votes = torch.where(empty, 1, share).log().masked_fill(empty, -math.inf)
+    return votes.masked_fill(empty.all(dim=1, keepdim=True), 0)[:, None, None, :]
 
 
 def _rescale(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -539,12 +565,19 @@ def _rescale(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 def _project(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Multiply (k, n) with (batch, heads, n, width). With what can be learned ``@`` copies ``x``, for the gradient."""
-    return (projection if torch.is_grad_enabled() else projection.detach()) @ x
+    asked = torch.is_grad_enabled() or forward_ad.unpack_dual(projection).tangent is not None  # type: ignore[no-untyped-call]
+    return (projection if asked else projection.detach()) @ x
 
 
 def _mix(projections: list[torch.Tensor], x: torch.Tensor) -> list[torch.Tensor]:
     """Multiply each (k, n) with each of (batch, n, width). On a batch ``@`` would copy ``x`` first; this does not."""
     return [torch.bmm(projection.expand(x.shape[0], -1, -1), x) for projection in projections]
+
+
+def _is_plain(linear: nn.Module) -> bool:
+    """Whether its weight and bias are all there is to it: no subclass, adapter, parametrization or hook."""
+    hooked = linear._forward_hooks or linear._forward_pre_hooks or "forward" in vars(linear)
+    return type(linear) is nn.Linear and not hooked
 
 
 def _slices(total: int, step: int) -> Iterator[slice]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from test_attention import LargestLive, real_tokens, tensors, triple
 from test_attention import by_loops as exact_by_loops
 from torch import nn
+from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -37,9 +38,9 @@ def array(x):
 
 
 def norm_rule_by_loops(row, real):
-    """What row j is multiplied with, or None if it meets no real token; a row of zeros stays as it is."""
+    """What row j is multiplied with, and its share, which is 0 if it meets no real token and 1 for a row of zeros."""
     whole, seen = sum(x * x for x in row), sum(row[t] * row[t] for t in real)
-    return 1.0 if whole == 0 else math.sqrt(whole / seen) if seen > 0 else None
+    return (1.0, 1.0) if whole == 0 else (math.sqrt(whole / seen), seen / whole) if seen > 0 else (1.0, 0.0)
 
 
 def by_loops(q, k, v, e, f=None, mask=None):
@@ -50,15 +51,17 @@ def by_loops(q, k, v, e, f=None, mask=None):
         real = [t for t in range(k.shape[2]) if mask is None or mask[b, t]]
         mixtures = []
         for row_e, row_f in zip(e, f, strict=True):
-            scale_e, scale_f = norm_rule_by_loops(row_e, real), norm_rule_by_loops(row_f, real)
-            if scale_e is not None and scale_f is not None:
+            (scale_e, share_e), (scale_f, share_f) = (norm_rule_by_loops(row, real) for row in (row_e, row_f))
+            if share_e > 0 and share_f > 0:
                 key = sum((scale_e * row_e[t] * k[b, h, t] for t in real), np.zeros(k.shape[3]))
                 value = sum((scale_f * row_f[t] * v[b, h, t] for t in real), np.zeros(v.shape[3]))
-                mixtures.append((key, value))
+                mixtures.append((min(share_e, share_f), key, value))
         for i in range(q.shape[2] if mixtures else 0):
-            scores = [sum(q[b, h, i] * key) / math.sqrt(k.shape[3]) for key, _ in mixtures]
-            weights = [math.exp(score - max(scores)) for score in scores]
-            out[b, h, i] = sum(w * value for w, (_, value) in zip(weights, mixtures, strict=True)) / sum(weights)
+            scores = [sum(q[b, h, i] * key) / math.sqrt(k.shape[3]) for _, key, _ in mixtures]
+            weights = [
+                share * math.exp(score - max(scores)) for score, (share, *_) in zip(scores, mixtures, strict=True)
+            ]
+            out[b, h, i] = sum(w * value for w, (*_, value) in zip(weights, mixtures, strict=True)) / sum(weights)
     return out
 
 
@@ -285,6 +288,68 @@ def test_a_window_that_is_filled_in_part_keeps_the_root_of_its_share(filled):
     np.testing.assert_allclose(out, math.sqrt(filled / 4) * v.expand(1, 1, 3, 2), rtol=1e-14)
 
 
+def test_a_window_that_is_filled_in_part_counts_as_much_as_its_share():
+    """Two windows of 8 with 12 tokens: the second has the weight 1/2, and its mean is 1 times sqrt(1/2)."""
+    e = pooling_projection(2, 16).double()
+    q, k = torch.zeros(1, 1, 1, 1, dtype=torch.float64), tensors((1, 1, 16, 1))[0]
+    out = linformer_attention(q, k, torch.ones_like(k), e, token_mask=lengths(12, n=16))
+    assert out.item() == pytest.approx((1 + 0.5 * math.sqrt(0.5)) / 1.5, rel=1e-15)
+    layer = layer_of(dim=1, heads=1, max_len=16, k=2, projection=e)
+    one = torch.ones(1, 1, dtype=torch.float64)
+    weights = {
+        "to_q.weight": 0 * one,
+        "to_kv.weight": one.expand(2, 1),
+        "to_out.weight": one,
+        "to_out.bias": 0 * one[0],
+    }
+    layer.load_state_dict(layer.state_dict() | weights)
+    x = torch.ones(1, 12, 1, dtype=torch.float64)
+    for gradient in (False, True):
+        with torch.set_grad_enabled(gradient):
+            expected = np.full((1, 12, 1), out.item())
+            np.testing.assert_allclose(layer(x).detach(), expected, rtol=1e-15)
+
+
+def test_with_two_matrices_the_smaller_share_counts():
+    """Shares of 1/4 and 1, and of 1 and 1/2: the weights are 1/4 and 1/2, whichever matrix is the keys'."""
+    e = torch.tensor([[1, 0, math.sqrt(3)], [0, 1, 0]], dtype=torch.float64)
+    f = torch.tensor([[1.0, 0, 0], [0, 1, 1]], dtype=torch.float64)
+    q, k = torch.zeros(1, 1, 1, 1, dtype=torch.float64), tensors((1, 1, 3, 1))[0]
+    v = torch.tensor([1.0, 3, 50], dtype=torch.float64).view(1, 1, 3, 1)
+    for keys, values, (first, second) in ((e, f, (1, math.sqrt(2))), (f, e, (2, 1))):
+        out = linformer_attention(q, k, v, keys, values, token_mask=lengths(2, n=3))
+        assert out.item() == pytest.approx((first * 1 / 4 + second * 3 / 2) / (1 / 4 + 1 / 2), rel=1e-14)
+
+
+def nearly_the_identity(eps, dtype=torch.float64):
+    """I + eps G: where tokens are hidden, a share of eps^2 or so is left of their rows."""
+    return torch.eye(6, dtype=dtype) + eps * tensors((6, 6), seed=5, dtype=dtype)[0]
+
+
+def counted_in_full(q, k, v, e, mask):
+    """The norm rule without the votes: a row with any trace of a real token takes part like any other."""
+    seen = e * mask[:, None, :]  # (batch, k, n)
+    rows = (seen * e.norm(dim=1)[:, None] / seen.norm(dim=2, keepdim=True))[:, None]
+    return functional.scaled_dot_product_attention(q, rows @ k, rows @ v)
+
+
+@pytest.mark.parametrize("eps", [1e-8, 1e-4, 1e-2])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_row_with_a_trace_of_the_real_tokens_takes_part_by_that_trace_only(eps, dtype):
+    q, k, v = triple(n_queries=6, dtype=dtype)
+    e, mask = nearly_the_identity(eps, dtype), lengths(4, 2, 5, n=6)
+    exact = exact_by_loops(q, k, v, mask)
+    error = 20 * eps + (1e-6 if dtype == torch.float32 else 1e-14)
+    for f in (None, e.clone()):
+        np.testing.assert_allclose(linformer_attention(q, k, v, e, f, token_mask=mask), exact, rtol=0, atol=error)
+    assert abs(array(counted_in_full(q, k, v, e, mask)) - exact).max() > 0.5
+    for gradient in (False, True):
+        layer, (x,) = layer_of(k=6, max_len=6, projection=e, dtype=dtype), tensors((3, 6, 6), dtype=dtype)
+        expected = layer_by_loops(layer_of(k=6, max_len=6, projection=torch.eye(6, dtype=dtype), dtype=dtype), x, mask)
+        with torch.set_grad_enabled(gradient):
+            np.testing.assert_allclose(layer(x, token_mask=mask).detach(), expected, rtol=0, atol=error)
+
+
 def rescaled_by_length(q, k, v, e):
     """The popular way: the first n columns, times sqrt(max_len / n)."""
     n, max_len = k.shape[2], e.shape[1]
@@ -322,15 +387,14 @@ def test_the_norm_rule_has_the_precision_of_float32_in_every_type(dtype, autocas
     e[3], e[4, :100] = 0, 0
     mask = lengths(100, 299, 300, 0)
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        scale, counts = linformer._norm_rule(*linformer._squares(e, mask, 8))
+        scale, share = linformer._norm_rule(*linformer._squares(e, mask, 8))
         squares = e.bfloat16().square()
         rough = (squares.sum(dim=1) / (mask.bfloat16() @ squares.T)).sqrt()[:3, :3]
-    assert scale.dtype == torch.float32
-    rules = [[norm_rule_by_loops(row, range(n)) for row in e.double().tolist()] for n in (100, 299, 300, 0)]
-    assert counts.tolist() == [[rule is not None for rule in row] for row in rules]
-    expected = np.array([[1 if rule is None else rule for rule in row] for row in rules])
-    np.testing.assert_allclose(scale, expected, rtol=1e-6)
-    assert abs(array(rough) - expected[:3, :3]).max() > 1e-4  # the squares would not bear to be rounded
+    assert scale.dtype == share.dtype == torch.float32
+    rules = np.array([[norm_rule_by_loops(row, range(n)) for row in e.double().tolist()] for n in (100, 299, 300, 0)])
+    np.testing.assert_allclose(scale, rules[:, :, 0], rtol=1e-6)
+    np.testing.assert_allclose(share, rules[:, :, 1], rtol=1e-6)
+    assert abs(array(rough) - rules[:3, :3, 0]).max() > 1e-4  # the squares would not bear to be rounded
 
 
 def test_a_row_is_rescaled_before_it_is_rounded():
@@ -480,6 +544,37 @@ def test_gradients_are_finite_where_a_row_is_zero_or_meets_no_token():
     assert e.grad[0].abs().sum() > 0  # a row of zeros can learn
 
 
+@pytest.mark.parametrize("eps", [1e-2, 1e-6, 1e-10, 1e-14, 1e-18, 1e-19, 1e-20, 1e-22, 1e-24])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("given_f", [False, True])
+def test_gradients_stay_bounded_where_a_share_vanishes(eps, dtype, given_f):
+    """A row of share eps^2 turns by 1 / eps, but its weight is eps^2: its gradient vanishes with eps."""
+    q, k, v = triple(1, n_queries=6, dtype=dtype)
+    mask = lengths(4, n=6)
+    matrices = [nearly_the_identity(eps, dtype).requires_grad_() for _ in range(1 + given_f)]
+    linformer_attention(q, k, v, *matrices, token_mask=mask).square().sum().backward()
+    exact = torch.eye(6, dtype=torch.float64, requires_grad=True)
+    linformer_attention(q.double(), k.double(), v.double(), exact, token_mask=mask).square().sum().backward()
+    gradient = sum(matrix.grad.double() for matrix in matrices)
+    assert torch.isfinite(gradient).all()
+    assert gradient[4:].abs().max() < 500 * eps
+    error = 0.1 if dtype == torch.bfloat16 else 1e-5
+    assert (gradient - exact.grad).abs().max() < error * exact.grad.abs().max() + 500 * eps
+    counted = nearly_the_identity(eps).requires_grad_()
+    counted_in_full(q.double(), k.double(), v.double(), counted, mask).square().sum().backward()
+    assert counted.grad[4:].abs().max() > 0.1 / eps
+
+
+def test_gradients_are_finite_where_a_row_is_nearly_zero():
+    q, k, v = triple(dtype=torch.float32)
+    for size in (1e-15, 1e-18, 1e-19, 1e-20, 1e-22, 1e-30):
+        e = (size * tensors((3, 6), seed=1, dtype=torch.float32)[0]).requires_grad_()
+        out = linformer_attention(q, k, v, e, token_mask=real_tokens())
+        out.sum().backward()
+        assert torch.isfinite(out).all()
+        assert torch.isfinite(e.grad).all()
+
+
 # causal use
 
 
@@ -537,6 +632,40 @@ def test_gradients_of_a_layer_are_right(mask, sharing, max_len):
         return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,), {"token_mask": mask})
 
     assert torch.autograd.gradcheck(call, [x.requires_grad_() for x in (x, *parameters)], fast_mode=True)
+
+
+@pytest.mark.parametrize("given_f", [False, True])
+def test_gradients_are_right_where_little_is_left_of_a_row(given_f):
+    matrices = [nearly_the_identity(0.03), nearly_the_identity(-0.05)][: 1 + given_f]
+    inputs = [x.requires_grad_() for x in (*triple(n_queries=2, d=2, d_v=2), *matrices)]
+    assert torch.autograd.gradcheck(
+        lambda *x: linformer_attention(*x, token_mask=lengths(4, 2, 5, n=6)), inputs, fast_mode=True
+    )
+
+
+@MASKS
+@pytest.mark.parametrize("given_f", [False, True])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own rules, which it loads by its old compiler
+def test_forward_mode_is_right_where_no_gradient_is_asked_for(mask, given_f):
+    q, k, v = triple()
+    matrices = tensors((4, 6), (4, 6), seed=1)[: 1 + given_f]
+    steps = tensors((4, 6), (4, 6), seed=2)[: 1 + given_f]
+
+    def call(*matrices):
+        return linformer_attention(q, k, v, *matrices, token_mask=mask)
+
+    small = 1e-6
+    ahead, behind = (
+        call(*(m + sign * small * step for m, step in zip(matrices, steps, strict=True))) for sign in (1, -1)
+    )
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):  # the fused kernels know no forward mode
+        out, tangent = torch.func.jvp(call, tuple(matrices), tuple(steps))
+        with forward_ad.dual_level():
+            dual = call(*(forward_ad.make_dual(m, step) for m, step in zip(matrices, steps, strict=True)))
+            assert torch.equal(forward_ad.unpack_dual(dual).tangent, tangent)
+    np.testing.assert_allclose(out, call(*matrices), atol=1e-14)
+    np.testing.assert_allclose(tangent, (ahead - behind) / (2 * small), rtol=0, atol=1e-7)
+    assert tangent.abs().max() > 0.1
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
@@ -606,6 +735,94 @@ def test_the_blocks_are_those_that_were_measured():
     assert linformer.OTHER_BLOCK_ROWS == 16384
 
 
+class Adapted(nn.Linear):
+    """A linear layer with an adapter of rank 1 beside it, as LoRA has it."""
+
+    def forward(self, x):
+        return super().forward(x) + x.mean(dim=-1, keepdim=True)
+
+
+class HalvedWeight(nn.Module):
+    def forward(self, weight):
+        return weight / 2
+
+
+def by_subclass(linear):
+    linear.__class__ = Adapted
+
+
+def by_hook(linear):
+    linear.register_forward_hook(lambda _module, _args, out: 2 * out + 1)
+
+
+def by_pre_hook(linear):
+    linear.register_forward_pre_hook(lambda _module, args: (args[0] + 1,))
+
+
+def by_parametrization(linear):
+    nn.utils.parametrize.register_parametrization(linear, "weight", HalvedWeight())
+
+
+def by_forward_of_its_own(linear):
+    plain_forward = linear.forward
+    linear.forward = lambda x: 2 * plain_forward(x) + 1
+
+
+CHANGES = [by_subclass, by_hook, by_pre_hook, by_parametrization, by_forward_of_its_own]
+
+
+@pytest.fixture
+def paths(monkeypatch):
+    """The names of the methods by which layers attend, call by call."""
+    seen = []
+
+    def watch(name):
+        method = getattr(LinformerSelfAttention, name)
+
+        def spy(*args):
+            seen.append(name)
+            return method(*args)
+
+        monkeypatch.setattr(LinformerSelfAttention, name, spy)
+
+    watch("_attend")
+    watch("_attend_frugally")
+    return seen
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("part", ["to_q", "to_out"])
+@MASKS
+def test_what_is_added_to_a_linear_layer_acts_with_and_without_a_gradient(change, part, mask, paths):
+    layer, (x,) = layer_of(), tensors((3, 6, 6))
+    before = layer(x, token_mask=mask).detach()
+    change(getattr(layer, part))
+    out = layer(x, token_mask=mask).detach()
+    assert (out - before).abs().max() > 0.01
+    paths.clear()
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            np.testing.assert_allclose(layer(x, token_mask=mask), out, rtol=0, atol=1e-14)
+    assert paths == ["_attend", "_attend"]
+
+
+@MASKS
+def test_a_plain_layer_saves_memory_where_no_gradient_is_asked_for(mask, paths):
+    layer, (x,) = layer_of(), tensors((3, 6, 6))
+    for context in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with context():
+            layer(x, token_mask=mask)
+    handle = layer.to_q.register_forward_hook(lambda *_: None)
+    with torch.no_grad():
+        layer(x, token_mask=mask)
+        handle.remove()
+        layer(x, token_mask=mask)
+        with torch.autocast("cpu", torch.bfloat16):
+            layer(x, token_mask=mask)
+    frugal = "_attend_frugally"
+    assert paths == ["_attend", frugal, frugal, "_attend", frugal, "_attend"]
+
+
 def test_tokens_that_lie_scattered_in_memory_are_read_right():
     layer, (x,) = layer_of(), tensors((8, 6, 3))
     scattered = x.permute(2, 0, 1)
@@ -672,8 +889,10 @@ def test_in_other_types_the_error_of_attention_is_a_few_roundings(dtype, mask):
     out = linformer_attention(q, k, v, e, f, token_mask=mask)
     assert out.dtype == dtype
     expected = by_loops(q, k, v, e, f, mask)
-    # Four results are rounded on the way: tokens mixed, rescaled, weights, averages.
-    assert np.linalg.norm(array(out) - expected) < 4 * roundings(dtype) * np.linalg.norm(expected)
+    # Four results are rounded on the way: tokens mixed, rescaled, weights, averages; and a mask's votes, ln s, which
+    # are about 1: what is rounded of them is that share of the weights.
+    count = 4 if mask is None else 5
+    assert np.linalg.norm(array(out) - expected) < count * roundings(dtype) * np.linalg.norm(expected)
 
 
 @MASKS
@@ -686,8 +905,9 @@ def test_in_other_types_the_error_of_a_layer_is_a_few_roundings(dtype, gradient,
         out = layer(x, token_mask=mask)
     assert out.dtype == dtype
     expected = layer_by_loops(layer, x, mask)
-    # Seven results are rounded on the way: tokens mixed, rescaled, keys or values, queries, weights, averages, output.
-    assert np.linalg.norm(array(out) - expected) < 7 * roundings(dtype) * np.linalg.norm(expected)
+    # Eight results are rounded on the way: tokens mixed, rescaled, keys or values, queries, votes, weights, averages,
+    # output.
+    assert np.linalg.norm(array(out) - expected) < 8 * roundings(dtype) * np.linalg.norm(expected)
 
 
 @MASKS
@@ -703,7 +923,7 @@ def test_a_layer_runs_under_autocast(mask, sharing, gradient):
     assert out.dtype == from_half.dtype == torch.bfloat16
     for rounded in (out, from_half):
         # Five more are: the tokens, and four matrices.
-        assert np.linalg.norm(array(rounded) - expected) < 12 * 2**-9 * np.linalg.norm(expected)
+        assert np.linalg.norm(array(rounded) - expected) < 13 * 2**-9 * np.linalg.norm(expected)
 
 
 @MASKS
@@ -841,14 +1061,26 @@ def test_a_fixed_projection_is_kept_and_not_learned():
     assert torch.equal(dict(layer.named_buffers())["e"], kept)
     assert torch.equal(layer.state_dict()["e"], kept)
     assert layer.float().e.dtype == torch.float32
-    needs_gradient = kept.clone().requires_grad_()
-    layer = layer_of(k=4, projection=2 * needs_gradient)
+    layer = layer_of(k=4, projection=kept)
     layer(x).sum().backward()
-    assert needs_gradient.grad is None
     assert not layer.e.requires_grad
-    optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)
-    optimizer.step()
-    assert torch.equal(layer.e, 2 * kept)
+    torch.optim.SGD(layer.parameters(), lr=1.0).step()
+    assert torch.equal(layer.e, kept)
+
+
+def test_a_projection_that_would_silently_not_be_learned_is_refused():
+    source = nn.Parameter(tensors((4, 8))[0])
+    reason = (
+        "projection must be a Parameter or a tensor without gradient, got one that was computed and has a gradient: the"
+        " layer would not learn it"
+    )
+    for projection in (2 * source, source.detach().clone().requires_grad_()):
+        with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
+            layer_of(k=4, projection=projection)
+    assert torch.equal(layer_of(k=4, projection=(2 * source).detach()).e, 2 * source)
+    assert layer_of(k=4, projection=source).e is source
+    fixed = nn.Parameter(source.detach(), requires_grad=False)
+    assert layer_of(k=4, projection=fixed).e is fixed
 
 
 def test_layers_can_share_one_parameter():
