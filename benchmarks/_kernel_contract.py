@@ -269,8 +269,8 @@ def repeatable(adapter: KernelAdapter) -> Finding:
 
 LINES = [
     Line("own form", "equals its own quadratic form", EXACT, own_form),
-    Line("own form, masked", "the same with tokens hidden in both sums", EXACT, own_form_masked),
-    Line("cross-attention", "the same with queries of another sequence", EXACT, other_queries),
+    Line("own form, masked", "equals it with tokens hidden in both sums", EXACT, own_form_masked),
+    Line("cross-attention", "equals it with queries of another sequence", EXACT, other_queries),
     Line("limit", "error with 16 m features over that with m", 0.35, softmax_limit),
     Line("unbiased", "random features are right in the mean", 0.01, unbiased),
     Line("ones", "the average of ones is 1", EXACT, ones),
@@ -279,8 +279,8 @@ LINES = [
     Line("all hidden", "a mask that hides all gives finite numbers", 0, all_hidden),
     Line("tensors kept", "the caller's tensors are not changed", 0, tensors_kept),
     Line("causal", "the causal form does not look ahead", EXACT, no_look_ahead),
-    Line("causal, own form", "it equals its own quadratic form", EXACT, own_form_causal),
-    Line("causal, last", "its last position equals the plain form", EXACT, last_position),
+    Line("causal, own form", "the causal form equals its own quadratic form", EXACT, own_form_causal),
+    Line("causal, last", "the causal form ends as the plain form does", EXACT, last_position),
     Line("independent", "sequences and heads are independent", EXACT, independent),
     Line("unknown keyword", "an unknown keyword is refused", 0, unknown_keyword),
     Line("double", "double precision", 1e-12, double_precision),
