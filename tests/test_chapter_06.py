@@ -65,10 +65,10 @@ def chapter():
     return run(CHAPTER).namespace
 
 
-def test_the_logits_have_rank_32_everywhere_and_softmax_nearly_full_rank_nearly_everywhere(chapter):
+def test_the_logits_have_rank_32_everywhere_and_softmax_nearly_full_rank_in_most_places(chapter):
     found = [attention_rank(chapter, sharpness=s, rho=rho) for s in chapter["SHARPNESS"] for rho in chapter["RHOS"]]
     assert {f["logits"] for f in found} == {32}
-    assert np.median([f["softmax"] for f in found]) > 0.9 * N
+    assert np.mean([f["softmax"] > 0.94 * N for f in found]) > 0.5
     assert min(f["cut"] for f in found) < 1e-3
     assert max(f["cut"] for f in found) > 0.5
 
@@ -93,8 +93,8 @@ def test_the_spread_of_one_weight_is_what_the_theorem_says():
 
 def test_performer_in_numbers(chapter):
     soft, long = (performer_error(chapter, m=256, length=length) for length in (0.5, 1.0))
-    assert f"At length 0.5, 256 features miss by {soft['performer']:.0%}." in TEXT
-    assert f"At length 1 they miss by {long['performer']:.0%}" in TEXT
+    assert f"At spread 0.5, 256 features miss by {soft['performer']:.0%}." in TEXT
+    assert f"At spread 1 they miss by {long['performer']:.0%}" in TEXT
     assert f"looks at no query at all, misses by {long['mean']:.0%}" in TEXT
 
 
@@ -109,15 +109,44 @@ def test_linear_attention_by_hand():
 
 def test_the_trained_encoder_in_words():
     data = json.loads((files("lowrank_tutor") / "data" / "attention_spectra.json").read_text(encoding="utf-8"))
-    rows = {row["layer"]: row for row in data["rows"] if row["n"] == 512}
-    at = data["meta"]["ranks"].index(128)
+    rows = {row["layer"]: row for row in data["rows"] if row["n"] == 256}
+    at = data["meta"]["ranks"].index(64)
     cut = {layer: np.array(row["cut"])[:, at] for layer, row in rows.items()}
     mean = {layer: cuts.mean() for layer, cuts in cut.items()}
     assert min(mean, key=mean.get) == 6
     assert mean[6] < 0.1 * min(mean[layer] for layer in range(1, 6))
     assert mean[1] < min(mean[2], mean[3])
-    assert f"cut to 128, it is still off by {cut[1].max():.0%}" in TEXT
-    assert np.mean([row["pooled"][at] for row in rows.values()]) == pytest.approx(0.5, abs=0.01), "miss by half"
+    assert f"cut to 64, it is still off by {cut[1].max():.0%}" in TEXT
+    pooled = [row["pooled"][at] for row in rows.values()]
+    assert f"averages of windows miss by {min(pooled):.0%} to {max(pooled):.0%}" in TEXT
     assert min(row["drawn"][at] for row in rows.values()) > 1
     assert data["meta"]["heads"] == {"number": 12, "width": 32}
     assert len(data["meta"]["topics"]) == 24
+
+
+def test_the_training_study_in_words():
+    data = json.loads((files("lowrank_tutor") / "data" / "training_study.json").read_text(encoding="utf-8"))
+    runs = {}
+    for row in data["rows"]:
+        runs.setdefault(row["kind"], []).append(np.array(row["curve"]))
+    assert {len(each) for each in runs.values()} == {3}, "three seeds each"
+    last = {kind: np.mean([run[-1, 2] for run in each]) for kind, each in runs.items()}
+    budget = min(run[-1, 1] for kind, each in runs.items() if kind != "none" for run in each)
+    then = {kind: np.mean([np.interp(budget, run[:, 1], run[:, 2]) for run in each]) for kind, each in runs.items()}
+    averages = "linformer k=64 averages, not learned"
+    assert f"with {last['exact']:.2f} nats a byte; a model without attention ends at {last['none']:.2f}." in TEXT
+    assert f"in the {budget:.0f} seconds" in TEXT
+    assert f"they come to {then[averages]:.2f} and exact attention to {then['exact']:.2f}" in TEXT
+    learned = [loss for kind, loss in last.items() if kind.startswith("linformer") and "not learned" not in kind]
+    assert len(learned) == 5
+    assert f"between {min(learned):.2f} and {max(learned):.2f};" in TEXT
+    assert f"never learned ends at {last['linformer k=64 random, not learned']:.2f}" in TEXT
+    assert f"Linear attention comes to {last['linear']:.2f}, Performer to {last['performer m=128']:.2f}" in TEXT
+    spread = [np.std([run[-1, 2] for run in each], ddof=1) for each in runs.values()]
+    assert max(spread) < 0.15, "the order that the text tells is beyond the spread between seeds"
+
+
+def test_the_short_version_tells_windows_from_random_mixtures(chapter):
+    attend, windows, drawn = (chapter[name] for name in ("linformer_attention", "windows", "drawn"))
+    averages, random = (chapter["train"](lambda q, k, v, e=e: attend(q, k, v, e), steps=300) for e in (windows, drawn))
+    assert averages < random

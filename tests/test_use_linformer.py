@@ -6,6 +6,7 @@ import io
 import pytest
 import torch
 from chapters import ROOT, code_cells, run
+from test_sequence_parallel import EXAMPLE
 
 PAGE = ROOT / "book" / "use-linformer.md"
 
@@ -23,7 +24,7 @@ def test_a_hundred_steps_teach_the_task(page):
         right = ((page["model"](x, real) > 0) == above)[real].float().mean()
     alone = ((x > 0) == above)[real].float().mean()
     assert right > 0.95
-    assert alone < 0.75, "without the others a token cannot know"
+    assert 0.6 < alone < 0.75, "without the others a token cannot know"
 
 
 def test_saved_and_loaded_it_answers_alike_and_padding_moves_nothing(page):
@@ -33,7 +34,7 @@ def test_saved_and_loaded_it_answers_alike_and_padding_moves_nothing(page):
 
 
 def test_an_n_by_n_mask_is_refused(page):
-    layer = page["LinformerEncoderLayer"](32, 4, 256, 16)
+    layer = page["LinformerEncoderLayer"](32, 4, 256, 16, 64)
     with pytest.raises(ValueError, match=r"^src_mask must be None"):
         layer(torch.zeros(1, 8, 32), src_mask=torch.zeros(8, 8))
 
@@ -54,3 +55,13 @@ def test_what_is_refused_is_shown(page):
 
 def test_its_cells_are_short():
     assert max(len(cell.source.splitlines()) for cell in code_cells(PAGE)) <= 24
+
+
+def test_the_encoder_layer_hands_on_place_and_dropout(page):
+    layer = page["LinformerEncoderLayer"](32, 4, 256, 16, 64, dropout=0.25, dtype=torch.float64, device="meta")
+    assert layer.self_attn.dropout == 0.25
+    assert {(p.dtype, p.device.type) for p in layer.parameters()} == {(torch.float64, "meta")}
+
+
+def test_the_script_for_several_processes_is_the_one_that_is_tested():
+    assert EXAMPLE in PAGE.read_text(encoding="utf-8")
