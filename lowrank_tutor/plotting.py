@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import as_file, files
-from typing import Any, ParamSpec
+from typing import Any, Literal, ParamSpec
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -414,6 +414,7 @@ def curves(
     title: str = "",
     scale: tuple[str, str] = ("linear", "linear"),
     ylim: tuple[float | None, float | None] = (None, None),
+    legend: Literal["upper left", "upper right"] | None = None,
 ) -> Figure:
     """Plot named lines over one axis, with a point on each where a slider stands.
 
@@ -430,6 +431,8 @@ def curves(
         ``"linear"`` or ``"log"`` for each axis.
     ylim : (float or None, float or None)
         Ends of the vertical axis; give them where a slider must not move it.
+    legend : {"upper left", "upper right"}, optional
+        Where it stands; without it, out of the way of the lines, and with a slider in the upper right corner.
 
     Returns
     -------
@@ -446,7 +449,7 @@ def curves(
         if at is not None:
             ax.plot(at, y[x == at], "o", color=color, markersize=7)
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], ylim=ylim)
-    ax.legend(loc="best" if at is None else "upper right")
+    ax.legend(loc=legend or ("best" if at is None else "upper right"))
     return fig
 
 
