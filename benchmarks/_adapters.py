@@ -5,6 +5,7 @@ package does not offer.
 """
 
 import contextlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -63,14 +64,14 @@ def split(x: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 class Adapter(Package):
-    """How to use one package. What a subclass does not define, the package does not offer."""
+    """How to use one package. What may be left out and is, the package does not offer."""
 
     mask_names: ClassVar[Sequence[str]] = ()
     one_projection: ClassVar[bool] = False  # E = F at the defaults
 
+    @abstractmethod
     def plain(self, size: Size, seed: int = 0) -> nn.Module:
         """Build the layer at the package's defaults."""
-        raise NotImplementedError
 
     def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
         """Run it; ``token_mask`` is True for real tokens."""
@@ -78,9 +79,9 @@ class Adapter(Package):
             raise NotOffered("no mask")
         return layer(x)
 
+    @abstractmethod
     def put(self, layer: nn.Module, weights: Weights) -> None:
         """Set the weights of queries, keys, values and output."""
-        raise NotImplementedError
 
     def put_projections(self, layer: nn.Module, e: torch.Tensor, f: torch.Tensor) -> None:
         """Set E and F; a bias that they have becomes zero."""
@@ -137,7 +138,8 @@ class Ours(Adapter):
 
     def put(self, layer: nn.Module, weights: Weights) -> None:
         copy(layer.to_q.weight, weights.q)
-        copy(layer.to_kv.weight, torch.cat([weights.k, weights.v]))
+        copy(layer.to_k.weight, weights.k)
+        copy(layer.to_v.weight, weights.v)
         copy(layer.to_out.weight, weights.out)
         copy(layer.to_out.bias, weights.bias)
 
@@ -160,8 +162,8 @@ class Ours(Adapter):
         return self.plain(size, seed, projection=normal(size.k, size.max_len, seed=seed))
 
     def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
-        keys, values = layer.to_kv(context).chunk(2, dim=2)
-        q, k, v = (split(part, layer.heads) for part in (layer.to_q(x), keys, values))
+        parts = (layer.to_q(x), layer.to_k(context), layer.to_v(context))
+        q, k, v = (split(part, layer.heads) for part in parts)
         return layer.to_out(linformer_attention(q, k, v, layer.e, layer.f).transpose(1, 2).flatten(2))
 
 

@@ -71,12 +71,11 @@ class Exact(nn.Module):
         super().__init__()
         ours = Ours().plain(Size(dim, heads, 1, 1))
         self.attend, self.heads = attend, heads
-        self.to_q, self.to_kv, self.to_out = ours.to_q, ours.to_kv, ours.to_out
+        self.to_q, self.to_k, self.to_v, self.to_out = ours.to_q, ours.to_k, ours.to_v, ours.to_out
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Attend exactly."""
-        keys, values = self.to_kv(x).chunk(2, dim=2)
-        q, k, v = (split(part, self.heads) for part in (self.to_q(x), keys, values))
+        q, k, v = (split(project(x), self.heads) for project in (self.to_q, self.to_k, self.to_v))
         return self.to_out(self.attend(q, k, v).transpose(1, 2).flatten(2))
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # a build of PyTorch may lack it
     from torch.distributed import ProcessGroup
 
 SHARINGS = ("key-value", "headwise")
-# Rows of the result that are made at once where no gradient is asked for. A GPU needs more of them to be busy.
+# At most so many rows of the result are made at once where no gradient is asked for. A GPU needs more to be busy.
 BLOCK_ROWS = {"cpu": 2048}
 OTHER_BLOCK_ROWS = 16384
 
@@ -105,21 +105,17 @@ def linformer_attention(
         raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
     for name, projection in (("e", e), ("f", f)):
         check_kin(name, projection, "q", q)
-    weighed = None
+    votes = None
     if token_mask is None:
         k, v = _project(e, k), _project(f, v)  # (batch, heads, k, d) and (batch, heads, k, d_v)
     else:
         check_token_mask(token_mask, k, (k.shape[0], n_keys))
         width = k.shape[1] * k.shape[3]
         k, v = _project(e, hide(k, token_mask)), _project(f, hide(v, token_mask))
-        e_scale, share = _norm_rule(*_squares(e, token_mask, width))
-        f_scale = e_scale
-        if f is not e:
-            f_scale, f_share = _norm_rule(*_squares(f, token_mask, width))
-            share = torch.minimum(share, f_share)
-        k, v = _rescale(k, e_scale[:, None, :, None]), _rescale(v, (f_scale * (share > 0))[:, None, :, None])
-        weighed = _votes(share).to(q.dtype)
-    return functional.scaled_dot_product_attention(q, k, v, attn_mask=weighed)
+        scales, votes = _norm_rule([_squares(matrix, token_mask, width) for matrix in ((e,) if f is e else (e, f))])
+        k, v = (_rescale(x, scale[:, None, :, None]) for x, scale in ((k, scales[0]), (v, scales[-1])))
+        votes = votes.to(q.dtype)
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=votes)
 
 
 class LinformerSelfAttention(nn.Module):
@@ -162,8 +158,8 @@ class LinformerSelfAttention(nn.Module):
         spread of the scores does not depend on the length.
     f : Tensor, shape (k, max_len), or None
         Compresses the values.
-    to_q, to_kv, to_out : Linear
-        The weights of the queries (D to D), of keys and values (D to 2D), and of the output (D to D, with bias).
+    to_q, to_k, to_v, to_out : Linear
+        The weights of queries, keys, values and output, each D to D; only the last has a bias.
     process_group : torch.distributed.ProcessGroup or None
         It may be set and taken away; ``state_dict`` does not hold it. A layer that has one can be neither pickled nor
         copied with ``copy.deepcopy``.
@@ -211,7 +207,8 @@ class LinformerSelfAttention(nn.Module):
     e: torch.Tensor
     f: torch.Tensor | None
     to_q: nn.Linear
-    to_kv: nn.Linear
+    to_k: nn.Linear
+    to_v: nn.Linear
     to_out: nn.Linear
     process_group: "ProcessGroup | None"
 
@@ -239,8 +236,9 @@ class LinformerSelfAttention(nn.Module):
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         self.process_group = check_process_group(process_group)
         place = {"device": torch.get_default_device() if device is None else device, "dtype": check_dtype(dtype)}
-        for name, rows, bias in (("to_q", dim, False), ("to_kv", 2 * dim, False), ("to_out", dim, True)):
-            linear = nn.utils.skip_init(nn.Linear, dim, rows, bias=bias, **place)  # type: ignore[no-untyped-call]
+        for name in ("to_q", "to_k", "to_v", "to_out"):
+            bias = name == "to_out"
+            linear = nn.utils.skip_init(nn.Linear, dim, dim, bias=bias, **place)  # type: ignore[no-untyped-call]
             nn.init.uniform_(linear.weight, -1 / math.sqrt(dim), 1 / math.sqrt(dim), generator=generator)
             setattr(self, name, linear)
         nn.init.zeros_(self.to_out.bias)
@@ -293,9 +291,9 @@ class LinformerSelfAttention(nn.Module):
             with tell_if_refused(self.process_group, self.to_q.weight.device):
                 self._check(x, token_mask, causal)
             shard = locate(self.process_group, x, token_mask, self.max_len)
-        keys, values, weighed = self._compress(x, token_mask, shard)
+        keys, values, votes = self._compress(x, token_mask, shard)
         attend = self._attend_frugally if self._may_overwrite(x) else self._attend
-        return attend(x, keys, values, weighed, token_mask)
+        return attend(x, keys, values, votes, token_mask)
 
     def _may_overwrite(self, x: torch.Tensor) -> bool:
         """Whether memory may be used twice: nothing looks on, and the linear layers are what they were made as."""
@@ -338,34 +336,26 @@ class LinformerSelfAttention(nn.Module):
             mixed, seen = list(joined[: len(matrices)]), joined[len(matrices) :]
         xe, xf = mixed[0], mixed[-1]
         del mixed  # what the norm rule replaces need not be kept
-        weighed = None
+        votes = None
         if seen:
-            scale, share = _norm_rule(whole[0], seen[0])
-            xe = _rescale(xe, scale[:, :, None])
-            if self.f is not None:
-                scale, share_in_f = _norm_rule(whole[1], seen[1])
-                share = torch.minimum(share, share_in_f)
-                xf = _rescale(xf, (scale * (share > 0))[:, :, None])
-            weighed = _votes(share)
-        if self.f is None:
-            keys, values = self.to_kv(xe).chunk(2, dim=2)
-        else:
-            w_k, w_v = self.to_kv.weight.chunk(2)
-            keys, values = functional.linear(xe, w_k), functional.linear(xf, w_v)
-        return self._split(keys), self._split(values), None if weighed is None else weighed.to(keys.dtype)
+            scales, votes = _norm_rule(list(zip(whole, seen, strict=True)))
+            xe = _rescale(xe, scales[0][:, :, None])
+            xf = xe if self.f is None else _rescale(xf, scales[1][:, :, None])
+        keys, values = self._split(self.to_k(xe)), self._split(self.to_v(xf))
+        return keys, values, None if votes is None else votes.to(keys.dtype)
 
     def _attend(
         self,
         x: torch.Tensor,
         keys: torch.Tensor,
         values: torch.Tensor,
-        weighed: torch.Tensor | None,
+        votes: torch.Tensor | None,
         token_mask: torch.Tensor | None,
     ) -> torch.Tensor:
         """Let some tokens (batch, rows, D) look at the compressed ones."""
         q = self._split(self.to_q(hide(x, token_mask)))
         dropout = self.dropout if self.training else 0.0
-        mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=weighed, dropout_p=dropout)
+        mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=votes, dropout_p=dropout)
         return hide(self.to_out(mixed.transpose(1, 2).flatten(2)), token_mask)
 
     def _attend_frugally(
@@ -373,7 +363,7 @@ class LinformerSelfAttention(nn.Module):
         x: torch.Tensor,
         keys: torch.Tensor,
         values: torch.Tensor,
-        weighed: torch.Tensor | None,
+        votes: torch.Tensor | None,
         token_mask: torch.Tensor | None,
     ) -> torch.Tensor:
         """Do the same where no gradient is asked for: queries are made where the result will be, and then overwritten.
@@ -385,14 +375,14 @@ class LinformerSelfAttention(nn.Module):
         torch.mm(x.reshape(-1, dim), self.to_q.weight.T, out=result.view(-1, dim))
         dropout = self.dropout if self.training else 0.0
         rows = BLOCK_ROWS.get(x.device.type, OTHER_BLOCK_ROWS)
-        rows = min(max(batch * n // 4, rows // 2), rows)
+        rows = min(max(math.ceil(batch * n / 2), rows // 2), rows)
         for b in _slices(batch, max(1, rows // n)):
-            for i in _slices(n, rows):
+            for i in _slices(n, math.ceil(n / math.ceil(n / rows))):  # of one size: a short last one would be slow
                 mixed = functional.scaled_dot_product_attention(
                     self._split(result[b, i]),
                     keys[b],
                     values[b],
-                    attn_mask=None if weighed is None else weighed[b],
+                    attn_mask=None if votes is None else votes[b],
                     dropout_p=dropout,
                 )
                 mixed = mixed.transpose(1, 2).reshape(-1, dim)
@@ -536,26 +526,30 @@ def _squares(
     return torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts], dim=1)
 
 
-def _norm_rule(whole: torch.Tensor, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the scale of each row for each sequence, and its share, both (batch, k), from the squared norms.
+def _norm_rule(rows: list[tuple[torch.Tensor, torch.Tensor]]) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Return what the rows of each matrix are multiplied by, (batch, k), and what is added to their scores.
+
+    ``rows`` holds the squared norms that `_squares` gave for each matrix. The second, (batch, 1, 1, k), multiplies the
+    weight of a row by its share, the smallest of all matrices. Where no row has a share nothing is added: the rows are
+    zeros by then, and an average of zeros is zero, not NaN.
+    """
+    shares = [_share(whole, seen) for whole, seen in rows]
+    share = shares[0] if len(shares) == 1 else torch.minimum(*shares)
+    empty = share == 0  # root and logarithm have no gradient there
+    scales = [torch.where(empty, 1, each).sqrt().reciprocal().masked_fill(empty, 0) for each in shares]
+    votes = torch.where(empty, 1, share).log().masked_fill(empty, -math.inf)
+    return scales, votes.masked_fill(empty.all(dim=1, keepdim=True), 0)[:, None, None, :]
+
+
+def _share(whole: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    """Return which share of the squared norm of each row (k,) the real tokens of each sequence see, (batch, k).
 
     A row of zeros is no row that the mask has emptied: its share is 1. What is too small to be divided by is zero.
     """
     tiny = torch.finfo(seen.dtype).tiny
     zero = whole < tiny
     share = torch.where(zero, 1, seen / torch.where(zero, 1, whole))
-    share = torch.where(share < tiny, 0, share)
-    return torch.where(share == 0, 1, share).sqrt().reciprocal(), share  # a root has no gradient at zero
-
-
-def _votes(share: torch.Tensor) -> torch.Tensor:
-    """Turn shares (batch, k) into what is added to the scores, (batch, 1, 1, k): a weight is multiplied by its share.
-
-    Where no row has a share, nothing is added: the values are zeros by then, and an average of zeros is zero, not NaN.
-    """
-    empty = share == 0  # a logarithm has no gradient there
-    votes = torch.where(empty, 1, share).log().masked_fill(empty, -math.inf)
-    return votes.masked_fill(empty.all(dim=1, keepdim=True), 0)[:, None, None, :]
+    return torch.where(share < tiny, 0, share)
 
 
 def _rescale(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:

@@ -42,7 +42,8 @@ def layer_of(kind="key-value", max_len=MAX_LEN, dtype=torch.float64, group=None,
     layer = LinformerSelfAttention(DIM, HEADS, max_len, K, **options)
     with torch.no_grad():
         layer.to_out.bias.normal_(std=0.1, generator=draw)
-        layer.to_kv.weight.mul_(3)
+        layer.to_k.weight.mul_(3)
+        layer.to_v.weight.mul_(3)
         for matrix in (layer.e, layer.f):
             if matrix is not None and kind != "pooling":
                 matrix[0], matrix[1, 3:], matrix[2, :9] = 0, 0, 0

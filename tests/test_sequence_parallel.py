@@ -79,7 +79,7 @@ def test_outputs_and_gradients_are_those_of_one_process(found, layer, kind, dtyp
     results = [process[f"{layer}, {kind}, torch.{dtype}"] for process in found]
     errors = [result["errors"] for result in results]
     matrices = {"key-value": {"e"}, "headwise": {"e", "f"}, "pooling": set()}[layer]
-    weights = {"to_q.weight", "to_kv.weight", "to_out.weight", "to_out.bias"}
+    weights = {"to_q.weight", "to_k.weight", "to_v.weight", "to_out.weight", "to_out.bias"}
     assert {name for name in errors[0] if name.startswith("gradient of")} == {
         "gradient of the tokens", *(f"gradient of {name}" for name in matrices | weights)
     }  # fmt: skip
