@@ -9,6 +9,7 @@ import contextlib
 import io
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -30,7 +31,7 @@ NO_ESTIMATE = "an attention of its own, no estimate of softmax attention"
 
 
 class KernelAdapter(Package):
-    """How to use one package. What a subclass does not define, the package does not offer."""
+    """How to use one package. What may be left out and is, the package does not offer."""
 
     def draw(self, d: int, m: int, seed: int = 0) -> nn.Module:
         """Build what holds the random features, m of them for rows of width d; nothing, where there are none."""
@@ -40,21 +41,21 @@ class KernelAdapter(Package):
         """Look at the directions W (m, d) of the random features."""
         raise NotOffered(NO_ESTIMATE)
 
+    @abstractmethod
     def attend(self, layer: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Mask, *, causal: bool) -> Tensor:
         """Run it on these very tensors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self, layer: nn.Module, q: Tensor, k: Tensor, mask: Mask, *, causal: bool) -> tuple[Tensor, Tensor]:
         """Write out the features of queries and keys."""
-        raise NotImplementedError
 
     def factor(self, d: int, *, causal: bool) -> float:
         """Give what the package multiplies its weighed average by."""
         return 1.0
 
+    @abstractmethod
     def with_keyword(self, **unknown: bool) -> None:
         """Run what the README shows with one keyword more."""
-        raise NotImplementedError
 
 
 class OursLinear(KernelAdapter):

@@ -1,6 +1,7 @@
 """What every contract needs: a promise is one line, tried on each package, with an outcome, a number and a remark."""
 
 import io
+from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, ClassVar, NamedTuple
@@ -18,7 +19,7 @@ class NotOffered(Exception):
     """The package has no such feature; the text says how one knows."""
 
 
-class Package:
+class Package(ABC):
     """What a contract has to know of a package; adapters add how to use it."""
 
     name: ClassVar[str]
