@@ -57,6 +57,8 @@ def mend_page(app, pagename, templatename, context, doctree):
     body = re.sub(r' id="(proof|solution|exercise)-content"', "", body)
     # A click on a folded solution's title unfolds it; a link there would lead away instead.
     body = re.sub(r'(<p class="admonition-title">Solution to)<a [^>]*>(.*?)</a>', r"\1\2", body)
+    # A table wider than a phone scrolls in its own box: a keyboard must reach it.
+    body = body.replace('<table class="table">', '<table class="table" tabindex="0">')
     context["body"] = body
 
 
