@@ -109,7 +109,7 @@ def crossovers(rows: Rows) -> list[Row]:
             "dtype": dtype,
             "measured": None if (n := crossover(rows, method, k, mode=mode, dtype=dtype)) is None else round(n),
             "least_n": min(select_all(rows, method, k, mode, dtype), default=None),
-            "by_operations": round(flops_crossover(k, method)),
+            "by_operations": math.floor(flops_crossover(k, method)) + 1,
         }
         for mode, dtype, k in shown
         for method in (OURS, OURS_APART)

@@ -73,7 +73,7 @@ def cpu_plan(lengths: Sequence[int] = CPU_LENGTHS) -> Plan:
     groups += [Group("module", "forward+backward", "float32", 1, n, (K,), (K,)) for n in lengths if n <= 4096]
     groups += [Group("crossover", "forward", "float32", 1, n, (128, K)) for n in (128, 192, 256, 320, 384, 448)]
     groups += [Group("core", "forward", "float32", 1, n, (K,)) for n in lengths if 1024 <= n <= 8192]
-    return Plan(groups, repeats=25, limit=6, seconds=3600)
+    return Plan(groups, repeats=40, limit=8, seconds=3600)
 
 
 def cuda_plan(

@@ -373,20 +373,20 @@ class LinformerSelfAttention(nn.Module):
         batch, n, dim = x.shape
         result = x.new_empty(x.shape)
         torch.mm(x.reshape(-1, dim), self.to_q.weight.T, out=result.view(-1, dim))
+        bias, w_out = self.to_out.bias, self.to_out.weight.T
         dropout = self.dropout if self.training else 0.0
-        rows = BLOCK_ROWS.get(x.device.type, OTHER_BLOCK_ROWS)
-        rows = min(max(math.ceil(batch * n / 2), rows // 2), rows)
-        for b in _slices(batch, max(1, rows // n)):
-            for i in _slices(n, math.ceil(n / math.ceil(n / rows))):  # of one size: a short last one would be slow
+        most = BLOCK_ROWS.get(x.device.type, OTHER_BLOCK_ROWS)
+        most = min(max(math.ceil(batch * n / 2), most // 2), most)
+        rows = math.ceil(n / math.ceil(n / most))  # blocks of one size: a short last one would be slow
+        for b in _slices(batch, max(1, most // n)):
+            k, v, added = keys[b], values[b], None if votes is None else votes[b]
+            for i in _slices(n, rows):
+                block = result[b, i]
                 mixed = functional.scaled_dot_product_attention(
-                    self._split(result[b, i]),
-                    keys[b],
-                    values[b],
-                    attn_mask=None if votes is None else votes[b],
-                    dropout_p=dropout,
+                    self._split(block), k, v, attn_mask=added, dropout_p=dropout
                 )
                 mixed = mixed.transpose(1, 2).reshape(-1, dim)
-                torch.addmm(self.to_out.bias, mixed, self.to_out.weight.T, out=result[b, i].view(-1, dim))
+                torch.addmm(bias, mixed, w_out, out=block.view(-1, dim))
                 del mixed  # before the next block is made
         return result if token_mask is None else result.masked_fill_(~token_mask.unsqueeze(2), 0)
 

@@ -230,6 +230,79 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
     return fig
 
 
+def _image_rows(fig: Figure, rows: Mapping[str, ArrayLike], right: float, scale: tuple[float, float] | None) -> None:
+    """Draw images of 8 x 8 pixels between the left edge and ``right``, a named row after the other."""
+    number = len(np.asarray(next(iter(rows.values()))))
+    grid = fig.add_gridspec(len(rows), number, left=0.19, right=right, top=0.99, bottom=0.01, wspace=0.06, hspace=0.08)
+    for row, (name, images) in enumerate(rows.items()):
+        for column, image in enumerate(np.asarray(images, dtype=float)):
+            ax = fig.add_subplot(grid[row, column])
+            ax.set_facecolor("#f3d9c4")  # seen where a pixel is NaN
+            low, high = scale or (float(np.nanmin(image)), float(np.nanmax(image)))
+            ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=low, vmax=high)
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_visible(False)
+            if column == 0:
+                ax.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=6)
+
+
+@styled
+def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None = None) -> Figure:
+    """Show rows of small images, each row with its name.
+
+    Parameters
+    ----------
+    rows : mapping of str to array_like, shape (number, 64)
+        A name and images of 8 x 8 pixels, a row each, as many in each; a pixel that is NaN is drawn in orange.
+    scale : (float, float), optional
+        What is drawn white and what black; without it, the least and the largest number of each image.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    number = len(np.asarray(next(iter(rows.values()))))
+    fig = plt.figure(figsize=(7, len(rows) * 5.6 / number), layout="none")
+    _image_rows(fig, rows, 0.995, scale)
+    return fig
+
+
+@styled
+def images_and_curves(
+    rows: Mapping[str, ArrayLike], x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: float, ylim: tuple[float, float]
+) -> Figure:
+    """Show what several methods make of the same images at one k, beside the error of each over k.
+
+    Parameters
+    ----------
+    rows : mapping of str to array_like, shape (number, 64)
+        A name and images of 8 x 8 pixels with values from 0 to 16; a pixel that is NaN is drawn in orange.
+    x : array_like, shape (number,)
+        Values of k, increasing.
+    lines : mapping of str to array_like, shape (number,)
+        A name and the relative errors of each method; NaN where it has none.
+    at : float
+        The k of the images.
+    ylim : (float, float)
+        Ends of the vertical axis.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    x = np.asarray(x, dtype=float)
+    fig = plt.figure(figsize=(7, 3.3), layout="none")
+    _image_rows(fig, rows, 0.55, (0, 16))
+    ax = fig.add_axes((0.64, 0.16, 0.35, 0.75))
+    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE, GREY), strict=False):
+        y = np.asarray(y, dtype=float)
+        ax.plot(x, y, color=color, label=name)
+        ax.plot(at, y[x == at], "o", color=color, markersize=7)
+    ax.set(xlabel="k", title="relative error", ylim=ylim)
+    ax.legend(loc="upper right")
+    return fig
+
+
 @styled
 def spectrum_cut(s: ArrayLike, k: int) -> Figure:
     """Show a spectrum with its cut after ``k``, and the relative error of every cut.

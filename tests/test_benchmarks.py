@@ -639,8 +639,10 @@ def test_a_crossover_is_interpolated_where_the_advantage_becomes_lasting():
 
 
 def test_crossovers_stand_beside_those_by_operations():
-    found = {(k, method): round(flops_crossover(k, method)) for k in (128, 256) for method in (OURS, OURS_APART)}
-    assert found == {(128, OURS): 142, (128, OURS_APART): 158, (256, OURS): 304, (256, OURS_APART): 362}
+    found = {
+        (k, method): math.floor(flops_crossover(k, method)) + 1 for k in (128, 256) for method in (OURS, OURS_APART)
+    }
+    assert found == {(128, OURS): 142, (128, OURS_APART): 159, (256, OURS): 304, (256, OURS_APART): 363}
     for method, sharing in ((OURS, "key-value"), (OURS_APART, "headwise")):
         n = math.ceil(flops_crossover(K, method))
         costs = [linformer_cost(i, DIM, 8, K, sharing=sharing).flops for i in (n - 1, n)]
@@ -650,7 +652,7 @@ def test_crossovers_stand_beside_those_by_operations():
     place = {"k": K, "mode": "forward", "dtype": "float32"}
     assert found == [
         {"method": OURS, **place, "measured": 512, "least_n": 256, "by_operations": 304},
-        {"method": OURS_APART, **place, "measured": None, "least_n": 1024, "by_operations": 362},
+        {"method": OURS_APART, **place, "measured": None, "least_n": 1024, "by_operations": 363},
     ]
 
 
