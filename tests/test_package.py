@@ -24,8 +24,16 @@ PUBLIC = [name for name in MODULES if not name.startswith("_")]
 # own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures; and so on).
 KINDS = {
     "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family"],
-    "torch": ["_tensors", "_sequence_parallel", "_reduced_rank", "_kernel_attention", "attention", "linformer"],
-    "exact": ["_exact", "_attention_byhand", "byhand"],
+    "torch": [
+        "_tensors",
+        "_sequence_parallel",
+        "_reduced_rank",
+        "_autoencoder",
+        "_kernel_attention",
+        "attention",
+        "linformer",
+    ],
+    "exact": ["_exact", "_attention_byhand", "_family_byhand", "byhand"],
     "figures": ["plotting"],
     "page": ["explore", "_page", "sphinxext"],
 }
