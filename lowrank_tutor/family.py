@@ -685,7 +685,7 @@ def factorize_ratings(
     start = _ratings_start(r, mask, rank, penalty, generator)
     found = _descend(sweep, loss, start, lambda before: gain * before + smallest, most)
     p, q = (np.full((length, rank), np.nan, dtype=table.dtype) for length in table.shape)
-    p[rows], q[columns] = (_fitting(np.ldexp(f, half), "ratings", "factors", table.dtype) for f in found.factors)
+    p[rows], q[columns] = (np.ldexp(f, half).astype(table.dtype) for f in found.factors)
     with np.errstate(over="ignore"):
         losses = np.ldexp(found.losses, 4 * half)
     return RatingFactors(p, q, _fitting(losses, "ratings", "losses", losses.dtype), found.settled)
