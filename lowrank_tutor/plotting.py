@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
 
-TEAL, ORANGE, PURPLE, GREY = "#0b6e83", "#d55e00", "#6a4c93", "#8a9097"
+TEAL, ORANGE, PURPLE, GREY, PINK = "#0b6e83", "#d55e00", "#6a4c93", "#8a9097", "#cc79a7"
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -294,7 +294,7 @@ def images_and_curves(
     fig = plt.figure(figsize=(7, 3.3), layout="none")
     _image_rows(fig, rows, 0.55, (0, 16))
     ax = fig.add_axes((0.64, 0.16, 0.35, 0.75))
-    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE, GREY), strict=False):
+    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE, GREY, PINK), strict=False):
         y = np.asarray(y, dtype=float)
         ax.plot(x, y, color=color, label=name)
         ax.plot(at, y[x == at], "o", color=color, markersize=7)
@@ -370,30 +370,46 @@ def denoise_cut(s: ArrayLike, errors: ArrayLike, k: int, threshold: float) -> Fi
 
 
 @styled
-def cloud(points: ArrayLike, arrows: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figure:
-    """Scatter points in the plane with named arrows.
+def cloud(
+    points: ArrayLike,
+    arrows: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    *,
+    labels: ArrayLike | None = None,
+    paths: Mapping[str, ArrayLike] | None = None,
+) -> Figure:
+    """Scatter points in the plane with named arrows and paths; without labels and paths, mark the origin.
 
     Parameters
     ----------
     points : array_like, shape (number, 2)
         The points.
-    arrows : mapping of str to (start, step)
+    arrows : mapping of str to (start, step), optional
         A name for each arrow, where it starts and where it goes from there, both of shape (2,).
+    labels : array_like, shape (number,), optional
+        The class of each point; up to three are told apart by their marks.
+    paths : mapping of str to array_like, shape (length, 2), optional
+        A name for each path, and the points that it joins.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     points = np.asarray(points)
+    classes = np.zeros(len(points)) if labels is None else np.asarray(labels)
     fig, ax = plt.subplots(figsize=(7, 3.2))
-    ax.plot(*points.T, "o", color=GREY, alpha=0.5, markersize=3)
-    for (name, (start, step)), color in zip(arrows.items(), (ORANGE, TEAL, PURPLE), strict=False):
+    for value, (mark, color) in zip(np.unique(classes), (("o", GREY), ("^", TEAL), ("s", PURPLE)), strict=False):
+        ax.plot(*points[classes == value].T, mark, color=color, alpha=0.5, markersize=3.5)
+    for (name, (start, step)), color in zip((arrows or {}).items(), (ORANGE, TEAL, PURPLE), strict=False):
         tip = np.add(start, step)
         ax.annotate("", tuple(tip), tuple(np.asarray(start)), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
         ax.plot([], [], color=color, label=name)
-    ax.plot(0, 0, "+", color="black", markersize=10)
-    ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
-    ax.legend(loc="upper right")
+    for (name, path), color in zip((paths or {}).items(), (ORANGE, TEAL, PURPLE), strict=False):
+        ax.plot(*np.asarray(path).T, color=color, label=name)
+    if labels is None and paths is None:
+        ax.plot(0, 0, "+", color="black", markersize=10)
+        ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
+    if arrows or paths:
+        ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
     ax.set_aspect("equal")
     return fig
 

@@ -8,8 +8,10 @@ chapter, a function in plain NumPy that takes what the chapter's cells have made
     def judge(chapter: dict, *, k: int) -> dict[str, float]: ...
 """
 
+import contextlib
 import functools
 import importlib
+import io
 import linecache
 import re
 from collections.abc import Callable
@@ -37,6 +39,7 @@ class Ran(NamedTuple):
 
     namespace: dict[str, Any]
     explorers: dict[str, Explorer]
+    printed: str
 
 
 def code_cells(path: Path) -> list[NotebookNode]:
@@ -58,13 +61,14 @@ def run(path: Path) -> Ran:
         explorers[explorer.name] = explorer
         return explorer
 
-    with patch.object(explore, "explore", keep), matplotlib.rc_context():
+    printed = io.StringIO()
+    with patch.object(explore, "explore", keep), matplotlib.rc_context(), contextlib.redirect_stdout(printed):
         for number, cell in enumerate(code_cells(path), start=1):
             where = f"<{path.name}, code cell {number}>"
             linecache.cache[where] = (len(cell.source), None, cell.source.splitlines(True), where)  # for tracebacks
             exec(compile(cell.source, where, "exec"), namespace)
         plt.close("all")
-    return Ran(namespace, explorers)
+    return Ran(namespace, explorers, printed.getvalue())
 
 
 def judges() -> dict[str, Callable[..., Numbers]]:

@@ -18,6 +18,7 @@ U, S, VT = np.linalg.svd(PHOTO, full_matrices=False)
 A = np.array([[3.0, 0], [4, 5]])
 POINTS = np.random.default_rng(1).standard_normal((20, 2))
 DIGITS = np.random.default_rng(2).integers(0, 17, (4, 64))
+GAPS = np.where(DIGITS > 8, DIGITS, np.nan)
 ROWS = [
     {"spectrum": spectrum, "method": method, "time": time, "excess": excess}
     for spectrum in ("flat", "steep")
@@ -42,6 +43,14 @@ CALLS = {
     "equation": lambda: plotting.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, 2]]),
     "ellipse": lambda: plotting.ellipse(A, *np.linalg.svd(A)),
     "digits_cut": lambda: plotting.digits_cut(DIGITS, DIGITS / 2, np.full(64, 1 / 64), 10),
+    "images": lambda: plotting.images({"PCA": DIGITS - 3.0, "NMF": DIGITS}),
+    "images_and_curves": lambda: plotting.images_and_curves(
+        {"digits": DIGITS, "gaps": GAPS},
+        (1, 2, 4),
+        {"PCA": [0.9, 0.5, 0.1], "LDA": [0.9, np.nan, 0.8]},
+        at=4,
+        ylim=(0, 1),
+    ),
     "spectrum_cut": lambda: plotting.spectrum_cut(S, 3),
     "denoise_cut": lambda: plotting.denoise_cut(S, np.linspace(1, 0.2, 10), 3, 0.5),
     "cloud": lambda: plotting.cloud(POINTS, {"PCA": ([0, 0], [1, 2]), "raw": ([1, 1], [0, 1])}),
@@ -232,6 +241,42 @@ def test_a_cloud_has_its_points_its_arrows_and_the_origin():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["PCA", "raw"]
     arrows = [t for t in ax.texts if getattr(t, "arrow_patch", None)]
     assert [(tuple(a.xyann), tuple(a.xy)) for a in arrows] == [((0, 0), (1, 2)), ((1, 1), (1, 2))]
+
+
+def test_a_cloud_with_labels_or_paths_shows_them_and_no_origin():
+    which = np.arange(20) % 3
+    ax = plotting.cloud(POINTS, labels=which).axes[0]
+    for line, value in zip(ax.lines, range(3), strict=True):
+        np.testing.assert_array_equal(np.array(line.get_data()).T, POINTS[which == value])
+    assert len({line.get_marker() for line in ax.lines}) == 3
+    assert not ax.texts
+    ax = plotting.cloud(POINTS, paths={"line": POINTS[:5]}).axes[0]
+    np.testing.assert_array_equal(np.array(ax.lines[1].get_data()).T, POINTS[:5])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["line"]
+    assert not ax.texts
+
+
+def test_images_stand_in_named_rows_each_on_its_own_scale():
+    axes = CALLS["images"]().axes
+    assert len(axes) == 8
+    assert [ax.get_ylabel() for ax in axes] == ["PCA", "", "", "", "NMF", "", "", ""]
+    for ax, image in zip(axes, [*(DIGITS - 3.0), *DIGITS], strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), image.reshape(8, 8))
+        assert ax.images[0].get_clim() == (image.min(), image.max())
+    assert plotting.images({"one": DIGITS}, scale=(0, 20)).axes[0].images[0].get_clim() == (0, 20)
+
+
+def test_images_beside_curves_share_one_scale_and_mark_the_k():
+    *images, panel = CALLS["images_and_curves"]().axes
+    assert len(images) == 8
+    assert {ax.images[0].get_clim() for ax in images} == {(0, 16)}
+    shown = images[4].images[0].get_array()
+    np.testing.assert_array_equal(np.ma.getmaskarray(shown), np.isnan(GAPS[0]).reshape(8, 8))
+    assert [line.get_label() for line in panel.lines[::2]] == ["PCA", "LDA"]
+    assert [(float(x[0]), float(y[0])) for x, y in (line.get_data() for line in panel.lines[1::2])] == [
+        (4, 0.1), (4, 0.8)
+    ]  # fmt: skip
+    assert panel.get_ylim() == (0, 1)
 
 
 def test_a_trade_off_has_a_panel_a_case_and_lifts_what_is_below_the_floor():
