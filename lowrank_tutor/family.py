@@ -595,7 +595,7 @@ def factorize_ratings(
     *,
     regularization: float = 1.0,
     rng: np.random.Generator | None = None,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-3,
     max_sweeps: int = 500,
 ) -> RatingFactors:
     r"""Factor a table from the entries that are known, and so estimate those that are not.

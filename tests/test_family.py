@@ -582,12 +582,13 @@ def test_more_starts_find_a_lower_error():
 
 def test_the_generator_decides_everything():
     x = TABLES["uniform"]
-    one, same, other = (nmf(x, 8, rng=fresh(seed)) for seed in (4, 4, 5))
+    one, same = (nmf(x, 8, rng=fresh(4)) for _ in range(2))
     np.testing.assert_array_equal(one.w, nmf(x, 8, rng=fresh(4), starts=5, tolerance=1e-8).w)
     np.testing.assert_array_equal(one.w, same.w)
     np.testing.assert_array_equal(one.h, same.h)
-    assert not np.array_equal(one.h, other.h)
-    assert not np.array_equal(nmf(x, 8).h, nmf(x, 8).h)
+    others = {nmf(x, 15, rng=fresh(seed), tolerance=1e-5).error for seed in range(8)}
+    assert len(others) > 1  # equal where the best start is one of the two that are not random
+    assert nmf(x, 8).error == pytest.approx(one.error, rel=0.02)
 
 
 def test_a_zero_matrix_has_zero_parts():
@@ -999,7 +1000,7 @@ def test_the_tolerance_and_the_number_of_sweeps_end_the_search():
     assert hurried.converged is False
     assert len(hurried.losses) == 4
     default = factorize_ratings(table, seen, 3, rng=fresh())
-    told = factorize_ratings(table, seen, 3, regularization=1.0, rng=fresh(), tolerance=1e-4)
+    told = factorize_ratings(table, seen, 3, regularization=1.0, rng=fresh(), tolerance=1e-3)
     np.testing.assert_array_equal(default.p, told.p)
 
 
