@@ -291,7 +291,7 @@ def images_and_curves(
     matplotlib.figure.Figure
     """
     x = np.asarray(x, dtype=float)
-    fig = plt.figure(figsize=(7, 3.3), layout="none")
+    fig = plt.figure(figsize=(7, max(2.6, 0.55 * len(rows))), layout="none")
     _image_rows(fig, rows, 0.55, (0, 16))
     ax = fig.add_axes((0.64, 0.16, 0.35, 0.75))
     for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE, GREY, PINK), strict=False):
