@@ -251,9 +251,8 @@ def _layers(starts: list[torch.Tensor]) -> nn.Module:
     for start in starts:
         out, width = start.shape
         # On the meta device nothing is drawn: a start of its own would change the global generator.
-        linear = nn.Linear(width, out, bias=len(starts) > 1, device="meta", dtype=start.dtype)
+        linear = nn.Linear(width, out, device="meta")
         linear.weight = nn.Parameter(start.clone(memory_format=torch.contiguous_format))  # shared with no mirror image
-        if len(starts) > 1:
-            linear.bias = nn.Parameter(start.new_zeros(out))
+        linear.register_parameter("bias", nn.Parameter(start.new_zeros(out)) if len(starts) > 1 else None)
         layers += [nn.Tanh(), linear] if layers else [linear]
     return nn.Sequential(*layers) if len(layers) > 1 else layers[0]

@@ -43,7 +43,7 @@ class Discriminant(NamedTuple):
 
 def _short_enough(names: str, *results: Any) -> None:
     """Refuse examples whose fractions grow beyond all reason."""
-    digits = max(len(bin(max(abs(number.p), number.q))) * 3 // 10 for number in results)  # a bit is 0.3 of a digit
+    digits = max(max(abs(number.p), number.q).bit_length() * 3 // 10 for number in results)  # a bit is 0.3 of a digit
     if digits > LONGEST:
         raise ValueError(f"{names} must be small enough to work by hand, got a fraction of some {digits} digits")
 
@@ -178,10 +178,10 @@ def _update(name: str, factor: Matrix, numerators: Matrix, denominators: Matrix)
     for row in range(factor.rows):
         for column in range(factor.cols):
             old, above, below = (m[row, column] for m in (factor, numerators, denominators))
-            fraction = "" if below == 0 else rf" \cdot \frac{{{tex_number(above)}}}{{{tex_number(below)}}}"
-            formula = (
-                tex_number(old) if below == 0 else f"{tex_factor(old)}{fraction} = {tex_number(updated[row, column])}"
-            )
+            formula = tex_number(old)
+            if below != 0:
+                fraction = rf"\frac{{{tex_number(above)}}}{{{tex_number(below)}}}"
+                formula = rf"{tex_factor(old)} \cdot {fraction} = {tex_number(updated[row, column])}"
             lines.append((f"{name}_{{{row + 1} {column + 1}}}'", formula))
     kept = " Where the denominator is zero, the entry stays as it is." if 0 in denominators else ""
     zeros = " An entry that is zero stays zero." if 0 in factor else ""
@@ -195,7 +195,7 @@ def _squared_error(matrix: Matrix, left: Matrix, right: Matrix, name: str) -> tu
     product = left * right
     rest = matrix - product
     error = sum(entry**2 for entry in rest)
-    _short_enough("x, w and h", error, *product)
+    _short_enough("x, w and h", error)
     lines = tex_lines(
         (name, f"{tex_matrix(left)} {tex_matrix(right)} = {tex_matrix(product)}"),
         (f"X - {name}", tex_matrix(rest)),
@@ -338,7 +338,7 @@ def _regression(row: int, ratings: Matrix, known: list[int], factors: Matrix, pe
         )
     inverse = matrix.inv()
     solution = inverse * right
-    _short_enough("ratings and q", *inverse, *solution)
+    _short_enough("ratings and q", *inverse)
     lines = [
         (f"Q_{{{i}}}", tex_matrix(mine)),
         (f"r_{{{i}}}", tex_matrix(wanted)),
@@ -442,7 +442,7 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
         )
     inverse = within.inv()
     raw = inverse * gap
-    _short_enough("a and b", within.det(), gap.dot(raw), *inverse, *raw)
+    _short_enough("a and b", gap.dot(raw))
     axis, difference = _scaled(raw), _scaled(gap)
     steps = (
         Step(

@@ -300,6 +300,26 @@ def test_the_losses_are_what_they_are_called(hidden):
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
 
 
+@pytest.mark.parametrize("hidden", [None, 4])
+def test_a_step_is_one_iteration_of_the_whole_descent(hidden):
+    """The same five iterations in a single call of the optimizer, which stops nowhere in between."""
+    x = curve("helix", 80, 0)
+    one, other = network(3, 1, hidden), network(3, 1, hidden)
+    one.fit(x, steps=5)
+    other.mean.copy_(x.mean(dim=0))
+    optimizer = torch.optim.LBFGS(other.parameters(), max_iter=5, max_eval=1000, line_search_fn="strong_wolfe")
+
+    def share():
+        optimizer.zero_grad()
+        loss = (other(x) - x).square().sum() / (x - other.mean).square().sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(share)
+    for mine, judged in zip(one.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(mine.detach(), judged.detach(), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("hidden", [None, 8])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_loss_never_rises(hidden, dtype):
