@@ -1,6 +1,7 @@
 """Meet the family: what its explorers must read, by NumPy and scikit-learn, and the numbers in its text."""
 
 import itertools
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_the_autoencoder_is_ahead_to_16_and_behind_at_32(chapter):
     ahead = {k: errors["autoencoder"] < errors["PCA"] for k, errors in chapter["off"].items()}
     assert all(ahead[k] for k in ahead if k <= 16)
     assert not ahead[32]
-    assert "ahead up to $k = 16$, and behind at 32" in TEXT
+    assert "ahead of PCA up to $k = 16$, and behind at 32" in TEXT
 
 
 def test_pca_is_the_best_of_the_linear_maps_on_its_own_digits_only_by_theorem(chapter):
@@ -111,8 +112,10 @@ def test_half_a_step_by_hand():
 
 
 def test_nine_axes_for_the_classes_know_them_better(page):
-    assert "k = 9: LDA 96%, PCA 89% right" in page.printed
-    assert "k = 5: LDA 92%, PCA 83% right" in page.printed
+    lines = re.findall(r"k = (\d): LDA (\d+)%, of PCA's numbers (\d+)% right", page.printed)
+    assert [int(k) for k, *_ in lines] == [1, 2, 5, 9]
+    assert all(int(ours) > int(pca) for _, ours, pca in lines)
+    assert int(lines[-1][1]) >= 95 > 93 >= int(lines[-1][2])
 
 
 def test_parts_are_single_strokes_and_axes_are_not(chapter):
@@ -124,15 +127,14 @@ def test_parts_are_single_strokes_and_axes_are_not(chapter):
 
 def test_texts_have_parts_without_minus_and_axes_with_it(page):
     assert page.printed.count("part:") == 6
-    assert page.printed.count("minus:") == 3
+    assert page.printed.count("minus:") == page.printed.count("plus: ") == 3
 
 
 def test_the_hidden_error_is_a_u(chapter):
     hidden = {k: chapter["missed"][k, 1]["hidden"] for k in range(1, 21)}
     assert min(hidden, key=hidden.get) == 5
-    assert max(range(5, 21), key=hidden.get) == 17
+    assert min(hidden[k] for k in range(12, 21)) > 0.6 > max(hidden[k] for k in range(3, 12))
     assert f"{hidden[5]:.0%}" == "50%"
-    assert f"{hidden[17]:.0%}" == "75%"
     flat = [chapter["missed"][k, 30]["hidden"] for k in range(10, 21)]
     assert max(flat) - min(flat) < 0.005
     assert f"{min(flat):.0%}" == "44%"
@@ -154,7 +156,10 @@ def test_the_linear_autoencoder_finds_the_plane_and_not_the_axes(page, chapter):
     found = np.linalg.qr(chapter["linear"].decoder.weight.detach().numpy())[0]
     smallest = np.linalg.svd(plane @ found, compute_uv=False).min()
     assert np.rad2deg(np.arccos(min(smallest, 1))) < 1
-    assert "largest cosine between an axis and a column 0.88" in page.printed
+    lines = re.findall(r"planes: ([\d.]+) degrees apart, at most; .* cosine ([\d.]+), at most", page.printed)
+    assert len(lines) == 2
+    assert all(float(angle) < 1 and float(cosine) < 0.99 for angle, cosine in lines)
+    assert lines[0][1] != lines[1][1]
 
 
 def test_the_parabola_is_followed_by_the_curve_and_not_by_the_line(chapter):
