@@ -179,8 +179,8 @@ class Autoencoder(nn.Module):
         First ``mean`` moves to the mean of the points; nothing is scaled. The descent then starts from the parameters
         as they are, so that a second call with the same points goes on. It draws nothing at random.
 
-        The linear one finds the same in every unit. The tanh of a hidden layer does not: it bends between -3 and 3 and
-        is flat beyond, so that it wants coordinates of about 1 in size.
+        The linear one finds the same in every unit. With a hidden layer the unit matters: tanh bends between -3 and 3
+        and is flat beyond.
 
         Parameters
         ----------
