@@ -36,6 +36,7 @@ __all__ = ["NMF", "Autoencoder", "Discriminants", "RatingFactors", "factorize_ra
 _NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
 _ROUGHLY = 100  # how much looser the tolerance is while `nmf` compares its starts
 _BRIEFLY = 200  # and how many sweeps each gets
+_FOLLOWED = 2  # and how many of them it then follows to the end
 
 _Pair = tuple[FloatArray, FloatArray]
 
@@ -304,6 +305,10 @@ def _descend(
     return _Descent(factors, losses, False)
 
 
+def _last_loss(descent: _Descent) -> float:
+    return descent.losses[-1]
+
+
 # non-negative matrix factorization
 
 
@@ -399,10 +404,10 @@ def nmf(
     The error never rises.
 
     The problem is not convex and HALS finds a local minimum. Several starts are tried briefly: two from the SVD, one
-    that takes rows or columns of $X$ for parts, the others at random. The best is followed until a sweep lowers the
-    error by no more than ``tolerance`` times the size of $X$. Where $X = WH$ holds exactly, the last digits come
-    slowly; if they are still on their way after ``max_sweeps``, then ``converged`` is False and the factors are those
-    reached so far.
+    that takes rows or columns of $X$ for parts, the others at random. The best two are followed until a sweep lowers
+    the error by no more than ``tolerance`` times the size of $X$, and the better is returned. Where $X = WH$ holds
+    exactly, the last digits come slowly; if they are still on their way after ``max_sweeps``, then ``converged`` is
+    False and the factors are those reached so far.
 
     Parameters
     ----------
@@ -479,16 +484,19 @@ def nmf(
         _descend(sweep, error, start, lambda _: _ROUGHLY * gain * size, min(_BRIEFLY, most))
         for start in islice(_nmf_starts(matrix, rank, generator), count)
     ]
-    best = min(tried, key=lambda descent: descent.losses[-1])
-    rest = _descend(sweep, error, best.factors, lambda _: gain * size, most + 1 - len(best.losses))
-    w, h = _by_weight(*rest.factors)
+    followed = []
+    for first in sorted(tried, key=_last_loss)[:_FOLLOWED]:
+        rest = _descend(sweep, error, first.factors, lambda _: gain * size, most + 1 - len(first.losses))
+        followed.append(_Descent(rest.factors, [*first.losses, *rest.losses[1:]], rest.settled))
+    best = min(followed, key=_last_loss)
+    w, h = _by_weight(*best.factors)
     with np.errstate(over="ignore"):
-        w, errors = np.ldexp(w, exponent), np.ldexp([*best.losses, *rest.losses[1:]], exponent)
+        w, errors = np.ldexp(w, exponent), np.ldexp(best.losses, exponent)
     return NMF(
         _fitting(w, "x", "factors", given.dtype),
         h.astype(given.dtype),
         _fitting(errors, "x", "errors", errors.dtype),
-        rest.settled,
+        best.settled,
     )
 
 

@@ -580,6 +580,16 @@ def test_more_starts_find_a_lower_error():
     assert nmf(x, 12, starts=2).error == nmf(x, 12, starts=2).error  # the first two are not random
 
 
+def test_the_best_after_a_few_sweeps_is_not_always_the_best_in_the_end(monkeypatch):
+    monkeypatch.setattr(family, "_BRIEFLY", 1)
+    errors = {}
+    for followed in (1, 2):
+        monkeypatch.setattr(family, "_FOLLOWED", followed)
+        errors[followed] = np.array([nmf(fresh(seed).random((20, 15)), 6, rng=fresh()).error for seed in range(6)])
+    assert (errors[2] <= errors[1]).all()
+    assert (errors[2] < 0.999 * errors[1]).any()
+
+
 def test_the_generator_decides_everything():
     x = TABLES["uniform"]
     one, same = (nmf(x, 8, rng=fresh(4)) for _ in range(2))
