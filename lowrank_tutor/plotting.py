@@ -294,9 +294,10 @@ def images_and_curves(
     fig = plt.figure(figsize=(7, max(2.6, 0.55 * len(rows))), layout="none")
     _image_rows(fig, rows, 0.55, (0, 16))
     ax = fig.add_axes((0.64, 0.16, 0.35, 0.75))
-    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE, GREY, PINK), strict=False):
+    looks = zip((TEAL, ORANGE, PURPLE, "black", PINK), ("-", "-", "-", "--", "-"), strict=True)
+    for (name, y), (color, style) in zip(lines.items(), looks, strict=False):
         y = np.asarray(y, dtype=float)
-        ax.plot(x, y, color=color, label=name)
+        ax.plot(x, y, style, color=color, label=name, zorder=3 if style == "--" else 2)
         ax.plot(at, y[x == at], "o", color=color, markersize=7)
     ax.set(xlabel="k", title="relative error", ylim=ylim)
     ax.legend(loc="upper right")
