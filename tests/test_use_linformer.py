@@ -1,8 +1,5 @@
 """Use it in your model: the page's cells run in their order, and what it says of them is so."""
 
-import contextlib
-import io
-
 import pytest
 import torch
 from chapters import ROOT, code_cells, run
@@ -13,9 +10,8 @@ PAGE = ROOT / "book" / "use-linformer.md"
 
 @pytest.fixture(scope="module")
 def page():
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        namespace = dict(run(PAGE).namespace)
-    return namespace | {"printed": printed.getvalue()}
+    ran = run(PAGE)
+    return ran.namespace | {"printed": ran.printed}
 
 
 def test_a_hundred_steps_teach_the_task(page):
