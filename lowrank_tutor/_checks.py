@@ -20,7 +20,7 @@ def _show(value: object) -> str:
     return f"dtype {value.dtype}" if isinstance(value, np.ndarray) else reprlib.repr(value)
 
 
-def _as_float_array(value: ArrayLike, name: str) -> FloatArray:
+def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     """Turn real numbers into a float array: float32 stays, float16 becomes float32, all else float64."""
     if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
         raise TypeError(f"{name} must be an array without a mask, got a masked array")
@@ -66,7 +66,7 @@ def as_matrix(value: ArrayLike, name: str) -> FloatArray:
     ValueError
         If it is ragged, empty, has other than two axes, or holds NaN or infinity.
     """
-    array = _as_float_array(value, name)
+    array = as_float_array(value, name)
     if array.ndim != 2:
         raise ValueError(f"{name} must be a matrix (two axes), got shape {array.shape}")
     _check_filled(array, name)
@@ -75,7 +75,7 @@ def as_matrix(value: ArrayLike, name: str) -> FloatArray:
 
 def as_vector(value: ArrayLike, name: str) -> FloatArray:
     """Return a finite, non-empty vector of float32 or float64; otherwise like `as_matrix`."""
-    array = _as_float_array(value, name)
+    array = as_float_array(value, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be a vector (one axis), got shape {array.shape}")
     _check_filled(array, name)
@@ -84,7 +84,7 @@ def as_vector(value: ArrayLike, name: str) -> FloatArray:
 
 def as_vectors(value: ArrayLike, name: str) -> FloatArray:
     """Return one finite vector or many, along the last axis, of float32 or float64; otherwise like `as_matrix`."""
-    array = _as_float_array(value, name)
+    array = as_float_array(value, name)
     if array.ndim == 0:
         raise ValueError(f"{name} must be a vector or an array of vectors (at least one axis), got shape ()")
     _check_filled(array, name)

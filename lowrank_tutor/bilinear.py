@@ -8,7 +8,7 @@ matrix is factored without any vectors (`fit_factors`), its factors stand uprigh
 """
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ from lowrank_tutor._checks import (
     scale_back,
     unit_scale,
 )
+from lowrank_tutor._on_demand import on_demand
 from lowrank_tutor.svd import fix_signs, truncated_svd
 
 if TYPE_CHECKING:
@@ -44,17 +45,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Fetch the PyTorch class when it is asked for, and torch with it."""
-    if name == "ReducedRankAttention":
-        from importlib import import_module
-
-        return import_module("lowrank_tutor._reduced_rank").ReducedRankAttention
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_demand(__name__, ReducedRankAttention="_reduced_rank")
 
 
 class Factors(NamedTuple):

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import (
     FloatArray,
-    _as_float_array,
+    as_float_array,
     as_matrix,
     check_integer,
     check_rank,
@@ -26,6 +26,7 @@ from lowrank_tutor._checks import (
     check_rng,
     unit_scale,
 )
+from lowrank_tutor._on_demand import on_demand
 from lowrank_tutor.svd import fix_signs, truncated_svd
 
 if TYPE_CHECKING:
@@ -41,17 +42,7 @@ _FOLLOWED = 2  # and how many of them it then follows to the end
 _Pair = tuple[FloatArray, FloatArray]
 
 
-def __getattr__(name: str) -> Any:
-    """Fetch the PyTorch class when it is asked for, and torch with it."""
-    if name == "Autoencoder":
-        from importlib import import_module
-
-        return import_module("lowrank_tutor._autoencoder").Autoencoder
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_demand(__name__, Autoencoder="_autoencoder")
 
 
 def _fitting(array: FloatArray, name: str, what: str, dtype: np.dtype[Any], small: bool = True) -> FloatArray:
@@ -532,7 +523,7 @@ class RatingFactors(NamedTuple):
 
 def _as_ratings(ratings: ArrayLike, observed: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return the ratings with zeros in the gaps, and the mask of what is observed."""
-    table = _as_float_array(ratings, "ratings")
+    table = as_float_array(ratings, "ratings")
     if table.ndim != 2:
         raise ValueError(f"ratings must be a matrix (two axes), got shape {table.shape}")
     if isinstance(observed, np.ma.MaskedArray):
