@@ -1,6 +1,6 @@
 """How many random directions keep all distances? About ln(points) / eps^2, whatever the width of the data.
 
-Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` is (n_points, n), one point a row; ``projection`` (k, n),
+Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` is (n, d), one point a row; ``projection`` (k, d),
 drawn at random, in formulas ``R``; ``eps`` the relative error allowed in a squared length, ``delta`` the chance of
 failure allowed. Everything rests on one exact law: ``||R x||^2 / ||x||^2`` is chi-square with ``k`` degrees of freedom,
 over ``k``.
@@ -399,8 +399,8 @@ def _ratios(i: int, points: FloatArray, images: FloatArray, r: FloatArray, far: 
     ``R s`` is the difference of two images. Of points that nearly coincide mostly rounding would be left of it: steps
     whose square is at most ``far`` are projected themselves.
     """
-    steps = points[i + 1 :] - points[i]  # (n_points - 1 - i, n)
-    projected = images[i + 1 :] - images[i]  # (n_points - 1 - i, k)
+    steps = points[i + 1 :] - points[i]  # (n - 1 - i, d)
+    projected = images[i + 1 :] - images[i]  # (n - 1 - i, k)
     squared = np.einsum("ij,ij->i", steps, steps)
     near = np.flatnonzero(squared <= far)
     if near.size:
@@ -423,14 +423,14 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    x : array_like, shape (n_points, n)
+    x : array_like, shape (n, d)
         At least 2 points, all different.
-    projection : array_like, shape (k, n)
+    projection : array_like, shape (k, d)
         Any matrix, random or not.
 
     Returns
     -------
-    ndarray, shape (n_points * (n_points - 1) / 2,)
+    ndarray, shape (n * (n - 1) / 2,)
         At least -1; 0 where a distance is kept.
 
     Raises
