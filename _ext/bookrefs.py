@@ -2,7 +2,7 @@
 
 After a build, ``refs.json`` stands beside the output folder. It holds the numbers, titles and addresses of pages,
 sections, equations, theorems, exercises and solutions, the author-year names of the sources, and where each Python
-object is documented. ``tools/export_notebooks.py`` reads it, so that nobody counts a second time.
+object is documented and each word explained. ``tools/export_notebooks.py`` reads it, so that nobody counts again.
 """
 
 import json
@@ -32,7 +32,7 @@ def write_refs(app: Sphinx, exception: Exception | None) -> None:
 
 def collect(env: BuildEnvironment) -> dict[str, dict]:
     """Everything that can be referred to, by the name that the sources use."""
-    refs = {"docs": {}, "labels": {}, "items": {}, "equations": {}, "citations": {}, "objects": {}}
+    refs = {"docs": {}, "labels": {}, "items": {}, "equations": {}, "citations": {}, "objects": {}, "terms": {}}
     for doc in sorted(env.found_docs):
         doctree = env.get_doctree(doc)
         first, *rest = [{"title": title, "number": number} for title, number, _ in sections(env, doc, doctree)]
@@ -43,6 +43,9 @@ def collect(env: BuildEnvironment) -> dict[str, dict]:
     refs["citations"].update(citations(env))
     for name, entry in env.get_domain("py").objects.items():
         refs["objects"][name] = f"{page(entry.docname)}#{entry.node_id}"
+    for name, _, kind, doc, anchor, _ in env.get_domain("std").get_objects():
+        if kind == "term":
+            refs["terms"][name.lower()] = {"page": page(doc), "anchor": anchor}
     return refs
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from docutils import nodes
 from fontTools import subset
 
+COLAB = "https://colab.research.google.com/github"
+
 # What MathJax loads for "TeX in, HTML out": the rest of the 24 MB that its package brings is never asked for.
 MATHJAX_KEPT = ("tex-chtml.js", "output/chtml", "input/tex/extensions", "a11y", "sre/mathmaps/en", "sre/mathmaps/base")
 
@@ -30,10 +32,12 @@ def light_or_dark_as_the_reader_has_it(app, config):
 
 
 def name_the_repository(app, docname, source):
-    # The address stands once, in _config.yml; pages write |repository| and |branch|.
+    # The address stands once, in _config.yml; pages write |repository|, |branch| and |colab|.
     options = app.config.html_theme_options
-    for word, option in (("repository", "repository_url"), ("branch", "repository_branch")):
-        source[0] = source[0].replace(f"|{word}|", options[option])
+    address, branch = options["repository_url"], options["repository_branch"]
+    in_colab = f"{address.replace('https://github.com', COLAB)}/blob/{branch}/book"
+    for word, written in (("repository", address), ("branch", branch), ("colab", in_colab)):
+        source[0] = source[0].replace(f"|{word}|", written)
 
 
 def title_folded_proofs(app, doctree):

@@ -37,6 +37,7 @@ ROLES = {
     "cite:t",
     "cite:p",
     "doc",
+    "term",
     "py:func",
     "py:class",
     "py:meth",
@@ -125,6 +126,25 @@ def test_exercises_have_folded_solutions_whose_cells_end_in_an_assert(path):
         for source in re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", solution, re.M | re.S):
             code = re.sub(r"^:tags:.*\n", "", source, flags=re.M)
             assert isinstance(ast.parse(code).body[-1], ast.Assert), code
+
+
+@each_chapter
+def test_exercises_are_graded_and_can_be_checked(path):
+    text = path.read_text(encoding="utf-8")
+    exercises = re.findall(
+        r"^```\{exercise\} .+\n:label: (\S+)\n\n\*(Easy|Medium|Hard)\.\* [^`]*(?:`[^`\n]+`[^`]*)*\n```\n\n"
+        r"```\{code-cell\} ipython3\n:tags: \[remove-input\]\n\ncheck\(\"(\S+)\", \.\.\.\)\n```\n\n"
+        r"```\{solution-start\} (\S+)\n",
+        text,
+        re.M,
+    )
+    assert len(exercises) == text.count("```{exercise}") >= 4
+    assert [{label, asked, solved} for label, _, asked, solved in exercises] == [{label} for label, *_ in exercises]
+    levels = [["Easy", "Medium", "Hard"].index(level) for _, level, *_ in exercises]
+    assert levels == sorted(levels), "the easy ones come first"
+    assert len(set(levels)) == 3
+    for solution in re.findall(r"^```\{solution-start\}.*?^```\{solution-end\}", text, re.M | re.S):
+        assert re.search(r'^assert check\("\S+", .+\)$', solution, re.M), "the solution passes its own check"
 
 
 @each_chapter

@@ -52,6 +52,7 @@ REFS = {
         "jl": {"author": "Johnson", "year": "1984", "url": "", "entry": "book/b.html#id2"},
     },
     "objects": {"pkg.svd": "book/api.html#module-pkg.svd", "pkg.svd.cut": "book/api.html#pkg.svd.cut"},
+    "terms": {"stable rank": {"page": "book/words.html", "anchor": "term-stable-rank"}},
 }
 MACROS = {"R": r"\mathbb{R}", "norm": [r"\|#1\|", 1], "Rn": r"\R^n"}
 BOOK = Book("https://github.com/Owner/name", "main", SITE, MACROS, REFS)
@@ -108,6 +109,8 @@ INLINE = {
     "maths": (r"$x \in \R^n$", r"$x \in \mathbb{R}^n$"),
     "maths with arguments": (r"$\norm{x_{i}}$ in $\Rn$", r"$\|x_{i}\|$ in $\mathbb{R}^n$"),
     "a longer name than a macro": (r"$\Rightarrow$", r"$\Rightarrow$"),
+    "term": ("{term}`stable rank`", f"[stable rank]({SITE}book/words.html#term-stable-rank)"),
+    "term by another word": ("{term}`it <Stable rank>`", f"[it]({SITE}book/words.html#term-stable-rank)"),
     "role over two lines": ("{py:func}`a\ncut <pkg.svd.cut>`", f"[`a cut`]({SITE}book/api.html#pkg.svd.cut)"),
 }
 BLOCKS = {
@@ -224,7 +227,7 @@ def test_an_exercise_may_hold_code():
             {"cellView": "form", "jupyter": {"source_hidden": True}},
         ),
         (
-            "---\ntags: [remove-input]\nmystnb: {code_prompt_show: Draw}\n---\n",
+            "---\ntags: [hide-cell]\nmystnb: {code_prompt_show: Draw}\n---\n",
             "# @title Draw\nx",
             {"cellView": "form", "jupyter": {"source_hidden": True}},
         ),

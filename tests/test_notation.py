@@ -1,4 +1,4 @@
-"""The table of notation agrees with the docstrings: each letter has the shapes that the table gives it, and no others."""
+"""The table of notation agrees with the docstrings: each letter has the shapes that stand there, and no others."""
 
 import importlib
 import inspect

@@ -23,7 +23,7 @@ PUBLIC = [name for name in MODULES if not name.startswith("_")]
 # Each module is of one kind, and a new one must be declared here. Imports run one way: a module may use modules of its
 # own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures; and so on).
 KINDS = {
-    "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family"],
+    "numpy": ["_checks", "_on_demand", "rank", "svd", "pca", "jl", "bilinear", "family"],
     "torch": [
         "_tensors",
         "_sequence_parallel",
@@ -35,7 +35,7 @@ KINDS = {
     ],
     "exact": ["_exact", "_attention_byhand", "_family_byhand", "byhand"],
     "figures": ["plotting"],
-    "page": ["explore", "_page", "sphinxext"],
+    "page": ["explore", "_page", "exercises", "_questions", "sphinxext"],
 }
 KIND_OF = {module: kind for kind, modules in KINDS.items() for module in modules}
 MAY_USE = {

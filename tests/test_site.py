@@ -31,6 +31,8 @@ from chapters import CHAPTERS, ROOT, Position, judged, judges
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from lowrank_tutor import exercises
+from lowrank_tutor._questions import QUESTIONS, numbers_of
 from lowrank_tutor.explore import MAX_POSITIONS, Explorer
 
 SITE = ROOT / "_build" / "html"
@@ -580,6 +582,51 @@ def test_proofs_and_solutions_are_folded_and_unfold_by_click_and_by_key(open_pag
         assert not inside.is_visible()
         page.keyboard.press("Space")
         assert inside.is_visible()
+
+
+# The fields that check an answer
+
+
+@each_chapter
+def test_a_field_says_of_every_answer_what_the_package_says(open_page, chapter):
+    page = open_page(f"book/{chapter}.html", "cut off")
+    source = next(p for p in CHAPTERS if p.stem == chapter).read_text(encoding="utf-8")
+    fields = page.locator("form.check")
+    names = fields.evaluate_all("(forms) => forms.map((form) => form.dataset.name)")
+    assert names == re.findall(r"^```\{exercise\}.*\n:label: (\S+)", source, re.M)
+    for name, form in zip(names, fields.all(), strict=True):
+        question = QUESTIONS[name]
+        field, said = form.get_by_label(question.ask), form.locator("output")
+        several = [0.123] * (len(question.numbers) + 1)
+        answers = [question.right, *(wrong for wrong, _ in question.hints), -123.456, tuple(several)]
+        for answer in answers:
+            given = numbers_of(answer) if answer != -123.456 else (answer,) * len(question.numbers)
+            field.fill("  ".join(map(repr, given)))
+            field.press("Enter")
+            assert said.inner_text() == repr(exercises.check(name, given)), (name, given)
+        for nothing in ("", "two", "1 + 1", "1/0", "1..2"):
+            field.fill(nothing)
+            form.get_by_role("button", name="Check").click()
+            assert said.inner_text().startswith("Write numbers"), nothing
+    assert page.url.endswith(f"{chapter}.html"), "nothing was sent"
+
+
+@pytest.mark.parametrize(
+    ("chapter", "name", "typed"),
+    [
+        ("01-rank", "ex-rank-projection", ["1/2", "0.5", "50%", "50 %", " .5 ", "+0.5", "1 / 2", "5e-1", "(1/2)"]),
+        ("01-rank", "ex-rank-build", ["20, 16", "20,16", "(20; 16)", "[20 16]", "20\u00a016"]),
+        ("02-svd-pca", "ex-svd-center", ["35,598", "35598.0"]),
+        ("05-bilinear-scoring", "ex-bilinear-hand", ["-4 5 6", "\u22124, 5, 6"]),
+        ("07-linformer", "ex-linformer-crossover", ["304,138", "304 138"]),
+    ],
+)
+def test_a_field_reads_numbers_as_people_write_them(open_page, chapter, name, typed):
+    form = open_page(f"book/{chapter}.html").locator(f'form.check[data-name="{name}"]')
+    for text in typed:
+        form.locator("input").fill(text)
+        form.locator("input").press("Enter")
+        assert form.locator("output").inner_text() == "Right.", text
 
 
 @each_chapter

@@ -92,6 +92,8 @@ class Inline:
             return self._link(f"{to}.md", text, line)
         if name in {"ref", "numref", "prf:ref"}:
             return self._named(to, text, line, by_number=name == "numref")
+        if name == "term":
+            return self._to(self.find("terms", to.lower(), line), text or to)
         if name in PYTHON_ROLES:
             shown = text or (to.rpartition(".")[2] if to.startswith("~") else to) + "()" * (name in {"func", "meth"})
             return f"[`{shown}`]({self.book.site}{self.find('objects', to.lstrip('~'), line)})"

@@ -28,8 +28,9 @@ ALLOWED = set(
 ADMONITIONS = "admonition attention caution danger error hint important margin note seealso tip warning".split()
 THEOREMS = "theorem lemma corollary proposition definition example remark".split()
 OPTIONS = {"label", "class", "name", "nonumber", "tags", "mystnb"}
-FOLDING_TAGS = {"hide-input", "hide-cell", "remove-input"}
-TAGS = FOLDING_TAGS | {"hide-output", "remove-cell"}  # Colab's "Run all" stops at an exception: no raises-exception
+FOLDING_TAGS = {"hide-input", "hide-cell"}
+# "remove-input" hides code that the site has no use for and the notebook has: an answer is typed into it.
+TAGS = FOLDING_TAGS | {"remove-input", "hide-output", "remove-cell"}  # no raises-exception: "Run all" would stop
 
 
 class Text(NamedTuple):
