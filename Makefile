@@ -1,5 +1,6 @@
 # make book    build the site          make test      every test            make check   format, lint, types, stale files
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
+# make pdf     print the whole book    make offline   the site as an archive that opens from a folder
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,15 +8,23 @@ READY := .venv/ready
 SITE := _build/html
 # Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
+ARCHIVE := dist/low-rank-attention
 
-.PHONY: book serve test test-colab colab-image check notebooks bench mutants picture clean
+.PHONY: book serve pdf offline test test-colab colab-image check notebooks bench mutants picture clean
 
 book: $(READY)
 	$(BUILD)
-	@echo "The book is ready: $(CURDIR)/$(SITE)/index.html"
+	@echo "The book is ready, $$(du -sm $(SITE) | cut -f1) MB: $(CURDIR)/$(SITE)/index.html"
 
 serve: book
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory $(SITE)
+
+pdf: book
+	$(BUILD) --builder custom --custom-builder singlehtml
+	$(BIN)/python tools/print_book.py
+
+offline: book
+	$(BIN)/python -c 'import shutil; print(shutil.make_archive("$(ARCHIVE)", "zip", "$(SITE)"))'
 
 test: book
 	$(BIN)/python -m pytest
