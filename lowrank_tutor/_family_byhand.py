@@ -384,7 +384,7 @@ def _tex_table(table: Matrix) -> str:
 
 
 def linear_discriminant(a: Any, b: Any) -> Worked:
-    r"""Find the axis that sets two classes of points in the plane apart best, $w = S_W^{-1} (m_b - m_a)$.
+    r"""Find the axis that sets two classes of points in the plane apart best, $w = T^{-1} (m_b - m_a)$.
 
     Along w the squared gap between the two means, over the scatter within the classes, is the largest that any axis
     gives. The plain difference of the means ignores how the points scatter, and is in general another direction.
@@ -453,7 +453,7 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
         *(_scatter_step(name, deviations[name], scatters[name]) for name in classes),
         Step(
             "Add the two. This is the scatter within the classes.",
-            f"S_W = S_a + S_b = {tex_matrix(scatters['a'])} + {tex_matrix(scatters['b'])} = {tex_matrix(within)}",
+            f"T = S_a + S_b = {tex_matrix(scatters['a'])} + {tex_matrix(scatters['b'])} = {tex_matrix(within)}",
             within,
         ),
         _inverse_step(within, inverse),
@@ -462,7 +462,7 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
             "the axis w.",
             tex_lines(
                 ("m_b - m_a", tex_matrix(gap)),
-                ("S_W^{-1} (m_b - m_a)", f"{tex_matrix(inverse)} {tex_matrix(gap)} = {tex_matrix(raw)}"),
+                ("T^{-1} (m_b - m_a)", f"{tex_matrix(inverse)} {tex_matrix(gap)} = {tex_matrix(raw)}"),
                 ("w", tex_matrix(axis)),
             ),
             axis,
@@ -512,8 +512,8 @@ def _inverse_step(matrix: Matrix, inverse: Matrix) -> Step:
     return Step(
         "Invert it: swap the diagonal, change the other two signs, divide by the determinant.",
         tex_lines(
-            (r"\det S_W", f"{product} = {tex_number(determinant)}"),
-            ("S_W^{-1}", f"{fraction}{tex_matrix(swapped)}"),
+            (r"\det T", f"{product} = {tex_number(determinant)}"),
+            ("T^{-1}", f"{fraction}{tex_matrix(swapped)}"),
             ("", tex_matrix(inverse)),
         ),
         inverse,
@@ -547,8 +547,8 @@ def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix,
     (plain, plain_line), (best, best_line) = ratio(difference), ratio(axis)
     lines = tex_lines(
         ("d", tex_matrix(difference)),
-        (r"\frac{(d^\top (m_b - m_a))^2}{d^\top S_W d}", plain_line),
-        (r"\frac{(w^\top (m_b - m_a))^2}{w^\top S_W w}", best_line),
+        (r"\frac{(d^\top (m_b - m_a))^2}{d^\top T d}", plain_line),
+        (r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}", best_line),
     )
     if difference == axis:
         sentence = f"Compare: the plain difference d of the means is the same direction, with the same ratio {best}."

@@ -94,10 +94,12 @@ def slider_html(explorer: Explorer, name: str) -> str:
     else:  # it carries the position, and says the value in words
         numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}"'
         numbers += f' aria-valuetext="{html.escape(text_of(explorer, name, value))}"'
+    widest = max(len(text_of(explorer, name, v)) for v in values)  # or the slider would move as its value grows
     return (
         f"<label>{label_of(explorer, name)} "
         f'<input type="range" name="{html.escape(name)}" {numbers} autocomplete="off"></label> '
-        f'<output name="{html.escape(name)}" aria-live="off">{html.escape(text_of(explorer, name, value))}</output>'
+        f'<output name="{html.escape(name)}" aria-live="off" style="min-width:{widest}ch">'
+        f"{html.escape(text_of(explorer, name, value))}</output>"
     )
 
 

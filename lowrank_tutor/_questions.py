@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from math import exp, log, sqrt
 from typing import NamedTuple
 
+ANOTHER_ORDER = "These are the right numbers, but in another order."
+
 Answer = float | tuple[float, ...]
 
 
@@ -40,7 +42,7 @@ class Question(NamedTuple):
         for wrong, words in self.hints:
             if self._near(given, numbers_of(wrong)):
                 return words
-        return self.otherwise
+        return ANOTHER_ORDER if self._near(sorted(given), sorted(self.numbers)) else self.otherwise
 
     def _near(self, given: Sequence[float], wanted: Sequence[float]) -> bool:
         return all(abs(g - w) <= self.within * abs(w) + 1e-9 for g, w in zip(given, wanted, strict=True))
@@ -77,7 +79,7 @@ QUESTIONS = {
                 "An invertible 2 by 2 matrix can move from one factor to the other without changing the product.",
             ),
             ((25, 16), "25 is what the table holds. How many do the two factors hold?"),
-            ((20, 18), "What can move between the factors is a 2 by 2 matrix: four numbers, not two."),
+            ((20, 18), "What can move between the factors is a 2 by 2 matrix. How many entries has it?"),
         ),
     ),
     "ex-rank-projection": Question(
@@ -97,25 +99,28 @@ QUESTIONS = {
         "Both matrices send the same vectors to zero. How many columns do they have?",
         (
             (3, "That is the rank, or the count for six columns. The solutions have four entries."),
-            (2, "The vectors x have four entries: take the rank from 4, not from 5."),
+            (2, "Six counts the equations. How many entries has x?"),
             (0, "A has rank 3 and four columns: some vector is sent to zero."),
         ),
     ),
     # Cut where it hurts least
     "ex-svd-tail": Question(
-        "Relative Frobenius error, spectral error, smallest k:",
+        "Relative Frobenius error (three digits), spectral error, smallest k:",
         (sqrt(5 / 55), 2, 3),
         "Square the singular values. The Frobenius error takes all that are cut, the spectral error only the largest.",
         (
             ((5 / 55, 2, 3), "That is the share of the energy. The error is its square root."),
             ((sqrt(5), 2, 3), "Relative means divided by the norm of the whole matrix, the square root of 55."),
-            ((sqrt(5 / 55), 1, 3), "The largest singular value that is cut is the fourth."),
-            ((sqrt(5 / 55), 2, 4), "Energy is a sum of squares: 50 of 55 is enough."),
+            ((sqrt(5 / 55), 1, 3), "Which singular values are dropped at rank 3? Take the largest of them."),
+            (
+                (sqrt(5 / 55), 2, 4),
+                "Energy is a sum of squares: add them from the top until you pass 90% of their sum.",
+            ),
         ),
         within=0.01,
     ),
     "ex-svd-hand": Question(
-        "The two singular values, the larger first:",
+        "The two singular values (three digits), the larger first:",
         ((sqrt(5) + 1) / 2, (sqrt(5) - 1) / 2),
         "They are the square roots of the eigenvalues of the transpose times the matrix.",
         (
@@ -141,7 +146,7 @@ QUESTIONS = {
         "Compare the threshold with the largest singular value of noise; count the energy of the simulated spectrum.",
         (
             ((0, 900), "The first singular values carry more than the last: 90% of the energy takes fewer than 90%."),
-            ((1, 508), "The largest is near 63, and the threshold is 73."),
+            ((1, 508), "Compute the threshold, and compare it with the sum of the roots of both sizes."),
         ),
         within=0.05,
     ),
@@ -182,6 +187,7 @@ QUESTIONS = {
         (
             (0.589, "That is the share of the variance that is lost. The relative error is its square root."),
             (0.641, "That is the root of the share that is kept. Asked is what is lost."),
+            (0.72, "The standard deviations fall in equal steps."),
         ),
         within=0.05,
     ),
@@ -189,7 +195,11 @@ QUESTIONS = {
         "The mean of estimate minus rating where nothing was observed, within 5%:",
         0.833,
         "Fit the liked entries only, and average the differences over all other entries.",
-        ((-0.833, "Estimate minus rating, not the other way round."),),
+        (
+            (-0.833, "Estimate minus rating, not the other way round."),
+            (1.02, "Are these k = 5 and a penalty of 1?"),
+            (0.60, "Did you also apply the mask of known ratings? Every rating above 3 is observed here."),
+        ),
         within=0.05,
     ),
     # Bound the error
@@ -246,7 +256,7 @@ QUESTIONS = {
         ),
     ),
     "ex-bilinear-million": Question(
-        "The three counts, such as 7.7e8, within 2%:",
+        "The three counts, written like 3.2e5, within 2%:",
         (768**2 + 768e6, 768 * 64 + (768 * 64 + 64) * 1e6, 768 * 64 + 64e6),
         "What depends on the query alone is computed once; what depends on a document, a million times.",
         (
@@ -299,7 +309,7 @@ QUESTIONS = {
         ),
     ),
     "ex-attention-features": Question(
-        "The number of features, such as 1e9, within 2%:",
+        "The number of features, written like 3.2e5, within 2%:",
         (exp(16) - 1) / 0.01,
         "Ten percent is the standard deviation: its square is (exp(|x + y|^2) - 1)/m.",
         (

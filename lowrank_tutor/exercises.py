@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lowrank_tutor._questions import QUESTIONS, Question, numbers_of
+from lowrank_tutor._questions import ANOTHER_ORDER, QUESTIONS, Question, numbers_of
 from lowrank_tutor.sphinxext import PAGE_VARIABLE
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def page_form(name: str, question: Question) -> str:
         "within": question.within,
         "hints": [[numbers_of(wrong), hint] for wrong, hint in question.hints],
         "otherwise": question.otherwise,
-        "words": {"right": RIGHT, "wrong": WRONG, "count": _count_hint(question)},
+        "words": {"right": RIGHT, "wrong": WRONG, "count": _count_hint(question), "order": ANOTHER_ORDER},
     }
     data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     style, script = (files("lowrank_tutor").joinpath(f"exercises.{kind}").read_text("utf-8") for kind in ("css", "js"))

@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
@@ -448,8 +449,12 @@ def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float
                 [r[x] for r in mine], [max(r[y], floor) for r in mine], marker, color=color, label=method, markersize=6
             )
         ax.set(xscale="log", yscale="log", title=case)
-    for ax in axes.flat[len(cases) :]:
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 3)))  # 0.03, 0.1, 0.3: there is no room for more
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    for above, ax in zip(axes.flat[len(cases) - columns :], axes.flat[len(cases) :], strict=False):
         ax.set_axis_off()
+        above.tick_params(labelbottom=True)
     fig.supxlabel(labels[0], fontsize=9.5)
     fig.supylabel(labels[1], fontsize=9.5)
     handles, names = axes[0, 0].get_legend_handles_labels()

@@ -435,11 +435,11 @@ def check_discriminant(a, b):
         assert step.text.endswith(f"are the scatter of {name}.")
         scatters.append(scatter)
     whole = scatters[0] + scatters[1]
-    assert within.latex.startswith("S_W = S_a + S_b = ")
+    assert within.latex.startswith("T = S_a + S_b = ")
     assert read_matrices(within.latex) == [*scatters, whole]
     assert within.value == whole
 
-    determinant, halfway, result = printed(inverse, r"\det S_W", "S_W^{-1}", "")
+    determinant, halfway, result = printed(inverse, r"\det T", "T^{-1}", "")
     formula, total = determinant.split(" = ")
     assert read_number(formula) == read_number(total) == whole.det()
     before = halfway.split(r"\begin")[0].strip()
@@ -448,7 +448,7 @@ def check_discriminant(a, b):
     assert read_matrices(result) == [inverse.value]
     assert inverse.value * whole == sympy.eye(2)
 
-    gap, product, scaled = printed(axis, "m_b - m_a", "S_W^{-1} (m_b - m_a)", "w")
+    gap, product, scaled = printed(axis, "m_b - m_a", "T^{-1} (m_b - m_a)", "w")
     difference = judged[1] - judged[0]
     assert read_matrices(gap) == [difference]
     assert read_matrices(product) == [inverse.value, difference, inverse.value * difference]
@@ -477,7 +477,7 @@ def check_discriminant(a, b):
     assert cut.text.endswith(f": {right_side} of {total_points} points lie on the side of their class.")
 
     direction, plain, best = printed(
-        compare, "d", r"\frac{(d^\top (m_b - m_a))^2}{d^\top S_W d}", r"\frac{(w^\top (m_b - m_a))^2}{w^\top S_W w}"
+        compare, "d", r"\frac{(d^\top (m_b - m_a))^2}{d^\top T d}", r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}"
     )
     (d,) = read_matrices(direction)
     assert d.row_join(difference).rank() == 1
@@ -544,7 +544,7 @@ def test_where_the_scatter_is_round_the_difference_of_the_means_is_the_axis():
 
 def test_a_determinant_of_one_is_not_divided_by():
     inverse = check_discriminant([[0, 0], [1, 0]], [[3, 0], [3, 2]]).steps[4]
-    assert r"S_W^{-1} &= \begin{pmatrix} 2 & 0" in inverse.latex
+    assert r"T^{-1} &= \begin{pmatrix} 2 & 0" in inverse.latex
 
 
 def test_the_axis_points_from_a_to_b():

@@ -132,7 +132,8 @@ def test_exercises_have_folded_solutions_whose_cells_end_in_an_assert(path):
 def test_exercises_are_graded_and_can_be_checked(path):
     text = path.read_text(encoding="utf-8")
     exercises = re.findall(
-        r"^```\{exercise\} .+\n:label: (\S+)\n\n\*(Easy|Medium|Hard)\.\* [^`]*(?:`[^`\n]+`[^`]*)*\n```\n\n"
+        r"^```\{exercise\} .+\n:label: (\S+)\n\n\*(Easy|Medium|Hard)(?:, with code)?\.\* "
+        r"[^`]*(?:`[^`\n]+`[^`]*)*\n```\n\n"
         r"```\{code-cell\} ipython3\n:tags: \[remove-input\]\n\ncheck\(\"(\S+)\", \.\.\.\)\n```\n\n"
         r"```\{solution-start\} (\S+)\n",
         text,
@@ -142,7 +143,7 @@ def test_exercises_are_graded_and_can_be_checked(path):
     assert [{label, asked, solved} for label, _, asked, solved in exercises] == [{label} for label, *_ in exercises]
     levels = [["Easy", "Medium", "Hard"].index(level) for _, level, *_ in exercises]
     assert levels == sorted(levels), "the easy ones come first"
-    assert len(set(levels)) == 3
+    assert levels[0] == 0 < levels[-1]
     for solution in re.findall(r"^```\{solution-start\}.*?^```\{solution-end\}", text, re.M | re.S):
         assert re.search(r'^assert check\("\S+", .+\)$', solution, re.M), "the solution passes its own check"
 

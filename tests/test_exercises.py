@@ -53,6 +53,12 @@ def test_any_other_answer_gets_a_way_to_begin(name):
     assert repr(verdict) == f"Not yet. {question.otherwise}"
 
 
+def test_the_right_numbers_in_another_order_are_called_that():
+    assert repr(check("ex-rank-build", [16, 20])) == "Not yet. These are the right numbers, but in another order."
+    assert repr(check("ex-jl-orthogonal", [0.05, 0, 0.0455])).endswith("another order.")
+    assert "larger one comes first" in repr(check("ex-svd-hand", [0.618, 1.618])), "a hint of its own goes first"
+
+
 @each_question
 def test_too_many_numbers_are_not_cut_off(name):
     question = QUESTIONS[name]

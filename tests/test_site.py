@@ -47,6 +47,7 @@ GET_ONE = (
 
 FIRST_VISIT = 1_000_000  # bytes of theme and maths, text gzipped
 EXPLORER = 800_000  # bytes of an explorer's block
+WHOLE = 24_000_000  # bytes of the site
 TEXT = {".html", ".css", ".js", ".json", ".svg"}
 
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in [*SITE.glob("*.html"), *SITE.glob("book/**/*.html")])
@@ -304,6 +305,27 @@ def test_without_javascript_the_first_frame_and_its_numbers_stand_there(browser,
         assert "The sliders need JavaScript" in figure.locator("noscript").inner_text()
 
 
+@each_explorer
+def test_nothing_on_the_page_moves_when_the_frame_changes(open_page, name):
+    path, _, _ = judged(name)
+    page = open_page(f"book/{path.stem}.html")
+    figure = page.locator(f'figure.explorer[data-name="{name}"]')
+    figure.scroll_into_view_if_needed()
+    page.evaluate(
+        """() => {
+          window.shifts = [];
+          new PerformanceObserver((list) => list.getEntries().forEach((entry) => shifts.push(
+            ...entry.sources.map((source) => source.node?.parentElement?.outerHTML.slice(0, 120)))))
+            .observe({ type: "layout-shift" });
+        }"""
+    )
+    size = figure.bounding_box()
+    figure.evaluate(STEP_THROUGH)
+    settle(page)
+    assert figure.bounding_box() == size
+    assert page.evaluate("shifts") == []
+
+
 @each_chapter
 def test_every_explorer_of_a_page_has_a_judge(site, chapter):
     page = (site / f"book/{chapter}.html").read_text(encoding="utf-8")
@@ -467,6 +489,14 @@ def test_theme_and_maths_weigh_little_on_a_first_visit(visit, site, chapter):
     assert sum(weights.values()) <= FIRST_VISIT, heaviest
 
 
+def test_the_whole_site_fits_into_an_attachment(site):
+    weights = {path: path.stat().st_size for path in site.rglob("*") if path.is_file()}
+    print(f"the site: {sum(weights.values()):,} bytes")
+    assert sum(weights.values()) <= WHOLE, sorted(((size, path.name) for path, size in weights.items()), reverse=True)[
+        :5
+    ]
+
+
 def test_a_browser_that_asks_for_the_icon_gets_one(address):
     with urlopen(f"{address}/favicon.ico") as answer:
         assert answer.status == 200
@@ -517,6 +547,15 @@ def test_every_link_inside_the_site_leads_somewhere(site, pages, page):
         if not (site / target).is_file() or (anchor and target in pages and unquote(anchor) not in pages[target].ids):
             dead.append(link)
     assert dead == []
+
+
+def test_every_place_outside_that_the_site_links_to_is_listed_with_its_purpose(site, pages):
+    hosts = {urlsplit(link).netloc for read in pages.values() for link in read.links if link.startswith("http")}
+    listed = re.search(
+        r"^## Links that leave.*", (ROOT / "book/bibliography.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    assert hosts == set(re.findall(r"^\| `([\w.]+)` \| [^|]{20,} \|$", listed[0], re.M))
+    assert not [link for read in pages.values() for link in read.links if link.startswith("http:")]
 
 
 @each_page
@@ -599,6 +638,7 @@ def test_a_field_says_of_every_answer_what_the_package_says(open_page, chapter):
         field, said = form.get_by_label(question.ask), form.locator("output")
         several = [0.123] * (len(question.numbers) + 1)
         answers = [question.right, *(wrong for wrong, _ in question.hints), -123.456, tuple(several)]
+        answers.append(question.numbers[::-1])
         for answer in answers:
             given = numbers_of(answer) if answer != -123.456 else (answer,) * len(question.numbers)
             field.fill("  ".join(map(repr, given)))
@@ -614,9 +654,15 @@ def test_a_field_says_of_every_answer_what_the_package_says(open_page, chapter):
 @pytest.mark.parametrize(
     ("chapter", "name", "typed"),
     [
-        ("01-rank", "ex-rank-projection", ["1/2", "0.5", "50%", "50 %", " .5 ", "+0.5", "1 / 2", "5e-1", "(1/2)"]),
+        (
+            "01-rank",
+            "ex-rank-projection",
+            ["1/2", "0.5", "0,5", "50%", "50 %", " .5 ", "+0.5", "1 / 2", "5e-1", "(1/2)"],
+        ),
         ("01-rank", "ex-rank-build", ["20, 16", "20,16", "(20; 16)", "[20 16]", "20\u00a016"]),
-        ("02-svd-pca", "ex-svd-center", ["35,598", "35598.0"]),
+        ("02-svd-pca", "ex-svd-center", ["35,598", "35598.0", "35598,0"]),
+        ("02-svd-pca", "ex-svd-tail", ["0,302; 2; 3", "0.302; 2; 3", ".302, 2, 3"]),
+        ("04-johnson-lindenstrauss", "ex-jl-hundred", ["1,593; 1,199", "1593, 1199"]),
         ("05-bilinear-scoring", "ex-bilinear-hand", ["-4 5 6", "\u22124, 5, 6"]),
         ("07-linformer", "ex-linformer-crossover", ["304,138", "304 138"]),
     ],

@@ -12,13 +12,17 @@ from typing import Any
 
 import yaml
 from playwright.sync_api import Page, sync_playwright
-from pypdf import PdfReader
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, TextStringObject
+
+from lowrank_tutor import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 ONE_PAGE = ROOT / "_build" / "singlehtml"
 PDF = ROOT / "dist" / "low-rank-attention.pdf"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
+FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
 PAPER: dict[str, Any] = {
     "format": "A4",
     "margin": {"top": "18mm", "bottom": "18mm", "left": "20mm", "right": "20mm"},
@@ -27,61 +31,8 @@ PAPER: dict[str, Any] = {
     "print_background": True,
     "display_header_footer": True,
     "header_template": "<span></span>",
-    "footer_template": '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>',
+    "footer_template": FOOTER,
 }
-
-# What folds on a screen is open on paper. Folded code stays away: it draws figures and loads data. So do pages that
-# are about the site, and the words around the book come before its contents.
-PREPARE = """
-(author) => {
-  document.querySelectorAll(".toggle-hidden").forEach((e) => e.classList.remove("toggle-hidden"));
-  document.querySelectorAll("details.hide, .toctree-wrapper > .caption").forEach((e) => e.remove());
-  for (const page of ["book/times", "genindex"]) {
-    const mark = document.getElementById("document-" + page);
-    mark.nextElementSibling.remove();
-    mark.remove();
-  }
-  document.querySelectorAll("#keep-it, #jb-print-docs-body").forEach((e) => e.remove());
-  document.querySelector(".toctree-wrapper").before(...document.querySelectorAll("#how-to-read-it, #cite-this-book"));
-  const note = document.createElement("p");
-  note.className = "edition";
-  note.textContent = `Printed edition. ${author}. Sliders stand where they start, solutions are unfolded, and the code `
-    + "that draws the figures is left out; the site and the notebooks have it. Text CC BY 4.0, code MIT.";
-  document.querySelector("article h1").after(note);
-}
-"""
-# Paper does not scroll: what is wider than the page is set smaller.
-FIT = """
-() => {
-  for (const wide of document.querySelectorAll("article :is(div.math, table)")) {
-    const room = wide.parentElement.clientWidth;
-    const width = Math.max(wide.scrollWidth, ...[...wide.children].map((e) => e.scrollWidth));
-    if (width > room) wide.style.zoom = room / width;
-  }
-}
-"""
-# The contents: a line for each chapter and section, as wide as it will be. Answers with the words of the headings.
-LIST = """
-() => {
-  const list = document.createElement("ol");
-  list.className = "contents";
-  const headings = document.querySelectorAll(
-    ".toctree-wrapper > section > h2, .toctree-wrapper > section > section > h3");
-  headings.forEach((heading, i) => {
-    heading.querySelectorAll(".headerlink").forEach((e) => e.remove());
-    heading.id = "heading-" + i; // the names of sections repeat from page to page
-    const line = list.appendChild(document.createElement("li"));
-    line.className = heading.localName === "h2" ? "of-chapter" : "of-section";
-    const link = line.appendChild(document.createElement("a"));
-    link.href = "#" + heading.id;
-    link.textContent = heading.textContent.replace(/\\s+/g, " ").trim();
-    line.appendChild(document.createElement("span")).textContent = "000";
-  });
-  document.querySelector(".toctree-wrapper").before(list);
-  return [...list.querySelectorAll("a")].map((a) => a.textContent);
-}
-"""
-FILL = "(numbers) => document.querySelectorAll('.contents span').forEach((e, i) => (e.textContent = numbers[i]))"
 
 
 def one_file(folder: Path) -> Path:
@@ -112,22 +63,53 @@ def pages_of(headings: list[str], pdf: Path) -> list[int]:
     return [next(page for words, page in bookmarks if heading in words) for heading in headings]
 
 
+def edition() -> list[str]:
+    """Return the lines below the title."""
+    book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return [
+        "an interactive book, printed",
+        f"{book['author']}, {book['copyright']}. Version {__version__}. {book['repository']['url']}",
+        "Figures with sliders stand where they start: where the text says drag, imagine the rest, or open the site. "
+        "Solutions follow the exercises of their chapter. Left out are the code that loads data and draws figures, and "
+        "of the package the errors and examples: they are on the site and in the notebooks.",
+        "Text CC BY 4.0, code MIT.",
+    ]
+
+
 def print_book(page: Page, pdf: Path) -> None:
     """Print an opened one-page book."""
-    book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     page.emulate_media(media="print", color_scheme="light")
     page.add_style_tag(path=ROOT / "tools" / "print.css")
+    page.add_script_tag(path=ROOT / "tools" / "print.js")
     page.evaluate("async () => { await MathJax.startup.promise; await document.fonts.ready; }")
-    page.evaluate(PREPARE, f"{book['author']}, {book['copyright']}")
-    page.evaluate(FIT)
-    headings = page.evaluate(LIST)
+    page.evaluate("printing.prepare", edition())
+    page.evaluate("printing.fit")
+    if too_wide := page.evaluate("printing.tooWide"):
+        raise RuntimeError(f"wider than the paper: {too_wide}")
+    headings = page.evaluate("printing.contents")
     pdf.parent.mkdir(exist_ok=True)
     page.pdf(path=pdf, **PAPER)
     numbers = pages_of(headings, pdf)
-    page.evaluate(FILL, numbers)
+    page.evaluate("printing.fill", numbers)
     page.pdf(path=pdf, **PAPER)
     if pages_of(headings, pdf) != numbers:
         raise RuntimeError("the page numbers moved when they were filled in")
+    finish(pdf, headings)
+
+
+def finish(pdf: Path, headings: list[str]) -> None:
+    """Say who wrote it, and mend bookmarks: the browser writes a heading after a page break twice."""
+    writer = PdfWriter(clone_from=pdf)
+    title, author, *_ = edition()
+    writer.add_metadata({"/Author": author, "/Subject": f"Low-rank attention: {title}"})
+    words = {heading.replace(" ", ""): heading for heading in headings}
+    for entry in (item.get_object() for item in writer._objects if item is not None):
+        if isinstance(entry, DictionaryObject) and "/Dest" in entry and "/Title" in entry:
+            doubled = entry["/Title"].replace(" ", "")
+            for short, heading in words.items():
+                if short in doubled and len(doubled) > len(short):
+                    entry[NameObject("/Title")] = TextStringObject(heading)
+    writer.write(pdf)
 
 
 def main() -> int:
