@@ -1,5 +1,6 @@
 """Mends of the site's theme, each for a defect that a reader would meet. Any of them may go when its cause goes."""
 
+import html
 import re
 import shutil
 from pathlib import Path
@@ -51,10 +52,26 @@ def title_folded_proofs(app, doctree):
             proof["ids"] = []
 
 
+# MathJax's menu can switch on a speech explorer whose files the site does not carry (and file:// would refuse), and
+# remembers that for every page; without the menu formulas are no stops of the Tab key either. What a screen reader
+# reads is in the page: the assistive MathML.
+MATHJAX = """window.MathJax = {
+  options: { processHtmlClass: "tex2jax_process|mathjax_process|math|output_area", enableMenu: false },
+  startup: { ready() {
+    const { Menu } = MathJax._.ui.menu.Menu;
+    Menu.prototype.mergeUserSettings = Menu.prototype.saveUserSettings = () => {};
+    MathJax.startup.defaultReady();
+  } },
+};"""
+
+
 def mend_page(app, pagename, templatename, context, doctree):
     # Thebe would run cells on a foreign server; the book does not use it, and its scripts throw an error.
     for kind in ("script_files", "css_files"):
         context[kind] = [f for f in context.get(kind, []) if "thebe" not in _written(f)]
+    for file in context["script_files"]:
+        if "window.mathjax" in _written(file):
+            file.attributes["body"] = MATHJAX
     body = context.get("body", "")
     # Roles that assistive technology no longer knows, and identifiers that several items share.
     body = body.replace(' role="doc-biblioentry"', "").replace(' role="list"', "")
@@ -63,7 +80,21 @@ def mend_page(app, pagename, templatename, context, doctree):
     body = re.sub(r'(<p class="admonition-title">Solution to)<a [^>]*>(.*?)</a>', r"\1\2", body)
     # A table wider than a phone scrolls in its own box: a keyboard must reach it.
     body = body.replace('<table class="table">', '<table class="table" tabindex="0">')
-    context["body"] = body
+    # Statements, exercises and solutions can be reached heading by heading; a fold is called by its own words.
+    body = body.replace('<p class="admonition-title">', '<p class="admonition-title" role="heading" aria-level="3">')
+    body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
+    context["body"] = body + (_citation(app, pagename) if pagename in app.env.titles else "")
+
+
+def _citation(app, pagename):
+    owner, name = app.config.html_theme_options["repository_url"].split("/")[-2:]
+    address = f"https://{owner.lower()}.github.io/{name}/{pagename}.html"
+    title = html.escape(app.env.titles[pagename].astext())
+    return (
+        '<details class="cite"><summary>Cite this page</summary>'
+        f"<p>{app.config.author} ({app.config.copyright}). {title}. In <em>{app.config.html_title}: "
+        f"an interactive book</em>. {address}</p></details>"
+    )
 
 
 def _written(file):
@@ -76,6 +107,7 @@ def finish(app, exception):
         return
     out = Path(app.outdir)
     _offer_derived_notebooks(Path(app.srcdir), out)
+    _hide_icons(out)
     _trim_mathjax(out)
     _trim_icons(out)
 
@@ -84,6 +116,16 @@ def _offer_derived_notebooks(source, out):
     # The download button serves a conversion full of raw directives; give it the notebook that Colab opens.
     for notebook in (source / "book").glob("*.ipynb"):
         shutil.copy(notebook, out / "_sources" / "book" / notebook.name)
+
+
+def _hide_icons(out):
+    # An icon is a letter of a private font, which would be read as a part of the name beside it.
+    for page in [*out.glob("*.html"), *out.glob("book/*.html")]:
+        text = page.read_text(encoding="utf-8")
+        text = re.sub(
+            r'<(i|span) class="(fa[a-z]? fa-[^"]*)"(?! aria-hidden)', r'<\1 aria-hidden="true" class="\2"', text
+        )
+        page.write_text(text, encoding="utf-8")
 
 
 def _trim_mathjax(out):

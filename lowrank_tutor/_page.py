@@ -139,7 +139,8 @@ def fill_block(explorer: Explorer, frames: list[Frame], pictures: list[str]) -> 
 <div class="explorer-sliders">{sliders}</div>
 <noscript><p>The sliders need JavaScript. Shown here: {at_first}.</p></noscript>
 <img alt="{html.escape(first.alt)}" width="{width}" height="{height}" src="data:image/webp;base64,{pictures[start]}">
-<dl aria-live="polite">{numbers_html(explorer, first.numbers)}</dl>
+<dl>{numbers_html(explorer, first.numbers)}</dl>
+<p role="status" class="explorer-said"></p>
 {f"<figcaption>{html.escape(explorer.caption)}</figcaption>" if explorer.caption else ""}
 <script type="application/json">{data}</script>
 <script>{script}</script>

@@ -23,11 +23,14 @@
     event.preventDefault();
     const given = numbers(input.value);
     const { right, wrong, count, order } = data.words;
+    const isRight = near(given, data.right);
+    input.setAttribute("aria-invalid", String(!isRight));
+    output.textContent = ""; // the same words again are said again
     if (!given.length || !given.every(Number.isFinite)) {
       output.textContent = "Write numbers, such as 0.5 or 1/2, and work out roots: 0.707.";
     } else if (given.length !== data.right.length) {
       output.textContent = `${wrong} ${count}`;
-    } else if (near(given, data.right)) {
+    } else if (isRight) {
       output.textContent = right;
     } else {
       const found = data.hints.find(([answer]) => near(given, answer));

@@ -119,11 +119,12 @@ def page_form(name: str, question: Question) -> str:
     }
     data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     style, script = (files("lowrank_tutor").joinpath(f"exercises.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return f"""<form class="check" data-name="{name}" autocomplete="off">
+    asked = html.escape(question.ask.rstrip(":"))
+    return f"""<form class="check" data-name="{name}" autocomplete="off" aria-label="Check your answer: {asked}">
 <style>{style}</style>
-<label>{html.escape(question.ask)} <input type="text" inputmode="text" spellcheck="false"></label>
-<button type="submit">Check</button>
-<output aria-live="polite"></output>
+<label>{html.escape(question.ask)} <input type="text" spellcheck="false" aria-describedby="{name}-said"></label>
+<button type="submit" aria-label="Check: {asked}">Check</button>
+<output id="{name}-said" aria-live="polite"></output>
 <noscript><p>To check an answer here needs JavaScript.</p></noscript>
 <script type="application/json">{data}</script>
 <script>{script}</script>

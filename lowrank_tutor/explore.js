@@ -7,7 +7,10 @@
   const inputs = [...root.querySelectorAll("input")];
   const outputs = [...root.querySelectorAll("output")];
   const numbers = [...root.querySelectorAll("data")];
+  const said = root.querySelector('[role="status"]');
+  let pause = 0;
   let shown = -1;
+  let moved = false;
   const show = () => {
     let frame = 0;
     inputs.forEach((input, j) => {
@@ -24,8 +27,16 @@
     numbers.forEach((number, j) => {
       [number.value, number.textContent] = data.numbers[frame][j];
     });
+    // For those who hear the page: one sentence, once the slider rests.
+    clearTimeout(pause);
+    pause = setTimeout(() => (said.textContent = moved ? data.alts[frame] : ""), 400);
   };
-  inputs.forEach((input) => input.addEventListener("input", show));
+  inputs.forEach((input) =>
+    input.addEventListener("input", () => {
+      moved = true;
+      show();
+    })
+  );
   addEventListener("pageshow", show); // a browser may bring a slider back where it was left
   // Pictures are decoded before they are asked for, so that a step never waits.
   const keep = [];

@@ -20,7 +20,11 @@ from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
 
-TEAL, ORANGE, PURPLE, GREY, PINK = "#0b6e83", "#d55e00", "#6a4c93", "#8a9097", "#cc79a7"
+# Each at least 3 : 1 against white, and 4.5 : 1 where a word is written in it. Lines differ in more than color.
+TEAL, ORANGE, PURPLE, GREY, PINK = "#0b6e83", "#b84a00", "#6a4c93", "#757b82", "#b0578a"
+GREEN, OCHER, BLUE = "#00795a", "#a06d00", "#2f7fb8"
+HIDDEN = "#d0713a"
+LINES = ((TEAL, "-"), (ORANGE, "--"), (PURPLE, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -238,7 +242,7 @@ def _image_rows(fig: Figure, rows: Mapping[str, ArrayLike], right: float, scale:
     for row, (name, images) in enumerate(rows.items()):
         for column, image in enumerate(np.asarray(images, dtype=float)):
             ax = fig.add_subplot(grid[row, column])
-            ax.set_facecolor("#f3d9c4")  # seen where a pixel is NaN
+            ax.set_facecolor(HIDDEN)  # seen where a pixel is NaN
             low, high = scale or (float(np.nanmin(image)), float(np.nanmax(image)))
             ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=low, vmax=high)
             ax.set(xticks=[], yticks=[])
@@ -295,10 +299,9 @@ def images_and_curves(
     fig = plt.figure(figsize=(7, max(2.6, 0.55 * len(rows))), layout="none")
     _image_rows(fig, rows, 0.55, (0, 16))
     ax = fig.add_axes((0.64, 0.16, 0.35, 0.75))
-    looks = zip((TEAL, ORANGE, PURPLE, "black", PINK), ("-", "-", "-", "--", "-"), strict=True)
-    for (name, y), (color, style) in zip(lines.items(), looks, strict=False):
+    for (name, y), (color, style) in zip(lines.items(), LINES, strict=False):
         y = np.asarray(y, dtype=float)
-        ax.plot(x, y, style, color=color, label=name, zorder=3 if style == "--" else 2)
+        ax.plot(x, y, linestyle=style, color=color, label=name, zorder=3 if style == ":" else 2)  # dots hide little
         ax.plot(at, y[x == at], "o", color=color, markersize=7)
     ax.set(xlabel="k", title="relative error", ylim=ylim)
     ax.legend(loc="upper right")
@@ -326,7 +329,7 @@ def spectrum_cut(s: ArrayLike, k: int) -> Figure:
     fig.subplots_adjust(left=0.07, right=0.98, top=0.88, bottom=0.19, wspace=0.22)
     index = np.arange(1, len(s) + 1)
     left.bar(index[:k], s[:k], color=TEAL, width=0.8)
-    left.bar(index[k:], s[k:], color="#c3c7cb", width=0.8)
+    left.bar(index[k:], s[k:], color="white", edgecolor=GREY, linewidth=0.8, width=0.8)
     left.set(xlabel="i", title="singular values", ylim=(0, 1.05 * s[0]), xlim=(0, len(s) + 1))
     right.plot(error, color=GREY, linewidth=1.2)
     right.plot(k, error[k], "o", color=ORANGE, markersize=7)
@@ -442,7 +445,7 @@ def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float
     fig, axes = plt.subplots(lines, columns, figsize=(7, 2.1 * lines + 0.5), sharex=True, sharey=True, squeeze=False)
     for ax, case in zip(axes.flat, cases, strict=False):
         for method, marker, color in zip(
-            methods, "osD^vPX", 3 * (TEAL, ORANGE, PURPLE, "#009e73", "#cc79a7", "#e69f00", GREY), strict=False
+            methods, "osD^vPX", (TEAL, ORANGE, PURPLE, GREEN, PINK, OCHER, GREY), strict=False
         ):
             mine = [row for row in rows if row["spectrum"] == case and row["method"] == method]
             ax.plot(
@@ -538,9 +541,9 @@ def curves(
     fig.subplots_adjust(left=0.09, right=0.98, top=0.88, bottom=0.18)
     if at is not None:
         ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
-    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE, GREY), strict=False):
+    for (name, y), (color, style) in zip(lines.items(), LINES, strict=False):
         y = np.asarray(y, dtype=float)
-        ax.plot(x, y, color=color, label=name, marker="o" if len(x) < 10 else "")
+        ax.plot(x, y, linestyle=style, color=color, label=name, marker="o" if len(x) < 10 else "")
         if at is not None:
             ax.plot(at, y[x == at], "o", color=color, markersize=7)
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], ylim=ylim)
@@ -575,9 +578,9 @@ def attention_cut(
     for ax, image, title in ((left, weights, "exact weights"), (middle, approx, f"through k = {at:g}")):
         ax.imshow(image, cmap="gray_r", vmin=0, vmax=float(np.quantile(weights, 0.99)), interpolation="nearest")
         ax.set(title=title, xticks=[], yticks=[], xlabel="keys")
-    for (name, y), color in zip(lines.items(), (TEAL, ORANGE, PURPLE), strict=False):
+    for (name, y), (color, style) in zip(lines.items(), LINES, strict=False):
         y = np.asarray(y, dtype=float)
-        right.plot(x, y, color=color, label=name)
+        right.plot(x, y, linestyle=style, color=color, label=name)
         right.plot(at, y[x == at], "o", color=color, markersize=7)
     right.set(xlabel="k", title="relative error", xscale="log", ylim=(-0.04, 2.4))
     right.set_xticks(x, [f"{value:g}" for value in x])
@@ -605,14 +608,15 @@ def spectra_and_errors(spectra: Mapping[str, ArrayLike], x: ArrayLike, lines: Ma
     """
     fig, (left, right) = plt.subplots(1, 2, layout="none", figsize=(7, 2.6))
     fig.subplots_adjust(left=0.08, right=0.985, top=0.88, bottom=0.18, wspace=0.2)
-    for (name, s), color in zip(spectra.items(), (GREY, ORANGE, TEAL), strict=False):
+    for (name, s), (color, style) in zip(spectra.items(), LINES, strict=False):
         s = np.asarray(s, dtype=float)
-        left.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), color=color, label=name)
+        left.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), linestyle=style, color=color, label=name)
     left.set(yscale="log", xlabel="i", title="singular values", ylim=(3e-17, 3))
     left.legend(loc="center right")
     x = np.asarray(x, dtype=float)
-    for (name, y), color in zip(lines.items(), (ORANGE, PURPLE), strict=False):
-        right.plot(x, np.asarray(y, dtype=float), color=color, label=name, marker="o", markersize=4)
+    for (name, y), (color, style) in zip(lines.items(), LINES[1:], strict=False):
+        y = np.asarray(y, dtype=float)
+        right.plot(x, y, linestyle=style, color=color, label=name, marker="o", markersize=4)
     right.set(xlabel="k", title="relative error of the output", xscale="log", ylim=(-0.03, 1.25))
     right.set_xticks(x, [f"{value:g}" for value in x])
     right.minorticks_off()

@@ -106,10 +106,11 @@ def test_the_block_has_the_promised_markup():
     assert not block.inside, "an element was left open"
 
 
-def test_the_slider_lies_in_its_label_and_readouts_are_announced():
+def test_the_slider_lies_in_its_label_and_one_sentence_is_announced():
     source = make().to_html()
     assert re.search(r"<label>k <input [^>]*></label> <output ", source)
-    assert '<dl aria-live="polite">' in source
+    assert '<p role="status" class="explorer-said"></p>' in source
+    assert 'aria-live="polite"' not in source, "six bare numbers would be read out"
 
 
 def test_without_a_readout_or_caption_nothing_empty_is_shown():

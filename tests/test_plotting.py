@@ -3,12 +3,14 @@
 import copy
 import inspect
 import itertools
+from importlib.resources import as_file, files
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from lowrank_tutor import plotting
@@ -304,3 +306,20 @@ def test_curves_mark_where_the_slider_stands_on_each_line():
     assert list(ax.lines[0].get_xdata()) == [2, 2]  # the line from top to bottom
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["exact", "bound"]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+
+
+def contrast_with_white(color):
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return 1.05 / (0.05 + np.dot(channels, [0.2126, 0.7152, 0.0722]))
+
+
+def test_colors_stand_out_from_white_and_lines_differ_in_more_than_color():
+    with as_file(files("lowrank_tutor") / "lowrank.mplstyle") as style, plt.style.context(style):
+        cycle = list(plt.rcParams["axes.prop_cycle"])
+        words = [plt.rcParams[name] for name in ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")]
+    colors = [look["color"] for look in cycle] + [color for color, _ in plotting.LINES] + [plotting.HIDDEN]
+    assert min(map(contrast_with_white, colors)) >= 3  # WCAG 2.1, 1.4.11
+    assert min(map(contrast_with_white, [*words, plotting.TEAL, plotting.ORANGE])) >= 4.5  # WCAG 2.1, 1.4.3
+    assert len({str(look["linestyle"]) for look in cycle}) == len(cycle)
+    assert len({str(dashes) for _, dashes in plotting.LINES}) == len(plotting.LINES)
+    assert contrast_with_white("#767676") == pytest.approx(4.54, abs=0.01)  # WCAG's own example

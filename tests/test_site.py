@@ -279,6 +279,19 @@ def tab_to(page: Page, explorer: str, slider: str) -> dict[str, Any]:
 
 
 @each_explorer
+def test_a_slider_that_rests_is_announced_in_one_sentence(open_page, name):
+    path, explorer, _ = judged(name)
+    figure = open_page(f"book/{path.stem}.html").locator(f'figure.explorer[data-name="{name}"]')
+    said, slider = figure.get_by_role("status"), figure.locator("input").first
+    assert said.inner_text() == ""
+    steps = next(iter(explorer.sliders.values()))
+    slider.press("End" if explorer.start[next(iter(explorer.sliders))] != steps[-1] else "Home")
+    slider.press("ArrowLeft")
+    figure.page.wait_for_function("(said) => said.textContent", arg=said.element_handle())
+    assert said.text_content() == figure.locator("img").get_attribute("alt")
+
+
+@each_explorer
 def test_an_explorer_keeps_to_its_budget_and_to_itself(site, name):
     path, explorer, _ = judged(name)
     page = (site / f"book/{path.stem}.html").read_text(encoding="utf-8")
@@ -623,6 +636,40 @@ def test_proofs_and_solutions_are_folded_and_unfold_by_click_and_by_key(open_pag
         assert inside.is_visible()
 
 
+@each_chapter
+def test_formulas_speak_and_are_no_stops_whatever_another_page_has_stored(open_page, chapter):
+    page = open_page(f"book/{chapter}.html")
+    page.evaluate("localStorage['MathJax-Menu-Settings'] = JSON.stringify({ explorer: true, assistiveMml: false })")
+    page.reload()
+    settle(page)
+    formulas = page.locator("mjx-container")
+    assert formulas.count() > 10
+    assert page.locator("mjx-container mjx-assistive-mml math").count() == formulas.count()
+    assert page.locator("mjx-container[tabindex]").count() == 0
+    page.evaluate("localStorage.clear()")
+
+
+@each_chapter
+def test_every_fold_is_called_by_what_it_folds(open_page, chapter):
+    page = open_page(f"book/{chapter}.html")
+    page.wait_for_load_state("load")
+    names = page.evaluate("[...document.querySelectorAll('.toggle-button')].map((b) => b.getAttribute('aria-label'))")
+    assert len(set(names)) == len(names), names
+    assert not [name for name in names if "Toggle" in name or len(name) < 8]
+    assert page.locator("summary[aria-label]").count() == 0
+
+
+def test_a_pressed_button_keeps_the_focus(open_page):
+    page = open_page("book/01-rank.html")
+    for button in (".theme-switch-button:visible", "button.copybtn"):
+        page.locator(button).first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(100)
+        assert page.evaluate("(css) => document.activeElement.matches(css)", button.removesuffix(":visible"))
+    assert page.locator(".theme-switch-button").first.get_attribute("aria-label").startswith("Color mode: ")
+    page.evaluate("localStorage.clear()")
+
+
 # The fields that check an answer
 
 
@@ -673,6 +720,18 @@ def test_a_field_reads_numbers_as_people_write_them(open_page, chapter, name, ty
         form.locator("input").fill(text)
         form.locator("input").press("Enter")
         assert form.locator("output").inner_text() == "Right.", text
+
+
+@each_chapter
+def test_a_page_says_how_to_cite_it(open_page, chapter):
+    page = open_page(f"book/{chapter}.html")
+    source = next(p for p in CHAPTERS if p.stem == chapter).read_text(encoding="utf-8")
+    cite = page.locator("details.cite")
+    cite.locator("summary").click()
+    said = cite.locator("p").inner_text()
+    assert said.startswith("The lowrank-tutor authors (2026). " + re.search("^# (.*)$", source, re.M)[1])
+    assert "Low-Rank Attention" in said
+    assert said.endswith(f"/book/{chapter}.html")
 
 
 @each_chapter

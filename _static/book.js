@@ -1,0 +1,33 @@
+// Mends for readers who use the keyboard or a screen reader, each for something that the theme leaves undone.
+addEventListener("DOMContentLoaded", () => {
+  // Several scripts take the focus away from a button that was pressed: the next Tab would begin at the top.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    setTimeout(() => {
+      if (button?.isConnected && document.activeElement === document.body && !document.querySelector("dialog[open]"))
+        button.focus({ preventScroll: true });
+    });
+  });
+  // A dialog gives the focus back to what opened it, and has a name.
+  let last = null;
+  document.addEventListener("focusin", ({ target }) => { if (!target.closest("dialog")) last = target; });
+  const names = { "pst-search-dialog": "Search", "pst-primary-sidebar-modal": "Chapters", "pst-secondary-sidebar-modal": "On this page" };
+  for (const dialog of document.querySelectorAll("dialog")) {
+    if (names[dialog.id]) dialog.setAttribute("aria-label", names[dialog.id]);
+    dialog.addEventListener("close", () => last?.focus({ preventScroll: true }));
+  }
+  // The button says which mode it stands in.
+  const mode = () => document.querySelectorAll(".theme-switch-button").forEach((button) =>
+    button.setAttribute("aria-label", `Color mode: ${document.documentElement.dataset.mode}`));
+  new MutationObserver(mode).observe(document.documentElement, { attributeFilter: ["data-mode"] });
+  mode();
+});
+// Each fold is called by what it folds, and a proof by its theorem.
+addEventListener("load", () => document.querySelectorAll(".toggle-button").forEach((button) => {
+  const box = button.closest(".admonition");
+  const title = box.querySelector(".admonition-title").cloneNode(true);
+  title.querySelectorAll("button").forEach((b) => b.remove());
+  const stated = box.previousElementSibling?.querySelector(".caption-number")?.textContent.trim();
+  const of = box.matches("div.proof") && stated ? ` of ${stated}` : "";
+  button.setAttribute("aria-label", title.textContent.trim() + of);
+}));
