@@ -4,8 +4,8 @@ addEventListener("DOMContentLoaded", () => {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     setTimeout(() => {
-      if (button?.isConnected && document.activeElement === document.body && !document.querySelector("dialog[open]"))
-        button.focus({ preventScroll: true });
+      const lost = document.activeElement === document.body || button?.matches(".copybtn");
+      if (lost && button?.isConnected && !document.querySelector("dialog[open]")) button.focus({ preventScroll: true });
     });
   });
   // A dialog gives the focus back to what opened it, and has a name.

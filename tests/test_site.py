@@ -282,8 +282,8 @@ def tab_to(page: Page, explorer: str, slider: str) -> dict[str, Any]:
 def test_a_slider_that_rests_is_announced_in_one_sentence(open_page, name):
     path, explorer, _ = judged(name)
     figure = open_page(f"book/{path.stem}.html").locator(f'figure.explorer[data-name="{name}"]')
-    said, slider = figure.get_by_role("status"), figure.locator("input").first
-    assert said.inner_text() == ""
+    said, slider = figure.locator("p[role=status]"), figure.locator("input").first
+    assert said.text_content() == ""
     steps = next(iter(explorer.sliders.values()))
     slider.press("End" if explorer.start[next(iter(explorer.sliders))] != steps[-1] else "Home")
     slider.press("ArrowLeft")
@@ -560,6 +560,19 @@ def test_every_link_inside_the_site_leads_somewhere(site, pages, page):
         if not (site / target).is_file() or (anchor and target in pages and unquote(anchor) not in pages[target].ids):
             dead.append(link)
     assert dead == []
+
+
+def test_every_function_of_the_package_leads_back_to_the_pages_that_use_it(site):
+    page = (site / "book/api.html").read_text(encoding="utf-8")
+    entries = re.split(r'<dt class="sig sig-object py" id="(lowrank_tutor\.\w+\.\w+)"', page)[1:]
+    used = {
+        name: re.findall(r'<p class="in-the-book">.*?</p>', text, re.S)
+        for name, text in zip(entries[::2], entries[1::2], strict=True)
+    }
+    functions = [name for name in used if name.rpartition(".")[2].islower() and "sphinxext" not in name]
+    assert len(functions) > 40
+    assert [name for name in functions if not used[name]] == ["lowrank_tutor.plotting.styled"]
+    assert 'href="02-svd-pca.html">' in used["lowrank_tutor.svd.tail_error"][0]
 
 
 def test_every_place_outside_that_the_site_links_to_is_listed_with_its_purpose(site, pages):
