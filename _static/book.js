@@ -16,6 +16,14 @@ addEventListener("DOMContentLoaded", () => {
     if (names[dialog.id]) dialog.setAttribute("aria-label", names[dialog.id]);
     dialog.addEventListener("close", () => last?.focus({ preventScroll: true }));
   }
+  // The skip link goes to the text, past the buttons above it.
+  const text = document.querySelector("article.bd-article");
+  const skip = document.querySelector('a[href="#main-content"]');
+  if (text && skip) {
+    text.id ||= "text";
+    text.tabIndex = -1;
+    skip.hash = text.id;
+  }
   // The button says which mode it stands in.
   const mode = () => document.querySelectorAll(".theme-switch-button").forEach((button) =>
     button.setAttribute("aria-label", `Color mode: ${document.documentElement.dataset.mode}`));

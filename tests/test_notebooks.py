@@ -159,7 +159,7 @@ def broken_folds(source: str) -> list[str]:
 
 def broken_links(nb: dict[str, Any], book: Book) -> Iterator[str]:
     there = {""}
-    for kind in ("docs", "labels", "items", "equations"):
+    for kind in ("docs", "labels", "items", "equations", "terms"):
         for entry in book.refs[kind].values():
             there |= {entry["page"], f"{entry['page']}#{entry.get('anchor')}"}
     there |= set(book.refs["objects"].values()) | {work["entry"] for work in book.refs["citations"].values()}

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from chapters import CHAPTERS, ROOT, run
 from pypdf import PdfReader
-from test_site import browser, site  # noqa: F401  (fixtures: the site is built, a browser is there)
 
 sys.path.insert(0, str(ROOT / "tools"))  # a tool, not a part of the package
 
@@ -28,7 +27,7 @@ def bare(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def pdf(site, browser) -> PdfReader:  # noqa: F811
+def pdf(site, browser) -> PdfReader:
     build = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "--builder", "custom"]
     subprocess.run([*build, "--custom-builder", "singlehtml"], check=True, capture_output=True)
     page = browser.new_page(viewport=print_book.TEXT)

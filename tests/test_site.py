@@ -9,9 +9,7 @@ import functools
 import gzip
 import io
 import json
-import os
 import re
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -29,21 +27,14 @@ import yaml
 from axe_playwright_python.sync_playwright import Axe
 from chapters import CHAPTERS, ROOT, Position, judged, judges
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page
 
 from lowrank_tutor import exercises
 from lowrank_tutor._questions import QUESTIONS, numbers_of
 from lowrank_tutor.explore import MAX_POSITIONS, Explorer
 
 SITE = ROOT / "_build" / "html"
-SOURCES = ["_config.yml", "_toc.yml", "requirements.txt", "_ext", "_static", "_templates", "book", "lowrank_tutor"]
-DERIVED = {".ipynb", ".pyc"}
 
-BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
-MAC_BROWSERS = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
-GET_ONE = (
-    "no Chromium or Chrome found: install one (Debian: apt-get install chromium; macOS: brew install --cask chromium)"
-)
 
 FIRST_VISIT = 1_000_000  # bytes of theme and maths, text gzipped
 EXPLORER = 800_000  # bytes of an explorer's block
@@ -62,18 +53,6 @@ each_explorer = pytest.mark.parametrize("name", NAMES)
 # The site, and a browser to read it in
 
 
-@pytest.fixture(scope="session")
-def site() -> Path:
-    stamp = SITE.parent / "refs.json"  # written at the end of every build
-    if not stamp.exists() or not (SITE / "index.html").exists():
-        pytest.fail("the site is not built: run make book")
-    sources = [p for name in SOURCES for p in (ROOT / name, *(ROOT / name).rglob("*")) if p.is_file()]
-    newer = [p for p in sources if p.suffix not in DERIVED and p.stat().st_mtime > stamp.stat().st_mtime]
-    if newer:
-        pytest.fail(f"the site is older than {', '.join(p.name for p in newer)}: run make book")
-    return SITE
-
-
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         pass
@@ -86,16 +65,6 @@ def address(site) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    found = [path for name in BROWSERS if (path := shutil.which(name))]
-    found += [path for path in MAC_BROWSERS if Path(path).exists()]
-    if not found:
-        (pytest.fail if os.environ.get("LOWRANK_REQUIRE_BROWSER") == "1" else pytest.skip)(GET_ONE)
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=found[0])
 
 
 def settle(page: Page) -> None:
@@ -670,6 +639,15 @@ def test_every_fold_is_called_by_what_it_folds(open_page, chapter):
     assert len(set(names)) == len(names), names
     assert not [name for name in names if "Toggle" in name or len(name) < 8]
     assert page.locator("summary[aria-label]").count() == 0
+
+
+def test_the_skip_link_leads_past_the_buttons_to_the_text(open_page):
+    page = open_page("book/01-rank.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('article.bd-article') !== null")
 
 
 def test_a_pressed_button_keeps_the_focus(open_page):
