@@ -81,7 +81,12 @@ def mend_page(app, pagename, templatename, context, doctree):
     # A table wider than a phone scrolls in its own box: a keyboard must reach it.
     body = body.replace('<table class="table">', '<table class="table" tabindex="0">')
     # Statements, exercises and solutions can be reached heading by heading; a fold is called by its own words.
-    body = body.replace('<p class="admonition-title">', '<p class="admonition-title" role="heading" aria-level="3">')
+    before, section, after = body.partition("<h2")
+    title = '<p class="admonition-title" role="heading" aria-level="{}">'
+    before, after = (
+        part.replace('<p class="admonition-title">', title.format(level)) for part, level in ((before, 2), (after, 3))
+    )
+    body = before + section + after
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
     context["body"] = body + (_citation(app, pagename) if pagename in app.env.titles else "")
 

@@ -39,3 +39,11 @@ addEventListener("load", () => document.querySelectorAll(".toggle-button").forEa
   const of = box.matches("div.proof") && stated ? ` of ${stated}` : "";
   button.setAttribute("aria-label", title.textContent.trim() + of);
 }));
+// A formula wider than its place scrolls there: a keyboard must reach it.
+addEventListener("load", async () => {
+  const reach = () => document.querySelectorAll(".bd-content :is(div, span).math").forEach((box) =>
+    box.scrollWidth > box.clientWidth + 1 ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex"));
+  await window.MathJax?.startup?.promise;
+  reach();
+  addEventListener("resize", reach);
+});
