@@ -7,19 +7,15 @@ explorer through its positions and prints the time from the ``input`` event to t
 """
 
 import re
-import shutil
 import statistics
 import sys
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tools.browsing import find_browser, serve
+
 SITE = Path(__file__).resolve().parent.parent / "_build" / "html"
-BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
-MAC_BROWSERS = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
 FIRST_PAINT = 1000  # milliseconds
 MEDIAN, P95 = 16, 33
 ROUNDS = 5
@@ -56,29 +52,20 @@ async (figure) => {
 """
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files and says nothing."""
-
-    def log_message(self, *args: object) -> None:
-        """Say nothing."""
-
-
 def first_paints(browser: Browser) -> bool:
     """Print how soon each page shows its first words, and return whether all keep the budget."""
     kept = True
     print(f"{'page':34}{'median':>10}{'slowest':>10}   to the first contentful paint; budget {FIRST_PAINT} ms")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=SITE)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serve(SITE) as address:
         for path in sorted((SITE / "book").glob("*.html")):
             times = []
             for _ in range(ROUNDS):
                 with browser.new_context() as context:  # with a cache of its own, empty
                     page = context.new_page()
-                    page.goto(f"http://127.0.0.1:{server.server_port}/book/{path.name}")
+                    page.goto(f"{address}/book/{path.name}")
                     times.append(page.evaluate(PAINTED))
             kept &= statistics.median(times) <= FIRST_PAINT
             print(f"{path.name:34}{statistics.median(times):7.0f} ms{max(times):7.0f} ms")
-        server.shutdown()
     return kept
 
 
@@ -104,7 +91,7 @@ def frames(page: Page) -> bool:
 
 def main() -> int:
     """Measure, print, and say by the exit status whether every budget is kept."""
-    program = next((p for p in (*map(shutil.which, BROWSERS), *MAC_BROWSERS) if p and Path(p).exists()), None)
+    program = find_browser()
     if program is None or not SITE.exists():
         print("needs make book, and a Chromium or Chrome on the machine", file=sys.stderr)
         return 2

@@ -4,11 +4,11 @@ Drawn examples are the same in every run, and a slow machine may take its time o
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsing import GET_ONE, find_browser, serve
 from chapters import ROOT
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
@@ -19,12 +19,6 @@ settings.load_profile("repeatable")
 SITE = ROOT / "_build" / "html"
 SOURCES = ["_config.yml", "_toc.yml", "requirements.txt", "_ext", "_static", "_templates", "book", "lowrank_tutor"]
 DERIVED = {".ipynb", ".pyc"}
-
-BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
-MAC_BROWSERS = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
-GET_ONE = (
-    "no Chromium or Chrome found: install one (Debian: apt-get install chromium; macOS: brew install --cask chromium)"
-)
 
 
 @pytest.fixture(scope="session")
@@ -40,10 +34,16 @@ def site() -> Path:
 
 
 @pytest.fixture(scope="session")
+def address(site) -> Iterator[str]:
+    """Where the site is served, as a visitor from the network meets it."""
+    with serve(site) as where:
+        yield where
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    found = [path for name in BROWSERS if (path := shutil.which(name))]
-    found += [path for path in MAC_BROWSERS if Path(path).exists()]
-    if not found:
+    program = find_browser()
+    if program is None:
         (pytest.fail if os.environ.get("LOWRANK_REQUIRE_BROWSER") == "1" else pytest.skip)(GET_ONE)
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=found[0])
+        yield playwright.chromium.launch(executable_path=program)

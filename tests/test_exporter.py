@@ -1,12 +1,6 @@
 """What becomes of each construct that a chapter may use, and that everything else is refused with file and line."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))  # a tool, not a part of the package
-
 from export_notebooks import notebook
 from plain_inline import Book, UnsupportedError
 

@@ -17,15 +17,13 @@ from typing import Any
 import jupytext
 import nbformat
 import pytest
+from export_notebooks import stale
 from kernels import WIDGET, Kernel, Ran, kernel
+from plain_inline import Book
 
 from lowrank_tutor.sphinxext import PAGE_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))  # the exporter is a tool, not a part of the package
-
-from export_notebooks import stale  # noqa: E402
-from plain_inline import Book  # noqa: E402
 
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

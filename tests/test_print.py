@@ -10,13 +10,10 @@ import sys
 import unicodedata
 from pathlib import Path
 
+import print_book
 import pytest
 from chapters import CHAPTERS, ROOT, run
 from pypdf import PdfReader
-
-sys.path.insert(0, str(ROOT / "tools"))  # a tool, not a part of the package
-
-import print_book
 
 REFS = ROOT / "_build" / "refs.json"
 

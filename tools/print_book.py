@@ -4,13 +4,13 @@ The browser prints twice: once to learn on which page each heading falls, and on
 """
 
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
+from browsing import find_browser
 from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
@@ -20,7 +20,6 @@ from lowrank_tutor import __version__
 ROOT = Path(__file__).resolve().parents[1]
 ONE_PAGE = ROOT / "_build" / "singlehtml"
 PDF = ROOT / "dist" / "low-rank-attention.pdf"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
 FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
 PAPER: dict[str, Any] = {
@@ -115,8 +114,7 @@ def finish(pdf: Path, headings: list[str]) -> None:
 def main() -> int:
     """Print, and say where the file lies."""
     with sync_playwright() as playwright:
-        program = next(found for name in BROWSERS if (found := shutil.which(name)))
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         page = browser.new_page(viewport=TEXT)
         page.goto(one_file(ONE_PAGE).as_uri())
         print_book(page, PDF)
