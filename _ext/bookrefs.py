@@ -1,8 +1,9 @@
 """Write down what the book calls its parts, so that the notebooks can say the same.
 
-After a build, ``refs.json`` stands beside the output folder. It holds the numbers, titles and addresses of pages,
-sections, equations, theorems, exercises and solutions, the author-year names of the sources, and where each Python
-object is documented and each word explained. ``tools/export_notebooks.py`` reads it, so that nobody counts again.
+After a build, ``refs.json`` stands beside the output folder. It holds the address of the site, the numbers, titles and
+addresses of pages, sections, equations, theorems, exercises and solutions, the author-year names of the sources, and
+where each Python object is documented and each word explained. ``tools/export_notebooks.py`` reads it, so that nobody
+counts again.
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinxcontrib.bibtex.style.referencing import format_references
 from sphinxcontrib.bibtex.style.template import SphinxReferenceInfo
@@ -32,7 +34,16 @@ def write_refs(app: Sphinx, exception: Exception | None) -> None:
 
 def collect(env: BuildEnvironment) -> dict[str, dict]:
     """Everything that can be referred to, by the name that the sources use."""
-    refs = {"docs": {}, "labels": {}, "items": {}, "equations": {}, "citations": {}, "objects": {}, "terms": {}}
+    refs = {
+        "site": site(env.config),
+        "docs": {},
+        "labels": {},
+        "items": {},
+        "equations": {},
+        "citations": {},
+        "objects": {},
+        "terms": {},
+    }
     for doc in sorted(env.found_docs):
         doctree = env.get_doctree(doc)
         first, *rest = [{"title": title, "number": number} for title, number, _ in sections(env, doc, doctree)]
@@ -47,6 +58,12 @@ def collect(env: BuildEnvironment) -> dict[str, dict]:
         if kind == "term":
             refs["terms"][name.lower()] = {"page": page(doc), "anchor": anchor}
     return refs
+
+
+def site(config: Config) -> str:
+    """Return the address of the built book: as configured, or where GitHub puts a repository's pages."""
+    owner, name = config.html_theme_options["repository_url"].rstrip("/").split("/")[-2:]
+    return (config.html_baseurl or f"https://{owner.lower()}.github.io/{name}").rstrip("/") + "/"
 
 
 def page(doc: str) -> str:

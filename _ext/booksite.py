@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import bookrefs
 from docutils import nodes
 from fontTools import subset
 
@@ -92,8 +93,7 @@ def mend_page(app, pagename, templatename, context, doctree):
 
 
 def _citation(app, pagename):
-    owner, name = app.config.html_theme_options["repository_url"].split("/")[-2:]
-    address = f"https://{owner.lower()}.github.io/{name}/{pagename}.html"
+    address = bookrefs.site(app.config) + bookrefs.page(pagename)
     title = html.escape(app.env.titles[pagename].astext())
     return (
         '<details class="cite"><summary>Cite this page</summary>'

@@ -12,7 +12,6 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import nbformat
 import yaml
@@ -87,10 +86,9 @@ def read_book(root: Path) -> Book:
     """Read the settings, and let Sphinx count, which takes seconds when nothing is executed or written."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     repository = config["repository"]["url"].rstrip("/")
-    owner, name = urlsplit(repository).path.strip("/").split("/")
-    site = config.get("html", {}).get("baseurl") or f"https://{owner.lower()}.github.io/{name}"
     macros = config.get("sphinx", {}).get("config", {}).get("mathjax3_config", {}).get("tex", {}).get("macros", {})
-    return Book(repository, config["repository"]["branch"], site.rstrip("/") + "/", macros, count(root))
+    refs = count(root)
+    return Book(repository, config["repository"]["branch"], refs["site"], macros, refs)
 
 
 def count(root: Path) -> dict[str, dict]:
