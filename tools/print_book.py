@@ -13,7 +13,7 @@ import yaml
 from browsing import find_browser
 from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import DictionaryObject, NameObject, TextStringObject
+from pypdf.generic import Destination, NameObject, TextStringObject
 
 from lowrank_tutor import __version__
 
@@ -42,24 +42,23 @@ def one_file(folder: Path) -> Path:
     return path
 
 
+def bookmarks(entries: list[Any]) -> Iterator[Destination]:
+    """Yield the bookmarks of an outline in reading order; what stands below one is a list after it."""
+    for entry in entries:
+        yield from bookmarks(entry) if isinstance(entry, list) else [entry]
+
+
 def outline(pdf: Path) -> Iterator[tuple[str, int]]:
-    """Yield the words of each bookmark and its page, counted from 1, in reading order."""
+    """Yield the words of each bookmark and its page, counted from 1."""
     reader = PdfReader(pdf)
-
-    def walk(entries: list[Any]) -> Iterator[tuple[str, int]]:
-        for entry in entries:
-            if isinstance(entry, list):
-                yield from walk(entry)
-            else:
-                yield " ".join(entry.title.split()), reader.get_destination_page_number(entry) + 1
-
-    return walk(reader.outline)
+    for entry in bookmarks(reader.outline):
+        yield " ".join(entry.title.split()), reader.get_destination_page_number(entry) + 1
 
 
 def pages_of(headings: list[str], pdf: Path) -> list[int]:
     """Return the page of each heading; bookmarks stand in the same order, with smaller headings between."""
-    bookmarks = outline(pdf)
-    return [next(page for words, page in bookmarks if heading in words) for heading in headings]
+    found = outline(pdf)
+    return [next(page for words, page in found if heading in words) for heading in headings]
 
 
 def edition() -> list[str]:
@@ -101,13 +100,12 @@ def finish(pdf: Path, headings: list[str]) -> None:
     writer = PdfWriter(clone_from=pdf)
     title, author, *_ = edition()
     writer.add_metadata({"/Author": author, "/Subject": f"Low-rank attention: {title}"})
-    words = {heading.replace(" ", ""): heading for heading in headings}
-    for entry in (item.get_object() for item in writer._objects if item is not None):
-        if isinstance(entry, DictionaryObject) and "/Dest" in entry and "/Title" in entry:
-            doubled = entry["/Title"].replace(" ", "")
-            for short, heading in words.items():
-                if short in doubled and len(doubled) > len(short):
-                    entry[NameObject("/Title")] = TextStringObject(heading)
+    in_order = iter(headings)
+    heading = next(in_order)
+    for entry in bookmarks(writer.outline):
+        if heading in " ".join(entry.title.split()):
+            entry.node[NameObject("/Title")] = TextStringObject(heading)
+            heading = next(in_order, "no heading is left")
     writer.write(pdf)
 
 
