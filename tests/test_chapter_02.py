@@ -50,7 +50,7 @@ def test_the_digits_need_as_many_components_as_the_text_says(chapter):
     assert "50, 90, 95 and 99% of the variance: 5, 21, 29 and 41 of 64" in TEXT
     assert "with 21 nine tenths of the variance" in TEXT
     assert (x == 0).all(axis=0).sum() == 3  # "three pixels are blank in every image"
-    assert np.linalg.matrix_rank(x - x.mean(axis=0)) == 61  # "61 would give every digit exactly"
+    assert np.linalg.matrix_rank(x - x.mean(axis=0)) == 61  # "61 give every digit exactly"
 
 
 def test_without_centering_the_first_direction_takes_seven_tenths(chapter):
