@@ -8,7 +8,7 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).parents[1]
 
 with sync_playwright() as playwright:
-    browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+    browser = playwright.chromium.launch(executable_path=find_browser())
     page = browser.new_page(viewport={"width": 1100, "height": 900})
     page.goto((ROOT / "_build/html/book/01-rank.html").as_uri())
     figure = page.locator("figure.explorer").first

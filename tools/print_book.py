@@ -100,19 +100,17 @@ def finish(pdf: Path, headings: list[str]) -> None:
     writer = PdfWriter(clone_from=pdf)
     title, author, *_ = edition()
     writer.add_metadata({"/Author": author, "/Subject": f"Low-rank attention: {title}"})
-    in_order = iter(headings)
-    heading = next(in_order)
-    for entry in bookmarks(writer.outline):
-        if heading in " ".join(entry.title.split()):
-            entry.node[NameObject("/Title")] = TextStringObject(heading)
-            heading = next(in_order, "no heading is left")
+    found = bookmarks(writer.outline)
+    for heading in headings:
+        entry = next(entry for entry in found if heading in " ".join(entry.title.split()))
+        entry.node[NameObject("/Title")] = TextStringObject(heading)
     writer.write(pdf)
 
 
 def main() -> int:
     """Print, and say where the file lies."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_browser())
         page = browser.new_page(viewport=TEXT)
         page.goto(one_file(ONE_PAGE).as_uri())
         print_book(page, PDF)
