@@ -1,5 +1,7 @@
 """The checks of the exercises: right answers pass, common wrong ones meet their hint, and nothing else is taken."""
 
+import html
+import json
 import re
 from fractions import Fraction
 
@@ -9,7 +11,7 @@ import sympy
 from chapters import CHAPTERS
 
 from lowrank_tutor._questions import QUESTIONS, numbers_of
-from lowrank_tutor.exercises import check
+from lowrank_tutor.exercises import check, page_form
 from lowrank_tutor.sphinxext import PAGE_VARIABLE
 
 each_question = pytest.mark.parametrize("name", QUESTIONS)
@@ -62,9 +64,10 @@ def test_the_right_numbers_in_another_order_are_called_that():
 @each_question
 def test_too_many_numbers_are_not_cut_off(name):
     question = QUESTIONS[name]
-    verdict = check(name, [*question.numbers, 1.0])
+    verdict, count = check(name, [*question.numbers, 1.0]), len(question.numbers)
+    asked = "Give one number." if count == 1 else f"Give {count} numbers, in the order asked for."
     assert not verdict
-    assert "number" in repr(verdict)
+    assert repr(verdict) == f"Not yet. {asked}"
 
 
 def test_the_words_are_plain_and_no_hint_gives_the_answer_away():
@@ -112,9 +115,34 @@ def test_a_page_shows_a_field_for_the_dots_alone(monkeypatch):
     monkeypatch.setenv(PAGE_VARIABLE, "1")
     form = check("ex-rank-gram", ...)._repr_html_()
     assert form.startswith('<form class="check" data-name="ex-rank-gram"')
-    assert "Independent solutions" in form
     assert "http" not in form
     assert check("ex-rank-gram", 1)._repr_html_() is None
+
+
+@each_question
+def test_the_field_carries_all_that_the_check_knows(name):
+    question = QUESTIONS[name]
+    form = page_form(name, question)
+    assert f'aria-label="Check: {html.escape(question.ask[:-1])}"' in form
+    data = re.search(r'<script type="application/json">(.*?)</script>', form, re.S)[1]
+    count = len(question.numbers)
+    assert json.loads(data) == {
+        "right": list(question.numbers),
+        "within": question.within,
+        "hints": [[list(numbers_of(wrong)), words] for wrong, words in question.hints],
+        "otherwise": question.otherwise,
+        "words": {
+            "right": "Right.",
+            "wrong": "Not yet.",
+            "count": "Give one number." if count == 1 else f"Give {count} numbers, in the order asked for.",
+            "order": "These are the right numbers, but in another order.",
+        },
+    }
+
+
+def test_no_word_of_a_hint_can_end_the_script():
+    question = QUESTIONS["ex-rank-hand"]._replace(otherwise="</script>")
+    assert page_form("ex-rank-hand", question).count("</script>") == 2
 
 
 def test_one_number_and_several_are_told_apart():
