@@ -471,8 +471,8 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     threshold, right_side, lines = _cut(classes, means, axis)
     total = sum(points.rows for points in classes.values())
     cut = Step(
-        "Project the points on w. Midway between the projected means is the threshold c, and class b is above it: "
-        f"{right_side} of {total} points lie on the side of their class.",
+        "Multiply each point by w. Midway between the products of the means is the threshold c, and class b is above "
+        f"it: {right_side} of {total} points lie on the side of their class.",
         lines,
         threshold,
     )

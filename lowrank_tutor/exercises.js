@@ -8,8 +8,8 @@
     const [, top, bottom, percent] = text.match(/^([+-]?[\d.]+(?:e[+-]?\d+)?)(?:\/([\d.]+))?(%?)$/i) || [];
     return Number(top) / (bottom ? Number(bottom) : 1) / (percent ? 100 : 1);
   };
-  const comma = (text) => // "35,598" has thousands, "0,5" a decimal comma
-    /^[+-]?[1-9]\d{0,2}(,\d{3})+$/.test(text.trim()) ? text.replace(/,/g, "") : text.replace(",", ".");
+  const comma = (text) => // "35,598" and "35 598" have thousands, "0,5" a decimal comma
+    /^[+-]?[1-9]\d{0,2}([,\s]\d{3})+$/.test(text.trim()) ? text.replace(/[,\s]/g, "") : text.replace(",", ".");
   const numbers = (text) => {
     let plain = text.trim().replace(/\u2212/g, "-").replace(/\s*\/\s*/g, "/").replace(/\s+%/g, "%");
     if (data.right.length === 1 || plain.includes(";")) plain = plain.split(";").map(comma).join(" ");
@@ -29,7 +29,7 @@
     if (!given.length || !given.every(Number.isFinite)) {
       output.textContent = "Write numbers, such as 0.5 or 1/2, and work out roots: 0.707.";
     } else if (given.length !== data.right.length) {
-      output.textContent = `${wrong} ${count}`;
+      output.textContent = `${wrong} ${count}${/\d,\d/.test(input.value) ? " Write 0.5, not 0,5." : ""}`;
     } else if (isRight) {
       output.textContent = right;
     } else {

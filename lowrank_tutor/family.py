@@ -186,12 +186,12 @@ def _whitener(deviations: FloatArray) -> FloatArray:
 def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     r"""Find the axes along which the centers of classes lie apart most, measured by the spread within the classes.
 
-    With the covariances within, $S_w = \frac1n \sum_i (x_i - \mu_{c(i)})(x_i - \mu_{c(i)})^\top$, and between,
-    $S_b = \sum_c \pi_c (\mu_c - \mu)(\mu_c - \mu)^\top$, the axes solve $S_b a = \lambda S_w a$ for the ``k`` largest
-    $\lambda$, scaled so that $A^\top S_w A = I$. This is the whitening of $S_w$ followed by the truncated SVD of the
-    whitened centers. (Not latent Dirichlet allocation, which shares the three letters.)
+    With $S = \frac1n \sum_i (x_i - m_{c(i)})(x_i - m_{c(i)})^\top$, the covariance within the classes, and
+    $M = \sum_c \pi_c (m_c - \bar x)(m_c - \bar x)^\top$, that of the centers, the axes solve $M w = \lambda S w$ for the
+    ``k`` largest $\lambda$, scaled so that $w^\top S w = 1$. This is the whitening of $S$ followed by the truncated SVD
+    of the whitened centers. (Not latent Dirichlet allocation, which shares the three letters.)
 
-    Where $S_w$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate
+    Where $S$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate
     is divided by its standard deviation within the classes, and a principal direction of what results is left out if
     the standard deviation along it is at most 1e-4. So a coordinate that is constant within each class does not count,
     even if it alone would tell the classes apart.

@@ -524,8 +524,8 @@ def test_two_classes_by_hand():
         "Invert it: swap the diagonal, change the other two signs, divide by the determinant.",
         "Multiply the inverse with the difference of the means. In whole numbers without a common factor, this is the "
         "axis w.",
-        "Project the points on w. Midway between the projected means is the threshold c, and class b is above it: 8 of "
-        "8 points lie on the side of their class.",
+        "Multiply each point by w. Midway between the products of the means is the threshold c, and class b is above "
+        "it: 8 of 8 points lie on the side of their class.",
         "Compare: along the plain difference d of the means, 6 of 8 points lie on the side of their class. The squared "
         "gap over the scatter is 9/20; along w it is 9/4.",
     ]

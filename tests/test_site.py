@@ -680,7 +680,7 @@ def test_a_field_says_of_every_answer_what_the_package_says(open_page, chapter):
             ["1/2", "0.5", "0,5", "50%", "50 %", " .5 ", "+0.5", "1 / 2", "5e-1", "(1/2)"],
         ),
         ("01-rank", "ex-rank-build", ["20, 16", "20,16", "(20; 16)", "[20 16]", "20\u00a016"]),
-        ("02-svd-pca", "ex-svd-center", ["35,598", "35598.0", "35598,0"]),
+        ("02-svd-pca", "ex-svd-center", ["35,598", "35 598", "35598.0", "35598,0"]),
         ("02-svd-pca", "ex-svd-tail", ["0,302; 2; 3", "0.302; 2; 3", ".302, 2, 3"]),
         ("04-johnson-lindenstrauss", "ex-jl-hundred", ["1,593; 1,199", "1593, 1199"]),
         ("05-bilinear-scoring", "ex-bilinear-hand", ["-4 5 6", "\u22124, 5, 6"]),
@@ -693,6 +693,14 @@ def test_a_field_reads_numbers_as_people_write_them(open_page, chapter, name, ty
         form.locator("input").fill(text)
         form.locator("input").press("Enter")
         assert form.locator("output").inner_text() == "Right.", text
+
+
+def test_a_field_tells_whom_the_comma_misled(open_page):
+    form = open_page("book/02-svd-pca.html").locator('form.check[data-name="ex-svd-tail"]')
+    form.locator("input").fill("0,302 2 3")
+    form.locator("input").press("Enter")
+    said = form.locator("output").inner_text()
+    assert said == "Not yet. Give 3 numbers, in the order asked for. Write 0.5, not 0,5."
 
 
 @each_chapter
