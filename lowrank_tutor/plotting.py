@@ -404,12 +404,13 @@ def cloud(
     fig, ax = plt.subplots(figsize=(7, 3.2))
     for value, (mark, color) in zip(np.unique(classes), (("o", GREY), ("^", TEAL), ("s", PURPLE)), strict=False):
         ax.plot(*points[classes == value].T, mark, color=color, alpha=0.5, markersize=3.5)
-    for (name, (start, step)), color in zip((arrows or {}).items(), (ORANGE, TEAL, PURPLE), strict=False):
-        tip = np.add(start, step)
-        ax.annotate("", tuple(tip), tuple(np.asarray(start)), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
-        ax.plot([], [], color=color, label=name)
-    for (name, path), color in zip((paths or {}).items(), (ORANGE, TEAL, PURPLE), strict=False):
-        ax.plot(*np.asarray(path).T, color=color, label=name)
+    looks = ((ORANGE, "-"), (TEAL, "--"), (PURPLE, ":"))
+    for (name, (start, step)), (color, dashes) in zip((arrows or {}).items(), looks, strict=False):
+        look = {"arrowstyle": "-|>", "color": color, "lw": 2, "linestyle": dashes, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", tuple(np.add(start, step)), tuple(np.asarray(start)), arrowprops=look)
+        ax.plot([], [], dashes, color=color, label=name)
+    for (name, path), (color, dashes) in zip((paths or {}).items(), looks, strict=False):
+        ax.plot(*np.asarray(path).T, dashes, color=color, label=name)
     if labels is None and paths is None:
         ax.plot(0, 0, "+", color="black", markersize=10)
         ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
