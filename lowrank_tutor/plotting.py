@@ -404,7 +404,7 @@ def cloud(
     fig, ax = plt.subplots(figsize=(7, 3.2))
     for value, (mark, color) in zip(np.unique(classes), (("o", GREY), ("^", TEAL), ("s", PURPLE)), strict=False):
         ax.plot(*points[classes == value].T, mark, color=color, alpha=0.5, markersize=3.5)
-    looks = ((ORANGE, "-"), (TEAL, "--"), (PURPLE, ":"))
+    looks = ((ORANGE, "-"), (TEAL, "--"), (PURPLE, ":"))  # orange first, which no point is
     for (name, (start, step)), (color, dashes) in zip((arrows or {}).items(), looks, strict=False):
         look = {"arrowstyle": "-|>", "color": color, "lw": 2, "linestyle": dashes, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", tuple(np.add(start, step)), tuple(np.asarray(start)), arrowprops=look)
