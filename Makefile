@@ -4,33 +4,48 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Two stamps, so that the first `make book` waits only for what the book needs.
 READY := .venv/ready
+READY_DEV := .venv/ready-dev
+# Not compiled while it installs: what is used gets compiled when it is first imported, and that is a third of it.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 SITE := _build/html
+UNFINISHED := _build/unfinished
 # Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 ARCHIVE := dist/low-rank-attention
+# Every core takes a chapter, a page or a file after the other (tests/conftest.py says what stays together).
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --durations 10
+# What `make test FAST=1` leaves out: all that is not mathematics, and all that needs the built book.
+SLOW := book site notebooks explore exercises plotting benchmarks test_package.py test_sphinxext.py test_make.py
 
 .PHONY: book serve pdf offline test test-colab colab-image check notebooks bench mutants picture clean
+.NOTPARALLEL: # one step installs what the next one runs
 
+# A build that was killed may leave half a page or half of a cached chapter, which the next would take for a whole one.
+# One that failed has ended in order: its cache stays.
 book: $(READY)
-	$(BUILD)
+	@test ! -e $(UNFINISHED) || rm -rf _build
+	@mkdir -p _build && touch $(UNFINISHED)
+	@$(BUILD) || { status=$$?; test $$status -gt 127 || rm $(UNFINISHED); exit $$status; }
+	@rm $(UNFINISHED)
 	@echo "The book is ready, $$(du -sm $(SITE) | cut -f1) MB: $(CURDIR)/$(SITE)/index.html"
 
 serve: book
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory $(SITE)
 
-pdf: book
+pdf: $(READY_DEV) book
 	$(BUILD) --builder custom --custom-builder singlehtml
 	$(BIN)/python tools/print_book.py
 
 offline: book
 	$(BIN)/python -c 'import shutil; print(shutil.make_archive("$(ARCHIVE)", "zip", "$(SITE)"))'
 
-test: book
-	$(BIN)/python -m pytest
+test: $(READY_DEV) $(if $(FAST),,book)
+	$(PYTEST) $(if $(FAST),$(SLOW:%=--ignore tests/%))
 
-test-colab: $(READY)
-	$(BIN)/python -m pytest tests/test_notebooks.py -m colab
+test-colab: $(READY_DEV)
+	$(PYTEST) tests/notebooks -m colab
 
 # Inside Colab's own image (see .github/workflows/colab.yml): its Python, its versions, an empty folder.
 colab-image:
@@ -38,33 +53,54 @@ colab-image:
 	folder=$$(mktemp -d) && cp book/*.ipynb $$folder && cd $$folder && \
 	for notebook in *.ipynb; do echo "$$notebook" && jupyter execute "$$notebook" || exit 1; done
 
-check: $(READY)
+check: $(READY_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tools/export_notebooks.py --check
 
-notebooks: $(READY)
+notebooks: $(READY_DEV)
 	$(BIN)/ruff format .
 	$(BIN)/python tools/export_notebooks.py
 
-bench: $(READY)
+bench: $(READY_DEV)
 	$(BIN)/python -m benchmarks.svd
 	$(BIN)/python -m benchmarks.contract
 	$(BIN)/python -m benchmarks.linformer --device cpu
 
-picture: book
+picture: $(READY_DEV) book
 	$(BIN)/python tools/picture.py
 
-mutants: $(READY)
+mutants: $(READY_DEV)
 	$(BIN)/mutmut run
 
 clean:
 	rm -rf .venv* _build dist build mutants *.egg-info
 
-# The environment is made once, and again when its pins change.
+# The environment is made once, and mended when its pins change. Without its stamp it was left half made, or half mended:
+# then it is made anew.
 $(READY): requirements.txt pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 book")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --requirement requirements.txt
+	@"$(PYTHON)" -c "$$ASK" "$(PYTHON)"
+	@test -e $@ || "$(PYTHON)" -m venv --clear .venv
+	@rm -f $@
+	$(INSTALL) --requirement requirements.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
+
+$(READY_DEV): requirements-dev.txt $(READY)
+	@rm -f $(READY)
+	$(INSTALL) --requirement requirements-dev.txt
+	@touch $(READY) $@
+
+# Any Python can read this, however old. The sentence is all that it says.
+define ASK
+import sys
+version = "%d.%d" % sys.version_info[:2]
+if not (3, 11) <= sys.version_info[:2] <= (3, 14):
+    sys.exit("Python 3.11 to 3.14 is needed, and %s is %s: name another one, as in make PYTHON=python3.12 book" % (sys.argv[1], version))
+try:
+    import ensurepip, venv
+except ImportError:
+    sys.exit("This Python cannot make an environment: on Debian and Ubuntu, apt install python%s-venv" % version)
+endef
+export ASK

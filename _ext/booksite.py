@@ -5,7 +5,6 @@ import re
 import shutil
 from pathlib import Path
 
-import bookrefs
 from docutils import nodes
 from fontTools import subset
 
@@ -13,6 +12,12 @@ COLAB = "https://colab.research.google.com/github"
 
 # What MathJax loads for "TeX in, HTML out": the rest of the 24 MB that its package brings is never asked for.
 MATHJAX_KEPT = ("tex-chtml.js", "output/chtml", "input/tex/extensions", "a11y", "sre/mathmaps/en", "sre/mathmaps/base")
+
+
+def site(config):
+    # The address of the built book: as configured, or where GitHub puts a repository's pages.
+    owner, name = config.html_theme_options["repository_url"].rstrip("/").split("/")[-2:]
+    return (config.html_baseurl or f"https://{owner.lower()}.github.io/{name}").rstrip("/") + "/"
 
 
 def formulas_in_docstrings(app, what, name, obj, options, lines):
@@ -93,7 +98,7 @@ def mend_page(app, pagename, templatename, context, doctree):
 
 
 def _citation(app, pagename):
-    address = bookrefs.site(app.config) + bookrefs.page(pagename)
+    address = f"{site(app.config)}{pagename}.html"
     title = html.escape(app.env.titles[pagename].astext())
     return (
         '<details class="cite"><summary>Cite this page</summary>'

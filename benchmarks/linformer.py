@@ -16,10 +16,20 @@ from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks._findings import CPU_LENGTHS, CUDA_LENGTHS, MANY, K, Row, cpu_bars, crossovers, cuda_bars, report
-from benchmarks._harness import Timing, interleaved, provenance, say_if_busy, wall_clock, write
 from benchmarks._memory import peak_bytes
-from benchmarks._methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, methods
+from benchmarks.harness import Timing, all_hold, interleaved, provenance, say_if_busy, wall_clock, write
+from benchmarks.linformer_findings import (
+    CPU_LENGTHS,
+    CUDA_LENGTHS,
+    MANY,
+    K,
+    Row,
+    cpu_bars,
+    crossovers,
+    cuda_bars,
+    report,
+)
+from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, methods
 
 PACKAGES = ["torch", "lowrank-tutor", "linformer", "linformer-pytorch"]
 CPU_THREADS = 2
@@ -64,7 +74,7 @@ class Bench(NamedTuple):
     heads: int = HEADS
 
 
-# What is measured.
+# What is measured
 
 
 def cpu_plan(lengths: Sequence[int] = CPU_LENGTHS) -> Plan:
@@ -99,7 +109,7 @@ def short_plan(device: torch.device, dtypes: Sequence[str]) -> Plan:
     return plan._replace(repeats=10, limit=0.1, seconds=90)
 
 
-# How it is measured.
+# How it is measured
 
 
 class CudaClock:
@@ -273,13 +283,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.short:
         return 0
     bars = cpu_bars(rows) if device.type == "cpu" else cuda_bars(rows)
-    for bar in bars:
-        print(f"{'holds' if bar['holds'] else 'FAILS'}: {bar['bar']}: {bar['measured']}")
+    held = all_hold(bars)
     meta["machine"] |= record
     meta |= {"dim": bench.dim, "heads": bench.heads, "repeats": plan.repeats, "limit_seconds": plan.limit}
     meta |= {"definitions": DEFINITIONS, "failures": failures, "bars": bars, "crossovers": crossovers(rows)}
     print(f"written: {write(f'linformer_{device.type}', meta, rows).name}")
-    return 0 if all(bar["holds"] for bar in bars) else 1
+    return 0 if held else 1
 
 
 if __name__ == "__main__":

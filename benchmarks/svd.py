@@ -15,7 +15,7 @@ import torch
 from scipy.sparse.linalg import svds
 from sklearn.utils.extmath import randomized_svd as sklearn_svd
 
-from benchmarks._harness import Timing, interleaved, provenance, write
+from benchmarks.harness import Timing, all_hold, interleaved, provenance, say_if_busy, write
 from lowrank_tutor.svd import randomized_svd
 
 M, N, K, REPEATS, MATRIX_SEED = 4000, 1000, 50, 15, 0
@@ -138,9 +138,7 @@ def bars(rows: list[dict[str, Any]], imports: dict[str, float]) -> list[dict[str
 def main() -> int:
     """Measure, print and write; the exit status tells whether all bars hold."""
     meta = provenance("python -m benchmarks.svd", ["numpy", "scipy", "scikit-learn", "torch", "fbpca"])
-    machine = meta["machine"]
-    if machine["load_average"][0] > machine["cores"] / 4:
-        print(f"The machine is busy (load average {machine['load_average'][0]}): the times below will show it.")
+    say_if_busy(meta["machine"])
     rows: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
     print(f"{M} x {N}, k = {K}, {REPEATS} interleaved runs; seconds best / median, excess error, error of sigma")
@@ -156,13 +154,12 @@ def main() -> int:
                 failures.append({"spectrum": name, "method": method, "error": timing.error})
                 print(f"{name:14} {method:22} failed: {timing.error}")
     imports = {module: import_seconds(module) for module in ("lowrank_tutor", "lowrank_tutor.svd")}
-    held = bars(rows, imports)
-    for bar in held:
-        print(f"{'holds' if bar['holds'] else 'FAILS'}: {bar['bar']}: {bar['measured']}")
+    judged = bars(rows, imports)
+    held = all_hold(judged)
     meta |= {"m": M, "n": N, "k": K, "repeats": REPEATS, "matrix_seed": MATRIX_SEED, "run_seeds": [1, REPEATS]}
-    meta |= {"definitions": DEFINITIONS, "import_seconds": imports, "failures": failures, "bars": held}
+    meta |= {"definitions": DEFINITIONS, "import_seconds": imports, "failures": failures, "bars": judged}
     print(f"written: {write('svd_bench', meta, rows).name}")
-    return 0 if all(bar["holds"] for bar in held) else 1
+    return 0 if held else 1
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.floating]
 
+# Between these the largest entry of an array must lie, so that squares, products and sums neither overflow nor vanish.
+# Checks stand at the door, and behind it the formulas are those of the chapters.
+SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
+
 
 def _show(value: object) -> str:
     """Name a refused value in a few characters: the dtype of an array, the (shortened) text of anything else."""
@@ -36,13 +40,18 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
         return array.astype(np.float64, copy=False)
 
 
-def _check_filled(array: FloatArray, name: str) -> None:
-    """Refuse an array that is empty or holds NaN or infinity."""
+def _check_entries(array: FloatArray, name: str) -> None:
+    """Refuse an array that is empty, holds NaN or infinity, or whose largest entry is beyond `SIZES`; zeros pass."""
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
     finite = np.isfinite(array)
     if not finite.all():
         raise ValueError(f"{name} must be finite, got {array[~finite][0]}")
+    largest = max(array.max(), -array.min())
+    low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
+    if largest != 0 and not low <= largest <= high:
+        bounds = f"between {low:g} and {high:g}"
+        raise ValueError(f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit")
 
 
 def as_matrix(value: ArrayLike, name: str) -> FloatArray:
@@ -64,12 +73,13 @@ def as_matrix(value: ArrayLike, name: str) -> FloatArray:
     TypeError
         If ``value`` holds anything but real numbers, or is a masked array.
     ValueError
-        If it is ragged, empty, has other than two axes, or holds NaN or infinity.
+        If it is ragged, empty, has other than two axes, holds NaN or infinity, or if its largest absolute entry is
+        outside 1e-75 .. 1e75 (float32: 1e-12 .. 1e12). Zeros alone are fine.
     """
     array = as_float_array(value, name)
     if array.ndim != 2:
         raise ValueError(f"{name} must be a matrix (two axes), got shape {array.shape}")
-    _check_filled(array, name)
+    _check_entries(array, name)
     return array
 
 
@@ -78,7 +88,7 @@ def as_vector(value: ArrayLike, name: str) -> FloatArray:
     array = as_float_array(value, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be a vector (one axis), got shape {array.shape}")
-    _check_filled(array, name)
+    _check_entries(array, name)
     return array
 
 
@@ -87,7 +97,7 @@ def as_vectors(value: ArrayLike, name: str) -> FloatArray:
     array = as_float_array(value, name)
     if array.ndim == 0:
         raise ValueError(f"{name} must be a vector or an array of vectors (at least one axis), got shape ()")
-    _check_filled(array, name)
+    _check_entries(array, name)
     return array
 
 
@@ -181,7 +191,7 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
-    """Return ``value`` if it is one of ``choices``; a ``TypeError`` if it is no string, else a ``ValueError``."""
+    """Return ``value`` if it is one of ``choices``; a ``TypeError`` if it is not a string, else a ``ValueError``."""
     rule = " or ".join(f'"{choice}"' for choice in choices)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be {rule}, got {_show(value)}")
@@ -197,33 +207,3 @@ def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"{name} must be a numpy.random.Generator or None, got {_show(rng)}")
     return rng
-
-
-def unit_scale(a: FloatArray) -> tuple[FloatArray, int]:
-    """Write ``a`` as ``scaled * 2**exponent`` with entries of at most 1, exactly, so that squares cannot overflow.
-
-    Parameters
-    ----------
-    a : ndarray
-        Finite numbers.
-
-    Returns
-    -------
-    scaled : ndarray
-        The array itself when its largest entry already lies between 2**-100 and 2**100 (then ``exponent`` is 0).
-    exponent : int
-    """
-    largest = max(abs(float(a.max())), abs(float(a.min())))
-    exponent = math.frexp(largest)[1]
-    # float32 holds exponents up to 128 only: its squares overflow much earlier than those of float64.
-    if largest == 0.0 or abs(exponent) <= (100 if a.dtype == np.float64 else 20):
-        return a, 0
-    return np.ldexp(a, -exponent), exponent
-
-
-def scale_back(value: float, exponent: int, name: str) -> float:
-    """Return ``value * 2**exponent``; where no float holds that, refuse the argument ``name`` that caused it."""
-    try:
-        return math.ldexp(value, exponent)
-    except OverflowError:
-        raise ValueError(f"{name} must be small enough for the result to fit a float, got one above 1.8e308") from None

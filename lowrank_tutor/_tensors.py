@@ -4,34 +4,15 @@ No chapter: ``attention``, ``linformer`` and the layer of ``bilinear`` share the
 and devices are looked at, never values: that would make a GPU wait, and break ``torch.compile``.
 """
 
+import contextlib
+
 import torch
 
 from lowrank_tutor._checks import check_integer
 
 
 def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
-    """Return ``value`` if it is a tensor of as many axes, of the sizes that are given as numbers.
-
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the message.
-    value : object
-        What was passed.
-    axes : tuple of str or int
-        A name for each axis of any size, or the size that it must have.
-
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is no tensor.
-    ValueError
-        If the number of axes or a size differs.
-    """
+    """Return ``value`` if it is a tensor with these axes: a name allows any size, a number only that one."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
     if value.ndim != len(axes) or any(
@@ -41,17 +22,12 @@ def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch
     return value
 
 
-def check_kin(name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor) -> None:
-    """Refuse a tensor that is not on the device of another, or not of its type (under autocast: not floating-point)."""
+def check_same_device_and_dtype(name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor) -> None:
+    """Refuse a tensor on another device or of another type than a reference; autocast takes any floating-point type."""
     if value.device != reference.device:
         raise ValueError(f"{name} must be on the device of {reference_name}, {reference.device}, got {value.device}")
     if value.dtype != reference.dtype and not (value.dtype.is_floating_point and is_autocast(value.device)):
         raise TypeError(f"{name} must be of the type of {reference_name}, {reference.dtype}, got {value.dtype}")
-
-
-def is_autocast(device: torch.device) -> bool:
-    """Say whether autocast is on for a device; the meta device knows none, and torch refuses to tell."""
-    return device.type != "meta" and torch.is_autocast_enabled(device.type)
 
 
 def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
@@ -74,14 +50,6 @@ def check_token_mask(token_mask: object, keys: torch.Tensor, shape: tuple[int, i
     return token_mask
 
 
-def softmax_mask(seen: torch.Tensor) -> torch.Tensor:
-    """Turn which keys count, (b, n_keys), into a mask for the softmax, (b, 1, 1, n_keys), with no empty row.
-
-    Where no key counts, all do: their values are zeros by then, and an average of zeros is zero, not NaN.
-    """
-    return (seen | ~seen.any(dim=1, keepdim=True))[:, None, None, :]
-
-
 def check_heads(heads: object, dim: int) -> int:
     """Return the number of heads, which must divide the width."""
     number = check_integer(heads, "heads", 1)
@@ -97,13 +65,13 @@ def check_attention_inputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) ->
     check_tensor("v", v, (*k.shape[:3], "d_v"))
     if 0 in k.shape[2:]:
         raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
-    check_kin("k", k, "q", q)
-    check_kin("v", v, "q", q)
+    check_same_device_and_dtype("k", k, "q", q)
+    check_same_device_and_dtype("v", v, "q", q)
     if not q.dtype.is_floating_point:
         raise TypeError(f"q must be of a floating-point type, got {q.dtype}")
 
 
-def hide(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
+def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
     """Put zeros where a token is hidden: even a NaN there reaches neither output nor gradient.
 
     ``x`` is (batch, n, width) or (batch, heads, n, width), ``token_mask`` (batch, n).
@@ -112,6 +80,24 @@ def hide(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
         return x
     hidden = ~token_mask[:, :, None]
     return x.masked_fill(hidden if x.ndim == 3 else hidden[:, None], 0)
+
+
+def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
+    """Turn which keys count, (batch, n_keys), into a mask for the softmax, (batch, 1, 1, n_keys), with no empty row.
+
+    Where no key counts, all do: their values are zeros by then, and an average of zeros is zero, not NaN.
+    """
+    return (token_mask | ~token_mask.any(dim=1, keepdim=True))[:, None, None, :]
+
+
+def is_autocast(device: torch.device) -> bool:
+    """Say whether autocast is on for a device; the meta device has none, and torch refuses to tell."""
+    return device.type != "meta" and torch.is_autocast_enabled(device.type)
+
+
+def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """Let products stay in the type of their factors: long sums need more than the 8 bits of bfloat16."""
+    return torch.autocast(device.type, enabled=False) if is_autocast(device) else contextlib.nullcontext()
 
 
 def shape_of(value: torch.Tensor) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
 """Which few axes describe a cloud of points best? Those along which it spreads most.
 
 Chapter ``book/02-svd-pca.md``. Letters: ``x`` is (n, d), one point a row; ``k`` (here ``n_components``, scikit-learn's
-word) the number of axes kept. PCA is the truncated SVD of the points after their mean is moved to the origin.
+word) the number of axes kept. PCA is the truncated SVD of the points after their mean is moved to the origin. Matrices
+are real, finite and non-empty; float32 is computed in float32, everything else in float64.
 """
 
 from typing import Self
@@ -9,15 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, unit_scale
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank
 from lowrank_tutor.svd import fix_signs
-
-
-def _fitting(result: FloatArray, name: str, what: str) -> FloatArray:
-    """Return the result, or refuse the argument ``name`` that made it overflow."""
-    if not np.isfinite(result).all():
-        raise ValueError(f"{name} must be small enough for its {what} to fit {result.dtype}, got larger ones")
-    return result
 
 
 class PCA:
@@ -75,7 +69,7 @@ class PCA:
         Parameters
         ----------
         x : array_like, shape (n, d)
-            At least two points, one a row. Float32 is computed in float32; integers in float64.
+            At least two points, one a row.
 
         Returns
         -------
@@ -84,10 +78,9 @@ class PCA:
 
         Raises
         ------
-        TypeError
-            If ``x`` does not hold real numbers.
         ValueError
-            If ``x`` is no finite matrix with two rows or more, or has fewer rows or columns than axes to keep.
+            If there is one point only, which has no variance, or if there are fewer points or coordinates than axes to
+            keep.
         """
         self._fit(x)
         return self
@@ -114,20 +107,16 @@ class PCA:
         if n < 2:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
         k = check_rank(self.n_components, points.shape, "n_components")
-        scaled, exponent = unit_scale(points)
         # The mean of equal numbers may miss them by a rounding, which would then look like variance.
-        mean = np.where((scaled == scaled[0]).all(axis=0), scaled[0], scaled.mean(axis=0))
-        u, s, vt = np.linalg.svd(scaled - mean, full_matrices=False)
+        mean = np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0))
+        u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
         signs = fix_signs(vt[:k].T)
-        with np.errstate(over="ignore"):
-            variance = _fitting(np.ldexp(np.square(s) / (n - 1), 2 * exponent), "x", "variances")
-            values = np.ldexp(s[:k], exponent)
-        share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)
-        self.mean_ = np.ldexp(mean, exponent)
+        share = np.square(s / (s[0] or 1))  # of the largest variance; all 0 where there is none
+        self.mean_ = mean
         self.components_ = vt[:k] * signs[:, np.newaxis]
-        self.explained_variance_ = variance[:k]
+        self.explained_variance_ = np.square(s[:k]) / (n - 1)
         self.explained_variance_ratio_ = share[:k] / max(share.sum(), 1)  # the sum is 0, or at least 1
-        self.singular_values_ = values
+        self.singular_values_ = s[:k].copy()
         return u[:, :k] * signs
 
     def transform(self, x: ArrayLike) -> FloatArray:
@@ -144,14 +133,12 @@ class PCA:
 
         Raises
         ------
-        TypeError
-            If ``x`` does not hold real numbers.
         ValueError
-            If nothing was fitted yet, or ``x`` is no finite matrix with ``d`` columns.
+            If nothing was fitted yet.
         """
-        points = self._check(x, "x", axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _fitting((points - self.mean_) @ self.components_.T, "x", "coordinates")
+        points = self._check_fitted(x, "x", axis=1)
+        coordinates: FloatArray = (points - self.mean_) @ self.components_.T
+        return coordinates
 
     def inverse_transform(self, z: ArrayLike) -> FloatArray:
         r"""Return the points that have the given coordinates, $Z V^\top + 1\mu^\top$.
@@ -164,19 +151,12 @@ class PCA:
         Returns
         -------
         ndarray, shape (n, d)
-
-        Raises
-        ------
-        TypeError
-            If ``z`` does not hold real numbers.
-        ValueError
-            If nothing was fitted yet, or ``z`` is no finite matrix with ``k`` columns.
         """
-        coordinates = self._check(z, "z", axis=0)
-        with np.errstate(over="ignore"):
-            return _fitting(coordinates @ self.components_ + self.mean_, "z", "points")
+        coordinates = self._check_fitted(z, "z", axis=0)
+        points: FloatArray = coordinates @ self.components_ + self.mean_
+        return points
 
-    def _check(self, value: ArrayLike, name: str, axis: int) -> FloatArray:
+    def _check_fitted(self, value: ArrayLike, name: str, axis: int) -> FloatArray:
         """Check that there is a fit, and that ``value`` has as many columns as the axes have entries along ``axis``."""
         if not hasattr(self, "components_"):
             raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")

@@ -1,16 +1,15 @@
 """How many directions does a matrix really have? Its rank, and what it costs to store only those.
 
 Chapter ``book/01-rank.md``. Letters: ``a`` is (m, n); ``r`` its rank, ``k`` a rank that we choose; ``c`` (m, r) and
-``f`` (r, n) its factors; ``s`` its singular values, largest first.
+``f`` (r, n) its factors; ``s`` its singular values, largest first. Matrices are real, finite and non-empty.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, check_real, unit_scale
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, check_real
 
 
 class RankFactorization(NamedTuple):
@@ -28,21 +27,14 @@ class RankFactorization(NamedTuple):
     f: FloatArray
 
 
-def _default_rtol(a: ArrayLike) -> float:
-    """Give ``max(m, n)`` roundings of the precision in which ``a`` came, at most 1/2."""
+def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
+    """Return ``rtol``, or for ``None`` ``max(m, n)`` roundings of the precision in which ``a`` came, at most 1/2."""
+    if rtol is not None:
+        return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
     given = np.asarray(a)
     precision = given.dtype if given.dtype in (np.float16, np.float32) else np.dtype(np.float64)
-    # From n = 512 on, n roundings of float16 reach 1/2: without the cap, no direction at all would count.
-    eps = float(np.finfo(precision).eps)
-    rtol: float = min(max(given.shape) * eps, 0.5)
-    return rtol
-
-
-def _prepare(a: ArrayLike, rtol: float | None) -> tuple[FloatArray, FloatArray, float]:
-    """Check both arguments; return the matrix as it came, the same in float64 and safely scaled, and the tolerance."""
-    matrix = as_matrix(a, "a")
-    tolerance = _default_rtol(a) if rtol is None else check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
-    return matrix, unit_scale(matrix.astype(np.float64, copy=False))[0], tolerance
+    roundings: float = max(given.shape) * float(np.finfo(precision).eps)
+    return min(roundings, 0.5)  # n roundings of float16 reach 1/2 from n = 512 on; at 1 no direction would count
 
 
 def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
@@ -54,7 +46,6 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
     Parameters
     ----------
     a : array_like, shape (m, n)
-        Real and finite.
     rtol : float, optional
         Singular values up to this fraction of the largest count as zero; at least 0 and below 1. By default
         ``max(m, n)`` times the machine epsilon of the array's own type (float64 for integers), at most 1/2.
@@ -63,13 +54,6 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
     -------
     int
         Between 0 (the zero matrix only) and ``min(m, n)``.
-
-    Raises
-    ------
-    TypeError
-        If ``a`` does not hold real numbers, or ``rtol`` is not a number.
-    ValueError
-        If ``a`` is no finite, non-empty matrix, or ``rtol`` is outside its bounds.
 
     Examples
     --------
@@ -83,7 +67,8 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
     ----------
     Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
     """
-    _, matrix, tolerance = _prepare(a, rtol)
+    matrix = as_matrix(a, "a").astype(np.float64)
+    tolerance = _check_tolerance(rtol, a)
     s = np.linalg.svd(matrix, compute_uv=False)
     return int(np.count_nonzero(s > tolerance * s[0]))
 
@@ -96,19 +81,11 @@ def stable_rank(a: ArrayLike) -> float:
     Parameters
     ----------
     a : array_like, shape (m, n)
-        Real and finite.
 
     Returns
     -------
     float
         Between 1 and the rank; of a zero matrix 0.
-
-    Raises
-    ------
-    TypeError
-        If ``a`` does not hold real numbers.
-    ValueError
-        If ``a`` is no finite, non-empty matrix.
 
     Examples
     --------
@@ -119,7 +96,7 @@ def stable_rank(a: ArrayLike) -> float:
     ----------
     Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
     """
-    matrix, _ = unit_scale(as_matrix(a, "a").astype(np.float64, copy=False))
+    matrix = as_matrix(a, "a").astype(np.float64)
     s = np.linalg.svd(matrix, compute_uv=False)
     return float(np.sum(np.square(s / s[0]))) if s[0] > 0 else 0.0
 
@@ -153,7 +130,6 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     Parameters
     ----------
     a : array_like, shape (m, n)
-        Real and finite.
     rtol : float, optional
         The tolerance of `numerical_rank`.
 
@@ -165,13 +141,6 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
         The mixing weights; where the choice agrees with row reduction, the non-zero rows of the reduced echelon form.
         Of a zero matrix the factors are (m, 0) and (0, n).
 
-    Raises
-    ------
-    TypeError
-        If ``a`` does not hold real numbers, or ``rtol`` is not a number.
-    ValueError
-        If ``a`` is no finite, non-empty matrix, or ``rtol`` is outside its bounds.
-
     Examples
     --------
     >>> c, f = rank_factorization([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
@@ -182,7 +151,9 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     ----------
     Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
     """
-    given, matrix, tolerance = _prepare(a, rtol)
+    given = as_matrix(a, "a")
+    tolerance = _check_tolerance(rtol, a)
+    matrix = given.astype(np.float64)
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     r = int(np.count_nonzero(s > tolerance * s[0]))
     w = s[:r, np.newaxis] * vt[:r]  # the columns of the matrix in the coordinates u: only r numbers each
@@ -214,13 +185,6 @@ def storage(m: int, n: int, k: int) -> tuple[int, int]:
         Numbers in its two factors. They hold ``k**2`` numbers more than the set of rank-``k`` matrices has
         dimensions, since ``(c @ g) @ (inv(g) @ f)`` is the same product for every invertible ``g``.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If an argument is outside its bounds.
-
     Examples
     --------
     >>> storage(3, 3, 1)
@@ -246,13 +210,6 @@ def break_even_rank(m: int, n: int) -> float:
     -------
     float
 
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If an argument is below 1, or the rank is too large for a float.
-
     Examples
     --------
     >>> break_even_rank(600, 512)
@@ -261,7 +218,7 @@ def break_even_rank(m: int, n: int) -> float:
     rows = check_integer(m, "m", 1)
     columns = check_integer(n, "n", 1)
     try:
-        return rows * columns / (rows + columns)
-    except OverflowError:  # the quotient of two Python integers is exact to the last bit, or raises
-        digits = int(min(rows.bit_length(), columns.bit_length()) * math.log10(2))
-        raise ValueError(f"m and n must be small enough for a float, got a quotient near 1e{digits}") from None
+        return rows * columns / (rows + columns)  # of Python integers: exact to the last bit, or an error
+    except OverflowError:
+        bits = f"{rows.bit_length()} and {columns.bit_length()} bits"
+        raise ValueError(f"m and n must be small enough for a float, got {bits}") from None

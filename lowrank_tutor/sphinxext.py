@@ -1,8 +1,16 @@
 """Does a cell run for a page or for a person? This Sphinx extension lets :mod:`lowrank_tutor.explore` know.
 
 Any MyST-NB or Jupyter Book project can load it: ``extensions = ["myst_nb", "lowrank_tutor.sphinxext"]``. While a page
-is being built, explorers then come out as self-contained HTML. It also ties the execution cache to the package: MyST-NB
-looks only at a page's own cells, so without this a changed helper would leave stale figures behind.
+is being built, explorers then come out as self-contained HTML: kernels inherit the variable ``LOWRANK_TUTOR_PAGE``,
+which is 1 while a page is built and otherwise 0 or unset. (Set it to 1 yourself where no Sphinx builds the page.)
+
+The extension also ties the execution cache to the package: MyST-NB looks only at a page's own cells, so without this a
+changed helper would leave stale figures behind.
+
+With ``nb_execution_mode = "cache"`` results lie in ``.lowrank-cache`` beside the output folder, in one folder for each
+state of the package. The three used last are kept, and nothing else is ever removed. A cache path that you set yourself
+(``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config.yml``) is used exactly as you set it and never
+emptied: then it is for you to empty it when the package has changed.
 """
 
 from __future__ import annotations
@@ -10,13 +18,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 from lowrank_tutor import __version__
 
-PAGE_VARIABLE = "LOWRANK_TUTOR_PAGE"  # read by lowrank_tutor.explore in the kernels, which inherit it
+PAGE_VARIABLE = "LOWRANK_TUTOR_PAGE"
+CACHES = ".lowrank-cache"
+MARK = "made-by-lowrank-tutor"  # a folder without it is not ours to remove
 KEPT_CACHES = 3
 
 
@@ -30,24 +39,32 @@ def package_fingerprint(*more: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def _terminal() -> str:
-    """Where a progress bar can be seen by whoever builds the page."""
-    try:
-        return os.ttyname(2) if sys.stderr.isatty() else os.devnull
-    except OSError:  # a container's terminal may have no name
-        return os.devnull
+def page_is_built() -> bool:
+    """Whether a cell runs for a page, not for a person."""
+    said = os.environ.get(PAGE_VARIABLE, "0")
+    if said not in {"0", "1"}:
+        raise ValueError(f"{PAGE_VARIABLE} must be 1 (a page is being built), 0 or unset, got {said!r}")
+    return said == "1"
 
 
 def _tell_kernels(app: Any, config: Any) -> None:
-    os.environ[PAGE_VARIABLE] = _terminal()
-    if config.nb_execution_mode != "cache":
-        return
-    caches = Path(app.outdir).parent
-    fresh = caches / f"cache-{package_fingerprint(Path(app.confdir) / 'requirements.txt')}"
-    config.nb_execution_cache_path = str(fresh)
-    older = sorted((p for p in caches.glob("cache-*") if p != fresh), key=lambda p: p.stat().st_mtime)
-    for path in older[: len(older) - KEPT_CACHES + 1]:
-        shutil.rmtree(path)
+    os.environ[PAGE_VARIABLE] = "1"
+    config.exclude_patterns = [*config.exclude_patterns, f"**{CACHES}"]  # `sphinx-build . public` puts it among sources
+    if config.nb_execution_mode == "cache" and not config.nb_execution_cache_path:
+        pins = Path(app.confdir) / "requirements.txt"
+        config.nb_execution_cache_path = str(_cache(Path(app.outdir).parent / CACHES, package_fingerprint(pins)))
+
+
+def _cache(home: Path, fingerprint: str) -> Path:
+    """Make the cache of this state of the package, and remove those of ours that were last used longest ago."""
+    fresh = home / fingerprint
+    fresh.mkdir(parents=True, exist_ok=True)
+    (home / ".gitignore").write_text("*\n", encoding="utf-8")
+    (fresh / MARK).write_text("A later build may remove this folder.\n", encoding="utf-8")  # its age: the last use
+    others = [mark for mark in home.glob(f"*/{MARK}") if mark.parent != fresh]
+    for mark in sorted(others, key=lambda m: m.stat().st_mtime, reverse=True)[KEPT_CACHES - 1 :]:
+        shutil.rmtree(mark.parent)
+    return fresh
 
 
 def _forget(_app: Any, _exception: Exception | None) -> None:

@@ -2,11 +2,14 @@
 
 Chapter ``book/02-svd-pca.md``. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept;
 ``u`` (m, k) and ``vt`` (k, n) the singular vectors.
+
+Arrays are real, finite and non-empty; a spectrum is non-negative and never rises. Float32 is factored in float32,
+everything else in float64.
 """
 
 import contextlib
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +23,6 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_rng,
-    scale_back,
-    unit_scale,
 )
 
 
@@ -31,7 +32,8 @@ class SVD(NamedTuple):
     Attributes
     ----------
     u : ndarray, shape (m, k)
-        Left singular vectors, orthonormal columns.
+        Left singular vectors, orthonormal columns; the largest entry of each is positive (of equally large ones, the
+        first).
     s : ndarray, shape (k,)
         Singular values, largest first.
     vt : ndarray, shape (k, n)
@@ -65,14 +67,10 @@ def fix_signs(vectors: FloatArray) -> FloatArray:
     return signs
 
 
-def _cut(u: FloatArray, s: FloatArray, vt: FloatArray, k: int, exponent: int) -> SVD:
-    """Keep ``k`` triplets, undo the scaling and fix the signs. Copies, so that the rest can be freed."""
+def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
+    """Keep the first ``k`` triplets and fix their signs. Copies, so that the rest can be freed."""
     signs = fix_signs(u[:, :k])
-    with np.errstate(over="ignore"):
-        values = np.ldexp(s[:k], exponent)
-    if not np.isfinite(values).all():
-        raise ValueError(f"a must be small enough for its singular values to fit {s.dtype}, got larger ones")
-    return SVD(u[:, :k] * signs, values, vt[:k] * signs[:, np.newaxis])
+    return SVD(u[:, :k] * signs, s[:k].copy(), vt[:k] * signs[:, np.newaxis])
 
 
 def truncated_svd(a: ArrayLike, k: int) -> SVD:
@@ -83,25 +81,13 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
     Parameters
     ----------
     a : array_like, shape (m, n)
-        Real and finite. Float32 is computed in float32; integers in float64.
     k : int
         The rank kept, between 1 and ``min(m, n)``.
 
     Returns
     -------
-    u : ndarray, shape (m, k)
-        Orthonormal columns; the largest entry of each is positive (of equally large ones, the first).
-    s : ndarray, shape (k,)
-        Largest first.
-    vt : ndarray, shape (k, n)
-        Orthonormal rows.
-
-    Raises
-    ------
-    TypeError
-        If ``a`` does not hold real numbers, or ``k`` is not an integer.
-    ValueError
-        If ``a`` is no finite, non-empty matrix, or ``k`` is outside its bounds.
+    SVD
+        ``u`` (m, k), ``s`` (k,) and ``vt`` (k, n).
 
     Examples
     --------
@@ -118,8 +104,7 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
     """
     matrix = as_matrix(a, "a")
     rank = check_rank(k, matrix.shape)
-    scaled, exponent = unit_scale(matrix)
-    return _cut(*np.linalg.svd(scaled, full_matrices=False), rank, exponent)
+    return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
@@ -132,20 +117,12 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     Parameters
     ----------
     a : array_like, shape (m, n)
-        Real and finite.
     k : int
         The rank kept, between 1 and ``min(m, n)``.
 
     Returns
     -------
     ndarray, shape (m, n)
-
-    Raises
-    ------
-    TypeError
-        If ``a`` does not hold real numbers, or ``k`` is not an integer.
-    ValueError
-        If ``a`` is no finite, non-empty matrix, or ``k`` is outside its bounds.
 
     Examples
     --------
@@ -170,7 +147,7 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     Parameters
     ----------
     s : array_like, shape (r,)
-        Singular values, all of them: non-negative, largest first.
+        Singular values, all of them.
     k : int
         The rank kept, between 0 and ``len(s)``.
     norm : {"fro", "spectral"}
@@ -179,13 +156,6 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     Returns
     -------
     float
-
-    Raises
-    ------
-    TypeError
-        If ``s`` does not hold real numbers, ``k`` is not an integer or ``norm`` not a string.
-    ValueError
-        If ``s`` is no spectrum, ``k`` is outside its bounds, or ``norm`` is another word.
 
     Examples
     --------
@@ -202,15 +172,8 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     kept = check_integer(k, "k", 0, spectrum.size, "len(s)")
     tail = spectrum[kept:]
     if check_choice(norm, "norm", ("fro", "spectral")) == "spectral":
-        return float(tail[0]) if tail.size else 0.0
-    scaled, exponent = unit_scale(tail) if tail.size else (tail, 0)
-    return scale_back(math.hypot(*scaled), exponent, "s")
-
-
-def _norm(a: FloatArray, norm: str) -> tuple[float, int]:
-    """Return a matrix norm as ``value * 2**exponent``, so that no square overflows."""
-    scaled, exponent = unit_scale(a)
-    return float(np.linalg.norm(scaled, "fro" if norm == "fro" else 2)), exponent
+        return float(tail.max(initial=0.0))
+    return math.hypot(*tail)
 
 
 def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> float:
@@ -221,20 +184,13 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> fl
     Parameters
     ----------
     approx, exact : array_like, shape (m, n)
-        Real and finite; ``exact`` is not zero.
+        ``exact`` is not zero.
     norm : {"fro", "spectral"}
         The norm of both.
 
     Returns
     -------
     float
-
-    Raises
-    ------
-    TypeError
-        If an array does not hold real numbers, or ``norm`` is not a string.
-    ValueError
-        If the shapes differ, ``exact`` is zero, or ``norm`` is another word.
 
     Examples
     --------
@@ -243,16 +199,12 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> fl
     """
     guess = as_matrix(approx, "approx").astype(np.float64)
     truth = as_matrix(exact, "exact").astype(np.float64)
-    check_choice(norm, "norm", ("fro", "spectral"))
+    order: Literal["fro", 2] = "fro" if check_choice(norm, "norm", ("fro", "spectral")) == "fro" else 2
     if guess.shape != truth.shape:
         raise ValueError(f"approx must be of exact's shape {truth.shape}, got {guess.shape}")
     if not truth.any():
         raise ValueError("exact must be non-zero, got a zero matrix")
-    # Scaled together first, because the difference of two floats may be larger than any float.
-    both, exponent = unit_scale(np.stack([guess, truth]))
-    error, error_exponent = _norm(both[0] - both[1], norm)
-    size, size_exponent = _norm(truth, norm)
-    return scale_back(error / size, exponent + error_exponent - size_exponent, "approx")
+    return float(np.linalg.norm(guess - truth, order) / np.linalg.norm(truth, order))
 
 
 def _orthonormal(y: FloatArray) -> FloatArray:
@@ -337,7 +289,6 @@ def randomized_svd(
     Parameters
     ----------
     a : array_like, shape (m, n)
-        Real and finite. Float32 is computed in float32; integers in float64.
     k : int
         The rank kept, between 1 and ``min(m, n)``.
     oversample : int
@@ -350,19 +301,8 @@ def randomized_svd(
 
     Returns
     -------
-    u : ndarray, shape (m, k)
-        Orthonormal columns; the largest entry of each is positive (of equally large ones, the first).
-    s : ndarray, shape (k,)
-        Largest first; each at most the exact singular value, but for rounding.
-    vt : ndarray, shape (k, n)
-        Orthonormal rows.
-
-    Raises
-    ------
-    TypeError
-        If ``a`` does not hold real numbers, an integer is none, or ``rng`` is no generator.
-    ValueError
-        If ``a`` is no finite, non-empty matrix, or an integer is outside its bounds.
+    SVD
+        ``u`` (m, k), ``s`` (k,) and ``vt`` (k, n). Each singular value is at most the exact one, but for rounding.
 
     Examples
     --------
@@ -378,19 +318,17 @@ def randomized_svd(
     """
     matrix = as_matrix(a, "a")
     rank = check_rank(k, matrix.shape)
-    extra = check_integer(oversample, "oversample", 0)
+    block = rank + check_integer(oversample, "oversample", 0)
     powers = check_integer(power_iterations, "power_iterations", 0)
     generator = check_rng(rng)
-    block = rank + extra
     if block * (powers + 1) >= min(matrix.shape):
-        return truncated_svd(matrix, rank)
-    scaled, exponent = unit_scale(matrix)
+        return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
     # The block starts on the short side: a tall matrix as it is, a wide one transposed.
     wide = matrix.shape[0] < matrix.shape[1]
-    left, core, right = _krylov_bases(scaled.T if wide else scaled, block, powers, generator)
+    left, core, right = _krylov_bases(matrix.T if wide else matrix, block, powers, generator)
     w, s, zt = np.linalg.svd(core, full_matrices=False)
     u, v = left @ w[:, :rank], right @ zt[:rank].T
-    return _cut(v, s, u.T, rank, exponent) if wide else _cut(u, s, v.T, rank, exponent)
+    return _leading(v, s, u.T, rank) if wide else _leading(u, s, v.T, rank)
 
 
 def _marchenko_pastur_median(beta: float) -> float:
@@ -426,12 +364,12 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     Parameters
     ----------
     s : array_like, shape (min(m, n),)
-        All the singular values: non-negative, largest first.
+        All the singular values.
     m, n : int
         The shape of the matrix, at least 1.
     noise : float, optional
-        Standard deviation of the noise in each entry, at least 0. By default it is estimated from ``s``, for which the
-        rank must be well below half of ``min(m, n)``.
+        Standard deviation of the noise in each entry, at least 0 and below 1e75. By default it is estimated from ``s``,
+        for which the rank must be well below half of ``min(m, n)``.
 
     Returns
     -------
@@ -440,10 +378,8 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
 
     Raises
     ------
-    TypeError
-        If ``s`` does not hold real numbers, ``m`` or ``n`` is not an integer, or ``noise`` is not a number.
     ValueError
-        If ``s`` is no spectrum of an (m, n) matrix, ``m`` or ``n`` is below 1, or ``noise`` is negative or not finite.
+        If singular values are missing: the median of some of them says nothing about the noise.
 
     Examples
     --------
@@ -463,8 +399,6 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     beta = min(shape) / max(shape)
     factor = math.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1)))
     if noise is None:
-        scaled, exponent = unit_scale(spectrum)
-        median = float(np.median(scaled)) / math.sqrt(_marchenko_pastur_median(beta))
-        return scale_back(factor * median, exponent, "s")
-    level, exponent = math.frexp(check_real(noise, "noise", "finite and at least 0", 0.0))
-    return scale_back(factor * math.sqrt(max(shape)) * level, exponent, "noise")
+        return factor * (float(np.median(spectrum)) / math.sqrt(_marchenko_pastur_median(beta)))
+    level = check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)
+    return factor * math.sqrt(max(shape)) * level

@@ -1,7 +1,7 @@
 """Run a chapter as its reader would, and find what judges it.
 
-A new chapter needs one test file. Whatever ``tests/test_*.py`` holds, it may name a judge for each explorer of the
-chapter, a function in plain NumPy that takes what the chapter's cells have made and the sliders' values::
+A new chapter ``NN-topic`` needs one test file, ``tests/book/test_chapter_NN.py``. It names a judge for each explorer of
+the chapter, a function in plain NumPy that takes what the chapter's cells have made and the sliders' values::
 
     EXPLORERS = {"rank-k-photo": judge}
 
@@ -13,7 +13,6 @@ import functools
 import importlib
 import io
 import linecache
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +28,8 @@ from lowrank_tutor.explore import Explorer
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
+
+CELL_LINES = 15
 
 
 Numbers = dict[str, float]
@@ -71,15 +72,16 @@ def run(path: Path) -> Ran:
     return Ran(namespace, explorers, printed.getvalue())
 
 
-def judges() -> dict[str, Callable[..., Numbers]]:
-    """Every judge that a test file names, by the name of its explorer."""
-    found: dict[str, Callable[..., Numbers]] = {}
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
-        if re.search(r"^EXPLORERS = ", path.read_text(encoding="utf-8"), re.MULTILINE):
-            named = importlib.import_module(path.stem).EXPLORERS
-            assert not found.keys() & named.keys(), f"{path.name} judges again {sorted(found.keys() & named.keys())}"
-            found |= named
-    return found
+@functools.cache
+def judges(path: Path) -> dict[str, Callable[..., Numbers]]:
+    """The judges of a chapter's explorers, by their names."""
+    return importlib.import_module(f"tests.book.test_chapter_{path.stem[:2]}").EXPLORERS
+
+
+@functools.cache
+def explorers() -> dict[str, Path]:
+    """The chapter of every explorer that has a judge: known before any cell has run."""
+    return {name: path for path in CHAPTERS for name in judges(path)}
 
 
 class Position(NamedTuple):
@@ -101,8 +103,8 @@ class Judged(NamedTuple):
 @functools.cache
 def judged(name: str) -> Judged:
     """Ask an explorer's judge about every position."""
-    (path,) = [p for p in CHAPTERS if name in run(p).explorers]
-    ran, judge = run(path), judges()[name]
+    path = explorers()[name]
+    ran, judge = run(path), judges(path)[name]
     explorer = ran.explorers[name]
     everywhere = explorer.positions()
     return Judged(path, explorer, [Position(v, judge(ran.namespace, **v), explorer.numbers(**v)) for v in everywhere])

@@ -4,27 +4,58 @@ Drawn examples are the same in every run, and a slow machine may take its time o
 """
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores: more threads would wait for one another
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
+
 import pytest
 from browsing import GET_ONE, find_browser, serve
-from chapters import ROOT
+from chapters import CHAPTERS, ROOT, explorers
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
+from visits import READERS, SITE, Reader
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-SITE = ROOT / "_build" / "html"
 SOURCES = ["_config.yml", "_toc.yml", "requirements.txt", "_ext", "_static", "_templates", "book", "lowrank_tutor"]
 DERIVED = {".ipynb", ".pyc"}
 
 
+BOOK = {path.stem for path in (ROOT / "book").glob("*.md")}
+OF_THE_BOOK = {ROOT / "tests" / room for room in ("book", "site", "notebooks")}
+
+
+def subject(item: pytest.Item) -> str:
+    """What a test is about: a page of the book, or else what its file is about."""
+    if item.path.parent in OF_THE_BOOK:
+        for value in item.callspec.params.values() if hasattr(item, "callspec") else ():
+            page = explorers().get(value, value) if isinstance(value, str | Path) else ""
+            if Path(page).stem in BOOK:
+                return Path(page).stem
+        if number := re.fullmatch(r"test_chapter_(\d\d)", item.path.stem):
+            return next(path.stem for path in CHAPTERS if path.stem.startswith(number[1]))
+    return item.path.stem
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together what shares work: a chapter's cells run once, and a page is opened once, in one worker."""
+    subjects = {item: subject(item) for item in items}
+    order = list(dict.fromkeys(subjects.values()))
+    items.sort(key=lambda item: order.index(subjects[item]))
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(subjects[item]))
+
+
 @pytest.fixture(scope="session")
 def site() -> Path:
-    stamp = SITE.parent / "refs.json"  # written at the end of every build
-    if not stamp.exists() or not (SITE / "index.html").exists():
+    stamp = SITE / "objects.inv"  # written at the end of every build
+    if not stamp.exists():
         pytest.fail("the site is not built: run make book")
     sources = [p for name in SOURCES for p in (ROOT / name, *(ROOT / name).rglob("*")) if p.is_file()]
     newer = [p for p in sources if p.suffix not in DERIVED and p.stat().st_mtime > stamp.stat().st_mtime]
@@ -47,3 +78,12 @@ def browser() -> Iterator[Browser]:
         (pytest.fail if os.environ.get("LOWRANK_REQUIRE_BROWSER") == "1" else pytest.skip)(GET_ONE)
     with sync_playwright() as playwright:
         yield playwright.chromium.launch(executable_path=program)
+
+
+@pytest.fixture(scope="session")
+def readers(browser, address) -> Iterator[dict[str, Reader]]:
+    """Those who read the site: each opens a page once, for all tests."""
+    opened = {who: Reader(browser, address, kind) for who, kind in READERS.items()}
+    yield opened
+    for reader in opened.values():
+        reader.context.close()

@@ -1,7 +1,8 @@
 """A kernel of any Python, driven as a notebook page drives it: cells go in, outputs and widget models come back."""
 
 import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,11 +30,15 @@ class Ran(NamedTuple):
 
 
 class Kernel:
-    """A running kernel; ``models`` holds the state of every widget, as the page would have it."""
+    """A running kernel; ``models`` holds the state of every widget, as the page would have it.
+
+    ``heard`` counts the kernel's messages to each: a redraw may come after the kernel is idle again.
+    """
 
     def __init__(self, client: Any) -> None:
         self.client = client
         self.models: dict[str, dict[str, Any]] = {}
+        self.heard: Counter[str] = Counter()
 
     def run(self, source: str) -> Ran:
         """Execute one cell; an exception in it is an error here."""
@@ -47,13 +52,24 @@ class Kernel:
         """What ``print(expression)`` says."""
         return self.run(f"print({expression})").text().rstrip("\n")
 
-    def move(self, slider: str, index: int) -> None:
-        """Move a slider as a reader does: the page tells the kernel, which answers with new states."""
+    def send(self, slider: str, index: int) -> str:
+        """Tell the kernel that a slider has moved, as the page does; return the message's name."""
         data = {"method": "update", "state": {"index": index}, "buffer_paths": []}
         message = self.client.session.msg("comm_msg", {"comm_id": slider, "data": data})
         self.client.shell_channel.send(message)
-        errors = [out for out in self._until_idle(message["header"]["msg_id"]) if out.get("name") == "stderr"]
+        return message["header"]["msg_id"]
+
+    def move(self, slider: str, index: int, face: str) -> None:
+        """Move a slider as a reader does, and wait until the face below it is drawn again."""
+        before = self.heard[face]
+        errors = [out for out in self._until_idle(self.send(slider, index)) if out.get("name") == "stderr"]
         assert not errors, errors
+        self.wait(lambda: self.heard[face] > before)
+
+    def wait(self, ready: Callable[[], bool]) -> None:
+        """Listen to the kernel until something is so."""
+        while not ready():
+            self._listen()
 
     def children(self, model: str) -> list[str]:
         """The widgets inside a box, in order."""
@@ -65,17 +81,22 @@ class Kernel:
             pass
         return message["content"]
 
+    def _listen(self) -> dict[str, Any]:
+        """Take the kernel's next message. News of a widget count whatever has caused them."""
+        message = self.client.get_iopub_msg(timeout=HANG)
+        if message["msg_type"] in {"comm_open", "comm_msg"}:
+            self._hear(message["content"])
+        return message
+
     def _until_idle(self, sent: str) -> Iterator[dict[str, Any]]:
         while True:
-            message = self.client.get_iopub_msg(timeout=HANG)
+            message = self._listen()
             if message["parent_header"].get("msg_id") != sent:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "status" and content["execution_state"] == "idle":
                 return
-            if kind in {"comm_open", "comm_msg"}:
-                self._hear(content)
-            elif kind in {"stream", "display_data", "execute_result"}:
+            if kind in {"stream", "display_data", "execute_result"}:
                 yield content
 
     def _hear(self, content: dict[str, Any]) -> None:
@@ -83,6 +104,7 @@ class Kernel:
         data = content["data"]
         if "state" in data and data.get("method", "update") == "update":
             self.models.setdefault(content["comm_id"], {}).update(data["state"])
+            self.heard[content["comm_id"]] += 1
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The package as a whole: which module may import what, what its docstrings hold, what its wheel carries."""
 
 import ast
+import fnmatch
 import importlib
 import inspect
 import re
@@ -17,27 +18,32 @@ import lowrank_tutor
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(lowrank_tutor.__file__).parent
-MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
-PUBLIC = [name for name in MODULES if not name.startswith("_")]
 
-# Each module is of one kind, and a new one must be declared here. Imports run one way: a module may use modules of its
-# own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures; and so on).
+
+def name_of(path):
+    """The dotted name of a file of the package: ``bilinear`` for ``bilinear/__init__.py``, ``bilinear.layer``."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"}
+MODULES = list(FILES)
+ROOMS = sorted({name.partition(".")[0] for name in MODULES})
+PUBLIC = [room for room in ROOMS if not room.startswith("_")]
+
+# Each room, a file or a folder, is of one kind, and a new one must be declared here. Imports run one way: a room may
+# use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures).
 KINDS = {
     "numpy": ["_checks", "_on_demand", "rank", "svd", "pca", "jl", "bilinear", "family"],
-    "torch": [
-        "_tensors",
-        "_sequence_parallel",
-        "_reduced_rank",
-        "_autoencoder",
-        "_kernel_attention",
-        "attention",
-        "linformer",
-    ],
-    "exact": ["_exact", "_attention_byhand", "_family_byhand", "byhand"],
+    "torch": ["_tensors", "attention", "linformer"],
+    "exact": ["byhand"],
     "figures": ["plotting"],
-    "page": ["explore", "_page", "exercises", "_questions", "sphinxext"],
+    "page": ["explore", "exercises", "sphinxext"],
 }
-KIND_OF = {module: kind for kind, modules in KINDS.items() for module in modules}
+# Classes that need PyTorch, in rooms that otherwise do without it: fetched when they are asked for.
+ON_DEMAND = {"bilinear.layer": "torch", "family.autoencoder": "torch"}
+KIND_OF_ROOM = {room: kind for kind, rooms in KINDS.items() for room in rooms}
+KIND_OF = {name: ON_DEMAND.get(name, KIND_OF_ROOM.get(name.partition(".")[0])) for name in MODULES}
 MAY_USE = {
     "numpy": {"numpy"},
     "torch": {"numpy", "torch"},
@@ -63,53 +69,78 @@ def loaded_by(statement):
     return set(run.stdout.split())
 
 
-def test_every_module_is_declared():
-    assert sorted(KIND_OF) == MODULES
+def test_every_room_is_declared():
+    assert sorted(KIND_OF_ROOM) == ROOMS
+
+
+def test_only_what_several_rooms_share_is_private():
+    private = [name for name in MODULES if name.rpartition(".")[2].startswith("_")]
+    assert private == ["_checks", "_on_demand", "_tensors"]
+    for name in private:
+        users = {user.partition(".")[0] for user in MODULES if f"lowrank_tutor.{name}" in imports_of(user)}
+        assert len(users) > 1, f"{name} belongs to {users}"
 
 
 def test_the_package_alone_imports_nothing_heavy():
     assert not loaded_by("import lowrank_tutor") & {"numpy", *HEAVY}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_brings_along_only_what_its_kind_needs(module):
-    unwanted = set(HEAVY) - set(NEEDS[KIND_OF[module]])
-    assert not loaded_by(f"import lowrank_tutor.{module}") & unwanted
+@pytest.mark.parametrize("kind", KINDS)
+def test_modules_bring_along_only_what_their_kind_needs(kind):
+    """All modules of a kind in one interpreter: an unwanted guest is seen whoever brings it."""
+    modules = [f"lowrank_tutor.{name}" for name in MODULES if KIND_OF[name] == kind]
+    assert not loaded_by(f"import {', '.join(modules)}") & (set(HEAVY) - set(NEEDS[kind]))
+
+
+def imports_of(name):
+    """Every module or name that a module imports, inside functions too; what only a type checker reads is left out."""
+    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def own_imports(name):
+    """The modules of the package that a module imports, under the names of ``MODULES``."""
+    return {used.removeprefix("lowrank_tutor.") for used in imports_of(name)} & set(MODULES)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_run_one_way(module):
-    tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
-    names = []
-    for node in ast.walk(tree):  # what only a type checker reads is imported by nobody
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):  # also those inside functions
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
-            names.append(node.module)
-    used = {name.split(".")[1] for name in names if name.startswith("lowrank_tutor.")} & set(MODULES)
-    kinds = {KIND_OF[name] for name in used}
-    assert kinds <= MAY_USE[KIND_OF[module]], f"{module} uses {sorted(used)}"
+    used = own_imports(module)
+    assert {KIND_OF[name] for name in used} <= MAY_USE[KIND_OF[module]], f"{module} uses {sorted(used)}"
+
+
+def test_no_import_runs_back_up():
+    """Taken away one by one, those that use nothing of what is left: a circle would stay."""
+    left = {name: own_imports(name) - {name} for name in MODULES}
+    while free := [name for name, used in left.items() if not used & left.keys()]:
+        left = {name: used for name, used in left.items() if name not in free}
+    assert not left, "these import each other in a circle"
 
 
 def public_objects():
-    """Yield what a reader may call: public functions, classes, and public methods of these, where they are defined."""
-    for module_name in PUBLIC:
-        module = importlib.import_module(f"lowrank_tutor.{module_name}")
-        for name, thing in vars(module).items():
-            if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
-                continue
+    """Yield what a room offers: public functions, classes, and public methods of these."""
+    for room in PUBLIC:
+        module = importlib.import_module(f"lowrank_tutor.{room}")
+        own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__]
+        for name in getattr(module, "__all__", [name for name in own if not name.startswith("_")]):
+            thing = getattr(module, name)
             if inspect.isclass(thing):
-                yield f"{module_name}.{name}", thing
+                yield f"{room}.{name}", thing
                 for method_name, method in vars(thing).items():
                     if inspect.isfunction(method) and not method_name.startswith("_"):
-                        yield f"{module_name}.{name}.{method_name}", method
+                        yield f"{room}.{name}.{method_name}", method
             elif inspect.isfunction(thing):
-                yield f"{module_name}.{name}", thing
+                yield f"{room}.{name}", thing
 
 
 OBJECTS = dict(public_objects())
@@ -120,12 +151,14 @@ def test_every_public_name_says_what_it_takes_and_gives(name):
     thing = OBJECTS[name]
     doc = inspect.getdoc(thing)
     assert doc, "no docstring"
-    if not inspect.isfunction(thing) or KIND_OF[name.partition(".")[0]] == "page":  # called by the book, not by readers
+    kind = KIND_OF[name.partition(".")[0]]
+    if kind == "page" or (inspect.isclass(thing) and kind == "exact"):  # made by the book, not by readers
         return
     parameters = set(inspect.signature(thing).parameters) - {"self"}
     sections = {part for part in ("Parameters", "Returns") if re.search(rf"^{part}\n-+$", doc, re.MULTILINE)}
-    assert sections == ({"Parameters", "Returns"} if parameters else {"Returns"}) or ">>> " in doc
-    if "Parameters" in sections:
+    if inspect.isfunction(thing):
+        assert sections == ({"Parameters", "Returns"} if parameters else {"Returns"}) or ">>> " in doc
+    if inspect.isclass(thing) or "Parameters" in sections:
         described = {
             name
             for line in re.findall(r"^([\w, *]+) : ", doc, re.MULTILINE)
@@ -142,7 +175,7 @@ def test_a_concept_opens_with_a_question_and_names_its_chapter(module):
 
 
 def test_the_package_never_validates_by_assert():
-    for path in PACKAGE.glob("*.py"):
+    for path in FILES.values():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)], path.name
 
@@ -187,3 +220,29 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path):
     assert inside == set(there)
     assert all(unpacked[name] == path.read_bytes() for name, path in there.items())
     assert {"lowrank_tutor/py.typed", "lowrank_tutor/data/svd_bench.json"} <= inside
+
+
+@pytest.mark.parametrize(
+    ("page", "entry"), [("README.md", r"^\| `(\w+)` \|"), ("book/api.md", r"^\.\. automodule:: lowrank_tutor\.(\w+)")]
+)
+def test_every_public_room_is_listed_where_a_reader_looks(page, entry):
+    named = re.findall(entry, (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted({*named, "sphinxext"}) == PUBLIC  # the README names that one in a sentence of its own
+
+
+def test_every_concept_is_mutated_and_every_path_of_the_mutants_is_there(settings):
+    mutants = settings["tool"]["mutmut"]
+    paths = [path.relative_to(ROOT).as_posix() for path in FILES.values()]
+    mutated = {path for path in paths if any(fnmatch.fnmatch(path, glob) for glob in mutants["only_mutate"])}
+    concepts = [room for room in PUBLIC if KIND_OF_ROOM[room] in ("numpy", "torch")]
+    assert [room for room in concepts if not any(path.startswith(f"lowrank_tutor/{room}") for path in mutated)] == []
+    assert [glob for glob in mutants["only_mutate"] if not any(fnmatch.fnmatch(path, glob) for path in paths)] == []
+    tests = mutants["pytest_add_cli_args_test_selection"]
+    assert [path for path in tests if not (ROOT / path).exists()] == []
+
+
+def test_no_script_changes_where_python_looks_for_modules():
+    scripts = [
+        path for folder in ("lowrank_tutor", "benchmarks", "tools", "_ext") for path in (ROOT / folder).rglob("*.py")
+    ]
+    assert [path.name for path in scripts if "sys.path" in path.read_text(encoding="utf-8")] == []

@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from lowrank_tutor import sphinxext
-from lowrank_tutor.sphinxext import KEPT_CACHES, PAGE_VARIABLE, package_fingerprint
+from lowrank_tutor.sphinxext import CACHES, KEPT_CACHES, MARK, PAGE_VARIABLE, package_fingerprint, page_is_built
 
 CONF = """
 extensions = ["myst_nb", "lowrank_tutor.sphinxext"]
+exclude_patterns = ["jupyter_execute"]  # MyST-NB's own output, which would be taken for a source
 nb_execution_mode = "{mode}"
 nb_execution_raise_on_error = True
 """
@@ -56,33 +57,45 @@ sys.exit(app.statuscode)
 """
 
 
+# What an author may have beside the output.
+NEIGHBORS = ["cache-notes.txt", *(f"cache-of-my-thesis-{n}/results" for n in range(KEPT_CACHES + 1))]
+
+
+def write(folder, names):
+    for path in (folder / name for name in names):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("years of work")
+        os.utime(path.parent, (0, 0))
+
+
 class Book:
+    """Built by ``sphinx-build . public``: the output, and what lies beside it, stand among the sources."""
+
     def __init__(self, folder, mode="cache"):
         self.folder = folder
-        (folder / "source").mkdir()
-        (folder / "source" / "conf.py").write_text(CONF.format(mode=mode))
-        (folder / "source" / "index.md").write_text(PAGE)
+        (folder / "conf.py").write_text(CONF.format(mode=mode))
+        (folder / "index.md").write_text(PAGE)
 
     def build(self, fingerprint=""):
-        args = [sys.executable, "-c", BUILD, self.folder / "source", self.folder / "build" / "html", fingerprint]
-        # Its own home and no bar on the terminal of whoever runs the tests.
+        args = [sys.executable, "-c", BUILD, self.folder, self.folder / "public", fingerprint]
         env = {**os.environ, "HOME": str(self.folder), "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(self.folder)}
         done = subprocess.run([str(a) for a in args], capture_output=True, text=True, env=env, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def page(self):
-        return (self.folder / "build" / "html" / "index.html").read_text()
+        return (self.folder / "public" / "index.html").read_text()
 
     def runs(self):
         return len((self.folder / "runs").read_text())
 
     def caches(self):
-        return sorted(p.name for p in (self.folder / "build").glob("cache-*"))
+        return sorted(p.name for p in (self.folder / CACHES).glob("*") if p.is_dir())
 
 
 def test_a_plain_book_gets_living_sliders_and_a_fresh_page_when_the_package_changes(tmp_path):
     book = Book(tmp_path)
+    write(tmp_path, NEIGHBORS)
     said = book.build("one")
     page = book.page()
     assert '<figure class="explorer" data-name="white" data-frames="2">' in page
@@ -90,9 +103,9 @@ def test_a_plain_book_gets_living_sliders_and_a_fresh_page_when_the_package_chan
     assert "jupyter-widgets" not in page
     assert "&lt;Explorer" not in page  # text/html wins over text/plain
     # While the page is built the kernels know; afterwards nobody is told any more.
-    assert re.search(r"^PAGE VARIABLE /dev/\S+$", said, re.M)
+    assert re.search(r"^PAGE VARIABLE 1$", said, re.M)
     assert re.search(r"^AFTERWARDS None$", said, re.M)
-    assert Path(re.search(r"^CACHE (.*)$", said, re.M)[1]).resolve() == tmp_path / "build" / "cache-one"
+    assert Path(re.search(r"^CACHE (.*)$", said, re.M)[1]) == tmp_path / CACHES / "one"
 
     book.build("one")
     assert book.runs() == 1  # unchanged: not executed again
@@ -101,7 +114,8 @@ def test_a_plain_book_gets_living_sliders_and_a_fresh_page_when_the_package_chan
     assert '<figure class="explorer" data-name="white"' in book.page()
     book.build("one")
     assert book.runs() == 2  # changed back: the old results are still there
-    assert book.caches() == ["cache-one", "cache-two"]
+    assert book.caches() == ["one", "two"]
+    assert all((tmp_path / name).exists() for name in NEIGHBORS)
 
 
 def test_a_book_that_always_executes_has_no_cache_to_move(tmp_path):
@@ -109,6 +123,34 @@ def test_a_book_that_always_executes_has_no_cache_to_move(tmp_path):
     book.build()
     assert 'data-name="white"' in book.page()
     assert book.caches() == []
+
+
+def test_a_cache_path_of_the_authors_own_is_used_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv(PAGE_VARIABLE, "")  # so that it is taken away again
+    config = SimpleNamespace(nb_execution_mode="cache", nb_execution_cache_path="mine", exclude_patterns=[])
+    sphinxext._tell_kernels(SimpleNamespace(outdir=tmp_path / "html", confdir=tmp_path), config)
+    assert config.nb_execution_cache_path == "mine"
+    assert list(tmp_path.iterdir()) == []
+
+
+# The switch
+
+
+def test_the_switch_is_a_yes_or_a_no(monkeypatch):
+    monkeypatch.delenv(PAGE_VARIABLE, raising=False)
+    assert not page_is_built()
+    monkeypatch.setenv(PAGE_VARIABLE, "0")
+    assert not page_is_built()
+    monkeypatch.setenv(PAGE_VARIABLE, "1")
+    assert page_is_built()
+
+
+@pytest.mark.parametrize("said", ["", "yes", "2", "thesis.txt"])
+def test_any_other_word_is_refused(monkeypatch, said):
+    monkeypatch.setenv(PAGE_VARIABLE, said)
+    message = f"LOWRANK_TUTOR_PAGE must be 1 (a page is being built), 0 or unset, got {said!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        page_is_built()
 
 
 # The fingerprint
@@ -177,27 +219,37 @@ def test_a_word_moved_from_one_file_to_the_next_is_a_change(package):
 # Old caches
 
 
+def use(folder, fingerprint, when):
+    """Use the cache of one state of the package, at a given time."""
+    cache = sphinxext._cache(folder / CACHES, fingerprint)
+    (cache / "results").touch()
+    os.utime(cache / MARK, (when, when))
+    return cache
+
+
 @pytest.mark.parametrize("older", range(6))
-def test_only_the_latest_caches_are_kept(package, tmp_path, monkeypatch, older):
-    monkeypatch.setenv(PAGE_VARIABLE, "")  # so that it is taken away again
-    for age in range(older):
-        cache = tmp_path / f"cache-{age}"
-        cache.mkdir()
-        os.utime(cache, (1000 - age, 1000 - age))
-    (tmp_path / "html").mkdir()
-    config = SimpleNamespace(nb_execution_mode="cache", nb_execution_cache_path="")
-    sphinxext._tell_kernels(SimpleNamespace(outdir=tmp_path / "html", confdir=tmp_path), config)
-    assert config.nb_execution_cache_path == str(tmp_path / f"cache-{package_fingerprint()}")
-    left = sorted(p.name for p in tmp_path.glob("cache-*"))
-    assert left == [f"cache-{age}" for age in range(min(older, KEPT_CACHES - 1))]
+def test_only_the_caches_used_last_are_kept(tmp_path, older):
+    caches = [use(tmp_path, f"{age}", when=1000 - age) for age in reversed(range(older))]
+    fresh = sphinxext._cache(tmp_path / CACHES, "fresh")
+    left = caches[::-1][: KEPT_CACHES - 1]
+    assert sorted(p for p in (tmp_path / CACHES).iterdir() if p.is_dir()) == sorted([*left, fresh])
 
 
-def test_a_cache_in_use_is_never_the_one_to_go(package, tmp_path, monkeypatch):
-    monkeypatch.setenv(PAGE_VARIABLE, "")
-    now = tmp_path / f"cache-{package_fingerprint()}"
-    for age, cache in enumerate([*(tmp_path / f"cache-{n}" for n in range(4)), now]):
-        cache.mkdir()
-        os.utime(cache, (1000 - age, 1000 - age))
-    config = SimpleNamespace(nb_execution_mode="cache", nb_execution_cache_path="")
-    sphinxext._tell_kernels(SimpleNamespace(outdir=tmp_path / "html", confdir=tmp_path), config)
-    assert sorted(tmp_path.glob("cache-*")) == sorted([now, tmp_path / "cache-0", tmp_path / "cache-1"])
+def test_a_cache_that_is_used_again_is_the_last_one_to_go(tmp_path):
+    used = [use(tmp_path, name, when) for name, when in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)]]
+    assert [cache.exists() for cache in used] == [True, False, True, True, True]
+
+
+def test_a_cache_in_use_is_never_the_one_to_go(tmp_path):
+    future = 4_000_000_000  # the clock of another machine
+    for name in "abc":
+        use(tmp_path, name, future)
+    assert sphinxext._cache(tmp_path / CACHES, "fresh").exists()
+
+
+def test_what_others_put_among_the_caches_stays(tmp_path):
+    theirs = [f"{CACHES}/thesis/results", f"{CACHES}/notes.txt"]
+    write(tmp_path, theirs)
+    for n in range(KEPT_CACHES + 2):
+        use(tmp_path, f"{n}", when=n + 1)
+    assert all((tmp_path / name).exists() for name in theirs)

@@ -10,7 +10,8 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matrices import BAD_ARRAYS, BAD_MATRICES, orthonormal, with_spectrum
+from matrices import orthonormal, with_spectrum
+from numpy.random import default_rng
 from sklearn.decomposition import TruncatedSVD
 
 from lowrank_tutor import svd
@@ -27,10 +28,6 @@ from lowrank_tutor.svd import (
 
 SHAPES = [(1, 1), (1, 6), (6, 1), (5, 5), (9, 4), (4, 9)]
 spectra = st.lists(st.just(0.0) | st.floats(1e-12, 1e3), min_size=1, max_size=6).map(lambda s: sorted(s, reverse=True))
-
-
-def fresh(seed=0):
-    return np.random.default_rng(seed)
 
 
 def assert_is_svd(result, tolerance=2e-14):
@@ -51,7 +48,7 @@ def assert_is_svd(result, tolerance=2e-14):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_truncated_svd_agrees_with_numpy_at_every_rank(shape):
-    a = fresh().standard_normal(shape)
+    a = default_rng(0).standard_normal(shape)
     u, s, vt = np.linalg.svd(a, full_matrices=False)
     for k in range(1, min(shape) + 1):
         result = truncated_svd(a, k)
@@ -92,7 +89,7 @@ def test_a_zero_matrix_has_zero_singular_values_and_orthonormal_factors():
 
 
 def test_negating_a_matrix_negates_only_the_right_vectors():
-    a = fresh().standard_normal((6, 4))
+    a = default_rng(0).standard_normal((6, 4))
     plus, minus = truncated_svd(a, 3), truncated_svd(-a, 3)
     np.testing.assert_allclose(minus.u, plus.u, atol=1e-14)
     np.testing.assert_allclose(minus.vt, -plus.vt, atol=1e-14)
@@ -110,14 +107,11 @@ def test_the_result_is_a_copy_that_does_not_keep_the_full_factors_alive():
         (np.float16, np.float32),
         (np.float32, np.float32),
         (np.float64, np.float64),
-        (np.longdouble, np.float64),
-        (np.int8, np.float64),
-        (np.uint64, np.float64),
         (bool, np.float64),
     ],
 )
 def test_factors_come_in_the_precision_of_the_input(function, given_type, result_type):
-    a = (fresh().standard_normal((40, 30)) > 0).astype(given_type)
+    a = (default_rng(0).standard_normal((40, 30)) > 0).astype(given_type)
     result = function(a, 2, oversample=1, power_iterations=2) if function is randomized_svd else function(a, 2)
     assert {x.dtype for x in result} == {np.dtype(result_type)}
     assert result.s[0] == pytest.approx(np.linalg.norm(a.astype(float), 2), rel=1e-3)
@@ -125,34 +119,28 @@ def test_factors_come_in_the_precision_of_the_input(function, given_type, result
 
 
 @pytest.mark.parametrize("function", [truncated_svd, randomized_svd])
-@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e-150, 1e150, 1e200, 1e306])
+@pytest.mark.parametrize("scale", [1e-74, 1e74])
 def test_tiny_and_huge_entries_are_as_good(function, scale):
     a = with_spectrum(1 / np.arange(1.0, 41), 50, 40)
-    expected = function(a, 3, rng=fresh()) if function is randomized_svd else function(a, 3)
-    result = function(a * scale, 3, rng=fresh()) if function is randomized_svd else function(a * scale, 3)
-    digits = 1e-13 if scale > 1e-308 else 1e-12  # subnormal numbers have fewer
-    np.testing.assert_allclose(result.s / scale, expected.s, rtol=digits)
-    np.testing.assert_allclose(result.u, expected.u, atol=100 * digits)
+    expected = function(a, 3, rng=default_rng(0)) if function is randomized_svd else function(a, 3)
+    result = function(a * scale, 3, rng=default_rng(0)) if function is randomized_svd else function(a * scale, 3)
+    np.testing.assert_allclose(result.s / scale, expected.s, rtol=1e-13)
+    np.testing.assert_allclose(result.u, expected.u, atol=1e-11)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.parametrize("scale", [1e-11, 1e11])
 def test_tiny_and_huge_single_precision_is_as_good(scale):
     a = with_spectrum(1 / np.arange(1.0, 41), 50, 40).astype(np.float32)
-    expected, result = randomized_svd(a, 3, rng=fresh()), randomized_svd(a * np.float32(scale), 3, rng=fresh())
+    expected, result = (
+        randomized_svd(a, 3, rng=default_rng(0)),
+        randomized_svd(a * np.float32(scale), 3, rng=default_rng(0)),
+    )
     np.testing.assert_allclose(result.s / np.float32(scale), expected.s, rtol=1e-5)
     np.testing.assert_allclose(result.u, expected.u, atol=1e-4)
 
 
 def test_a_very_tall_matrix_needs_no_square_one_of_its_height():
     assert truncated_svd(np.ones((1_000_000, 2)), 1).u.shape == (1_000_000, 1)
-
-
-@pytest.mark.parametrize("function", [truncated_svd, best_rank_k, randomized_svd])
-def test_a_singular_value_beyond_the_largest_float_is_refused(function):
-    message = "a must be small enough for its singular values to fit {}, got larger ones"
-    for a in (np.full((60, 60), 1.7e308), np.full((60, 60), 3e38, dtype=np.float32)):
-        with pytest.raises(ValueError, match=f"^{re.escape(message.format(a.dtype))}$"):
-            function(a, 1)
 
 
 # fix_signs
@@ -189,7 +177,7 @@ def test_the_error_of_the_best_approximation_is_the_tail_of_the_spectrum(s, data
 @settings(deadline=None)
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_no_matrix_of_rank_k_is_nearer(k, seed):
-    rng = fresh(seed)
+    rng = default_rng(seed)
     a = with_spectrum([5, 4, 3, 2, 1], 8, 7)
     other = best_rank_k(a, k) + 0.01 * rng.standard_normal((8, 7))
     other = rng.standard_normal((8, k)) @ rng.standard_normal((k, 7)) if seed % 2 else best_rank_k(other, k)
@@ -200,7 +188,7 @@ def test_no_matrix_of_rank_k_is_nearer(k, seed):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_best_approximation_of_full_rank_is_the_matrix(shape):
-    a = fresh().standard_normal(shape)
+    a = default_rng(0).standard_normal(shape)
     np.testing.assert_allclose(best_rank_k(a, min(shape)), a, atol=1e-14)
 
 
@@ -232,18 +220,14 @@ def test_tail_errors_have_these_values():
     assert {type(tail_error(s, k, norm)) for k in (1, 3) for norm in ("fro", "spectral")} == {float}
 
 
-@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e-160, 1e160, 1e200, 1e307])
+@pytest.mark.parametrize("scale", [1e-75, 1e74])
 def test_tail_errors_of_tiny_and_huge_spectra_do_not_overflow(scale):
     assert tail_error([9 * scale, 4 * scale, 3 * scale], 1) == pytest.approx(5 * scale, rel=1e-15)
     assert tail_error([9 * scale, 4 * scale, 3 * scale], 1, "spectral") == 4 * scale
 
 
-def test_a_tail_error_beyond_the_largest_float_is_refused():
-    s = np.full(4, 1.7e308)
-    assert tail_error(s, 3) == 1.7e308
-    message = "s must be small enough for the result to fit a float, got one above 1.8e308"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        tail_error(s, 2)
+def test_a_tail_far_below_the_largest_singular_value_does_not_vanish():
+    assert tail_error([1.0, 4e-200, 3e-200], 1) == pytest.approx(5e-200, rel=1e-15)
 
 
 # relative_error
@@ -252,7 +236,7 @@ def test_a_tail_error_beyond_the_largest_float_is_refused():
 @pytest.mark.parametrize(("norm", "order"), [("fro", "fro"), ("spectral", 2)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_relative_error_agrees_with_numpy(shape, norm, order):
-    exact, approx = fresh().standard_normal((2, *shape))
+    exact, approx = default_rng(0).standard_normal((2, *shape))
     expected = np.linalg.norm(approx - exact, order) / np.linalg.norm(exact, order)
     assert relative_error(approx, exact, norm) == pytest.approx(expected, rel=1e-14)
     assert relative_error(exact, exact, norm) == 0.0
@@ -266,7 +250,7 @@ def test_the_frobenius_norm_is_the_default():
     assert relative_error(np.diag([4, 0]), np.diag([4, 3]), "spectral") == 0.75
 
 
-@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e307, 1.7e308])
+@pytest.mark.parametrize("scale", [1e-74, 1e75])
 def test_relative_errors_of_tiny_and_huge_matrices_do_not_overflow(scale):
     exact = np.array([[1.0, 1.0], [1.0, 1.0]]) * scale
     for norm in ("fro", "spectral"):
@@ -275,17 +259,13 @@ def test_relative_errors_of_tiny_and_huge_matrices_do_not_overflow(scale):
 
 
 def test_scales_far_apart_are_compared_truly():
-    assert relative_error([[1e200]], [[1e-100]]) == pytest.approx(1e300, rel=1e-12)
-    assert relative_error([[1e-200]], [[1e200]]) == 1.0
-    assert relative_error([[1.0, 1e-200]], [[1.0, 0.0]]) == pytest.approx(1e-200, rel=1e-15)
-    message = "approx must be small enough for the result to fit a float, got one above 1.8e308"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        relative_error([[1e200]], [[1e-200]])
+    assert relative_error([[1e75]], [[1e-75]]) == pytest.approx(1e150, rel=1e-12)
+    assert relative_error([[1e-75]], [[1e75]]) == 1.0
 
 
 def test_single_precision_is_compared_in_double():
-    exact = np.full((300, 300), 2.0**100, dtype=np.float32)  # squares beyond float32
-    assert relative_error(exact * np.float32(1.5), exact) == pytest.approx(0.5, rel=1e-14)
+    exact = np.ones((300, 300), dtype=np.float32)
+    assert relative_error(np.nextafter(exact, np.float32(2)), exact) == pytest.approx(2.0**-23, rel=1e-14)
 
 
 def test_different_shapes_and_a_zero_matrix_are_refused():
@@ -317,7 +297,7 @@ SPECTRA = {
 def test_on_every_spectrum_the_randomized_error_is_the_optimum_to_four_digits(name, shape):
     a = with_spectrum(SPECTRA[name], *shape)
     s = np.linalg.svd(a, compute_uv=False)
-    result = randomized_svd(a, 8, rng=fresh())
+    result = randomized_svd(a, 8, rng=default_rng(0))
     assert_is_svd(result)
     error = np.linalg.norm(a - (result.u * result.s) @ result.vt)
     floor = 2e-14 * s[0]
@@ -330,7 +310,7 @@ def test_small_singular_values_survive_that_a_gram_matrix_loses():
     """Contrast: from a.T @ a nothing below 1e-8 of the largest can be read."""
     s = 10.0 ** -np.arange(16)
     a = with_spectrum(np.r_[s, np.zeros(184)], 300, 200)
-    u, values, vt = randomized_svd(a, 12, rng=fresh())
+    u, values, vt = randomized_svd(a, 12, rng=default_rng(0))
     np.testing.assert_allclose(values, s[:12], rtol=1e-3)
     gram = np.sqrt(np.abs(np.linalg.eigvalsh(a.T @ a)[::-1]))[:12]
     assert np.abs(gram / s[:12] - 1).max() > 1
@@ -342,7 +322,7 @@ def test_each_power_iteration_brings_the_error_down_and_so_does_oversampling():
     a = with_spectrum(s, 300, 200)
 
     def excess(**settings):
-        u, values, vt = randomized_svd(a, 8, rng=fresh(), **settings)
+        u, values, vt = randomized_svd(a, 8, rng=default_rng(0), **settings)
         return np.linalg.norm(a - (u * values) @ vt) / tail_error(s, 8) - 1
 
     by_power = [excess(power_iterations=q, oversample=4) for q in range(5)]
@@ -355,8 +335,8 @@ def test_a_block_krylov_space_beats_plain_power_iteration_at_equal_products():
     """Contrast: keeping the last block only, of the same random start."""
     s = 1 / np.sqrt(I)
     a = with_spectrum(s, 300, 200)
-    u, values, vt = randomized_svd(a, 8, rng=fresh())
-    block = a @ fresh().standard_normal((200, 18))
+    u, values, vt = randomized_svd(a, 8, rng=default_rng(0))
+    block = a @ default_rng(0).standard_normal((200, 18))
     for _ in range(3):
         block = a @ (a.T @ np.linalg.qr(block)[0])
     q = np.linalg.qr(block)[0]
@@ -367,8 +347,8 @@ def test_a_block_krylov_space_beats_plain_power_iteration_at_equal_products():
 
 def test_the_bases_hold_exactly_the_krylov_space_of_musco_and_musco():
     a = with_spectrum(1 / I[:60], 80, 60)
-    left, core, right = svd._krylov_bases(a, 4, 2, fresh())
-    x = np.linalg.qr(fresh().standard_normal((60, 4)))[0]
+    left, core, right = svd._krylov_bases(a, 4, 2, default_rng(0))
+    x = np.linalg.qr(default_rng(0).standard_normal((60, 4)))[0]
     blocks = [a @ x, a @ (a.T @ (a @ x)), a @ (a.T @ (a @ (a.T @ (a @ x))))]
     span = np.linalg.qr(np.hstack(blocks))[0]
     assert left.shape == (80, 12)
@@ -391,7 +371,7 @@ def test_the_bases_hold_exactly_the_krylov_space_of_musco_and_musco():
 )
 def test_steps_end_where_they_bring_nothing_new(spectrum, left_blocks, right_blocks):
     a = with_spectrum(spectrum, 80, 60)
-    left, _, right = svd._krylov_bases(a, 5, 3, fresh())
+    left, _, right = svd._krylov_bases(a, 5, 3, default_rng(0))
     assert left.shape[1] == 5 * left_blocks
     assert right.shape[1] == 5 * right_blocks
 
@@ -410,7 +390,7 @@ def test_a_dependent_block_is_left_to_householder(monkeypatch):
     real = np.linalg.qr
     leaning = with_spectrum(np.geomspace(1, 1e-5, 4), 30, 4)
     monkeypatch.setattr(np.linalg, "qr", lambda y: asked.append(y) or real(y))
-    svd._orthonormal(fresh().standard_normal((30, 4)))
+    svd._orthonormal(default_rng(0).standard_normal((30, 4)))
     svd._orthonormal(leaning)
     assert asked == []
     svd._orthonormal(np.ones((30, 4)))
@@ -418,7 +398,7 @@ def test_a_dependent_block_is_left_to_householder(monkeypatch):
 
 
 def test_new_directions_are_orthonormal_to_all_old_ones_even_where_little_is_new():
-    rng = fresh()
+    rng = default_rng(0)
     basis = orthonormal(90, 6, rng)
     blocks = [basis[:, :3], basis[:, 3:]]
     y = blocks[1] @ rng.standard_normal((3, 3)) + 1e-9 * rng.standard_normal((90, 3))
@@ -431,7 +411,7 @@ def test_new_directions_are_orthonormal_to_all_old_ones_even_where_little_is_new
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_where_the_blocks_are_as_wide_as_the_matrix_the_result_is_exact(shape):
-    a = fresh().standard_normal(shape)
+    a = default_rng(0).standard_normal(shape)
     for k in (1, min(shape)):
         for got, expected in zip(randomized_svd(a, k), truncated_svd(a, k), strict=True):
             np.testing.assert_array_equal(got, expected)
@@ -442,7 +422,7 @@ def test_the_randomized_way_begins_just_below_the_width_of_the_matrix(shape, mon
     seen = []
     real = svd._krylov_bases
     monkeypatch.setattr(svd, "_krylov_bases", lambda *arguments: seen.append(arguments[1:3]) or real(*arguments))
-    a = fresh().standard_normal(shape)
+    a = default_rng(0).standard_normal(shape)
     randomized_svd(a, 2, oversample=4, power_iterations=3)  # 6 * 4 = 24
     randomized_svd(a, 2, oversample=2, power_iterations=5)  # 4 * 6 = 24
     assert seen == []
@@ -462,7 +442,7 @@ def test_the_block_starts_on_the_short_side(monkeypatch):
 
 def test_a_wide_matrix_is_done_as_well_as_its_transpose():
     a = with_spectrum(1 / I, 300, 200)
-    tall, wide = randomized_svd(a, 8, rng=fresh()), randomized_svd(a.T, 8, rng=fresh())
+    tall, wide = randomized_svd(a, 8, rng=default_rng(0)), randomized_svd(a.T, 8, rng=default_rng(0))
     np.testing.assert_allclose(wide.s, tall.s, rtol=1e-12)
     np.testing.assert_allclose((wide.u * wide.s) @ wide.vt, ((tall.u * tall.s) @ tall.vt).T, atol=1e-10)
 
@@ -476,14 +456,14 @@ def test_a_zero_matrix_has_zero_singular_values_in_the_randomized_way_too(shape)
 
 def test_no_oversampling_and_no_power_iteration_still_finds_an_exact_rank():
     a = with_spectrum([3, 2, 1], 60, 50)
-    u, s, vt = randomized_svd(a, 3, oversample=0, power_iterations=0, rng=fresh())
+    u, s, vt = randomized_svd(a, 3, oversample=0, power_iterations=0, rng=default_rng(0))
     np.testing.assert_allclose(s, [3, 2, 1], rtol=1e-13)
     np.testing.assert_allclose((u * s) @ vt, a, atol=1e-13)
 
 
 def test_the_same_generator_state_gives_the_same_result_and_another_a_different_one():
-    a = fresh().standard_normal((80, 60))
-    one, same, other = (randomized_svd(a, 2, oversample=1, rng=fresh(seed)) for seed in (1, 1, 2))
+    a = default_rng(0).standard_normal((80, 60))
+    one, same, other = (randomized_svd(a, 2, oversample=1, rng=default_rng(seed)) for seed in (1, 1, 2))
     for x, y in zip(one, same, strict=True):
         np.testing.assert_array_equal(x, y)
     assert not np.array_equal(one.u, other.u)
@@ -548,25 +528,23 @@ def test_no_noise_cuts_nothing_and_a_spectrum_of_zeros_gives_zero():
     assert hard_threshold([0.0, 0.0], 2, 2) == 0.0
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e306])
+@pytest.mark.parametrize("scale", [1e-74, 1e74])
 def test_thresholds_scale_with_the_data(scale):
     s = np.array([5.0, 3.0, 2.0, 1.0])
     assert hard_threshold(s * scale, 4, 6) == pytest.approx(hard_threshold(s, 4, 6) * scale, rel=1e-12)
     assert hard_threshold(s, 4, 6, noise=scale) == pytest.approx(hard_threshold(s, 4, 6, noise=1) * scale, rel=1e-12)
 
 
-def test_thresholds_beyond_the_largest_float_are_refused():
-    message = "{} must be small enough for the result to fit a float, got one above 1.8e308"
-    with pytest.raises(ValueError, match=f"^{re.escape(message.format('s'))}$"):
-        hard_threshold([1.7e308, 1.7e308], 2, 2)
-    with pytest.raises(ValueError, match=f"^{re.escape(message.format('noise'))}$"):
-        hard_threshold([1.0], 1, 1, noise=1.7e308)
+def test_noise_is_taken_up_to_the_size_of_the_largest_entries():
+    assert hard_threshold([1.0], 1, 1, noise=math.nextafter(1e75, 0)) == pytest.approx(4e75 / math.sqrt(3), rel=1e-14)
+    with pytest.raises(ValueError, match=r"^noise must be at least 0 and below 1e75, got 1e\+75$"):
+        hard_threshold([1.0], 1, 1, noise=1e75)
 
 
 @pytest.mark.parametrize("shape", [(200, 100), (100, 200), (150, 150)])
 def test_the_threshold_separates_signal_from_noise_and_both_ways_agree(shape):
     noise = 0.1
-    rng = fresh(3)
+    rng = default_rng(3)
     a = with_spectrum([12.0, 9.0, 6.0], *shape) + noise * rng.standard_normal(shape)
     s = np.linalg.svd(a, compute_uv=False)
     known, guessed = hard_threshold(s, *shape, noise=noise), hard_threshold(s, *shape)
@@ -578,7 +556,7 @@ def test_the_threshold_beats_keeping_all_that_stands_out_of_the_bulk():
     """Contrast: a direction just above the noise costs more than it brings."""
     n, noise = 150, 1.0
     signal = with_spectrum(np.r_[60.0, np.full(8, 1.25 * math.sqrt(n))], n, n)
-    a = signal + noise * fresh(4).standard_normal((n, n))
+    a = signal + noise * default_rng(4).standard_normal((n, n))
     s = np.linalg.svd(a, compute_uv=False)
 
     def error(threshold):
@@ -588,128 +566,65 @@ def test_the_threshold_beats_keeping_all_that_stands_out_of_the_bulk():
     assert error(hard_threshold(s, n, n, noise=noise)) < error(bulk)
 
 
-# bad input
+# bad input: one value an argument, since what else is refused stands in test_checks.py
+
+NAN = [[1.0, math.nan]]
+FACTORS = [truncated_svd, best_rank_k, randomized_svd]
+WHOLE = "9007199254740992"
 
 
 @pytest.mark.parametrize(
-    "function", [lambda a: truncated_svd(a, 1), lambda a: best_rank_k(a, 1), lambda a: randomized_svd(a, 1)]
-)
-@pytest.mark.parametrize("case", BAD_MATRICES)
-def test_what_is_no_matrix_is_refused(function, case):
-    value, error, message = BAD_MATRICES[case]
-    with pytest.raises(error, match=f"^{re.escape(message.format('a'))}$"):
-        function(value)
-
-
-@pytest.mark.parametrize("case", BAD_MATRICES)
-def test_what_is_no_matrix_has_no_relative_error(case):
-    value, error, message = BAD_MATRICES[case]
-    with pytest.raises(error, match=f"^{re.escape(message.format('approx'))}$"):
-        relative_error(value, np.ones((1, 2)))
-    with pytest.raises(error, match=f"^{re.escape(message.format('exact'))}$"):
-        relative_error(np.ones((1, 2)), value)
-
-
-@pytest.mark.parametrize("function", [truncated_svd, best_rank_k, randomized_svd])
-@pytest.mark.parametrize(
-    ("k", "error", "message"),
+    ("call", "error", "message"),
     [
-        (0, ValueError, "k must be between 1 and min(m, n) = 2, got 0"),
-        (3, ValueError, "k must be between 1 and min(m, n) = 2, got 3"),
-        (-1, ValueError, "k must be between 1 and min(m, n) = 2, got -1"),
-        (True, TypeError, "k must be an integer, got True"),
-        (1.0, TypeError, "k must be an integer, got 1.0"),
-        (None, TypeError, "k must be an integer, got None"),
-        ("1", TypeError, "k must be an integer, got '1'"),
+        *((lambda f=f: f(NAN, 1), ValueError, "a must be finite, got nan") for f in FACTORS),
+        *(
+            (lambda f=f: f(np.ones((2, 3)), 3), ValueError, "k must be between 1 and min(m, n) = 2, got 3")
+            for f in FACTORS
+        ),
+        (lambda: randomized_svd(np.eye(3), 1, oversample=-1), ValueError, "oversample must be at least 0, got -1"),
+        (
+            lambda: randomized_svd(np.eye(3), 1, power_iterations=-1),
+            ValueError,
+            "power_iterations must be at least 0, got -1",
+        ),
+        (
+            lambda: randomized_svd(np.eye(3), 1, rng=0),
+            TypeError,
+            "rng must be a numpy.random.Generator or None, got 0",
+        ),
+        (lambda: tail_error([1, 2], 0), ValueError, "s must be non-increasing, got 1.0 before 2.0"),
+        (lambda: tail_error([2, 1], -1), ValueError, "k must be between 0 and len(s) = 2, got -1"),
+        (lambda: tail_error([2, 1], 3), ValueError, "k must be between 0 and len(s) = 2, got 3"),
+        (lambda: tail_error([2, 1], 1, "nuc"), ValueError, 'norm must be "fro" or "spectral", got \'nuc\''),
+        (lambda: relative_error(NAN, [[1, 1]]), ValueError, "approx must be finite, got nan"),
+        (lambda: relative_error([[1, 1]], NAN), ValueError, "exact must be finite, got nan"),
+        (lambda: relative_error([[1]], [[1]], 2), TypeError, 'norm must be "fro" or "spectral", got 2'),
+        (lambda: hard_threshold([-1], 1, 1), ValueError, "s must be non-negative, got -1.0"),
+        (lambda: hard_threshold([1], 0, 1), ValueError, f"m must be between 1 and 2**53 = {WHOLE}, got 0"),
+        (
+            lambda: hard_threshold([1], 2**53 + 1, 1),
+            ValueError,
+            f"m must be between 1 and 2**53 = {WHOLE}, got {2**53 + 1}",
+        ),
+        (lambda: hard_threshold([1], 1, 0), ValueError, f"n must be between 1 and 2**53 = {WHOLE}, got 0"),
+        (
+            lambda: hard_threshold([1], 1, 2**53 + 1),
+            ValueError,
+            f"n must be between 1 and 2**53 = {WHOLE}, got {2**53 + 1}",
+        ),
+        (lambda: hard_threshold([1], 2, 2), ValueError, "s must hold all min(m, n) = 2 singular values, got 1"),
+        (lambda: hard_threshold([1, 1, 1], 2, 3), ValueError, "s must hold all min(m, n) = 2 singular values, got 3"),
+        (lambda: hard_threshold([1], 1, 1, -0.1), ValueError, "noise must be at least 0 and below 1e75, got -0.1"),
     ],
 )
-def test_a_bad_rank_is_refused_and_the_bounds_are_taken(function, k, error, message):
+def test_each_argument_is_checked_under_its_name(call, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        function(np.ones((2, 3)), k)
-    function(np.ones((2, 3)), 1)
-    function(np.ones((2, 3)), np.int32(2))
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"oversample": -1}, ValueError, "oversample must be at least 0, got -1"),
-        ({"oversample": 1.5}, TypeError, "oversample must be an integer, got 1.5"),
-        ({"power_iterations": -1}, ValueError, "power_iterations must be at least 0, got -1"),
-        ({"power_iterations": False}, TypeError, "power_iterations must be an integer, got False"),
-        ({"rng": 0}, TypeError, "rng must be a numpy.random.Generator or None, got 0"),
-        ({"rng": np.random}, TypeError, None),
-    ],
-)
-def test_bad_settings_are_refused(settings, error, message):
-    pattern = r"^rng must be a numpy\.random\.Generator or None, got " if message is None else f"^{re.escape(message)}$"
-    with pytest.raises(error, match=pattern):
-        randomized_svd(np.eye(3), 1, **settings)
-
-
-BAD_VECTORS = BAD_ARRAYS | {
-    "matrix": ([[1.0]], ValueError, "{} must be a vector (one axis), got shape (1, 1)"),
-    "number": (1.0, ValueError, "{} must be a vector (one axis), got shape ()"),
-    "empty": ([], ValueError, "{} must be non-empty, got shape (0,)"),
-    "nan": ([1.0, np.nan], ValueError, "{} must be finite, got nan"),
-    "negative": ([1.0, 0.0, -2.0], ValueError, "{} must be non-negative, got -2.0"),
-    "rising": ([3.0, 1.0, 2.0, 4.0], ValueError, "{} must be non-increasing, got 1.0 before 2.0"),
-}
-SHAPE_MATTERS = {"infinity", "minus infinity", "beyond float64", "no rows", "no columns"}  # matrices
-
-
-@pytest.mark.parametrize("function", [lambda s: tail_error(s, 0), lambda s: hard_threshold(s, 3, 3)])
-@pytest.mark.parametrize("case", sorted(set(BAD_VECTORS) - SHAPE_MATTERS))
-def test_what_is_no_spectrum_is_refused(function, case):
-    value, error, message = BAD_VECTORS[case]
-    with pytest.raises(error, match=f"^{re.escape(message.format('s'))}$"):
-        function(value)
-
-
-@pytest.mark.parametrize(
-    ("k", "norm", "error", "message"),
-    [
-        (-1, "fro", ValueError, "k must be between 0 and len(s) = 2, got -1"),
-        (3, "fro", ValueError, "k must be between 0 and len(s) = 2, got 3"),
-        (True, "fro", TypeError, "k must be an integer, got True"),
-        (1.0, "fro", TypeError, "k must be an integer, got 1.0"),
-        (1, "nuc", ValueError, 'norm must be "fro" or "spectral", got \'nuc\''),
-        (1, 2, TypeError, 'norm must be "fro" or "spectral", got 2'),
-    ],
-)
-def test_a_bad_cut_or_norm_is_refused(k, norm, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        tail_error([2.0, 1.0], k, norm)
-    if norm != "fro":
-        with pytest.raises(error, match=f"^{re.escape(message)}$"):
-            relative_error(np.eye(2), np.eye(2), norm)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (([1.0], 0, 1), ValueError, "m must be between 1 and 2**53 = 9007199254740992, got 0"),
-        (([1.0], 1, 2**53 + 1), ValueError, "n must be between 1 and 2**53 = 9007199254740992, got 9007199254740993"),
-        (([1.0], 1.0, 1), TypeError, "m must be an integer, got 1.0"),
-        (([1.0], 2, 2), ValueError, "s must hold all min(m, n) = 2 singular values, got 1"),
-        (([1.0, 1.0, 1.0], 2, 3), ValueError, "s must hold all min(m, n) = 2 singular values, got 3"),
-        (([1.0], 1, 1, -0.1), ValueError, "noise must be finite and at least 0, got -0.1"),
-        (([1.0], 1, 1, np.inf), ValueError, "noise must be finite and at least 0, got inf"),
-        (([1.0], 1, 1, np.nan), ValueError, "noise must be finite and at least 0, got nan"),
-        (([1.0], 1, 1, 10**400), ValueError, "noise must be finite and at least 0, got inf"),
-        (([1.0], 1, 1, -(10**400)), ValueError, "noise must be finite and at least 0, got -inf"),
-        (([1.0], 1, 1, "0"), TypeError, "noise must be a real number, got '0'"),
-        (([1.0], 1, 1, False), TypeError, "noise must be a real number, got False"),
-    ],
-)
-def test_a_bad_shape_or_noise_is_refused(arguments, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        hard_threshold(*arguments)
+        call()
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
 def test_the_callers_array_is_never_changed(dtype):
-    a = (100 * fresh().standard_normal((60, 50))).astype(dtype)
+    a = (100 * default_rng(0).standard_normal((60, 50))).astype(dtype)
     before = a.copy()
     a.flags.writeable = False
     for result in (truncated_svd(a, 2), (best_rank_k(a, 2),), randomized_svd(a, 2)):

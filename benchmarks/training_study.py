@@ -1,0 +1,222 @@
+"""Train small masked language models that differ only in their attention, and record what each has learned when.
+
+``python -m benchmarks.training_study`` trains every model of ``KINDS`` from every seed on the bytes of Python's own
+help texts (``pydoc_data.topics``, whose wording changes with the Python version, so the data name it), two at a time,
+each on one thread, and writes ``lowrank_tutor/data/training_study.json``. It takes most of an hour on two cores;
+``--short`` takes a minute and writes nothing. Time is processor time of the training steps alone, so that other work
+of the machine counts little.
+"""
+
+import argparse
+import math
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from benchmarks.harness import provenance, write
+from lowrank_tutor.attention import linear_attention, orthogonal_features, performer_attention, softmax_attention
+from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
+
+WIDTH, HEADS, LAYERS, K, FEATURES = 128, 4, 2, 64, 128
+MASK, SYMBOLS = 256, 257  # 256 bytes, and the sign that hides one
+HIDDEN_SHARE = 0.15
+VALIDATION_SEED = 10_000
+
+
+class Sizes(NamedTuple):
+    """How long a run is."""
+
+    n: int = 512
+    batch: int = 4
+    steps: int = 2000
+    every: int = 100
+    learning_rate: float = 2e-3
+    warm_up: int = 100
+    validation: int = 16
+
+
+SHORT = Sizes(n=256, batch=4, steps=40, every=20, validation=4)
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention around any function of queries, keys and values."""
+
+    def __init__(self, attend: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.to_qkv = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
+        self.to_out = nn.Linear(WIDTH, WIDTH)
+        self.attend = attend
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Mix the tokens, x (batch, n, WIDTH)."""
+        q, k, v = (y.unflatten(2, (HEADS, -1)).transpose(1, 2) for y in self.to_qkv(x).chunk(3, dim=2))
+        return self.to_out(self.attend(q, k, v).transpose(1, 2).flatten(2))
+
+
+class Nothing(nn.Module):
+    """No attention: what a model learns from each byte's own place alone."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Give zeros."""
+        return torch.zeros_like(x)
+
+
+def linformer(n: int, k: int = K, **options: Any) -> nn.Module:
+    """Make the package's layer."""
+    return LinformerSelfAttention(WIDTH, HEADS, n, k, **options)
+
+
+def layerwise(n: int) -> list[nn.Module]:
+    """Make layers that share one learned projection."""
+    shared = nn.Parameter(torch.randn(K, n) / math.sqrt(n))
+    return [linformer(n, projection=shared) for _ in range(LAYERS)]
+
+
+def performer() -> nn.Module:
+    """Make a Performer layer; its features stay as drawn."""
+    features = orthogonal_features(FEATURES, WIDTH // HEADS)
+    return Attention(lambda q, k, v: performer_attention(q, k, v, features=features))
+
+
+# Name: a function of n that makes the attention of all layers.
+KINDS: dict[str, Callable[[int], Sequence[nn.Module]]] = {
+    "none": lambda n: [Nothing() for _ in range(LAYERS)],
+    "exact": lambda n: [Attention(softmax_attention) for _ in range(LAYERS)],
+    "linformer k=16": lambda n: [linformer(n, 16) for _ in range(LAYERS)],
+    "linformer k=64": lambda n: [linformer(n) for _ in range(LAYERS)],
+    "linformer k=256": lambda n: [linformer(n, 256) for _ in range(LAYERS)],
+    "linformer k=64 headwise": lambda n: [linformer(n, sharing="headwise") for _ in range(LAYERS)],
+    "linformer k=64 layerwise": layerwise,
+    "linformer k=64 random, not learned": lambda n: [
+        linformer(n, projection=torch.randn(K, n) / math.sqrt(n)) for _ in range(LAYERS)
+    ],
+    "linformer k=64 averages, not learned": lambda n: [
+        linformer(n, projection=pooling_projection(K, n)) for _ in range(LAYERS)
+    ],
+    "linear": lambda n: [Attention(linear_attention) for _ in range(LAYERS)],
+    "performer m=128": lambda n: [performer() for _ in range(LAYERS)],
+}
+
+
+class Block(nn.Module):
+    """Attention and two linear layers, each added to what came in."""
+
+    def __init__(self, attention: nn.Module) -> None:
+        super().__init__()
+        self.norm1, self.attention = nn.LayerNorm(WIDTH), attention
+        self.norm2 = nn.LayerNorm(WIDTH)
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Pass tokens through, (batch, n, WIDTH)."""
+        x = x + self.attention(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+def waves(n: int) -> torch.Tensor:
+    """Return sines and cosines of each place, (n, WIDTH), with wavelengths from 2 pi to 2 pi n."""
+    rates = n ** -torch.linspace(0, 1, WIDTH // 2)
+    angles = torch.arange(n)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+class Model(nn.Module):
+    """Bytes in, guesses of the hidden bytes out."""
+
+    def __init__(self, kind: str, n: int) -> None:
+        super().__init__()
+        self.symbols = nn.Embedding(SYMBOLS, WIDTH)
+        self.register_buffer("places", waves(n))
+        self.blocks = nn.Sequential(*(Block(attention) for attention in KINDS[kind](n)))
+        self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 256)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return logits of bytes (batch, n, 256) for bytes, some of them hidden (batch, n)."""
+        return self.guess(self.norm(self.blocks(self.symbols(x) + self.places)))
+
+
+def texts() -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the bytes to train on and the last tenth, to validate."""
+    from pydoc_data.topics import topics
+
+    data = torch.tensor(list("\n".join(topics[name] for name in sorted(topics)).encode()))
+    cut = len(data) * 9 // 10
+    return data[:cut], data[cut:]
+
+
+def draw(data: torch.Tensor, n: int, batch: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cut out sequences and hide some bytes; return the bytes and which are hidden, both (batch, n)."""
+    starts = torch.randint(len(data) - n, (batch,), generator=generator)
+    x = torch.stack([data[start : start + n] for start in starts])
+    return x, torch.rand(batch, n, generator=generator) < HIDDEN_SHARE
+
+
+def loss_of(model: nn.Module, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+    """Return the mean cross-entropy of the hidden bytes, in nats."""
+    return functional.cross_entropy(model(x.masked_fill(hidden, MASK))[hidden], x[hidden])
+
+
+def train(kind: str, seed: int, sizes: Sizes, device: str = "cpu") -> dict[str, Any]:
+    """Train one model; return its losses on the validation texts and when they were reached."""
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    data, held_out = texts()
+    checks = draw(held_out, sizes.n, sizes.validation, torch.Generator().manual_seed(VALIDATION_SEED))
+    checks = tuple(part.to(device) for part in checks)
+    model = Model(kind, sizes.n).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=sizes.learning_rate)
+    warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / sizes.warm_up))
+    seconds, curve = 0.0, []
+    for step in range(1, sizes.steps + 1):
+        start = time.process_time() if device == "cpu" else time.perf_counter()
+        x, hidden = (part.to(device) for part in draw(data, sizes.n, sizes.batch, generator))
+        optimizer.zero_grad(set_to_none=True)
+        loss_of(model, x, hidden).backward()
+        optimizer.step(), warm_up.step()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        seconds += (time.process_time() if device == "cpu" else time.perf_counter()) - start
+        if step % sizes.every == 0:
+            with torch.no_grad():
+                losses = [loss_of(model, x[None], hidden[None]) for x, hidden in zip(*checks, strict=True)]
+            curve.append((step, round(seconds, 2), round(float(torch.stack(losses).mean()), 4)))
+    parameters = sum(p.numel() for p in model.parameters())
+    return {"kind": kind, "seed": seed, "parameters": parameters, "curve": curve}
+
+
+def main() -> int:
+    """Train all, print a line for each run, and write the data."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--short", action="store_true", help="one seed, few steps, nothing written")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    sizes, seeds = (SHORT, 1) if arguments.short else (Sizes(), arguments.seeds)
+    meta = provenance("python -m benchmarks.training_study", ["torch"])
+    jobs = [(kind, seed, sizes, arguments.device) for seed in range(seeds) for kind in KINDS]
+    rows = []
+    with ProcessPoolExecutor(2 if arguments.device == "cpu" else 1) as pool:
+        for row in pool.map(train, *zip(*jobs, strict=True)):
+            rows.append(row)
+            step, seconds, loss = row["curve"][-1]
+            print(
+                f"{row['kind']:38} seed {row['seed']}: {loss:.3f} nats after {step} steps, {seconds:.0f} s", flush=True
+            )
+    if not arguments.short:
+        meta |= {"text": f"pydoc_data.topics of Python {platform.python_version()}", "sizes": sizes._asdict()}
+        meta |= {"width": WIDTH, "heads": HEADS, "layers": LAYERS, "hidden_share": HIDDEN_SHARE}
+        meta |= {"definitions": {"curve": "steps, seconds of processor time in them, validation loss in nats a byte"}}
+        print(f"written: {write('training_study', meta, rows).name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+"""Must every token look at every token? Softmax attention, the exact judge; and two that add up in another order.
+
+Chapters ``book/07-linformer.md`` and ``book/06-attention.md``. Letters: ``q`` (batch, heads, n_queries, d) are the
+queries, ``k`` (batch, heads, n_keys, d) the keys, ``v`` (batch, heads, n_keys, d_v) the values; ``n`` is the number
+of tokens where queries and keys are equally many. P is the matrix of weights, a row for each query.
+"""
+
+from lowrank_tutor.attention.kernel import linear_attention, orthogonal_features, performer_attention
+from lowrank_tutor.attention.softmax import Cost, attention_weights, softmax_attention, softmax_cost
+
+__all__ = [
+    "Cost",
+    "attention_weights",
+    "linear_attention",
+    "orthogonal_features",
+    "performer_attention",
+    "softmax_attention",
+    "softmax_cost",
+]

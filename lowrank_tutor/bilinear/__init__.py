@@ -1,0 +1,43 @@
+r"""How many numbers does it take to compare two vectors? The score s^T W h, and W replaced by two thin factors.
+
+Chapter ``book/05-bilinear-scoring.md``. Letters: ``s`` is a query (d2,), ``h`` a key (d1,), ``w`` (d2, d1) compares
+them; ``u`` (k, d2) and ``v`` (k, d1) are its factors, $W \approx U^\top V$; ``k`` the rank kept. Where a similarity
+matrix is factored without any vectors (`fit_factors`), its factors stand upright: (n, k) and (m, k).
+
+``ReducedRankAttention`` is PyTorch; the rest is NumPy, and importing this module imports no torch.
+"""
+
+from typing import TYPE_CHECKING
+
+from lowrank_tutor._on_demand import on_demand
+from lowrank_tutor.bilinear.scores import (
+    CosineFactors,
+    Factors,
+    Fit,
+    cosine_factors,
+    factorize,
+    fit_factors,
+    multiplications,
+    reduced_rank_score,
+    score,
+    score_error,
+)
+
+if TYPE_CHECKING:
+    from lowrank_tutor.bilinear.layer import ReducedRankAttention
+
+__all__ = [
+    "CosineFactors",
+    "Factors",
+    "Fit",
+    "ReducedRankAttention",
+    "cosine_factors",
+    "factorize",
+    "fit_factors",
+    "multiplications",
+    "reduced_rank_score",
+    "score",
+    "score_error",
+]
+
+__getattr__, __dir__ = on_demand(__name__, ReducedRankAttention="bilinear.layer")

@@ -1,0 +1,41 @@
+r"""How would you do it with pencil and paper? Every step, exactly.
+
+Chapters ``book/01-rank.md``, ``book/02-svd-pca.md``, ``book/03-family.md``, ``book/05-bilinear-scoring.md`` and
+``book/07-linformer.md``. Each function returns ``Worked(steps, result)``: a notebook shows numbered steps, a sentence
+and a formula each; a terminal shows the same steps as text. Letters: ``a`` is the matrix, called A in the formulas;
+``w`` a map (k, d) applied to ``x``; $R_i$ is row i; $\sigma_i, u_i, v_i$ are singular values and vectors; ``s`` and
+``h`` are scored by way of ``u`` and ``v``. W and H are non-negative factors, P and Q those of a table R with gaps. In
+attention, ``q``, ``k`` and ``v`` are queries, keys and values, a row for each token; ``e`` and ``f`` compress keys and
+values; there P is the matrix of weights, $p_i^\top$ its row i. Rows, columns and steps count from 1.
+
+Only exact numbers come in: integers, ``Fraction``, SymPy rationals, strings such as ``"1/3"`` or ``"0.1"``, and NumPy
+arrays of integers. Floats are refused, whole ones too, because a float may have been rounded before it arrives: the
+float 0.1 is not 1/10. A matrix has at most 12 rows and columns; what would fill the page with digits is refused too.
+"""
+
+from lowrank_tutor.byhand.attention import linformer_attention, softmax_attention
+from lowrank_tutor.byhand.discriminants import Discriminant, linear_discriminant
+from lowrank_tutor.byhand.matrices import OuterProduct, bilinear, project, rank_one, row_reduce
+from lowrank_tutor.byhand.nonnegative import NonnegativeFactors, nmf_update
+from lowrank_tutor.byhand.ratings import als_half_step
+from lowrank_tutor.byhand.singular_values import ExactSVD, svd_2x2
+from lowrank_tutor.byhand.worked import Step, Worked
+
+__all__ = [
+    "Discriminant",
+    "ExactSVD",
+    "NonnegativeFactors",
+    "OuterProduct",
+    "Step",
+    "Worked",
+    "als_half_step",
+    "bilinear",
+    "linear_discriminant",
+    "linformer_attention",
+    "nmf_update",
+    "project",
+    "rank_one",
+    "row_reduce",
+    "softmax_attention",
+    "svd_2x2",
+]

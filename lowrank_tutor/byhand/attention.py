@@ -1,0 +1,317 @@
+r"""What does one head of attention compute, number by number? The steps of softmax attention and of Linformer.
+
+Chapter ``book/07-linformer.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: Q, K and V are
+queries, keys and values, a row for each token; E and F compress keys and values along the sequence; S holds the
+scores, $z_i$ the sum of the powers of e in row i, and P the weights, of which $p_i^\top$ is row i.
+
+All that follows the scores is sums of powers of e, with rational factors, and one such sum over another. Once equal
+powers are collected, such a sum is zero only where all its factors are (the theorem of Lindemann and Weierstrass). So
+nothing here needs a general simplifier, which would be slow, and may change from version to version.
+"""
+
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Matrix, Rational, sqrt
+
+from lowrank_tutor.byhand.exact import as_exact_matrix
+from lowrank_tutor.byhand.tex import tex_lines, tex_matrix, tex_number
+from lowrank_tutor.byhand.worked import Step, Worked, saving
+
+
+def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
+    r"""Average the values, weighted by the softmax of the scores: $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$.
+
+    The powers of e stay exact. A notebook shows weights and output also in decimals, rounded to three places.
+
+    Parameters
+    ----------
+    q : (n_queries, d) exact numbers
+        Queries, one a row.
+    k : (n_keys, d) exact numbers
+        Keys.
+    v : (n_keys, d_v) exact numbers
+        Values.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: the scores (n_queries, n_keys); the scores over √d; the powers of e, and the sum of
+        each row (n_queries, 1); the weights; the output (n_queries, d_v); how many weights there are; the
+        multiplications for the scores, for the output, and together. The result is the output.
+
+    Examples
+    --------
+    >>> print(softmax_attention(q=[[2]], k=[[1], [0]], v=[[4, 1], [0, 1]]))
+    1. Score each query against each key: multiply Q with Kᵀ. Call the result S.
+       [2  0]
+    2. Divide the scores by √d, where d = 1 is the width of a query.
+       [2  0]
+    3. Raise e to each of these powers, and add up each row. Call the sums z.
+       ⎛⎡ 2   ⎤  ⎡     2⎤⎞
+       ⎝⎣e   1⎦, ⎣1 + e ⎦⎠
+    4. Divide each row by its sum. This gives the weights P, with rows p.
+       ⎡   2          ⎤
+       ⎢  e       1   ⎥
+       ⎢──────  ──────⎥
+       ⎢     2       2⎥
+       ⎣1 + e   1 + e ⎦
+    5. Average the values with these weights: multiply P with V.
+       ⎡    2    ⎤
+       ⎢ 4⋅e     ⎥
+       ⎢──────  1⎥
+       ⎢     2   ⎥
+       ⎣1 + e    ⎦
+    6. Check: each row of P adds up to 1. Numbers in P: 2.
+       2
+    7. Multiplications: 2 for the scores and 4 for the output, together 6.
+       (2, 4, 6)
+    """
+    queries, keys, values = _read(q, k, v)
+    steps, output = _softmax_steps(queries, keys, values)
+    (n_q, d), (n_k, d_v) = queries.shape, values.shape
+    scores, averages = n_q * n_k * d, n_q * n_k * d_v
+    work = Step(
+        f"Multiplications: {scores} for the scores and {averages} for the output, together {scores + averages}.",
+        tex_lines(
+            ("n_q n_k d", rf"{n_q} \cdot {n_k} \cdot {d} = {scores}"),
+            ("n_q n_k d_v", rf"{n_q} \cdot {n_k} \cdot {d_v} = {averages}"),
+        ),
+        (scores, averages, scores + averages),
+    )
+    return Worked((*steps, _check_step(n_q, n_k), work), output)
+
+
+def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked:
+    r"""Compress keys and values along the sequence, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
+
+    Parameters
+    ----------
+    q : (n_queries, d) exact numbers
+        Queries, one a row.
+    k : (n_keys, d) exact numbers
+        Keys.
+    v : (n_keys, d_v) exact numbers
+        Values.
+    e : (k, n_keys) exact numbers
+        What each of the k compressed keys takes of the keys; k is at most n_keys.
+    f : (k, n_keys) exact numbers, optional
+        What each compressed value takes of the values; by default ``e``.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: E K (k, d); F V (k, d_v); then as in `softmax_attention`, with weights (n_queries, k);
+        how many weights there are, and how many without compression; the multiplications to compress, those after it,
+        both together, those without compression, and the k at which these are as many. The result is the output
+        (n_queries, d_v).
+
+    Examples
+    --------
+    >>> linformer_attention([[2]], [[2], [0]], [[1, 0], [5, 2]], [["1/2", "1/2"]]).result
+    Matrix([[3, 1]])
+
+    References
+    ----------
+    Wang et al. (2020), arXiv:2006.04768, equation 7.
+    """
+    queries, keys, values = _read(q, k, v)
+    to_keys = as_exact_matrix("e", e)  # (k, n_keys)
+    to_values = to_keys if f is None else as_exact_matrix("f", f)
+    if to_keys.cols != keys.rows:
+        raise ValueError(
+            f"e must have a column for each key, got e of shape {to_keys.shape} and k of shape {keys.shape}"
+        )
+    if to_keys.rows > to_keys.cols:
+        raise ValueError(f"e must have at most n_keys = {keys.rows} rows, got shape {to_keys.shape}")
+    if to_values.shape != to_keys.shape:
+        raise ValueError(f"f must have the shape of e, {to_keys.shape}, got shape {to_values.shape}")
+    short_keys, short_values = to_keys * keys, to_values * values  # (k, d), (k, d_v)
+    letter, same = ("E", " the same") if f is None else ("F", "")
+    compress = (
+        Step(
+            f"Compress the keys, {keys.rows} to {to_keys.rows}: multiply E with K.",
+            _tex_product("E K", to_keys, keys, short_keys),
+            short_keys,
+        ),
+        Step(
+            f"Compress the values with{same} {letter}: multiply {letter} with V.",
+            _tex_product(f"{letter} V", to_values, values, short_values),
+            short_values,
+        ),
+    )
+    steps, output = _softmax_steps(queries, short_keys, short_values, "(E K)", f"{letter} V")
+    check = _check_step(queries.rows, keys.rows, to_keys.rows)
+    work = _linformer_work(queries.rows, keys.rows, to_keys.rows, queries.cols, values.cols)
+    return Worked((*compress, *steps, check, work), output)
+
+
+def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
+    queries, keys, values = as_exact_matrix("q", q), as_exact_matrix("k", k), as_exact_matrix("v", v)
+    if keys.cols != queries.cols:
+        raise ValueError(f"k must be as wide as q, got k of shape {keys.shape} and q of shape {queries.shape}")
+    if values.rows != keys.rows:
+        raise ValueError(f"v must have a row for each key, got v of shape {values.shape} and k of shape {keys.shape}")
+    return queries, keys, values
+
+
+class _Softmax(NamedTuple):
+    """What attention computes on its way to the output."""
+
+    scores: Matrix  # S (n_queries, n_keys)
+    scaled: Matrix
+    powers: Matrix  # of e
+    sums: Matrix  # z (n_queries, 1)
+    reduced: Matrix  # the powers, over the smallest in each row: it is a factor of the whole row and of its sum
+    totals: Matrix  # their sums
+    mixed: Matrix  # the reduced powers, multiplied with the values (n_queries, d_v)
+    weights: Matrix  # P
+    output: Matrix
+
+    @property
+    def cancels(self) -> bool:
+        """Whether a power of e is a factor of a whole row."""
+        return bool(self.reduced != self.powers)
+
+
+def _softmax(queries: Matrix, keys: Matrix, values: Matrix) -> _Softmax:
+    scores, scale = queries * keys.T, 1 / sqrt(queries.cols)
+    lowest = [min(scores[row, :]) for row in range(scores.rows)]
+    powers = (scores * scale).applyfunc(sympy.exp)
+    reduced = Matrix(*scores.shape, lambda row, column: sympy.exp((scores[row, column] - lowest[row]) * scale))
+    totals, mixed = _row_sums(reduced), reduced * values
+    weights, output = _divide_rows(reduced, totals), _divide_rows(mixed, totals)
+    return _Softmax(scores, scores * scale, powers, _row_sums(powers), reduced, totals, mixed, weights, output)
+
+
+def _softmax_steps(
+    queries: Matrix, keys: Matrix, values: Matrix, key_name: str = "K", value_name: str = "V"
+) -> tuple[list[Step], Matrix]:
+    """Score, scale, exponentiate, divide, average: the same for all keys and for compressed ones."""
+    found, d = _softmax(queries, keys, values), queries.cols
+    what = "key" if key_name == "K" else "compressed key"
+    steps = [
+        Step(
+            f"Score each query against each {what}: multiply Q with {key_name}ᵀ. Call the result S.",
+            _tex_product("S", queries, keys.T, found.scores, rf"Q {key_name}^\top"),
+            found.scores,
+        ),
+        Step(
+            f"Divide the scores by √d, where d = {d} is the width of a query.",
+            tex_lines((r"\frac{1}{\sqrt{d}} S", rf"\frac{{1}}{{\sqrt{{{d}}}}} S"), ("", tex_matrix(found.scaled))),
+            found.scaled,
+        ),
+        _power_step(found),
+        _weight_step(found),
+        _output_step(found, values, value_name),
+    ]
+    return steps, found.output
+
+
+def _power_step(found: _Softmax) -> Step:
+    lines = []
+    for row, total in enumerate(found.sums):
+        terms, collected = found.powers[row, :], tex_number(total)
+        if len(sympy.Add.make_args(total)) < len(terms):
+            collected = f"{' + '.join(map(tex_number, terms))} = {collected}"
+        lines.append((f"z_{{{row + 1}}}", collected))
+    return Step(
+        "Raise e to each of these powers, and add up each row. Call the sums z.",
+        tex_lines((r"e^{S_{i j} / \sqrt{d}}", tex_matrix(found.powers)), *lines),
+        (found.powers, found.sums),
+    )
+
+
+def _weight_step(found: _Softmax) -> Step:
+    lines: list[tuple[str, str]] = []
+    for row in range(found.weights.rows):
+        forms = [
+            _tex_row_over(sums[row], powers[row, :])
+            for sums, powers in ((found.sums, found.powers), (found.totals, found.reduced))
+        ]
+        lines += zip(
+            (rf"p_{{{row + 1}}}^\top", ""), dict.fromkeys(forms), strict=False
+        )  # one form where nothing cancels
+    cancelled = " A power of e that is a factor of a whole row cancels." if found.cancels else ""
+    return Step(
+        f"Divide each row by its sum. This gives the weights P, with rows p.{cancelled}",
+        tex_lines(*lines, nearly=("P", tex_matrix(found.weights, decimals=True))),
+        found.weights,
+    )
+
+
+def _output_step(found: _Softmax, values: Matrix, value_name: str) -> Step:
+    rows = [
+        (rf"p_{{{row + 1}}}^\top {value_name}", _tex_row_over(total, found.mixed[row, :]))
+        for row, total in enumerate(found.totals)
+    ]
+    nearly = (f"P {value_name}", tex_matrix(found.output, decimals=True))
+    return Step(
+        f"Average the values with these weights: multiply P with {value_name}.",
+        tex_lines((value_name, tex_matrix(values)), *rows, nearly=nearly),
+        found.output,
+    )
+
+
+def _check_step(n_queries: int, n_keys: int, k: int | None = None) -> Step:
+    """Add up the rows of P and count its numbers, with compression to ``k`` keys or without."""
+    full, width = n_queries * n_keys, n_keys if k is None else k
+    lines = [
+        (f"P {tex_matrix(sympy.ones(width, 1))}", tex_matrix(sympy.ones(n_queries, 1))),
+        ("n_q n_k", rf"{n_queries} \cdot {n_keys} = {full}"),
+    ]
+    if k is None:
+        return Step(f"Check: each row of P adds up to 1. Numbers in P: {full}.", tex_lines(*lines), full)
+    few = n_queries * k
+    lines.insert(1, ("n_q k", rf"{n_queries} \cdot {k} = {few}"))
+    sentence = f"Check: each row of P adds up to 1. Numbers in P: {few} in place of {full}."
+    return Step(sentence, tex_lines(*lines), (few, full))
+
+
+def _linformer_work(n_queries: int, n_keys: int, k: int, d: int, d_v: int) -> Step:
+    """Count the multiplications with compression and without."""
+    width = d + d_v
+    before, after, full = k * n_keys * width, n_queries * k * width, n_queries * n_keys * width
+    break_even = Rational(n_queries * n_keys, n_queries + n_keys)
+
+    def line(name: str, left: int, right: int, total: int) -> tuple[str, str]:
+        return rf"{name} (d + d_v)", rf"{left} \cdot {right} \cdot ({d} + {d_v}) = {total}"
+
+    return Step(
+        f"Multiplications: {before} to compress and {after} for scores and output, together {before + after} in place "
+        f"of {full}, {saving(before + after, full)}. Compression takes fewer only where k is below {break_even}.",
+        tex_lines(
+            line("k n_k", k, n_keys, before),
+            line("n_q k", n_queries, k, after),
+            line("n_q n_k", n_queries, n_keys, full),
+            (r"\frac{n_q n_k}{n_q + n_k}", tex_number(break_even)),
+        ),
+        (before, after, before + after, full, break_even),
+    )
+
+
+def _row_sums(matrix: Matrix) -> Matrix:
+    return Matrix([sum(matrix[row, :]) for row in range(matrix.rows)])
+
+
+def _divide_rows(matrix: Matrix, divisors: Matrix) -> Matrix:
+    return Matrix(*matrix.shape, lambda row, column: _ratio(matrix[row, column], divisors[row]))
+
+
+def _ratio(numerator: Any, denominator: Any) -> Any:
+    """Divide two sums of powers of e, without the rational factor that they share."""
+    (above, numerator), (below, denominator) = numerator.primitive(), denominator.primitive()
+    factor = above / below
+    if numerator in (denominator, -denominator):
+        return factor if numerator == denominator else -factor
+    return factor.p * numerator / (factor.q * denominator)
+
+
+def _tex_row_over(divisor: Any, row: Matrix) -> str:
+    return tex_matrix(row) if divisor == 1 else rf"\frac{{1}}{{{tex_number(divisor)}}} {tex_matrix(row)}"
+
+
+def _tex_product(name: str, left: Matrix, right: Matrix, product: Matrix, definition: str = "") -> str:
+    """Write a product, its factors and its result below each other."""
+    sides = [definition, f"{tex_matrix(left)} {tex_matrix(right)}", tex_matrix(product)]
+    return tex_lines(*zip((name, "", ""), filter(None, sides), strict=False))

@@ -1,0 +1,228 @@
+r"""Which axis sets two classes apart best, number by number? Means, scatters, and a threshold midway.
+
+Chapter ``book/03-family.md``; readers import ``linear_discriminant`` from ``lowrank_tutor.byhand``. Letters: A and B
+hold the points of two classes, one a row; $m$ is a mean, $D$ the deviations from it, $S$ and $T$ are scatter matrices,
+$w$ is the axis, $c$ the threshold.
+"""
+
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Matrix
+
+from lowrank_tutor.byhand.exact import as_exact_matrix, check_length, without_common_factor
+from lowrank_tutor.byhand.tex import tex_factor, tex_lines, tex_matrix, tex_number
+from lowrank_tutor.byhand.worked import Step, Worked
+
+
+class Discriminant(NamedTuple):
+    """An axis (2, 1) and a threshold: a point x is of the second class where axisᵀ x is above it."""
+
+    axis: Matrix
+    threshold: Any
+
+
+def linear_discriminant(a: Any, b: Any) -> Worked:
+    r"""Find the axis that sets two classes of points in the plane apart best, $w = T^{-1} (m_b - m_a)$.
+
+    Along w the squared gap between the two means, over the scatter within the classes, is the largest that any axis
+    gives. The plain difference of the means ignores how the points scatter, and is in general another direction.
+
+    Parameters
+    ----------
+    a : (n, 2) exact numbers
+        The points of one class.
+    b : (m, 2) exact numbers
+        The points of the other class.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: the pair of means, each (2, 1); the scatter (2, 2) of each class; their sum; its
+        inverse; the axis (2, 1), in whole numbers without a common factor and from a to b; the threshold, midway
+        between the projected means; the squared gap over the scatter along the plain difference of the means, and along
+        the axis. The result is ``Discriminant(axis, threshold)``.
+
+    Raises
+    ------
+    ValueError
+        If the means coincide, or all points of both classes lie in one direction from their means.
+
+    Examples
+    --------
+    >>> worked = linear_discriminant([[0, 2], [1, 1], [3, 1], [4, 0]], [[3, 2], [4, 1], [6, 1], [7, 0]])
+    >>> worked.result
+    Discriminant(axis=Matrix([
+    [1],
+    [2]]), threshold=11/2)
+    >>> print(worked.steps[-1].text)
+    Compare: along the plain difference d of the means, 6 of 8 points lie on the side of their class. The squared gap
+    over the scatter is 9/20; along w it is 9/4.
+
+    References
+    ----------
+    Fisher (1936), doi:10.1111/j.1469-1809.1936.tb02137.x.
+    """
+    points = {"a": _points("a", a), "b": _points("b", b)}  # (n, 2), (m, 2)
+    means = {name: _column_means(own) for name, own in points.items()}
+    gap = means["b"] - means["a"]
+    if gap.is_zero_matrix:
+        raise ValueError(f"b must have another mean than a, got {tuple(means['b'])} for both")
+    deviations = {name: own - sympy.ones(own.rows, 1) * means[name].T for name, own in points.items()}
+    scatters = {name: own.T * own for name, own in deviations.items()}
+    within = scatters["a"] + scatters["b"]
+    if within.det() == 0:
+        raise ValueError(
+            f"a and b must spread in two directions around their means, got a scatter of rank {within.rank()}"
+        )
+    inverse = within.inv()
+    check_length("a and b", (gap.T * inverse * gap)[0])
+    axis, difference = _scaled(inverse * gap), _scaled(gap)
+    cut = _cut(points, means, axis)
+    steps = (
+        _mean_step(means),
+        *(_scatter_step(name, deviations[name], scatters[name]) for name in points),
+        _within_step(scatters, within),
+        _inverse_step(within, inverse),
+        _axis_step(inverse, gap, axis),
+        _cut_step(cut),
+        _compare_step(within, gap, axis, difference, _cut(points, means, difference).tally),
+    )
+    return Worked(steps, Discriminant(axis, cut.threshold))
+
+
+def _points(name: str, value: Any) -> Matrix:
+    points = as_exact_matrix(name, value)
+    if points.cols != 2:
+        raise ValueError(f"{name} must hold points of two coordinates, got shape {points.shape}")
+    return points
+
+
+def _column_means(points: Matrix) -> Matrix:
+    return (sympy.ones(1, points.rows) * points).T / points.rows
+
+
+def _scaled(vector: Matrix) -> Matrix:
+    """Scale to whole numbers without a common factor, in the same direction."""
+    scaled = without_common_factor(vector)
+    return scaled if scaled.dot(vector) > 0 else -scaled
+
+
+class _Cut(NamedTuple):
+    """Both classes along an axis, and the threshold midway between their means."""
+
+    low: Matrix  # the points of a, multiplied by the axis
+    high: Matrix
+    below: Any  # the mean of a, multiplied by it
+    above: Any
+    threshold: Any
+
+    @property
+    def tally(self) -> str:
+        """How many points lie on the side of their class, of how many."""
+        right = sum(bool(x < self.threshold) for x in self.low) + sum(bool(x > self.threshold) for x in self.high)
+        return f"{right} of {len(self.low) + len(self.high)}"
+
+
+def _cut(points: dict[str, Matrix], means: dict[str, Matrix], axis: Matrix) -> _Cut:
+    below, above = axis.dot(means["a"]), axis.dot(means["b"])
+    return _Cut(points["a"] * axis, points["b"] * axis, below, above, (below + above) / 2)
+
+
+def _mean_step(means: dict[str, Matrix]) -> Step:
+    return Step(
+        "Average the points of each class, coordinate by coordinate.",
+        tex_lines(*((f"m_{name}", tex_matrix(mean)) for name, mean in means.items())),
+        tuple(means.values()),
+    )
+
+
+def _scatter_step(name: str, deviations: Matrix, scatter: Matrix) -> Step:
+    return Step(
+        f"Subtract the mean of {name} from each of its points. The deviations, multiplied with themselves, are the "
+        f"scatter of {name}.",
+        tex_lines(
+            (f"D_{name}", tex_matrix(deviations)),
+            (f"S_{name}", rf"D_{name}^\top D_{name} = {tex_matrix(deviations.T)} {tex_matrix(deviations)}"),
+            ("", tex_matrix(scatter)),
+        ),
+        scatter,
+    )
+
+
+def _within_step(scatters: dict[str, Matrix], within: Matrix) -> Step:
+    return Step(
+        "Add the two. This is the scatter within the classes.",
+        f"T = S_a + S_b = {tex_matrix(scatters['a'])} + {tex_matrix(scatters['b'])} = {tex_matrix(within)}",
+        within,
+    )
+
+
+def _inverse_step(matrix: Matrix, inverse: Matrix) -> Step:
+    determinant = matrix.det()
+    (p, q), (r, s) = matrix.tolist()
+    swapped = Matrix([[s, -q], [-r, p]])
+    product = rf"{tex_factor(p)} \cdot {tex_factor(s)} - {tex_factor(q)} \cdot {tex_factor(r)}"
+    fraction = "" if determinant == 1 else rf"\frac{{1}}{{{tex_number(determinant)}}} "
+    return Step(
+        "Invert it: swap the diagonal, change the other two signs, divide by the determinant.",
+        tex_lines(
+            (r"\det T", f"{product} = {tex_number(determinant)}"),
+            ("T^{-1}", f"{fraction}{tex_matrix(swapped)}"),
+            ("", tex_matrix(inverse)),
+        ),
+        inverse,
+    )
+
+
+def _axis_step(inverse: Matrix, gap: Matrix, axis: Matrix) -> Step:
+    return Step(
+        "Multiply the inverse with the difference of the means. In whole numbers without a common factor, this is the "
+        "axis w.",
+        tex_lines(
+            ("m_b - m_a", tex_matrix(gap)),
+            ("T^{-1} (m_b - m_a)", f"{tex_matrix(inverse)} {tex_matrix(gap)} = {tex_matrix(inverse * gap)}"),
+            ("w", tex_matrix(axis)),
+        ),
+        axis,
+    )
+
+
+def _cut_step(cut: _Cut) -> Step:
+    below, above, middle = tex_number(cut.below), tex_factor(cut.above), tex_number(cut.threshold)
+    return Step(
+        "Multiply each point by w. Midway between the products of the means is the threshold c, and class b is above "
+        f"it: {cut.tally} points lie on the side of their class.",
+        tex_lines(
+            (r"w^\top A^\top", tex_matrix(cut.low.T)),
+            (r"w^\top B^\top", tex_matrix(cut.high.T)),
+            (r"w^\top m_a", below),
+            (r"w^\top m_b", tex_number(cut.above)),
+            ("c", rf"\frac{{1}}{{2}} \left( {below} + {above} \right) = {middle}"),
+        ),
+        cut.threshold,
+    )
+
+
+def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix, count: str) -> Step:
+    """Put the plain difference of the means beside the axis."""
+
+    def ratio(direction: Matrix) -> tuple[Any, str]:
+        apart, scatter = direction.dot(gap), (direction.T * within * direction)[0]
+        value = apart**2 / scatter
+        return value, rf"\frac{{{tex_number(apart)}^2}}{{{tex_number(scatter)}}} = {tex_number(value)}"
+
+    (plain, plain_line), (best, best_line) = ratio(difference), ratio(axis)
+    lines = tex_lines(
+        ("d", tex_matrix(difference)),
+        (r"\frac{(d^\top (m_b - m_a))^2}{d^\top T d}", plain_line),
+        (r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}", best_line),
+    )
+    if difference == axis:
+        sentence = f"Compare: the plain difference d of the means is the same direction, with the same ratio {best}."
+    else:
+        sentence = (
+            f"Compare: along the plain difference d of the means, {count} points lie on the side of their class. The "
+            f"squared gap over the scatter is {plain}; along w it is {best}."
+        )
+    return Step(sentence, lines, (plain, best))

@@ -1,0 +1,104 @@
+"""Which numbers come in? Exact ones alone: integers, fractions and decimals written out; floats are refused."""
+
+import math
+import numbers
+import re
+import reprlib
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy import Matrix, Rational
+
+# Nobody works a larger example by hand, and its steps would fill the page.
+MAX_SIDE = 12
+MAX_DIGITS = 20
+# Fractions grow with every sum, and Python refuses to print those of more than 4300 digits.
+LONGEST = 1000
+
+
+def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False, gaps_allowed: bool = False) -> Matrix:
+    """Read a matrix of exact numbers. Where that is allowed, a flat list is one column, and None a gap: NaN."""
+    rows = _unpack(value)
+    if not _is_list(rows):
+        raise TypeError(f"{name} must be a list of rows of exact numbers, got {_short(value)}")
+    rows = [_unpack(row) for row in rows]
+    if vector_allowed and rows and not any(_is_list(row) for row in rows):
+        rows = [[entry] for entry in rows]
+    if not rows or any(_is_list(row) and not row for row in rows):
+        raise ValueError(f"{name} must have at least one row and one column, got {_short(value)}")
+    if not all(_is_list(row) for row in rows) or any(_is_list(entry) for row in rows for entry in row):
+        axes = "1 or 2 axes" if vector_allowed else "2 axes, a list of rows"
+        raise ValueError(f"{name} must have {axes}, got {_short(value)}")
+    lengths = [len(row) for row in rows]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"{name} must have rows of one length, got lengths {_short(lengths)}")
+    if max(len(rows), lengths[0]) > MAX_SIDE:
+        raise ValueError(
+            f"{name} must be small enough to work by hand, at most {MAX_SIDE} rows and columns, "
+            f"got shape {(len(rows), lengths[0])}"
+        )
+
+    def read(place: str, entry: Any) -> Any:
+        return sympy.nan if gaps_allowed and entry is None else as_exact_number(place, entry)
+
+    return Matrix([[read(f"{name}[{i}][{j}]", entry) for j, entry in enumerate(row)] for i, row in enumerate(rows)])
+
+
+def as_exact_number(name: str, value: Any) -> Any:
+    """Read one exact number as a SymPy rational, or refuse it and say how to write it."""
+    rule = 'a number given exactly (an integer, a Fraction, or a string such as "1/3")'
+    if isinstance(value, str):
+        if not re.fullmatch(r"\s*[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.)\s*", value, re.ASCII) or len(value) > 3 * MAX_DIGITS:
+            raise ValueError(f"{name} must be {rule}, got {_short(value)}")
+        try:
+            value = Fraction(value)
+        except ZeroDivisionError:
+            raise ValueError(f"{name} must have a denominator other than zero, got {_short(value)}") from None
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | sympy.Number):
+        raise TypeError(f"{name} must be {rule}, got {_short(value)}")
+    if value != value or abs(value) == math.inf or value is sympy.nan:
+        raise ValueError(f"{name} must be finite, got {value}")
+    if not isinstance(value, numbers.Rational):
+        raise TypeError(f"{name} must be {rule}, got the float {value}; write {_as_fraction(str(value))}")
+    number = Rational(int(value.numerator), int(value.denominator))
+    if max(abs(number.p), number.q) >= 10**MAX_DIGITS:
+        raise ValueError(f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, got more")
+    return number
+
+
+def check_length(names: str, *results: Any) -> None:
+    """Refuse examples whose fractions grow beyond all reason."""
+    digits = max(max(abs(number.p), number.q).bit_length() * 3 // 10 for number in results)  # a bit is 0.3 of a digit
+    if digits > LONGEST:
+        raise ValueError(f"{names} must be small enough to work by hand, got a fraction of some {digits} digits")
+
+
+def _as_fraction(number: str) -> str:
+    fraction = Fraction(number)
+    if max(abs(fraction.numerator), fraction.denominator) >= 10**MAX_DIGITS:
+        return "it as a Fraction"
+    return str(fraction) if fraction.denominator == 1 else f"Fraction({fraction.numerator}, {fraction.denominator})"
+
+
+def _unpack(value: Any) -> Any:
+    """Turn NumPy arrays and SymPy matrices into lists."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _short(value: Any) -> str:
+    return reprlib.repr(value)
+
+
+def without_common_factor(vector: Matrix) -> Matrix:
+    """Scale a rational vector to whole numbers without a common divisor, the first non-zero one positive."""
+    if not all(entry.is_Rational for entry in vector):
+        return vector
+    whole = vector * math.lcm(*(entry.q for entry in vector))
+    lead = next(entry for entry in whole if entry != 0)
+    return whole / (math.gcd(*(int(entry) for entry in whole)) * sympy.sign(lead))

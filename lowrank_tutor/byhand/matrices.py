@@ -1,0 +1,346 @@
+r"""How is a matrix reduced, factored, applied, and used to score? Row by row and entry by entry.
+
+Chapters ``book/01-rank.md`` and ``book/05-bilinear-scoring.md``; readers import the functions from
+``lowrank_tutor.byhand``. Letters: ``a`` is the matrix, called A in the formulas; $R_i$ is row i; ``w`` a map (k, d)
+applied to ``x``; ``s`` and ``h`` are scored by way of ``u`` and ``v``.
+"""
+
+from typing import Any, NamedTuple
+
+from sympy import Matrix, Rational
+
+from lowrank_tutor.byhand.exact import as_exact_matrix, without_common_factor
+from lowrank_tutor.byhand.tex import tex_dot, tex_factor, tex_lines, tex_matrix, tex_number
+from lowrank_tutor.byhand.worked import Step, Worked, saving
+
+
+class OuterProduct(NamedTuple):
+    """Factors of a rank-1 matrix, a = u vᵀ: ``u`` (m, 1) and ``v`` (n, 1)."""
+
+    u: Matrix
+    v: Matrix
+
+
+def row_reduce(a: Any) -> Worked:
+    r"""Bring a matrix to reduced row echelon form, one elementary row operation per step.
+
+    Column by column, the first non-zero entry at or below the next free row becomes the pivot: it is swapped up, scaled
+    to 1, and cleared from every other row. The number of pivots is the rank.
+
+    Parameters
+    ----------
+    a : (m, n) exact numbers
+        The matrix.
+
+    Returns
+    -------
+    Worked
+        Each step's value is the matrix after it; the last one's is the tuple of pivot columns, counted from 1. The
+        result is the reduced matrix.
+
+    Examples
+    --------
+    >>> print(row_reduce([[1, 2], [2, 4]]))
+    1. Start from A.
+       ⎡1  2⎤
+       ⎢    ⎥
+       ⎣2  4⎦
+    2. Subtract 2 times row 1 from row 2.
+       ⎡1  2⎤
+       ⎢    ⎥
+       ⎣0  0⎦
+    3. The matrix is reduced. It has 1 pivot, in column 1, so the rank is 1.
+       (1,)
+    """
+    matrix = as_exact_matrix("a", a)  # (m, n)
+    steps = [Step("Start from A.", f"A = {tex_matrix(matrix)}", matrix.copy())]
+
+    def record(sentence: str, operation: str) -> None:
+        steps.append(Step(sentence, rf"{operation} \qquad {tex_matrix(matrix)}", matrix.copy()))
+
+    pivots: list[int] = []
+    for column in range(matrix.cols):
+        top = len(pivots)  # the next free row
+        candidates = [row for row in range(top, matrix.rows) if matrix[row, column] != 0]
+        if not candidates:
+            continue
+        if candidates[0] != top:
+            matrix.row_swap(top, candidates[0])
+            names = f"{top + 1} and {candidates[0] + 1}"
+            record(f"Swap rows {names}.", rf"R_{{{top + 1}}} \leftrightarrow R_{{{candidates[0] + 1}}}")
+        pivot = matrix[top, column]
+        if pivot != 1:
+            matrix[top, :] = matrix[top, :] / pivot
+            factor = "-" if pivot == -1 else tex_number(1 / pivot)
+            sentence = f"Change the sign of row {top + 1}." if pivot == -1 else f"Divide row {top + 1} by {pivot}."
+            record(sentence, rf"R_{{{top + 1}}} \leftarrow {factor} R_{{{top + 1}}}")
+        for row in range(matrix.rows):
+            factor = matrix[row, column]
+            if row != top and factor != 0:
+                matrix[row, :] = matrix[row, :] - factor * matrix[top, :]
+                size, target, source = abs(factor), f"R_{{{row + 1}}}", f"R_{{{top + 1}}}"
+                times, coefficient = ("", "") if size == 1 else (f"{size} times ", f"{tex_number(size)} ")
+                verb, link, sign = ("Subtract", "from", "-") if factor > 0 else ("Add", "to", "+")
+                record(
+                    f"{verb} {times}row {top + 1} {link} row {row + 1}.",
+                    rf"{target} \leftarrow {target} {sign} {coefficient}{source}",
+                )
+        pivots.append(column)
+    rank, where = len(pivots), ", ".join(str(column + 1) for column in pivots)
+    found = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(rank, f"{rank} pivots, in columns {where}")
+    sentence = f"The matrix is reduced. It has {found}, so the rank is {rank}."
+    steps.append(Step(sentence, rf"\operatorname{{rank}} A = {rank}", tuple(column + 1 for column in pivots)))
+    return Worked(tuple(steps), matrix)
+
+
+def rank_one(a: Any) -> Worked:
+    r"""Write a rank-1 matrix as an outer product, $A = u v^\top$, and count what that saves.
+
+    ``v`` is the first non-zero row without its common factor: whole numbers without a common divisor, the first of them
+    positive. ``u`` holds the multiple of ``v`` that stands in each row.
+
+    Parameters
+    ----------
+    a : (m, n) exact numbers
+        A matrix of rank 1.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: ``v`` (n, 1); ``u`` (m, 1); the product; and three counts, the numbers in the matrix,
+        the numbers in the factors, the degrees of freedom. The result is ``OuterProduct(u, v)``.
+
+    Examples
+    --------
+    >>> u, v = rank_one([[1, 2, 3], [2, 4, 6], [3, 6, 9]]).result
+    >>> u.T, v.T
+    (Matrix([[1, 2, 3]]), Matrix([[1, 2, 3]]))
+    """
+    matrix = as_exact_matrix("a", a)  # (m, n)
+    if matrix.rank() != 1:
+        raise ValueError(f"a must be a matrix of rank 1, got rank {matrix.rank()}")
+    rows, columns = matrix.shape
+    first = next(row for row in range(rows) if any(matrix[row, :]))
+    v = without_common_factor(matrix[first, :].T)  # (n, 1)
+    lead = next(column for column in range(columns) if v[column] != 0)
+    u = matrix[:, lead] / v[lead]  # (m, 1)
+    factor = u[first]
+    taken = "Call it v" if factor == 1 else f"Take out its factor {factor} and call the rest v"
+    multiples = [(tex_matrix(matrix[row, :]), rf"{tex_factor(u[row])} v^\top") for row in range(rows)]
+    full, kept = rows * columns, rows + columns
+    saved = f"{full - kept} fewer" if kept < full else "which saves nothing"
+    steps = (
+        Step(f"Row {first + 1} is the first that is not zero. {taken}.", rf"v^\top = {tex_matrix(v.T)}", v),
+        Step("Every row is a multiple of v. The multiples form u.", tex_lines(*multiples, ("u", tex_matrix(u))), u),
+        Step(
+            "Multiply u by v to check.",
+            rf"u v^\top = {tex_matrix(u)} {tex_matrix(v.T)} = {tex_matrix(u * v.T)} = A",
+            u * v.T,
+        ),
+        Step(
+            f"The matrix has {full} numbers, the factors have {kept}, {saved}. One of the {kept} is redundant, because "
+            f"2u and v/2 give the same matrix: {kept - 1} degrees of freedom.",
+            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {kept}, \qquad {kept} - 1 = {kept - 1}",
+            (full, kept, kept - 1),
+        ),
+    )
+    return Worked(steps, OuterProduct(u, v))
+
+
+def project(w: Any, x: Any) -> Worked:
+    r"""Apply a linear map, $y = W x$, entry by entry, and say whether it is a projection.
+
+    A projection is square and changes nothing the second time, $W^2 = W$. A map to fewer numbers is a compression map;
+    it cannot be applied twice.
+
+    Parameters
+    ----------
+    w : (k, d) exact numbers
+        The map.
+    x : (d,) or (d, n) exact numbers
+        One vector, or n vectors as columns.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: each entry of the product, column by column; the product; then W² where W is square,
+        else the rank of W. The result is the product, (k, 1) or (k, n).
+
+    Examples
+    --------
+    >>> project([[1, 0, 0]], [2, 4, 6]).result
+    Matrix([[2]])
+    """
+    matrix, vectors = as_exact_matrix("w", w), as_exact_matrix("x", x, vector_allowed=True)  # (k, d), (d, n)
+    if matrix.cols != vectors.rows:
+        raise ValueError(
+            f"x must be as long as w is wide, got x with {vectors.rows} rows (shape {vectors.shape}) "
+            f"and w with {matrix.cols} columns (shape {matrix.shape})"
+        )
+    product = matrix * vectors  # (k, n)
+    steps = []
+    for column in range(vectors.cols):
+        index, what = ("", "x") if vectors.cols == 1 else (f", {column + 1}", f"column {column + 1} of x")
+        for row in range(matrix.rows):
+            entry = product[row, column]
+            formula = rf"y_{{{row + 1}{index}}} = {tex_dot(matrix[row, :], vectors[:, column])} = {tex_number(entry)}"
+            steps.append(Step(f"Multiply row {row + 1} of W with {what}, entry by entry, and add.", formula, entry))
+    collected = rf"W x = {tex_matrix(matrix)} {tex_matrix(vectors)} = {tex_matrix(product)}"
+    steps.append(Step("Collect the entries.", collected, product))
+    steps.append(_kind_of_map(matrix))
+    return Worked(tuple(steps), product)
+
+
+def _kind_of_map(matrix: Matrix) -> Step:
+    rows, columns = matrix.shape
+    if rows == columns:
+        square = matrix * matrix
+        if square == matrix:
+            angle = "symmetric, so at a right angle" if matrix.is_symmetric() else "not symmetric, so at a slant"
+            verdict = f"Applying W twice changes nothing more: W is a projection (P² = P), {angle}."
+        else:
+            verdict = "Applying W twice differs from applying it once: W is not a projection (that needs P² = P)."
+        relation = "=" if square == matrix else r"\neq"
+        return Step(verdict, rf"W^2 = {tex_matrix(square)} {relation} W", square)
+    rank = matrix.rank()
+    full = " (full)" if rank == min(rows, columns) else ""
+    numbers_in = "1 number" if columns == 1 else f"{columns} numbers"
+    kind = "a compression map" if rows < columns else "a map to more dimensions"
+    verdict = (
+        f"W is {rows} by {columns}, of rank {rank}{full}. It turns {numbers_in} into {rows}, so it cannot be applied "
+        f"twice: {kind}, not a projection (that needs P² = P)."
+    )
+    formula = rf"W \in \mathbb{{R}}^{{{rows} \times {columns}}}, \qquad \operatorname{{rank}} W = {rank}"
+    return Step(verdict, formula, rank)
+
+
+def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
+    r"""Score a pair of vectors by both routes, $(U s)^\top (V h) = s^\top W h$ with $W = U^\top V$, and count the cost.
+
+    The short route meets W nowhere: it sends both vectors to k numbers and multiplies those. The long route writes W
+    out and applies it to the longer vector first, which takes the fewest multiplications.
+
+    Parameters
+    ----------
+    s : (d2,) exact numbers
+        The query.
+    u : (k, d2) exact numbers
+        The factor that meets ``s``.
+    v : (k, d1) exact numbers
+        The factor that meets ``h``.
+    h : (d1,) exact numbers
+        The key.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s (d1, 1) where d1 is
+        smaller than d2; the score again; the numbers in the factors, in W, and the k at which they are as many; the
+        multiplications of the short route, of the long route, and of each once its products are known. The result is
+        the score.
+
+    Examples
+    --------
+    >>> print(bilinear([1, 2], [[2, 1]], [[1, -1]], [3, 4]))
+    1. Multiply U with s, row by row. Call the result p.
+       [4]
+    2. Multiply V with h, row by row. Call the result q.
+       [-1]
+    3. Multiply p and q, entry by entry, and add. This is the score.
+       -4
+    4. Now the long way. Multiply out W, 2 by 2.
+       ⎡2  -2⎤
+       ⎢     ⎥
+       ⎣1  -1⎦
+    5. Multiply W with h, row by row. Call the result r.
+       ⎡-2⎤
+       ⎢  ⎥
+       ⎣-1⎦
+    6. Multiply r with s, entry by entry, and add. It is the same score.
+       -4
+    7. The factors have 4 numbers and W has 4, which saves nothing. The factors have fewer only where k is below 1.
+       (4, 4, 1)
+    8. The short way takes 5 multiplications and the long way 6, which saves 1. Once U s and V h are known, a score
+       takes 1; once W h is known, it takes 2.
+       (5, 6, 1, 2)
+    """
+    query, key = _vector("s", s), _vector("h", h)  # (d2, 1), (d1, 1)
+    left, right = as_exact_matrix("u", u), as_exact_matrix("v", v)  # (k, d2), (k, d1)
+    for factor_name, factor, vector_name, vector in (("u", left, "s", query), ("v", right, "h", key)):
+        if factor.cols != vector.rows:
+            raise ValueError(
+                f"{factor_name} must be as wide as {vector_name} is long, got {factor_name} of shape {factor.shape} "
+                f"and {vector_name} of length {vector.rows}"
+            )
+    if left.rows != right.rows:
+        raise ValueError(f"u and v must have equally many rows, got shapes {left.shape} and {right.shape}")
+    w = left.T * right  # (d2, d1)
+    apply_to_key = query.rows <= key.rows
+    name, vector, other = ("h", key, query) if apply_to_key else ("s", query, key)
+    matrix, matrix_name = (w, "W") if apply_to_key else (w.T, "Wᵀ")
+    small, large = _product_step("p", "U", left, "s", query), _product_step("q", "V", right, "h", key)
+    middle, rest = _product_step("r", matrix_name, matrix, name, vector), "s" if apply_to_key else "h"
+    score, again = small.value.dot(large.value), other.dot(middle.value)
+    steps = (
+        small,
+        large,
+        Step(
+            "Multiply p and q, entry by entry, and add. This is the score.",
+            rf"(U s)^\top (V h) = p^\top q = {tex_dot(small.value.T, large.value)} = {tex_number(score)}",
+            score,
+        ),
+        Step(
+            f"Now the long way. Multiply out W, {w.rows} by {w.cols}.",
+            rf"W = U^\top V = {tex_matrix(left.T)} {tex_matrix(right)} = {tex_matrix(w)}",
+            w,
+        ),
+        middle,
+        Step(
+            f"Multiply r with {rest}, entry by entry, and add. It is the same score.",
+            rf"s^\top W h = {rest}^\top r = {tex_dot(other.T, middle.value)} = {tex_number(again)}",
+            again,
+        ),
+        *_cost_steps(w.rows, w.cols, left.rows),
+    )
+    return Worked(steps, score)
+
+
+def _vector(name: str, value: Any) -> Matrix:
+    vector = as_exact_matrix(name, value, vector_allowed=True)
+    if vector.cols != 1:
+        raise ValueError(f"{name} must be one vector, got shape {vector.shape}")
+    return vector
+
+
+def _product_step(letter: str, matrix_name: str, matrix: Matrix, vector_name: str, vector: Matrix) -> Step:
+    """Multiply a matrix with a vector, one printed sum a row."""
+    product = matrix * vector
+    symbol = matrix_name.replace("ᵀ", r"^\top")
+    entries = (
+        (rf"{letter}_{{{row + 1}}}", rf"{tex_dot(matrix[row, :], vector)} = {tex_number(product[row])}")
+        for row in range(matrix.rows)
+    )
+    formula = tex_lines((letter, rf"{symbol} {vector_name} = {tex_matrix(matrix)} {tex_matrix(vector)}"), *entries)
+    return Step(f"Multiply {matrix_name} with {vector_name}, row by row. Call the result {letter}.", formula, product)
+
+
+def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
+    """Count the numbers kept and the multiplications of both routes."""
+    kept, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
+    numbers_step = Step(
+        f"The factors have {kept} numbers and W has {full}, {saving(kept, full)}. The factors have fewer only where k "
+        f"is below {break_even}.",
+        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {kept}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
+        rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
+        (kept, full, break_even),
+    )
+    short, least = kept + k, min(d1, d2)
+    known, symbol = ("W h", "d_2") if d2 <= d1 else ("Wᵀ s", "d_1")
+    work_step = Step(
+        f"The short way takes {short} multiplications and the long way {full + least}, "
+        f"{saving(short, full + least)}. Once U s and V h are known, a score takes {k}; once {known} is known, it "
+        f"takes {least}.",
+        rf"k (d_1 + d_2) + k = {kept} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
+        (short, full + least, k, least),
+    )
+    return numbers_step, work_step

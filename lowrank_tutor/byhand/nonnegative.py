@@ -1,0 +1,194 @@
+r"""What does one step of NMF compute, number by number? New factors, and an error that never rises.
+
+Chapter ``book/03-family.md``; readers import ``nmf_update`` from ``lowrank_tutor.byhand``. Letters: X is approximated
+by W H, all non-negative, and a prime marks what the update made.
+"""
+
+from typing import Any, NamedTuple
+
+from sympy import Matrix
+
+from lowrank_tutor.byhand.exact import as_exact_matrix, check_length
+from lowrank_tutor.byhand.tex import tex_factor, tex_lines, tex_matrix, tex_number, tex_squares
+from lowrank_tutor.byhand.worked import Step, Worked
+
+
+class NonnegativeFactors(NamedTuple):
+    """Non-negative factors of a matrix, x ~ w h: ``w`` (n, k) and ``h`` (k, d)."""
+
+    w: Matrix
+    h: Matrix
+
+
+def nmf_update(x: Any, w: Any, h: Any) -> Worked:
+    r"""Improve non-negative factors once by the multiplicative rule, H first and then W with the new H.
+
+    $H_{aj} \leftarrow H_{aj} (W^\top X)_{aj} / (W^\top W H)_{aj}$, then
+    $W_{ia} \leftarrow W_{ia} (X H^\top)_{ia} / (W H H^\top)_{ia}$. No factor is negative, so nothing can become
+    negative, and an entry that is zero stays zero. The squared error never rises. Where a denominator is zero the entry
+    stays as it is: it is zero, or all that it is multiplied with is, so that the product does not change.
+
+    Parameters
+    ----------
+    x : (n, d) exact numbers
+        The matrix, non-negative.
+    w : (n, k) exact numbers
+        How much of each part a row holds, non-negative.
+    h : (k, d) exact numbers
+        The parts, non-negative.
+
+    Returns
+    -------
+    Worked
+        The values of the steps: the squared error; the numerators and the denominators of H (k, d); the new H; the
+        error with it; the numerators and the denominators of W (n, k); the new W; the error with both. The result is
+        ``NonnegativeFactors(w, h)``, both new.
+
+    Examples
+    --------
+    >>> worked = nmf_update([[0, 2], [0, 3], [3, 1]], w=[[1, 1]] * 3, h=[[1, 2], [0, 2]])
+    >>> print(*(step.text for step in worked.steps[::4]), sep="\n")
+    Multiply W with H, and add up the squares of what is left of X. This is the squared error, 20.
+    With the new H the squared error falls from 20 to 8.
+    With both new factors the squared error falls from 8 to 95/18.
+    >>> worked.result.h, worked.result.w
+    (Matrix([
+    [1, 1],
+    [0, 1]]), Matrix([
+    [2/3,   1],
+    [  1, 3/2],
+    [4/3, 1/2]]))
+
+    References
+    ----------
+    Lee and Seung (2001), *Algorithms for non-negative matrix factorization*, theorem 1.
+    """
+    matrix, left, right = _read_factors(x, w, h)  # (n, d), (n, k), (k, d)
+    new_right = _multiplied(right, left.T * matrix, left.T * left * right)
+    new_left = _multiplied(left, matrix * new_right.T, left * (new_right * new_right.T))
+    before = _squared_error(matrix, left, right)
+    between = _squared_error(matrix, left, new_right)
+    after = _squared_error(matrix, new_left, new_right)
+    opening = "Multiply W with H, and add up the squares of what is left of X. This is the squared error"
+    steps = (
+        _error_step(f"{opening}, {before}.", "W H", matrix, left, right),
+        *_steps_for_h(matrix, left, right, new_right),
+        _error_step(f"With the new H the squared error {_change(before, between)}.", "W H'", matrix, left, new_right),
+        *_steps_for_w(matrix, left, new_right, new_left),
+        _error_step(
+            f"With both new factors the squared error {_change(between, after)}.", "W' H'", matrix, new_left, new_right
+        ),
+    )
+    return Worked(steps, NonnegativeFactors(new_left, new_right))
+
+
+def _read_factors(x: Any, w: Any, h: Any) -> tuple[Matrix, Matrix, Matrix]:
+    matrix, left, right = _nonnegative("x", x), _nonnegative("w", w), _nonnegative("h", h)
+    if left.rows != matrix.rows:
+        raise ValueError(f"w must have a row for each row of x, got shapes {left.shape} and {matrix.shape}")
+    if right.cols != matrix.cols:
+        raise ValueError(f"h must have a column for each column of x, got shapes {right.shape} and {matrix.shape}")
+    if left.cols != right.rows:
+        raise ValueError(f"w must have a column for each row of h, got shapes {left.shape} and {right.shape}")
+    return matrix, left, right
+
+
+def _nonnegative(name: str, value: Any) -> Matrix:
+    matrix = as_exact_matrix(name, value)
+    for row in range(matrix.rows):
+        for column in range(matrix.cols):
+            if matrix[row, column] < 0:
+                raise ValueError(f"{name}[{row}][{column}] must be at least 0, got {matrix[row, column]}")
+    return matrix
+
+
+def _multiplied(factor: Matrix, numerators: Matrix, denominators: Matrix) -> Matrix:
+    """Multiply each entry by its fraction; where that is over zero, keep it."""
+
+    def entry(row: int, column: int) -> Any:
+        below = denominators[row, column]
+        return factor[row, column] if below == 0 else factor[row, column] * numerators[row, column] / below
+
+    return Matrix(*factor.shape, entry)
+
+
+def _squared_error(matrix: Matrix, left: Matrix, right: Matrix) -> Any:
+    error = sum(entry**2 for entry in matrix - left * right)
+    check_length("x, w and h", error)
+    return error
+
+
+def _change(before: Any, after: Any) -> str:
+    return f"stays {after}" if before == after else f"falls from {before} to {after}"
+
+
+def _error_step(sentence: str, name: str, matrix: Matrix, left: Matrix, right: Matrix) -> Step:
+    product = left * right
+    rest = matrix - product
+    error = _squared_error(matrix, left, right)
+    lines = tex_lines(
+        (name, f"{tex_matrix(left)} {tex_matrix(right)} = {tex_matrix(product)}"),
+        (f"X - {name}", tex_matrix(rest)),
+        (rf"\lVert X - {name} \rVert^2", f"{tex_squares(rest)} = {tex_number(error)}"),
+    )
+    return Step(sentence, lines, error)
+
+
+def _steps_for_h(matrix: Matrix, left: Matrix, right: Matrix, new_right: Matrix) -> tuple[Step, Step, Step]:
+    numerators, gram = left.T * matrix, left.T * left
+    denominators = gram * right
+    return (
+        Step(
+            "Multiply Wᵀ with X. These are the numerators for H.",
+            tex_lines((r"W^\top X", f"{tex_matrix(left.T)} {tex_matrix(matrix)}"), ("", tex_matrix(numerators))),
+            numerators,
+        ),
+        Step(
+            "Multiply Wᵀ W with H. These are the denominators.",
+            tex_lines(
+                (r"W^\top W", f"{tex_matrix(left.T)} {tex_matrix(left)} = {tex_matrix(gram)}"),
+                (r"W^\top W H", f"{tex_matrix(gram)} {tex_matrix(right)} = {tex_matrix(denominators)}"),
+            ),
+            denominators,
+        ),
+        _update_step("H", right, numerators, denominators, new_right),
+    )
+
+
+def _steps_for_w(matrix: Matrix, left: Matrix, right: Matrix, new_left: Matrix) -> tuple[Step, Step, Step]:
+    numerators, gram = matrix * right.T, right * right.T
+    denominators = left * gram
+    return (
+        Step(
+            "Multiply X with the transpose of the new H. These are the numerators for W.",
+            tex_lines((r"X H'^\top", f"{tex_matrix(matrix)} {tex_matrix(right.T)}"), ("", tex_matrix(numerators))),
+            numerators,
+        ),
+        Step(
+            "Multiply W with the new H times its transpose. These are the denominators.",
+            tex_lines(
+                (r"H' H'^\top", f"{tex_matrix(right)} {tex_matrix(right.T)} = {tex_matrix(gram)}"),
+                (r"W H' H'^\top", f"{tex_matrix(left)} {tex_matrix(gram)} = {tex_matrix(denominators)}"),
+            ),
+            denominators,
+        ),
+        _update_step("W", left, numerators, denominators, new_left),
+    )
+
+
+def _update_step(name: str, factor: Matrix, numerators: Matrix, denominators: Matrix, updated: Matrix) -> Step:
+    kept = " Where the denominator is zero, the entry stays as it is." if 0 in denominators else ""
+    zeros = " An entry that is zero stays zero." if 0 in factor else ""
+    sentence = (
+        f"Multiply each entry of {name} by its numerator over its denominator.{kept}{zeros} This is the new {name}."
+    )
+    lines = []
+    for row in range(factor.rows):
+        for column in range(factor.cols):
+            old, above, below = (m[row, column] for m in (factor, numerators, denominators))
+            formula = tex_number(old)
+            if below != 0:
+                fraction = rf"\frac{{{tex_number(above)}}}{{{tex_number(below)}}}"
+                formula = rf"{tex_factor(old)} \cdot {fraction} = {tex_number(updated[row, column])}"
+            lines.append((f"{name}_{{{row + 1} {column + 1}}}'", formula))
+    return Step(sentence, tex_lines(*lines, (f"{name}'", tex_matrix(updated))), updated)

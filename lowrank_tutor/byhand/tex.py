@@ -1,0 +1,53 @@
+r"""How is a number written in a formula? LaTeX that every reader of Markdown leaves alone.
+
+So ``\cr`` ends a row, because plain CommonMark halves the usual two backslashes; no command is a backslash and a sign;
+no subscript follows a brace; each formula is one line.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+import sympy
+from sympy import Matrix, Rational
+
+
+def tex_matrix(matrix: Matrix, *, decimals: bool = False) -> str:
+    """Write a matrix, exactly or in decimals."""
+    write = _rounded if decimals else tex_number
+    rows = [" & ".join(write(entry) for entry in matrix[row, :]) for row in range(matrix.rows)]
+    return r"\begin{pmatrix} " + r" \cr ".join(rows) + r" \end{pmatrix}"
+
+
+def _rounded(number: Any) -> str:
+    value = number.evalf(50)  # 42 digits above 1 are the most that a sum of 12 products of long numbers can have
+    return "0.000" if abs(value) < Rational(1, 10**4) else f"{Decimal(str(value)):z.3f}"
+
+
+def tex_lines(*equations: tuple[str, str], nearly: tuple[str, str] | None = None) -> str:
+    r"""Write equations, given as left and right sides, one below the other; below them one that holds nearly."""
+    rows = [f"{left} &= {right}" for left, right in equations]
+    if nearly:
+        rows.append(rf"{nearly[0]} &\approx {nearly[1]}")
+    return r"\begin{aligned} " + r" \cr ".join(rows) + r" \end{aligned}"
+
+
+def tex_number(number: Any) -> str:
+    """Write a number."""
+    text: str = sympy.latex(number, order="none")  # 3/2 + √5/2, in this order
+    return text
+
+
+def tex_factor(number: Any) -> str:
+    """Write a number as a factor: in parentheses unless it is a whole number or a root, and positive."""
+    text = tex_number(number)
+    return rf"\left( {text} \right)" if number < 0 or number.is_Add or (number.is_Rational and number.q != 1) else text
+
+
+def tex_dot(row: Matrix, column: Matrix) -> str:
+    """Write a sum of products, entry by entry."""
+    return " + ".join(rf"{tex_factor(left)} \cdot {tex_factor(right)}" for left, right in zip(row, column, strict=True))
+
+
+def tex_squares(entries: Any) -> str:
+    """Write a sum of squares, entry by entry."""
+    return " + ".join(f"{tex_factor(entry)}^2" for entry in entries)

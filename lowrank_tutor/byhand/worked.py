@@ -1,0 +1,69 @@
+"""What is a worked example made of? Numbered steps: a sentence, its formula, and what it established."""
+
+import textwrap
+from typing import Any, NamedTuple
+
+import sympy
+
+
+class Step(NamedTuple):
+    """One step of a worked example: a sentence, its formula, and what the step established.
+
+    Attributes
+    ----------
+    text : str
+        The sentence, in plain words without mark-up.
+    latex : str
+        The formula, without dollar signs.
+    value : object
+        The exact SymPy object that the formula ends in (decimals aside), for the next step and for tests.
+    """
+
+    text: str
+    latex: str
+    value: Any
+
+
+class Worked(NamedTuple):
+    """A worked example: its steps in order, and the result.
+
+    Examples
+    --------
+    >>> from lowrank_tutor.byhand import project
+    >>> print(project([[1, 0, 0]], [2, 4, 6]))
+    1. Multiply row 1 of W with x, entry by entry, and add.
+    2
+    2. Collect the entries.
+       [2]
+    3. W is 1 by 3, of rank 1 (full). It turns 3 numbers into 1, so it cannot be applied twice: a compression map, not a
+       projection (that needs P² = P).
+       1
+    """
+
+    steps: tuple[Step, ...]
+    result: Any
+
+    def _repr_markdown_(self) -> str:
+        # No lists: every reader of Markdown treats an indented $$ block in its own way. One line a formula, so that no
+        # line can be mistaken for the underline of a heading.
+        return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))
+
+    def __str__(self) -> str:
+        return "\n".join(f"{i}. {step.text}\n{plain_text(step.value)}" for i, step in enumerate(self.steps, start=1))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def saving(few: int, many: int) -> str:
+    """Say what ``few`` saves against ``many``."""
+    if few == many:
+        return "which saves nothing"
+    return f"which saves {many - few}" if few < many else f"which costs {few - many} more"
+
+
+def plain_text(value: Any) -> str:
+    """Write a value for a terminal, indented."""
+    order = None if getattr(value, "free_symbols", None) else "none"
+    text: str = sympy.pretty(value, order=order, use_unicode=True, wrap_line=False)
+    return textwrap.indent(text.replace("\N{SCRIPT SMALL E}", "e"), "   ")

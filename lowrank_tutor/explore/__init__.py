@@ -1,0 +1,150 @@
+"""How does a number move when I move k? One call makes a figure with sliders, for a kernel and for a page.
+
+Every chapter uses it. In a live kernel an :class:`Explorer` is ordinary ipywidgets, and redraws while a slider is
+dragged. On a page that is being built (see ``lowrank_tutor.sphinxext``) it is one self-contained HTML block: native
+range inputs, one picture per position, a few lines of script. That block needs no kernel, no library and no network.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lowrank_tutor.explore.explorer import Explorer
+
+__all__ = ["Explorer", "explore"]
+
+MAX_POSITIONS = 48  # a slider: more positions than that are no easier to hit than a number is to type
+MAX_FRAMES = 240  # all sliders together
+
+
+def explore(
+    draw: Callable[..., Figure],
+    readout: Callable[..., Mapping[str, float]] | None = None,
+    *,
+    alt: str,
+    caption: str = "",
+    name: str | None = None,
+    start: Mapping[str, float] | None = None,
+    labels: Mapping[str, str] | None = None,
+    formats: Mapping[str, str] | None = None,
+    **sliders: Iterable[float],
+) -> Explorer:
+    r"""Put sliders on a figure.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(k=...)`` returns a matplotlib figure. Its size must be the same at every position.
+    readout : callable, optional
+        ``readout(k=...)`` returns a dict of named finite numbers, the same names at every position.
+    alt : str
+        What the picture shows, in words, for people who cannot see it. A template: ``{k}`` is the slider's value,
+        ``{relative_error:.1%}`` a number of the readout.
+    caption : str, optional
+        A sentence below the figure (plain text).
+    name : str, optional
+        The explorer's name on the page; by default the name of ``draw`` with hyphens.
+    start : mapping, optional
+        Where each slider stands at first; by default at its first value.
+    labels, formats : mapping, optional
+        Words and format specifications (``".1%"``) for sliders and readouts, by name.
+    **sliders : iterable of numbers
+        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions, 240 frames in all.
+
+    Returns
+    -------
+    Explorer
+        Shows itself when it is the last line of a cell.
+
+    Raises
+    ------
+    TypeError
+        If ``draw`` or ``readout`` cannot be called, or a slider's value is not a number.
+    ValueError
+        If there is no slider, a slider has too few or too many positions or does not increase, there are too many
+        frames, or ``alt``, ``start``, ``labels`` or ``formats`` do not fit the sliders.
+
+    Examples
+    --------
+    >>> from lowrank_tutor import plotting
+    >>> from lowrank_tutor.svd import tail_error
+    >>> s = [3.0, 2.0, 1.0]
+    >>> explore(
+    ...     lambda k: plotting.spectrum(s, k),
+    ...     lambda k: {"error": tail_error(s, k)},
+    ...     alt="Three singular values; cutting after {k} leaves an error of {error:.3f}.",
+    ...     name="three-values",
+    ...     k=range(1, 4),
+    ... )
+    <Explorer three-values (k: 3 positions)>
+    """
+    readout = readout if readout is not None else _no_numbers
+    for argument, function in (("draw", draw), ("readout", readout)):
+        if not callable(function):
+            raise TypeError(f"{argument} must be callable, got {function!r}")
+    if not isinstance(alt, str) or not alt.strip():
+        raise ValueError(f"alt must be words that describe the picture, got {alt!r}")
+    values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
+    if not values:
+        raise ValueError("sliders must be given by name, such as k=range(1, 49), got none")
+    counts = [len(v) for v in values.values()]
+    if math.prod(counts) > MAX_FRAMES:
+        product = " x ".join(map(str, counts)) + f" = {math.prod(counts)}"
+        raise ValueError(f"sliders must give at most {MAX_FRAMES} frames, got {product}")
+    first = {slider: v[0] for slider, v in values.items()}
+    for slider, value in (start or {}).items():
+        if value not in values.get(slider, ()):
+            raise ValueError(f"start must be a position of a slider, got {slider}={value!r}")
+        first[slider] = values[slider][values[slider].index(value)]  # the slider's own 8, not the caller's np.int64(8)
+    name = name if name is not None else getattr(draw, "__name__", "explorer").replace("_", "-")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise ValueError(f"name must be lower-case words joined by hyphens, got {name!r}")
+    explorer = Explorer(draw, readout, values, first, name, alt, caption, dict(labels or {}), dict(formats or {}))
+    _check_words(explorer)
+    return explorer
+
+
+def _no_numbers(**_values: float) -> dict[str, float]:
+    return {}
+
+
+def _slider_values(name: str, raw: Iterable[float]) -> tuple[float, ...]:
+    if isinstance(raw, str) or not isinstance(raw, Iterable):
+        raise TypeError(f"{name} must be a sequence of numbers, got {raw!r}")
+    values = tuple(v.item() if isinstance(v, np.generic) else v for v in raw)
+    for v in values:
+        if isinstance(v, bool) or not isinstance(v, int | float):
+            raise TypeError(f"{name} must hold numbers, got {v!r}")
+        if not math.isfinite(v):
+            raise ValueError(f"{name} must hold finite numbers, got {v!r}")
+    if not 2 <= len(values) <= MAX_POSITIONS:
+        raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got {len(values)}")
+    if any(b <= a for a, b in itertools.pairwise(values)):
+        raise ValueError(f"{name} must increase, got {list(values)}")
+    return values
+
+
+def _check_words(explorer: Explorer) -> None:
+    """Refuse words for what does not exist: a typing slip would otherwise show only on the page."""
+    numbers = explorer.numbers(**explorer.start)
+    if both := set(numbers) & set(explorer.start):
+        raise ValueError(f"readout must not name a number like a slider, got {sorted(both)}")
+    known = {**explorer.start, **numbers}
+    for argument in ("labels", "formats"):
+        if unknown := set(getattr(explorer, argument)) - set(known):
+            raise ValueError(f"{argument} must name one of {sorted(known)}, got {sorted(unknown)}")
+    for name, spec in explorer.formats.items():
+        try:
+            format(known[name], spec)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"formats must fit the number {known[name]!r}, got {name}={spec!r}") from error
+    try:
+        explorer.alt.format(**known)
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f"alt must use only {sorted(known)}, got {explorer.alt!r}") from error

@@ -1,0 +1,255 @@
+"""What does a network keep when its middle is only k numbers wide? The PyTorch half of ``family``, kept apart.
+
+Chapter ``book/03-family.md``. ``from lowrank_tutor.family import Autoencoder`` finds it here, so that the NumPy half
+imports no torch. Letters: ``x`` is (n, d), one point a row; ``z`` (n, k) is what is kept of each.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from lowrank_tutor._checks import check_integer
+from lowrank_tutor._tensors import check_dtype, check_same_device_and_dtype, check_tensor, shape_of
+
+
+class Autoencoder(nn.Module):
+    r"""A network that squeezes each point through k numbers and learns to give it back.
+
+    Without a hidden layer both sides are linear, $z = W_E (x - \mu)$ and $\hat x = \mu + W_D z$. The best such map is
+    PCA's: it projects onto the k-dimensional plane through the mean $\mu$ along which the points spread most. Training
+    finds this plane, but not the principal axes in it: $W_D G$ and $G^{-1} W_E$ do the same for every invertible $G$.
+    Along a direction in which the points do not spread at all, $W_E$ stays as it started: they do not say what to do
+    there. With a hidden layer each side is linear, tanh, linear, with biases, and the plane becomes a surface that may
+    bend.
+
+    Parameters
+    ----------
+    d : int
+        Width of a point, at least 1.
+    k : int
+        How many numbers are kept of it, between 1 and ``d``.
+    hidden : int, optional
+        Width of the hidden layer on each side, at least ``k``. Without it both sides are linear.
+    generator : torch.Generator, optional
+        Draws the start of the encoder, normal with variance 1 / width of each layer's input. Without it the global
+        generator of torch draws. The decoder starts as the encoder's mirror image, each matrix transposed: from two
+        unrelated starts the linear one takes many times the steps. Biases start at zero.
+    dtype : torch.dtype, optional
+        Floating-point type of the parameters.
+    device : torch.device or str, optional
+        Where they are kept.
+
+    Attributes
+    ----------
+    mean : Tensor, shape (d,)
+        The point from which both sides count, as in PCA. It is zero until `fit` puts the mean of the points there.
+    encoder : Module
+        From ``d`` numbers to ``k``: an ``nn.Linear``, or an ``nn.Sequential`` of linear, tanh, linear.
+    decoder : Module
+        From ``k`` numbers to ``d``, likewise. In the linear case the columns of ``decoder.weight`` span the plane.
+
+    Raises
+    ------
+    TypeError
+        If a size is not an integer, or ``dtype`` not a floating-point type.
+    ValueError
+        If a size is outside its bounds.
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.tensor([[-2.0, 2.0], [4.0, 2.0], [1.0, 3.0], [1.0, 1.0]])  # they spread most along y = 2
+    >>> model = Autoencoder(d=2, k=1, generator=torch.Generator().manual_seed(0))
+    >>> losses = model.fit(x)
+    >>> round(losses[-1].item(), 3)  # the variance along the other axis
+    0.5
+    >>> (model(torch.tensor([[6.0, 9.0]])) - torch.tensor([[6.0, 2.0]])).abs().max() < 0.01
+    tensor(True)
+
+    References
+    ----------
+    Baldi and Hornik (1989), doi:10.1016/0893-6080(89)90014-2: the linear one, and that it has no local minima. Kramer
+    (1991), doi:10.1002/aic.690370209: with hidden layers.
+    """
+
+    mean: torch.Tensor
+
+    def __init__(
+        self,
+        d: int,
+        k: int,
+        hidden: int | None = None,
+        *,
+        generator: torch.Generator | None = None,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        super().__init__()
+        self.d = check_integer(d, "d", 1)
+        self.k = check_integer(k, "k", 1, self.d, "d")
+        self.hidden = None if hidden is None else check_integer(hidden, "hidden", self.k)
+        dtype = check_dtype(dtype)
+        widths = [self.d, self.k] if self.hidden is None else [self.d, self.hidden, self.k]
+        starts = []  # of the encoder's layers, (width out, width in)
+        for width, out in itertools.pairwise(widths):
+            start = torch.empty((out, width), dtype=dtype, device=device)
+            starts.append(start.normal_(std=1 / math.sqrt(width), generator=generator))
+        self.register_buffer("mean", torch.zeros(self.d, dtype=dtype, device=device))
+        self.encoder = _layers(starts)
+        self.decoder = _layers([start.T for start in reversed(starts)])
+
+    def extra_repr(self) -> str:
+        """Name the sizes, for the printed form.
+
+        Returns
+        -------
+        str
+        """
+        return f"d={self.d}, k={self.k}, hidden={self.hidden}"
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Keep k numbers of each point.
+
+        Parameters
+        ----------
+        x : Tensor, shape (n, d)
+            Points, one a row.
+
+        Returns
+        -------
+        Tensor, shape (n, k)
+
+        Raises
+        ------
+        TypeError
+            If ``x`` is no tensor, or of another type than the parameters (unless under autocast).
+        ValueError
+            If its shape or device does not match.
+        """
+        self._check("x", x, self.d)
+        codes: torch.Tensor = self.encoder(x - self.mean)
+        return codes
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """Make points of what was kept.
+
+        Parameters
+        ----------
+        z : Tensor, shape (n, k)
+            What was kept, a row for each point.
+
+        Returns
+        -------
+        Tensor, shape (n, d)
+
+        Raises
+        ------
+        TypeError
+            If ``z`` is no tensor, or of another type than the parameters (unless under autocast).
+        ValueError
+            If its shape or device does not match.
+        """
+        self._check("z", z, self.k)
+        points: torch.Tensor = self.mean + self.decoder(z)
+        return points
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Squeeze points through k numbers and give them back, ``decode(encode(x))``.
+
+        Parameters
+        ----------
+        x : Tensor, shape (n, d)
+            Points, one a row.
+
+        Returns
+        -------
+        Tensor, shape (n, d)
+        """
+        return self.decode(self.encode(x))
+
+    def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:
+        r"""Learn from all points at once: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a step a line search.
+
+        First ``mean`` moves to the mean of the points; nothing is scaled. The descent then starts from the parameters
+        as they are, so that a second call with the same points goes on. It draws nothing at random.
+
+        The linear one finds the same in every unit. With a hidden layer the unit matters: tanh bends between -3 and 3
+        and is flat beyond.
+
+        Parameters
+        ----------
+        x : Tensor, shape (n, d)
+            At least one point, finite.
+        steps : int
+            How many steps, at least 0.
+
+        Returns
+        -------
+        Tensor, shape (steps + 1,)
+            The loss before the first step and after each; it never rises. PCA's is the smallest that the linear one can
+            reach: the sum of its variances left out, with divisor n.
+
+        Raises
+        ------
+        TypeError
+            If ``x`` is no tensor or of another type than the parameters, or ``steps`` no integer.
+        ValueError
+            If the shape or device does not match, ``x`` is empty, not finite or too large to be squared, ``steps`` is
+            negative, or the loss is not finite.
+
+        References
+        ----------
+        Liu and Nocedal (1989), doi:10.1007/BF01589116, for L-BFGS.
+        """
+        self._check("x", x, self.d)
+        count = check_integer(steps, "steps", 0)
+        if x.shape[0] == 0:
+            raise ValueError(f"x must hold at least one point, got shape {shape_of(x)}")
+        if not x.isfinite().all():
+            raise ValueError(f"x must be finite, got {x[~x.isfinite()][0].item()}")
+        x = x.detach()
+        center = x.mean(dim=0)
+        spread = (x - center).square().sum(dim=1).mean().item()
+        if not math.isfinite(spread):
+            raise ValueError(f"x must be small enough for its squares to fit {x.dtype}, got a spread of {spread}")
+        self.mean.copy_(center)
+        # The thresholds inside L-BFGS are absolute: as a share of the spread the loss suits them in any unit.
+        unit = spread or 1.0
+        # One step a call; without max_eval that would leave no evaluation for its line search.
+        optimizer = torch.optim.LBFGS(self.parameters(), max_iter=1, max_eval=20, line_search_fn="strong_wolfe")
+
+        def share() -> torch.Tensor:
+            optimizer.zero_grad()
+            loss: torch.Tensor = (self(x) - x).square().sum(dim=1).mean() / unit
+            loss.backward()  # type: ignore[no-untyped-call]
+            return loss.detach()
+
+        optimize: Callable[[Callable[[], torch.Tensor]], torch.Tensor] = optimizer.step
+        losses = []
+        for step in range(count + 1):
+            loss = optimize(share) if step < count else torch.enable_grad()(share)()  # a step returns that before it
+            if not loss.isfinite():
+                raise ValueError(f"parameters must give a finite loss, got {loss.item()} after {step} steps")
+            losses.append(unit * loss)
+        optimizer.zero_grad()
+        return torch.stack(losses)
+
+    def _check(self, name: str, value: torch.Tensor, width: int) -> None:
+        check_tensor(name, value, ("n", width))
+        check_same_device_and_dtype(name, value, "the autoencoder", self.mean)
+
+
+def _layers(starts: list[torch.Tensor]) -> nn.Module:
+    """Make linear layers of these weights, (width out, width in): one without a bias, or several with tanh between."""
+    layers: list[nn.Module] = []
+    for start in starts:
+        out, width = start.shape
+        # On the meta device nothing is drawn: a start of its own would change the global generator.
+        linear = nn.Linear(width, out, device="meta")
+        linear.weight = nn.Parameter(start.clone(memory_format=torch.contiguous_format))  # shared with no mirror image
+        linear.register_parameter("bias", nn.Parameter(start.new_zeros(out)) if len(starts) > 1 else None)
+        layers += [nn.Tanh(), linear] if layers else [linear]
+    return nn.Sequential(*layers) if len(layers) > 1 else layers[0]

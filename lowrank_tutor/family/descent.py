@@ -1,0 +1,45 @@
+"""When has a descent come far enough? The loop that `nmf` and `factorize_ratings` share: the factors move in turns."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lowrank_tutor._checks import FloatArray
+
+Pair = tuple[FloatArray, FloatArray]
+
+
+class Descent(NamedTuple):
+    """A pair of factors, the losses from the start to there, and whether they have settled."""
+
+    factors: Pair
+    losses: list[float]
+    settled: bool = False
+
+    @property
+    def loss(self) -> float:
+        """The last of the losses, that of the factors."""
+        return self.losses[-1]
+
+
+def descend(
+    begun: Descent,
+    sweep: Callable[[FloatArray, FloatArray], Pair],
+    loss: Callable[[FloatArray, FloatArray], float],
+    enough: Callable[[float], float],
+    max_sweeps: int,
+) -> Descent:
+    """Repeat a sweep, which never raises the loss, until one lowers it by no more than ``enough(loss before it)``.
+
+    The sweeps that a descent has behind it count.
+    """
+    factors, losses = begun.factors, begun.losses.copy()
+    while len(losses) <= max_sweeps:
+        candidate = sweep(*factors)
+        after = loss(*candidate)
+        if not after < losses[-1]:  # only rounding is left to gain
+            return Descent(factors, losses, True)
+        factors = candidate
+        losses.append(after)
+        if losses[-2] - after <= enough(losses[-2]):
+            return Descent(factors, losses, True)
+    return Descent(factors, losses)

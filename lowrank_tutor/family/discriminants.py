@@ -1,0 +1,189 @@
+"""Along which axes do the centers of classes lie apart most, for the spread within the classes? LDA finds them."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer
+from lowrank_tutor.svd import fix_signs
+
+_NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
+
+
+class Discriminants(NamedTuple):
+    r"""The axes that set classes apart, and all that is needed to use them.
+
+    Attributes
+    ----------
+    axes : ndarray, shape (d, k)
+        One axis a column. Along them the within-class covariance is the identity; the largest entry of each is
+        positive.
+    ratio : ndarray, shape (k,)
+        The share of the between-class variance along each axis, falling; 0 where all centers coincide and there is
+        none to share.
+    mean : ndarray, shape (d,)
+        The mean of all points.
+    centers : ndarray, shape (C, d)
+        The mean of each class.
+    classes : ndarray, shape (C,)
+        The labels that occur, sorted.
+    priors : ndarray, shape (C,)
+        The share of the points that has each label.
+    """
+
+    axes: FloatArray
+    ratio: FloatArray
+    mean: FloatArray
+    centers: FloatArray
+    classes: NDArray[Any]
+    priors: FloatArray
+
+    def project(self, x: ArrayLike) -> FloatArray:
+        r"""Return the coordinates of points along the axes, $(X - 1\mu^\top) A$.
+
+        Parameters
+        ----------
+        x : array_like, shape (n, d)
+            Any number of points.
+
+        Returns
+        -------
+        ndarray, shape (n, k)
+
+        """
+        points = as_matrix(x, "x")
+        if points.shape[1] != len(self.mean):
+            raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
+        coordinates: FloatArray = (points - self.mean) @ self.axes
+        return coordinates
+
+    def classify(self, x: ArrayLike) -> NDArray[Any]:
+        r"""Return for each point the class whose center is nearest along the axes, the larger class favored.
+
+        The class $c$ with the largest $\log \pi_c - \tfrac12 \|z - z_c\|^2$, where $z$ and $z_c$ are the coordinates
+        of the point and of the center, and $\pi_c$ is the share of the class. Only the ``k`` axes kept are used. (The
+        ``predict`` of scikit-learn uses all ``C - 1``, whatever its ``n_components``.)
+
+        Parameters
+        ----------
+        x : array_like, shape (n, d)
+            Any number of points.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Labels, of the type of ``classes``.
+
+        """
+        z, centers = self.project(x), (self.centers - self.mean) @ self.axes  # (n, k), (C, k)
+        # The square of z is the same for every class.
+        scores = z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)  # (n, C)
+        nearest: NDArray[Any] = self.classes[np.argmax(scores, axis=1)]
+        return nearest
+
+
+def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
+    """Return the labels that occur (C,), the number of each point's class (n,), and the share of each class (C,)."""
+    if isinstance(labels, np.ma.MaskedArray):
+        raise TypeError("labels must be an array without a mask, got a masked array")
+    try:
+        array = np.asarray(labels)
+    except ValueError:
+        raise ValueError("labels must be a vector of numbers or strings, got a ragged sequence") from None
+    if array.dtype.kind == "O" and all(isinstance(label, str) for label in array.flat):
+        array = array.astype(str)
+    if array.dtype.kind not in "biufU":
+        raise TypeError(f"labels must be a vector of numbers or strings, got dtype {array.dtype}")
+    if array.shape != (n,):
+        raise ValueError(f"labels must be one for each of the {n} points, got shape {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"labels must be finite, got {array[~np.isfinite(array)][0]}")
+    classes, number, counts = np.unique(array, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"labels must name at least two classes, got one, {classes[0]}")
+    return classes, number, counts / n
+
+
+def _mean(points: FloatArray) -> FloatArray:
+    """Return the mean point; that of equal numbers is that number, without the rounding that would pass for spread."""
+    mean: FloatArray = np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0))
+    return mean
+
+
+def _whitener(deviations: FloatArray) -> FloatArray:
+    """Return ``a`` (d, r) with ``a.T @ (deviations.T @ deviations) @ a = I``, on the directions that are not null."""
+    spread = np.linalg.norm(deviations, axis=0)
+    varies = spread > 0
+    _, s, vt = np.linalg.svd(deviations[:, varies] / spread[varies], full_matrices=False)
+    kept = s > _NEGLIGIBLE
+    whitener = np.zeros((len(spread), np.count_nonzero(kept)))
+    whitener[varies] = (vt[kept] / spread[varies]).T / s[kept]
+    return whitener
+
+
+def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
+    r"""Find the axes along which the centers of classes lie apart most, measured by the spread within the classes.
+
+    With $S = \frac1n \sum_i (x_i - m_{c(i)})(x_i - m_{c(i)})^\top$, the covariance within the classes, and
+    $M = \sum_c \pi_c (m_c - \bar x)(m_c - \bar x)^\top$, that of the centers, the axes solve $M w = \lambda S w$ for
+    the ``k`` largest $\lambda$, scaled so that $w^\top S w = 1$. This is the whitening of $S$ followed by the truncated
+    SVD of the whitened centers. (Not latent Dirichlet allocation, which shares the three letters.)
+
+    Where $S$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate
+    is divided by its standard deviation within the classes, and a principal direction of what results is left out if
+    the standard deviation along it is at most 1e-4. So a coordinate that is constant within each class does not count,
+    even if it alone would tell the classes apart.
+
+    Parameters
+    ----------
+    x : array_like, shape (n, d)
+        One point a row. Float32 gives float32; everything else float64.
+    labels : array_like, shape (n,)
+        The class of each point: integers, strings, bools, or finite floats. At least two classes; a class of a single
+        point is allowed, and adds a center but no spread.
+    k : int
+        How many axes, between 1 and ``C - 1``: the centers of ``C`` classes span no more. At most the number of
+        directions that are not dropped.
+
+    Returns
+    -------
+    Discriminants
+        ``axes``, ``ratio``, ``mean``, ``centers``, ``classes`` and ``priors``, with methods ``project`` and
+        ``classify``.
+
+    Examples
+    --------
+    >>> x = [[-1, 0], [1, 0], [0, -2], [0, 2], [9, 0], [11, 0], [10, -2], [10, 2]]
+    >>> found = lda(x, ["left"] * 4 + ["right"] * 4, k=1)
+    >>> found.axes.round(6)  # variance within is 1/2 along the first coordinate
+    array([[1.414214],
+           [0.      ]])
+    >>> found.classify([[4.9, 3], [5.1, -3]])
+    array(['left', 'right'], dtype='<U5')
+
+    References
+    ----------
+    Fisher (1936), doi:10.1111/j.1469-1809.1936.tb02137.x. Rao (1948), doi:10.1111/j.2517-6161.1948.tb00008.x, for more
+    than two classes.
+    """
+    given = as_matrix(x, "x")
+    classes, number, priors = _as_classes(labels, len(given))
+    k = check_integer(k, "k", 1, len(classes) - 1, "the number of classes - 1")
+
+    points, dtype = given.astype(np.float64), given.dtype
+    centers = np.stack([_mean(points[number == c]) for c in range(len(classes))])  # (C, d)
+    mean = priors @ centers
+    whitener = _whitener((points - centers[number]) / math.sqrt(len(points)))  # (d, r)
+    directions = whitener.shape[1]
+    if k > directions:
+        raise ValueError(f"k must be at most the number of directions in which classes spread = {directions}, got {k}")
+    between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (C, r)
+    _, s, vt = np.linalg.svd(between, full_matrices=False)
+    axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)
+    share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)
+    share = share[:k] / max(share.sum(), 1)  # the sum is 0, or at least 1
+    return Discriminants(
+        axes * fix_signs(axes), share.astype(dtype), mean.astype(dtype), centers.astype(dtype), classes, priors
+    )

@@ -1,0 +1,197 @@
+"""Of which parts is a table made, if parts may only be added? Non-negative matrix factorization looks for them."""
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, check_real, check_rng
+from lowrank_tutor.family.descent import Descent, Pair, descend
+from lowrank_tutor.svd import truncated_svd
+
+_TRIAL_SWEEPS = 200  # how many each start gets before they are compared
+_TRIAL_TOLERANCE = 100  # how much looser the tolerance is meanwhile
+_FOLLOWED = 2  # how many starts are then followed to the end
+
+
+class NMF(NamedTuple):
+    """Non-negative factors, ``x ~ w @ h``.
+
+    Attributes
+    ----------
+    w : ndarray, shape (n, k)
+        How much of each part a row holds.
+    h : ndarray, shape (k, d)
+        The parts: rows of length 1, the heaviest first. A part that is not needed is a row of zeros, like its column.
+    errors : ndarray, shape (sweeps + 1,)
+        The Frobenius norm of ``x - w @ h`` before the first sweep and after each; it never rises.
+    converged : bool
+        Whether the last sweep gained less than the tolerance.
+    """
+
+    w: FloatArray
+    h: FloatArray
+    errors: FloatArray
+    converged: bool
+
+    @property
+    def error(self) -> float:
+        """The Frobenius norm of ``x - w @ h``."""
+        return float(self.errors[-1])
+
+
+def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray) -> FloatArray:
+    r"""Set one column of ``w`` after the other to its best non-negative value, given $XH^\top$ and $HH^\top$.
+
+    $w_j \leftarrow \max\left(0,\; w_j + (X h_j - W H h_j) / \|h_j\|^2\right)$ is a least-squares problem in one column,
+    and clipping its answer is exact, because its entries do not depend on each other.
+    """
+    w = w.copy()
+    for j in np.flatnonzero(np.diag(hh) > 1e-200):  # a row of zeros needs no partner
+        w[:, j] = np.maximum(w[:, j] + (xh[:, j] - w @ hh[:, j]) / hh[j, j], 0)
+    return w
+
+
+def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
+    """Start with ``k`` of the rows of ``x`` for parts, or of its columns if these are fewer; exact if it takes all."""
+    if x.shape[1] < x.shape[0]:
+        h, w = _rows_as_parts(x.T, k, rng)
+        return w.T, h.T
+    chosen = rng.permutation(len(x))[:k]
+    w = np.zeros((len(x), k))
+    w[chosen, np.arange(k)] = 1
+    return w, x[chosen]
+
+
+def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
+    """Yield starts without end: two from the SVD, one from ``x`` itself, then random ones."""
+    u, s, vt = truncated_svd(x, k)
+    up, down = (
+        np.linalg.norm(np.maximum(sign * u, 0), axis=0) * np.linalg.norm(np.maximum(sign * vt.T, 0), axis=0)
+        for sign in (1, -1)
+    )
+    signs = np.where(up >= down, 1, -1)  # of each singular pair the half, positive or negative, that weighs more
+    w, h = np.maximum(signs * u, 0) * np.sqrt(s), np.maximum(signs * vt.T, 0).T * np.sqrt(s)[:, np.newaxis]
+    yield w, h
+    level = math.sqrt(float(x.mean()) / k)  # entries all of this size give a product with the mean of x
+    yield np.maximum(w, level), np.maximum(h, level)
+    yield _rows_as_parts(x, k, rng)
+    while True:
+        yield level * np.abs(rng.standard_normal(w.shape)), level * np.abs(rng.standard_normal(h.shape))
+
+
+def _by_weight(w: FloatArray, h: FloatArray) -> Pair:
+    """Move the length of each row of ``h`` into its column of ``w``, and put the heaviest part first."""
+    length = np.linalg.norm(h, axis=1)
+    weight = length * np.linalg.norm(w, axis=0)
+    w = np.where(weight > 0, w * length, 0)
+    h = np.where(weight > 0, h.T / np.where(length > 0, length, 1), 0).T
+    order = np.argsort(-weight, kind="stable")
+    return w[:, order], h[order]
+
+
+def _as_nonnegative(x: ArrayLike) -> FloatArray:
+    """Return a matrix of which no entry is below zero."""
+    matrix = as_matrix(x, "x")
+    if (matrix < 0).any():
+        raise ValueError(f"x must be non-negative, got {matrix[matrix < 0][0]}")
+    return matrix
+
+
+def nmf(
+    x: ArrayLike,
+    k: int,
+    *,
+    rng: np.random.Generator | None = None,
+    starts: int = 5,
+    tolerance: float = 1e-8,
+    max_sweeps: int = 10_000,
+) -> NMF:
+    r"""Write a non-negative matrix as a sum of ``k`` non-negative parts, as nearly as it goes.
+
+    Minimizes $\|X - W H\|_F$ over $W \ge 0$, $H \ge 0$ by hierarchical alternating least squares (HALS): one column of
+    $W$ after the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still.
+    The error never rises.
+
+    The problem is not convex and HALS finds a local minimum. Several starts are tried briefly: two from the SVD, one
+    that takes rows or columns of $X$ for parts, the others at random. The best two are followed until a sweep lowers
+    the error by no more than ``tolerance`` times the size of $X$, and the better is returned. Where $X = WH$ holds
+    exactly, the last digits come slowly; if they are still on their way after ``max_sweeps``, then ``converged`` is
+    False and the factors are those reached so far.
+
+    Parameters
+    ----------
+    x : array_like, shape (n, d)
+        Finite, no entry below zero. Float32 gives float32; everything else float64.
+    k : int
+        The rank kept, between 1 and ``min(n, d)``.
+    rng : numpy.random.Generator, optional
+        Draws the random starts. With ``None`` each call draws others.
+    starts : int
+        How many starts, at least 1. With 1 or 2 nothing is random.
+    tolerance : float
+        When to stop, at least 0 and below 1.
+    max_sweeps : int
+        How many sweeps at most, at least 1.
+
+    Returns
+    -------
+    w : ndarray, shape (n, k)
+        Non-negative.
+    h : ndarray, shape (k, d)
+        Non-negative rows of length 1, by falling weight (the length of the column of ``w``); rows of zeros where fewer
+        parts are needed.
+    errors : ndarray, shape (sweeps + 1,)
+        $\|X - W H\|_F$ before the first sweep and after each, in float64; the last is also ``error``.
+    converged : bool
+        Whether the tolerance was reached.
+
+    Examples
+    --------
+    >>> result = nmf([[2, 2, 0], [0, 0, 3], [4, 4, 3]], k=2, starts=1)
+    >>> result.h.round(4)
+    array([[0.7071, 0.7071, 0.    ],
+           [0.    , 0.    , 1.    ]])
+    >>> result.w.round(4)
+    array([[2.8284, 0.    ],
+           [0.    , 3.    ],
+           [5.6569, 3.    ]])
+    >>> result.error < 1e-5, result.converged
+    (True, True)
+
+    References
+    ----------
+    Lee and Seung (1999), doi:10.1038/44565. Cichocki and Phan (2009), doi:10.1587/transfun.E92.A.708, for HALS.
+    Boutsidis and Gallopoulos (2008), doi:10.1016/j.patcog.2007.09.010, for the start from the SVD.
+    """
+    given = _as_nonnegative(x)
+    k = check_rank(k, given.shape)
+    rng = check_rng(rng)
+    starts = check_integer(starts, "starts", 1)
+    tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
+    max_sweeps = check_integer(max_sweeps, "max_sweeps", 1)
+
+    matrix, dtype = given.astype(np.float64), given.dtype
+    size = float(np.linalg.norm(matrix))
+
+    def sweep(w: FloatArray, h: FloatArray) -> Pair:
+        w = _update_columns(w, matrix @ h.T, h @ h.T)
+        return w, _update_columns(h.T, matrix.T @ w, w.T @ w).T
+
+    def error(w: FloatArray, h: FloatArray) -> float:
+        return float(np.linalg.norm(matrix - w @ h))
+
+    def follow(begun: Descent, share: float, sweeps: int) -> Descent:
+        return descend(begun, sweep, error, lambda _: share * size, sweeps)
+
+    tried = [
+        follow(Descent(start, [error(*start)]), _TRIAL_TOLERANCE * tolerance, min(_TRIAL_SWEEPS, max_sweeps))
+        for start in islice(_starts(matrix, k, rng), starts)
+    ]
+    best_tried = sorted(tried, key=lambda found: found.loss)[:_FOLLOWED]
+    best = min((follow(begun, tolerance, max_sweeps) for begun in best_tried), key=lambda found: found.loss)
+    w, h = _by_weight(*best.factors)
+    return NMF(w.astype(dtype), h.astype(dtype), np.array(best.losses), best.settled)

@@ -1,0 +1,16 @@
+r"""Can a sequence of n tokens be read as k? Keys and values along the sequence, compressed before any query meets them.
+
+Chapter ``book/07-linformer.md``. Letters: ``x`` (batch, n, D) are tokens, ``q``, ``k``, ``v`` queries, keys and values
+(batch, heads, n, d); ``e`` and ``f`` (k, n) compress the keys and the values along the sequence, and $e_j$ is row j
+of ``e``. Where a mask or a short sequence hides tokens, let $s_j$ be the share of $\|e_j\|^2$ that lies on real
+tokens. What is left of row j is divided by $\sqrt{s_j}$, which gives it its norm back, and its weight is multiplied by
+$s_j$: a row that meets no real token takes no part (the **norm rule** of the chapter). With two matrices the smaller
+share counts.
+"""
+
+from lowrank_tutor.linformer.attention import linformer_attention
+from lowrank_tutor.linformer.costs import linformer_cost
+from lowrank_tutor.linformer.layer import LinformerSelfAttention
+from lowrank_tutor.linformer.pooling import pooling_projection
+
+__all__ = ["LinformerSelfAttention", "linformer_attention", "linformer_cost", "pooling_projection"]

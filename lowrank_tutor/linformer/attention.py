@@ -1,0 +1,134 @@
+r"""What if each query looks at k mixtures of the tokens? Compress the sequence, then attend: equation 7 of the paper.
+
+Chapter ``book/07-linformer.md``; letters as in ``linformer``. Its layer is made of the same two steps: `mix` with the
+norm rule, and `attend`.
+"""
+
+import math
+
+import torch
+from torch.nn import functional
+
+from lowrank_tutor._tensors import (
+    check_attention_inputs,
+    check_same_device_and_dtype,
+    check_tensor,
+    check_token_mask,
+    shape_of,
+    zero_hidden,
+)
+from lowrank_tutor.linformer.norm_rule import norm_rule, rescale, row_squares
+
+
+def linformer_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    e: torch.Tensor,
+    f: torch.Tensor | None = None,
+    *,
+    token_mask: torch.Tensor | None = None,
+) -> torch.Tensor:
+    r"""Let each query look at k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
+
+    With k = n and E = F = I it is softmax attention. There is no causal form: each mixture holds all tokens, the
+    future too.
+
+    Parameters
+    ----------
+    q : Tensor, shape (batch, heads, n_queries, d)
+        Queries.
+    k : Tensor, shape (batch, heads, n_keys, d)
+        Keys.
+    v : Tensor, shape (batch, heads, n_keys, d_v)
+        Values.
+    e : Tensor, shape (k, n_keys)
+        What each of the k mixtures takes of the keys; k is at most n_keys.
+    f : Tensor, shape (k, n_keys), optional
+        What it takes of the values; by default ``e``.
+    token_mask : bool Tensor, shape (batch, n_keys), optional
+        **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not
+        count, whatever they hold, and the norm rule holds for the others; a sequence hidden altogether gives zeros.
+
+    Returns
+    -------
+    Tensor, shape (batch, heads, n_queries, d_v)
+
+    Examples
+    --------
+    >>> import torch
+    >>> q, k, v = torch.randn(3, 1, 8, 4, 2)  # each (batch, heads, n, d) = (1, 8, 4, 2)
+    >>> e = torch.tensor([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    >>> linformer_attention(q, k, v, e).shape
+    torch.Size([1, 8, 4, 2])
+
+    References
+    ----------
+    Wang et al. (2020), arXiv:2006.04768, equation 7.
+    """
+    f = e if f is None else f
+    _check(q, k, v, e, f, token_mask)
+    keys = mix(e, zero_hidden(k, token_mask))  # (batch, heads, k, d)
+    values = mix(f, zero_hidden(v, token_mask))  # (batch, heads, k, d_v)
+    if token_mask is None:
+        return attend(q, keys, values)
+    numbers_in_a_token = k.shape[1] * k.shape[3]
+    squares = [row_squares(matrix, token_mask, numbers_in_a_token) for matrix in ([e] if f is e else [e, f])]
+    scales, log_shares = norm_rule(squares)
+    keys, values = rescale(keys, scales[0]), rescale(values, scales[-1])
+    return attend(q, keys, values, log_shares)
+
+
+def mix(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Mix n tokens to k: (k, n) times (batch, n, width) or (batch, heads, n, width).
+
+    A batch of products copies nothing. But its gradient holds a (k, n) for every sequence and head before they are
+    added up: where there are heads and that is asked for, ``@`` copies the tokens instead, which is less.
+    """
+    if x.ndim == 4 and torch.is_grad_enabled() and projection.requires_grad:
+        return projection @ x
+    *batch, _, width = x.shape
+    rows = torch.bmm(projection.expand(math.prod(batch), -1, -1), x.flatten(0, -3))
+    return rows.view(*batch, projection.shape[0], width)
+
+
+def attend(
+    q: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    log_shares: torch.Tensor | None = None,
+    dropout: float = 0.0,
+) -> torch.Tensor:
+    r"""Let queries (batch, heads, n, d) look at k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln s)\, V$."""
+    added = None if log_shares is None else log_shares.to(q.dtype)
+    return functional.scaled_dot_product_attention(q, keys, values, attn_mask=added, dropout_p=dropout)
+
+
+def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """Cut the width into heads: (batch, n, D) to (batch, heads, n, d)."""
+    return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).transpose(1, 2)
+
+
+def join_heads(x: torch.Tensor) -> torch.Tensor:
+    """Lay the heads side by side again: (batch, heads, n, d) to (batch, n, D)."""
+    return x.transpose(1, 2).flatten(2)
+
+
+def _check(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    e: torch.Tensor,
+    f: torch.Tensor,
+    token_mask: torch.Tensor | None,
+) -> None:
+    check_attention_inputs(q, k, v)
+    n_keys = k.shape[2]
+    check_tensor("e", e, ("k", n_keys))
+    check_tensor("f", f, (e.shape[0], n_keys))
+    if not 1 <= e.shape[0] <= n_keys:
+        raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
+    check_same_device_and_dtype("e", e, "q", q)
+    check_same_device_and_dtype("f", f, "q", q)
+    if token_mask is not None:
+        check_token_mask(token_mask, k, (k.shape[0], n_keys))

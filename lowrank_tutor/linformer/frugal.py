@@ -1,0 +1,86 @@
+"""How does a layer attend with no more memory than its input and result? It makes the queries where the result will be.
+
+Chapter ``book/07-linformer.md``; letters as in ``linformer``. One block of rows after another becomes the result, and
+overwrites its queries. That is right only where nobody looks at them afterwards: no gradient, no hook, no compiler.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+from torch.autograd import forward_ad
+
+from lowrank_tutor._tensors import is_autocast
+from lowrank_tutor.linformer.attention import attend, join_heads, split_heads
+
+# At most so many rows of the result are made at once. A GPU needs more to be busy.
+BLOCK_ROWS = {"cpu": 2048}
+OTHER_BLOCK_ROWS = 16384
+
+
+def can_overwrite(x: torch.Tensor, to_q: nn.Module, to_out: nn.Module) -> bool:
+    """Whether memory may be used twice: nothing looks on, and both linear layers are exactly as they were made."""
+    if torch.is_grad_enabled() or torch.compiler.is_compiling() or is_autocast(x.device):
+        return False
+    if _is_transformed() or type(x) is not torch.Tensor:
+        return False
+    return _is_as_made(to_q, x, bias=False) and _is_as_made(to_out, x, bias=True)
+
+
+def attend_in_place(
+    x: torch.Tensor,
+    to_q: nn.Linear,
+    to_out: nn.Linear,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    log_shares: torch.Tensor | None,
+    token_mask: torch.Tensor | None,
+    dropout: float,
+) -> torch.Tensor:
+    """Let tokens (batch, n, D) look at keys and values (batch, heads, k, d), and return what ``to_out`` makes of it."""
+    batch, n, dim = x.shape
+    result = x.new_empty(x.shape)
+    torch.mm(x.reshape(-1, dim), to_q.weight.T, out=result.view(-1, dim))
+    for some, rows in _blocks(batch, n, x.device):
+        block = result[some, rows]  # queries still
+        added = None if log_shares is None else log_shares[some]
+        mixed = join_heads(attend(split_heads(block, keys.shape[1]), keys[some], values[some], added, dropout))
+        torch.addmm(to_out.bias, mixed.reshape(-1, dim), to_out.weight.T, out=block.view(-1, dim))
+        del mixed  # before the next block is made
+    return result if token_mask is None else result.masked_fill_(~token_mask[:, :, None], 0)
+
+
+def _blocks(batch: int, n: int, device: torch.device) -> Iterator[tuple[slice, slice]]:
+    """Cut (batch, n) rows into blocks of one size, for a short last one would be slow: several sequences or a part."""
+    most = BLOCK_ROWS.get(device.type, OTHER_BLOCK_ROWS)
+    most = min(max(math.ceil(batch * n / 2), most // 2), most)
+    rows = math.ceil(n / math.ceil(n / most))
+    return itertools.product(_slices(batch, max(1, most // n)), _slices(n, rows))
+
+
+def _slices(total: int, step: int) -> Iterator[slice]:
+    return (slice(start, start + step) for start in range(0, total, step))
+
+
+def _is_transformed() -> bool:
+    """Whether vmap or another transform of torch.func, or forward-mode differentiation, is under way.
+
+    PyTorch has no public question for either.
+    """
+    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+
+
+def _is_as_made(linear: nn.Module, x: torch.Tensor, *, bias: bool) -> bool:
+    """Whether a linear layer is D to D, with a bias or without, and its weights are all there is to it.
+
+    No subclass, adapter, parametrization or hook, and no weights of another kind, such as quantized ones.
+    """
+    if type(linear) is not nn.Linear or (linear.bias is not None) != bias:
+        return False
+    if linear._forward_hooks or linear._forward_pre_hooks or "forward" in vars(linear):
+        return False
+    dim = x.shape[2]
+    sizes = [(linear.weight, (dim, dim))] + ([(linear.bias, (dim,))] if bias else [])
+    return all(type(it) is nn.Parameter and it.shape == size and it.dtype == x.dtype for it, size in sizes)

@@ -1,0 +1,264 @@
+r"""How does a model read a long sequence by k tokens? Its layer compresses the sequence first: E(XW) = (EX)W.
+
+Chapter ``book/07-linformer.md``; letters as in ``linformer``, and ``x`` (batch, n, D) are tokens.
+"""
+
+import math
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from lowrank_tutor._checks import check_choice, check_integer, check_real
+from lowrank_tutor._tensors import (
+    check_dtype,
+    check_heads,
+    check_same_device_and_dtype,
+    check_tensor,
+    check_token_mask,
+    zero_hidden,
+)
+from lowrank_tutor.linformer.attention import attend, join_heads, mix, split_heads
+from lowrank_tutor.linformer.costs import SHARINGS
+from lowrank_tutor.linformer.frugal import attend_in_place, can_overwrite
+from lowrank_tutor.linformer.norm_rule import norm_rule, rescale, row_squares
+from lowrank_tutor.linformer.shards import add_up_shards, announce_refusal, check_process_group, locate
+
+if TYPE_CHECKING:  # a build of PyTorch may lack it
+    from torch.distributed import ProcessGroup
+
+
+class LinformerSelfAttention(nn.Module):
+    r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
+
+    E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows go through the weights of keys and values.
+    These have no bias, which the identity needs.
+
+    Parameters
+    ----------
+    dim : int
+        Width D of the tokens.
+    heads : int
+        Number of heads; it must divide ``dim``.
+    max_len : int
+        Longest sequence, n. Shorter ones follow the norm rule: what they give does not change when padding is appended.
+    k : int
+        Length of the compressed sequence, between 1 and ``max_len``.
+    sharing : {"key-value", "headwise"}
+        ``"key-value"``: one matrix for keys and values, E = F. ``"headwise"``: one for each, shared by the heads.
+    dropout : float
+        Share of the weights that are dropped in training, at least 0 and below 1.
+    projection : Tensor, shape (k, max_len), optional
+        E = F from elsewhere. A ``Parameter`` is learned, and may be shared by several layers (the paper's
+        "layerwise"); any other tensor is kept as it is, such as `pooling_projection`.
+    process_group : torch.distributed.ProcessGroup, optional
+        Processes over which the sequence is split: each holds consecutive tokens, at least one, in the order of the
+        processes. See the notes.
+    generator : torch.Generator, optional
+        Draws the start. Without it the global generator of torch draws.
+    device : torch.device or str, optional
+        Where the parameters are kept.
+    dtype : torch.dtype, optional
+        Their floating-point type.
+
+    Attributes
+    ----------
+    e : Tensor, shape (k, max_len)
+        Compresses the keys, and the values where ``f`` is None. It starts normal with variance 1 / max_len, so that the
+        spread of the scores does not depend on the length.
+    f : Tensor, shape (k, max_len), or None
+        Compresses the values.
+    to_q, to_k, to_v, to_out : Linear
+        The weights of queries, keys, values and output, each D to D; only the last has a bias.
+    process_group : torch.distributed.ProcessGroup or None
+        It may be set and taken away; ``state_dict`` does not hold it. A layer that has one can be neither pickled nor
+        copied with ``copy.deepcopy``.
+
+    Notes
+    -----
+    With a process group every process makes the same layer (from one ``state_dict``, or one seed), hands its own tokens
+    and their mask to ``forward``, and gets their rows of the result. It compresses its tokens with its own columns of
+    ``e``, and one all-reduce of $b k m D$ numbers joins the k rows of b sequences: m is 1 with E = F and 2 with two
+    matrices, and n does not enter. The norm rule adds $b k m$ numbers to it. Before it each process tells the others
+    four integers, its length among them, for which a GPU has to wait. ``backward`` takes one more all-reduce of the
+    size of the first, so each process must call it.
+
+    The loss is the sum of the losses of the processes. The gradient of the tokens is complete; that of the parameters
+    is the part of this process. Add the parts up once a step, by an all-reduce of each ``grad``: k times ``max_len``
+    numbers for each matrix, and $4 D^2 + D$ for the weights. ``DistributedDataParallel`` does that, and divides by the
+    number of processes.
+
+    Input that one process refuses is refused by all. If a process does not arrive, the others raise a ``RuntimeError``
+    after the timeout of the group. Make the layer after ``init_process_group``: before it,
+    ``torch.distributed.group.WORLD`` is None, and each process would work alone.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = LinformerSelfAttention(dim=64, heads=4, max_len=512, k=32)
+    >>> layer(torch.randn(2, 300, 64)).shape
+    torch.Size([2, 300, 64])
+    >>> real = torch.arange(300) < torch.tensor([[300], [120]])  # (2, 300): the second sequence has 120 tokens
+    >>> layer(torch.randn(2, 300, 64), token_mask=real)[1, 120:].abs().sum().item()
+    0.0
+
+    References
+    ----------
+    Wang et al. (2020), arXiv:2006.04768, section 4.
+    """
+
+    e: torch.Tensor
+    f: torch.Tensor | None
+    to_q: nn.Linear
+    to_k: nn.Linear
+    to_v: nn.Linear
+    to_out: nn.Linear
+    process_group: "ProcessGroup | None"
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        max_len: int,
+        k: int,
+        *,
+        sharing: str = "key-value",
+        dropout: float = 0.0,
+        projection: torch.Tensor | None = None,
+        process_group: "ProcessGroup | None" = None,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.dim = dim = check_integer(dim, "dim", 1)
+        self.heads = check_heads(heads, self.dim)
+        self.max_len = check_integer(max_len, "max_len", 1)
+        self.k = check_integer(k, "k", 1, self.max_len, "max_len")
+        self.sharing = check_choice(sharing, "sharing", SHARINGS)
+        self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        self.process_group = check_process_group(process_group)
+        place = {"device": torch.get_default_device() if device is None else device, "dtype": check_dtype(dtype)}
+        for name in ("to_q", "to_k", "to_v", "to_out"):
+            bias = name == "to_out"
+            linear = nn.utils.skip_init(nn.Linear, dim, dim, bias=bias, **place)  # type: ignore[no-untyped-call]
+            nn.init.uniform_(linear.weight, -1 / math.sqrt(dim), 1 / math.sqrt(dim), generator=generator)
+            setattr(self, name, linear)
+        nn.init.zeros_(self.to_out.bias)
+        if projection is not None:
+            self._use_projection(projection)
+        else:
+            self.e = self._draw(generator, place)
+        self.f = self._draw(generator, place) if sharing == "headwise" else None
+
+    def extra_repr(self) -> str:
+        """Name the sizes, for the layer's printed form.
+
+        Returns
+        -------
+        str
+        """
+        sizes = f"dim={self.dim}, heads={self.heads}, max_len={self.max_len}, k={self.k}"
+        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}"
+
+    def forward(self, x: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False) -> torch.Tensor:
+        r"""Let every token look at the k compressed tokens.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n, dim)
+            Tokens; n is at most ``max_len``. With a process group, those of this process; all have the same batch.
+        token_mask : bool Tensor, shape (batch, n), optional
+            **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens change nothing
+            for the others, whatever they hold, and their own rows of the result are zeros.
+        causal : bool
+            Refused where true: each compressed token mixes all tokens, the future too.
+
+        Returns
+        -------
+        Tensor, shape (batch, n, dim)
+        """
+        self._check(x, token_mask, causal)
+        keys, values, log_shares = self._compress(x, token_mask)
+        return self._attend(x, keys, values, log_shares, token_mask)
+
+    def _check(self, x: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> None:
+        group = self.process_group
+        with nullcontext() if group is None else announce_refusal(group, self.e.device):
+            if causal:
+                raise ValueError(
+                    "causal must be False, got True: every compressed key mixes all tokens, the future too, and no mask"
+                    " can take that out again; use exact attention"
+                )
+            check_tensor("x", x, ("batch", "n", self.dim))
+            check_same_device_and_dtype("x", x, "the layer", self.e)
+            batch, n = x.shape[:2]
+            if not 1 <= n <= self.max_len:
+                raise ValueError(
+                    f"x must hold between 1 and max_len = {self.max_len} tokens, got {n}; cut it, or make the layer"
+                    " with a larger max_len"
+                )
+            if token_mask is not None:
+                check_token_mask(token_mask, x, (batch, n))
+
+    def _compress(
+        self, x: torch.Tensor, token_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Return keys and values (batch, heads, k, d), and what the norm rule adds to logits, (batch, 1, 1, k)."""
+        shard = locate(self.process_group, x, token_mask, self.max_len)
+        matrices = [self.e] if self.f is None else [self.e, self.f]
+        end = shard.start + x.shape[1]
+        own = [matrix[:, shard.start : end] for matrix in matrices]  # the columns of these tokens
+        mixed = _mix_each(own, zero_hidden(x, token_mask))  # (batch, k, D) each
+        squares = []
+        if shard.masked or shard.total < self.max_len:
+            real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if token_mask is None else token_mask
+            squares = [row_squares(matrix, real, self.dim, shard.start) for matrix in matrices]
+        mixed, squares = add_up_shards(self.process_group, mixed, squares)
+        log_shares = None
+        if squares:
+            scales, log_shares = norm_rule(squares)
+            mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales, strict=True)]
+        keys, values = self.to_k(mixed[0]), self.to_v(mixed[-1])  # the same EX where E = F
+        return split_heads(keys, self.heads), split_heads(values, self.heads), log_shares
+
+    def _attend(
+        self,
+        x: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        log_shares: torch.Tensor | None,
+        token_mask: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """Let each token (batch, n, D) look at the compressed ones."""
+        dropout = self.dropout if self.training else 0.0
+        if can_overwrite(x, self.to_q, self.to_out):
+            return attend_in_place(x, self.to_q, self.to_out, keys, values, log_shares, token_mask, dropout)
+        q = split_heads(self.to_q(zero_hidden(x, token_mask)), self.heads)
+        mixed = join_heads(attend(q, keys, values, log_shares, dropout))
+        return zero_hidden(self.to_out(mixed), token_mask)
+
+    def _draw(self, generator: torch.Generator | None, place: dict[str, Any]) -> nn.Parameter:
+        start = torch.empty((self.k, self.max_len), **place)
+        return nn.Parameter(start.normal_(std=1 / math.sqrt(self.max_len), generator=generator))
+
+    def _use_projection(self, projection: torch.Tensor) -> None:
+        if self.sharing != "key-value":
+            raise ValueError(f'sharing must be "key-value" where a projection is given, got "{self.sharing}"')
+        check_tensor("projection", projection, (self.k, self.max_len))
+        check_same_device_and_dtype("projection", projection, "the layer", self.to_q.weight)
+        if projection.requires_grad and not isinstance(projection, nn.Parameter):
+            raise ValueError(
+                "projection must be a Parameter or a tensor without gradient, got one that was computed and has a"
+                " gradient: the layer would not learn it"
+            )
+        if isinstance(projection, nn.Parameter):
+            self.e = projection
+        else:
+            self.register_buffer("e", projection.detach().clone())
+
+
+def _mix_each(projections: list[torch.Tensor], x: torch.Tensor) -> list[torch.Tensor]:
+    """Mix with one matrix or two. What a mask makes of ``x`` is a copy, which need not outlive this call."""
+    return [mix(projection, x) for projection in projections]

@@ -1,0 +1,52 @@
+"""Attention for the tests: tensors of sizes that are all different, masks, and plain loops as a judge."""
+
+import math
+
+import numpy as np
+import torch
+
+torch.set_num_threads(1)  # tensors this small are no work to share, and threads that wait for each other cost more
+
+
+def tensors(*shapes, seed=0, dtype=torch.float64):
+    """Normal numbers, one tensor for each shape."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(*shape, generator=generator, dtype=dtype) for shape in shapes]
+
+
+def triple(batch=3, heads=2, n_queries=4, n_keys=6, d=5, d_v=3, **options):
+    """Queries, keys and values of sizes that are all different."""
+    return tensors((batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v), **options)
+
+
+def real_tokens(batch=3, n=6):
+    """A mask: the first sequence is whole, the second has holes, the last is hidden altogether."""
+    mask = torch.ones(batch, n, dtype=torch.bool)
+    mask[1, [0, n - 1]] = False
+    mask[batch - 1] = False
+    return mask
+
+
+def weights_by_loops(q, k, mask=None):
+    """Each weight by itself, in Python's floats."""
+    q, k = q.detach().double().tolist(), k.detach().double().tolist()
+    weights = np.zeros((len(q), len(q[0]), len(q[0][0]), len(k[0][0])))
+    for b, h, i in np.ndindex(weights.shape[:3]):
+        real = [j for j in range(weights.shape[3]) if mask is None or mask[b, j]]
+        scores = {
+            j: math.fsum(x * y for x, y in zip(q[b][h][i], k[b][h][j], strict=True)) / len(q[b][h][i]) ** 0.5
+            for j in real
+        }
+        for j in real:
+            weights[b, h, i, j] = 1 / math.fsum(math.exp(scores[other] - scores[j]) for other in real)
+    return weights
+
+
+def by_loops(q, k, v, mask=None):
+    """The values, averaged with these weights; what a mask hides is left out."""
+    weights, v = weights_by_loops(q, k, mask), v.detach().double().numpy()
+    out = np.zeros((*weights.shape[:3], v.shape[3]))
+    for b, h, i, j in np.ndindex(weights.shape):
+        if mask is None or mask[b, j]:
+            out[b, h, i] += weights[b, h, i, j] * v[b, h, j]
+    return out

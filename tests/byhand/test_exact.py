@@ -1,0 +1,154 @@
+"""Exact numbers come in, in every dress; what is not exact is refused, with its place, the rule and the value."""
+
+import inspect
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+from sympy import Matrix, Rational
+
+from lowrank_tutor import byhand
+from lowrank_tutor.byhand.exact import as_exact_matrix, check_length
+
+ONE_THIRD = Matrix([[Rational(1, 3), 2]])
+
+
+@pytest.mark.parametrize(
+    "a",
+    [
+        [["1/3", 2]],
+        [[" +1/3 ", "2."]],
+        ((Fraction(1, 3), Fraction(2)),),
+        [[Rational(1, 3), sympy.Integer(2)]],
+        ONE_THIRD,
+        sympy.ImmutableMatrix(ONE_THIRD),
+        np.array([[Fraction(1, 3), 2]], dtype=object),
+        [np.array([Fraction(1, 3), np.int8(2)], dtype=object)],
+    ],
+    ids=str,
+)
+def test_exact_numbers_come_in_many_dresses(a):
+    assert as_exact_matrix("a", a) == ONE_THIRD
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+def test_numpy_integers_are_exact_and_do_not_overflow(dtype):
+    a = as_exact_matrix("a", np.array([[100, 2], [3, 4]], dtype=dtype))
+    assert a * a == Matrix([[10006, 208], [312, 22]])
+
+
+def test_a_decimal_string_is_the_decimal():
+    assert as_exact_matrix("a", [["0.1", "-.5"]]) == Matrix([[Rational(1, 10), Rational(-1, 2)]])
+
+
+def test_a_flat_list_is_a_column_and_none_a_gap_only_where_that_is_allowed():
+    assert as_exact_matrix("a", [1, 2], vector_allowed=True) == Matrix([1, 2])
+    assert as_exact_matrix("a", [[1, 2]], vector_allowed=True) == Matrix([[1, 2]])
+    assert list(as_exact_matrix("a", [[1, None]], gaps_allowed=True)) == [1, sympy.nan]
+    with pytest.raises(ValueError, match=r"^a must have 2 axes, a list of rows, got \[1, 2\]$"):
+        as_exact_matrix("a", [1, 2])
+    with pytest.raises(ValueError, match=r"^a must have 1 or 2 axes, got \[1, \[2\]\]$"):
+        as_exact_matrix("a", [1, [2]], vector_allowed=True)
+
+
+def test_the_limits_themselves_are_allowed():
+    assert as_exact_matrix("a", np.eye(12, dtype=int)) == sympy.eye(12)
+    longest = [[-(10**20) + 1, Fraction(1, 10**20 - 1)]]
+    assert as_exact_matrix("a", longest).tolist() == longest
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "rule"),
+    [
+        (
+            [[0.1, 1], [1, 1]],
+            TypeError,
+            r"\[0\]\[0\] must be a number given exactly .* got the float 0.1; write Fraction\(1, 10\)",
+        ),
+        ([[1, 1], [1, -2.0]], TypeError, r"\[1\]\[1\] must be a number given exactly .* got the float -2.0; write -2$"),
+        (np.array([[0.25, 1], [1, 1]], dtype=np.float32), TypeError, r"got the float 0.25; write Fraction\(1, 4\)"),
+        ([[sympy.Float(0.5), 1]], TypeError, r"got the float 0.5.*; write Fraction\(1, 2\)"),
+        ([[1e300, 1]], TypeError, "got the float .*; write it as a Fraction"),
+        ([[1e-300, 1]], TypeError, "got the float .*; write it as a Fraction"),
+        ([[float("nan"), 1]], ValueError, r"\[0\]\[0\] must be finite, got nan"),
+        ([[1, float("inf")]], ValueError, r"\[0\]\[1\] must be finite, got inf"),
+        ([[1, -np.inf]], ValueError, "must be finite, got -inf"),
+        ([[1, sympy.nan]], ValueError, "must be finite, got nan"),
+        ([[1, sympy.oo]], ValueError, "must be finite, got oo"),
+        ([[1, sympy.Symbol("t")]], TypeError, "must be a number given exactly .* got t"),
+        ([[1, sympy.sqrt(2)]], TypeError, r"got sqrt\(2\)"),
+        ([[1, sympy.zoo]], TypeError, "got zoo"),
+        ([[1, 2j]], TypeError, "got 2j"),
+        ([[1, sympy.I]], TypeError, "got I"),
+        ([[1, None]], TypeError, "got None"),
+        ([[1, {}]], TypeError, r"got \{\}"),
+        ([[True, 1]], TypeError, "got True"),
+        (np.array([[True, False]]), TypeError, "got True"),
+        ([["one", 1]], ValueError, "got 'one'"),
+        ([["1e3", 1]], ValueError, "got '1e3'"),
+        ([["", 1]], ValueError, "got ''"),
+        ([["1/0", 1]], ValueError, "must have a denominator other than zero, got '1/0'"),
+        ([["1" * 61, 1]], ValueError, "must be a number given exactly .* got '111"),
+        ([[10**20, 1]], ValueError, "must have at most 20 digits"),
+        ([[1, -(10**5000)]], ValueError, "must have at most 20 digits"),
+        ([[1, Fraction(1, 10**20)]], ValueError, "must have at most 20 digits"),
+        ([[1, 2], [3]], ValueError, r"must have rows of one length, got lengths \[2, 1\]"),
+        ([], ValueError, r"must have at least one row and one column, got \[\]"),
+        ([[]], ValueError, r"must have at least one row and one column, got \[\[\]\]"),
+        (np.zeros((2, 0), dtype=int), ValueError, "must have at least one row and one column"),
+        ([[[1, 2]]], ValueError, "must have .*2 axes"),
+        (np.ones((2, 2, 2), dtype=int), ValueError, "must have .*2 axes"),
+        ([1, [2, 3]], ValueError, "must have .*2 axes"),
+        (5, TypeError, "must be a list of rows of exact numbers, got 5"),
+        (None, TypeError, "must be a list of rows of exact numbers, got None"),
+        ("12", TypeError, "must be a list of rows of exact numbers, got '12'"),
+        ({1: 2}, TypeError, "must be a list of rows of exact numbers"),
+        ([[1] * 13], ValueError, r"at most 12 rows and columns, got shape \(1, 13\)"),
+        ([[1]] * 13, ValueError, r"at most 12 rows and columns, got shape \(13, 1\)"),
+    ],
+)
+def test_what_is_not_a_small_matrix_of_exact_numbers_is_refused(bad, error, rule):
+    with pytest.raises(error, match=f"^name.*{rule}"):
+        as_exact_matrix("name", bad)
+
+
+# Each argument of each function is such a matrix: the others are given, and one float in it is refused by its name.
+SQUARE = [[1, 2], [3, 5]]
+ARGUMENTS = {
+    "row_reduce": {"a": SQUARE},
+    "rank_one": {"a": SQUARE},
+    "svd_2x2": {"a": SQUARE},
+    "project": {"w": SQUARE, "x": [1, 2]},
+    "bilinear": {"s": [1, 2], "u": SQUARE, "v": SQUARE, "h": [1, 2]},
+    "nmf_update": {"x": SQUARE, "w": SQUARE, "h": SQUARE},
+    "als_half_step": {"ratings": SQUARE, "q": SQUARE, "regularization": 1},
+    "linear_discriminant": {"a": SQUARE, "b": SQUARE},
+    "softmax_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE},
+    "linformer_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE, "e": SQUARE, "f": SQUARE},
+}
+
+
+@pytest.mark.parametrize(("function", "name"), [(f, name) for f, names in ARGUMENTS.items() for name in names])
+def test_each_argument_is_exact(function, name):
+    called, given = getattr(byhand, function), ARGUMENTS[function]
+    bad = 0.5 if name == "regularization" else [0.5, 1] if np.ndim(given[name]) == 1 else [[0.5, 1], [1, 1]]
+    with pytest.raises(TypeError, match=rf"^{name}\S* must be a number given exactly .* write Fraction\(1, 2\)$"):
+        called(**{**given, name: bad})
+    if np.ndim(given[name]) == 2:
+        with pytest.raises(ValueError, match=f"^{name} must have .*2 axes"):
+            called(**{**given, name: [1, 2] if function != "project" else [[[1]]]})
+
+
+def test_no_argument_is_forgotten():
+    wanted = {
+        name: list(inspect.signature(getattr(byhand, name)).parameters) for name in byhand.__all__ if name.islower()
+    }
+    assert {name: list(given) for name, given in ARGUMENTS.items()} == wanted
+
+
+def test_fractions_that_grow_beyond_all_reason_are_refused():
+    check_length("a", Rational(1, 2**3335), sympy.Integer(-1))  # 1000 digits
+    message = "a must be small enough to work by hand, got a fraction of some 1002 digits"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        check_length("a", sympy.Integer(1), sympy.Integer(-(2**3339)))

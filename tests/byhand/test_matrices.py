@@ -1,0 +1,397 @@
+"""Each step of a reduction, a factorization, a product and a score follows from the one before, exactly."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy import Matrix, Rational
+from worked import as_floats, ends, matrices, read_matrices, read_number, small_rationals
+
+from lowrank_tutor.byhand import bilinear, project, rank_one, row_reduce, svd_2x2
+
+MULTIPLES = [[1, 2, 3], [2, 4, 6], [3, 6, 9]]
+
+
+# Row reduction
+
+
+def apply_printed_operation(latex, matrix):
+    """Do to ``matrix`` what the formula says, read from its text alone."""
+    rows = [list(matrix[i, :]) for i in range(matrix.rows)]
+    operation = latex.split(r" \qquad ")[0].replace("{", "").replace("}", "")
+    if swap := re.fullmatch(r"R_(\d+) \\leftrightarrow R_(\d+)", operation):
+        i, j = (int(name) - 1 for name in swap.groups())
+        assert i != j
+        rows[i], rows[j] = rows[j], rows[i]
+        return Matrix(rows)
+    target, formula = operation.split(r" \leftarrow ")
+    terms = re.findall(r"([+-]?) ?(\d+(?:/\d+)?)? ?R_(\d+)", formula)
+    assert "".join("".join(term) for term in terms) == formula.replace(" ", "").replace("R_", "")  # nothing left over
+    i = int(target.removeprefix("R_")) - 1
+    new = [sympy.Integer(0)] * matrix.cols
+    used = []
+    for sign, size, name in terms:
+        factor = Rational(size or "1") * (-1 if sign == "-" else 1)
+        used.append((int(name) - 1, factor))
+        new = [entry + factor * other for entry, other in zip(new, rows[int(name) - 1], strict=True)]
+    if len(used) == 1:  # scaling
+        assert used[0][0] == i
+        assert used[0][1] not in (0, 1)
+    else:  # a multiple of another row added
+        assert len(used) == 2
+        assert used[0] == (i, 1)
+        assert used[1][0] != i
+    rows[i] = new
+    return Matrix(rows)
+
+
+def plain_fractions(latex):
+    return re.sub(r"\\frac\{(\d+)\}\{(\d+)\}", r"\1/\2", latex)
+
+
+def check_row_reduction(a):
+    start, *operations, last = row_reduce(a).steps
+    assert start.value == read_matrices(start.latex)[-1] == Matrix(a)
+    for before, after in itertools.pairwise([start, *operations]):
+        assert apply_printed_operation(plain_fractions(after.latex), before.value) == after.value
+        assert read_matrices(after.latex)[-1] == after.value
+        assert after.value != before.value
+    reduced, pivots = Matrix(a).rref()
+    assert row_reduce(a).result == [start, *operations][-1].value == reduced
+    assert last.value == tuple(pivot + 1 for pivot in pivots)
+    assert last.latex == rf"\operatorname{{rank}} A = {len(pivots)}"
+    assert f"so the rank is {len(pivots)}." in last.text
+
+
+@settings(max_examples=25)
+@given(matrices())
+def test_each_printed_row_operation_gives_the_next_matrix_and_the_end_is_reduced(a):
+    check_row_reduction(a)
+
+
+def test_the_matrix_of_multiples_is_reduced_in_two_operations():
+    worked = row_reduce(MULTIPLES)
+    assert [step.text for step in worked.steps] == [
+        "Start from A.",
+        "Subtract 2 times row 1 from row 2.",
+        "Subtract 3 times row 1 from row 3.",
+        "The matrix is reduced. It has 1 pivot, in column 1, so the rank is 1.",
+    ]
+    assert worked.steps[1].latex.startswith(r"R_{2} \leftarrow R_{2} - 2 R_{1} \qquad")
+    assert worked.steps[1].value == Matrix([[1, 2, 3], [0, 0, 0], [3, 6, 9]])
+    assert worked.result == Matrix([[1, 2, 3], [0, 0, 0], [0, 0, 0]])
+
+
+def test_the_sentence_says_what_the_formula_says():
+    worked = row_reduce([[0, -1, 3], [2, 4, 1], [1, 1, 1], [-1, 5, "1/2"]])
+    check_row_reduction([[0, -1, 3], [2, 4, 1], [1, 1, 1], [-1, 5, "1/2"]])
+    said = [(step.text, plain_fractions(step.latex).split(r" \qquad ")[0]) for step in worked.steps[1:7]]
+    assert said == [
+        ("Swap rows 1 and 2.", r"R_{1} \leftrightarrow R_{2}"),
+        ("Divide row 1 by 2.", r"R_{1} \leftarrow 1/2 R_{1}"),
+        ("Subtract row 1 from row 3.", r"R_{3} \leftarrow R_{3} - R_{1}"),
+        ("Add row 1 to row 4.", r"R_{4} \leftarrow R_{4} + R_{1}"),
+        ("Change the sign of row 2.", r"R_{2} \leftarrow - R_{2}"),
+        ("Subtract 2 times row 2 from row 1.", r"R_{1} \leftarrow R_{1} - 2 R_{2}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("a", "pivots"),
+    [
+        ([[1, 0, 5], [0, 1, 7]], "2 pivots, in columns 1, 2"),
+        ([[0, 0], [0, 0], [0, 0]], "no pivot"),
+        ([[0]], "no pivot"),
+        ([[1]], "1 pivot, in column 1"),
+    ],
+)
+def test_a_reduced_matrix_needs_no_operation(a, pivots):
+    worked = row_reduce(a)
+    assert len(worked.steps) == 2
+    assert worked.result == Matrix(a)
+    assert pivots in worked.steps[-1].text
+
+
+@pytest.mark.parametrize("a", [[[7]], [["-1/3"]], [[0, 0, 3, 1]], [[0], [0], [-5]], [[1, 2], [3, 4]], [[0, 1], [1, 0]]])
+def test_row_reduction_of_edge_shapes(a):
+    check_row_reduction(a)
+
+
+def test_the_rank_is_what_numpy_finds_on_a_matrix_with_a_chosen_rank():
+    rng = np.random.default_rng(0)
+    for rank in range(5):
+        a = rng.integers(-3, 4, (6, rank)) @ rng.integers(-3, 4, (rank, 5))
+        assert len(row_reduce(a).steps[-1].value) == np.linalg.matrix_rank(a)
+
+
+# Outer product
+
+
+def test_the_matrix_of_multiples_is_an_outer_product_of_six_numbers_and_five_degrees_of_freedom():
+    worked = rank_one(MULTIPLES)
+    u, v = worked.result
+    assert u == Matrix([1, 2, 3])
+    assert v == Matrix([1, 2, 3])
+    assert [step.value for step in worked.steps] == [v, u, Matrix(MULTIPLES), (9, 6, 5)]
+    assert "The matrix has 9 numbers, the factors have 6, 3 fewer." in worked.steps[-1].text
+    assert "5 degrees of freedom" in worked.steps[-1].text
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(small_rationals, min_size=1, max_size=5).filter(any),
+    st.lists(small_rationals, min_size=1, max_size=5).filter(any),
+)
+def test_the_factors_of_any_outer_product_multiply_back(left, right):
+    a = Matrix(left) * Matrix(right).T
+    worked = rank_one(a)
+    u, v = worked.result
+    assert u.shape == (len(left), 1)
+    assert v.shape == (len(right), 1)
+    assert u * v.T == a
+    assert worked.steps[0].value == v
+    assert worked.steps[1].value == u
+    assert worked.steps[2].value == u * v.T
+    assert read_matrices(worked.steps[0].latex)[-1] == v.T
+    assert read_matrices(worked.steps[1].latex)[-1] == u
+    assert read_matrices(worked.steps[2].latex)[-1] == a
+    assert all(entry.is_Integer for entry in v)
+    assert math.gcd(*(int(entry) for entry in v)) == 1
+    assert next(entry for entry in v if entry != 0) > 0
+    m, n = a.shape
+    assert worked.steps[3].value == (m * n, m + n, m + n - 1)
+
+
+def test_the_common_factor_of_the_first_row_goes_to_u():
+    worked = rank_one([[0, 0], [-4, -6], [2, 3]])
+    assert worked.result == (Matrix([0, -2, 1]), Matrix([2, 3]))
+    assert worked.steps[0].text == "Row 2 is the first that is not zero. Take out its factor -2 and call the rest v."
+
+
+@pytest.mark.parametrize(
+    ("a", "said"), [([[1, 2], [2, 4]], "nothing"), ([[1, 2, 3]], "nothing"), (MULTIPLES, "3 fewer")]
+)
+def test_the_saving_is_counted_honestly(a, said):
+    assert said in rank_one(a).steps[-1].text
+
+
+@pytest.mark.parametrize(("a", "rank"), [([[0, 0]], 0), ([[1, 0], [0, 1]], 2), ([[1, 2, 3], [4, 5, 6], [7, 8, 9]], 2)])
+def test_other_ranks_are_refused(a, rank):
+    with pytest.raises(ValueError, match=f"a must be a matrix of rank 1, got rank {rank}"):
+        rank_one(a)
+
+
+# Projection and compression
+
+
+def test_the_first_coordinate_of_2_4_6_is_2():
+    worked = project([[1, 0, 0]], [2, 4, 6])
+    assert worked.result == Matrix([2])
+    assert worked.steps[0].latex == r"y_{1} = 1 \cdot 2 + 0 \cdot 4 + 0 \cdot 6 = 2"
+    assert "a compression map, not a projection" in worked.steps[-1].text
+    assert "of rank 1 (full)" in worked.steps[-1].text
+
+
+@settings(max_examples=25)
+@given(st.data(), st.integers(1, 4))
+def test_each_entry_is_the_printed_sum_of_products(data, d):
+    w = data.draw(matrices(columns=st.just(d)))
+    x = data.draw(matrices(rows=st.just(d)))
+    worked = project(w, x)
+    *entries, collected, kind = worked.steps
+    assert [entry.value for entry in entries] == list((Matrix(w) * Matrix(x)).T)  # column by column
+    for entry in entries:
+        _, formula, total = entry.latex.split(" = ")
+        assert formula.count(r"\cdot") == d
+        assert read_number(formula) == entry.value == read_number(total)
+    assert worked.result == collected.value == read_matrices(collected.latex)[-1]
+    np.testing.assert_allclose(as_floats(worked.result), as_floats(w) @ as_floats(x), atol=1e-12)
+    rows, columns = Matrix(w).shape
+    square = Matrix(w) ** 2 if rows == columns else None
+    assert kind.value == (Matrix(w).rank() if square is None else square)
+
+
+@pytest.mark.parametrize(
+    ("w", "x", "said"),
+    [
+        ([[1, 0], [0, 0]], [3, 5], "W is a projection (P² = P), symmetric, so at a right angle."),
+        ([[1, 1], [0, 0]], [3, 5], "W is a projection (P² = P), not symmetric, so at a slant."),
+        ([[0, 1], [1, 0]], [3, 5], "W is not a projection"),
+        ([["1/2", "1/2"], ["1/2", "1/2"]], [3, 5], "W is a projection"),
+        ([[2]], [1], "W is not a projection"),
+        ([[1, 2], [2, 4], [0, 0]], [3, 5], "of rank 1. It turns 2 numbers into 3"),
+        ([[1], [2]], [3], "It turns 1 number into 2, so it cannot be applied twice: a map to more dimensions"),
+        ([[1, 2, 0], [0, 1, 1]], [1, 1, 1], "of rank 2 (full). It turns 3 numbers into 2"),
+        ([[1, 2, 1], [2, 4, 2]], [1, 1, 1], "of rank 1. It turns 3 numbers into 2"),
+    ],
+)
+def test_the_last_step_tells_a_projection_from_a_compression_map(w, x, said):
+    last = project(w, x).steps[-1]
+    assert said in last.text
+    if len(w) == len(w[0]):
+        assert (r"\neq" in last.latex) == ("not a projection" in last.text)
+
+
+def test_two_vectors_are_two_columns():
+    worked = project([[1, 0, 2], [0, 1, -1]], [[1, 4], [2, 5], [3, 6]])
+    assert worked.result == Matrix([[7, 16], [-1, -1]])
+    assert worked.steps[3].latex == r"y_{2, 2} = 0 \cdot 4 + 1 \cdot 5 + \left( -1 \right) \cdot 6 = -1"
+    assert worked.steps[3].text == "Multiply row 2 of W with column 2 of x, entry by entry, and add."
+
+
+def test_shapes_that_do_not_match_are_both_named():
+    with pytest.raises(ValueError, match=r"x must be as long as w is wide, got x .*\(2, 1\).* and w .*\(1, 3\)"):
+        project([[1, 0, 0]], [1, 2])
+    with pytest.raises(ValueError, match="w must have 2 axes"):
+        project([1, 0, 0], [2, 4, 6])
+
+
+# Scores
+
+GOLDEN_SCORE = ([1, 2], [[2, 1]], [[1, -1]], [3, 4])
+
+
+def check_printed_product(step, letter):
+    """The step's own numbers give its own result; return the matrix and the vector that it printed."""
+    first, *entries = ends(step.latex)
+    matrix, vector = read_matrices(first)
+    for row, line in enumerate(entries):
+        formula, total = line.split(" = ")
+        assert read_number(formula) == matrix[row, :].dot(vector) == read_number(total) == step.value[row]
+        assert f"{letter}_{{{row + 1}}} &= {line}" in step.latex
+    assert step.value.shape == (len(entries), 1) == (matrix.rows, 1)
+    return matrix, vector
+
+
+def check_bilinear(s, u, v, h):
+    s, u, v, h = Matrix(s), Matrix(u), Matrix(v), Matrix(h)
+    p, q, score, w, r, again, kept, work = bilinear(s, u, v, h).steps
+    assert check_printed_product(p, "p") == (u, s)
+    assert check_printed_product(q, "q") == (v, h)
+    *_, formula, total = score.latex.split(" = ")
+    assert read_number(formula) == p.value.dot(q.value) == read_number(total) == score.value
+    left, right, product = read_matrices(w.latex)
+    assert (left, right) == (u.T, v)
+    assert left * right == product == w.value
+    d2, d1 = w.value.shape
+    if d2 <= d1:
+        assert check_printed_product(r, "r") == (w.value, h)
+        assert r.value.dot(s) == again.value
+    else:
+        assert check_printed_product(r, "r") == (w.value.T, s)
+        assert r.value.dot(h) == again.value
+    *_, formula, total = again.latex.split(" = ")
+    assert read_number(formula) == read_number(total) == again.value
+    assert again.value == score.value == bilinear(s, u, v, h).result
+    # the counts, each from what the steps printed
+    k = u.rows
+    assert kept.value == (len(u) + len(v), len(w.value), Rational(d1 * d2, d1 + d2))
+    sums = [step.latex.count(r"\cdot") for step in (p, q, score, r, again)]
+    assert work.value == (sum(sums[:3]), sum(sums[3:]), k, min(d1, d2))
+    for step, words in ((kept, kept.value[:2]), (work, work.value[:2])):
+        few, many = words
+        said = "nothing" if few == many else f"saves {many - few}." if few < many else f"costs {few - many} more."
+        assert said in step.text
+        for equation in step.latex.replace(r"\qquad ", "").split(", "):
+            *_, inserted, total = equation.split(" = ")
+            if "d_" not in inserted:
+                assert read_number(inserted) == read_number(total)
+    assert f"k is below {kept.value[2]}." in kept.text
+    return w.value
+
+
+def test_the_score_is_minus_4_by_both_routes_for_4_numbers_against_4():
+    worked = bilinear(*GOLDEN_SCORE)
+    values = [step.value for step in worked.steps]
+    assert values == [
+        Matrix([4]),
+        Matrix([-1]),
+        -4,
+        Matrix([[2, -2], [1, -1]]),
+        Matrix([-2, -1]),
+        -4,
+        (4, 4, 1),
+        (5, 6, 1, 2),
+    ]
+    assert worked.result == -4
+    assert worked.steps[2].latex == r"(U s)^\top (V h) = p^\top q = 4 \cdot \left( -1 \right) = -4"
+    assert "which saves nothing" in worked.steps[6].text
+    check_bilinear(*GOLDEN_SCORE)
+
+
+@settings(max_examples=25)
+@given(st.data(), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
+def test_each_step_of_a_score_follows_from_the_one_before(data, k, d2, d1):
+    u, v = (data.draw(matrices(rows=st.just(k), columns=st.just(width))) for width in (d2, d1))
+    s, h = (data.draw(st.lists(small_rationals, min_size=width, max_size=width)) for width in (d2, d1))
+    w = check_bilinear(s, u, v, h)
+    np.testing.assert_allclose(
+        float(bilinear(s, u, v, h).result),
+        (as_floats([s]) @ as_floats(w) @ as_floats([h]).T).item(),
+        atol=1e-9,
+    )
+    np.testing.assert_allclose(as_floats(u).T @ as_floats(v), as_floats(w), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("k", "d2", "d1", "numbers", "work"),
+    [
+        (2, 5, 5, "The factors have 20 numbers and W has 25, which saves 5.", "22 multiplications and the long way 30"),
+        (3, 5, 5, "The factors have 30 numbers and W has 25, which costs 5 more.", "33 multiplications"),
+        (1, 2, 2, "The factors have 4 numbers and W has 4, which saves nothing.", "which saves 1."),
+        (
+            1,
+            1,
+            1,
+            "The factors have 2 numbers and W has 1, which costs 1 more.",
+            "3 multiplications and the long way 2",
+        ),
+        (2, 4, 4, "which saves nothing. The factors have fewer only where k is below 2.", "which saves 2."),
+        (1, 3, 2, "fewer only where k is below 6/5.", "once Wᵀ s is known, it takes 2."),
+        (1, 2, 3, "fewer only where k is below 6/5.", "once W h is known, it takes 2."),
+    ],
+)
+def test_the_cost_of_a_score_is_counted_honestly(k, d2, d1, numbers, work):
+    steps = bilinear([1] * d2, [[1] * d2] * k, [[1] * d1] * k, [1] * d1).steps
+    assert numbers in steps[-2].text
+    assert work in steps[-1].text
+
+
+def test_a_matrix_of_rank_2_is_missed_by_its_best_factors_of_rank_1():
+    """[[3, 0], [4, 5]] scores 73; the nearest matrix of rank 1 scores 73 and a half."""
+    w = Matrix([[3, 0], [4, 5]])
+    u, sigma, vt = svd_2x2(w).result
+    nearest = (sigma[0] * u[:, 0] * vt[0, :]).applyfunc(sympy.expand)
+    assert nearest == check_bilinear([1, 2], [[1, 3]], [["3/2", "3/2"]], [3, 4])
+    assert bilinear([1, 2], [[1, 3]], [["3/2", "3/2"]], [3, 4]).result == Rational(147, 2)
+    assert bilinear([1, 2], [[1, 0], [0, 1]], w, [3, 4]).result == 73
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ([1, 2], [[1, 2, 3]], [[1, 2]], [1, 2]),
+            "u must be as wide as s is long, got u of shape (1, 3) and s of length 2",
+        ),
+        (
+            ([1, 2], [[1, 2]], [[1, 2]], [1]),
+            "v must be as wide as h is long, got v of shape (1, 2) and h of length 1",
+        ),
+        (
+            ([1, 2], [[1, 2]], [[1], [2]], [1]),
+            "u and v must have equally many rows, got shapes (1, 2) and (2, 1)",
+        ),
+        (([[1, 2]], [[1, 2]], [[1]], [1]), "s must be one vector, got shape (1, 2)"),
+        (([1], [[1]], [[1]], [[1, 2], [3, 4]]), "h must be one vector, got shape (2, 2)"),
+        (([1], [1], [[1]], [1]), "u must have 2 axes, a list of rows, got [1]"),
+    ],
+)
+def test_shapes_that_cannot_be_scored_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        bilinear(*arguments)

@@ -1,0 +1,216 @@
+"""Each step of an update of NMF follows from the one before, exactly, and the error never rises."""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy import Matrix, Rational
+from worked import (
+    as_floats,
+    fractions,
+    matrices,
+    plain_product,
+    read_lines,
+    read_matrices,
+    read_number,
+    right_sides,
+    sides,
+)
+
+from lowrank_tutor.byhand import nmf_update
+
+X, W, H = [[0, 2], [0, 3], [3, 1]], [[1, 1], [1, 1], [1, 1]], [[1, 2], [0, 2]]  # of the chapter
+
+not_negative = st.builds(Fraction, st.sampled_from([0, 0, 1, 2, 3, 5]), st.integers(1, 3))
+
+
+def transposed(a):
+    return [list(column) for column in zip(*a, strict=True)]
+
+
+def squares(a, b):
+    return sum((x - y) ** 2 for rows in zip(a, b, strict=True) for x, y in zip(*rows, strict=True))
+
+
+def plain_update(x, w, h):
+    """The multiplicative rule, entry by entry; 0 over 0 keeps the entry."""
+    above, below = plain_product(transposed(w), x), plain_product(plain_product(transposed(w), w), h)
+    return [
+        [entry * n / d if d else entry for entry, n, d in zip(*rows, strict=True)]
+        for rows in zip(h, above, below, strict=True)
+    ]
+
+
+def check_error(step, name, x, w, h):
+    product, rest, error = right_sides(step, name, f"X - {name}", rf"\lVert X - {name} \rVert^2")
+    assert read_matrices(product) == [Matrix(w), Matrix(h), Matrix(plain_product(w, h))]
+    (left,) = read_matrices(rest)
+    assert left == Matrix(x) - Matrix(plain_product(w, h))
+    formula, total = error.split(" = ")
+    assert [read_number(term) for term in formula.split(" + ")] == [entry**2 for entry in left]
+    assert all(term.endswith("^2") for term in formula.split(" + "))
+    assert read_number(formula) == read_number(total) == step.value == squares(x, plain_product(w, h))
+    return step.value
+
+
+def check_entries(step, name, old, new, above, below):
+    *entries, whole = read_lines(step.latex)
+    assert (whole[0], read_matrices(whole[2])) == (f"{name}'", [Matrix(new)])
+    places = [(i, j) for i in range(len(old)) for j in range(len(old[0]))]
+    for (i, j), (left, _, right) in zip(places, entries, strict=True):
+        assert left == f"{name}_{{{i + 1} {j + 1}}}'"
+        if below[i, j] == 0:
+            assert read_number(right) == old[i][j] == new[i][j]
+            continue
+        formula, total = right.split(" = ")
+        first, fraction = formula.split(r" \cdot ")
+        assert read_number(first) == old[i][j]
+        assert fraction == rf"\frac{{{sympy.latex(above[i, j])}}}{{{sympy.latex(below[i, j])}}}"
+        assert read_number(total) == read_number(formula) == new[i][j]
+    assert ("the entry stays as it is" in step.text) == (0 in list(below))
+    assert ("An entry that is zero stays zero." in step.text) == any(entry == 0 for row in old for entry in row)
+    assert step.text.startswith(f"Multiply each entry of {name} by its numerator over its denominator.")
+    assert step.text.endswith(f"This is the new {name}.")
+    assert step.value == Matrix(new)
+
+
+def said(before, after):
+    return f"falls from {before} to {after}." if after < before else f"stays {after}."
+
+
+def check_nmf(x, w, h):
+    worked = nmf_update(x, w, h)
+    x, w, h = fractions(x), fractions(w), fractions(h)
+    new_h = plain_update(x, w, h)
+    new_w = transposed(plain_update(transposed(x), transposed(new_h), transposed(w)))
+    start, above, below, update, middle, above_w, below_w, update_w, end = worked.steps
+
+    before = check_error(start, "W H", x, w, h)
+    assert start.text.endswith(f"This is the squared error, {before}.")
+    factors, product = right_sides(above, r"W^\top X", "")
+    assert read_matrices(factors) == [Matrix(w).T, Matrix(x)]
+    assert read_matrices(product) == [above.value] == [Matrix(w).T * Matrix(x)]
+    gram, product = right_sides(below, r"W^\top W", r"W^\top W H")
+    assert read_matrices(gram) == [Matrix(w).T, Matrix(w), Matrix(w).T * Matrix(w)]
+    assert read_matrices(product) == [Matrix(w).T * Matrix(w), Matrix(h), below.value]
+    assert below.value == Matrix(w).T * Matrix(w) * Matrix(h)
+    check_entries(update, "H", h, new_h, above.value, below.value)
+    half = check_error(middle, "W H'", x, w, new_h)
+    assert middle.text == f"With the new H the squared error {said(before, half)}"
+
+    factors, product = right_sides(above_w, r"X H'^\top", "")
+    assert read_matrices(factors) == [Matrix(x), Matrix(new_h).T]
+    assert read_matrices(product) == [above_w.value] == [Matrix(x) * Matrix(new_h).T]
+    gram, product = right_sides(below_w, r"H' H'^\top", r"W H' H'^\top")
+    square = Matrix(new_h) * Matrix(new_h).T
+    assert read_matrices(gram) == [Matrix(new_h), Matrix(new_h).T, square]
+    assert read_matrices(product) == [Matrix(w), square, below_w.value]
+    assert below_w.value == Matrix(w) * square
+    check_entries(update_w, "W", w, new_w, above_w.value, below_w.value)
+    after = check_error(end, "W' H'", x, new_w, new_h)
+    assert end.text == f"With both new factors the squared error {said(half, after)}"
+
+    assert worked.result == (Matrix(new_w), Matrix(new_h))
+    assert after <= half <= before
+    assert all(entry >= 0 for factor in worked.result for entry in factor)
+    for old, new in ((w, worked.result.w), (h, worked.result.h)):
+        assert all(entry == 0 for was, entry in zip(Matrix(old), new, strict=True) if was == 0)
+    return worked
+
+
+def test_three_rows_and_two_parts_by_hand():
+    worked = check_nmf(X, W, H)
+    assert [step.value for step in worked.steps] == [
+        20,
+        Matrix([[3, 6], [3, 6]]),
+        Matrix([[3, 12], [3, 12]]),
+        Matrix([[1, 1], [0, 1]]),
+        8,
+        Matrix([[2, 2], [3, 3], [4, 1]]),
+        Matrix([[3, 2], [3, 2], [3, 2]]),
+        Matrix([["2/3", 1], [1, "3/2"], ["4/3", "1/2"]]),
+        Rational(95, 18),
+    ]
+    assert [step.text for step in worked.steps] == [
+        "Multiply W with H, and add up the squares of what is left of X. This is the squared error, 20.",
+        "Multiply Wᵀ with X. These are the numerators for H.",
+        "Multiply Wᵀ W with H. These are the denominators.",
+        "Multiply each entry of H by its numerator over its denominator. An entry that is zero stays zero. This is the "
+        "new H.",
+        "With the new H the squared error falls from 20 to 8.",
+        "Multiply X with the transpose of the new H. These are the numerators for W.",
+        "Multiply W with the new H times its transpose. These are the denominators.",
+        "Multiply each entry of W by its numerator over its denominator. This is the new W.",
+        "With both new factors the squared error falls from 8 to 95/18.",
+    ]
+    assert r"H_{1 2}' &= 2 \cdot \frac{6}{12} = 1 \cr" in worked.steps[3].latex
+
+
+@settings(max_examples=25)
+@given(st.data(), sides, sides, sides)
+def test_each_step_of_an_update_follows_and_the_error_never_rises(data, n, d, k):
+    x, w, h = (
+        data.draw(matrices(st.just(rows), st.just(columns), not_negative).filter(lambda a: min(map(min, a)) >= 0))
+        for rows, columns in ((n, d), (n, k), (k, d))
+    )
+    worked = check_nmf(x, w, h)
+    if all(d != 0 for step in worked.steps[2:7:4] for d in step.value):
+        x, w, h = (as_floats(a) for a in (x, w, h))
+        h = h * (w.T @ x) / (w.T @ w @ h)
+        w = w * (x @ h.T) / (w @ h @ h.T)
+        np.testing.assert_allclose(as_floats(worked.result.h), h, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(as_floats(worked.result.w), w, rtol=1e-9, atol=1e-12)
+
+
+def test_a_factorization_stays_as_it_is():
+    worked = check_nmf([[2, 0], [4, 1]], [[1, 0], [2, 1]], [[2, 0], [0, 1]])
+    assert worked.result == (Matrix([[1, 0], [2, 1]]), Matrix([[2, 0], [0, 1]]))
+    assert worked.steps[4].text == "With the new H the squared error stays 0."
+
+
+def test_what_nothing_is_multiplied_with_stays_as_it_is():
+    """A column of zeros in W, or a row of zeros in H, asks for 0 over 0."""
+    worked = check_nmf([[1, 2]], [[0, 1]], [[5, 7], [1, 1]])
+    assert worked.result.h[0, :] == Matrix([[5, 7]])
+    assert worked.steps[3].text == (
+        "Multiply each entry of H by its numerator over its denominator. Where the denominator is zero, the entry "
+        "stays as it is. This is the new H."
+    )
+    assert check_nmf([[1, 2]], [[3, 1]], [[0, 0], [1, 1]]).result.w[0, 0] == 3
+    lost = check_nmf([[0, 0], [1, 2]], [[1, 0], [0, 1]], [[1, 1], [1, 1]])  # its row of H becomes zero on the way
+    assert lost.result.w == Matrix([[1, 0], [0, 1]])
+    assert lost.result.h == Matrix([[0, 0], [1, 2]])
+
+
+def test_a_least_squares_step_would_leave_the_quadrant():
+    """Clipping is not what the rule does: the best H for this W has a negative entry, the new one has none."""
+    x, w, h = [[0, 2], [3, 1]], [[1, 1], [1, 2]], [[1, 1], [1, 1]]
+    best = np.linalg.solve(np.array(w, dtype=float), np.array(x, dtype=float))
+    assert best.min() < -0.5
+    assert min(check_nmf(x, w, h).result.h) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1, 2]], [[1], [1]], [[1, 1]]), "w must have a row for each row of x, got shapes (2, 1) and (1, 2)"),
+        (([[1, 2]], [[1]], [[1]]), "h must have a column for each column of x, got shapes (1, 1) and (1, 2)"),
+        (([[1, 2]], [[1, 1]], [[1, 1]]), "w must have a column for each row of h, got shapes (1, 2) and (1, 2)"),
+        (([[1, "-1/2"]], [[1]], [[1, 1]]), "x[0][1] must be at least 0, got -1/2"),
+        (([[1], [2]], [[1], [-1]], [[1]]), "w[1][0] must be at least 0, got -1"),
+        (([[1, 2]], [[1]], [[-3, 1]]), "h[0][0] must be at least 0, got -3"),
+    ],
+)
+def test_what_cannot_be_worked_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        nmf_update(*arguments)
+
+
+def test_a_fraction_too_long_to_print_is_refused():
+    big = np.random.default_rng(0).integers(1, 10, (12, 12))
+    with pytest.raises(ValueError, match=r"^x, w and h must be small enough .* got a fraction of some \d{4} digits$"):
+        nmf_update(big, big[:, :3], big[:3])

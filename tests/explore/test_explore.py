@@ -1,0 +1,563 @@
+"""The slider widget: the markup that readers, tests and assistive technology rely on, its limits, and its live face."""
+
+import base64
+import html
+import io
+import json
+import re
+from html.parser import HTMLParser
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from lowrank_tutor import explore
+from lowrank_tutor.explore import Explorer, page
+from lowrank_tutor.sphinxext import PAGE_VARIABLE
+
+HOSTILE = """</script><script>alert(1)</script><!-- <script> "double" 'single' &amp; <b>"""
+
+
+def bar(**values):
+    """A small picture that differs at every position: a bar as long as the sum of the sliders."""
+    figure = Figure(figsize=(1, 0.5))
+    figure.add_axes((0, 0, 1, 1)).barh(0, sum(values.values()))
+    figure.axes[0].set_xlim(0, 100)
+    return figure
+
+
+def double(**values):
+    return {"twice": 2 * sum(values.values())}
+
+
+def make(draw=bar, readout=double, *, alt="A bar of length {k}.", **more):
+    return explore.explore(draw, readout, alt=alt, **{"name": "bar", "k": range(1, 5), **more})
+
+
+class Block(HTMLParser):
+    """What a browser would find in the block: elements with their attributes, and the text inside each."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.found, self.inside = [], []
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        element = {"tag": tag, "text": "", **dict(attrs)}
+        self.found.append(element)
+        if tag not in {"img", "input"}:
+            self.inside.append(element)
+
+    def handle_endtag(self, tag):
+        assert self.inside.pop()["tag"] == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data):
+        for element in self.inside:
+            element["text"] += data
+
+    def all(self, tag):
+        return [e for e in self.found if e["tag"] == tag]
+
+    def one(self, tag):
+        (element,) = self.all(tag)
+        return element
+
+    def data(self):
+        first, _ = self.all("script")
+        return json.loads(first["text"])
+
+    def pictures(self):
+        """Every frame, decoded: the first one shown stands in the <img>, the others among the data."""
+        shown = self.one("img")["src"].removeprefix("data:image/webp;base64,")
+        return [Image.open(io.BytesIO(base64.b64decode(text or shown))) for text in self.data()["frames"]]
+
+
+def ink(image):
+    """How many pixels are not white."""
+    return int((np.asarray(image.convert("L")) < 250).sum())
+
+
+# The markup of the page
+
+
+def test_the_block_has_the_promised_markup():
+    block = Block(make(caption="Drag it.", name="a-bar").to_html())
+    figure = block.one("figure")
+    assert (figure["class"], figure["data-name"]) == ("explorer", "a-bar")
+    slider = block.one("input")
+    assert (slider["type"], slider["name"]) == ("range", "k")
+    assert (slider["min"], slider["max"], slider["step"], slider["value"]) == ("1", "4", "1", "1")
+    assert "aria-valuetext" not in slider
+    assert block.one("label")["text"].strip() == "k"
+    assert (block.one("output")["name"], block.one("output")["text"]) == ("k", "1")
+    image = block.one("img")
+    assert image["alt"] == "A bar of length 1."
+    assert image["src"].startswith("data:image/webp;base64,")
+    number = block.one("data")
+    assert (number["data-name"], number["value"], number["text"]) == ("twice", "2", "2")
+    assert block.one("dt")["text"] == "twice"
+    assert block.one("figcaption")["text"] == "Drag it."
+    assert not block.inside, "an element was left open"
+
+
+def test_the_slider_lies_in_its_label_and_one_sentence_is_announced():
+    source = make().to_html()
+    assert re.search(r"<label>k <input [^>]*></label> <output ", source)
+    assert '<p role="status" class="explorer-said"></p>' in source
+    assert 'aria-live="polite"' not in source, "six bare numbers would be read out"
+
+
+def test_without_a_readout_or_caption_nothing_empty_is_shown():
+    block = Block(make(readout=None).to_html())
+    assert block.all("data") == []
+    assert block.all("figcaption") == []
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "carried"),
+    [
+        (range(2, 9, 2), 6, {"min": "2", "max": "8", "step": "2", "value": "6"}),
+        ([-3, 0, 3], 0, {"min": "-3", "max": "3", "step": "3", "value": "0"}),
+        (np.arange(5, 8), np.int64(6), {"min": "5", "max": "7", "step": "1", "value": "6"}),
+    ],
+)
+def test_a_range_over_evenly_spaced_integers_carries_the_value_itself(values, start, carried):
+    slider = Block(make(k=values, start={"k": start}).to_html()).one("input")
+    assert carried.items() <= slider.items()
+    assert "aria-valuetext" not in slider
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "words"),
+    [([1, 2, 4, 8], 4, "4"), ([0.1, 0.2, 0.3], 0.3, "0.3"), ([1000, 2000, 4000], 4000, "4,000")],
+)
+def test_any_other_range_carries_its_index_and_says_the_value_in_words(values, start, words):
+    block = Block(make(k=values, start={"k": start}).to_html())
+    slider = block.one("input")
+    at = {"min": "0", "max": str(len(values) - 1), "step": "1", "value": str(values.index(start))}
+    assert at.items() <= slider.items()
+    assert slider["aria-valuetext"] == block.one("output")["text"] == words
+
+
+def test_the_first_frame_shown_is_the_one_at_the_start():
+    explorer = make(start={"k": 3})
+    block = Block(explorer.to_html())
+    assert block.one("img")["alt"] == "A bar of length 3."
+    assert [bool(frame) for frame in block.data()["frames"]] == [True, True, False, True]  # it stands there once
+    assert block.one("data")["value"] == "6"
+    assert block.one("output")["text"] == "3"
+    assert block.one("noscript")["text"] == "The sliders need JavaScript. Shown here: k = 3."
+
+
+def test_with_two_sliders_the_last_one_moves_fastest():
+    explorer = make(readout=lambda k, e: {"code": 10 * k + e}, alt="At {k}, {e}.", k=[1, 2, 3], e=[5, 7])
+    data = Block(explorer.to_html()).data()
+    expected = [10 * k + e for k, e in product([1, 2, 3], [5, 7])]
+    assert [int(numbers[0][0]) for numbers in data["numbers"]] == expected
+    assert data["alts"] == [f"At {k}, {e}." for k, e in product([1, 2, 3], [5, 7])]
+    assert data["sliders"] == [["1", "2", "3"], ["5", "7"]]
+    assert explorer.positions()[:3] == [{"k": 1, "e": 5}, {"k": 1, "e": 7}, {"k": 2, "e": 5}]
+
+
+def test_labels_and_formats_are_words_for_people_and_leave_the_value_alone():
+    explorer = make(
+        readout=lambda k: {"relative_error": k / 7},
+        labels={"k": "rank k", "relative_error": "error, relative"},
+        formats={"k": "03d", "relative_error": ".1%"},
+    )
+    block = Block(explorer.to_html())
+    assert block.one("label")["text"].strip() == "rank k"
+    assert block.one("output")["text"] == "001"
+    assert block.one("dt")["text"] == "error, relative"
+    number = block.one("data")
+    assert (number["text"], float(number["value"])) == ("14.3%", 1 / 7)
+
+
+def test_an_underscore_in_a_readouts_name_is_a_space_on_the_page():
+    assert Block(make(readout=lambda k: {"numbers_kept": k}).to_html()).one("dt")["text"] == "numbers kept"
+
+
+def test_readouts_come_back_from_the_page_bit_for_bit():
+    numbers = [1 / 3, 5e-324, 1.7976931348623157e308, -0.1, 2**60 + 1, 0.0]
+    explorer = make(readout=lambda k: {"x": numbers[k]}, k=range(len(numbers)))
+    shown = [n[0][0] for n in Block(explorer.to_html()).data()["numbers"]]
+    assert [type(x)(text) for x, text in zip(numbers, shown, strict=True)] == numbers
+
+
+def test_numpys_numbers_count_as_numbers():
+    explorer = make(readout=lambda k: {"a": np.float64(k) / 3, "b": np.int64(k), "c": np.float32(0.5)})
+    values = [n["value"] for n in Block(explorer.to_html()).all("data")]
+    assert values == [repr(1 / 3), "1", "0.5"]
+
+
+def test_every_frame_decodes_to_one_size_and_they_differ():
+    frames = Block(make(start={"k": 3}).to_html()).pictures()
+    assert {frame.format for frame in frames} == {"WEBP"}
+    assert {frame.size for frame in frames} == {(150, 75)}
+    lengths = [ink(frame) for frame in frames]
+    assert lengths == sorted(set(lengths))  # in the order of the slider, each longer than the one before
+
+
+def test_the_image_says_its_size_so_that_nothing_jumps():
+    image = Block(make().to_html()).one("img")
+    assert (image["width"], image["height"]) == ("150", "75")
+
+
+def test_a_transparent_figure_is_drawn_on_white_paper():
+    def empty(k):
+        figure = Figure(figsize=(1, 1))
+        figure.patch.set_alpha(0)
+        return figure
+
+    assert (make(draw=empty).frame(k=1).picture == 255).all()
+
+
+def test_hostile_words_stay_words():
+    explorer = make(
+        readout=lambda **_: {HOSTILE: 1.0},
+        alt=HOSTILE + "{k}",
+        caption=HOSTILE,
+        labels={"k": HOSTILE, HOSTILE: HOSTILE},
+        formats={"k": "<<9"},
+    )
+    source = explorer.to_html()
+    assert source.count("<script") == 2  # the data and the explorer's own
+    assert "<!--" not in source
+    assert "<b>" not in source
+    block = Block(source)
+    assert not block.inside
+    assert block.one("img")["alt"] == HOSTILE + "1"
+    assert block.one("figcaption")["text"] == HOSTILE
+    assert block.one("label")["text"].strip() == HOSTILE
+    assert block.one("dt")["text"] == HOSTILE
+    assert block.one("data")["data-name"] == HOSTILE
+    assert block.one("output")["text"] == "1<<<<<<<<"
+    assert block.data()["alts"][3] == HOSTILE + "4"
+
+
+def test_a_hostile_slider_name_stays_a_name():
+    name = '"><script>'
+    block = Block(explore.explore(bar, alt="x", name="x", **{name: range(2)}).to_html())
+    assert block.one("input")["name"] == block.one("output")["name"] == name
+    assert len(block.all("script")) == 2
+
+
+def test_the_block_asks_for_nothing_outside_itself():
+    source = make(caption="c").to_html()
+    assert "//" not in re.sub(r"base64,[^\"]*", "", json.dumps(source)).replace(" // ", "")
+    block = Block(source)
+    assert not block.all("link")
+    assert [e["src"][:5] for e in block.found if "src" in e] == ["data:"]
+    assert "url(" not in block.one("style")["text"]
+
+
+# Limits
+
+
+def speckle(k):
+    """A picture that compresses badly."""
+    figure = Figure(figsize=(4, 3))
+    noise = np.random.default_rng(k).random((75, 100))
+    figure.add_axes((0, 0, 1, 1)).imshow(noise, cmap="gray", interpolation="bilinear")
+    return figure
+
+
+@pytest.mark.parametrize("positions", [2, 12])  # above 11 a sample stands for all
+def test_a_block_weighs_at_most_the_limit_and_heavy_pictures_are_squeezed_to_fit(monkeypatch, positions):
+    limit = 60_000 * positions
+    monkeypatch.setattr(page, "MAX_BYTES", limit)
+    explorer = make(draw=speckle, k=range(positions))
+    lossless = sum(len(page.encode(explorer.frame(k=k).picture, 1.0, None)) for k in range(positions))
+    assert lossless > limit
+    source = explorer.to_html()
+    assert limit / 3 < len(source.encode()) <= limit
+    assert len(Block(source).pictures()) == positions
+
+
+def test_light_pictures_stay_exact_to_the_pixel():
+    explorer = make()
+    for k, frame in enumerate(Block(explorer.to_html()).pictures(), start=1):
+        np.testing.assert_array_equal(np.asarray(frame.convert("RGB")), explorer.frame(k=k).picture)
+
+
+def test_pictures_that_cannot_fit_are_refused(monkeypatch):
+    monkeypatch.setattr(page, "MAX_BYTES", 10_000)
+    explorer = make(draw=speckle, name="too-heavy")
+    message = (
+        "'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 600 x 450 pixels: draw fewer or "
+        "smaller ones"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        explorer.to_html()
+
+
+def test_forty_eight_positions_and_240_frames_are_allowed():
+    assert len(make(k=range(48)).positions()) == 48
+    assert len(make(alt="x", k=range(48), e=range(5)).positions()) == 240
+
+
+@pytest.mark.parametrize(
+    ("sliders", "message"),
+    [
+        ({"k": range(12), "e": range(48)}, "sliders must give at most 240 frames, got 12 x 48 = 576"),
+        ({"k": range(241)}, "k must have 2 to 48 positions, got 241"),
+        ({"k": range(49)}, "k must have 2 to 48 positions, got 49"),
+        ({"k": [1]}, "k must have 2 to 48 positions, got 1"),
+        ({"k": []}, "k must have 2 to 48 positions, got 0"),
+        ({"k": [1, 1]}, "k must increase, got [1, 1]"),
+        ({"k": [2, 1]}, "k must increase, got [2, 1]"),
+        ({"k": [1.0, float("nan")]}, "k must hold finite numbers, got nan"),
+        ({"k": [1.0, float("inf")]}, "k must hold finite numbers, got inf"),
+    ],
+)
+def test_sliders_that_cannot_be_are_refused(sliders, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        make(alt="x", **sliders)
+
+
+@pytest.mark.parametrize(
+    ("k", "message"),
+    [
+        (5, "k must be a sequence of numbers, got 5"),
+        ("12", "k must be a sequence of numbers, got '12'"),
+        (["1", "2"], "k must hold numbers, got '1'"),
+        ([False, True], "k must hold numbers, got False"),
+        ([1, None], "k must hold numbers, got None"),
+        ([1, 2j], "k must hold numbers, got 2j"),
+    ],
+)
+def test_sliders_of_a_wrong_type_are_refused(k, message):
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        make(k=k)
+
+
+def test_at_least_one_slider_is_needed():
+    with pytest.raises(ValueError, match=r"^sliders must be given by name, such as k=range\(1, 49\), got none$"):
+        explore.explore(bar, alt="x")
+
+
+@pytest.mark.parametrize(
+    ("argument", "error", "message"),
+    [
+        ({"draw": 3}, TypeError, "draw must be callable, got 3"),
+        ({"readout": "x"}, TypeError, "readout must be callable, got 'x'"),
+        ({"alt": "  "}, ValueError, "alt must be words that describe the picture, got '  '"),
+        ({"alt": None}, ValueError, "alt must be words that describe the picture, got None"),
+        ({"alt": "{j}"}, ValueError, "alt must use only ['k', 'twice'], got '{j}'"),
+        ({"alt": "{}"}, ValueError, "alt must use only ['k', 'twice'], got '{}'"),
+        ({"alt": "{k"}, ValueError, "alt must use only ['k', 'twice'], got '{k'"),
+        ({"alt": "{k.size}"}, ValueError, "alt must use only ['k', 'twice'], got '{k.size}'"),
+        ({"alt": "{k[0]}"}, ValueError, "alt must use only ['k', 'twice'], got '{k[0]}'"),
+        ({"alt": "{k:q}"}, ValueError, "alt must use only ['k', 'twice'], got '{k:q}'"),
+        ({"start": {"k": 9}}, ValueError, "start must be a position of a slider, got k=9"),
+        ({"start": {"j": 1}}, ValueError, "start must be a position of a slider, got j=1"),
+        ({"labels": {"j": "rank"}}, ValueError, "labels must name one of ['k', 'twice'], got ['j']"),
+        ({"formats": {"j": "d"}}, ValueError, "formats must name one of ['k', 'twice'], got ['j']"),
+        ({"formats": {"k": ".q"}}, ValueError, "formats must fit the number 1, got k='.q'"),
+        ({"name": "Two Words"}, ValueError, "name must be lower-case words joined by hyphens, got 'Two Words'"),
+        ({"name": "a-\n"}, ValueError, "name must be lower-case words joined by hyphens, got 'a-\\n'"),
+        ({"readout": lambda k: {"k": k}}, ValueError, "readout must not name a number like a slider, got ['k']"),
+        ({"readout": lambda k: [k]}, TypeError, "readout must return a dict of named numbers, got [1]"),
+    ],
+)
+def test_words_and_functions_that_do_not_fit_are_refused(argument, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        make(**argument)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -np.inf, "1", None, True, np.True_, 1j, np.ones(1)])
+def test_a_readout_that_is_no_finite_number_is_refused_where_it_happens(number):
+    explorer = make(readout=lambda k: {"x": number if k == 3 else 1.0})
+    with pytest.raises(ValueError, match=r"^readout 'x' must be a finite number, got .* at \{'k': 3\}$"):
+        explorer.to_html()
+
+
+def test_frames_of_different_sizes_are_refused():
+    explorer = make(draw=lambda k: Figure(figsize=(k, 1)), k=range(1, 3))
+    message = "draw must make every picture of one size, got [(150, 150), (150, 300)] pixels"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        explorer.to_html()
+
+
+def test_readouts_with_different_names_are_refused():
+    explorer = make(readout=lambda k: {"even" if k % 2 == 0 else "odd": k}, k=range(1, 3))
+    message = "readout must name the same numbers everywhere, got [('even',), ('odd',)]"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        explorer.to_html()
+
+
+def test_draw_must_return_a_figure():
+    explorer = make(draw=lambda k: "figure")
+    with pytest.raises(TypeError, match=r"^draw must return a matplotlib figure, got 'figure'$"):
+        explorer.to_html()
+
+
+def test_the_name_comes_from_the_function_that_draws():
+    def rank_k_photo(k):
+        return bar(k=k)
+
+    explorer = explore.explore(rank_k_photo, alt="x", k=range(4))
+    assert explorer.name == "rank-k-photo"
+    assert repr(explorer) == "<Explorer rank-k-photo (k: 4 positions)>"
+
+
+# The caller's figures
+
+
+def test_no_figure_stays_open():
+    def with_pyplot(k):
+        figure, axes = plt.subplots(figsize=(1, 1))
+        axes.plot([0, k])
+        return figure
+
+    explorer = make(draw=with_pyplot)
+    explorer.to_html()
+    explorer.to_widget()
+    assert plt.get_fignums() == []
+
+
+def test_a_figure_that_is_drawn_again_keeps_its_resolution_and_its_canvas():
+    figure = Figure(figsize=(1, 1), dpi=72)
+    line = figure.add_subplot().axhline(0)
+    canvas = figure.canvas
+
+    def draw(k):
+        line.set_linewidth(k)
+        return figure
+
+    source = make(draw=draw).to_html()
+    assert (figure.dpi, figure.canvas) == (72, canvas)
+    assert len(set(Block(source).data()["frames"])) == 4
+
+
+# The live face
+
+
+def live(explorer):
+    """The widget's sliders and the view below them."""
+    *sliders, view = explorer.to_widget().children
+    return sliders, view
+
+
+def test_in_a_kernel_there_is_a_slider_for_each_parameter_above_the_picture():
+    explorer = make(alt="x", k=range(1, 5), e=[0.1, 0.2], start={"e": 0.2}, labels={"e": "width"})
+    (k, e), view = live(explorer)
+    assert (k.description, e.description) == ("k", "width")
+    assert (k.value, e.value) == (1, 0.2)
+    assert [label for label, _ in e.options] == ["0.1", "0.2"]
+    assert k.continuous_update
+    assert '<img alt="x"' in view.value
+    assert 'src="data:image/png;base64,' in view.value
+
+
+@pytest.fixture
+def no_kernel(monkeypatch):
+    """A browser of other tests has an event loop in this process, which nobody turns while these tests run."""
+
+    def no_loop():
+        raise RuntimeError("no running event loop")
+
+    monkeypatch.setattr("asyncio.get_running_loop", no_loop)
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_moving_a_live_slider_redraws_picture_words_and_numbers():
+    (slider,), view = live(make(caption="A <b> caption."))
+    before = view.value
+    slider.value = 3
+    assert 'alt="A bar of length 3."' in view.value
+    assert 'data-name="twice" value="6"' in view.value
+    assert html.escape("A <b> caption.") in view.value
+    picture_of = re.compile(r'src="([^"]+)"')
+    assert picture_of.search(view.value)[1] != picture_of.search(before)[1]
+    slider.value = 1
+    assert view.value == before
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_a_live_face_draws_only_where_the_slider_stands():
+    drawn = []
+
+    def draw(k):
+        drawn.append(k)
+        return bar(k=k)
+
+    (slider,), _ = live(make(draw=draw, start={"k": 2}))
+    slider.value = 4
+    assert drawn == [2, 4]
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_an_error_while_dragging_is_shown_and_raised():
+    def draw(k):
+        if k == 3:
+            raise RuntimeError("no <3>")
+        return bar(k=k)
+
+    (slider,), view = live(make(draw=draw))
+    with pytest.raises(RuntimeError, match="no <3>"):
+        slider.value = 3
+    assert view.value.startswith("<pre>")
+    assert "RuntimeError: no &lt;3&gt;" in view.value
+    slider.value = 4
+    assert "<img" in view.value
+
+
+def test_a_kernel_gets_a_widget_and_no_html(monkeypatch):
+    monkeypatch.delenv(PAGE_VARIABLE, raising=False)
+    bundle = make()._repr_mimebundle_(include=None, exclude=None)
+    view = bundle.pop("application/vnd.jupyter.widget-view+json")
+    assert bundle == {"text/plain": "<Explorer bar (k: 4 positions)>"}
+    assert (view["version_major"], view["version_minor"]) == (2, 0)
+    assert re.fullmatch("[0-9a-f]{32}", view["model_id"])
+
+
+def test_a_page_gets_html_and_no_widget(monkeypatch):
+    monkeypatch.setenv(PAGE_VARIABLE, "1")
+    monkeypatch.setattr(Explorer, "to_widget", None)
+    bundle = make()._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert bundle["text/html"] == make().to_html()
+
+
+def test_a_file_that_is_named_by_the_switch_keeps_its_content(monkeypatch, tmp_path):
+    thesis = tmp_path / "thesis.txt"
+    thesis.write_text("years of work")
+    monkeypatch.setenv(PAGE_VARIABLE, str(thesis))
+    with pytest.raises(ValueError, match="LOWRANK_TUTOR_PAGE must be 1"):
+        make()._repr_mimebundle_()
+    make().to_html()
+    assert thesis.read_text() == "years of work"
+
+
+# What JupyterLab's rendermime says of every output. In Lab it stands before our style; here after it, which is harder.
+LAB = """
+<style>
+  .jp-OutputArea-output dt { font-weight: bold; float: left; width: 20%; margin: 0 }
+  .jp-OutputArea-output dd { float: left; width: 80%; margin: 0 }
+</style>
+"""
+WORDS_THAT_OVERLAP = """
+() => {
+  const boxes = [...document.querySelectorAll("dt, dd")].map((element) => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    return [element.textContent, range.getBoundingClientRect()];
+  });
+  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  return boxes.flatMap(([one, a], i) => boxes.slice(0, i).filter(([, b]) => meet(a, b)).map(([other]) => [other, one]));
+}
+"""
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_in_jupyterlab_no_number_lies_on_its_label(browser, width):
+    _, view = live(make(readout=lambda k: {"relative error": k / 3, "operations, exact = 100%": 3.3}))
+    with browser.new_page(viewport={"width": width, "height": 400}) as page:
+        page.set_content(f'<div class="jp-OutputArea-output">{view.value}</div>{LAB}')
+        assert page.locator("dd").count() == 2
+        assert page.evaluate(WORDS_THAT_OVERLAP) == []

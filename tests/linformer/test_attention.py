@@ -1,0 +1,274 @@
+"""Equation 7 against exact attention, plain loops, finite differences and a count of bytes."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from attentions import by_loops as exact_by_loops
+from attentions import real_tokens, tensors, triple
+from hypothesis import given
+from hypothesis import strategies as st
+from linformers import ENTRIES, MASKS, array, by_loops, lengths, nearly_the_identity, roundings
+from torch.autograd import forward_ad
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from benchmarks._memory import LiveBytes
+from lowrank_tutor.linformer import linformer_attention, pooling_projection
+
+
+@MASKS
+@pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
+@pytest.mark.parametrize("given_f", [False, True])
+def test_with_as_many_rows_as_tokens_and_the_identity_it_is_exact_attention(mask, dtype, error, given_f):
+    q, k, v = triple(dtype=dtype)
+    one = torch.eye(6, dtype=dtype)
+    out = linformer_attention(q, k, v, one, torch.eye(6, dtype=dtype) if given_f else None, token_mask=mask)
+    np.testing.assert_allclose(out, exact_by_loops(q, k, v, mask), rtol=0, atol=error)
+
+
+@MASKS
+@pytest.mark.parametrize("given_f", [False, True])
+@pytest.mark.parametrize("d_v", [1, 5])
+def test_attention_is_that_of_the_loops(mask, given_f, d_v):
+    q, k, v = triple(d_v=d_v)
+    e, f = tensors((4, 6), (4, 6), seed=1)
+    out = linformer_attention(q, k, v, e, f if given_f else None, token_mask=mask)
+    assert out.shape == (3, 2, 4, d_v)
+    np.testing.assert_allclose(out, by_loops(q, k, v, e, f if given_f else None, mask), rtol=0, atol=1e-13)
+
+
+@given(st.integers(1, 5), st.integers(1, 5), st.booleans(), st.integers(0, 10**6), st.data())
+def test_attention_with_rows_of_zeros_and_any_mask_is_that_of_the_loops(n, n_queries, given_f, seed, data):
+    q, k, v = triple(2, 2, n_queries, n, 3, 2, seed=seed)
+    rows = data.draw(st.integers(1, n))
+    matrix = st.lists(ENTRIES, min_size=rows * n, max_size=rows * n)
+    e, f = (torch.tensor(data.draw(matrix), dtype=torch.float64).view(rows, n) for _ in range(2))
+    mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * n, max_size=2 * n))).view(2, n)
+    f = f if given_f else None
+    expected = by_loops(q, k, v, e, f, mask)
+    np.testing.assert_allclose(linformer_attention(q, k, v, e, f, token_mask=mask), expected, rtol=0, atol=1e-12)
+    if mask.all():
+        np.testing.assert_allclose(linformer_attention(q, k, v, e, f), expected, rtol=0, atol=1e-12)
+
+
+def test_four_tokens_pooled_to_two_by_hand():
+    """Keys 1, 3 | 5, 7 have the means 2 and 6, values 0, 8 | 2, 2 have 4 and 2; the scores differ by log 3."""
+    q = torch.full((1, 1, 1, 1), math.log(3) / 4, dtype=torch.float64)
+    k = torch.tensor([1.0, 3, 5, 7], dtype=torch.float64).view(1, 1, 4, 1)
+    v = torch.tensor([0.0, 8, 2, 2], dtype=torch.float64).view(1, 1, 4, 1)
+    e = pooling_projection(2, 4).double()
+    assert linformer_attention(q, k, v, e).item() == pytest.approx((4 + 3 * 2) / 4, rel=1e-15)
+    first_window = torch.tensor([[True, True, False, False]])
+    assert linformer_attention(q, k, v, e, token_mask=first_window).item() == 4
+    one_token = torch.tensor([[False, False, False, True]])  # half of its window: the mean of one, times sqrt(1/2)
+    assert linformer_attention(q, k, v, e, token_mask=one_token).item() == pytest.approx(math.sqrt(2), rel=1e-15)
+
+
+@given(st.integers(0, 10**6))
+def test_tokens_have_no_order_but_that_of_the_columns(seed):
+    q, k, v = triple(seed=seed)
+    e, f = tensors((4, 6), (4, 6), seed=seed + 1)
+    mask, order = real_tokens(), torch.randperm(6, generator=torch.Generator().manual_seed(seed))
+    np.testing.assert_allclose(
+        linformer_attention(q, k[:, :, order], v[:, :, order], e[:, order], f[:, order], token_mask=mask[:, order]),
+        linformer_attention(q, k, v, e, f, token_mask=mask),
+        atol=1e-13,
+    )
+
+
+@given(st.integers(1, 6), st.integers(0, 10**6))
+def test_where_the_rows_of_f_add_up_to_1_equal_values_come_out_as_they_are(rows, seed):
+    q, k, v = triple(seed=seed)
+    e, f = tensors((rows, 6), (rows, 6), seed=seed + 1)
+    f = functional.softmax(f, dim=1)
+    np.testing.assert_allclose(linformer_attention(q, k, torch.ones_like(v), e, f), 1, rtol=1e-13)
+
+
+@MASKS
+def test_batches_heads_and_queries_do_not_meet(mask):
+    q, k, v = triple()
+    e, f = tensors((4, 6), (4, 6), seed=1)
+    out = linformer_attention(q, k, v, e, f, token_mask=mask)
+    for b, h, i in np.ndindex(3, 2, 4):
+        alone = linformer_attention(
+            q[b : b + 1, h : h + 1, i : i + 1], k[b : b + 1, h : h + 1], v[b : b + 1, h : h + 1], e, f,
+            token_mask=None if mask is None else mask[b : b + 1],
+        )  # fmt: skip
+        np.testing.assert_allclose(out[b, h, i], alone[0, 0, 0], atol=1e-14)
+
+
+def test_with_any_mask_on_the_weights_the_last_token_moves_the_first_output():
+    """Why there is no causal form: whatever compressed keys the first query may see, the future is in them."""
+    q, k, v = triple(1, 1, 6, 6, 2, 2)
+    (e,) = tensors((3, 6), seed=1)
+    changed_k, changed_v = k.clone(), v.clone()
+    changed_k[0, 0, 5], changed_v[0, 0, 5] = tensors((2,), (2,), seed=2)
+    for seen in itertools.product([False, True], repeat=3):
+        if any(seen):
+            first, other = (
+                functional.scaled_dot_product_attention(q, e @ keys, e @ values, attn_mask=torch.tensor([seen] * 6))
+                for keys, values in ((k, v), (changed_k, changed_v))
+            )
+            assert (first - other)[0, 0, 0].abs().max() > 1e-3, seen
+    one = torch.eye(6, dtype=torch.float64)  # exact attention can be causal
+    first, other = (
+        functional.scaled_dot_product_attention(q, one @ keys, one @ values, is_causal=True)
+        for keys, values in ((k, v), (changed_k, changed_v))
+    )
+    assert torch.equal(first[0, 0, :5], other[0, 0, :5])
+
+
+@MASKS
+@pytest.mark.parametrize("given_f", [False, True])
+def test_gradients_of_attention_are_right(mask, given_f):
+    inputs = [x.requires_grad_() for x in (*triple(n_queries=2, d=2, d_v=2), *tensors((3, 6), (3, 6), seed=1))]
+    inputs = inputs if given_f else inputs[:4]
+    assert torch.autograd.gradcheck(lambda *x: linformer_attention(*x, token_mask=mask), inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("given_f", [False, True])
+def test_gradients_are_right_where_little_is_left_of_a_row(given_f):
+    matrices = [nearly_the_identity(0.03), nearly_the_identity(-0.05)][: 1 + given_f]
+    inputs = [x.requires_grad_() for x in (*triple(n_queries=2, d=2, d_v=2), *matrices)]
+    assert torch.autograd.gradcheck(
+        lambda *x: linformer_attention(*x, token_mask=lengths(4, 2, 5, n=6)), inputs, fast_mode=True
+    )
+
+
+@MASKS
+@pytest.mark.parametrize("given_f", [False, True])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own rules, which it loads by its old compiler
+def test_forward_mode_is_right_where_no_gradient_is_asked_for(mask, given_f):
+    q, k, v = triple()
+    matrices = tensors((4, 6), (4, 6), seed=1)[: 1 + given_f]
+    steps = tensors((4, 6), (4, 6), seed=2)[: 1 + given_f]
+
+    def call(*matrices):
+        return linformer_attention(q, k, v, *matrices, token_mask=mask)
+
+    small = 1e-6
+    ahead, behind = (
+        call(*(m + sign * small * step for m, step in zip(matrices, steps, strict=True))) for sign in (1, -1)
+    )
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):  # the fused kernels know no forward mode
+        out, tangent = torch.func.jvp(call, tuple(matrices), tuple(steps))
+        with forward_ad.dual_level():
+            dual = call(*(forward_ad.make_dual(m, step) for m, step in zip(matrices, steps, strict=True)))
+            assert torch.equal(forward_ad.unpack_dual(dual).tangent, tangent)
+    np.testing.assert_allclose(out, call(*matrices), atol=1e-14)
+    np.testing.assert_allclose(tangent, (ahead - behind) / (2 * small), rtol=0, atol=1e-7)
+    assert tangent.abs().max() > 0.1
+
+
+@MASKS
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_in_other_types_the_error_of_attention_is_a_few_roundings(dtype, mask):
+    q, k, v = triple(dtype=dtype)
+    e, f = (x / 4 for x in tensors((4, 6), (4, 6), seed=1, dtype=dtype))
+    out = linformer_attention(q, k, v, e, f, token_mask=mask)
+    assert out.dtype == dtype
+    expected = by_loops(q, k, v, e, f, mask)
+    # Four results are rounded on the way: tokens mixed, rescaled, weights, averages; and a mask's ln s, which is
+    # about 1: what is rounded of it is that share of the weights.
+    count = 4 if mask is None else 5
+    assert np.linalg.norm(array(out) - expected) < count * roundings(dtype) * np.linalg.norm(expected)
+
+
+@MASKS
+def test_attention_runs_under_autocast(mask):
+    q, k, v = triple(dtype=torch.float32)
+    (e,) = tensors((4, 6), seed=1, dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = linformer_attention(q, k.bfloat16(), v, e, token_mask=mask)
+    np.testing.assert_allclose(out.double(), by_loops(q, k, v, e, mask=mask), atol=0.1)
+
+
+@MASKS
+def test_attention_compiles_to_one_graph_and_gives_the_same(compiler, mask):
+    inputs = (*triple(), *tensors((4, 6), (4, 6), seed=1))
+    compiled = compiler(linformer_attention, backend="eager")
+    for count in (4, 5):
+        np.testing.assert_allclose(
+            compiled(*inputs[:count], token_mask=mask),
+            linformer_attention(*inputs[:count], token_mask=mask),
+            atol=1e-14,
+        )
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("n", "d", "k"), [(2048, 16, 64), (2048, 64, 256), (16384, 16, 256), (16384, 32, 64)])
+def test_attention_takes_little_more_than_what_goes_in_and_out(n, d, k, masked):
+    heads = 4
+    q, keys, v = torch.zeros(3, 1, heads, n, d)
+    mask = lengths(n // 2, n=n) if masked else None
+    for count, learned in itertools.product((1, 2), (False, True)):
+        matrices = [torch.ones(k, n, requires_grad=learned) for _ in range(count)]
+        with torch.no_grad(), LiveBytes() as made:
+            linformer_attention(q, keys, v, *matrices, token_mask=mask)
+        numbers = 3 * q.numel() + count * k * n
+        assert 4 * numbers + made.peak <= 1.2 * 4 * (numbers + q.numel() + 2 * heads * k * d)
+
+
+def test_the_gradient_of_a_matrix_is_not_kept_once_for_each_head():
+    """A (k, n) for each of 8 heads and both mixtures would be 8 MB more than the 8 MB of the tokens."""
+    q, keys, v = torch.zeros(3, 1, 8, 2048, 16)
+    e = torch.ones(64, 2048, requires_grad=True)
+    with LiveBytes() as made:
+        linformer_attention(q[:, :, :1], keys, v, e).sum().backward()
+    assert made.peak < 4 * (3 * keys.numel() + 3 * e.numel())
+
+
+Q, K, V = triple()
+E, F = tensors((4, 6), (4, 6), seed=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((Q.numpy(), K, V, E), TypeError, "q must be a tensor, got ndarray"),
+        ((Q, K[0], V, E), ValueError, "k must have shape (3, 2, n_keys, 5), got shape (2, 6, 5)"),
+        ((Q, K, V[:1], E), ValueError, "v must have shape (3, 2, 6, d_v), got shape (1, 2, 6, 3)"),
+        ((Q, K, V, E[:, :5]), ValueError, "e must have shape (k, 6), got shape (4, 5)"),
+        ((Q, K, V, E[:0]), ValueError, "e must have between 1 and n_keys = 6 rows, got shape (0, 6)"),
+        ((Q, K, V, torch.cat([E, F])[:7]), ValueError, "e must have between 1 and n_keys = 6 rows, got shape (7, 6)"),
+        ((Q, K, V, E.float()), TypeError, "e must be of the type of q, torch.float64, got torch.float32"),
+        ((Q, K, V, E, F[:3]), ValueError, "f must have shape (4, 6), got shape (3, 6)"),
+        ((Q, K, V, E, F[:, :5]), ValueError, "f must have shape (4, 6), got shape (4, 5)"),
+        ((Q, K, V, E, F.to("meta")), ValueError, "f must be on the device of q, cpu, got meta"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        linformer_attention(*arguments)
+
+
+def test_the_number_of_rows_is_accepted_up_to_both_bounds():
+    for rows in (1, 6):
+        assert linformer_attention(Q, K, V, torch.cat([E, F])[:rows]).shape == (3, 2, 4, 3)
+
+
+def test_no_sequence_and_no_query_give_no_output():
+    one = torch.eye(6, dtype=torch.float64)
+    assert linformer_attention(*triple(0), one).shape == (0, 2, 4, 3)
+    assert linformer_attention(*triple(n_queries=0), one).shape == (3, 2, 0, 3)
+
+
+def test_meta_tensors_have_the_right_shapes():
+    q, k, v, e, mask = (x.to("meta") for x in (Q, K, V, E, real_tokens()))
+    assert (
+        linformer_attention(q, k, v, e).shape == linformer_attention(q, k, v, e, token_mask=mask).shape == (3, 2, 4, 3)
+    )
+
+
+@MASKS
+def test_the_callers_tensors_are_never_changed(mask):
+    inputs = [*triple(), *tensors((4, 6), (4, 6), seed=1)]
+    before, mask_before = [x.clone() for x in inputs], None if mask is None else mask.clone()
+    for count in (4, 5):
+        linformer_attention(*inputs[:count], token_mask=mask).fill_(7)
+    assert all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True))
+    assert mask is None or torch.equal(mask, mask_before)

@@ -1,0 +1,40 @@
+"""Averages of windows, against NumPy's means."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from linformers import array
+
+from lowrank_tutor.linformer import pooling_projection
+
+
+@given(st.integers(1, 12), st.integers(1, 12))
+def test_pooling_averages_windows(k, window):
+    pooling, x = pooling_projection(k, k * window), np.random.default_rng(0).standard_normal(k * window)
+    assert pooling.shape == (k, k * window)
+    assert pooling.dtype == torch.float32
+    np.testing.assert_allclose(array(pooling) @ x, x.reshape(k, window).mean(axis=1), atol=1e-6)
+    np.testing.assert_allclose(pooling.sum(dim=1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((3, 8), "k must divide max_len = 8, got 3"),
+        ((0, 8), "k must be between 1 and max_len = 8, got 0"),
+        ((9, 8), "k must be between 1 and max_len = 8, got 9"),
+        ((1, 0), "max_len must be at least 1, got 0"),
+    ],
+)
+def test_windows_that_do_not_fit_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        pooling_projection(*arguments)
+
+
+def test_a_window_may_hold_one_token_or_all():
+    assert pooling_projection(8, 8).tolist() == torch.eye(8).tolist()
+    assert pooling_projection(1, 8).tolist() == [[0.125] * 8]

@@ -1,0 +1,528 @@
+"""The notebooks for Colab: derived from the chapters, plain enough for any front end, alive on nothing but the package.
+
+``make test-colab`` runs the part marked ``colab``: the same notebooks with the versions that Colab has.
+"""
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import booksite
+import jupytext
+import nbformat
+import pytest
+import yaml
+from chapters import ROOT
+from export_notebooks import stale
+from filelock import FileLock
+from kernels import WIDGET, Kernel, Ran, kernel
+
+from lowrank_tutor.sphinxext import PAGE_VARIABLE
+
+NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The notebook as JSON holds it, not as nbformat mends it."""
+    nb = json.loads(path.read_text(encoding="utf-8"))
+    for cell in nb["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return nb
+
+
+def sources(nb: dict[str, Any], kind: str) -> list[str]:
+    return [cell["source"] for cell in nb["cells"] if cell["cell_type"] == kind]
+
+
+class Book(NamedTuple):
+    """What a notebook says of the book around it, from the settings."""
+
+    repository: str
+    branch: str
+    site: str
+    macros: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def book() -> Book:
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    address, branch = config["repository"]["url"], config["repository"]["branch"]
+    settings = SimpleNamespace(html_theme_options={"repository_url": address}, html_baseurl="")
+    tex = config["sphinx"]["config"].get("mathjax3_config", {}).get("tex", {})
+    return Book(address.rstrip("/"), branch, booksite.site(settings), tex.get("macros", {}))
+
+
+# ------------------------------------------------------------------------------------------ derived, and not edited
+
+
+def test_no_notebook_is_stale():
+    command = [sys.executable, "tools/export_notebooks.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_changed_a_missing_and_an_orphaned_notebook_are_stale(tmp_path):
+    folder = tmp_path / "book"
+    folder.mkdir()
+    for name, text in {"same": "a", "edited": "a", "orphan": "a"}.items():
+        (folder / f"{name}.ipynb").write_text(text)
+    fresh = {folder / f"{name}.ipynb": text for name, text in {"same": "a", "edited": "b", "missing": "a"}.items()}
+    assert [path.stem for path in stale(tmp_path, fresh)] == ["edited", "missing", "orphan"]
+
+
+def test_every_chapter_has_a_notebook():
+    assert {path.stem for path in (ROOT / "book").glob("[0-9][0-9]-*.md")} <= {path.stem for path in NOTEBOOKS}
+    assert NOTEBOOKS
+
+
+@each_notebook
+def test_code_is_what_jupytext_finds_in_the_chapter(path):
+    cells = jupytext.read(path.with_suffix(".md"), fmt="md:myst").cells
+    kept = [c.source for c in cells if c.cell_type == "code" and "remove-cell" not in c.metadata.get("tags", [])]
+    _setup, *derived = sources(read(path), "code")
+    assert [re.sub(r"^# @title .*\n", "", source) for source in derived] == kept
+
+
+# -------------------------------------------------------------------------------------------------------- the rules
+
+
+def broken_rules(nb: dict[str, Any], book: Book) -> list[str]:
+    """Everything that would keep this notebook from running in Colab, or from reading well there."""
+    text = [line for source in sources(nb, "markdown") for line in source.splitlines()]
+    found = [*broken_form(nb), *broken_code(sources(nb, "code"), book)]
+    found += [f"a link that leads nowhere from Colab: {url}" for url in links(nb) if not url.startswith("https://")]
+    for pattern, why in {
+        r"\{[\w:+-]+\}`": "a role of MyST",
+        r":::|^`{3,}\{": "a directive of MyST",
+        r"^\([\w-]+\)=\s*$": "a label of MyST",
+        r"^%": "a comment of MyST",
+        r"\|(repository|branch)\|": "a word that only the site replaces",
+        r"\\(label|ref|eqref|cancel|require)\b": "TeX that needs more than the line it stands in",
+        r"attachment:|<img|!\[[^\]]*\]\((?!https://)": "a picture that a fresh runtime lacks",
+        r"^[ >]*[=-]+\s*$": "a line that underlines a heading",
+        rf"\\({'|'.join(book.macros) or '(?!)'})(?![A-Za-z])": "a macro of the book's own",
+    }.items():
+        found += [f"{why}: {line}" for line in text if re.search(pattern, line)]
+    for source in sources(nb, "markdown"):
+        found += broken_maths(source) + broken_folds(source)
+    return found
+
+
+def broken_form(nb: dict[str, Any]) -> Iterator[str]:
+    kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    allowed = [{"kernelspec": kernelspec}, {"kernelspec": kernelspec, "accelerator": "GPU"}]
+    if nb["metadata"] not in allowed:
+        yield f"metadata {nb['metadata']}"
+    for cell in nb["cells"]:
+        if cell["metadata"] not in [{}, {"cellView": "form", "jupyter": {"source_hidden": True}}]:
+            yield f"cell metadata {cell['metadata']}"
+        if "attachments" in cell or cell.get("outputs") or cell.get("execution_count"):
+            yield f"more than a source: {cell}"
+        if ("cellView" in cell["metadata"]) != cell["source"].startswith("# @title "):
+            yield f"a fold without a title, or a title without a fold: {cell['source']}"
+    if len({cell["id"] for cell in nb["cells"]}) < len(nb["cells"]):
+        yield "two cells have one id"
+
+
+def broken_code(cells: list[str], book: Book) -> Iterator[str]:
+    install = f'    %pip install -q --no-deps "git+{book.repository}@{book.branch}"'
+    first = cells[0].splitlines()
+    if not first[0].startswith("# @title") or 'find_spec("lowrank_tutor") is None' not in cells[0]:
+        yield "the first cell does not set up"
+    if first.count(install) != 1:
+        yield f"the set-up cell does not say {install.strip()}"
+    uses_torch = any(re.search(r"^\s*(import|from) torch\b", source, re.MULTILINE) for source in cells[1:])
+    if "import torch" in cells[0] and not uses_torch and "lowrank_tutor.linformer" not in "".join(cells):
+        yield "the set-up cell imports torch in vain"
+    for line in [line for source in cells for line in source.splitlines() if line != install]:
+        if re.search(r"\b(pip|conda|apt|apt-get|uv)3?\b.*\binstall\b|\binstall\b.*==", line):
+            yield f"another install: {line}"
+        if re.search(r"\bStack\b|\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b", line):
+            yield f"what ipywidgets 7.7 or a notebook lacks: {line}"
+
+
+def broken_maths(source: str) -> list[str]:
+    outside = re.sub(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]*`", "", source, flags=re.DOTALL)
+    lines = [line for line in source.splitlines() if line.startswith(">") and line.count("$$") % 2]
+    tags = re.findall(r"<(?!/?(?:details|summary|b)>)[a-z/!][^>]*>", outside)
+    return (
+        [f"HTML other than a fold: {tag}" for tag in tags]
+        + [f"a formula that spans the lines of a quotation: {line}" for line in lines]
+        + ["$$ that is never closed"] * (source.count("$$") % 2)
+        + [f"TeX outside a formula: {m}" for m in re.findall(r"\\(?:begin|end|frac|tag)\b.*|\$", outside)]
+    )
+
+
+def broken_folds(source: str) -> list[str]:
+    whole = r"<details>\n<summary><b>[^\n]+</b></summary>\n\n.*?\n\n</details>(?=\n\n|\Z)"
+    left = re.findall(r"</?(?:details|summary)>", re.sub(whole, "", source, flags=re.DOTALL))
+    return [f"a fold that does not close, or hides its Markdown: {tag}" for tag in left]
+
+
+def links(nb: dict[str, Any]) -> list[str]:
+    texts = [re.sub(r"\$[^$]*\$|`[^`]*`", "`", source) for source in sources(nb, "markdown")]
+    return [url for text in texts for url in re.findall(r"\]\(([^)\s]*)\)", text)]
+
+
+@each_notebook
+def test_notebook_obeys_every_rule_of_colab(path, book):
+    nb = read(path)
+    nbformat.validate(nbformat.from_dict(nb))
+    assert broken_rules(nb, book) == []
+
+
+BAD_TEXT = {
+    "a role": ("By {eq}`eq-tail`.", "a role of MyST"),
+    "a role of a domain": ("See {prf:ref}`thm`.", "a role of MyST"),
+    "a colon fence": (":::{note}\nx\n:::", "a directive of MyST"),
+    "a fenced directive": ("```{note}\nx\n```", "a directive of MyST"),
+    "a label": ("(ch-svd)=", "a label of MyST"),
+    "a comment": ("% not for readers", "a comment of MyST"),
+    "a word of the site": ("See |repository|.", "only the site replaces"),
+    "a TeX label": (r"$$ x \label{a} $$", "TeX that needs more"),
+    "a TeX reference": (r"By $\eqref{a}$.", "TeX that needs more"),
+    "an extension of TeX": (r"$\cancel{x}$", "TeX that needs more"),
+    "an attached picture": ("![x](attachment:x.png)", "a picture"),
+    "a local picture": ("![x](../_static/x.png)", "a picture"),
+    "an underline": ("$$\na\n=\nb\n$$", "underlines"),
+    "a quoted underline": ("> a\n> ---", "underlines"),
+    "a split quoted formula": ("> $$\n> x\n> $$", "spans the lines of a quotation"),
+    "an open formula": ("$$ x", "never closed"),
+    "TeX outside a formula": (r"\begin{aligned} x \end{aligned}", "TeX outside a formula"),
+    "an open fold": ("<details>\n<summary><b>A</b></summary>\n\nx", "a fold"),
+    "a fold that hides its Markdown": ("<details>\n<summary><b>A</b></summary>\nx\n\n</details>", "a fold"),
+    "other HTML": ("Van<nbsp>Loan", "HTML other than a fold"),
+    "a relative link": ("[x](02-svd-pca.md)", "leads nowhere"),
+    "an anchor": ("[x](#part)", "leads nowhere"),
+}
+BAD_CODE = {
+    "another install": ("%pip install -q torch", "another install"),
+    "a pinned install": ("!pip install numpy==2.0", "another install"),
+    "a system install": ("!apt-get install ffmpeg", "another install"),
+    "a stack": ("widgets.Stack([a, b])", "ipywidgets 7.7"),
+    "titles": ("widgets.Tab(children, titles=['a'])", "ipywidgets 7.7"),
+    "a link of widgets": ("widgets.jslink((a, 'value'), (b, 'value'))", "ipywidgets 7.7"),
+    "a player": ("widgets.Play()", "ipywidgets 7.7"),
+    "glue": ("from myst_nb import glue", "ipywidgets 7.7"),
+    "a title without a fold": ("# @title A\nx", "a title without a fold"),
+}
+
+
+def spoiled(kind: str, source: str, book: Book) -> list[str]:
+    """What the rules say of the first notebook with one more cell."""
+    nb = read(NOTEBOOKS[0])
+    nb["cells"].append({"cell_type": kind, "id": "spoiled", "metadata": {}, "source": source})
+    return broken_rules(nb, book)
+
+
+@pytest.mark.parametrize(("source", "why"), BAD_TEXT.values(), ids=BAD_TEXT)
+def test_the_rules_find_bad_text(source, why, book):
+    assert why in "\n".join(spoiled("markdown", source, book))
+
+
+@pytest.mark.parametrize(("source", "why"), BAD_CODE.values(), ids=BAD_CODE)
+def test_the_rules_find_bad_code(source, why, book):
+    assert why in "\n".join(spoiled("code", source, book))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda nb: nb["metadata"].update(colab={}), "metadata"),
+        (lambda nb: nb["cells"][1]["metadata"].update(tags=["hide-input"]), "cell metadata"),
+        (lambda nb: nb["cells"][1].update(attachments={}), "more than a source"),
+        (lambda nb: nb["cells"][0].update(outputs=[{}]), "more than a source"),
+        (lambda nb: nb["cells"][1].update(id=nb["cells"][0]["id"]), "one id"),
+        (lambda nb: nb["cells"].pop(0), "does not set up"),
+        (
+            lambda nb: nb["cells"][0].update(source=nb["cells"][0]["source"].replace(" --no-deps", "")),
+            "another install",
+        ),
+        (lambda nb: nb["cells"][0].update(source=nb["cells"][0]["source"] + "\nimport torch"), "torch in vain"),
+        (lambda nb: nb["cells"][0].update(source=nb["cells"][0]["source"].replace("@main", "@other")), "does not say"),
+    ],
+)
+def test_the_rules_find_a_bad_form(change, why, book):
+    nb = read(NOTEBOOKS[0])
+    change(nb)
+    assert why in "\n".join(broken_rules(nb, book))
+
+
+@functools.cache
+def places(page: Path) -> set[str]:
+    """Where a link to a page of the site can lead: to its top, or to what it names."""
+    return {"", *re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8"))} if page.exists() else set()
+
+
+def dead_links(nb: dict[str, Any], book: Book, site: Path) -> list[str]:
+    there = [url.removeprefix(book.site).partition("#") for url in links(nb) if url.startswith(book.site)]
+    return [
+        page + mark + name for page, mark, name in there if unquote(name) not in places(site / (page or "index.html"))
+    ]
+
+
+@each_notebook
+def test_links_lead_to_what_the_site_has(path, book, site):
+    assert dead_links(read(path), book, site) == []
+
+
+def test_dead_links_are_found(book, site):
+    dead = ["book/none.html", "book/01-rank.html#none"]
+    text = " ".join(f"[x]({book.site}{url})" for url in ["", "book/01-rank.html#thm-weyl", *dead])
+    assert dead_links({"cells": [{"cell_type": "markdown", "source": text}]}, book, site) == dead
+
+
+# ----------------------------------------------------------------------------- running, on nothing but the package
+
+
+@pytest.fixture(scope="session")
+def wheel_folder(tmp_path_factory) -> Path:
+    """The package as strangers get it: built from a clean copy, installed without its dependencies."""
+    clean, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, clean)
+    shutil.copytree(ROOT / "lowrank_tutor", clean / "lowrank_tutor", ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", clean / "dist", clean], check=True)
+    subprocess.run([*pip, "install", "--no-deps", "--target", folder, *(clean / "dist").glob("*.whl")], check=True)
+    return folder
+
+
+def open_kernel(python: Path, package: Path | None, folder: Path) -> Any:
+    """A kernel in an empty folder that finds our package only where it was installed to."""
+    environment = {k: v for k, v in os.environ.items() if k not in {PAGE_VARIABLE, "MPLBACKEND", "PYTHONPATH"}}
+    return kernel(python, folder, {**environment, **({"PYTHONPATH": str(package)} if package else {})})
+
+
+def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
+    """Run all: no exception, no warning, nothing in an output that is not typeset there."""
+    ran = {}
+    for source in sources(nb, "code"):
+        cell = page.run(source)
+        ran[cell.number] = cell
+        for output in cell.outputs:
+            assert output.get("name") != "stderr", f"{source}\n{output['text']}"
+            assert not re.search(r"\$|\\\(", output.get("data", {}).get("text/html", "")), "HTML shows TeX as it is"
+            if re.search(r"^explore\(", source, re.MULTILINE):
+                assert set(output["data"]) <= {"text/plain", WIDGET}, "an explorer brings frames drawn in advance"
+    return ran
+
+
+def move_every_slider(number: int, view: str, page: Kernel) -> None:
+    """Drag each slider of an explorer: a new picture comes, with the numbers that its own functions give."""
+    explorer = f"Out[{number}]"
+    *sliders, face = page.children(view)
+    names = json.loads(page.value(f"__import__('json').dumps(list({explorer}.sliders))"))
+    at = {slider: page.models[slider]["index"] for slider in sliders}
+    for slider, name in zip(sliders, names, strict=True):
+        assert "$" not in page.models[slider]["description"], "TeX is not typeset in a widget"
+        last = len(page.models[slider]["_options_labels"]) - 1
+        for index in sorted({last, last // 2, 0} - {at[slider]}):
+            before = page.models[face]["value"]
+            page.move(slider, index, face)
+            at[slider] = index
+            after = page.models[face]["value"]
+            assert picture(after) != picture(before), f"{name} moved to {index}, and the picture did not"
+            values = ", ".join(f"{n}={explorer}.sliders[{n!r}][{at[s]}]" for s, n in zip(sliders, names, strict=True))
+            wanted = page.value(f"__import__('json').dumps({explorer}.numbers({values}))")
+            assert numbers(after) == json.loads(wanted)
+
+
+def picture(face: str) -> str:
+    (data,) = re.findall(r'src="data:image/png;base64,([^"]+)"', face)
+    return data
+
+
+def numbers(face: str) -> dict[str, float]:
+    return {name: float(v) for name, v in re.findall(r'<data data-name="([^"]+)" value="([^"]+)"', face)}
+
+
+def check_alive(path: Path, python: Path, package: Path, folder: Path) -> None:
+    nb = read(path)
+    with open_kernel(python, package, folder) as page:
+        ran = read_as_a_reader_does(nb, page)
+        assert page.value("lowrank_tutor.__file__").startswith(str(package)), "the package is not the installed one"
+        views = {number: cell.view() for number, cell in ran.items() if cell.view()}
+        assert len(views) == len(re.findall(r"^explore\(", "\n".join(sources(nb, "code")), re.MULTILINE))
+        for number, view in views.items():
+            move_every_slider(number, view, page)
+    assert list(folder.iterdir()) == [], "the notebook left files behind"
+
+
+@each_notebook
+def test_notebook_runs_and_its_explorers_live_on_the_wheel_alone(path, wheel_folder, tmp_path):
+    check_alive(path, Path(sys.executable), wheel_folder, tmp_path)
+
+
+DEAF = """
+import lowrank_tutor
+from matplotlib.figure import Figure
+from lowrank_tutor.explore import explore
+
+explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"k_again": k}, alt="White.", name="deaf", k=range(3))
+"""
+BAD_NOTEBOOKS = {
+    "a slider that does nothing": (DEAF, "the picture did not"),
+    "frames drawn in advance": (
+        f"""
+from IPython.display import display
+{DEAF.replace("explore(lambda", "shown = (explore)(lambda")}
+def explore(shown):
+    display({{"text/html": shown.to_html(), "text/plain": ""}}, raw=True)
+
+explore(shown)
+""",
+        "frames drawn in advance",
+    ),
+    "a warning": ("import sys\nprint('old', file=sys.stderr)", "old"),
+    "an exception": ("1 / 0", "ZeroDivisionError"),
+    "TeX in HTML": ("from IPython.display import HTML, display\ndisplay(HTML('$x$'))", "HTML shows TeX"),
+    "a file left behind": ("import lowrank_tutor\nopen('x', 'w').close()", "left files behind"),
+    "a file of the repository": ("open('book/references.bib')", "FileNotFoundError"),
+}
+
+
+@pytest.mark.parametrize(("source", "why"), BAD_NOTEBOOKS.values(), ids=BAD_NOTEBOOKS)
+def test_running_finds_a_bad_notebook(source, why, wheel_folder, tmp_path):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    cell = {"cell_type": "code", "id": "bad", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+    notebook = tmp_path / "bad.ipynb"
+    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
+    with pytest.raises(AssertionError, match=re.escape(why)):
+        check_alive(notebook, Path(sys.executable), wheel_folder, folder)
+
+
+SLOW = """
+import time
+from matplotlib.figure import Figure
+from lowrank_tutor.explore import explore
+
+drawn = []
+
+def draw(k):
+    drawn.append(k)
+    time.sleep(0.1)
+    if k == 0:
+        raise RuntimeError("no <0>")
+    return Figure(figsize=(1, 1))
+
+explore(draw, lambda k: {"twice": 2 * k}, alt="White.", start={"k": 35}, k=range(40))
+"""
+
+
+def check_dragging(python: Path, package: Path, folder: Path) -> None:
+    """A hand that is faster than the pictures: the first position, the last, and few in between are drawn."""
+    with open_kernel(python, package, folder) as page:
+        slider, face = page.children(page.run(SLOW).view())
+        for k in range(1, 31):
+            page.send(slider, k)
+        page.wait(lambda: numbers(page.models[face]["value"]) == {"twice": 60})
+        drawn = json.loads(page.value("drawn"))
+        assert drawn[:2] == [35, 1]
+        assert drawn[-1] == 30
+        assert len(drawn) <= 16, drawn  # one in two at most; on an idle machine it is one in six
+        # An error after the kernel was idle again is shown as any other.
+        page.send(slider, 5)
+        page.send(slider, 0)
+        page.wait(lambda: "RuntimeError: no &lt;0&gt;" in page.models[face]["value"])
+        page.move(slider, 7, face)
+        assert numbers(page.models[face]["value"]) == {"twice": 14}
+
+
+def test_a_slider_redraws_while_it_is_dragged_and_drops_what_is_stale(wheel_folder, tmp_path):
+    check_dragging(Path(sys.executable), wheel_folder, tmp_path)
+
+
+# ------------------------------------------------------------------------------------------- with Colab's versions
+
+
+PINS = Path(__file__).with_name("colab-requirements.txt")
+
+
+def colab_environment(name: str, python: str | Path, *more: str) -> Path:
+    """Make an environment of Colab's packages once, and ``more`` beside them; return its Python."""
+    uv, folder = Path(sys.executable).with_name("uv"), ROOT / name
+    made, ready = folder / "bin" / "python", folder / "installed.txt"
+    wanted = "\n".join([PINS.read_text(), *more])
+    with FileLock(f"{folder}.lock"):  # another worker may be at it
+        if made.exists() and ready.exists() and ready.read_text() == wanted:
+            return made
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", python, folder], check=True)
+        # pip rather than uv: it knows the index that this machine is set up for.
+        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", made, "install"]
+        subprocess.run([*pip, "--no-deps", "--only-binary", ":all:", "-r", PINS], check=True)
+        if more:
+            subprocess.run([*pip, "--only-binary", ":all:", *more], check=True)  # what is there stays, if it will do
+        ready.write_text(wanted)
+    return made
+
+
+@pytest.fixture(scope="session")
+def colab_python() -> Path:
+    """A Python 3.13 with the packages that Colab has, in ``.venv-colab``."""
+    uv = Path(sys.executable).with_name("uv")
+    # pyenv offers a Python that is not its default only when it is named.
+    named = {**os.environ, "PYENV_VERSION": "3.13"}
+    find = [uv, "python", "find", "--no-python-downloads", "--system", "3.13"]
+    tries = [subprocess.run(find, env=env, capture_output=True, text=True) for env in (named, os.environ)]
+    found = next((done.stdout.strip() for done in tries if done.returncode == 0), None)
+    if found is None:
+        pytest.skip("no Python 3.13 on this machine, so Colab's versions were not tried: `uv python install 3.13`")
+    return colab_environment(".venv-colab", found)
+
+
+@pytest.fixture(scope="session")
+def colab_torch_python() -> Path:
+    """The book's own Python and PyTorch, and Colab's versions of everything else, in ``.venv-colab-torch``.
+
+    Chapters that need PyTorch run here: the book's pin of it, which has a build for a processor alone, stands in for
+    Colab's, and Python 3.11 for Colab's 3.13 where the book is built with that. IPython and ipywidgets are Colab's.
+    """
+    torch = re.search(r"^torch==\S+", (ROOT / "requirements.txt").read_text(), re.MULTILINE)[0]
+    return colab_environment(".venv-colab-torch", sys.executable, torch)
+
+
+@pytest.mark.colab
+@each_notebook
+def test_notebook_runs_and_its_explorers_live_with_colabs_versions(path, request, wheel_folder, tmp_path):
+    needs_torch = "import torch" in sources(read(path), "code")[0]
+    python = request.getfixturevalue("colab_torch_python" if needs_torch else "colab_python")
+    check_alive(path, python, wheel_folder, tmp_path)
+
+
+@pytest.mark.colab
+def test_a_slider_redraws_while_it_is_dragged_with_colabs_versions(colab_python, wheel_folder, tmp_path):
+    check_dragging(colab_python, wheel_folder, tmp_path)
+
+
+@pytest.mark.colab
+def test_the_setup_cell_installs_what_is_missing_and_nothing_else(colab_python, wheel_folder, book, tmp_path):
+    """In a fresh runtime there is no lowrank_tutor. The install itself is played: it makes the wheel importable."""
+    play = f"""
+import sys
+calls = []
+def pip(line):
+    calls.append(line)
+    sys.path.insert(0, {str(wheel_folder)!r})
+get_ipython().register_magic_function(pip, magic_name="pip")
+"""
+    setup = sources(read(NOTEBOOKS[0]), "code")[0]
+    with open_kernel(colab_python, None, tmp_path) as page:
+        page.run(play)
+        first, again = page.run(setup), page.run(setup)
+        assert page.value("calls") == str([f'install -q --no-deps "git+{book.repository}@{book.branch}"'])
+        assert page.value("'torch' in sys.modules") == "False"
+    assert first.text() == again.text()
+    assert re.fullmatch(r"lowrank_tutor \S+, Python 3\.13\.\S+, NumPy 2\.1\.3, device: .*\n", first.text())

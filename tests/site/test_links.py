@@ -1,0 +1,157 @@
+"""Links and numbers of the built site: each leads somewhere, each is the one that is meant, none is given twice."""
+
+import io
+import json
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+from urllib.request import urlopen
+
+import pytest
+import yaml
+from chapters import CHAPTERS, ROOT
+from PIL import Image
+from visits import PAGES, address_of
+
+each_page = pytest.mark.parametrize("page", PAGES)
+each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+
+
+class Read(HTMLParser):
+    """A page's anchors and links, without a browser."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for key, value in attrs:
+            if key == "id" and value:
+                self.ids.append(value)
+            if key in ("href", "src") and value and tag != "base":
+                self.links.append(value)
+
+
+@pytest.fixture(scope="session")
+def pages(site) -> dict[str, Read]:
+    return {page: Read(site / page) for page in PAGES}
+
+
+# Places
+
+
+@each_page
+def test_every_link_inside_the_site_leads_somewhere(site, pages, page):
+    dead = []
+    for link in pages[page].links:
+        there, anchor = urldefrag(urljoin(f"http://site/{page}", link))
+        parts = urlsplit(there)
+        if parts.scheme != "http" or parts.netloc != "site":
+            continue
+        target = unquote(parts.path).lstrip("/") or "index.html"
+        if not (site / target).is_file() or (anchor and target in pages and unquote(anchor) not in pages[target].ids):
+            dead.append(link)
+    assert dead == []
+
+
+@each_page
+def test_no_two_elements_share_an_identifier(pages, page):
+    assert [name for name, times in Counter(pages[page].ids).items() if times > 1] == []
+
+
+def test_every_function_of_the_package_leads_back_to_the_pages_that_use_it(site):
+    page = (site / "book/api.html").read_text(encoding="utf-8")
+    entries = re.split(r'<dt class="sig sig-object py" id="(lowrank_tutor\.\w+\.\w+)"', page)[1:]
+    used = {
+        name: re.findall(r'<p class="in-the-book">.*?</p>', text, re.S)
+        for name, text in zip(entries[::2], entries[1::2], strict=True)
+    }
+    functions = [name for name in used if name.rpartition(".")[2].islower() and "sphinxext" not in name]
+    assert len(functions) > 40
+    assert [name for name in functions if not used[name]] == ["lowrank_tutor.plotting.styled"]
+    assert 'href="02-svd-pca.html">' in used["lowrank_tutor.svd.tail_error"][0]
+
+
+def test_every_place_outside_that_the_site_links_to_is_listed_with_its_purpose(pages):
+    hosts = {urlsplit(link).netloc for read in pages.values() for link in read.links if link.startswith("http")}
+    text = (ROOT / "book/bibliography.md").read_text(encoding="utf-8")
+    listed = re.search(r"^## Links that leave.*", text, re.M | re.S)
+    assert hosts == set(re.findall(r"^\| `([\w.]+)` \| [^|]{20,} \|$", listed[0], re.M))
+    assert not [link for read in pages.values() for link in read.links if link.startswith("http:")]
+
+
+def test_the_address_of_the_site_leads_to_the_book(readers, address):
+    page = readers["light"].window
+    page.goto(f"{address}/")
+    page.wait_for_url(f"{address}/book/index.html")
+
+
+def test_a_browser_that_asks_for_the_icon_gets_one(address):
+    with urlopen(f"{address}/favicon.ico") as answer:
+        assert answer.status == 200
+        assert Image.open(io.BytesIO(answer.read())).format == "ICO"
+
+
+# What a chapter's page says of itself, to the reader who comes by day
+
+
+@pytest.fixture
+def facts(readers, path):
+    return readers["light"].see(address_of(path)).facts
+
+
+@each_chapter
+def test_equations_and_theorems_are_numbered_and_referred_to_by_number(facts, path):
+    number = 1 + CHAPTERS.index(path)  # numbers follow the table of contents
+    equations = facts["equations"]
+    assert equations
+    assert list(equations.values()) == [f"({number}.{i})" for i in range(1, len(equations) + 1)]
+    kinds: dict[str, list[str]] = {}
+    for _, title in facts["statements"]:
+        found = re.match(r"(Theorem|Definition|Example|Exercise|Lemma|Corollary) ([\d.]+)", title)
+        assert found, title
+        kinds.setdefault(found[1], []).append(found[2])
+    assert {"Theorem", "Exercise"} <= kinds.keys()
+    for numbers in kinds.values():
+        assert numbers == [f"{number}.{i}" for i in range(1, len(numbers) + 1)]
+    titles = dict(facts["statements"])
+    referred = 0
+    for target, text in facts["references"]:
+        if target in equations:
+            referred += 1
+            assert text == equations[target]
+        elif target in titles:
+            referred += 1
+            assert titles[target].startswith(text)
+            assert re.search(r"\d", text), text
+    assert referred
+
+
+@each_chapter
+def test_the_colab_button_opens_the_derived_notebook(facts, path):
+    repository = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    where = repository["url"].removeprefix("https://github.com/") + f"/blob/{repository['branch']}"
+    assert facts["colab"][0] == f"https://colab.research.google.com/github/{where}/book/{path.stem}.ipynb"
+
+
+@each_chapter
+def test_the_download_is_the_derived_notebook(facts, address, path):
+    with urlopen(urljoin(f"{address}/{address_of(path)}", facts["download"][0])) as answer:
+        served = answer.read()
+    assert served == path.with_suffix(".ipynb").read_bytes(), "run make notebooks, then make book"
+    assert json.loads(served)["cells"]
+
+
+@each_chapter
+def test_a_chapter_links_to_the_package(facts, path):
+    assert facts["toPackage"] > 0
+
+
+def test_the_page_of_times_names_every_chapter(readers):
+    rows = readers["light"].see("book/times.html").facts["rows"]
+    for path in CHAPTERS:
+        assert any(re.search(rf"{path.stem}\b.*\d\.\d", row, re.DOTALL) for row in rows), rows

@@ -1,0 +1,97 @@
+"""The printed edition: the whole book, every statement numbered, every solution unfolded, every explorer's first frame.
+
+It needs ``make book`` first, and a browser, as the tests of the site do.
+"""
+
+import html
+import re
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import print_book
+import pytest
+from chapters import CHAPTERS, ROOT, explorers
+from pypdf import PdfReader
+from visits import address_of, block
+
+
+def bare(text: str) -> str:
+    """Letters and digits alone: paper breaks lines where it likes, and joins f and i."""
+    return re.sub(r"[^0-9A-Za-z]", "", unicodedata.normalize("NFKC", text))
+
+
+@pytest.fixture(scope="module")
+def pdf(site, browser) -> PdfReader:
+    build = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "--builder", "custom"]
+    subprocess.run([*build, "--custom-builder", "singlehtml"], check=True, capture_output=True)
+    page = browser.new_page(viewport=print_book.TEXT)
+    page.goto(print_book.one_file(print_book.ONE_PAGE).as_uri())
+    print_book.print_book(page, print_book.PDF)
+    page.close()
+    return PdfReader(print_book.PDF)
+
+
+@pytest.fixture(scope="module")
+def pages(pdf) -> list[str]:
+    return [page.extract_text() for page in pdf.pages]
+
+
+def test_the_chapters_stand_in_the_bookmarks_in_their_order(pdf):
+    titles = [re.search("^# (.*)$", path.read_text(encoding="utf-8"), re.M)[1] for path in CHAPTERS]
+    bookmarks = " ".join(words for words, _ in print_book.outline(print_book.PDF))
+    places = [bookmarks.index(f"{number}. {title}") for number, title in enumerate(titles, start=1)]
+    assert places == sorted(places)
+    assert bookmarks.count("Count the directions") == 1, "the browser writes it twice"
+
+
+def test_the_contents_say_on_which_page_a_heading_stands(pages):
+    lines = [line for page in pages[:9] for line in page.splitlines()]
+    listed = re.findall(r"^(\d\.(?:\d+\.)?) (.+?) ?(\d+)$", "\n".join(lines), re.M)
+    assert len(listed) > 60
+    for number, words, page in listed:
+        assert bare(number + words) in bare(pages[int(page) - 1]), f"{number} {words} is not on page {page}"
+
+
+def test_every_statement_exercise_and_solution_is_there_with_its_number(site, pages):
+    text = bare("".join(pages))
+    built = "".join(page.read_text(encoding="utf-8") for page in sorted((site / "book").glob("*.html")))
+    titles = [re.sub("<[^>]+>", "", title) for title in re.findall(r'<p class="admonition-title".*?</p>', built, re.S)]
+    numbered = [name[0] for title in titles if (name := re.match(r"(Solution to )?[A-Z][a-z]+ \d+\.\d+", title))]
+    assert len(numbered) > 60
+    for name in numbered:
+        assert bare(name) in text, name
+
+
+def test_solutions_are_unfolded(pages):
+    text = bare("".join(pages))
+    for path in CHAPTERS:
+        source = path.read_text(encoding="utf-8")
+        for solution in re.findall(r"^```\{solution-start\}.*?^```\{solution-end\}", source, re.M | re.S):
+            code = re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", solution, re.M | re.S)[-1]
+            assert bare(code.strip().splitlines()[-1]) in text
+
+
+def test_every_explorer_shows_the_frame_that_it_starts_with(site, pages):
+    """With the words and numbers of its page, which test_explorers compares with NumPy's."""
+    text = bare("".join(pages))
+    for name, path in explorers().items():
+        page = html.unescape(block(site / address_of(path), name))
+        words = re.findall(r"<figcaption>(.+)</figcaption>|<dt>(.+?)</dt>|<data[^>]*>(.+?)</data>", page)
+        assert len(words) >= 3, name
+        for word in map("".join, words):
+            assert bare(word) in text, f"{name}: {word}"
+
+
+def test_nothing_that_only_a_screen_can_do_is_printed(pages):
+    text = "".join(pages)
+    for words in ("Show the code", "Click to", "Put your answer"):
+        assert words not in text
+    assert [number for number, page in enumerate(pages, start=1) if len(bare(page)) < 20] == []
+
+
+def test_the_file_says_what_it_is(pdf):
+    assert pdf.metadata.title == "Low-Rank Attention"
+    assert pdf.root_object["/Lang"] == "en"
+    assert pdf.root_object["/MarkInfo"]["/Marked"], "tagged for screen readers"

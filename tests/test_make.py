@@ -1,0 +1,177 @@
+"""Does the first command work on a fresh machine? Which Pythons it takes, what it installs, and how it starts again.
+
+What is pinned here is also installed here, so each package's own word on the Pythons it takes can be read offline. The
+commands themselves run in a folder with an awkward name, on stand-ins for Python, pip and Jupyter Book.
+"""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import distribution
+
+import pytest
+from chapters import ROOT
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+PYTHONS = ["3.11.2", "3.12.0", "3.13.0", "3.14.0"]  # the first is the one that Debian 12 ships
+HERE = platform.python_version()
+FILES = ["requirements.txt", "requirements-dev.txt"]
+
+
+# ------------------------------------------------------------------------------------------------------------- pins
+
+
+def pins(file, python=HERE):
+    """Those that are installed here and that the other Python would install too."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    named = [Requirement(line) for line in lines if line and not line.startswith(("#", "-"))]
+    there = {"python_full_version": python, "python_version": python.rpartition(".")[0]}
+    return [pin for pin in named if pin.marker is None or (pin.marker.evaluate() and pin.marker.evaluate(there))]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_installed_is_what_is_pinned(file):
+    installed = {pin.name: distribution(pin.name).version for pin in pins(file)}
+    assert {pin.name for pin in pins(file) if not pin.specifier.contains(installed[pin.name])} == set()
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_pin_can_be_installed_with_every_python(python, file):
+    takes = {pin.name: distribution(pin.name).metadata.get("Requires-Python", "") for pin in pins(file, python)}
+    assert {name: said for name, said in takes.items() if not SpecifierSet(said).contains(python)} == {}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_the_pins_bring_along_is_pinned_too(file):
+    """So that a later build is the same build. What PyTorch brings for a GPU differs between systems."""
+    pinned = {canonicalize_name(pin.name) for each in FILES[: FILES.index(file) + 1] for pin in pins(each)}
+    lines = [line for pin in pins(file) if pin.name != "torch" for line in distribution(pin.name).requires or []]
+    wanted = [each for each in map(Requirement, lines) if each.marker is None or each.marker.evaluate({"extra": ""})]
+    assert {canonicalize_name(each.name) for each in wanted} - pinned == set()
+
+
+def test_the_pythons_are_the_same_everywhere():
+    first, last = (python.rpartition(".")[0] for python in (PYTHONS[0], PYTHONS[-1]))
+    for name in ("Makefile", "README.md"):
+        assert f"Python {first} to {last}" in (ROOT / name).read_text(encoding="utf-8")
+    workflow = (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    assert {first, last} <= set(re.findall(r'python: "([\d.]+)"', workflow)) <= {"3.11", "3.12", "3.13", "3.14"}
+
+
+# ---------------------------------------------------------------------------------------------------------- commands
+
+# Stand-ins for Python, for the environment's own (which is asked only to install) and for Jupyter Book. Each writes
+# down how it was called.
+PYTHON = """#!/bin/sh
+case $1 in
+-c) exec '{real}' -c 'import sys; {change}; sys.argv[:] = sys.argv[2:]; exec(sys.argv[0])' "$@";;
+esac
+echo "$*" >> calls.txt
+mkdir -p .venv/bin && cp installs .venv/bin/python && cp builds .venv/bin/jupyter-book
+"""
+CALLED = """#!/bin/sh
+echo "${{0##*/}} $*" >> calls.txt
+{then}
+"""
+MAKES = "-m venv --clear .venv"
+PIP = "python -m pip install --quiet --disable-pip-version-check --no-compile"
+INSTALLS = [f"{PIP} --requirement requirements.txt", f"{PIP} --no-deps --no-build-isolation --editable ."]
+INSTALLS_DEV = f"{PIP} --requirement requirements-dev.txt"
+BUILDS = "jupyter-book build . -W -n --keep-going"
+TESTS = "python -m pytest -n logical --maxprocesses 4 --dist loadgroup --durations 10"
+KILLED = "kill -9 $$"
+
+
+class Checkout:
+    """A folder with an awkward name, in which nothing real is installed or built."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+        for name in ("Makefile", "pyproject.toml", *FILES):
+            shutil.copy(ROOT / name, folder)
+        self.give("my python", PYTHON.format(real=sys.executable, change="pass"))
+        self.give("installs", CALLED.format(then=""))
+        self.give("builds", CALLED.format(then="mkdir -p _build/html"))
+
+    def give(self, name, script):
+        path = self.folder / name
+        path.write_text(script, encoding="utf-8")
+        path.chmod(0o755)
+
+    def make(self, goal):
+        """Return the exit status, what was said of errors, and what was called."""
+        calls = self.folder / "calls.txt"
+        calls.write_text("")
+        outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        command = ["make", "PYTHON=./my python", goal]
+        done = subprocess.run(command, cwd=self.folder, env=outer, capture_output=True, text=True)
+        return done.returncode, done.stderr, calls.read_text().splitlines()
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path / "Größe und Maß")
+
+
+@pytest.mark.parametrize("version", [(2, 7, 18), (3, 10, 13), (3, 15, 0)])
+def test_a_python_that_was_not_tried_is_refused_before_anything_is_made(checkout, version):
+    checkout.give("my python", PYTHON.format(real=sys.executable, change=f"sys.version_info = {version}"))
+    status, said, calls = checkout.make("book")
+    sentence = f"Python 3.11 to 3.14 is needed, and ./my python is {version[0]}.{version[1]}: "
+    assert said.startswith(sentence + "name another one, as in make PYTHON=python3.12 book\n")
+    assert status == 2
+    assert calls == []
+    assert not (checkout.folder / ".venv").exists()
+
+
+@pytest.mark.parametrize("version", [(3, 11, 2), (3, 14, 0)])
+def test_the_first_and_the_last_python_are_taken(checkout, version):
+    checkout.give("my python", PYTHON.format(real=sys.executable, change=f"sys.version_info = {version}"))
+    assert checkout.make("book") == (0, "", [MAKES, *INSTALLS, BUILDS])
+
+
+def test_a_python_without_venv_names_the_package_that_brings_it(checkout):
+    missing = 'sys.modules["ensurepip"] = None'
+    checkout.give("my python", PYTHON.format(real=sys.executable, change=missing))
+    status, said, calls = checkout.make("book")
+    package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+    assert said.startswith(f"This Python cannot make an environment: on Debian and Ubuntu, apt install {package}\n")
+    assert (status, calls) == (2, [])
+
+
+def test_the_book_waits_for_what_it_needs_and_the_tests_for_the_rest(checkout):
+    assert checkout.make("book")[2] == [MAKES, *INSTALLS, BUILDS]
+    assert checkout.make("book")[2] == [BUILDS]
+    assert checkout.make("test")[2] == [INSTALLS_DEV, BUILDS, TESTS]
+    assert checkout.make("test")[2] == [BUILDS, TESTS]
+
+
+def test_changed_pins_mend_the_environment(checkout):
+    checkout.make("test")
+    (checkout.folder / "requirements.txt").touch()
+    assert checkout.make("test")[2] == [*INSTALLS, INSTALLS_DEV, BUILDS, TESTS]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_an_installation_that_was_killed_starts_anew(checkout, file):
+    checkout.give("installs", CALLED.format(then=f'case "$*" in *{file}) {KILLED};; esac'))
+    assert checkout.make("test")[0] != 0
+    checkout.give("installs", CALLED.format(then=""))
+    assert checkout.make("book")[2] == [MAKES, *INSTALLS, BUILDS]
+
+
+@pytest.mark.parametrize(("ends", "kept"), [(KILLED, False), ("exit 1", True)], ids=["killed", "failed"])
+def test_only_what_a_killed_build_left_is_thrown_away(checkout, ends, kept):
+    checkout.give("builds", CALLED.format(then=f"mkdir -p _build/half; {ends}"))
+    assert checkout.make("book")[0] != 0
+    checkout.give(".venv/bin/jupyter-book", CALLED.format(then="mkdir -p _build/html"))
+    assert checkout.make("book")[0] == 0
+    assert (checkout.folder / "_build/half").exists() == kept
+    assert not (checkout.folder / "_build/unfinished").exists()

@@ -1,0 +1,316 @@
+"""The built site as its readers meet it: each opens a page once, and the page says all that the tests ask.
+
+To load a page costs more than any question to it. So a :class:`Reader` reads the whole site in one window and remembers
+what each page said when it was new; then its window may be used for what a hand does, keys and clicks.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from axe_playwright_python.sync_playwright import Axe
+from chapters import ROOT
+from playwright.sync_api import Browser, Locator, Page
+
+SITE = ROOT / "_build" / "html"
+PAGES = sorted(p.relative_to(SITE).as_posix() for p in [*SITE.glob("*.html"), *SITE.glob("book/**/*.html")])
+PAGES = [page for page in PAGES if page != "index.html"]  # which only leads to book/index.html
+
+WIDE = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True}
+
+
+class Kind(NamedTuple):
+    """A kind of reader: what the browser is told, how a page comes, and what is asked of it."""
+
+    settings: dict[str, Any]
+    where: str  # "http", "file", or "cut off": over http, and there is no network once the page is there
+    axe: bool = False
+    drags: bool = False
+
+
+# Every color with every width, every way to open a page with both; axe and the sliders at least once in each way.
+READERS = {
+    "light": Kind({"color_scheme": "light", **WIDE}, "http", axe=True, drags=True),
+    "dark phone": Kind({"color_scheme": "dark", **PHONE}, "cut off", axe=True, drags=True),
+    "dark, from a file": Kind({"color_scheme": "dark", **WIDE}, "file", drags=True),
+    "light phone, from a file": Kind({"color_scheme": "light", "reduced_motion": "reduce", **PHONE}, "file"),
+}
+
+# MathJax keeps what a reader chose in its menu for all pages of a site. These choices would take the formulas' words
+# away, and make each formula a stop of the Tab key.
+STORED = "localStorage['MathJax-Menu-Settings'] = JSON.stringify({ explorer: true, assistiveMml: false })"
+
+
+class Seen(NamedTuple):
+    """What one reader's browser had to say about one page."""
+
+    messages: list[str]
+    foreign: list[str]
+    missing: list[str]
+    local: list[str]
+    facts: dict[str, Any]
+    axe: list[str]
+    dragged: dict[str, dict[str, Any]]
+
+
+# A phone zooms out of a page that is too wide, and its innerWidth grows with it: compare with the width it has.
+FACTS = """
+(width) => {
+  const all = (css, of) => [...document.querySelectorAll(css)].map(of);
+  const count = (css) => document.querySelectorAll(css).length;
+  const words = (e) => e.textContent.trim().replace(/\\s+/g, " ");
+  const wide = document.scrollingElement.scrollWidth;
+  return {
+    theme: document.documentElement.dataset.theme,
+    paper: getComputedStyle(document.body).backgroundColor,
+    images: all("img", (i) => ({ src: i.src.slice(0, 100), alt: i.getAttribute("alt"),
+      shown: i.complete && i.naturalWidth > 0, inside: Boolean(i.closest("article")) })),
+    overflow: wide <= width ? [] : [`${wide} pixels`, ...[...document.querySelectorAll("body *")]
+      .filter((e) => e.getBoundingClientRect().right > width + 1).map((e) => e.outerHTML.slice(0, 120)).slice(-3)],
+    moving: all("figure.explorer, figure.explorer *", (e) => e).filter((e) => {
+      const style = getComputedStyle(e);
+      return /[1-9]/.test(style.transitionDuration) || style.animationName !== "none";
+    }).map((e) => e.outerHTML.slice(0, 80)),
+    scrolling: getComputedStyle(document.documentElement).scrollBehavior,
+    maths: count("mjx-container"),
+    mathErrors: all("mjx-merror", words),
+    spoken: count("mjx-container mjx-assistive-mml math"),
+    mathStops: count("mjx-container[tabindex]"),
+    said: all("figure.explorer p[role=status]", words),
+    equations: Object.fromEntries(all("div.math[id], span.eqno", (e) => e.closest("div.math")).filter(Boolean)
+      .map((e) => [e.id, e.querySelector(".eqno")?.firstChild.textContent.trim()])),
+    statements: all("div.proof:not(.dropdown), div.exercise", (e) =>
+      [e.id, words(e.querySelector(".admonition-title"))]),
+    references: all("article a.internal[href^='#']", (a) => [a.getAttribute("href").slice(1), words(a)]),
+    folds: all(".toggle-button", (b) => b.getAttribute("aria-label")),
+    namedSummaries: count("summary[aria-label]"),
+    colab: all('a[href^="https://colab"]', (a) => a.getAttribute("href")),
+    download: all("a.btn-download-notebook-button", (a) => a.getAttribute("href")),
+    toPackage: count('article a[href*="api.html#lowrank_tutor."]'),
+    rows: all("article table tbody tr", (row) => row.innerText),
+  };
+}
+"""
+
+
+# Accessibility
+
+
+# MathJax answers for its own thousands of elements: while axe looks, a word of the same size stands for each formula.
+HIDE_MATHS = """
+() => {
+  window.formulas = [...document.querySelectorAll("mjx-container")].map((formula) => {
+    const { width, height } = (formula.querySelector("mjx-math") ?? formula).getBoundingClientRect();
+    const word = document.createElement("span");
+    word.textContent = "x";
+    word.style = `display: inline-block; width: ${width}px; height: ${height}px`;
+    return [formula, word];
+  });
+  formulas.forEach(([formula, word]) => formula.replaceWith(word));
+}
+"""
+SHOW_MATHS = "formulas.forEach(([formula, word]) => word.replaceWith(formula))"
+
+# Contrast is most of axe's work, and the same for all words of one color, size and ground: three of each are looked at.
+MARK_SAMPLES = """
+() => {
+  const grounds = new Map([[null, ""]]);
+  const ground = (e) => {
+    if (!grounds.has(e)) {
+      const { backgroundColor, backgroundImage, opacity, filter } = getComputedStyle(e);
+      const own = [backgroundColor, backgroundImage, opacity, filter].join(" ");
+      grounds.set(e, ground(e.parentElement) + own.replace("rgba(0, 0, 0, 0) none 1 none", ""));
+    }
+    return grounds.get(e);
+  };
+  const seen = new Map();
+  const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (words.nextNode()) {
+    const e = words.currentNode.parentElement;
+    if (!words.currentNode.data.trim() || !e.checkVisibility()) continue;
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e);
+    const look = [color, fontSize, fontWeight, textShadow, ground(e)].join();
+    seen.set(look, (seen.get(look) ?? 0) + 1);
+    if (seen.get(look) <= 3) e.dataset.sample = "";
+  }
+  document.querySelectorAll("input, select, textarea").forEach((e) => (e.dataset.sample = ""));
+}
+"""
+SAMPLES = {"include": [["[data-sample]"]]}
+# Without "preload" axe asks for no style sheet of its own, which a page from a file may not read.
+LEAN = {"resultTypes": ["violations"], "preload": False, "selectors": False}
+STRUCTURE = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+    "rules": {"color-contrast": {"enabled": False}},
+    **LEAN,
+}
+CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, **LEAN}
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds on a page."""
+    page.evaluate(HIDE_MATHS)
+    page.evaluate(MARK_SAMPLES)
+    found = [Axe().run(page, *what).response["violations"] for what in ((None, STRUCTURE), (SAMPLES, CONTRAST))]
+    page.evaluate(SHOW_MATHS)
+    return [f"{v['id']} ({v['impact']}): {n['html'][:150]}" for each in found for v in each for n in v["nodes"][:3]]
+
+
+# Explorers
+
+
+READ = """
+(figure) => {
+  const img = figure.querySelector("img");
+  return {
+    src: img.src, alt: img.alt, width: img.naturalWidth, height: img.naturalHeight, decoded: img.complete,
+    inputs: [...figure.querySelectorAll("input")].map((i) => [i.name, i.value, i.getAttribute("aria-valuetext")]),
+    outputs: [...figure.querySelectorAll("output")].map((o) => [o.getAttribute("name"), o.textContent]),
+    numbers: [...figure.querySelectorAll("data")].map((d) => [d.dataset.name, d.value, d.textContent]),
+  };
+}
+"""
+
+# Every position of every slider of one explorer, and what else on the page moved meanwhile; then back to the start.
+DRAG = f"""
+async (figure) => {{
+  const read = {READ};
+  const inputs = [...figure.querySelectorAll("input")];
+  const shifts = [];
+  const note = (entries) => entries.forEach((entry) => shifts.push(
+    ...entry.sources.map((source) => source.node?.parentElement?.outerHTML.slice(0, 120))));
+  const put = (input, value) => {{
+    input.value = value;
+    input.dispatchEvent(new Event("input", {{ bubbles: true }}));
+  }};
+  const size = () => {{
+    const {{ x, y, width, height }} = figure.getBoundingClientRect();
+    return [x, y, width, height];
+  }};
+  const shown = [];
+  const step = async (i) => {{
+    if (i === inputs.length) {{
+      await figure.querySelector("img").decode();
+      shown.push(read(figure));
+      return;
+    }}
+    const {{ min, max, step: by }} = inputs[i];
+    for (let value = +min; value <= +max; value += +by) {{
+      put(inputs[i], value);
+      await step(i + 1);
+    }}
+  }};
+  figure.scrollIntoView({{ behavior: "instant", block: "center" }});
+  const observer = new PerformanceObserver((list) => note(list.getEntries()));
+  observer.observe({{ type: "layout-shift" }});
+  const start = inputs.map((input) => input.value);
+  const before = size();
+  await step(0);
+  inputs.forEach((input, i) => put(input, start[i]));
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
+  note(observer.takeRecords());
+  observer.disconnect();
+  return {{ shown, shifts, before, after: size() }};
+}}
+"""
+
+
+def settle(page: Page) -> None:
+    """Wait for the maths and the fonts, and for what they may have set off."""
+    page.evaluate(
+        """async () => {
+          await window.MathJax?.startup?.promise;
+          await document.fonts.ready;
+          await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
+        }"""
+    )
+
+
+class Reader:
+    """A reader with one window, in which one page after the other is read."""
+
+    def __init__(self, browser: Browser, address: str, kind: Kind) -> None:
+        self.kind = kind
+        self.address = address
+        self.start = SITE.as_uri() if kind.where == "file" else address
+        self.context = browser.new_context(**kind.settings)
+        if kind.where == "cut off":
+            self.context.add_init_script(STORED)
+        self.window = self.context.new_page()
+        self.pages: dict[str, Seen] = {}
+
+    def see(self, path: str) -> Seen:
+        """What a page said when it was opened; asked again, remember."""
+        if path not in self.pages:
+            self.pages[path] = self._visit(path)
+        return self.pages[path]
+
+    def open(self, path: str) -> Page:
+        """Return the window with this page in it, as it was left if it is the page that was read last."""
+        self.see(path)
+        if self.window.url != f"{self.start}/{path}":
+            self._go(path)
+        return self.window
+
+    def explorer(self, path: str, name: str) -> Locator:
+        """Return a page's explorer, in the window."""
+        return self.open(path).locator(f'figure.explorer[data-name="{name}"]')
+
+    @contextmanager
+    def cut_off(self) -> Iterator[None]:
+        """Let there be no network for a while."""
+        self.context.set_offline(True)
+        try:
+            yield
+        finally:
+            self.context.set_offline(False)
+
+    def _go(self, path: str) -> None:
+        self.window.goto(f"{self.start}/{path}")
+        settle(self.window)
+
+    def _visit(self, path: str) -> Seen:
+        page, kind = self.window, self.kind
+        messages: list[str] = []
+        requests: list[str] = []
+        missing: list[str] = []
+        listeners: dict[Any, Any] = {
+            "console": lambda m: messages.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None,
+            "pageerror": lambda error: messages.append(f"thrown: {error}"),
+            "request": lambda request: requests.append(request.url),
+            "requestfailed": lambda request: missing.append(request.url),
+            "response": lambda r: missing.append(f"{r.status} {r.url}") if r.status >= 400 else None,
+        }
+        page.goto("about:blank")  # what the page before still says is its own
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        self._go(path)
+        facts = page.evaluate(FACTS, kind.settings["viewport"]["width"])
+        ours = (self.address + "/", SITE.as_uri() + "/", "data:", "blob:")
+        local = [unquote(urlsplit(url).path).lstrip("/") for url in requests if url.startswith(self.address)]
+        self.context.set_offline(kind.where == "cut off")
+        dragged = {}
+        if kind.drags:
+            for figure in page.locator("figure.explorer").all():
+                dragged[figure.get_attribute("data-name")] = figure.evaluate(DRAG)
+        self.context.set_offline(False)
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        foreign = [url for url in requests if not url.startswith(ours)]
+        axe = violations(page) if kind.axe else []
+        return Seen(messages, foreign, missing, local, facts, axe, dragged)
+
+
+def address_of(chapter: Path) -> str:
+    """The page that is made of a chapter."""
+    return f"book/{chapter.stem}.html"
+
+
+def block(path: Path, name: str) -> str:
+    """An explorer as it stands in a page's file."""
+    page = path.read_text(encoding="utf-8")
+    start = page.index(f'<figure class="explorer" data-name="{name}"')
+    return page[start : page.index("</figure>", start)] + "</figure>"
