@@ -94,14 +94,58 @@ def test_the_guarantee_is_above_the_worst_pair_and_that_above_the_median(chapter
     assert (worst > 3 * median).all()
 
 
-def test_zero_mean_values_are_worse_than_nothing_at_every_k_and_a_mean_helps(chapter):
-    """The ratio of the expectations is (n + 1)/k for independent values of mean 0, whatever the weights are."""
-    rng, n, k = np.random.default_rng(0), 512, 256
-    p = chapter["P"]
-    squares = []
-    for mean in (0, 1):
-        v = mean + rng.standard_normal((n, 64))
-        exact = np.sum(p**2) * np.sum(v**2) + np.sum((p @ v) ** 2)
-        squares.append(exact / k / np.sum((p @ v) ** 2))
-    assert squares[0] == pytest.approx((n + 1) / k, rel=0.1)
-    assert squares[0] > 1 > 5 * squares[1]
+def kappa_of_self_attention(n, d=64, draws=3):
+    """The ratio of thm-prv, by plain NumPy, for random weights and independent tokens."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(draws):
+        x, (w_q, w_k, w_v) = rng.standard_normal((n, d)), rng.standard_normal((3, d, d)) / np.sqrt(d)
+        p = np.exp((x @ w_q) @ (x @ w_k).T / np.sqrt(d))
+        p /= p.sum(axis=1, keepdims=True)
+        v, other = x @ w_v, rng.standard_normal((n, d))
+        found.append([np.sqrt((p**2).sum() * (v**2).sum() / ((p @ v) ** 2).sum()) for v in (v, other)])
+    return np.mean(found, axis=0)
+
+
+def test_kappa_grows_like_the_root_of_n_for_other_values_and_hardly_in_self_attention():
+    own, other = np.transpose([kappa_of_self_attention(n) for n in (256, 512, 1024)])
+    assert other == pytest.approx(np.sqrt([257, 513, 1025]), rel=0.05)
+    assert own[2] / own[0] < 1.35 < 1.9 < other[2] / other[0]
+    assert (1 + own**2 > 90).all()
+    assert (1 + own**2 < 180).all()
+    assert "from $k$ of roughly 100 to 170 on" in TEXT
+
+
+def test_the_error_of_a_product_is_the_law_that_the_theorem_states():
+    """A mean over thousands of draws pins the constant."""
+    rng = np.random.default_rng(2)
+    a, b, k = rng.standard_normal((3, 8)), rng.standard_normal((8, 2)), 4
+    r = rng.standard_normal((20_000, k, 8)) / np.sqrt(k)
+    errors = ((a @ r.transpose(0, 2, 1) @ (r @ b) - a @ b) ** 2).sum(axis=(1, 2))
+    kappa = np.linalg.norm(a) * np.linalg.norm(b) / np.linalg.norm(a @ b)
+    assert errors.mean() == pytest.approx((1 + kappa**2) / k * np.linalg.norm(a @ b) ** 2, rel=0.03)
+
+
+def test_every_vector_of_a_space_keeps_its_length_as_the_theorem_says():
+    """The share of draws within the bound for t = 0.1 and k = 400 is at least 1 - 2 exp(-2), and in fact near 1."""
+    rng, r, k, t = np.random.default_rng(3), 16, 400, 0.1
+    s = np.linalg.svd(rng.standard_normal((300, k, r)) / np.sqrt(k), compute_uv=False)
+    within = (s.max(axis=1) <= 1 + np.sqrt(r / k) + t) & (s.min(axis=1) >= 1 - np.sqrt(r / k) - t)
+    assert within.mean() > 1 - 2 * math.exp(-k * t**2 / 2)
+    assert s.max() > 1 + 0.8 * np.sqrt(r / k), "and the root of r/k is needed"
+
+
+def test_the_map_by_cosines_keeps_distances_as_the_gaussian_one_does(chapter):
+    x = np.random.default_rng(4).uniform(size=(40, 512))
+    for project in (chapter["by_gauss"], chapter["by_cosines"]):
+        change = (pdist(project(x, 256)) / pdist(x)) ** 2 - 1
+        assert abs(change.mean()) < 0.1
+        assert 0.1 < np.abs(change).max() < 0.5
+    whole = chapter["by_cosines"](x, 512)
+    assert pdist(whole) == pytest.approx(pdist(x)), "with all of its entries it is a rotation"
+
+
+def test_the_tail_falls_as_far_as_the_text_says():
+    for eps, top in ((0.9, 300), (0.5, 1200), (0.2, 3000), (0.1, 8000)):
+        k = np.arange(1, top + 1)
+        assert (np.diff(chi2.sf(k * (1 + eps), k) + chi2.cdf(k * (1 - eps), k)) < 0).all()
+    assert "up to $k = 300$, 1,200, 3,000 and 8,000" in TEXT

@@ -1,0 +1,63 @@
+"""Use it in your model: the page's cells run in their order, and what it says of them is so."""
+
+import pytest
+import torch
+from chapters import ROOT, code_cells, run
+from shards_worker import EXAMPLE
+
+PAGE = ROOT / "book" / "use-linformer.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    ran = run(PAGE)
+    return ran.namespace | {"printed": ran.printed}
+
+
+def test_a_hundred_steps_teach_the_task(page):
+    x, real, above = page["batch"](64, torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        right = ((page["model"](x, real) > 0) == above)[real].float().mean()
+    alone = ((x > 0) == above)[real].float().mean()
+    assert right > 0.95
+    assert 0.6 < alone < 0.75, "without the others a token cannot know"
+
+
+def test_saved_and_loaded_it_answers_alike_and_padding_moves_nothing(page):
+    assert "True\n" in page["printed"]
+    assert (page["alone"] - page["padded"]).abs().max() < 1e-4
+    assert page["n"] < 256, "the first sequence is padded, so the comparison means something"
+
+
+def test_an_n_by_n_mask_is_refused(page):
+    layer = page["LinformerEncoderLayer"](32, 4, 256, 16, 64)
+    with pytest.raises(ValueError, match=r"^src_mask must be None"):
+        layer(torch.zeros(1, 8, 32), src_mask=torch.zeros(8, 8))
+
+
+def test_queries_may_be_fewer_than_keys(page):
+    assert page["mixed"].shape == (2, 4, 10, 8)
+
+
+def test_one_parameter_serves_six_layers(page):
+    assert "1 matrix for 6 layers" in page["printed"]
+    assert "e" not in dict(page["fixed"].named_parameters())
+
+
+def test_what_is_refused_is_shown(page):
+    assert "x must hold between 1 and max_len = 256 tokens, got 300" in page["printed"]
+    assert "causal must be False, got True" in page["printed"]
+
+
+def test_its_cells_are_short():
+    assert max(len(cell.source.splitlines()) for cell in code_cells(PAGE)) <= 24
+
+
+def test_the_encoder_layer_hands_on_place_and_dropout(page):
+    layer = page["LinformerEncoderLayer"](32, 4, 256, 16, 64, dropout=0.25, dtype=torch.float64, device="meta")
+    assert layer.self_attn.dropout == 0.25
+    assert {(p.dtype, p.device.type) for p in layer.parameters()} == {(torch.float64, "meta")}
+
+
+def test_the_script_for_several_processes_is_the_one_that_is_tested():
+    assert EXAMPLE in PAGE.read_text(encoding="utf-8")
