@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.training_study`` trains every model of ``KINDS`` from every seed on the bytes of Python's own
 help texts (``pydoc_data.topics``, whose wording changes with the Python version, so the data name it), two at a time,
-each on one thread, and writes ``lowrank_tutor/data/training_study.json``. It takes most of an hour on two cores;
+each on one thread, and writes ``lowrank_tutor/data/training_study.json``. It takes more than an hour on two cores;
 ``--short`` takes a minute and writes nothing. Time is processor time of the training steps alone, so that other work
 of the machine counts little.
 """
@@ -25,6 +25,8 @@ from lowrank_tutor.attention import linear_attention, orthogonal_features, perfo
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 
 WIDTH, HEADS, LAYERS, K, FEATURES = 128, 4, 2, 64, 128
+REDRAW_EVERY = 100  # training steps between two draws of a Performer's features
+SLOW = 0.05  # rate of E where it learns slowly, as a share of the rate of all else
 MASK, SYMBOLS = 256, 257  # 256 bytes, and the sign that hides one
 HIDDEN_SHARE = 0.15
 VALIDATION_SEED = 10_000
@@ -39,10 +41,10 @@ class Sizes(NamedTuple):
     every: int = 100
     learning_rate: float = 2e-3
     warm_up: int = 100
-    validation: int = 16
+    validation: int = 128
 
 
-SHORT = Sizes(n=256, batch=4, steps=40, every=20, validation=4)
+SHORT = Sizes(n=256, batch=4, steps=40, every=20, validation=8)
 
 
 class Attention(nn.Module):
@@ -79,29 +81,77 @@ def layerwise(n: int) -> list[nn.Module]:
     return [linformer(n, projection=shared) for _ in range(LAYERS)]
 
 
-def performer() -> nn.Module:
-    """Make a Performer layer; its features stay as drawn."""
-    features = orthogonal_features(FEATURES, WIDTH // HEADS)
-    return Attention(lambda q, k, v: performer_attention(q, k, v, features=features))
+class Performer(nn.Module):
+    """Performer attention, its features as drawn at first or, in training, drawn anew every so many steps."""
+
+    def __init__(self, redraw_every: int | None = None) -> None:
+        super().__init__()
+        self.redraw_every, self.steps = redraw_every, 0
+        self.register_buffer("features", self.draw())
+
+    @staticmethod
+    def draw() -> torch.Tensor:
+        """Draw directions, (FEATURES, d)."""
+        return orthogonal_features(FEATURES, WIDTH // HEADS)
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Mix values v (batch, heads, n, d) by the features of q and k."""
+        if self.training and self.redraw_every:
+            if self.steps and self.steps % self.redraw_every == 0:
+                self.features.copy_(self.draw())
+            self.steps += 1
+        return self.mix(q, k, v)
+
+    def mix(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Estimate softmax attention."""
+        return performer_attention(q, k, v, features=self.features)
 
 
-# Name: a function of n that makes the attention of all layers.
-KINDS: dict[str, Callable[[int], Sequence[nn.Module]]] = {
-    "none": lambda n: [Nothing() for _ in range(LAYERS)],
-    "exact": lambda n: [Attention(softmax_attention) for _ in range(LAYERS)],
-    "linformer k=16": lambda n: [linformer(n, 16) for _ in range(LAYERS)],
-    "linformer k=64": lambda n: [linformer(n) for _ in range(LAYERS)],
-    "linformer k=256": lambda n: [linformer(n, 256) for _ in range(LAYERS)],
-    "linformer k=64 headwise": lambda n: [linformer(n, sharing="headwise") for _ in range(LAYERS)],
-    "linformer k=64 layerwise": layerwise,
-    "linformer k=64 random, not learned": lambda n: [
-        linformer(n, projection=torch.randn(K, n) / math.sqrt(n)) for _ in range(LAYERS)
-    ],
-    "linformer k=64 averages, not learned": lambda n: [
-        linformer(n, projection=pooling_projection(K, n)) for _ in range(LAYERS)
-    ],
-    "linear": lambda n: [Attention(linear_attention) for _ in range(LAYERS)],
-    "performer m=128": lambda n: [performer() for _ in range(LAYERS)],
+class PerformerReLU(Performer):
+    """The attention that the Performer paper calls generalized: features max(0, W x) + 0.001, no softmax meant."""
+
+    def mix(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Average with weights that are products of the features."""
+        q, k = (functional.relu(x @ self.features.T / math.sqrt(FEATURES)) + 1e-3 for x in (q, k))
+        return q @ (k.transpose(-2, -1) @ v) / (q @ k.sum(-2)[..., None])
+
+
+class Kind(NamedTuple):
+    """What a model has for its attention, and how fast E learns beside all else."""
+
+    make: Callable[[int], Sequence[nn.Module]]  # the attention of all layers, for n tokens
+    rate_of_e: float = 1.0
+
+
+def averages(n: int) -> list[nn.Module]:
+    """Make layers whose projections begin as averages of windows, and are learned."""
+    return [linformer(n, projection=nn.Parameter(pooling_projection(K, n))) for _ in range(LAYERS)]
+
+
+def alike(make: Callable[[int], nn.Module]) -> Callable[[int], Sequence[nn.Module]]:
+    """Give every layer an attention made in the same way."""
+    return lambda n: [make(n) for _ in range(LAYERS)]
+
+
+KINDS: dict[str, Kind] = {
+    "none": Kind(alike(lambda n: Nothing())),
+    "exact": Kind(alike(lambda n: Attention(softmax_attention))),
+    "linformer k=16": Kind(alike(lambda n: linformer(n, 16))),
+    "linformer k=64": Kind(alike(linformer)),
+    "linformer k=64, E slow": Kind(alike(linformer), SLOW),
+    "linformer k=256": Kind(alike(lambda n: linformer(n, 256))),
+    "linformer k=64 headwise": Kind(alike(lambda n: linformer(n, sharing="headwise"))),
+    "linformer k=64 layerwise": Kind(layerwise),
+    "linformer k=64 random, not learned": Kind(
+        alike(lambda n: linformer(n, projection=torch.randn(K, n) / math.sqrt(n)))
+    ),
+    "linformer k=64 averages, not learned": Kind(alike(lambda n: linformer(n, projection=pooling_projection(K, n)))),
+    "linformer k=64 from averages": Kind(averages),
+    "linformer k=64 from averages, E slow": Kind(averages, SLOW),
+    "linear": Kind(alike(lambda n: Attention(linear_attention))),
+    "performer m=128": Kind(alike(lambda n: Attention(Performer()))),
+    "performer m=128 redrawn": Kind(alike(lambda n: Attention(Performer(REDRAW_EVERY)))),
+    "performer-ReLU m=128 redrawn": Kind(alike(lambda n: Attention(PerformerReLU(REDRAW_EVERY)))),
 }
 
 
@@ -134,7 +184,7 @@ class Model(nn.Module):
         super().__init__()
         self.symbols = nn.Embedding(SYMBOLS, WIDTH)
         self.register_buffer("places", waves(n))
-        self.blocks = nn.Sequential(*(Block(attention) for attention in KINDS[kind](n)))
+        self.blocks = nn.Sequential(*(Block(attention) for attention in KINDS[kind].make(n)))
         self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 256)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -163,6 +213,22 @@ def loss_of(model: nn.Module, x: torch.Tensor, hidden: torch.Tensor) -> torch.Te
     return functional.cross_entropy(model(x.masked_fill(hidden, MASK))[hidden], x[hidden])
 
 
+def validate(model: nn.Module, checks: tuple[torch.Tensor, torch.Tensor]) -> float:
+    """Return the mean loss over the held-out sequences, each of the same weight."""
+    model.eval()
+    with torch.no_grad():
+        losses = [loss_of(model, x[None], hidden[None]) for x, hidden in zip(*checks, strict=True)]
+    model.train()
+    return float(torch.stack(losses).mean())
+
+
+def groups(model: nn.Module, kind: str, rate: float) -> list[dict[str, Any]]:
+    """Give the projections along the sequence a rate of their own."""
+    ours = {name: p for name, p in model.named_parameters() if name.rpartition(".")[2] in ("e", "f")}
+    others = [p for name, p in model.named_parameters() if name not in ours]
+    return [{"params": others, "lr": rate}, {"params": list(ours.values()), "lr": rate * KINDS[kind].rate_of_e}]
+
+
 def train(kind: str, seed: int, sizes: Sizes, device: str = "cpu") -> dict[str, Any]:
     """Train one model; return its losses on the validation texts and when they were reached."""
     torch.set_num_threads(1)
@@ -172,7 +238,7 @@ def train(kind: str, seed: int, sizes: Sizes, device: str = "cpu") -> dict[str, 
     checks = draw(held_out, sizes.n, sizes.validation, torch.Generator().manual_seed(VALIDATION_SEED))
     checks = tuple(part.to(device) for part in checks)
     model = Model(kind, sizes.n).to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=sizes.learning_rate)
+    optimizer = torch.optim.Adam(groups(model, kind, sizes.learning_rate))
     warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / sizes.warm_up))
     seconds, curve = 0.0, []
     for step in range(1, sizes.steps + 1):
@@ -185,9 +251,7 @@ def train(kind: str, seed: int, sizes: Sizes, device: str = "cpu") -> dict[str, 
             torch.cuda.synchronize()
         seconds += (time.process_time() if device == "cpu" else time.perf_counter()) - start
         if step % sizes.every == 0:
-            with torch.no_grad():
-                losses = [loss_of(model, x[None], hidden[None]) for x, hidden in zip(*checks, strict=True)]
-            curve.append((step, round(seconds, 2), round(float(torch.stack(losses).mean()), 4)))
+            curve.append((step, round(seconds, 2), round(validate(model, checks), 4)))
     parameters = sum(p.numel() for p in model.parameters())
     return {"kind": kind, "seed": seed, "parameters": parameters, "curve": curve}
 
@@ -213,6 +277,7 @@ def main() -> int:
     if not arguments.short:
         meta |= {"text": f"pydoc_data.topics of Python {platform.python_version()}", "sizes": sizes._asdict()}
         meta |= {"width": WIDTH, "heads": HEADS, "layers": LAYERS, "hidden_share": HIDDEN_SHARE}
+        meta |= {"slow_rate_of_e": SLOW, "redraw_every": REDRAW_EVERY}
         meta |= {"definitions": {"curve": "steps, seconds of processor time in them, validation loss in nats a byte"}}
         print(f"written: {write('training_study', meta, rows).name}")
     return 0
