@@ -134,12 +134,12 @@ def test_cells_are_short_and_hold_no_magic(path):
 @pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem)
 def test_shown_code_fits_its_column(path):
     """On a laptop a line of 76 characters is not cut; folded code, which few unfold, may be wider."""
-    text = path.read_text(encoding="utf-8")
     shown, folded = [], []
-    for source in re.findall(r"^```(?:\{code-cell\}|python$|\n)(.*?)^```$", text, re.M | re.S):
-        tags = re.match(r"[^\n]*\n(?:---\n.*?\n---\n|(?::.*\n)*)", source, re.S)[0]
-        code = source[len(tags) :].splitlines()
-        (folded if re.search(r"(hide|remove)-(input|cell)", tags) else shown).extend(code)
+    for info, body in re.findall(r"^```(.*)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S):
+        options = re.match(r"(?:---\n.*?\n---\n)?(?::.*\n)*", body, re.S)[0]
+        if info.split(" ")[0] in ("{code-cell}", "python", ""):
+            kept = folded if re.search(r"(hide|remove)-(input|cell)", options) else shown
+            kept += body[len(options) :].splitlines()
     assert [line for line in shown if len(line) > SHOWN_WIDTH] == []
     assert [line for line in folded if len(line) > FOLDED_WIDTH] == []
 
