@@ -208,9 +208,9 @@ QUESTIONS = {
     ),
     # Bound the error
     "ex-jl-hundred": Question(
-        "k by the theorem, then k by the exact tail:",
+        "k by the formula, rounded up, then k by the exact law:",
         (1593, 1199),
-        "Put n(n - 1)/delta = 990,000 into the theorem. For the exact tail, let min_dim compute.",
+        "Put n(n - 1)/delta = 990,000 into the formula. For the exact law, let min_dim compute.",
         (
             ((1592, 1199), "1592.94 must be rounded up: with 1592 the bound does not hold."),
             ((1381, 1199), "The cube is missing: half of the square of epsilon minus a third of its cube."),
@@ -218,7 +218,7 @@ QUESTIONS = {
         ),
     ),
     "ex-jl-twice": Question(
-        "Dimensions gained by doubling n at a tolerance of 0.1, then the factor for half the tolerance:",
+        "Rows added for twice the points, within 1%, then the factor for half of epsilon:",
         (2 * log(4) / (0.1**2 / 2 - 0.1**3 / 3), 4),
         "Write down the formula for k at n and at 2n, and subtract. A small tolerance enters squared.",
         (
@@ -229,24 +229,25 @@ QUESTIONS = {
         within=0.01,
     ),
     "ex-jl-orthogonal": Question(
-        "Mean, standard deviation, share beyond 0.1:",
+        "Mean, standard deviation, share beyond 0.1 with one decimal, such as 1.2%:",
         (0, 0.05, 0.0455),
         "The mean is the inner product of the vectors themselves, the variance is 1/k for orthogonal unit vectors.",
         (
             ((0, 1 / 400, 0.0455), "That is the variance. The standard deviation is its square root."),
             ((0, 0.05, 0.0228), "That is one side. In absolute value both sides count."),
             ((0, 0.05, 0.9545), "That is the share within two standard deviations."),
+            ((0, 0.05, 0.05), "That is the rule of thumb, rounded. Two standard deviations leave a little less."),
         ),
         within=0.03,
     ),
     "ex-jl-kappa": Question(
-        "Kappa for P = I, kappa for equal weights and values, then the least k that beats zero in the first case:",
+        "Kappa for the identity, kappa for equal rows, then the least k that beats zero in the first case:",
         (20, 1, 402),
-        "In both cases PV = V. What is left is the Frobenius norm of P.",
+        "In both cases AB = B. What is left is the Frobenius norm of A.",
         (
-            ((20, 1, 401), "At k = 401 the two errors are equal. Asked is where random mixtures are better."),
+            ((20, 1, 401), "At k = 401 the two errors are equal. Asked is where the random map is better."),
             ((400, 1, 402), "The Frobenius norm is the root of the sum of the squares."),
-            ((20, 20, 402), "Each of the 160,000 entries of the second P is 1/400: add up their squares."),
+            ((20, 20, 402), "Each of the 160,000 entries of the second A is 1/400: add up their squares."),
         ),
     ),
     "ex-jl-adversary": Question(

@@ -5,22 +5,28 @@ is the last line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values,
 """
 
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.maps import classes_and_axes, dimensions_needed, mean_of_bars, pairs, shadows
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
 from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import styled
 
 __all__ = [
     "attention_cut",
+    "classes_and_axes",
     "cloud",
     "curves",
     "denoise_cut",
     "digits_cut",
+    "dimensions_needed",
     "ellipse",
     "equation",
     "histogram",
     "images",
     "images_and_curves",
+    "mean_of_bars",
+    "pairs",
     "photo_cut",
+    "shadows",
     "spectra_and_errors",
     "spectrum",
     "spectrum_cut",
