@@ -4,6 +4,7 @@ Readers import ``table``; what it returns shows itself as the last line of a cel
 """
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import NamedTuple
 
 
@@ -78,4 +79,4 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
 def _written(cell: object, form: str | None) -> str:
     if isinstance(cell, str):
         return cell
-    return format(cell, form or ("," if isinstance(cell, int) else ".3g"))
+    return format(cell, form or ("," if isinstance(cell, Integral) else ".3g"))
