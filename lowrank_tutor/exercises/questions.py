@@ -244,14 +244,27 @@ QUESTIONS = {
         within=0.05,
     ),
     # Other low ranks
-    "ex-family-nine": Question(
-        ("Axes for three classes", "Axes with a ratio above zero, means on a line"),
-        (2, 1),
-        "The class means, seen from their common mean, span at most one dimension less than there are classes.",
+    "ex-family-which": Question(
+        ("The shop", "The doctor", "The chemist", "Methods with one answer for all"),
+        (5, 2, 3, 2),
+        "What is given and what is asked: missing entries, classes, sums of parts? Look at the table of the methods.",
         (
-            ((3, 1), "Three means minus their common mean add up to zero: they span two dimensions at most."),
-            ((2, 2), "Means on a line, minus their common mean, all point along that line."),
-            ((2, 0), "Along the line the means still differ."),
+            ((1, 2, 3, 2), "PCA needs every entry of the table, and most ratings are missing."),
+            ((5, 1, 3, 2), "PCA does not know the diagnoses, and the doctor does."),
+            ((5, 2, 1, 2), "PCA may subtract, but there is no negative amount of a substance."),
+            ((5, 2, 3, 3), "NMF has other factors from other starts."),
+        ),
+    ),
+    "ex-family-axis": Question(
+        ("First entry of w", "Second entry of w", "Axes for three classes", "Axes with a ratio above zero, on a line"),
+        (1, 4, 2, 1),
+        "Invert the scatter and multiply. The means, seen from their common mean, span one dimension less.",
+        (
+            ((1, 1, 2, 1), "That is the difference of the means. It ignores how the points scatter."),
+            ((4, 1, 2, 1), "Multiply by the inverse of the scatter: a wide spread counts for less."),
+            ((1, 4, 3, 1), "Three means minus their common mean add up to zero: they span two dimensions at most."),
+            ((1, 4, 2, 2), "Means on a line, minus their common mean, all point along that line."),
+            ((1, 4, 2, 0), "Along the line the means still differ."),
         ),
     ),
     "ex-family-half": Question(
@@ -266,11 +279,22 @@ QUESTIONS = {
         ),
     ),
     "ex-family-multiply": Question(
-        "The error after a hundred rounds, divided by parts.error (your start moves it a little)",
-        1.035,
-        "Update H, then W with the new H, a hundred times, and compare the Frobenius errors.",
-        ((0.97, "The other way round: multiplying ends above HALS."),),
-        within=0.034,
+        ("First entry of H", "Second entry of H", "The squared error before", "The squared error after"),
+        (2, 3, 14, 4),
+        "Add up the columns of X for the numerator. For the denominator, do the same with WH.",
+        (
+            ((4, 6, 14, 4), "That is the numerator. Divide by the sums of the columns of WH, and multiply by H."),
+            ((0.5, 1 / 3, 14, 4), "The fraction is upside down: the sums of X stand above."),
+        ),
+    ),
+    "ex-family-choose": Question(
+        ("k by the hidden ratings", "k by the known ratings"),
+        (3, 6),
+        "Fit with a penalty of 1 for each k, and compare the two mean squared errors.",
+        (
+            ((2, 6), "Nobody has subtracted the mean: it takes a number as well."),
+            ((3, 3), "More numbers always fit better what is known."),
+        ),
     ),
     "ex-family-cloud": Question(
         "The relative error of PCA on the new points",

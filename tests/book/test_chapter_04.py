@@ -21,7 +21,7 @@ def failure(k, eps):
 def jl_shadows(chapter, *, k):
     """The squared lengths of the projections onto the line of x, by the matrix of that projection."""
     onto = np.outer(chapter["x_unit"], chapter["x_unit"])
-    feet = np.random.default_rng(3).standard_normal((128, 2))[:k] @ onto
+    feet = np.random.default_rng(2237).standard_normal((128, 2))[:k] @ onto
     return {"mean": np.mean(feet[:, 0] ** 2 + feet[:, 1] ** 2)}
 
 
@@ -50,8 +50,9 @@ def least_rows(n, eps):
     return high
 
 
-def jl_needed(chapter, *, n, eps, d):
-    return {"k": least_rows(n, eps), "share": least_rows(n, eps) / d}
+def jl_needed(chapter, *, d):
+    needed = [least_rows(10**power, eps) for power in range(1, 7) for eps in (0.05, 0.1, 0.2, 0.3, 0.5, 0.9)]
+    return {"of_use": sum(k < d for k in needed)}
 
 
 EXPLORERS = {"jl-distortion": jl_distortion, "jl-shadows": jl_shadows, "jl-needed": jl_needed}
