@@ -155,9 +155,7 @@ def dimensions_needed(n: ArrayLike, eps: ArrayLike, k: ArrayLike, *, available: 
         ax.text(column, row, f"{k[row, column]:,.0f}", ha="center", va="center", color=ink, fontsize=9, bbox=paper)
     ax.set_xticks(columns, [f"{value:,.0f}" for value in n])
     ax.set_yticks(rows, [f"{value:.0%}" for value in eps])
-    ax.set(
-        xlabel="n, points", ylabel="ε, change allowed", title=f"k needed (no use where gray: d = {available:,})"
-    )
+    ax.set(xlabel="n, points", ylabel="ε, change allowed", title=f"k needed (no use where gray: d = {available:,})")
     ax.grid(visible=False)
     return fig
 
@@ -260,7 +258,7 @@ def one_of_several(
     matplotlib.figure.Figure
     """
     x = np.asarray(x, dtype=float)
-    fig, ax = panel(2.7, 2.75, left=0.45)
+    fig, ax = panel(2.9, 2.75, left=0.45)
     draw_lines(ax, x, lines)
     for line in ax.lines:
         line.set(**({"linewidth": 2.5} if line.get_label() == chosen else {"linewidth": 1.2, "alpha": 0.6}))
