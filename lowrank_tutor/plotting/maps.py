@@ -185,10 +185,11 @@ def classes_and_axes(a: ArrayLike, b: ArrayLike, axes: Mapping[str, tuple[ArrayL
         w /= np.linalg.norm(w)
         on_line = middle + (threshold / np.linalg.norm(axis) - middle @ w) * w
         along = np.array([-w[1], w[0]])
+        foot = on_line - (0.6 if color == GREY else 0) * along  # below the first arrow's
         ax.plot(*np.transpose([on_line - 9 * along, on_line + 9 * along]), dashes, color=color, linewidth=1.5)
         look = {"arrowstyle": "-|>", "color": color, "lw": 2, "linestyle": dashes, "shrinkA": 0, "shrinkB": 0}
-        ax.annotate("", on_line + 1.2 * w, on_line, arrowprops=look)
-        ax.annotate(letter, on_line + 1.2 * w, xytext=(4, 3), textcoords="offset points", color=color, fontsize=12)
+        ax.annotate("", foot + 1.2 * w, foot, arrowprops=look)
+        ax.annotate(letter, foot + 1.2 * w, xytext=(4, 3), textcoords="offset points", color=color, fontsize=12)
     points = np.concatenate([a, b])
     (left, low), (right, high) = points.min(axis=0) - 0.7, points.max(axis=0) + 0.7
     ax.set(aspect="equal", xlim=(left, right), ylim=(low, high))
