@@ -25,7 +25,6 @@ from lowrank_tutor.plotting.style import (
     draw_points,
     legend_above,
     panel,
-    photograph,
     styled,
 )
 
@@ -231,7 +230,7 @@ def digits_and_blocks(digits: ArrayLike, approx: ArrayLike, blocks: ArrayLike, *
             ax.set_axis_off()
             if column == 0:
                 ax.set_title(title, pad=3)
-    return photograph(fig)
+    return fig
 
 
 @styled
