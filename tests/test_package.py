@@ -34,7 +34,7 @@ PUBLIC = [room for room in ROOMS if not room.startswith("_")]
 # Each room, a file or a folder, is of one kind, and a new one must be declared here. Imports run one way: a room may
 # use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures).
 KINDS = {
-    "numpy": ["_checks", "_on_demand", "rank", "svd", "pca", "jl", "bilinear", "family"],
+    "numpy": ["_checks", "_on_demand", "rank", "svd", "pca", "jl", "bilinear", "family", "tables"],
     "torch": ["_tensors", "attention", "linformer"],
     "exact": ["byhand"],
     "figures": ["plotting"],

@@ -249,14 +249,27 @@ QUESTIONS = {
         within=0.05,
     ),
     # Other low ranks
-    "ex-family-nine": Question(
-        ("Axes for three classes", "Axes with a ratio above zero, means on a line"),
-        (2, 1),
-        "The class means, seen from their common mean, span at most one dimension less than there are classes.",
+    "ex-family-which": Question(
+        ("The shop", "The doctor", "The chemist", "Methods with one answer for all"),
+        (5, 2, 3, 2),
+        "What is given and what is asked: missing entries, classes, sums of parts? Look at the table of the methods.",
         (
-            ((3, 1), "Three means minus their common mean add up to zero: they span two dimensions at most."),
-            ((2, 2), "Means on a line, minus their common mean, all point along that line."),
-            ((2, 0), "Along the line the means still differ."),
+            ((1, 2, 3, 2), "PCA needs every entry of the table, and most ratings are missing."),
+            ((5, 1, 3, 2), "PCA does not know the diagnoses, and the doctor does."),
+            ((5, 2, 1, 2), "PCA may subtract, but there is no negative amount of a substance."),
+            ((5, 2, 3, 3), "NMF has other factors from other starts."),
+        ),
+    ),
+    "ex-family-axis": Question(
+        ("First entry of w", "Second entry of w", "Axes for three classes", "Axes with a ratio above zero, on a line"),
+        (1, 4, 2, 1),
+        "Invert the scatter and multiply. The means, seen from their common mean, span one dimension less.",
+        (
+            ((1, 1, 2, 1), "That is the difference of the means. It ignores how the points scatter."),
+            ((4, 1, 2, 1), "Multiply by the inverse of the scatter: a wide spread counts for less."),
+            ((1, 4, 3, 1), "Three means minus their common mean add up to zero: they span two dimensions at most."),
+            ((1, 4, 2, 2), "Means on a line, minus their common mean, all point along that line."),
+            ((1, 4, 2, 0), "Along the line the means still differ."),
         ),
     ),
     "ex-family-half": Question(
@@ -271,11 +284,22 @@ QUESTIONS = {
         ),
     ),
     "ex-family-multiply": Question(
-        "The error after a hundred rounds, divided by parts.error (your start moves it a little)",
-        1.035,
-        "Update H, then W with the new H, a hundred times, and compare the Frobenius errors.",
-        ((0.97, "The other way round: multiplying ends above HALS."),),
-        within=0.034,
+        ("First entry of H", "Second entry of H", "The squared error before", "The squared error after"),
+        (2, 3, 14, 4),
+        "Add up the columns of X for the numerator. For the denominator, do the same with WH.",
+        (
+            ((4, 6, 14, 4), "That is the numerator. Divide by the sums of the columns of WH, and multiply by H."),
+            ((0.5, 1 / 3, 14, 4), "The fraction is upside down: the sums of X stand above."),
+        ),
+    ),
+    "ex-family-choose": Question(
+        ("k by the hidden ratings", "k by the known ratings"),
+        (3, 6),
+        "Fit with a penalty of 1 for each k, and compare the two mean squared errors.",
+        (
+            ((2, 6), "Nobody has subtracted the mean: it takes a number as well."),
+            ((3, 3), "More numbers always fit better what is known."),
+        ),
     ),
     "ex-family-cloud": Question(
         "The relative error of PCA on the new points",
@@ -301,9 +325,9 @@ QUESTIONS = {
     ),
     # Bound the error
     "ex-jl-hundred": Question(
-        ("k by the theorem", "k by the exact tail"),
+        ("k by the formula", "k by the exact law"),
         (1593, 1199),
-        "Put n(n - 1)/delta = 990,000 into the theorem. For the exact tail, let min_dim compute.",
+        "Put n(n - 1)/delta = 990,000 into the formula. For the exact law, let min_dim compute.",
         (
             ((1592, 1199), "1592.94 must be rounded up: with 1592 the bound does not hold."),
             ((1381, 1199), "The cube is missing: half of the square of epsilon minus a third of its cube."),
@@ -311,7 +335,7 @@ QUESTIONS = {
         ),
     ),
     "ex-jl-twice": Question(
-        ("Dimensions gained by doubling n at a tolerance of 0.1", "The factor for half the tolerance"),
+        ("Rows added by doubling n at a tolerance of 0.1", "The factor for half the tolerance"),
         (2 * log(4) / (0.1**2 / 2 - 0.1**3 / 3), 4),
         "Write down the formula for k at n and at 2n, and subtract. A small tolerance enters squared.",
         (
@@ -334,13 +358,13 @@ QUESTIONS = {
         note="The share as 0.12 or as 12%.",
     ),
     "ex-jl-kappa": Question(
-        ("Kappa for P = I", "Kappa for equal weights and values", "The least k that beats zero for P = I"),
+        ("Kappa for the identity", "Kappa for equal rows", "The least k that beats zero for the identity"),
         (20, 1, 402),
-        "In both cases PV = V. What is left is the Frobenius norm of P.",
+        "In both cases AB = B. What is left is the Frobenius norm of A.",
         (
-            ((20, 1, 401), "At k = 401 the two errors are equal. Asked is where random mixtures are better."),
+            ((20, 1, 401), "At k = 401 the two errors are equal. Asked is where the random map is better."),
             ((400, 1, 402), "The Frobenius norm is the root of the sum of the squares."),
-            ((20, 20, 402), "Each of the 160,000 entries of the second P is 1/400: add up their squares."),
+            ((20, 20, 402), "Each of the 160,000 entries of the second A is 1/400: add up their squares."),
         ),
     ),
     "ex-jl-adversary": Question(

@@ -6,6 +6,15 @@ line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest fir
 """
 
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.maps import (
+    classes_and_axes,
+    digits_and_blocks,
+    dimensions_needed,
+    mean_of_bars,
+    one_of_several,
+    pairs,
+    shadows,
+)
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
 from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
@@ -13,19 +22,26 @@ from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph
 __all__ = [
     "Panels",
     "attention_cut",
+    "classes_and_axes",
     "cloud",
     "curves",
     "denoise_cut",
+    "digits_and_blocks",
     "digits_cut",
+    "dimensions_needed",
     "ellipse",
     "equation",
     "histogram",
     "images",
     "images_and_curves",
     "legend_above",
+    "mean_of_bars",
+    "one_of_several",
+    "pairs",
     "panel",
     "photo_cut",
     "photograph",
+    "shadows",
     "spectra_and_errors",
     "spectrum",
     "spectrum_cut",

@@ -230,7 +230,7 @@ def images_and_curves(
     images = _image_rows(rows, 3.7, (0, 16))
     curve, ax = panel(2.5, max(2.6, float(images.get_figheight())), left=0.45)
     draw_lines(ax, x, lines)
-    ax.set(xlabel="k", title="relative error", ylim=ylim)
+    ax.set(xlabel="k", title="relative error", ylim=ylim, xlim=(np.min(x), np.max(x)))
     draw_points(ax, x, lines, at=at)
     legend_above(ax)
     return Panels((images, curve))

@@ -51,7 +51,7 @@ def test_the_tolerance_is_kept_on_both_sides_of_each_number(name):
         ("ex-bilinear-nuclear", 1, "to 4 digits", 0.001),  # 3.875
         ("ex-svd-noise", 0, "a whole number", 0),  # 5% of zero is zero
         ("ex-svd-noise", 1, "within 5%", 25.4),
-        ("ex-family-multiply", 0, "within 3.4%", 0.03519),
+        ("ex-jl-twice", 0, "within 1%", 5.94126154),
     ],
 )
 def test_a_field_says_how_near_is_near_enough_and_means_it(name, i, rule, slack):

@@ -60,6 +60,19 @@ CALLS = {
     "histogram": lambda: plotting.histogram([0.1, 0.2, 0.2, 5.0], law=([0, 0.5, 1], [1, 1, 1]), marks=(0.3,)),
     "curves": lambda: plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
     "trade_off": lambda: plotting.trade_off(ROWS, "time", "excess", floor=1e-15, labels=("seconds", "excess")),
+    "shadows": lambda: plotting.shadows(POINTS[:5], [0.6, 0.8], reach=3),
+    "mean_of_bars": lambda: plotting.mean_of_bars([1, 2, 9], truth=1, title="squares", top=5),
+    "pairs": lambda: plotting.pairs([1.0, 2.0, 3.0], [1.1, 1.8, 3.0], eps=0.3),
+    "dimensions_needed": lambda: plotting.dimensions_needed(
+        [10, 100], [0.1, 0.5], [[900, 2000], [64, 65]], available=65
+    ),
+    "classes_and_axes": lambda: plotting.classes_and_axes(
+        POINTS[:9], POINTS[9:] + 2, {"w": ([1, 1], 2), "d": ([1, 0], 1)}
+    ),
+    "digits_and_blocks": lambda: plotting.digits_and_blocks(DIGITS, DIGITS / 2, DIGITS[:2] - 8.0, most=9),
+    "one_of_several": lambda: plotting.one_of_several(
+        [1, 2], {"PCA": [3, 2], "NMF": [4, 3]}, chosen="NMF", at=2, title="error", ylim=(0, 5)
+    ),
 }
 each_call = pytest.mark.parametrize("name", CALLS)
 
