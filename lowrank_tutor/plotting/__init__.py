@@ -5,13 +5,24 @@ one below the other on a phone. None is registered with pyplot, so that a notebo
 line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept.
 """
 
+from lowrank_tutor.plotting.arrows import arrows_in_space, shadow
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.layers import (
+    above_level,
+    layers_and_sums,
+    noise_cut,
+    numbers_and_direction,
+    sum_and_layer,
+    two_pictures,
+)
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
 from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
 
 __all__ = [
     "Panels",
+    "above_level",
+    "arrows_in_space",
     "attention_cut",
     "cloud",
     "curves",
@@ -22,13 +33,19 @@ __all__ = [
     "histogram",
     "images",
     "images_and_curves",
+    "layers_and_sums",
     "legend_above",
+    "noise_cut",
+    "numbers_and_direction",
     "panel",
     "photo_cut",
     "photograph",
+    "shadow",
     "spectra_and_errors",
     "spectrum",
     "spectrum_cut",
     "styled",
+    "sum_and_layer",
     "trade_off",
+    "two_pictures",
 ]
