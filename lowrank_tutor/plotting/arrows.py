@@ -71,7 +71,11 @@ def shadow(w: ArrayLike, x: ArrayLike) -> Figure:
     up = (x - foot) / np.linalg.norm(x - foot)
     corner = np.array([foot - 0.22 * w, foot - 0.22 * w + 0.22 * up, foot + 0.22 * up])
     ax.plot(*corner.T, color=GREY, linewidth=1)
-    for tip, color, name, place in ((x, ORANGE, "$x$", (-14, 0)), (foot, TEAL, "$Px$", (8, -10)), (w, "black", "", None)):
+    for tip, color, name, place in (
+        (x, ORANGE, "$x$", (-14, 0)),
+        (foot, TEAL, "$Px$", (8, -10)),
+        (w, "black", "", None),
+    ):
         ax.annotate("", tuple(tip), (0, 0), arrowprops={**ARROW, "color": color, "lw": 3.2 if name == "" else 2})
         if place:
             ax.annotate(name, tuple(tip), xytext=place, textcoords="offset points", color=color, fontsize=12)

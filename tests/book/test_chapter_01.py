@@ -100,7 +100,9 @@ def test_dividing_by_ten_leaves_a_second_direction_of_rounding(chapter):
 
 def test_the_count_stands_still_in_a_gap_and_nowhere_on_the_photograph(chapter):
     counts = {t: rank_tolerance(chapter, t=t) for t in range(-8, 0)}
-    first, last = (int(x) for x in re.search(r"the count is 5 from \$10\^\{(-\d+)\}\$ to \$10\^\{(-\d+)\}\$", TEXT).groups())
+    first, last = (
+        int(x) for x in re.search(r"the count is 5 from \$10\^\{(-\d+)\}\$ to \$10\^\{(-\d+)\}\$", TEXT).groups()
+    )
     assert [t for t, count in counts.items() if count["five_layers_and_noise"] == 5] == list(range(first, last + 1))
     below_full = [count["photograph"] for count in counts.values() if count["photograph"] < 512]
     assert len(set(below_full)) == len(below_full) == 4
