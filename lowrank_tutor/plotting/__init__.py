@@ -9,11 +9,11 @@ from lowrank_tutor.plotting.arrows import arrows_in_space, shadow
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
 from lowrank_tutor.plotting.layers import (
     above_level,
+    gray_picture,
     layers_and_sums,
     noise_cut,
     numbers_and_direction,
     sum_and_layer,
-    two_pictures,
 )
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
 from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
@@ -30,6 +30,7 @@ __all__ = [
     "digits_cut",
     "ellipse",
     "equation",
+    "gray_picture",
     "histogram",
     "images",
     "images_and_curves",
@@ -47,5 +48,4 @@ __all__ = [
     "styled",
     "sum_and_layer",
     "trade_off",
-    "two_pictures",
 ]

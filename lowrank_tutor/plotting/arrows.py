@@ -65,7 +65,7 @@ def shadow(w: ArrayLike, x: ArrayLike) -> Figure:
     w, x = np.asarray(w, dtype=float), np.asarray(x, dtype=float)
     foot = (w @ x) * w
     fig, ax = plt.subplots(figsize=(WIDTH, 3.2))
-    far = 1.3 * max(np.linalg.norm(foot), 1.0)
+    far = 1.3 * max(float(np.linalg.norm(foot)), 1.0)
     ax.plot(*np.outer(w, [-0.15 * far, far]), color=GREY, linewidth=1)
     ax.plot(*zip(x, foot, strict=True), color=GREY, linewidth=1.2, linestyle=":")
     up = (x - foot) / np.linalg.norm(x - foot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -88,7 +88,7 @@ def _layer(column: np.ndarray, row: np.ndarray, number: int) -> Figure:
     side.invert_xaxis()  # both patterns rise away from the picture
     for pattern in (top, side):
         pattern.set_axis_off()
-    fig.text(box.x0, 0.36 / HEIGHT, "column pattern × row pattern", va="top", fontsize=9)
+    fig.text(box.x0, 0.36 / HEIGHT, "column pattern times row pattern", va="top", fontsize=9)
     return fig
 
 
@@ -190,27 +190,26 @@ def numbers_and_direction(numbers: ArrayLike, direction: ArrayLike, k: int) -> F
 
 
 @styled
-def two_pictures(whole: ArrayLike, cut: ArrayLike, titles: Sequence[str]) -> Figure:
-    """Show a matrix and its approximation as pictures, on the scale of gray of the first.
+def gray_picture(matrix: ArrayLike, scale: tuple[float, float], title: str) -> Figure:
+    """Show a matrix as a small picture.
 
     Parameters
     ----------
-    whole, cut : array_like, shape (n, n)
-        The matrices.
-    titles : sequence of str
-        A word or two for each.
+    matrix : array_like, shape (m, n)
+        The matrix.
+    scale : (float, float)
+        What is drawn black and what white.
+    title : str
+        A word or two.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    whole, height, side = np.asarray(whole), 2.5, 1.6
-    fig = plt.figure(figsize=(3.3, height), layout="none")
-    for i, (matrix, title) in enumerate(zip((whole, np.asarray(cut)), titles, strict=True)):
-        ax = fig.add_axes(((0.03 + 1.66 * i) / 3.3, 0.46 / height, side / 3.3, side / height))
-        ax.imshow(matrix, vmin=whole.min(), vmax=whole.max(), interpolation="nearest")
-        ax.set_title(title)
-        ax.set_axis_off()
+    fig, ax = panel(1.62, 2.5, left=0.03, right=0.03, bottom=0.62)
+    ax.imshow(np.asarray(matrix), vmin=scale[0], vmax=scale[1], interpolation="nearest", aspect="auto")
+    ax.set(title=title)
+    ax.set_axis_off()
     return photograph(fig)
 
 
@@ -236,16 +235,16 @@ def noise_cut(
     Returns
     -------
     Panels
-        Signal, noisy and cut matrix, and what the cut one has wrong; the spectrum; the error, up to 180%.
+        The signal above the noisy matrix; the cut matrix above what it has wrong; the spectrum; the error, up to 180%.
     """
     s, errors = np.asarray(s, dtype=float), np.asarray(errors, dtype=float)
     index, best = np.arange(1, len(s) + 1), int(np.argmin(errors))
-    values, left = panel(2.0, 2.9, left=0.4, right=0.1)
+    values, left = panel(1.8, 2.9, left=0.4, right=0.1)
     left.plot(index[:k], s[:k], "o", color=TEAL)
     left.plot(index[k:], s[k:], "o", color=GREY, markerfacecolor="white")
     left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--", label="threshold")
     left.set(xlabel="number of the value, i", title="singular values", ylim=(0, None))
-    curve, right = panel(2.0, 2.9, left=0.55, right=0.1)
+    curve, right = panel(1.8, 2.9, left=0.55, right=0.1)
     right.plot(errors, color=GREY, linewidth=1.2)
     right.axvline(best, color=TEAL, linewidth=1.2, linestyle=":", label=f"least at {best}")
     right.set(xlabel="rank kept, k", title="error", ylim=(0, 1.8))
@@ -253,17 +252,18 @@ def noise_cut(
     draw_points(right, range(len(errors)), {"error": errors}, at=k, looks=[(ORANGE, "")])
     legend_above(left)
     legend_above(right)
-    return Panels((_four_matrices(signal, noisy, cut), values, curve))
-
-
-def _four_matrices(signal: ArrayLike, noisy: ArrayLike, cut: ArrayLike) -> Figure:
     signal, cut = np.asarray(signal), np.asarray(cut)
-    limit = np.abs(signal).max()
-    fig, axes = plt.subplots(2, 2, figsize=(2.3, 2.9), layout="none")
-    fig.subplots_adjust(left=0.01, right=0.99, top=0.9, bottom=0.02, wspace=0.08, hspace=0.24)
-    named = {"signal": signal, "with noise": noisy, "after the cut": cut, "cut − signal": cut - signal}
-    for ax, (name, matrix) in zip(axes.flat, named.items(), strict=True):
-        ax.imshow(np.asarray(matrix), cmap="PuOr", vmin=-limit, vmax=limit, interpolation="nearest", aspect="auto")
+    limit = float(np.abs(signal).max())
+    before = _two_matrices({"signal": signal, "with noise": np.asarray(noisy)}, limit)
+    after = _two_matrices({"after the cut": cut, "what is wrong": cut - signal}, limit)
+    return Panels((before, after, values, curve))
+
+
+def _two_matrices(named: Mapping[str, np.ndarray], limit: float) -> Figure:
+    fig, axes = plt.subplots(2, 1, figsize=(1.3, 2.9), layout="none")
+    fig.subplots_adjust(left=0.02, right=0.98, top=0.9, bottom=0.02, hspace=0.24)
+    for ax, (name, matrix) in zip(axes, named.items(), strict=True):
+        ax.imshow(matrix, cmap="PuOr", vmin=-limit, vmax=limit, interpolation="nearest", aspect="auto")
         ax.set_title(name, pad=4)
         ax.set_axis_off()
     return fig

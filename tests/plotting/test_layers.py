@@ -58,18 +58,19 @@ def test_the_numbers_kept_are_filled_and_the_last_stands_out():
     np.testing.assert_array_equal(image.images[0].get_array().ravel(), np.arange(64.0) - 32)
 
 
-def test_two_pictures_share_the_scale_of_the_first():
-    first, second = plotting.two_pictures(PHOTO, 3 * PHOTO, ["whole", "cut"]).axes
-    assert first.images[0].get_clim() == second.images[0].get_clim() == (PHOTO.min(), PHOTO.max())
+def test_a_gray_picture_keeps_the_scale_that_it_is_given():
+    (image,) = plotting.gray_picture(PHOTO, (-1, 2), "cut").axes[0].images
+    np.testing.assert_array_equal(image.get_array(), PHOTO)
+    assert image.get_clim() == (-1, 2)
 
 
 def test_a_cut_of_noise_shows_what_it_has_wrong_the_threshold_and_the_best_cut():
     errors = [1.0, 0.7, 0.4, 0.5]
-    matrices, spectrum, curve = plotting.noise_cut(PHOTO, PHOTO + 1, 2 * PHOTO, S, errors, 1, 0.5)
-    shown = [ax.images[0].get_array() for ax in matrices.axes]
-    for matrix, expected in zip(shown, (PHOTO, PHOTO + 1, 2 * PHOTO, PHOTO), strict=True):
-        np.testing.assert_allclose(matrix, expected)
-    assert len({ax.images[0].get_clim() for ax in matrices.axes}) == 1
+    before, after, spectrum, curve = plotting.noise_cut(PHOTO, PHOTO + 1, 2 * PHOTO, S, errors, 1, 0.5)
+    images = [ax.images[0] for ax in (*before.axes, *after.axes)]
+    for image, expected in zip(images, (PHOTO, PHOTO + 1, 2 * PHOTO, PHOTO), strict=True):
+        np.testing.assert_allclose(image.get_array(), expected)
+    assert len({image.get_clim() for image in images}) == 1
     kept, dropped, level = spectrum.axes[0].lines
     assert (len(kept.get_xdata()), len(dropped.get_xdata()), set(level.get_ydata())) == (1, 8, {0.5})
     ax = curve.axes[0]
