@@ -16,7 +16,7 @@ from lowrank_tutor.plotting.layers import (
     sum_and_layer,
 )
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
-from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
+from lowrank_tutor.plotting.spectra import spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "attention_cut",
     "cloud",
     "curves",
-    "denoise_cut",
     "digits_cut",
     "ellipse",
     "equation",

@@ -243,7 +243,7 @@ def noise_cut(
     left.plot(index[:k], s[:k], "o", color=TEAL)
     left.plot(index[k:], s[k:], "o", color=GREY, markerfacecolor="white")
     left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--", label="threshold")
-    left.set(xlabel="number of the value, i", title="singular values", ylim=(0, None))
+    left.set(xlabel="value number i", title="singular values", ylim=(0, None))
     curve, right = panel(1.8, 2.9, left=0.55, right=0.1)
     right.plot(errors, color=GREY, linewidth=1.2)
     right.axvline(best, color=TEAL, linewidth=1.2, linestyle=":", label=f"least at {best}")
