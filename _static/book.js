@@ -30,15 +30,20 @@ addEventListener("DOMContentLoaded", () => {
   new MutationObserver(mode).observe(document.documentElement, { attributeFilter: ["data-mode"] });
   mode();
 });
-// Each fold is called by what it folds, and a proof by its theorem.
-addEventListener("load", () => document.querySelectorAll(".toggle-button").forEach((button) => {
-  const box = button.closest(".admonition");
-  const title = box.querySelector(".admonition-title").cloneNode(true);
-  title.querySelectorAll("button").forEach((b) => b.remove());
-  const stated = box.previousElementSibling?.querySelector(".caption-number")?.textContent.trim();
-  const of = box.matches("div.proof") && stated ? ` of ${stated}` : "";
-  button.setAttribute("aria-label", title.textContent.trim() + of);
-}));
+// Each fold is called by what it folds, and a proof by its theorem. Folds of one name are counted.
+addEventListener("load", () => {
+  const seen = {};
+  document.querySelectorAll(".toggle-button").forEach((button) => {
+    const box = button.closest(".admonition");
+    const title = box.querySelector(".admonition-title").cloneNode(true);
+    title.querySelectorAll("button").forEach((b) => b.remove());
+    const stated = box.previousElementSibling?.querySelector(".caption-number")?.textContent.trim();
+    const of = box.matches("div.proof") && stated ? ` of ${stated}` : "";
+    const name = title.textContent.trim() + of;
+    seen[name] = (seen[name] ?? 0) + 1;
+    button.setAttribute("aria-label", seen[name] > 1 ? `${name}, ${seen[name]}` : name);
+  });
+});
 // A formula wider than its place becomes smaller, down to what can still be read. What is wider than that, as a table
 // or code may be, scrolls: the keyboard must reach it, and an edge that fades must say so.
 addEventListener("load", async () => {

@@ -5,7 +5,16 @@ one below the other on a phone. None is registered with pyplot, so that a notebo
 line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept.
 """
 
+from lowrank_tutor.plotting.arrows import arrows_in_space, shadow
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.layers import (
+    above_level,
+    gray_picture,
+    layers_and_sums,
+    noise_cut,
+    numbers_and_direction,
+    sum_and_layer,
+)
 from lowrank_tutor.plotting.maps import (
     classes_and_axes,
     digits_and_blocks,
@@ -16,35 +25,42 @@ from lowrank_tutor.plotting.maps import (
     shadows,
 )
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
-from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
+from lowrank_tutor.plotting.spectra import spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
 
 __all__ = [
     "Panels",
+    "above_level",
+    "arrows_in_space",
     "attention_cut",
     "classes_and_axes",
     "cloud",
     "curves",
-    "denoise_cut",
     "digits_and_blocks",
     "digits_cut",
     "dimensions_needed",
     "ellipse",
     "equation",
+    "gray_picture",
     "histogram",
     "images",
     "images_and_curves",
+    "layers_and_sums",
     "legend_above",
     "mean_of_bars",
+    "noise_cut",
+    "numbers_and_direction",
     "one_of_several",
     "pairs",
     "panel",
     "photo_cut",
     "photograph",
+    "shadow",
     "shadows",
     "spectra_and_errors",
     "spectrum",
     "spectrum_cut",
     "styled",
+    "sum_and_layer",
     "trade_off",
 ]

@@ -12,7 +12,6 @@ from lowrank_tutor.plotting.style import (
     GREY,
     LINES,
     ORANGE,
-    PURPLE,
     TEAL,
     Panels,
     draw_lines,
@@ -86,43 +85,6 @@ def spectrum_cut(s: ArrayLike, k: int) -> Panels:
     right.set(xlabel="rank kept, k", title="relative error", ylim=(-0.03, 1.05), xlim=(0, len(s)))
     draw_points(right, range(len(error)), {"error": error}, at=k, looks=[(ORANGE, "")])
     return Panels((bars, curve))
-
-
-@styled
-def denoise_cut(s: ArrayLike, errors: ArrayLike, k: int, threshold: float) -> Panels:
-    """Show a noisy spectrum with a threshold, and the error against the truth for every cut.
-
-    Parameters
-    ----------
-    s : array_like, shape (r,)
-        Singular values of the noisy matrix.
-    errors : array_like, shape (number of cuts + 1,)
-        Relative error against the truth when 0, 1, 2, ... values are kept.
-    k : int
-        The number of values kept.
-    threshold : float
-        Values above it are kept by the rule that is shown.
-
-    Returns
-    -------
-    Panels
-        The spectrum; the error, on an axis up to 1.8.
-    """
-    s, errors = np.asarray(s), np.asarray(errors)
-    (values, left), (curve, right) = (panel(3.0, 2.7) for _ in range(2))
-    index = np.arange(1, len(s) + 1)
-    left.plot(index[:k], s[:k], "o", color=TEAL)
-    left.plot(index[k:], s[k:], "o", color=GREY, markerfacecolor="white")
-    left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--", label="threshold")
-    left.set(xlabel="number of the value, i", title="noisy singular values", ylim=(0, None))
-    right.plot(errors, color=GREY, linewidth=1.2)
-    best = int(np.argmin(errors))
-    right.axvline(best, color=TEAL, linewidth=1, linestyle=":", label=f"best k = {best}")
-    right.set(xlabel="rank kept, k", title="error against the truth", ylim=(0, 1.8))
-    draw_points(right, range(len(errors)), {"error": errors}, at=k, looks=[(ORANGE, "")])
-    legend_above(left)
-    legend_above(right)
-    return Panels((values, curve))
 
 
 @styled

@@ -55,7 +55,14 @@ CALLS = {
         ylim=(0, 1),
     ),
     "spectrum_cut": lambda: plotting.spectrum_cut(S, 3),
-    "denoise_cut": lambda: plotting.denoise_cut(S, np.linspace(1, 0.2, 10), 3, 0.5),
+    "noise_cut": lambda: plotting.noise_cut(PHOTO, PHOTO + 1, at_rank(3), S, np.linspace(1, 0.2, 10), 3, 0.5),
+    "sum_and_layer": lambda: plotting.sum_and_layer(U, S, VT, 3),
+    "layers_and_sums": lambda: plotting.layers_and_sums(U, S, VT, [1, 2, 3]),
+    "above_level": lambda: plotting.above_level(S, 0.5, title="the photograph", lowest=0.01),
+    "numbers_and_direction": lambda: plotting.numbers_and_direction(POINTS[:, 0], DIGITS[0], 3),
+    "gray_picture": lambda: plotting.gray_picture(PHOTO, (0, 1), "64 kept"),
+    "arrows_in_space": lambda: plotting.arrows_in_space({"$b_1$": [1, 0, 1], "b": [0, 1, 1], "$b_1 + b$": [1, 1, 2]}),
+    "shadow": lambda: plotting.shadow([0.8, 0.6], [2, 4]),
     "cloud": lambda: plotting.cloud(POINTS, {"PCA": ([0, 0], [1, 2]), "raw": ([1, 1], [0, 1])}),
     "histogram": lambda: plotting.histogram([0.1, 0.2, 0.2, 5.0], law=([0, 0.5, 1], [1, 1, 1]), marks=(0.3,)),
     "curves": lambda: plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
@@ -153,6 +160,8 @@ def test_two_calls_make_the_same_picture(name):
 def test_photographs_say_so_and_line_art_does_not():
     marked = {name: [f.get_gid() == "photograph" for f in figures(call())] for name, call in CALLS.items()}
     assert marked.pop("photo_cut") == marked.pop("attention_cut") == [True, True, False]
+    assert marked.pop("sum_and_layer") == [True, False]
+    assert marked.pop("layers_and_sums") == marked.pop("gray_picture") == [True]
     assert not any(itertools.chain(*marked.values()))
 
 
@@ -180,7 +189,10 @@ def test_an_error_while_drawing_gives_the_settings_back():
             lambda k: plotting.attention_cut(np.eye(4), np.eye(4) / (k + 1), (1, 2, 4), {"e": [3, 2, 1]}, at=k),
             [1, 2, 4],
         ),
-        (lambda k: plotting.denoise_cut(S, np.linspace(1, 0.2, 10), k, 0.5), range(10)),
+        (lambda k: plotting.noise_cut(PHOTO, PHOTO, at_rank(k), S, np.linspace(1, 0.2, 10), k, 0.5), range(10)),
+        (lambda k: plotting.sum_and_layer(U, S, VT, k), range(1, 10)),
+        (lambda k: plotting.above_level(S, S[k] / 2, title="s", lowest=1e-3), range(9)),
+        (lambda k: plotting.numbers_and_direction(POINTS[:, 0], DIGITS[0], k), range(1, 20)),
     ],
 )
 def test_frames_of_a_slider_have_one_size_at_both_ends_and_between(draw, positions):
@@ -287,15 +299,6 @@ def test_the_error_curve_of_a_spectrum_is_numpys():
     assert left.patches[3].get_facecolor() != left.patches[4].get_facecolor()
 
 
-def test_denoising_shows_the_threshold_and_the_best_cut():
-    errors = np.array([1.0, 0.7, 0.4, 0.5, 0.6])
-    left, right = only_axes(plotting.denoise_cut(S, errors, 1, 0.5))
-    assert list(left.lines[2].get_ydata()) == [0.5, 0.5]
-    assert right.lines[1].get_xdata()[0] == 2
-    np.testing.assert_allclose(right.lines[2].get_data(), [[1], [0.7]])
-    assert "best k = 2" in texts(right.figure)
-
-
 def test_a_cloud_has_its_points_its_arrows_and_the_origin():
     ax = CALLS["cloud"]().axes[0]
     np.testing.assert_array_equal(np.array(ax.lines[0].get_data()).T, POINTS)
@@ -395,8 +398,10 @@ EXTREMES = {
         plotting.images_and_curves, dict.fromkeys(("a new digit", *MANY), DIGITS), RANKS,
         dict.fromkeys(MANY, FALLING), at=k, ylim=(0.1, 1.05)) for k in (1, 128)},
     **{f"noise {noise}, {k} kept": functools.partial(
-        plotting.denoise_cut, np.linspace(60, noise, 60), np.linspace(1, noise, 24), k, threshold)
-       for noise in (0.01, 1.7, 3.0) for k in (1, 12, 23) for threshold in (0.1, 59)},
+        plotting.noise_cut, PHOTO, PHOTO, PHOTO, np.linspace(60, noise, 60), np.linspace(1, noise, 13), k, threshold)
+       for noise in (0.01, 1.7, 3.0) for k in (1, 12) for threshold in (0.1, 59)},
+    **{f"{level} of the largest": functools.partial(
+        plotting.above_level, S, level * S[0], title="layers and noise", lowest=1e-3) for level in (1e-3, 0.99)},
     **{f"decay {decay}, {k} kept": functools.partial(plotting.spectrum_cut, np.arange(1.0, 65) ** -decay, k)
        for decay in (0.0, 2.0) for k in (0, 1, 64)},
     **{f"digits from {k}": functools.partial(plotting.digits_cut, DIGITS, DIGITS, np.full(64, 1 / 64), k)
