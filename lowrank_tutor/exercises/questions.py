@@ -269,6 +269,17 @@ QUESTIONS = {
             ((3, 5, 6), "Us and Vh are multiplied, not added."),
         ),
     ),
+    "ex-bilinear-recognize": Question(
+        "The rank of W in (a) to (e), 0 for what is no bilinear score:",
+        (3, 0, 2, 0, 1),
+        "Is it a sum of products of one number of s and one of h? Then write the weights into a table.",
+        (
+            ((3, 3, 2, 0, 1), "A cosine is divided by both lengths: it does not double when s doubles."),
+            ((3, 0, 2, 3, 1), "A squared distance holds the squares of s and of h beside the dot product."),
+            ((1, 0, 2, 0, 1), "The dot product has the identity for its table."),
+            ((3, 0, 2, 0, 4), "Four products, but the table is one column times one row."),
+        ),
+    ),
     "ex-bilinear-million": Question(
         "The three counts, written like 3.2e5, within 2%:",
         (768**2 + 768e6, 768 * 64 + (768 * 64 + 64) * 1e6, 768 * 64 + 64e6),

@@ -5,13 +5,18 @@ is the last line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values,
 """
 
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.compared import bars, by_name, weights_and_curves, weights_spectra_and_errors
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
 from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import styled
+from lowrank_tutor.plotting.words import clouds, rankings, word_maps, word_points
 
 __all__ = [
     "attention_cut",
+    "bars",
+    "by_name",
     "cloud",
+    "clouds",
     "curves",
     "denoise_cut",
     "digits_cut",
@@ -21,9 +26,14 @@ __all__ = [
     "images",
     "images_and_curves",
     "photo_cut",
+    "rankings",
     "spectra_and_errors",
     "spectrum",
     "spectrum_cut",
     "styled",
     "trade_off",
+    "weights_and_curves",
+    "weights_spectra_and_errors",
+    "word_maps",
+    "word_points",
 ]

@@ -1,0 +1,216 @@
+"""How do named things compare? Bars with intervals, lines over named places, and weights beside what estimates them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from lowrank_tutor.plotting.style import GREY, LINES, ORANGE, TEAL, draw_lines, panels, styled, tick_each
+
+
+def _apart(ends: Sequence[float], least: float) -> np.ndarray:
+    """Move heights apart until neighbors are ``least`` from each other, so that words at them can be read."""
+    order = np.argsort(ends)
+    moved = np.asarray(ends, dtype=float)[order]
+    for _ in range(100):
+        gaps = np.diff(moved)
+        close = np.flatnonzero(gaps < least * 0.999)
+        if not len(close):
+            break
+        for i in close:
+            short = (least - (moved[i + 1] - moved[i])) / 2
+            moved[i], moved[i + 1] = moved[i] - short, moved[i + 1] + short
+    result = np.empty(len(moved))
+    result[order] = moved
+    return result
+
+
+def _name_ends(ax: Axes, ends: Mapping[str, float], ylim: tuple[float, float]) -> None:
+    """Write the name of each line at its right end, in its color."""
+    heights = _apart(list(ends.values()), 0.075 * (ylim[1] - ylim[0]))
+    for name, height, (color, _) in zip(ends, heights, LINES, strict=False):
+        place = (1.01, float(height))
+        ax.annotate(name, place, xycoords=("axes fraction", "data"), color=color, va="center", annotation_clip=False)
+
+
+@styled
+def by_name(
+    names: Sequence[str],
+    lines: Mapping[str, ArrayLike],
+    *,
+    spreads: Mapping[str, ArrayLike] | None = None,
+    ylim: tuple[float, float],
+    xlabel: str = "",
+    title: str = "",
+) -> Figure:
+    """Plot lines over places that have names instead of numbers; each line is named at its end.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The places, from left to right.
+    lines : mapping of str to array_like, shape (number of places,)
+        A name and the heights of each line; at most five.
+    spreads : mapping of str to array_like, shape (number of places,), optional
+        Half the length of an interval around each height, for the lines that have one.
+    ylim : (float, float)
+        Ends of the vertical axis.
+    xlabel, title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, (ax,) = panels(height=2.8, left=0.08, right=0.74, bottom=0.18)
+    x = np.arange(len(names))
+    for (name, heights), (color, dashes) in zip(lines.items(), LINES, strict=False):
+        interval = (spreads or {}).get(name)
+        ax.errorbar(x, heights, interval, color=color, linestyle=dashes, marker="o", markersize=5, capsize=3)
+    ax.set_xticks(x, names)
+    ax.set(xlabel=xlabel, title=title, ylim=ylim)
+    _name_ends(ax, {name: float(np.asarray(heights)[-1]) for name, heights in lines.items()}, ylim)
+    return fig
+
+
+@styled
+def bars(
+    means: Mapping[str, float],
+    spreads: Mapping[str, float] | None = None,
+    *,
+    start: float = 0.0,
+    decimals: int = 2,
+    marked: Sequence[str] = (),
+    title: str = "",
+) -> Figure:
+    """Show one number of each of several things as a horizontal bar with an interval and the number behind it.
+
+    Parameters
+    ----------
+    means : mapping of str to float
+        A name and a number each.
+    spreads : mapping of str to float, optional
+        Half the length of the interval around each number.
+    start : float
+        Where the bars begin. Where that is not 0, their lengths show differences only.
+    decimals : int
+        Digits after the point of the numbers written behind the bars.
+    marked : sequence of str
+        Names of bars in another color.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    left = 0.02 + 0.0108 * max(map(len, means))
+    height = 0.27 * len(means) + 0.6
+    fig, (ax,) = panels(height=height, left=left, right=0.98, top=1 - 0.35 / height, bottom=0.05 / height)
+    half = spreads or dict.fromkeys(means, 0.0)
+    farthest = max(means[name] + half[name] for name in means)
+    for place, (name, mean) in enumerate(means.items()):
+        color = ORANGE if name in marked else TEAL
+        ax.barh(place, mean - start, left=start, height=0.62, color=color, alpha=0.75)
+        if spreads:
+            ax.errorbar(mean, place, xerr=half[name], color="black", linewidth=1.2, capsize=2.5)
+        ax.text(mean + half[name] + 0.02 * (farthest - start), place, f"{mean:.{decimals}f}", va="center")
+    ax.set_yticks(range(len(means)), list(means))
+    ax.set(xlim=(start, farthest + 0.12 * (farthest - start)), ylim=(len(means) - 0.4, -0.6), title=title, xticks=[])
+    ax.tick_params(length=0)
+    ax.grid(False)
+    ax.spines["bottom"].set_visible(False)
+    return fig
+
+
+@styled
+def weights_spectra_and_errors(
+    weights: ArrayLike, spectra: Mapping[str, ArrayLike], x: ArrayLike, lines: Mapping[str, ArrayLike]
+) -> Figure:
+    """Show weights of attention, spectra relative to their largest value, and errors over the rank kept.
+
+    Parameters
+    ----------
+    weights : array_like, shape (n, n)
+        Weights, drawn from 0 to the largest of them.
+    spectra : mapping of str to array_like, shape (r,)
+        A name and singular values, largest first.
+    x : array_like, shape (number,)
+        Ranks, increasing.
+    lines : mapping of str to array_like, shape (number,)
+        A name and the relative errors at these ranks.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, (left, middle, right) = panels(
+        3, height=2.7, width_ratios=(1, 1, 1.05), left=0.03, right=0.985, top=0.78, bottom=0.18, wspace=0.27
+    )
+    weights = np.asarray(weights, dtype=float)
+    left.imshow(weights, cmap="gray_r", vmin=0, vmax=float(weights.max()), interpolation="nearest")
+    left.set(title="the weights", xticks=[], yticks=[], xlabel="looked at", ylabel="looks")
+    left.grid(False)
+    for (name, s), (color, style) in zip(spectra.items(), LINES, strict=False):
+        s = np.asarray(s, dtype=float)
+        middle.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), linestyle=style, color=color, label=name)
+    middle.set(yscale="log", xlabel="i", ylim=(3e-17, 3))
+    middle.set_title("singular values", pad=20)
+    draw_lines(right, x, lines, looks=LINES[1:], marker="o", markersize=4)
+    right.set(xlabel="rank kept, k", xscale="log", ylim=(-0.03, 1.05))
+    right.set_title("error of the output", pad=20)
+    tick_each(right, x)
+    for ax in (middle, right):
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=2, columnspacing=1, handlelength=1.6)
+    return fig
+
+
+@styled
+def weights_and_curves(
+    exact: ArrayLike,
+    estimate: ArrayLike,
+    x: ArrayLike,
+    lines: Mapping[str, ArrayLike],
+    *,
+    at: float,
+    highest: float,
+    ylim: tuple[float, float],
+) -> Figure:
+    """Show one row of weights as bars, what estimates them, and the error of the output over a number of features.
+
+    Parameters
+    ----------
+    exact, estimate : array_like, shape (number,)
+        True weights, drawn as bars, and their estimates, drawn as points.
+    x : array_like, shape (number of counts,)
+        Numbers of features, increasing.
+    lines : mapping of str to array_like, shape (number of counts,)
+        A name and the errors.
+    at : float
+        The number of features that the estimates use.
+    highest : float
+        Upper end of the axis of the weights; estimates above it are drawn at it, as triangles.
+    ylim : (float, float)
+        Ends of the axis of the errors.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    exact, estimate = np.asarray(exact, dtype=float), np.asarray(estimate, dtype=float)
+    fig, (left, right) = panels(2, height=2.8, left=0.07, right=0.985, top=0.79, bottom=0.18, wspace=0.18)
+    place, over = np.arange(len(exact)), estimate > highest
+    left.bar(place, np.minimum(exact, highest), color=GREY, alpha=0.55, width=0.8, label="true weight")
+    left.plot(place[~over], estimate[~over], "o", color=ORANGE, label="estimate")
+    left.plot(place[over], np.full(over.sum(), 0.98 * highest), "^", color=ORANGE, markersize=6)
+    left.set(xlabel="token looked at", ylim=(0, highest))
+    left.set_title("one row of weights", pad=20)
+    right.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
+    draw_lines(right, x, lines, at=at)
+    right.set(xlabel="features m", xscale="log", yscale="log", ylim=ylim)
+    right.set_title("error of the output", pad=20)
+    for ax in (left, right):
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=2, columnspacing=1)
+    return fig
