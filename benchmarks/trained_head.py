@@ -23,9 +23,10 @@ from torch import nn
 from torch.nn import functional
 
 from benchmarks.harness import provenance, write
+from benchmarks.training_study import WIDTH, waves
 from lowrank_tutor.attention import attention_weights, softmax_attention
 
-WIDTH, HEADS, LAYERS, WORDS = 128, 4, 3, 2000
+HEADS, LAYERS, WORDS = 4, 3, 2000
 UNKNOWN, MASK = WORDS, WORDS + 1  # any other word; the sign that hides one
 CHOSEN, HIDDEN, CHANGED = 0.15, 0.8, 0.1  # of the words; of those chosen
 LENGTHS = (8, 40)  # words in a sequence
@@ -37,9 +38,9 @@ SEED = 0
 class Sizes(NamedTuple):
     """How long a run is."""
 
-    steps: int = 6000
-    batch: int = 32
-    learning_rate: float = 1e-3
+    steps: int = 4000
+    batch: int = 24
+    learning_rate: float = 2e-3
     warm_up: int = 200
     dropout: float = 0.1
     validation: int = 256
@@ -133,15 +134,14 @@ class Encoder(nn.Module):
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
-        self.words, self.places = nn.Embedding(WORDS + 2, WIDTH), nn.Embedding(LENGTHS[1], WIDTH)
-        for table in (self.words, self.places):
-            nn.init.normal_(table.weight, std=0.5)
+        self.words = nn.Embedding(WORDS + 2, WIDTH)
+        self.register_buffer("places", waves(LENGTHS[1]))
         self.blocks = nn.ModuleList(Block(dropout) for _ in range(LAYERS))
         self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS + 1)
 
     def states(self, x: torch.Tensor) -> list[torch.Tensor]:
         """Return what enters each block, and what leaves the last, (batch, n, WIDTH) each."""
-        states = [self.words(x) + self.places.weight[: x.shape[1]]]
+        states = [self.words(x) + self.places[: x.shape[1]]]
         for block in self.blocks:
             states.append(block(states[-1]))
         return states
@@ -221,7 +221,7 @@ def train(found: Texts, sizes: Sizes) -> Encoder:
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step(), schedule.step()
-        if step % 500 == 0:
+        if step % 250 == 0:
             said = f"{loss.item():.2f}, validation {validate(model, found, sizes)['loss']:.2f}"
             print(f"step {step}: {said} nats, {time.process_time() - start:.0f} s", flush=True)
     return model.eval()
