@@ -9,7 +9,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.style import GREY, LINES, ORANGE, TEAL, draw_lines, panels, styled, tick_each
+from lowrank_tutor.plotting.style import (
+    GREY,
+    LINES,
+    ORANGE,
+    TEAL,
+    WIDTH,
+    Panels,
+    draw_lines,
+    draw_points,
+    legend_above,
+    panel,
+    photograph,
+    styled,
+    tick_each,
+)
 
 
 def _apart(ends: Sequence[float], least: float) -> np.ndarray:
@@ -65,7 +79,9 @@ def by_name(
     -------
     matplotlib.figure.Figure
     """
-    fig, (ax,) = panels(height=2.8, left=0.08, right=0.74, bottom=0.18)
+    fig, ax = panel(
+        height=2.9, left=0.5, right=0.15 + 0.075 * max(len(part) for name in lines for part in name.split("\n"))
+    )
     x = np.arange(len(names))
     for (name, heights), (color, dashes) in zip(lines.items(), LINES, strict=False):
         interval = (spreads or {}).get(name)
@@ -106,9 +122,8 @@ def bars(
     -------
     matplotlib.figure.Figure
     """
-    left = 0.02 + 0.0108 * max(map(len, means))
-    height = 0.27 * len(means) + 0.6
-    fig, (ax,) = panels(height=height, left=left, right=0.98, top=1 - 0.35 / height, bottom=0.05 / height)
+    longest = max(map(len, means))
+    fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=0.12 + 0.066 * longest, right=0.05, top=0.32, bottom=0.05)
     half = spreads or dict.fromkeys(means, 0.0)
     farthest = max(means[name] + half[name] for name in means)
     for place, (name, mean) in enumerate(means.items()):
@@ -118,7 +133,7 @@ def bars(
             ax.errorbar(mean, place, xerr=half[name], color="black", linewidth=1.2, capsize=2.5)
         ax.text(mean + half[name] + 0.02 * (farthest - start), place, f"{mean:.{decimals}f}", va="center")
     ax.set_yticks(range(len(means)), list(means))
-    ax.set(xlim=(start, farthest + 0.12 * (farthest - start)), ylim=(len(means) - 0.4, -0.6), title=title, xticks=[])
+    ax.set(xlim=(start, farthest + 0.2 * (farthest - start)), ylim=(len(means) - 0.4, -0.6), title=title, xticks=[])
     ax.tick_params(length=0)
     ax.grid(False)
     ax.spines["bottom"].set_visible(False)
@@ -128,7 +143,7 @@ def bars(
 @styled
 def weights_spectra_and_errors(
     weights: ArrayLike, spectra: Mapping[str, ArrayLike], x: ArrayLike, lines: Mapping[str, ArrayLike]
-) -> Figure:
+) -> Panels:
     """Show weights of attention, spectra relative to their largest value, and errors over the rank kept.
 
     Parameters
@@ -144,27 +159,26 @@ def weights_spectra_and_errors(
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
     """
-    fig, (left, middle, right) = panels(
-        3, height=2.7, width_ratios=(1, 1, 1.05), left=0.03, right=0.985, top=0.78, bottom=0.18, wspace=0.27
+    weights, height = np.asarray(weights, dtype=float), 2.65
+    (picture, left), (values, middle), (curve, right) = (
+        panel(1.95, height, left=0.28, right=0.05, bottom=0.3),
+        panel(2.15, height, left=0.52, right=0.08),
+        panel(2.15, height, left=0.4, right=0.08),
     )
-    weights = np.asarray(weights, dtype=float)
     left.imshow(weights, cmap="gray_r", vmin=0, vmax=float(weights.max()), interpolation="nearest")
     left.set(title="the weights", xticks=[], yticks=[], xlabel="looked at", ylabel="looks")
-    left.grid(False)
     for (name, s), (color, style) in zip(spectra.items(), LINES, strict=False):
         s = np.asarray(s, dtype=float)
         middle.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), linestyle=style, color=color, label=name)
-    middle.set(yscale="log", xlabel="i", ylim=(3e-17, 3))
-    middle.set_title("singular values", pad=20)
+    middle.set(yscale="log", xlabel="number of the value", ylim=(3e-17, 3), title="singular values")
     draw_lines(right, x, lines, looks=LINES[1:], marker="o", markersize=4)
-    right.set(xlabel="rank kept, k", xscale="log", ylim=(-0.03, 1.05))
-    right.set_title("error of the output", pad=20)
-    tick_each(right, x)
-    for ax in (middle, right):
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=2, columnspacing=1, handlelength=1.6)
-    return fig
+    right.set(xlabel="rank kept, k", xscale="log", ylim=(-0.03, 1.05), title="error of the output")
+    tick_each(right, x, at_most=4)
+    legend_above(middle)
+    legend_above(right)
+    return Panels((photograph(picture), values, curve))
 
 
 @styled
@@ -177,7 +191,7 @@ def weights_and_curves(
     at: float,
     highest: float,
     ylim: tuple[float, float],
-) -> Figure:
+) -> Panels:
     """Show one row of weights as bars, what estimates them, and the error of the output over a number of features.
 
     Parameters
@@ -197,20 +211,20 @@ def weights_and_curves(
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
     """
     exact, estimate = np.asarray(exact, dtype=float), np.asarray(estimate, dtype=float)
-    fig, (left, right) = panels(2, height=2.8, left=0.07, right=0.985, top=0.79, bottom=0.18, wspace=0.18)
+    (row, left), (curve, right) = panel(3.1, 2.8, left=0.45), panel(3.0, 2.8, left=0.6)
     place, over = np.arange(len(exact)), estimate > highest
-    left.bar(place, np.minimum(exact, highest), color=GREY, alpha=0.55, width=0.8, label="true weight")
-    left.plot(place[~over], estimate[~over], "o", color=ORANGE, label="estimate")
-    left.plot(place[over], np.full(over.sum(), 0.98 * highest), "^", color=ORANGE, markersize=6)
-    left.set(xlabel="token looked at", ylim=(0, highest))
-    left.set_title("one row of weights", pad=20)
+    left.bar(place, np.minimum(exact, highest), color=GREY, alpha=0.55, width=0.8, label="true")
+    left.plot(place[~over], estimate[~over], "o", color=ORANGE, label="estimated")
+    left.plot(place[over], np.full(over.sum(), highest), "^", color=ORANGE, markersize=6, clip_on=False)
+    left.set(xlabel="token looked at", ylim=(0, highest), title="one row of weights")
     right.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
-    draw_lines(right, x, lines, at=at)
-    right.set(xlabel="features m", xscale="log", yscale="log", ylim=ylim)
-    right.set_title("error of the output", pad=20)
-    for ax in (left, right):
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=2, columnspacing=1)
-    return fig
+    draw_lines(right, x, lines)
+    right.set(xlabel="features m", xscale="log", yscale="log", ylim=ylim, title="error of the output")
+    tick_each(right, x, at_most=5)
+    draw_points(right, x, lines, at=at)
+    legend_above(left)
+    legend_above(right)
+    return Panels((row, curve))

@@ -9,7 +9,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.style import GREY, LINES, ORANGE, TEAL, panels, styled
+from lowrank_tutor.plotting.style import (
+    GREY,
+    LINES,
+    ORANGE,
+    TEAL,
+    Panels,
+    legend_above,
+    panel,
+    photograph,
+    styled,
+)
 
 
 def _draw_map(ax: Axes, table: np.ndarray, names: Sequence[str], highest: float, decimals: int | None) -> None:
@@ -33,7 +43,7 @@ def word_maps(
     *,
     decimals: int | None = None,
     axes: tuple[str, str] = ("looks", "is looked at"),
-) -> Figure:
+) -> Panels:
     """Show tables that have the same words on both axes, side by side.
 
     Parameters
@@ -50,17 +60,19 @@ def word_maps(
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
     """
-    left = 0.06 + 0.0115 * max(map(len, words))
-    fig, drawn = panels(len(maps), height=3.3, left=left, right=0.99, bottom=0.28, top=0.91, wspace=0.28)
-    for ax, (title, table) in zip(drawn, maps.items(), strict=True):
+    longest = max(map(len, words))
+    beside, below = 0.3 + 0.075 * longest, 0.35 + 0.065 * longest  # inches that the words take
+    drawn = []
+    for title, table in maps.items():
         table = np.asarray(table, dtype=float)
+        height = 2.2 + 0.3 + below
+        fig, ax = panel(2.2 + beside + 0.05, height, left=beside, right=0.05, top=0.3, bottom=below)
         _draw_map(ax, table, words, float(table.max()), decimals)
-        ax.set_title(title)
-        ax.set_xlabel(axes[1])
-    drawn[0].set_ylabel(axes[0])
-    return fig
+        ax.set(title=title, xlabel=axes[1], ylabel=axes[0])
+        drawn.append(photograph(fig))
+    return Panels(drawn)
 
 
 def _together(points: np.ndarray, words: Sequence[str], near: float) -> list[tuple[np.ndarray, str]]:
@@ -76,7 +88,7 @@ def _together(points: np.ndarray, words: Sequence[str], near: float) -> list[tup
 
 
 @styled
-def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Figure:
+def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Panels:
     """Show where words lie in the plane, in one panel for each set of coordinates.
 
     Parameters
@@ -88,22 +100,27 @@ def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Figure
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
     """
-    fig, drawn = panels(len(places), height=2.7, left=0.06, right=0.97, bottom=0.12, wspace=0.2)
-    reach = 1.25 * max(float(np.abs(np.asarray(points)).max()) for points in places.values())
-    for ax, (title, points) in zip(drawn, places.items(), strict=True):
+    reach = 1.3 * max(float(np.abs(np.asarray(points)).max()) for points in places.values())
+    drawn = []
+    for title, points in places.items():
+        fig, ax = panel(3.0, 2.7, left=0.5, bottom=0.3)
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.axvline(0, color=GREY, linewidth=0.8)
         for (x, y), name in _together(np.asarray(points, dtype=float), words, 0.04 * reach):
             ax.plot(x, y, "o", color=TEAL, markersize=5)
-            ax.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points")
+            left = x > 0.3 * reach  # there the name has more room at the left of its point
+            ax.annotate(
+                name, (x, y), xytext=(-5 if left else 5, 5), textcoords="offset points", ha="right" if left else "left"
+            )
         ax.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach))
-    return fig
+        drawn.append(fig)
+    return Panels(drawn)
 
 
 @styled
-def rankings(truth: ArrayLike, others: Mapping[str, ArrayLike], *, first: int = 3) -> Figure:
+def rankings(truth: ArrayLike, others: Mapping[str, ArrayLike], *, first: int = 3) -> Panels:
     """Show the true order of some items at the left and another order at the right, with a line for each item.
 
     Parameters
@@ -117,29 +134,30 @@ def rankings(truth: ArrayLike, others: Mapping[str, ArrayLike], *, first: int = 
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
     """
     place = np.argsort(np.argsort(-np.asarray(truth, dtype=float)))
-    fig, drawn = panels(len(others), height=3.0, left=0.03, right=0.97, bottom=0.03, top=0.8, wspace=0.16)
-    for ax, (title, scores) in zip(drawn, others.items(), strict=True):
+    drawn = []
+    for title, scores in others.items():
+        fig, ax = panel(3.0, 3.1, left=0.05, right=0.05, top=0.3, bottom=0.05)
         after = np.argsort(np.argsort(-np.asarray(scores, dtype=float)))
         for before, now in zip(place, after, strict=True):
             kept = before < first
             color = TEAL if kept and now == before else ORANGE if kept else GREY
             ax.plot((0, 1), (before, now), "o-", color=color, linewidth=2.2 if kept else 0.9, markersize=5)
-            for x, y, ha in ((-0.05, before, "right"), (1.05, now, "left")):
+            for x, y, side in ((-0.05, before, "right"), (1.05, now, "left")):
                 weight = "bold" if kept else "normal"
-                ax.text(x, y, f"{before + 1}", ha=ha, va="center", color=color, weight=weight)
-        ax.set(xlim=(-0.2, 1.2), ylim=(len(place) - 0.5, -1.4), xticks=[], yticks=[])
-        ax.text(0, -1, "true order", ha="center", va="center")
-        ax.text(1, -1, "order found", ha="center", va="center")
-        ax.set_title(title)
+                ax.text(x, y, f"{before + 1}", ha=side, va="center", color=color, weight=weight)
+        ax.set(xlim=(-0.3, 1.3), ylim=(len(place) - 0.5, -1.4), xticks=[], yticks=[], title=title)
+        for x, words in ((0, "true order"), (1, "order found")):
+            ax.text(x, -1, words, ha="center", va="center")
         ax.spines[:].set_visible(False)
-    return fig
+        drawn.append(fig)
+    return Panels(drawn)
 
 
 @styled
-def clouds(parts: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]], *, reach: float) -> Figure:
+def clouds(parts: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]], *, reach: float) -> Panels:
     """Show clouds of points in the plane, each with directions through the origin.
 
     Parameters
@@ -151,16 +169,17 @@ def clouds(parts: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]], *, re
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
     """
-    fig, drawn = panels(len(parts), height=3.5, left=0.05, right=0.98, bottom=0.08, top=0.78, wspace=0.14)
-    for ax, (title, (points, directions)) in zip(drawn, parts.items(), strict=True):
+    drawn = []
+    for title, (points, directions) in parts.items():
+        fig, ax = panel(3.0, 3.3, left=0.4, bottom=0.3)
         ax.plot(*np.asarray(points, dtype=float).T, "o", color=GREY, alpha=0.45, markersize=3)
         for (name, vector), (color, dashes) in zip(directions.items(), LINES, strict=False):
             unit = np.asarray(vector, dtype=float) / np.linalg.norm(vector)
             ends = np.stack([-unit, unit]) * 0.92 * reach
             ax.plot(*ends.T, linestyle=dashes, color=color, linewidth=2.4, label=name)
         ax.set(title=title, aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
-    handles, names = drawn[0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="upper center", ncols=len(names))
-    return fig
+        legend_above(ax)
+        drawn.append(fig)
+    return Panels(drawn)
