@@ -7,6 +7,7 @@ line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest fir
 
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
 from lowrank_tutor.plotting.compared import bars, by_name, weights_and_curves, weights_spectra_and_errors
+from lowrank_tutor.plotting.maps import classes_and_axes, dimensions_needed, mean_of_bars, pairs, shadows
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
 from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
@@ -17,21 +18,26 @@ __all__ = [
     "attention_cut",
     "bars",
     "by_name",
+    "classes_and_axes",
     "cloud",
     "clouds",
     "curves",
     "denoise_cut",
     "digits_cut",
+    "dimensions_needed",
     "ellipse",
     "equation",
     "histogram",
     "images",
     "images_and_curves",
     "legend_above",
+    "mean_of_bars",
+    "pairs",
     "panel",
     "photo_cut",
     "photograph",
     "rankings",
+    "shadows",
     "spectra_and_errors",
     "spectrum",
     "spectrum_cut",
