@@ -107,12 +107,13 @@ def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Panels
         fig, ax = panel(3.0, 2.7, left=0.5, bottom=0.3)
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.axvline(0, color=GREY, linewidth=0.8)
-        for (x, y), name in _together(np.asarray(points, dtype=float), words, 0.04 * reach):
+        named = _together(np.asarray(points, dtype=float), words, 0.04 * reach)
+        for (x, y), name in named:
             ax.plot(x, y, "o", color=TEAL, markersize=5)
-            left = x > 0.3 * reach  # there the name has more room at the left of its point
-            ax.annotate(
-                name, (x, y), xytext=(-5 if left else 5, 5), textcoords="offset points", ha="right" if left else "left"
-            )
+            side = -1 if x > 0.3 * reach else 1  # near the right edge a name has more room at the left of its point
+            up = 1 if all(not 0 < other[1] - y < 0.2 * reach for other, _ in named) else -1  # or it would meet another's
+            look = {"ha": "left" if side > 0 else "right", "va": "bottom" if up > 0 else "top"}
+            ax.annotate(name, (x, y), xytext=(5 * side, 4 * up), textcoords="offset points", **look)
         ax.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach))
         drawn.append(fig)
     return Panels(drawn)
