@@ -23,12 +23,11 @@ from torch import nn
 from torch.nn import functional
 
 from benchmarks.harness import provenance, write
-from benchmarks.training_study import WIDTH, waves
 from lowrank_tutor.attention import attention_weights, softmax_attention
 
-HEADS, LAYERS, WORDS = 4, 3, 2000
+WIDTH, HEADS, LAYERS, WORDS = 64, 4, 3, 2000
 UNKNOWN, MASK = WORDS, WORDS + 1  # any other word; the sign that hides one
-CHOSEN, HIDDEN, CHANGED = 0.15, 0.8, 0.1  # of the words; of those chosen
+CHOSEN, HIDDEN, CHANGED = 0.2, 0.8, 0.1  # of the words; of those chosen
 LENGTHS = (8, 40)  # words in a sequence
 SENTENCE = (9, 12)  # words in a sentence that may be shown
 PRONOUNS = {"it", "one", "they"}
@@ -38,9 +37,9 @@ SEED = 0
 class Sizes(NamedTuple):
     """How long a run is."""
 
-    steps: int = 4000
-    batch: int = 24
-    learning_rate: float = 2e-3
+    steps: int = 2500
+    batch: int = 32
+    learning_rate: float = 3e-3
     warm_up: int = 200
     dropout: float = 0.1
     validation: int = 256
@@ -127,6 +126,12 @@ class Block(nn.Module):
         mixed = softmax_attention(*self.parts(x)).transpose(1, 2).flatten(2)
         x = x + self.dropout(self.to_out(mixed))
         return x + self.dropout(self.mlp(self.norm2(x)))
+
+
+def waves(n: int) -> torch.Tensor:
+    """Return sines and cosines of each place, (n, WIDTH), with wavelengths from 2 pi to 2 pi n."""
+    angles = torch.arange(n)[:, None] * n ** -torch.linspace(0, 1, WIDTH // 2)
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
 class Encoder(nn.Module):

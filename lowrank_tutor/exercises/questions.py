@@ -447,7 +447,10 @@ QUESTIONS = {
         "Multiply exp(wx) and exp(wy), and divide out on each side the factor that belongs to it alone. Then average.",
         (
             ((exp(-2.5) + exp(0.5), exp(2), sqrt((exp(9) - 1) / 2)), "That is the sum of the two products."),
-            (((1 + exp(3)) / 2, exp(2), sqrt((exp(9) - 1) / 2)), "The factors exp(-x^2/2) and exp(-y^2/2) are missing."),
+            (
+                ((1 + exp(3)) / 2, exp(2), sqrt((exp(9) - 1) / 2)),
+                "The factors exp(-x^2/2) and exp(-y^2/2) are missing.",
+            ),
             (((exp(-2.5) + exp(0.5)) / 2, exp(2), sqrt(exp(9) - 1)), "That is for one draw. Here are two."),
         ),
     ),

@@ -123,7 +123,8 @@ def bars(
     matplotlib.figure.Figure
     """
     longest = max(map(len, means))
-    fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=0.12 + 0.066 * longest, right=0.05, top=0.32, bottom=0.05)
+    left, right = 0.12 + 0.066 * longest, 0.05  # inches
+    fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
     half = spreads or dict.fromkeys(means, 0.0)
     farthest = max(means[name] + half[name] for name in means)
     for place, (name, mean) in enumerate(means.items()):
@@ -131,9 +132,10 @@ def bars(
         ax.barh(place, mean - start, left=start, height=0.62, color=color, alpha=0.75)
         if spreads:
             ax.errorbar(mean, place, xerr=half[name], color="black", linewidth=1.2, capsize=2.5)
-        ax.text(mean + half[name] + 0.02 * (farthest - start), place, f"{mean:.{decimals}f}", va="center")
+        ax.text(mean + half[name] + 0.03 * (farthest - start), place, f"{mean:.{decimals}f}", va="center")
     ax.set_yticks(range(len(means)), list(means))
-    ax.set(xlim=(start, farthest + 0.2 * (farthest - start)), ylim=(len(means) - 0.4, -0.6), title=title, xticks=[])
+    ax.set(xlim=(start, farthest + 0.22 * (farthest - start)), ylim=(len(means) - 0.4, -0.6), xticks=[])
+    ax.set_title(title, x=(0.12 - left) / (WIDTH - left - right))  # above the names, too
     ax.tick_params(length=0)
     ax.grid(False)
     ax.spines["bottom"].set_visible(False)
@@ -163,9 +165,9 @@ def weights_spectra_and_errors(
     """
     weights, height = np.asarray(weights, dtype=float), 2.65
     (picture, left), (values, middle), (curve, right) = (
-        panel(1.95, height, left=0.28, right=0.05, bottom=0.3),
-        panel(2.15, height, left=0.52, right=0.08),
-        panel(2.15, height, left=0.4, right=0.08),
+        panel(1.85, height, left=0.28, right=0.05, bottom=0.3),
+        panel(2.25, height, left=0.52, right=0.1),
+        panel(2.15, height, left=0.4, right=0.1),
     )
     left.imshow(weights, cmap="gray_r", vmin=0, vmax=float(weights.max()), interpolation="nearest")
     left.set(title="the weights", xticks=[], yticks=[], xlabel="looked at", ylabel="looks")

@@ -62,12 +62,12 @@ def word_maps(
     Panels
     """
     longest = max(map(len, words))
-    beside, below = 0.3 + 0.075 * longest, 0.35 + 0.065 * longest  # inches that the words take
+    beside, below = 0.3 + 0.072 * longest, 0.35 + 0.065 * longest  # inches that the words take
+    side = min(2.2, 3.1 - beside)  # so that two stand side by side
     drawn = []
     for title, table in maps.items():
         table = np.asarray(table, dtype=float)
-        height = 2.2 + 0.3 + below
-        fig, ax = panel(2.2 + beside + 0.05, height, left=beside, right=0.05, top=0.3, bottom=below)
+        fig, ax = panel(beside + side + 0.05, 0.3 + side + below, left=beside, right=0.05, top=0.3, bottom=below)
         _draw_map(ax, table, words, float(table.max()), decimals)
         ax.set(title=title, xlabel=axes[1], ylabel=axes[0])
         drawn.append(photograph(fig))
@@ -111,7 +111,9 @@ def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Panels
         for (x, y), name in named:
             ax.plot(x, y, "o", color=TEAL, markersize=5)
             side = -1 if x > 0.3 * reach else 1  # near the right edge a name has more room at the left of its point
-            up = 1 if all(not 0 < other[1] - y < 0.2 * reach for other, _ in named) else -1  # or it would meet another's
+            up = (
+                1 if all(not 0 < other[1] - y < 0.2 * reach for other, _ in named) else -1
+            )  # or it would meet another's
             look = {"ha": "left" if side > 0 else "right", "va": "bottom" if up > 0 else "top"}
             ax.annotate(name, (x, y), xytext=(5 * side, 4 * up), textcoords="offset points", **look)
         ax.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach))
