@@ -46,7 +46,7 @@ def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, 
     floor = max(s.max(), 1e-300) * 1e-18
     index, drawn = np.arange(1, len(s) + 1), np.maximum(s, floor)
     kept = index <= k if k is not None else s > (level if level is not None else 0)
-    fig, ax = panel(height=2.8, left=0.72)
+    fig, ax = panel(height=2.8, left=0.85)
     ax.plot(index[kept], drawn[kept], "o", color=TEAL, label="counted" if level is not None else "kept")
     ax.plot(index[~kept], drawn[~kept], "o", color=GREY, markerfacecolor="white", label="not")
     if k is not None:
