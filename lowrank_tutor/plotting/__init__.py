@@ -9,7 +9,7 @@ from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, tra
 from lowrank_tutor.plotting.compared import bars, by_name, weights_and_curves, weights_spectra_and_errors
 from lowrank_tutor.plotting.maps import classes_and_axes, dimensions_needed, mean_of_bars, pairs, shadows
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
-from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
+from lowrank_tutor.plotting.spectra import denoise_cut, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
 from lowrank_tutor.plotting.words import clouds, rankings, word_maps, word_points
 
@@ -38,7 +38,6 @@ __all__ = [
     "photograph",
     "rankings",
     "shadows",
-    "spectra_and_errors",
     "spectrum",
     "spectrum_cut",
     "styled",

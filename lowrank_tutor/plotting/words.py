@@ -24,7 +24,8 @@ from lowrank_tutor.plotting.style import (
 def _draw_map(ax: Axes, table: np.ndarray, names: Sequence[str], highest: float, decimals: int | None) -> None:
     """Draw one table, dark where its entries are large, with its entries where they are to be read."""
     ax.imshow(table, cmap="gray_r", vmin=0, vmax=highest, interpolation="nearest")
-    ax.set_xticks(range(len(names)), names, rotation=90 if len(names) > 8 else 45, ha="center")
+    upright = len(names) > 8 or max(map(len, names)) > 6  # or words at the edge would be cut
+    ax.set_xticks(range(len(names)), names, rotation=90 if upright else 45, ha="center")
     ax.set_yticks(range(len(names)), names)
     ax.tick_params(length=0)
     ax.grid(False)
@@ -32,7 +33,7 @@ def _draw_map(ax: Axes, table: np.ndarray, names: Sequence[str], highest: float,
     if decimals is not None:
         for (i, j), entry in np.ndenumerate(table):
             color = "white" if entry > 0.55 * highest else "black"
-            ax.text(j, i, f"{entry:.{decimals}f}", ha="center", va="center", fontsize=8.5, color=color)
+            ax.text(j, i, f"{entry:.{decimals}f}", ha="center", va="center", fontsize=9, color=color)
 
 
 @styled
