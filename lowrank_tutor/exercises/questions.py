@@ -387,6 +387,16 @@ QUESTIONS = {
             ((3, 5, 6), "Us and Vh are multiplied, not added."),
         ),
     ),
+    "ex-bilinear-recognize": Question(
+        tuple(f"Rank of W in ({letter}), or 0" for letter in "abcd"),
+        (3, 0, 2, 1),
+        "Is it a sum of products of one number of s and one of h? Then write the weights into a table.",
+        (
+            ((3, 3, 2, 1), "A cosine is divided by both lengths: it does not double when s doubles."),
+            ((1, 0, 2, 1), "The dot product has the identity for its table."),
+            ((3, 0, 2, 4), "Four products, but the table is one column times one row."),
+        ),
+    ),
     "ex-bilinear-million": Question(
         ("Multiplications with the full table", "With the factors", "With every Vh stored"),
         (768**2 + 768e6, 768 * 64 + (768 * 64 + 64) * 1e6, 768 * 64 + 64e6),
@@ -460,16 +470,18 @@ QUESTIONS = {
         ),
         within=0.03,
     ),
-    "ex-attention-features": Question(
-        "The number of features",
-        (exp(16) - 1) / 0.01,
-        "Ten percent is the standard deviation: its square is (exp(|x + y|^2) - 1)/m.",
+    "ex-attention-derive": Question(
+        ("The estimate", "The true value", "The relative standard deviation, m = 2"),
+        ((exp(-2.5) + exp(0.5)) / 2, exp(2), sqrt((exp(9) - 1) / 2)),
+        "Multiply exp(wx) and exp(wy), and divide out on each side the factor that belongs to it alone. Then average.",
         (
-            ((exp(16) - 1) / 0.1, "Ten percent is the standard deviation. The variance is 0.01."),
-            ((exp(8) - 1) / 0.01, "The variance has a term for the query and one for the key: the sum is 16, not 8."),
+            ((exp(-2.5) + exp(0.5), exp(2), sqrt((exp(9) - 1) / 2)), "That is the sum of the two products."),
+            (
+                ((1 + exp(3)) / 2, exp(2), sqrt((exp(9) - 1) / 2)),
+                "The factors exp(-x^2/2) and exp(-y^2/2) are missing.",
+            ),
+            (((exp(-2.5) + exp(0.5)) / 2, exp(2), sqrt(exp(9) - 1)), "That is for one draw. Here are two."),
         ),
-        within=0.02,
-        note="A large number as 3.2e5 or as 3.2*10^5.",
     ),
     "ex-attention-polynomial": Question(
         ("The most for d = 1", "The most for d = 2"),
@@ -479,16 +491,6 @@ QUESTIONS = {
             ((7, 28), "Degrees run from 0 to p: that is one more for d = 1."),
             ((9, 45), "7! is 5040 and 8! is 40320: the degree 7 is enough."),
             ((8, 64), "For d = 2 the degrees of both entries together are at most p."),
-        ),
-    ),
-    "ex-attention-vandermonde": Question(
-        "The determinant for t = 1, 2, 4",
-        48,
-        "Take one t out of each row; then multiply the differences, later minus earlier.",
-        (
-            (6, "Each row is its t times a row of the usual Vandermonde matrix: multiply by 1, 2 and 4, too."),
-            (-48, "Later minus earlier: all differences are positive here."),
-            (8, "That is the product of the t. The differences are missing."),
         ),
     ),
     # Project the sequence

@@ -7,6 +7,7 @@ line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest fir
 
 from lowrank_tutor.plotting.arrows import arrows_in_space, shadow
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.compared import bars, by_name, weights_and_curves, weights_spectra_and_errors
 from lowrank_tutor.plotting.layers import (
     above_level,
     gray_picture,
@@ -25,16 +26,20 @@ from lowrank_tutor.plotting.maps import (
     shadows,
 )
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
-from lowrank_tutor.plotting.spectra import spectra_and_errors, spectrum, spectrum_cut
+from lowrank_tutor.plotting.spectra import spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
+from lowrank_tutor.plotting.words import clouds, rankings, word_maps, word_points
 
 __all__ = [
     "Panels",
     "above_level",
     "arrows_in_space",
     "attention_cut",
+    "bars",
+    "by_name",
     "classes_and_axes",
     "cloud",
+    "clouds",
     "curves",
     "digits_and_blocks",
     "digits_cut",
@@ -55,12 +60,16 @@ __all__ = [
     "panel",
     "photo_cut",
     "photograph",
+    "rankings",
     "shadow",
     "shadows",
-    "spectra_and_errors",
     "spectrum",
     "spectrum_cut",
     "styled",
     "sum_and_layer",
     "trade_off",
+    "weights_and_curves",
+    "weights_spectra_and_errors",
+    "word_maps",
+    "word_points",
 ]

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.style import (
     GREY,
-    LINES,
     ORANGE,
     TEAL,
     Panels,
-    draw_lines,
     draw_points,
     legend_above,
     panel,
     styled,
-    tick_each,
 )
 
 
@@ -85,34 +80,3 @@ def spectrum_cut(s: ArrayLike, k: int) -> Panels:
     right.set(xlabel="rank kept, k", title="relative error", ylim=(-0.03, 1.05), xlim=(0, len(s)))
     draw_points(right, range(len(error)), {"error": error}, at=k, looks=[(ORANGE, "")])
     return Panels((bars, curve))
-
-
-@styled
-def spectra_and_errors(spectra: Mapping[str, ArrayLike], x: ArrayLike, lines: Mapping[str, ArrayLike]) -> Panels:
-    """Show spectra, each relative to its largest value, beside errors over the rank kept.
-
-    Parameters
-    ----------
-    spectra : mapping of str to array_like, shape (r,)
-        A name and singular values, largest first.
-    x : array_like, shape (number,)
-        Ranks, increasing.
-    lines : mapping of str to array_like, shape (number,)
-        A name and the relative errors at these ranks.
-
-    Returns
-    -------
-    Panels
-        The spectra; the errors.
-    """
-    (values, left), (curve, right) = panel(3.0, 2.9, left=0.6), panel(3.0, 2.9)
-    for (name, s), (color, style) in zip(spectra.items(), LINES, strict=False):
-        s = np.asarray(s, dtype=float)
-        left.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), linestyle=style, color=color, label=name)
-    left.set(yscale="log", xlabel="number of the value, i", title="singular values", ylim=(3e-17, 3))
-    draw_lines(right, x, lines, looks=LINES[1:], marker="o", markersize=4)
-    right.set(xlabel="rank kept, k", title="error of the output", xscale="log", ylim=(-0.03, 1.25))
-    tick_each(right, x)
-    legend_above(left)
-    legend_above(right)
-    return Panels((values, curve))

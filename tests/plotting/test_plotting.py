@@ -28,6 +28,9 @@ ROWS = [
     for method, time, excess in (("ours", 0.1, 1e-20), ("theirs", 0.2, 1e-3))
 ]
 
+SIX = ("the", "cat", "slept", "it", "was", "lexicographically")
+WEIGHTS = np.full((6, 6), 0.1) + 0.4 * np.eye(6)
+
 
 def at_rank(k):
     return (U[:, :k] * S[:k]) @ VT[:k]
@@ -38,9 +41,25 @@ CALLS = {
     "attention_cut": lambda: plotting.attention_cut(
         np.eye(4), np.full((4, 4), 0.25), (1, 2, 4), {"windows": [0.6, 0.3, 0.0], "least": [0.2, 0.1, 0.0]}, at=2
     ),
-    "spectra_and_errors": lambda: plotting.spectra_and_errors(
-        {"logits": [2.0, 1.0, 0.0], "softmax": [3.0, 1.0, 0.1]}, (1, 2), {"cut": [0.4, 0.1]}
+    "weights_spectra_and_errors": lambda: plotting.weights_spectra_and_errors(
+        np.eye(4), {"scores": [2.0, 1.0, 0.0], "weights": [3.0, 1.0, 0.1]}, (1, 2), {"P cut": [0.4, 0.1]}
     ),
+    "weights_and_curves": lambda: plotting.weights_and_curves(
+        [0.2, 0.8], [0.1, 1.9], (1, 10), {"Performer": [0.4, 0.1]}, at=10, highest=1.6, ylim=(0.01, 1)
+    ),
+    "bars": lambda: plotting.bars(
+        {"exact": 2.0, "no attention at all": 3.2}, {"exact": 0.1, "no attention at all": 0.0}
+    ),
+    "by_name": lambda: plotting.by_name(
+        ("1", "2", "full"),
+        {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]},
+        spreads={"truth": [0.1] * 3},
+        ylim=(0, 2),
+    ),
+    "word_maps": lambda: plotting.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
+    "word_points": lambda: plotting.word_points({"one": [[1, 0], [0.99, 0], [0, 1]], "two": -np.eye(3, 2)}, SIX[:3]),
+    "rankings": lambda: plotting.rankings([3.0, 1.0, 2.0], {"cut": [1.0, 2.0, 3.0], "best": [3.0, 1.0, 2.0]}, first=2),
+    "clouds": lambda: plotting.clouds({"s": (POINTS, {"cut": [1, 0], "best": [1, 2]}), "h": (POINTS, {})}, reach=4),
     "photo_cut": lambda: plotting.photo_cut(PHOTO, at_rank(3), S, 3),
     "spectrum": lambda: plotting.spectrum(S, 3),
     "equation": lambda: plotting.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, 2]]),
@@ -162,6 +181,8 @@ def test_photographs_say_so_and_line_art_does_not():
     assert marked.pop("photo_cut") == marked.pop("attention_cut") == [True, True, False]
     assert marked.pop("sum_and_layer") == [True, False]
     assert marked.pop("layers_and_sums") == marked.pop("gray_picture") == [True]
+    assert marked.pop("weights_spectra_and_errors") == [True, False, False]
+    assert marked.pop("word_maps") == [True, True]
     assert not any(itertools.chain(*marked.values()))
 
 
@@ -375,6 +396,57 @@ def test_curves_mark_where_the_slider_stands_on_each_line():
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
 
 
+def test_a_map_of_words_is_dark_where_its_own_table_is_large_and_says_the_numbers():
+    logits, weights = only_axes(CALLS["word_maps"]())
+    assert [ax.images[0].get_clim()[1] for ax in (logits, weights)] == [4.0, 0.5]
+    assert [t.get_text() for t in weights.get_yticklabels()] == list(SIX)
+    assert [t.get_text() for t in weights.texts][:2] == ["0.50", "0.10"]
+
+
+def test_words_in_one_place_share_a_name():
+    one, two = only_axes(CALLS["word_points"]())
+    assert [t.get_text() for t in one.texts] == ["the, cat", "slept"]
+    assert [t.get_text() for t in two.texts] == list(SIX[:3])
+
+
+def test_a_ranking_joins_the_true_place_of_each_item_with_the_place_found():
+    cut, best = only_axes(CALLS["rankings"]())
+    assert sorted(line.get_ydata().tolist() for line in cut.lines) == [[0, 2], [1, 0], [2, 1]]
+    assert all(len(set(line.get_ydata())) == 1 for line in best.lines)
+    kept = [line.get_color() for line in best.lines if line.get_ydata()[0] < 2]
+    assert kept == [style.TEAL, style.TEAL]
+
+
+def test_clouds_show_directions_as_lines_through_the_origin():
+    ax, _ = only_axes(CALLS["clouds"]())
+    _, _, best = ax.lines
+    np.testing.assert_allclose(best.get_xydata().sum(axis=0), 0, atol=1e-12)
+    assert best.get_ydata()[1] == pytest.approx(2 * best.get_xdata()[1])
+
+
+def test_bars_have_intervals_and_numbers_only_as_long_as_they_are():
+    ax = CALLS["bars"]().axes[0]
+    assert [bar.get_width() for bar in ax.patches] == [2.0, 3.2]
+    assert [t.get_text() for t in ax.texts] == ["2.00", "3.20"]
+    segment = ax.collections[0].get_segments()[0]
+    assert segment[:, 0] == pytest.approx([1.9, 2.1])
+
+
+def test_names_at_the_ends_of_lines_keep_apart_even_where_lines_meet():
+    lines = {name: [0.0, height] for name, height in (("a", 1.0), ("b", 1.0), ("c", 0.98), ("d", 0.0))}
+    ax = plotting.by_name(("x", "y"), lines, ylim=(0, 2)).axes[0]
+    heights = {t.get_text(): t.xy[1] for t in ax.texts}
+    assert np.diff(sorted(heights.values())).min() > 0.14
+    assert heights["d"] == 0
+
+
+def test_an_estimate_above_the_axis_is_an_arrow_at_its_edge():
+    ax = only_axes(CALLS["weights_and_curves"]())[0]
+    inside, above = ax.lines[:2]
+    assert inside.get_xydata().tolist() == [[0, 0.1]]
+    assert (above.get_marker(), above.get_xydata().tolist()) == ("^", [[1, 1.6]])
+
+
 # Words and points, over the positions of explorers at their extremes
 
 RANKS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -392,8 +464,11 @@ EXTREMES = {
     **{f"attention at {k}": functools.partial(
         plotting.attention_cut, np.eye(128), np.eye(128), RANKS,
         dict(zip(NAMES, (FALLING, FAR, ZERO), strict=True)), at=k) for k in (1, 128)},
-    "flat spectra": lambda: plotting.spectra_and_errors(
-        {"logits": np.ones(256), "softmax": np.ones(256)}, RANKS, {"P cut to rank k": FAR, NAMES[2]: FALLING}),
+    "flat spectra": lambda: plotting.weights_spectra_and_errors(
+        np.eye(9), {"scores": np.ones(256), "weights": np.ones(256)}, RANKS, {"P cut": FAR, "least": FALLING}),
+    **{f"features at {m}": functools.partial(
+        plotting.weights_and_curves, FALLING, FAR, RANKS, {"Performer": FAR, "plain mean": FALLING},
+        at=m, highest=1.0, ylim=(3e-3, 3)) for m in (1, 128)},
     **{f"family at {k}": functools.partial(
         plotting.images_and_curves, dict.fromkeys(("a new digit", *MANY), DIGITS), RANKS,
         dict.fromkeys(MANY, FALLING), at=k, ylim=(0.1, 1.05)) for k in (1, 128)},
