@@ -6,21 +6,25 @@ is the last line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values,
 
 from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
+from lowrank_tutor.plotting.sequences import boxes, grids, sharing
 from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import styled
 
 __all__ = [
     "attention_cut",
+    "boxes",
     "cloud",
     "curves",
     "denoise_cut",
     "digits_cut",
     "ellipse",
     "equation",
+    "grids",
     "histogram",
     "images",
     "images_and_curves",
     "photo_cut",
+    "sharing",
     "spectra_and_errors",
     "spectrum",
     "spectrum_cut",
