@@ -1,6 +1,6 @@
 """Which row meets which token, and how large is what? Small tables with words on their sides, and boxes to scale.
 
-These figures are narrower than a page, so that a telephone shows their words at a size that can be read.
+Each figure is no wider than :data:`WIDTH`, so that a phone shows its words at a size that can be read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.style import GREY, HIDDEN, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GREY, HIDDEN, ORANGE, TEAL, WIDTH, styled
 
 SHADES = LinearSegmentedColormap.from_list("white to teal", ("white", TEAL))
-WIDTH = 4.6  # inches: on a telephone, type of 9.5 points is then still 9 pixels high
 ROOM = 0.42  # inches between the boxes of a line, for a sign and a letter
 
 
