@@ -10,7 +10,7 @@ from chapters import CELL_LINES, CHAPTERS, ROOT, code_cells, explorers, judged, 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
-EXPLORER_LINES = 24  # a folded cell that makes an explorer: one line a word of its alt text, caption and labels
+EXPLORER_LINES = 80  # the one folded cell that makes an explorer, its data, its drawing and its words
 
 
 def prose(path):
