@@ -75,8 +75,8 @@ def explore(
     TypeError
         If ``draw`` or ``readout`` cannot be called, or a slider's values are not all numbers or all words.
     ValueError
-        If there is no slider, a slider has too few or too many positions or does not increase, choices repeat, there are too many
-        frames, or ``alt``, ``start``, ``labels`` or ``formats`` do not fit the sliders.
+        If there is no slider, a slider has too few or too many positions or does not increase, choices repeat, there
+        are too many frames, or ``alt``, ``start``, ``labels`` or ``formats`` do not fit the sliders.
 
     Examples
     --------

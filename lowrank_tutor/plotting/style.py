@@ -47,13 +47,15 @@ class Panels(tuple[Figure, ...]):
     __slots__ = ()
 
     def _ipython_display_(self) -> None:
-        from IPython.display import HTML, display  # only a notebook shows itself
+        from IPython import display  # only a notebook shows itself
 
+        show: Any = display.display
         if page_is_built():  # the page arranges pictures itself
             for figure in self:
-                display(figure)
+                show(figure)
         else:
-            display(HTML(f'<div style="display:flex;flex-wrap:wrap;gap:8px">{"".join(map(_as_img, self))}</div>'))
+            row = f'<div style="display:flex;flex-wrap:wrap;gap:8px">{"".join(map(_as_img, self))}</div>'
+            show({"text/plain": f"<{len(self)} panels>", "text/html": row}, raw=True)
 
 
 def _as_img(figure: Figure) -> str:
@@ -153,19 +155,12 @@ def legend_above(ax: Axes) -> None:
     dpi, (width, height) = fig.dpi, fig.get_size_inches()
     box = ax.get_position()
     place = ax.transAxes + ScaledTranslation(0, 5 / 72, fig.dpi_scale_trans)
-    look = {"borderpad": 0, "borderaxespad": 0, "handlelength": 1.9, "handletextpad": 0.5, "columnspacing": 1.3}
+    look: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "bbox_transform": place}
+    look |= {"borderpad": 0, "borderaxespad": 0, "labelspacing": 0.3}
+    look |= {"handlelength": 1.9, "handletextpad": 0.5, "columnspacing": 1.3}
     room = width * (1 - box.x0) - 0.02  # inches right of the vertical axis
     for columns in range(len(names), 0, -1):
-        legend = ax.legend(
-            handles,
-            names,
-            loc="lower left",
-            bbox_to_anchor=(0, 1),
-            bbox_transform=place,
-            ncols=columns,
-            labelspacing=0.3,
-            **look,
-        )
+        legend = ax.legend(handles, names, ncols=columns, **look)
         across, up = (side / dpi for side in legend.get_window_extent().size)
         if across <= width - 0.04:
             break
