@@ -137,7 +137,7 @@ def test_the_norm_rule_is_exact_where_the_popular_rules_are_not(chapter):
         assert min(lines[rule][:-1]) > 0.02
         assert lines[rule][-1] < 1e-12, "nothing is hidden there"
     assert f"off by up to {max(lines['zeros alone']):.0%}".replace("%", " percent") in TEXT
-    assert f"Zeroing alone is off by {lines['zeros alone'][0]:.0%}: {N - 8} empty rows vote" in TEXT
+    assert f"zeroing alone is off by {lines['zeros alone'][0]:.0%}: {N - 8} empty rows vote" in TEXT
     assert chapter["moved_by_padding"] == 0
 
 
@@ -211,11 +211,6 @@ def test_what_the_measurement_shows_in_words(chapter):
 
     assert f"exact attention takes {growth('exact, fused', None)} times as long" in TEXT
     assert f"this book's layer {growth('lowrank_tutor E = F')} times" in TEXT
-    for k, package in itertools.product((128, 256), ("linformer", "linformer-pytorch kv")):
-        assert all(took["lowrank_tutor E = F", k, n] < 0.67 * took[package, k, n] for n in sizes[1:])
-    alike = {n: took["lowrank_tutor E != F", 256, n] / took["linformer", 256, n] for n in sizes}
-    told = f"{alike[512]:.0%} of its time at 512 tokens, {alike[1024]:.0%} at 1,024 and {alike[4096]:.0%} at 4,096"
-    assert told in TEXT
     (row,) = (
         row
         for row in meta["crossovers"]
@@ -279,7 +274,7 @@ def test_the_tables_of_the_long_range_arena_are_those_of_their_papers():
 
 def test_all_six_rows_with_k_256_are_told():
     means = published("linformer_table_2")
-    assert f"reaches {means['RoBERTa-base']:.2f}. Linformer" in TEXT
+    assert f"reaches {means['RoBERTa-base']:.2f}, a mean score" in TEXT
     for n in (512, 1024):
         three = [means[f"n = {n}, {sharing}"] for sharing in ("none", "key-value", "layerwise")]
         assert "{:.2f}, {:.2f} and {:.2f} at $n = {}$".format(*three, n) in TEXT
