@@ -1,6 +1,6 @@
 """Which row meets which token, and how large is what? Small tables with words on their sides, and boxes to scale.
 
-Each figure is no wider than :data:`WIDTH`, so that a phone shows its words at a size that can be read.
+Each figure is no wider than ``WIDTH``, so that a phone shows its words at a size that can be read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor.plotting.style import GREY, HIDDEN, ORANGE, TEAL, WIDTH, styled
 
 SHADES = LinearSegmentedColormap.from_list("white to teal", ("white", TEAL))
-ROOM = 0.42  # inches between the boxes of a line, for a sign and a letter
+ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
 
 
 # A table's title, its entries (m, n), and a word for each of its rows and columns.
