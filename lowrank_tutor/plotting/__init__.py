@@ -26,6 +26,7 @@ from lowrank_tutor.plotting.maps import (
     shadows,
 )
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
+from lowrank_tutor.plotting.sequences import boxes, grids, sharing
 from lowrank_tutor.plotting.spectra import spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
 from lowrank_tutor.plotting.words import clouds, rankings, word_maps, word_points
@@ -36,6 +37,7 @@ __all__ = [
     "arrows_in_space",
     "attention_cut",
     "bars",
+    "boxes",
     "by_name",
     "classes_and_axes",
     "cloud",
@@ -47,6 +49,7 @@ __all__ = [
     "ellipse",
     "equation",
     "gray_picture",
+    "grids",
     "histogram",
     "images",
     "images_and_curves",
@@ -63,6 +66,7 @@ __all__ = [
     "rankings",
     "shadow",
     "shadows",
+    "sharing",
     "spectrum",
     "spectrum_cut",
     "styled",

@@ -41,6 +41,9 @@ CALLS = {
     "attention_cut": lambda: plotting.attention_cut(
         np.eye(4), np.full((4, 4), 0.25), (1, 2, 4), {"windows": [0.6, 0.3, 0.0], "least": [0.2, 0.1, 0.0]}, at=2
     ),
+    "boxes": lambda: plotting.boxes({"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}),
+    "grids": lambda: plotting.grids(("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]),
+    "sharing": lambda: plotting.sharing({"each its own": (False, False, False), "layerwise": (True, True, True)}),
     "weights_spectra_and_errors": lambda: plotting.weights_spectra_and_errors(
         np.eye(4), {"scores": [2.0, 1.0, 0.0], "weights": [3.0, 1.0, 0.1]}, (1, 2), {"P cut": [0.4, 0.1]}
     ),
