@@ -51,7 +51,8 @@ def test_the_cache_is_that_of_published_configurations(config, numbers):
         ({}, "heads, groups or latent must be given, one of the three, got none"),
         ({"heads": 2, "latent": 3}, "heads, groups or latent must be given, one of the three, got heads, latent"),
         ({"latent": 3, "width": 4}, "width must be None with a latent, which stands for keys and values, got 4"),
-        ({"groups": 2, "width": 4, "rotary": 1}, "rotary must be 0 without a latent: the keys themselves are rotated, got 1"),
+        ({"groups": 2, "width": 4, "rotary": 1},
+         "rotary must be 0 without a latent: the keys themselves are rotated, got 1"),
         ({"heads": 0, "width": 4}, "heads must be at least 1, got 0"),
         ({"heads": 1, "width": 0}, "width must be at least 1, got 0"),
         ({"latent": 1, "rotary": -1}, "rotary must be at least 0, got -1"),
@@ -64,7 +65,7 @@ def test_a_cache_that_cannot_be_meant_is_refused(config, message):
 
 
 def test_a_width_is_needed_with_heads_and_numbers_are_whole():
-    with pytest.raises(TypeError, match="^width must be an integer, got None$"):
+    with pytest.raises(TypeError, match=r"^width must be an integer, got None$"):
         kv_cache_numbers(1, heads=2)
     with pytest.raises(TypeError, match=r"^latent must be an integer, got 2\.0$"):
         kv_cache_numbers(1, latent=2.0)
@@ -81,7 +82,7 @@ def latent_parts(batch=3, n=6, dim=7, heads=2, d_c=3, d_h=4, d_v=5, d_rope=2, **
 
 
 def latent_by_loops(x, w_dkv, w_uk, w_uv, w_q, q_rope=None, k_rope=None, mask=None, causal=True):
-    """Keys and values written out, a sequence, a head and a query at a time; softmax attention in loops does the rest."""
+    """Keys and values written out, a sequence, a head and a query at a time; attention by loops does the rest."""
     batch, n, _ = x.shape
     out = np.zeros((batch, w_uk.shape[0], n, w_uv.shape[2]))
     for b, h in np.ndindex(out.shape[:2]):
@@ -249,7 +250,10 @@ def test_a_count_below_its_least_is_refused(name):
 
 LORAS = pytest.mark.parametrize(
     "options",
-    [{}, {"scaling": "alpha/sqrt(r)"}, {"init": "principal"}, {"magnitude": True}, {"init": "principal", "magnitude": True}],
+    [
+        {}, {"scaling": "alpha/sqrt(r)"}, {"init": "principal"}, {"magnitude": True},
+        {"init": "principal", "magnitude": True},
+    ],
     ids=str,
 )  # fmt: skip
 
@@ -413,8 +417,8 @@ def test_a_merge_in_bfloat16_loses_most_of_a_small_update():
         ({"r": 6}, ValueError, "r must be between 1 and min(m, n) = 5, got 6"),
         ({"alpha": 0}, ValueError, "alpha must be finite and above 0, got 0.0"),
         ({"alpha": math.inf}, ValueError, "alpha must be finite and above 0, got inf"),
-        ({"scaling": "r"}, ValueError, "scaling must be \"alpha/r\" or \"alpha/sqrt(r)\", got 'r'"),
-        ({"init": "ones"}, ValueError, "init must be \"zero\" or \"principal\", got 'ones'"),
+        ({"scaling": "r"}, ValueError, 'scaling must be "alpha/r" or "alpha/sqrt(r)", got \'r\''),
+        ({"init": "ones"}, ValueError, 'init must be "zero" or "principal", got \'ones\''),
         ({"magnitude": 1}, TypeError, "magnitude must be True or False, got 1"),
     ],
 )
@@ -473,7 +477,9 @@ def heads_of(n, d=4, d_v=4, **options):
 
 
 @settings(max_examples=30)
-@given(st.integers(1, 20), st.integers(1, 9), st.integers(1, 7), st.booleans(), st.sampled_from([None, 1, 4]), st.data())
+@given(
+    st.integers(1, 20), st.integers(1, 9), st.integers(1, 7), st.booleans(), st.sampled_from([None, 1, 4]), st.data()
+)
 def test_windows_of_any_sizes_and_any_mask_are_those_of_the_loops(n, window, m, votes, gated, data):
     q, k, v = heads_of(n, seed=n)
     gates = None if gated is None else tensors((2, 3, n, gated), seed=9)[0]
@@ -506,7 +512,10 @@ def test_a_window_as_long_as_the_sequence_is_exact_too_and_one_token_less_is_not
     q, k, v = heads_of(24)
     exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     torch.testing.assert_close(window_attention(q, k, v, window=23, m=2), exact, rtol=0, atol=1e-12)
-    assert (window_attention(q, k, v, window=22, m=2) - exact).abs().amax((0, 1, 3)).gt(1e-6).tolist() == [*[False] * 23, True]
+    assert (window_attention(q, k, v, window=22, m=2) - exact).abs().amax((0, 1, 3)).gt(1e-6).tolist() == [
+        *[False] * 23,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("gated", [False, True])

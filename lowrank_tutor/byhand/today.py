@@ -53,16 +53,16 @@ def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
     (n, d_c), d_h = latents.shape, up.cols
     long, short = n * d_c * d_h + n * d_h, d_c * d_h + n * d_c
     steps = (
-        Step("Make the keys of the latents.", _product(r"K = C W_{UK}", latents, up, keys), keys),
+        Step("Make the keys of the latents.", _product("C W_{UK}", latents, up, keys), keys),
         Step("Score each key against the query.", _product("K q", keys, query, scores), scores),
         Step(
             "Now the other way. Bring the query to the latents.",
-            _product(r"\tilde q = W_{UK} q", up, query, absorbed),
+            _product("W_{UK} q", up, query, absorbed),
             absorbed,
         ),
         Step(
             "Score each latent against that. The scores are the same, and no key was made.",
-            _product(r"C \tilde q", latents, absorbed, again),
+            _product("C (W_{UK} q)", latents, absorbed, again),
             again,
         ),
         Step(
