@@ -4,7 +4,7 @@ Each function returns a matplotlib figure that is not registered with pyplot, so
 is the last line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept.
 """
 
-from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.charts import cloud, curves, dots, ellipse, histogram, trade_off
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
 from lowrank_tutor.plotting.spectra import denoise_cut, spectra_and_errors, spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import styled
@@ -15,6 +15,7 @@ __all__ = [
     "curves",
     "denoise_cut",
     "digits_cut",
+    "dots",
     "ellipse",
     "equation",
     "histogram",
