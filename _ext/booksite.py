@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+from cards import meta
 from docutils import nodes
 from fontTools import subset
 
@@ -79,6 +80,15 @@ def mend_page(app, pagename, templatename, context, doctree):
         if "window.mathjax" in _written(file):
             file.attributes["body"] = MATHJAX
     body = context.get("body", "")
+    context["metatags"] = context.get("metatags", "") + meta(app, pagename, site(app.config))
+    if 'class="math' not in body:  # 300 kB that a page without a formula can do without
+        context["script_files"] = [f for f in context["script_files"] if "mathjax" not in _written(f)]
+    # No line begins with the comma after a formula.
+    body = re.sub(
+        r'(<span class="math [^>]*>[^<]*</span>)(-\w+|[-,.;:!?)\]\u2019\u201d]+)',
+        r'<span class="kept">\1\2</span>',
+        body,
+    )
     # Roles that assistive technology no longer knows, and identifiers that several items share.
     body = body.replace(' role="doc-biblioentry"', "").replace(' role="list"', "")
     body = re.sub(r' id="(proof|solution|exercise)-content"', "", body)
@@ -94,7 +104,8 @@ def mend_page(app, pagename, templatename, context, doctree):
     )
     body = before + section + after
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    context["body"] = body + (_citation(app, pagename) if pagename in app.env.titles else "")
+    cited = pagename in app.env.titles and pagename != app.config.root_doc  # which says how to cite the book
+    context["body"] = body + (_citation(app, pagename) if cited else "")
 
 
 def _citation(app, pagename):

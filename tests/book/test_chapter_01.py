@@ -1,4 +1,4 @@
-"""Count the directions: what its explorers must read, by NumPy alone, and the numbers in its text."""
+"""Matrix rank: count the directions: what its explorers must read, by NumPy alone, and the numbers in its text."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""Cut the spectrum: what its explorers must read, by NumPy alone, and the numbers in its text."""
+"""SVD and PCA: cut the spectrum: what its explorers must read, by NumPy alone, and the numbers in its text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Meet the family: what its explorers must read, by NumPy and scikit-learn, and the numbers in its text."""
+"""LDA, NMF and autoencoders: meet the family: its explorers by NumPy and scikit-learn, and the numbers in its text."""
 
 import itertools
 import re

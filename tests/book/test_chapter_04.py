@@ -1,4 +1,4 @@
-"""Bound the error: what its explorers must read, by NumPy and SciPy alone, and the numbers in its text."""
+"""Johnson-Lindenstrauss: bound the error: what its explorers must read, by NumPy and SciPy, and the text's numbers."""
 
 import math
 from fractions import Fraction

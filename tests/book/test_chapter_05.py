@@ -1,4 +1,4 @@
-"""Score with fewer numbers: what its explorers must read, by NumPy alone, and the numbers in its text."""
+"""Bilinear scoring: score with fewer numbers: what its explorers must read, and the numbers in its text."""
 
 import numpy as np
 import pytest

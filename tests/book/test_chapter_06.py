@@ -1,4 +1,4 @@
-"""Ask how low the rank is: what its explorers must read, by NumPy alone, and the numbers in its text."""
+"""Attention: ask how low the rank is: what its explorers must read, by NumPy alone, and the numbers in its text."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Project the sequence: what its explorers must read, by NumPy alone, and the numbers in its text."""
+"""Linformer: project the sequence: what its explorers must read, by NumPy alone, and the numbers in its text."""
 
 import itertools
 import json
