@@ -8,6 +8,11 @@ from pathlib import Path
 from cards import meta
 from docutils import nodes
 from fontTools import subset
+from myst_nb.sphinx_ import HideCodeCellNode
+from PIL import Image
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+INCH = 110  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
 
 COLAB = "https://colab.research.google.com/github"
 
@@ -57,6 +62,47 @@ def title_folded_proofs(app, doctree):
             text.parent.replace(text, nodes.Text(re.sub(r"^Proof\.? ?", "", text)))
             proof.insert(0, nodes.title("", "Proof"))
             proof["ids"] = []
+
+
+def size_figures(app, doctree):
+    # A figure is as wide on the page as its inches say, however finely it is drawn. Of several panels that one cell
+    # shows, the first says in words what all of them show.
+    for cell in doctree.findall(nodes.container):
+        images = (
+            [n for n in cell.children if isinstance(n, nodes.image)] if _element(cell) == "cell_code_output" else []
+        )
+        for i, image in enumerate(images):
+            picture = Image.open(Path(app.srcdir, image["uri"]))
+            if "dpi" in picture.info and "width" not in image:
+                image["width"] = f"{round(INCH * picture.width / picture.info['dpi'][0])}px"
+                image["classes"].append("no-scaled-link")
+            if i > 0:
+                image["alt"] = ""
+
+
+class CodeBelowItsFigure(SphinxPostTransform):
+    """Puts the fold with a figure's code below the figure, for the eye and for the Tab key."""
+
+    default_priority = 200  # MyST-NB makes the folds at 199
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        for cell in self.document.findall(nodes.container):
+            fold, *shown = cell.children or [None]
+            if _element(cell) == "cell_code" and isinstance(fold, HideCodeCellNode) and any(map(_has_figure, shown)):
+                fold["prompt_show"] = "Code of this figure"
+                fold["classes"].append("code-of-figure")
+                cell.children = [*shown, fold]
+
+
+def _element(node):
+    return node.get("nb_element")
+
+
+def _has_figure(node):
+    if any(node.findall(nodes.image)):
+        return True
+    return any(re.search('<figure class="(explorer|instrument)"', raw.astext()) for raw in node.findall(nodes.raw))
 
 
 # MathJax's menu can switch on a speech explorer whose files the site does not carry (and file:// would refuse), and
@@ -191,6 +237,8 @@ def setup(app):
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("source-read", name_the_repository)
     app.connect("doctree-read", title_folded_proofs)
+    app.connect("doctree-read", size_figures, priority=900)  # after Sphinx has found the files
+    app.add_post_transform(CodeBelowItsFigure)
     app.connect("html-page-context", mend_page, priority=900)  # after the theme has added its own
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,20 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.style import GREY, LINES, ORANGE, PURPLE, TEAL, draw_lines, panels, styled, tick_each
+from lowrank_tutor.plotting.style import (
+    GREY,
+    LINES,
+    ORANGE,
+    PURPLE,
+    TEAL,
+    Panels,
+    draw_lines,
+    draw_points,
+    legend_above,
+    panel,
+    styled,
+    tick_each,
+)
 
 
 @styled
@@ -33,7 +46,7 @@ def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, 
     floor = max(s.max(), 1e-300) * 1e-18
     index, drawn = np.arange(1, len(s) + 1), np.maximum(s, floor)
     kept = index <= k if k is not None else s > (level if level is not None else 0)
-    fig, (ax,) = panels(left=0.1)
+    fig, ax = panel(height=2.8, left=0.85)
     ax.plot(index[kept], drawn[kept], "o", color=TEAL, label="counted" if level is not None else "kept")
     ax.plot(index[~kept], drawn[~kept], "o", color=GREY, markerfacecolor="white", label="not")
     if k is not None:
@@ -41,13 +54,13 @@ def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, 
     if level is not None:
         ax.axhline(level, color=ORANGE, linewidth=1)
         ax.set_ylim(s.max() * 1e-17, s.max() * 5)  # the same for every level, so that only the line moves
-    ax.set(yscale="log", xlabel="i", ylabel="singular value", title=title)
-    ax.legend(loc="upper right")
+    ax.set(yscale="log", xlabel="number of the value, i", ylabel="singular value", title=title)
+    legend_above(ax)
     return fig
 
 
 @styled
-def spectrum_cut(s: ArrayLike, k: int) -> Figure:
+def spectrum_cut(s: ArrayLike, k: int) -> Panels:
     """Show a spectrum with its cut after ``k``, and the relative error of every cut.
 
     Parameters
@@ -59,23 +72,24 @@ def spectrum_cut(s: ArrayLike, k: int) -> Figure:
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The spectrum; the error.
     """
     s = np.asarray(s, dtype=float)
     error = np.sqrt(np.append(np.cumsum((s**2)[::-1])[::-1], 0) / np.sum(s**2))
-    fig, (left, right) = panels(2, wspace=0.22)
+    (bars, left), (curve, right) = (panel(3.0, 2.5) for _ in range(2))
     index = np.arange(1, len(s) + 1)
     left.bar(index[:k], s[:k], color=TEAL, width=0.8)
     left.bar(index[k:], s[k:], color="white", edgecolor=GREY, linewidth=0.8, width=0.8)
-    left.set(xlabel="i", title="singular values", ylim=(0, 1.05 * s[0]), xlim=(0, len(s) + 1))
+    left.set(xlabel="number of the value, i", title="singular values", ylim=(0, 1.05 * s[0]), xlim=(0, len(s) + 1))
     right.plot(error, color=GREY, linewidth=1.2)
-    right.plot(k, error[k], "o", color=ORANGE, markersize=7)
     right.set(xlabel="rank kept, k", title="relative error", ylim=(-0.03, 1.05), xlim=(0, len(s)))
-    return fig
+    draw_points(right, range(len(error)), {"error": error}, at=k, looks=[(ORANGE, "")])
+    return Panels((bars, curve))
 
 
 @styled
-def denoise_cut(s: ArrayLike, errors: ArrayLike, k: int, threshold: float) -> Figure:
+def denoise_cut(s: ArrayLike, errors: ArrayLike, k: int, threshold: float) -> Panels:
     """Show a noisy spectrum with a threshold, and the error against the truth for every cut.
 
     Parameters
@@ -91,27 +105,28 @@ def denoise_cut(s: ArrayLike, errors: ArrayLike, k: int, threshold: float) -> Fi
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The spectrum; the error, on an axis up to 1.8.
     """
     s, errors = np.asarray(s), np.asarray(errors)
-    fig, (left, right) = panels(2, wspace=0.22)
+    (values, left), (curve, right) = (panel(3.0, 2.7) for _ in range(2))
     index = np.arange(1, len(s) + 1)
     left.plot(index[:k], s[:k], "o", color=TEAL)
     left.plot(index[k:], s[k:], "o", color=GREY, markerfacecolor="white")
-    left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--")
-    left.text(len(s), threshold, "threshold", color=PURPLE, ha="right", va="bottom", fontsize=9)
-    left.set(xlabel="i", title="singular values of the noisy matrix", ylim=(0, None))
+    left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--", label="threshold")
+    left.set(xlabel="number of the value, i", title="noisy singular values", ylim=(0, None))
     right.plot(errors, color=GREY, linewidth=1.2)
-    right.plot(k, errors[k], "o", color=ORANGE, markersize=7)
     best = int(np.argmin(errors))
-    right.axvline(best, color=TEAL, linewidth=1, linestyle=":")
-    right.text(best + 0.3, 0.02, f"best k = {best}", color=TEAL, fontsize=9)
-    right.set(xlabel="rank kept, k", title="error against the truth", ylim=(0, 1.3))
-    return fig
+    right.axvline(best, color=TEAL, linewidth=1, linestyle=":", label=f"best k = {best}")
+    right.set(xlabel="rank kept, k", title="error against the truth", ylim=(0, 1.8))
+    draw_points(right, range(len(errors)), {"error": errors}, at=k, looks=[(ORANGE, "")])
+    legend_above(left)
+    legend_above(right)
+    return Panels((values, curve))
 
 
 @styled
-def spectra_and_errors(spectra: Mapping[str, ArrayLike], x: ArrayLike, lines: Mapping[str, ArrayLike]) -> Figure:
+def spectra_and_errors(spectra: Mapping[str, ArrayLike], x: ArrayLike, lines: Mapping[str, ArrayLike]) -> Panels:
     """Show spectra, each relative to its largest value, beside errors over the rank kept.
 
     Parameters
@@ -125,16 +140,17 @@ def spectra_and_errors(spectra: Mapping[str, ArrayLike], x: ArrayLike, lines: Ma
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The spectra; the errors.
     """
-    fig, (left, right) = panels(2, left=0.08, right=0.985, bottom=0.18, wspace=0.2)
+    (values, left), (curve, right) = panel(3.0, 2.9, left=0.6), panel(3.0, 2.9)
     for (name, s), (color, style) in zip(spectra.items(), LINES, strict=False):
         s = np.asarray(s, dtype=float)
         left.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), linestyle=style, color=color, label=name)
-    left.set(yscale="log", xlabel="i", title="singular values", ylim=(3e-17, 3))
-    left.legend(loc="center right")
+    left.set(yscale="log", xlabel="number of the value, i", title="singular values", ylim=(3e-17, 3))
     draw_lines(right, x, lines, looks=LINES[1:], marker="o", markersize=4)
-    right.set(xlabel="k", title="relative error of the output", xscale="log", ylim=(-0.03, 1.25))
+    right.set(xlabel="rank kept, k", title="error of the output", xscale="log", ylim=(-0.03, 1.25))
     tick_each(right, x)
-    right.legend(loc="upper right")
-    return fig
+    legend_above(left)
+    legend_above(right)
+    return Panels((values, curve))

@@ -1,6 +1,7 @@
 """The figures show what they are given, the right numbers in the right panel, and leave no trace behind."""
 
 import copy
+import functools
 import itertools
 from importlib.resources import as_file, files
 
@@ -75,15 +76,28 @@ def texts(figure):
     return [t.get_text() for t in figure.findobj(mpl.text.Text) if t.get_text()]
 
 
+def figures(drawn):
+    """The figures of what a function has drawn: one, or several panels."""
+    return drawn if isinstance(drawn, plotting.Panels) else (drawn,)
+
+
+def only_axes(panels):
+    """The axes of panels that have one each."""
+    return [figure.axes[0] for figure in panels]
+
+
+HELPERS = {"Panels", "legend_above", "panel", "photograph", "styled"}
+
+
 def test_every_public_function_is_tried():
-    assert {*CALLS, "styled"} == set(plotting.__all__)
+    assert {*CALLS, *HELPERS} == set(plotting.__all__)
 
 
 @each_call
-def test_it_returns_a_figure_that_draws_without_a_complaint(name):
-    figure = CALLS[name]()
-    assert isinstance(figure, Figure)
-    assert rendered(figure).std() > 5  # not an empty sheet
+def test_it_returns_figures_that_draw_without_a_complaint(name):
+    for figure in figures(CALLS[name]()):
+        assert isinstance(figure, Figure)
+        assert rendered(figure).std() > 5  # not an empty sheet
 
 
 @each_call
@@ -94,16 +108,40 @@ def test_it_leaves_no_figure_open_and_nobodys_settings_changed(name):
     assert dict(mpl.rcParams) == before
 
 
+PHONE = 328  # pixels that a phone of 360 gives a figure
+PIXELS_AN_INCH = 72  # at least: explore.css and book.css give that much to each panel that fits into a line
+
+
 @each_call
-def test_it_keeps_to_the_width_of_the_page_and_to_white_paper(name):
-    figure = CALLS[name]()
-    assert figure.get_size_inches()[0] <= 7.01
-    assert tuple(rendered(figure)[0, 0]) == (255, 255, 255, 255)
+def test_its_type_can_be_read_on_a_phone(name):
+    for figure in figures(CALLS[name]()):
+        width = figure.get_size_inches()[0]
+        shown = min(PHONE, PIXELS_AN_INCH * width)
+        smallest = min(t.get_fontsize() for t in figure.findobj(mpl.text.Text) if t.get_text())
+        assert smallest / 72 * shown / width >= 9
+
+
+@each_call
+def test_its_panels_stand_side_by_side_on_a_wide_page_and_no_word_is_cut(name):
+    drawn = figures(CALLS[name]())
+    assert name == "trade_off" or sum(figure.get_size_inches()[0] for figure in drawn) <= 6.31
+    for figure in drawn:
+        pixels = rendered(figure)
+        assert tuple(pixels[0, 0]) == (255, 255, 255, 255)
+        for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+            assert (edge == 255).all()
 
 
 @each_call
 def test_two_calls_make_the_same_picture(name):
-    np.testing.assert_array_equal(rendered(CALLS[name]()), rendered(CALLS[name]()))
+    for one, other in zip(figures(CALLS[name]()), figures(CALLS[name]()), strict=True):
+        np.testing.assert_array_equal(rendered(one), rendered(other))
+
+
+def test_photographs_say_so_and_line_art_does_not():
+    marked = {name: [f.get_gid() == "photograph" for f in figures(call())] for name, call in CALLS.items()}
+    assert marked.pop("photo_cut") == marked.pop("attention_cut") == [True, True, False]
+    assert not any(itertools.chain(*marked.values()))
 
 
 def test_styled_keeps_a_functions_name_and_words():
@@ -134,14 +172,15 @@ def test_an_error_while_drawing_gives_the_settings_back():
     ],
 )
 def test_frames_of_a_slider_have_one_size_at_both_ends_and_between(draw, positions):
-    pictures = [rendered(draw(k)) for k in positions]
-    assert len({p.shape for p in pictures}) == 1
-    assert all((a != b).any() for a, b in itertools.pairwise(pictures))
+    pictures = [[rendered(figure) for figure in figures(draw(k))] for k in positions]
+    assert len({tuple(p.shape for p in panels) for panels in pictures}) == 1
+    for one, other in itertools.pairwise(pictures):
+        assert any((a != b).any() for a, b in zip(one, other, strict=True))
 
 
 def test_a_photograph_stands_beside_what_is_left_out():
     approx = at_rank(2)
-    left, middle, right = plotting.photo_cut(PHOTO, approx, S, 2).axes
+    left, middle, right = only_axes(plotting.photo_cut(PHOTO, approx, S, 2))
     np.testing.assert_array_equal(left.images[0].get_array(), approx)
     np.testing.assert_array_equal(middle.images[0].get_array(), PHOTO - approx)
     assert left.get_title(loc="left") == "rank 2"
@@ -156,8 +195,10 @@ def test_a_photograph_of_low_rank_can_be_shown_too():
     flat = np.outer(np.linspace(0, 1, 6), np.linspace(0, 1, 5))
     u, s, vt = np.linalg.svd(flat, full_matrices=False)
     for k in range(6):
-        rendered(plotting.photo_cut(flat, (u[:, :k] * s[:k]) @ vt[:k], s, k))
-        rendered(plotting.photo_cut(flat, flat, [1, 0, 0, 0, 0], k))
+        for figure in plotting.photo_cut(flat, (u[:, :k] * s[:k]) @ vt[:k], s, k):
+            rendered(figure)
+        for figure in plotting.photo_cut(flat, flat, [1, 0, 0, 0, 0], k):
+            rendered(figure)
 
 
 def test_a_spectrum_splits_into_kept_and_not():
@@ -186,12 +227,22 @@ def test_zeros_and_extremes_have_a_place_on_the_logarithmic_axis(s):
 
 def test_an_equation_shows_every_entry_and_every_sign():
     shown = texts(CALLS["equation"]())
-    assert sorted(shown) == sorted(["1", "2", "3", "4.5", "=", "1", "2", "@", "1", "2"])
+    assert sorted(shown) == sorted(["1", "2", "3", "4.5", "=", "1", "2", "1", "2"])  # mathematics writes no @
+
+
+def test_an_equation_names_its_matrices_and_keeps_its_colors():
+    def drawn(last, **more):
+        return plotting.equation([[1, -2]], "@", [[3], [last]], names=("U", "s"), **more)
+
+    assert {"U", "s", "\N{MINUS SIGN}2"} <= set(texts(drawn(4)))
+    limits = [[ax.images[0].get_clim() for ax in drawn(last, limit=5).axes if ax.images] for last in (1, 9)]
+    assert limits[0] == limits[1] == [(-8, 8), (-8, 8)]
+    assert drawn(1).axes[0].images[0].get_clim() != drawn(9).axes[0].images[0].get_clim()
 
 
 def test_the_circle_becomes_the_ellipse_of_the_matrix():
     u, s, vt = np.linalg.svd(A)
-    before, after = plotting.ellipse(A, u, s, vt).axes
+    before, after = only_axes(plotting.ellipse(A, u, s, vt))
     circle, ellipse = (np.array(ax.lines[0].get_data()) for ax in (before, after))
     np.testing.assert_allclose(np.linalg.norm(circle, axis=0), 1)
     np.testing.assert_allclose(ellipse, A @ circle)
@@ -203,18 +254,18 @@ def test_the_circle_becomes_the_ellipse_of_the_matrix():
 def test_digits_stand_above_their_approximations():
     approx = DIGITS / 2
     explained = np.linspace(2, 0, 64) / 64
-    figure = plotting.digits_cut(DIGITS, approx, explained, 10)
-    *images, curve = figure.axes
+    pictures, beside = plotting.digits_cut(DIGITS, approx, explained, 10)
+    images, (curve,) = pictures.axes, beside.axes
     shown = [ax.images[0].get_array().ravel() for ax in images]
     np.testing.assert_array_equal(shown, np.vstack([DIGITS, approx]))
     _, upto, point = curve.lines
     np.testing.assert_allclose(point.get_data(), [[10], [explained[:10].sum()]])
     assert len(upto.get_xdata()) == 11
-    assert "from 10 numbers each" in texts(figure)
+    assert "from 10 numbers each" in texts(pictures)
 
 
 def test_the_error_curve_of_a_spectrum_is_numpys():
-    left, right = plotting.spectrum_cut(S, 4).axes
+    left, right = only_axes(plotting.spectrum_cut(S, 4))
     curve, point = right.lines
     expected = [np.linalg.norm(PHOTO - at_rank(k)) / np.linalg.norm(PHOTO) for k in range(10)]
     np.testing.assert_allclose(curve.get_ydata(), expected, atol=1e-12)
@@ -226,10 +277,10 @@ def test_the_error_curve_of_a_spectrum_is_numpys():
 
 def test_denoising_shows_the_threshold_and_the_best_cut():
     errors = np.array([1.0, 0.7, 0.4, 0.5, 0.6])
-    left, right = plotting.denoise_cut(S, errors, 1, 0.5).axes
+    left, right = only_axes(plotting.denoise_cut(S, errors, 1, 0.5))
     assert list(left.lines[2].get_ydata()) == [0.5, 0.5]
-    np.testing.assert_allclose(right.lines[1].get_data(), [[1], [0.7]])
-    assert right.lines[2].get_xdata()[0] == 2
+    assert right.lines[1].get_xdata()[0] == 2
+    np.testing.assert_allclose(right.lines[2].get_data(), [[1], [0.7]])
     assert "best k = 2" in texts(right.figure)
 
 
@@ -265,25 +316,26 @@ def test_images_stand_in_named_rows_each_on_its_own_scale():
 
 
 def test_images_beside_curves_share_one_scale_and_mark_the_k():
-    *images, panel = CALLS["images_and_curves"]().axes
+    pictures, beside = CALLS["images_and_curves"]()
+    images, (panel,) = pictures.axes, beside.axes
     assert len(images) == 8
     assert {ax.images[0].get_clim() for ax in images} == {(0, 16)}
     shown = images[4].images[0].get_array()
     np.testing.assert_array_equal(np.ma.getmaskarray(shown), np.isnan(GAPS[0]).reshape(8, 8))
-    assert [line.get_label() for line in panel.lines[::2]] == ["PCA", "LDA"]
-    assert [(float(x[0]), float(y[0])) for x, y in (line.get_data() for line in panel.lines[1::2])] == [
+    assert [line.get_label() for line in panel.lines[:2]] == ["PCA", "LDA"]
+    assert [(float(x[0]), float(y[0])) for x, y in (line.get_data() for line in panel.lines[2:])] == [
         (4, 0.1), (4, 0.8)
     ]  # fmt: skip
     assert panel.get_ylim() == (0, 1)
 
 
 def test_a_trade_off_has_a_panel_a_case_and_lifts_what_is_below_the_floor():
-    figure = CALLS["trade_off"]()
-    flat, steep, *spare = figure.axes
+    marks, *cases = CALLS["trade_off"]()
+    flat, steep = only_axes(cases)
     assert (flat.get_title(loc="left"), steep.get_title(loc="left")) == ("flat", "steep")
     assert [float(line.get_ydata()[0]) for line in flat.lines] == [1e-15, 1e-3]
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["ours", "theirs"]
-    assert not any(ax.axison for ax in spare)
+    assert (flat.get_xlim(), flat.get_ylim()) == (steep.get_xlim(), steep.get_ylim())
+    assert texts(marks) == ["across: seconds; up: excess", "ours", "theirs"]
 
 
 def test_a_histogram_counts_what_lies_beyond_the_law_at_its_ends():
@@ -293,6 +345,10 @@ def test_a_histogram_counts_what_lies_beyond_the_law_at_its_ends():
     assert shares[[0, -1]] == pytest.approx([0.25, 0.25])
     assert shares.max() == pytest.approx(0.5)
     assert [line.get_linestyle() for line in ax.lines] == ["-", "--"]
+    words = [t.get_text() for t in ax.get_xticklabels()]
+    assert (words[0], words[-1]) == ("\N{LESS-THAN OR EQUAL TO} 0", "\N{GREATER-THAN OR EQUAL TO} 1")
+    within = plotting.histogram([0.5], law=([0, 1], [1, 1])).axes[0]
+    assert [t.get_text() for t in within.get_xticklabels()][::5] == ["0", "1"]
 
 
 def test_curves_mark_where_the_slider_stands_on_each_line():
@@ -304,9 +360,102 @@ def test_curves_mark_where_the_slider_stands_on_each_line():
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
 
 
+# Words and points, over the positions of explorers at their extremes
+
+RANKS = (1, 2, 4, 8, 16, 32, 64, 128)
+FALLING, ZERO, FAR = np.geomspace(1, 1e-3, 8), np.zeros(8), np.full(8, 3.6)
+NAMES = ("averages of windows", "random mixtures", "least at this rank")
+MANY = ("PCA", "NMF", "autoencoder", "LDA", "half hidden")
+EXTREMES = {
+    **{f"curves at {at}, {scale}, {ylim}": functools.partial(
+        plotting.curves, RANKS, dict(zip(NAMES, (FALLING, FAR, FALLING[::-1]), strict=True)),
+        at=at, scale=scale, ylim=ylim, xlabel="k", title="relative error",
+    ) for at in (1, 8, 128) for scale, ylim in (
+        (("linear", "linear"), (0, 1.2)), (("log", "log"), (3e-3, 2)), (("log", "log"), (None, None)))},
+    **{f"tolerance {t}": functools.partial(plotting.spectrum, [4, 2, 1, 1e-9, 0], level=4 * 10.0**-t)
+       for t in (1, 8, 16)},
+    **{f"attention at {k}": functools.partial(
+        plotting.attention_cut, np.eye(128), np.eye(128), RANKS,
+        dict(zip(NAMES, (FALLING, FAR, ZERO), strict=True)), at=k) for k in (1, 128)},
+    "flat spectra": lambda: plotting.spectra_and_errors(
+        {"logits": np.ones(256), "softmax": np.ones(256)}, RANKS, {"P cut to rank k": FAR, NAMES[2]: FALLING}),
+    **{f"family at {k}": functools.partial(
+        plotting.images_and_curves, dict.fromkeys(("a new digit", *MANY), DIGITS), RANKS,
+        dict.fromkeys(MANY, FALLING), at=k, ylim=(0.1, 1.05)) for k in (1, 128)},
+    **{f"noise {noise}, {k} kept": functools.partial(
+        plotting.denoise_cut, np.linspace(60, noise, 60), np.linspace(1, noise, 24), k, threshold)
+       for noise in (0.01, 1.7, 3.0) for k in (1, 12, 23) for threshold in (0.1, 59)},
+    **{f"decay {decay}, {k} kept": functools.partial(plotting.spectrum_cut, np.arange(1.0, 65) ** -decay, k)
+       for decay in (0.0, 2.0) for k in (0, 1, 64)},
+    **{f"digits from {k}": functools.partial(plotting.digits_cut, DIGITS, DIGITS, np.full(64, 1 / 64), k)
+       for k in (0, 64)},
+}  # fmt: skip
+extreme = pytest.mark.parametrize("name", EXTREMES)
+
+
+@extreme
+def test_no_word_meets_a_curve(name):
+    """Words stand outside the axes, within the figure, and meet none of each other."""
+    for figure in figures(EXTREMES[name]()):
+        rendered(figure)
+        for ax in (ax for ax in figure.axes if ax.lines):
+            assert not [t.get_text() for t in ax.texts], "words among the data"
+            inside, sheet = ax.get_window_extent(), figure.bbox
+            words = [ax.get_legend()] if ax.get_legend() else []
+            words += [title for title in (ax.title, ax._left_title, ax._right_title) if title.get_text()]
+            boxes = [each.get_window_extent() for each in words]
+            assert not any(box.overlaps(inside) for box in boxes)
+            assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+            assert all(sheet.x0 <= box.x0 and box.x1 <= sheet.x1 and box.y1 <= sheet.y1 for box in boxes)
+
+
+@extreme
+def test_no_point_leaves_its_axes(name):
+    """A point beyond them is an arrow at their edge that points there; none is cut in half."""
+    for figure in figures(EXTREMES[name]()):
+        for ax in figure.axes:
+            low, high = ax.get_ylim()
+            for point in (line for line in ax.lines if len(line.get_xdata()) == 1 and line.get_markersize() == 7):
+                assert low <= point.get_ydata()[0] <= high
+                assert not point.get_clip_on()
+
+
+def test_a_point_beyond_the_axes_is_an_arrow_that_points_there():
+    lines = {"far": [9.0, 9.0], "here": [1.0, 1.0], "below": [1e-9, 1e-9]}
+    ax = plotting.curves([1, 2], lines, at=2, scale=("linear", "log"), ylim=(1e-3, 5)).axes[0]
+    points = [line for line in ax.lines if line.get_markersize() == 7]
+    assert [(p.get_marker(), float(p.get_ydata()[0])) for p in points] == [("^", 5), ("o", 1), ("v", 1e-3)]
+
+
+# Colors
+
+
 def contrast_with_white(color):
-    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
-    return 1.05 / (0.05 + np.dot(channels, [0.2126, 0.7152, 0.0722]))
+    return 1.05 / (0.05 + luminance(to_rgb(color)))
+
+
+def luminance(rgb):
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return np.dot(channels, [0.2126, 0.7152, 0.0722])
+
+
+def test_colors_stand_out_on_a_dark_page_that_inverts_them():
+    """As explore.css and book.css say: invert(1) hue-rotate(180deg), and screen over the page."""
+    weights = np.array([0.213, 0.715, 0.072])  # of the filter's matrix; a half turn is 2 * gray - color
+    page = np.array(to_rgb("#14181e"))
+
+    def shown(color):
+        inverted = 1 - np.array(to_rgb(color))
+        turned = np.clip(2 * weights @ inverted - inverted, 0, 1)
+        return 1 - (1 - turned) * (1 - page)
+
+    def contrast(color):
+        return (luminance(shown(color)) + 0.05) / (luminance(shown("white")) + 0.05)
+
+    np.testing.assert_allclose(shown("white"), page)
+    colors = [color for color, _ in style.LINES] + [style.GREEN, style.OCHER, style.GREY, style.HIDDEN]
+    assert min(map(contrast, colors)) >= 3
+    assert min(map(contrast, (style.TEAL, style.ORANGE, "#2b2f33", "#4a4f55"))) >= 4.5
 
 
 def test_colors_stand_out_from_white_and_lines_differ_in_more_than_color():
