@@ -124,7 +124,7 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
     kept, full = r * (m + n), m * n
     scaled = "" if factor == 1 else f"{tex_factor(factor)} "
     steps = (
-        Step("Map x with the weight.", _product("W x", weight, vector, plain), plain),
+        Step("Map $x$ with the weight.", _product("W x", weight, vector, plain), plain),
         Step("See what the update looks at.", _product("A x", right, vector, seen), seen),
         Step(
             "Turn that into what the update adds.",
@@ -144,7 +144,11 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
             ),
             merged,
         ),
-        Step("Map x with the merged weight. It is the same.", _product("(W + s B A) x", merged, vector, again), again),
+        Step(
+            "Map $x$ with the merged weight. It is the same.",
+            _product("(W + s B A) x", merged, vector, again),
+            again,
+        ),
         Step(
             f"The update has {kept} numbers to learn and the weight {full}, {saving(kept, full)}.",
             tex_lines(("r (m + n)", rf"{r} \cdot ({m} + {n}) = {kept}"), ("m n", rf"{m} \cdot {n} = {full}")),
@@ -267,7 +271,7 @@ def semiseparable(a: Any, x: Any) -> Worked:
     mask = Matrix(n, n, entry)
     steps = [
         Step(
-            "What is left at time i of what came at time j is the product of the numbers from time j + 1 to time i.",
+            "What is left at time $i$ of what came at time $j$ is the product of the numbers from time $j + 1$ to $i$.",
             rf"L = {tex_matrix(mask)}",
             mask,
         )
@@ -292,10 +296,10 @@ def semiseparable(a: Any, x: Any) -> Worked:
     check_length("a and x", *output)
     many, few = n * (n + 1) // 2, n - 1
     steps += [
-        Step("Multiply L with x.", rf"L x = {tex_matrix(mask)} {tex_matrix(inputs)} = {tex_matrix(product)}", product),
+        Step("Multiply $L$ with $x$.", _product("L x", mask, inputs, product), product),
         Step("The recurrence gives the same, with one number to remember.", tex_lines(*lines), output),
         Step(
-            f"Multiplications: {many} with the lower half of L and {few} with the recurrence, {saving(few, many)}.",
+            f"Multiplications: {many} with the lower half of $L$ and {few} with the recurrence, {saving(few, many)}.",
             tex_lines((r"\frac{n (n + 1)}{2}", str(many)), ("n - 1", str(few))),
             (many, few),
         ),

@@ -286,7 +286,7 @@ def dots(
     -------
     matplotlib.figure.Figure
     """
-    fig, (ax,) = panels(height=0.9 + 0.27 * len(values), left=0.24, bottom=0.2)
+    fig, ax = panel(height=0.9 + 0.24 * len(values), left=0.3 + 0.075 * max(map(len, values)))
     for row, (name, value) in enumerate(values.items()):
         color, size = (ORANGE, 10) if name == marked else (TEAL, 7)
         ax.plot(value, row, "o", color=color, markersize=size)

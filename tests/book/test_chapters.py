@@ -11,7 +11,7 @@ each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.s
 
 
 SHOWN_WIDTH, FOLDED_WIDTH = 76, 120  # characters a line of code
-EXPLORER_LINES = 24  # a folded cell that makes an explorer: one line a word of its alt text, caption and labels
+EXPLORER_LINES = 60  # the one folded cell that makes an explorer: data, pictures, and a line a word of its labels
 
 
 def prose(path):
