@@ -35,7 +35,7 @@ PUBLIC = [room for room in ROOMS if not room.startswith("_")]
 # use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures).
 KINDS = {
     "numpy": ["_checks", "_on_demand", "rank", "svd", "pca", "jl", "bilinear", "family", "tables"],
-    "torch": ["_tensors", "attention", "linformer"],
+    "torch": ["_tensors", "attention", "linformer", "state", "today"],
     "exact": ["byhand"],
     "figures": ["plotting"],
     "page": ["explore", "exercises", "sphinxext"],

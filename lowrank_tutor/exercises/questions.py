@@ -541,4 +541,84 @@ QUESTIONS = {
             (0.6, "That is the root of what is kept. Asked is the root of what is lost."),
         ),
     ),
+    # Low rank today
+    "ex-today-cache": Question(
+        ("Numbers a token", "GiB"),
+        (65536, 16),
+        "A key and a value for each group in each layer; then two bytes a number.",
+        (
+            ((262144, 64), "The heads share: count groups of heads, not heads."),
+            ((32768, 8), "Keys alone are half of it. The values are kept, too."),
+            ((2048, 0.5), "That is one layer. There are 32."),
+            ((65536, 8), "Sixteen bits are two bytes."),
+        ),
+    ),
+    "ex-today-lora": Question(
+        ("Numbers in the update", "Smallest rank that saves nothing"),
+        (241664, 2986),
+        "Two factors of rank r hold r(m + n) numbers, the weight mn.",
+        (
+            ((65536, 2986), "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
+            ((241664, 2985), "At rank 2,985 the factors still have a few numbers fewer: round up."),
+            ((241664, 4096), "That is the largest rank there is. Factors stop saving before."),
+        ),
+    ),
+    "ex-today-absorb": Question(
+        ("First number of the absorbed query", "Second number", "The score"),
+        (4, 1, 11),
+        "Multiply the rows of the matrix with q; then multiply what you have with c.",
+        (
+            ((2, 5, 1), "That is the transpose times q. The transpose makes keys of latents."),
+            ((3, 5, 11), "That is the key. Bring the query to the latent instead."),
+        ),
+    ),
+    "ex-today-product": Question(
+        ("Numbers in the product", "Numbers in the factors", "Width at which they are as many"),
+        (786432, 262144, 384),
+        "The product has a row for each of 1,536 numbers and a column for each of 512. Then it is a break-even rank.",
+        (
+            ((786432, 262144, 512), "Set d(1536 + 512) equal to 1536 times 512 and solve for the width d."),
+            ((786432, 131072, 384), "Count both factors: 1536 times 128 and 512 times 128."),
+        ),
+    ),
+    "ex-today-delta": Question(
+        ("Sum, first key", "Sum, second key", "Delta rule, first key", "Delta rule, second key"),
+        (4, 2, 3, 0),
+        "The inner product of the two keys is one half. What does each key read, and what is taken away?",
+        (
+            ((4, 0, 4, 0), "The keys are not orthogonal: each reads a part of what is written under the other."),
+            ((4, 2, 4, 0), "What is taken away under the second key is missed by the first."),
+            ((4, 2, 2, 0), "Two is taken away along the second key. The first key meets half of that."),
+        ),
+    ),
+    "ex-today-whiten": Question(
+        ("Error of the plain cut", "Error of the best one"),
+        (16, 9),
+        "The error is the square of what is cut, times how large its input is on average.",
+        (
+            ((4, 4), "Multiply each square with the mean square of its input."),
+            ((8, 3), "Square the entry of the weight, too."),
+            ((9, 16), "The plain cut keeps the larger entry, 3, and loses the other."),
+        ),
+    ),
+    "ex-today-half": Question(
+        "The first n",
+        405,
+        "One half means that the n - 1 others weigh as much as the one, each at least exp(-6) as much.",
+        (
+            (404, "Then the others weigh 403 times exp(-6), still a little less than 1."),
+            (403, "It is n - 1, not n, that must pass exp(6)."),
+            (22, "The logits differ by up to 2b, which is 6, not 3."),
+        ),
+    ),
+    "ex-today-trap": Question(
+        ("Owed after 10 steps", "Second diagonal entry of what the other start sends"),
+        (10, 1 / 5),
+        "In the first case follow the vector Q. In the second, P is the direction of MQ.",
+        (
+            ((0, 1 / 5), "Nothing is sent of the second direction, so each step adds its 1 to what is owed."),
+            ((9, 1 / 5), "Each of the ten steps leaves 1 behind."),
+            ((10, 1), "That is all of it. What is sent is the projection of M onto one direction."),
+        ),
+    ),
 }

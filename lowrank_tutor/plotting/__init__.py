@@ -6,7 +6,7 @@ line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest fir
 """
 
 from lowrank_tutor.plotting.arrows import arrows_in_space, shadow
-from lowrank_tutor.plotting.charts import cloud, curves, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.charts import cloud, curves, dots, ellipse, histogram, trade_off
 from lowrank_tutor.plotting.compared import bars, by_name, weights_and_curves, weights_spectra_and_errors
 from lowrank_tutor.plotting.layers import (
     above_level,
@@ -46,6 +46,7 @@ __all__ = [
     "digits_and_blocks",
     "digits_cut",
     "dimensions_needed",
+    "dots",
     "ellipse",
     "equation",
     "gray_picture",

@@ -257,3 +257,45 @@ def curves(
         draw_points(ax, x, lines, at=at)
     legend_above(ax)
     return fig
+
+
+@styled
+def dots(
+    values: Mapping[str, float],
+    *,
+    marked: str | None = None,
+    marks: Mapping[str, float] | None = None,
+    xlabel: str = "",
+    xlim: tuple[float, float] | None = None,
+) -> Figure:
+    """Plot one positive number for each name, a row each, over a logarithmic axis.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        A name and its number, from the top row to the lowest.
+    marked : str, optional
+        The name whose dot stands out.
+    marks : mapping of str to float, optional
+        A word and a number for each vertical line.
+    xlabel : str, optional
+    xlim : (float, float), optional
+        Ends of the axis; give them where a slider must not move it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, ax = panel(height=0.9 + 0.24 * len(values), left=0.3 + 0.075 * max(map(len, values)))
+    for row, (name, value) in enumerate(values.items()):
+        color, size = (ORANGE, 10) if name == marked else (TEAL, 7)
+        ax.plot(value, row, "o", color=color, markersize=size)
+    for word, value in (marks or {}).items():
+        ax.axvline(value, color=GREY, linewidth=1, linestyle="--")
+        ax.annotate(
+            word, (value, len(values) - 0.5), xytext=(4, 3), textcoords="offset points", color=GREY, va="bottom"
+        )
+    ax.set(xscale="log", xlabel=xlabel, xlim=xlim, ylim=(len(values) - 0.5, -0.5))
+    ax.set_yticks(range(len(values)), list(values))
+    ax.grid(axis="x", linewidth=0.5)
+    return fig

@@ -86,6 +86,7 @@ CALLS = {
     "arrows_in_space": lambda: plotting.arrows_in_space({"$b_1$": [1, 0, 1], "b": [0, 1, 1], "$b_1 + b$": [1, 1, 2]}),
     "shadow": lambda: plotting.shadow([0.8, 0.6], [2, 4]),
     "cloud": lambda: plotting.cloud(POINTS, {"PCA": ([0, 0], [1, 2]), "raw": ([1, 1], [0, 1])}),
+    "dots": lambda: plotting.dots({"first": 1.0, "yours": 30.0}, marked="yours", marks={"80 GB": 74.5}, xlabel="GiB"),
     "histogram": lambda: plotting.histogram([0.1, 0.2, 0.2, 5.0], law=([0, 0.5, 1], [1, 1, 1]), marks=(0.3,)),
     "curves": lambda: plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
     "trade_off": lambda: plotting.trade_off(ROWS, "time", "excess", floor=1e-15, labels=("seconds", "excess")),
@@ -563,3 +564,15 @@ def test_colors_stand_out_from_white_and_lines_differ_in_more_than_color():
     assert len({str(look["linestyle"]) for look in cycle}) == len(cycle)
     assert len({str(dashes) for _, dashes in style.LINES}) == len(style.LINES)
     assert contrast_with_white("#767676") == pytest.approx(4.54, abs=0.01)  # WCAG's own example
+
+
+def test_dots_stand_at_their_numbers_each_in_the_row_of_its_name_and_the_marked_one_stands_out():
+    fig = plotting.dots({"first": 1.0, "yours": 30.0}, marked="yours", marks={"80 GB": 74.5}, xlim=(0.1, 1e3))
+    (ax,) = fig.axes
+    *points, line = ax.lines
+    assert [point.get_xydata().tolist() for point in points] == [[[1.0, 0.0]], [[30.0, 1.0]]]
+    assert [to_rgb(point.get_color()) for point in points] == [to_rgb(style.TEAL), to_rgb(style.ORANGE)]
+    assert set(line.get_xdata()) == {74.5}
+    assert [text.get_text() for text in ax.texts] == ["80 GB"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["first", "yours"]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1], "the first name stands at the top"
