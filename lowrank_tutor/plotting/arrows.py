@@ -33,8 +33,8 @@ def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
     # How far the net must reach along the first two arrows, so that every arrow in their plane lies on it.
     steps = np.linalg.lstsq(tips[:2].T, tips.T, rcond=None)[0]  # (2, number)
     reach = [np.arange(0, np.ceil(s.max()) + 0.75, 0.5) for s in steps]
-    fig = plt.figure(figsize=(WIDTH, 3.3), layout="none")
-    ax: Any = fig.add_axes((0.0, 0.0, 0.92, 1.0), projection="3d", computed_zorder=False)
+    fig = plt.figure(figsize=(WIDTH, 2.9), layout="none")
+    ax: Any = fig.add_axes((0.0, -0.12, 0.94, 1.24), projection="3d", computed_zorder=False)
     net = [np.add.outer(reach[0] * first[i], reach[1] * second[i]) for i in range(3)]
     ax.plot_surface(*net, color=TEAL, alpha=0.12, edgecolor=GREY, linewidth=0.4)
     for i, (name, tip) in enumerate(zip(vectors, tips, strict=True)):

@@ -174,12 +174,12 @@ def numbers_and_direction(numbers: ArrayLike, direction: ArrayLike, k: int) -> F
     """
     numbers, direction = np.asarray(numbers, dtype=float), np.asarray(direction, dtype=float)
     width, height = 2.4, 1.75
-    fig, ax = panel(width, height, left=1.32, right=0.03, bottom=0.3)
+    fig, ax = panel(width, height, left=1.32, right=0.08, bottom=0.3)
     index = np.arange(1, len(numbers) + 1)
     ax.bar(index[: k - 1], numbers[: k - 1], color=TEAL)
     ax.bar(k, numbers[k - 1], color=ORANGE)
     ax.bar(index[k:], numbers[k:], color="white", edgecolor=GREY, linewidth=0.4)
-    ax.set(title="first digit", xlim=(0, len(numbers) + 1), xticks=[1, 20, 40, 60])
+    ax.set(title="first digit", xlim=(0, len(numbers) + 1), xticks=[i for i in (1, 20, 40, 60) if i <= len(numbers)])
     side = 0.98
     image = fig.add_axes((0.02 / width, 0.3 / height, side / width, side / height))
     limit = np.abs(direction).max()
