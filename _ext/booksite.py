@@ -12,7 +12,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-INCH = 110  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
+INCH = 104  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
 
 COLAB = "https://colab.research.google.com/github"
 
