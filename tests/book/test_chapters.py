@@ -135,8 +135,8 @@ def test_cells_are_short_and_hold_no_magic(path):
 def test_shown_code_fits_its_column(path):
     """On a laptop a line of 76 characters is not cut; folded code, which few unfold, may be wider."""
     shown, folded = [], []
-    for info, body in re.findall(r"^```(.*)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S):
-        options = re.match(r"(?:---\n.*?\n---\n)?(?::.*\n)*", body, re.S)[0]
+    for info, body in re.findall(r"^```([^\n]*)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S):
+        options = re.match(r"(?:---\n.*?\n---\n)?(?::[^\n]*\n)*", body, re.S)[0]
         if info.split(" ")[0] in ("{code-cell}", "python", ""):
             kept = folded if re.search(r"(hide|remove)-(input|cell)", options) else shown
             kept += body[len(options) :].splitlines()
