@@ -61,7 +61,7 @@ def in_place(chapter, k):
 def test_the_best_three_stand_still_from_the_ranks_that_the_text_names(chapter):
     kept = {k: in_place(chapter, k) for k in chapter["ranks"]}
     first = [min(k for k in kept if all(kept[j][way] == 3 for j in kept if j >= k)) for way in (0, 1)]
-    assert f"The best three do not stand still before $k = {first[0]}$" in TEXT
+    assert f"The best three do not settle before $k = {first[0]}$" in TEXT
     assert f"and $k = {first[1]}$ is enough" in TEXT
     assert first[0] * (48 + 40) > 48 * 40
 
