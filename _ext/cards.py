@@ -269,7 +269,8 @@ def slider(app):
     blocks = (node.astext() for node in app.env.get_doctree(SLIDER).findall(nodes.raw))
     block = next(block for block in blocks if '<figure class="explorer"' in block)
     address = app.builder.get_relative_uri(HOME, SLIDER)
-    return f'{block}<p>Chapter 1 begins with this slider. <a href="{address}">Begin there, too.</a></p>'
+    words = f'Drag k until you can see who is in the photograph. <a href="{address}">Chapter 1 begins here.</a>'
+    return f"{block}<p>{words}</p>"
 
 
 def chapters(app):

@@ -176,7 +176,7 @@ def _for_the_page(number: Number) -> dict[str, object]:
         "slack": number.slack(number.right),
         "common": number.common_slack(number.right),
         "whole": number.whole,
-        "digits": 0 if number.whole or number.within else number.digits,
+        "fewer": number.fewer_digits,
         "nearly": number.nearly,
         "rounded": number.rounded_words,
     }

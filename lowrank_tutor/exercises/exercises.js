@@ -17,10 +17,10 @@
   };
   const near = (given, wanted, slack) => given !== null && Math.abs(given - wanted) <= slack + 1e-9;
   const sorted = (values) => [...values].sort((a, b) => a - b);
-  const isRounded = (given, { right, whole, digits, nearly }) =>
+  const isRounded = (given, { right, whole, fewer, nearly }) =>
     whole
       ? given !== Math.floor(given) && Math.abs(given - right) < nearly
-      : Math.abs(given - right) <= nearly || [...Array(digits).keys()].slice(1).some((kept) => given === Number(right.toPrecision(kept)));
+      : Math.abs(given - right) <= nearly || fewer.includes(given);
   const hint = (given, i) => {
     const value = given[i];
     if (value === null) return "";
@@ -60,7 +60,7 @@
     event.preventDefault();
     const given = inputs.map((input) => (input.value.trim() ? number(input.value) : null));
     output.textContent = ""; // the same words again are said again
-    const unread = given.findIndex(Number.isNaN);
+    const unread = given.findIndex((value) => value !== null && !Number.isFinite(value));
     const said = given.map((value, i) =>
       value !== null && near(value, data.numbers[i].right, data.numbers[i].slack) ? null : unread < 0 ? hint(given, i) : "");
     inputs.forEach((input, i) => input.setAttribute("aria-invalid", String(said[i] !== null)));

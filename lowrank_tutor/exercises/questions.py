@@ -63,6 +63,12 @@ class Number(NamedTuple):
         return abs(self.right) * (2 * self.within or 0.03)
 
     @property
+    def fewer_digits(self) -> list[float]:
+        """The right number with fewer digits than asked for."""
+        judged_by_digits = not (self.whole or self.within)
+        return [float(f"{self.right:.{kept}e}") for kept in range(self.digits - 1)] if judged_by_digits else []
+
+    @property
     def rounded_words(self) -> str:
         """What to say of the right number, rounded too early."""
         if self.whole:
@@ -75,8 +81,7 @@ class Number(NamedTuple):
         """Whether an answer looks like the right one, rounded too early or not at all."""
         if self.whole:
             return given != floor(given) and abs(given - self.right) < self.nearly
-        fewer = (float(f"{self.right:.{kept}e}") for kept in range(self.digits - 1))
-        return abs(given - self.right) <= self.nearly or (not self.within and given in fewer)
+        return abs(given - self.right) <= self.nearly or given in self.fewer_digits
 
     @staticmethod
     def _near(given: float, wanted: float, slack: float) -> bool:
