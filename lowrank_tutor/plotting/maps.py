@@ -53,11 +53,15 @@ def shadows(arrows: ArrayLike, x: ArrayLike, *, reach: float) -> Figure:
     for arrow, foot in zip(arrows, feet, strict=True):
         ax.plot(*np.transpose([arrow, foot]), ":", color=ORANGE, linewidth=1)
         if len(arrows) <= 12:  # more of them would hide each other
-            ax.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "-|>", "color": GREY, "lw": 1, "shrinkB": 0})
+            ax.annotate(
+                "", tuple(arrow), (0, 0), arrowprops={"arrowstyle": "-|>", "color": GREY, "lw": 1, "shrinkB": 0}
+            )
     ax.plot(*arrows.T, "o", color=GREY, markersize=3)
     ax.plot(*feet.T, "o", color=ORANGE, markersize=4)
-    ax.annotate("", x, (0, 0), arrowprops={"arrowstyle": "-|>", "color": TEAL, "lw": 2.5, "shrinkA": 0, "shrinkB": 0})
-    ax.annotate("x", x, xytext=(3, -12), textcoords="offset points", color=TEAL, fontsize=11)
+    ax.annotate(
+        "", tuple(x), (0, 0), arrowprops={"arrowstyle": "-|>", "color": TEAL, "lw": 2.5, "shrinkA": 0, "shrinkB": 0}
+    )
+    ax.annotate("x", tuple(x), xytext=(3, -12), textcoords="offset points", color=TEAL, fontsize=11)
     ax.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[], title="shadows on x")
     ax.spines[:].set_visible(False)
     return fig

@@ -68,7 +68,7 @@ def test_ten_points_by_hand():
     assert Fraction(1, 2) ** 2 / 2 - Fraction(1, 2) ** 3 / 3 == Fraction(1, 8) - Fraction(1, 24) == Fraction(1, 12)
     assert 10 * 9 / 2 == 45
     assert f"{24 * math.log(90 * 20):.1f}" == "179.9"
-    assert r"24 \ln 1800 \approx 179.9$. Hence 180" in TEXT
+    assert r"24 \ln 1800 \approx 179.9$: 180 rows are enough" in TEXT
 
 
 def test_a_hundred_points_by_hand():
