@@ -66,6 +66,7 @@ addEventListener("load", async () => {
   };
   await window.MathJax?.startup?.promise;
   fit();
+  document.fonts.ready.then(fit); // the letters of formulas come late, and have other widths
   addEventListener("resize", fit);
   // What was folded has a width only once it is unfolded.
   document.addEventListener("toggle", fit, true);
