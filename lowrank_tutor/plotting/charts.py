@@ -292,7 +292,7 @@ def dots(
     for word, value in (marks or {}).items():
         ax.axvline(value, color=GREY, linewidth=1, linestyle="--")
         ax.annotate(
-            word, (value, len(values) - 0.5), xytext=(4, 3), textcoords="offset points", color=GREY, va="bottom"
+            word, (value, len(values) - 0.5), xytext=(-4, 3), textcoords="offset points", color=GREY, ha="right"
         )
     ax.set(xscale="log", xlabel=xlabel, xlim=xlim, ylim=(len(values) - 0.5, -0.5))
     ax.set_yticks(range(len(values)), list(values))

@@ -219,7 +219,7 @@ def test_the_first_step_in_words(chapter):
     assert abs(math.log(one["adam_r"])) < 0.25, "Adam, one token: alpha/r"
     assert abs(math.log(many["adam_root"])) < 0.3, "Adam, many tokens: the root"
     assert many["adam_r"] < 0.4
-    assert one["descent_r"] < 0.06
+    assert one["descent_r"] < 0.1
 
 
 def test_the_theorem_of_one_step_in_the_mean():
@@ -262,10 +262,10 @@ def test_the_softmax_bottleneck(printed):
 
 
 def test_collapse_in_words(chapter):
-    """Alone the tokens become alike within a few layers at every size; with skips none does in twelve."""
+    """Alone the tokens are alike after seven layers at every size; with skips they are not after twelve."""
     for size in chapter["SIZES"]:
-        assert chapter["alike"][size]["attention alone"][8] < 1e-9
-        assert chapter["alike"][size]["with skips"][12] > 0.2
+        assert chapter["alike"][size]["attention alone"][7] < 1e-15
+        assert chapter["alike"][size]["with skips"][12] > 0.004
 
 
 def test_votes_in_words(chapter):
