@@ -145,6 +145,20 @@ def test_linear_attention_by_hand():
     assert "\\tfrac14 \\cdot 4 + \\tfrac34 \\cdot 8 = 7" in TEXT
 
 
+def test_two_heads_of_a_small_encoder_in_words():
+    data = json.loads((files("lowrank_tutor") / "data" / "trained_head.json").read_text(encoding="utf-8"))
+    early, last = (np.array(row["weights"]) for row in data["rows"])
+    n = len(data["meta"]["sentence"])
+    band = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 1
+    near = [(p * band).sum() / n for p in (early, last)]
+    assert f"they get {near[0]:.0%} of its weights, against {near[1]:.0%} in the last layer" in TEXT
+    spectra = [np.linalg.svd(p, compute_uv=False) for p in (early, last)]
+    off = [math.sqrt((s[1:] ** 2).sum() / (s**2).sum()) for s in spectra]
+    assert f"of the last layer are off by {off[1]:.0%}, those of the early head by {off[0]:.0%}" in TEXT
+    guesses = data["meta"]["validation"]
+    assert f"{guesses['right']:.0%}" == f"{guesses['right_by_frequency']:.0%}" == "9%"
+
+
 def test_the_trained_encoder_in_words():
     data = json.loads((files("lowrank_tutor") / "data" / "attention_spectra.json").read_text(encoding="utf-8"))
     rows = {row["layer"]: row for row in data["rows"] if row["n"] == 256}
