@@ -115,8 +115,9 @@ def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Panels
             up = (
                 1 if all(not 0 < other[1] - y < 0.2 * reach for other, _ in named) else -1
             )  # or it would meet another's
-            look = {"ha": "left" if side > 0 else "right", "va": "bottom" if up > 0 else "top"}
-            ax.annotate(name, (x, y), xytext=(5 * side, 4 * up), textcoords="offset points", **look)
+            place = (5 * side, 4 * up)  # points
+            text = ax.annotate(name, (float(x), float(y)), xytext=place, textcoords="offset points")
+            text.set(ha="left" if side > 0 else "right", va="bottom" if up > 0 else "top")
         ax.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach))
         drawn.append(fig)
     return Panels(drawn)
