@@ -11,7 +11,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-INCH = 110  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
+INCH = 104  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
 
 COLAB = "https://colab.research.google.com/github"
 
@@ -63,20 +63,25 @@ def title_folded_proofs(app, doctree):
             proof["ids"] = []
 
 
-def size_figures(app, doctree):
-    # A figure is as wide on the page as its inches say, however finely it is drawn. Of several panels that one cell
-    # shows, the first says in words what all of them show.
-    for cell in doctree.findall(nodes.container):
-        images = (
-            [n for n in cell.children if isinstance(n, nodes.image)] if _element(cell) == "cell_code_output" else []
-        )
-        for i, image in enumerate(images):
-            picture = Image.open(Path(app.srcdir, image["uri"]))
-            if "dpi" in picture.info and "width" not in image:
-                image["width"] = f"{round(INCH * picture.width / picture.info['dpi'][0])}px"
-                image["classes"].append("no-scaled-link")
-            if i > 0:
-                image["alt"] = ""
+class FiguresAreAsWideAsTheirInchesSay(SphinxPostTransform):
+    """Gives a figure its width on the page, however finely it is drawn.
+
+    Of several panels that one cell shows, the first says in words what all of them show.
+    """
+
+    default_priority = 100  # MyST-NB chooses between the formats of an output at 4
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        for output in self.document.findall(nodes.container):
+            images = [node for node in output.children if isinstance(node, nodes.image)]
+            for i, image in enumerate(images if _element(output) == "cell_code_output" else []):
+                picture = Image.open(Path(self.app.srcdir, image["uri"]))
+                if "dpi" in picture.info and "width" not in image:
+                    image["width"] = f"{round(INCH * picture.width / picture.info['dpi'][0])}px"
+                    image["classes"].append("no-scaled-link")
+                if i > 0:
+                    image["alt"] = ""
 
 
 class CodeBelowItsFigure(SphinxPostTransform):
@@ -226,7 +231,7 @@ def setup(app):
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("source-read", name_the_repository)
     app.connect("doctree-read", title_folded_proofs)
-    app.connect("doctree-read", size_figures, priority=900)  # after Sphinx has found the files
+    app.add_post_transform(FiguresAreAsWideAsTheirInchesSay)
     app.add_post_transform(CodeBelowItsFigure)
     app.connect("html-page-context", mend_page, priority=900)  # after the theme has added its own
     app.connect("build-finished", finish)

@@ -78,9 +78,9 @@ FACTS = """
     }).map((e) => e.outerHTML.slice(0, 80)),
     scrolling: getComputedStyle(document.documentElement).scrollBehavior,
     pictures: all(".explorer-panels img, .cell_output > img", (i) => ({
-      of: i.closest("figure")?.dataset.name ?? "", top: i.getBoundingClientRect().top, filter: getComputedStyle(i).filter,
-      photograph: i.matches(".photograph"), inch: i.getBoundingClientRect().width /
-        (i.style.getPropertyValue("--inches") || parseFloat(i.style.width) / 110) })),
+      of: i.closest("figure")?.dataset.name ?? "", top: i.getBoundingClientRect().top,
+      filter: getComputedStyle(i).filter, photograph: i.matches(".photograph"), inch: i.getBoundingClientRect().width /
+        (i.style.getPropertyValue("--inches") || parseFloat(i.style.width) / 104) })),
     codes: all("details.code-of-figure", (d) => {
       const figure = d.closest(".cell").querySelector("figure.explorer, figure.instrument, img");
       const summary = d.querySelector("summary");

@@ -21,6 +21,7 @@ from PIL import Image
 
 from lowrank_tutor.explore.page import (
     DPI,
+    PHOTOGRAPH_DPI,
     Film,
     Frame,
     Panel,
@@ -192,14 +193,19 @@ def _panels(drawn: Figure | Sequence[Figure]) -> tuple[Panel, ...]:
     figures = tuple(drawn) if isinstance(drawn, list | tuple) else (drawn,)
     if not figures or not all(isinstance(figure, Figure) for figure in figures):
         raise TypeError(f"draw must return a matplotlib figure or a list of them, got {drawn!r}")
-    return tuple(Panel(_pixels(figure), figure.get_gid() == PHOTOGRAPH) for figure in figures)
+    return tuple(map(_panel, figures))
 
 
-def _pixels(figure: Figure) -> np.ndarray:
+def _panel(figure: Figure) -> Panel:
+    photograph = figure.get_gid() == PHOTOGRAPH
+    return Panel(_pixels(figure, PHOTOGRAPH_DPI if photograph else DPI), float(figure.get_figwidth()), photograph)
+
+
+def _pixels(figure: Figure, dpi: int) -> np.ndarray:
     """Rasterize a figure on white: a frame must be legible on a light page and on a dark one."""
     callers_dpi, callers_canvas = figure.dpi, figure.canvas
     canvas: Any = FigureCanvasAgg(figure)
-    figure.set_dpi(DPI)
+    figure.set_dpi(dpi)
     canvas.draw()
     rgba = Image.fromarray(np.array(canvas.buffer_rgba()))
     figure.set_canvas(callers_canvas)

@@ -15,7 +15,9 @@ import numpy as np
 from PIL import Image
 
 MAX_BYTES = 750_000  # one explorer on a page, pictures and all
-DPI = 200  # pixels to an inch of a figure: of an inch a page shows at most 112, and a sharp screen has two for each
+# Pixels to an inch of a figure. A page shows at most 112, and a sharp screen has two for each of them: photographs need
+# them more than lines do.
+DPI, PHOTOGRAPH_DPI = 170, 200
 
 # Tried in this order until the explorer fits MAX_BYTES: (scale, WebP quality) of line art and of all else. No quality
 # means lossless, after a reduction to COLORS colors: that keeps line art sharp at half the size, and would spoil a
@@ -55,10 +57,11 @@ class Words(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One picture of a frame, (height, width, 3), and whether a dark page must leave it as it is."""
+    """One picture of a frame, (height, width, 3), its width, and whether a dark page must leave it as it is."""
 
     picture: np.ndarray
-    photograph: bool = False
+    inches: float
+    photograph: bool
 
 
 class Frame(NamedTuple):
@@ -144,7 +147,7 @@ def panels_html(frame: Frame, sources: Sequence[str]) -> str:
         height, width = panel.picture.shape[:2]
         kind = ' class="photograph"' if panel.photograph else ""
         alt = html.escape(frame.alt) if i == 0 else ""
-        size = f'width="{width}" height="{height}" style="--inches:{width / DPI:g}"'
+        size = f'width="{width}" height="{height}" style="--inches:{panel.inches:.4g}"'
         images.append(f'<img alt="{alt}"{kind} {size} src="{source}">')
     return f'<div class="explorer-panels">{"".join(images)}</div>'
 

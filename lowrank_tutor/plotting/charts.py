@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -20,7 +19,6 @@ from lowrank_tutor.plotting.style import (
     PINK,
     PURPLE,
     TEAL,
-    WIDTH,
     Panels,
     draw_lines,
     draw_points,
@@ -164,7 +162,8 @@ def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float
 
 def _key(looks: Mapping[str, tuple[str, str]], words: str) -> Figure:
     """Draw the marks of all methods with their names, and say what the axes are."""
-    fig = plt.figure(figsize=(WIDTH, 0.3 + 0.2 * -(-len(looks) // 2)), layout="none")
+    fig, ax = panel(height=0.3 + 0.2 * -(-len(looks) // 2), left=0, right=0, top=0, bottom=0)
+    ax.set_axis_off()
     handles = [Line2D([], [], marker=mark, color=color, linestyle="", markersize=6) for mark, color in looks.values()]
     fig.legend(handles, list(looks), loc="upper left", ncols=2, borderpad=0, borderaxespad=0.2, labelspacing=0.3)
     fig.text(0.02, 0.02, words, va="bottom")

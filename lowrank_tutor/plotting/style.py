@@ -33,7 +33,7 @@ HIDDEN = "#d0713a"
 LINES = ((TEAL, "-"), (ORANGE, "--"), (PURPLE, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
-PAGE_DPI = 220  # on a page an inch is shown on 110 pixels: twice as many for sharp screens
+PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
 PHOTOGRAPH = "photograph"
 
 

@@ -199,14 +199,14 @@ def test_numpys_numbers_count_as_numbers():
 def test_every_frame_decodes_to_one_size_and_they_differ():
     frames = Block(make(start={"k": 3}).to_html()).pictures()
     assert {frame.format for frame in frames} == {"WEBP"}
-    assert {frame.size for frame in frames} == {(200, 100)}
+    assert {frame.size for frame in frames} == {(170, 85)}
     lengths = [ink(frame) for frame in frames]
     assert lengths == sorted(set(lengths))  # in the order of the slider, each longer than the one before
 
 
 def test_the_image_says_its_size_so_that_nothing_jumps():
     image = Block(make().to_html()).one("img")
-    assert (image["width"], image["height"], image["style"]) == ("200", "100", "--inches:1")
+    assert (image["width"], image["height"], image["style"]) == ("170", "85", "--inches:1")
 
 
 def test_a_transparent_figure_is_drawn_on_white_paper():
@@ -274,7 +274,7 @@ def test_panels_are_pictures_of_one_frame_and_the_first_says_what_all_show():
     assert (one["alt"], photo["alt"]) == ("At 1, 7.", "")
     assert ("class" in one, photo["class"]) == (False, "photograph")
     assert (one["style"], photo["style"]) == ("--inches:1", "--inches:2")
-    assert {p.size for p in block.pictures(0)} == {(200, 100)}
+    assert {p.size for p in block.pictures(0)} == {(170, 85)}
     assert {p.size for p in block.pictures(1)} == {(400, 100)}
     for panel in (0, 1):
         drawn = [explorer.frame(**at).panels[panel].picture for at in explorer.positions()]
@@ -448,7 +448,7 @@ def test_pictures_that_cannot_fit_are_refused(monkeypatch):
     monkeypatch.setattr(page, "MAX_BYTES", 10_000)
     explorer = make(draw=speckle, name="too-heavy")
     message = (
-        "'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 800 x 600 pixels: draw fewer or "
+        "'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 680 x 510 pixels: draw fewer or "
         "smaller ones"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -542,7 +542,7 @@ def test_a_readout_that_is_no_finite_number_is_refused_where_it_happens(number):
 
 def test_frames_of_different_sizes_are_refused():
     explorer = make(draw=lambda k: Figure(figsize=(k, 1)), k=range(1, 3))
-    message = "draw must make the same panels at every position, got [((200, 200),), ((200, 400),)] pixels"
+    message = "draw must make the same panels at every position, got [((170, 170),), ((170, 340),)] pixels"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         explorer.to_html()
 

@@ -149,7 +149,8 @@ def tab_to(page: Page, explorer: str, slider: str) -> dict[str, Any]:
         ring = page.evaluate(
             """([explorer, slider]) => {
               const at = document.activeElement;
-              if (at.closest("[data-slider]")?.dataset.slider !== slider || at.closest("figure.explorer")?.dataset.name !== explorer) return null;
+              if (at.closest("[data-slider]")?.dataset.slider !== slider) return null;
+              if (at.closest("figure.explorer")?.dataset.name !== explorer) return null;
               const { outlineStyle, outlineWidth } = getComputedStyle(at);
               return { style: outlineStyle, width: parseFloat(outlineWidth) };
             }""",
