@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -114,8 +113,9 @@ def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Panels
             ax.plot(x, y, "o", color=TEAL, markersize=5)
             side = -1 if x > 0.3 * reach else 1  # near the right edge a name has more room at the left of its point
             below = any(0 < other[1] - y < 0.2 * reach for other, _ in named)  # or it would meet that of another
-            look: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "top" if below else "bottom"}
-            ax.annotate(name, (x, y), xytext=(5 * side, -4 if below else 4), textcoords="offset points", **look)
+            place = (5 * side, -4 if below else 4)  # points
+            text = ax.annotate(name, (float(x), float(y)), xytext=place, textcoords="offset points")
+            text.set(ha="left" if side > 0 else "right", va="top" if below else "bottom")
         ax.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach))
         drawn.append(fig)
     return Panels(drawn)
