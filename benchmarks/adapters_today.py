@@ -40,7 +40,7 @@ class TodayPackage(Package):
         raise NotOffered("no way to combine adapters")
 
     def per_stored_token(self) -> float:
-        """Count the multiplications that a token stored adds to a new one, in a layer with the shapes of DeepSeek-V3."""
+        """Count the multiplications that a stored token adds to a new one, with the shapes of DeepSeek-V3."""
         raise NotOffered("no latent attention")
 
     def delta(self, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class TodayPackage(Package):
 
 
 class Ours(TodayPackage):
-    """This book."""
+    """The book's own."""
 
     name, distribution, layer = "lowrank_tutor", "lowrank-tutor", "LoraLinear; latent_cost; delta_attention"
     ours = True
@@ -87,8 +87,8 @@ class Peft(TodayPackage):
 
     name, distribution, layer = "peft", "peft", "get_peft_model with LoraConfig"
     remarks: ClassVar[dict[str, str]] = {
-        "average": 'add_weighted_adapter(combination_type="linear") mixes the factors, and cross terms come in; "cat" gives'
-        " the average exactly, at twice the rank",
+        "average": 'add_weighted_adapter(combination_type="linear") mixes the factors, and cross terms come in; "cat"'
+        " gives the average exactly, at twice the rank",
         "base": "PiSSA changes the base weight at the start, and unload() leaves it changed; its documentation converts"
         " the adapter before it is saved",
     }

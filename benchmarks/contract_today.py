@@ -1,8 +1,8 @@
 """What may one rely on in adapters, latents and states? The same promises, tried on packages of today.
 
 ``python -m benchmarks.contract_today`` prints which package keeps which promise and writes
-``lowrank_tutor/data/today_contract.json``, for chapter 8. It needs what ``requirements-peers.txt`` names, apart from the
-other contracts because that takes 200 MB and, to import, 20 seconds.
+``lowrank_tutor/data/today_contract.json``, for chapter 8. It needs what ``requirements-peers.txt`` names, apart from
+the other contracts because that takes 200 MB and, to import, 20 seconds.
 """
 
 import sys

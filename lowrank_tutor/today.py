@@ -286,7 +286,7 @@ def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: t
     table = joint.detach().double().cpu().numpy()
     u, v = factorize(table, k, s_moment=None if moment is None else moment.numpy())
     down, up = (torch.from_numpy(part).to(w_k) for part in (u.T.copy(), v))
-    up_k, up_v = up.split([heads * d_h, heads * d_v], dim=1)
+    up_k, up_v = torch.split(up, [heads * d_h, heads * d_v], dim=1)
     return Latent(down, *(part.reshape(k, heads, -1).transpose(0, 1).contiguous() for part in (up_k, up_v)))
 
 
@@ -440,7 +440,7 @@ class LoraLinear(nn.Module):
             A new one; the layer and its weight stay as they are.
         """
         weight, bias = self.linear.weight, self.linear.bias
-        plain = nn.utils.skip_init(
+        plain: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
             nn.Linear, weight.shape[1], weight.shape[0], bias=bias is not None, device=weight.device, dtype=weight.dtype
         )
         with torch.no_grad():
@@ -548,8 +548,9 @@ def window_attention(
         first, last = (max(0, query + 1 - window) // m for query in (start, end - 1))  # groups that a query may use
         near = slice(first * m, end)
         added = _added(start, end, first, last, window, m, log_votes, token_mask)  # (batch, 1, queries, seen)
-        seen = [torch.cat([far[:, :, :last], all_[:, :, near]], dim=2) for far, all_ in ((keys, k), (values, v))]
-        parts.append(_attend_added(q[:, :, start:end], *seen, added))
+        seen_keys = torch.cat([keys[:, :, :last], k[:, :, near]], dim=2)
+        seen_values = torch.cat([values[:, :, :last], v[:, :, near]], dim=2)
+        parts.append(_attend_added(q[:, :, start:end], seen_keys, seen_values, added))
     return torch.cat(parts, dim=2)
 
 
@@ -562,11 +563,15 @@ def _groups(
     real = torch.ones(batch, n, dtype=torch.bool, device=k.device) if token_mask is None else token_mask
     real = real[:, :whole].view(batch, count, m)
     logits = k.new_zeros(batch, heads, n, 1) if gates is None else gates
-    logits = logits[:, :, :whole].unflatten(2, (count, m))
+    logits = logits[:, :, :whole].reshape(batch, heads, count, m, logits.shape[3])
     logits = logits.masked_fill(~(real | ~real.any(dim=2, keepdim=True))[:, None, :, :, None], -math.inf)
     shares = torch.softmax(logits, dim=3)  # an empty group averages zeros
-    means = ((shares * part[:, :, :whole].unflatten(2, (count, m))).sum(dim=3).to(part.dtype) for part in (k, v))
-    return *means, real.sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
+
+    def mean(part: torch.Tensor) -> torch.Tensor:
+        cut = part[:, :, :whole].reshape(batch, heads, count, m, part.shape[3])
+        return (shares * cut).sum(dim=3).to(part.dtype)
+
+    return mean(k), mean(v), real.sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
 
 
 def _added(
