@@ -357,6 +357,15 @@ QUESTIONS = {
         digits=2,
         note="The share as 0.12 or as 12%.",
     ),
+    "ex-jl-adversary": Question(
+        "Independent vectors lost, for k = 400 and d = 1000, at least",
+        600,
+        "The rank of R is at most the number of its rows. What is the rest?",
+        (
+            (1, "One is sure, but there are more: the rank is at most 400 and there are 1000 columns."),
+            (400, "At most 400 directions are kept. Asked are those that are lost."),
+        ),
+    ),
     "ex-jl-kappa": Question(
         ("Kappa for the identity", "Kappa for equal rows", "The least k that beats zero for the identity"),
         (20, 1, 402),
@@ -365,15 +374,6 @@ QUESTIONS = {
             ((20, 1, 401), "At k = 401 the two errors are equal. Asked is where the random map is better."),
             ((400, 1, 402), "The Frobenius norm is the root of the sum of the squares."),
             ((20, 20, 402), "Each of the 160,000 entries of the second A is 1/400: add up their squares."),
-        ),
-    ),
-    "ex-jl-adversary": Question(
-        "Independent vectors lost, for k = 400 and d = 1000, at least",
-        600,
-        "The rank of R is at most the number of its rows. What is the rest?",
-        (
-            (1, "One is sure, but there are more: the rank is at most 400 and there are 1000 columns."),
-            (400, "At most 400 directions are kept. Asked are those that are lost."),
         ),
     ),
     # Score with fewer numbers

@@ -42,6 +42,11 @@ class Panels(tuple[Figure, ...]):
 
     ``explore`` puts them side by side on a wide page and below one another on a phone; as the last line of a cell they
     show themselves. They should have one height.
+
+    Parameters
+    ----------
+    iterable : iterable of matplotlib.figure.Figure
+        The figures, from left to right.
     """
 
     __slots__ = ()
@@ -140,18 +145,23 @@ def panel(
     return fig, fig.add_axes((left / width, bottom / height, across, up))
 
 
-def legend_above(ax: Axes) -> None:
+def legend_above(ax: Axes) -> Axes:
     """Put the legend between the title and the axes, where no curve can meet it, and lower the axes to make room.
 
     Parameters
     ----------
     ax : matplotlib.axes.Axes
         Axes made by :func:`panel`, with their title and their named lines.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The same axes.
     """
     fig: Any = ax.figure
     handles, names = ax.get_legend_handles_labels()
     if not names:
-        return
+        return ax
     dpi, (width, height) = fig.dpi, fig.get_size_inches()
     box = ax.get_position()
     place = ax.transAxes + ScaledTranslation(0, 5 / 72, fig.dpi_scale_trans)
@@ -168,6 +178,7 @@ def legend_above(ax: Axes) -> None:
         legend.set_bbox_to_anchor((0, 1), place + ScaledTranslation(room - across, 0, fig.dpi_scale_trans))
     ax.set_position((box.x0, box.y0, box.width, box.height - (up + 0.08) / height))
     ax.set_title(ax.get_title(loc="left"), pad=72 * (up + 0.08) + 6)
+    return ax
 
 
 def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
