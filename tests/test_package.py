@@ -32,7 +32,8 @@ ROOMS = sorted({name.partition(".")[0] for name in MODULES})
 PUBLIC = [room for room in ROOMS if not room.startswith("_")]
 
 # Each room, a file or a folder, is of one kind, and a new one must be declared here. Imports run one way: a room may
-# use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures, and both ask the "setting" whether a page is being built).
+# use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures, and
+# both ask the "setting" whether a page is being built).
 KINDS = {
     "numpy": ["_checks", "_on_demand", "rank", "svd", "pca", "jl", "bilinear", "family"],
     "torch": ["_tensors", "attention", "linformer", "state", "today"],
