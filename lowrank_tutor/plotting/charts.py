@@ -291,9 +291,7 @@ def dots(
         ax.plot(value, row, "o", color=color, markersize=size)
     for word, value in (marks or {}).items():
         ax.axvline(value, color=GREY, linewidth=1, linestyle="--")
-        ax.annotate(
-            word, (value, len(values) - 0.5), xytext=(-4, 3), textcoords="offset points", color=GREY, ha="right"
-        )
+        ax.annotate(word, (value, -0.5), xytext=(0, 3), textcoords="offset points", color=GREY, ha="center")
     ax.set(xscale="log", xlabel=xlabel, xlim=xlim, ylim=(len(values) - 0.5, -0.5))
     ax.set_yticks(range(len(values)), list(values))
     ax.grid(axis="x", linewidth=0.5)

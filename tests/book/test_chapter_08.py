@@ -175,7 +175,7 @@ def test_what_a_stored_token_costs(printed):
 
 def test_rotation_makes_full_rank_of_eight(printed):
     assert "\n8 48\n" in printed
-    assert "48 tokens, rank 48" in TEXT
+    assert "It is 48, as many as there are tokens." in TEXT
 
 
 def test_the_cut_by_hand_and_the_errors_quoted(chapter):
