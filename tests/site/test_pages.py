@@ -163,7 +163,8 @@ def test_a_page_says_in_a_sentence_and_a_picture_what_it_is(readers, site, page)
     assert meta["og:title"] in facts["title"] or not own
     assert meta["og:url"] == home + page
     assert meta["og:image"].startswith(home + "_static/cards/")
-    assert Image.open(site / meta["og:image"].removeprefix(home)).size == (1200, 630)
+    with Image.open(site / meta["og:image"].removeprefix(home)) as picture:
+        assert picture.size == (1200, 630)
     if own:
         others = [readers["light"].see(other).facts["meta"] for other in PAGES if other != page]
         same = [m["og:url"] for m in others if m["description"] == meta["description"]]
