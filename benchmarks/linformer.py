@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.linformer --device cpu`` (or ``cuda``) prints the tables and the bars, and writes
 ``lowrank_tutor/data/linformer_cpu.json`` (or ``linformer_cuda.json``) for chapter 7: one row for each method, length,
-k, type, batch and mode. ``--short`` measures a part in under two minutes and writes nothing.
+k, type, batch and mode. ``--short`` measures a part in under two minutes and writes nothing. ``--share`` writes a small
+file named after the GPU in place of the large one, for the book to draw beside the others.
 """
 
 import argparse
@@ -30,6 +31,8 @@ from benchmarks.linformer_findings import (
     report,
 )
 from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, methods
+from benchmarks.shared import write_shared
+from lowrank_tutor.attention import half_type
 
 PACKAGES = ["torch", "lowrank-tutor", "linformer", "linformer-pytorch"]
 CPU_THREADS = 2
@@ -41,8 +44,8 @@ DEFINITIONS = {
     "series": "module: a whole layer; core: queries, keys and values given; crossover: a layer on short sequences;"
     " product: one matrix product, timed in the same rounds",
     "batch, n, k": "sequences, tokens in each, tokens that each is compressed to (null: exact attention)",
-    "method": "exact, written out: with the scores in memory, up to n = 4096 on a CPU, and on a GPU where three"
-    " matrices of them (five with gradients) fill at most a third of it; exact, fused: as PyTorch chooses",
+    "method": "exact, written out: with the scores in memory, up to n = 4096 on a CPU, and on a GPU where 12 bytes"
+    " for each (20 with gradients) fit into four fifths of what is free; exact, fused: as PyTorch chooses",
     "flops": "two for each multiplication in the products of the method as written down; three times that with"
     " gradients",
     "held_bytes": "tokens and parameters, and with gradients what comes from upstream",
@@ -258,7 +261,7 @@ def set_up(device: torch.device) -> tuple[Bench, list[str], Row]:
     if device.type == "cpu":
         torch.set_num_threads(CPU_THREADS)
         return Bench(device), ["float32"], {"threads": torch.get_num_threads()}
-    half = "bfloat16" if torch.cuda.get_device_capability(device) >= (8, 0) else "float16"
+    half = str(half_type(device)).removeprefix("torch.")
     bench, dtypes = Bench(device, CudaClock(device)), [half, "float32"]
     rates = card_rates(bench, dtypes)
     record = {"gpu": card(device), "rates": rates, "float32_products": torch.get_float32_matmul_precision()}
@@ -270,9 +273,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.linformer", description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--short", action="store_true", help="a part, in under two minutes; nothing is written")
+    parser.add_argument("--share", action="store_true", help="write one small file named after the GPU")
     options = parser.parse_args(arguments)
+    if options.share and options.device != "cuda":
+        parser.error("--share is for what a GPU has measured: add --device cuda")
     device = torch.device(options.device)
-    meta = provenance(f"python -m benchmarks.linformer --device {device.type}", PACKAGES)
+    share = " --share" if options.share else ""
+    meta = provenance(f"python -m benchmarks.linformer --device {device.type}{share}", PACKAGES)
     say_if_busy(meta["machine"])
     bench, dtypes, record = set_up(device)
     print(", ".join(f"{name}: {value}" for name, value in record.items()))
@@ -280,12 +287,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan = short_plan(device, dtypes) if options.short else full
     rows, failures = run(plan, bench)
     report(rows)
-    if options.short:
+    meta["machine"] |= record
+    meta |= {"dim": bench.dim, "heads": bench.heads, "repeats": plan.repeats, "limit_seconds": plan.limit}
+    if options.share:
+        print(f"written: {write_shared(meta, rows).name}")
+    if options.share or options.short:
         return 0
     bars = cpu_bars(rows) if device.type == "cpu" else cuda_bars(rows)
     held = all_hold(bars)
-    meta["machine"] |= record
-    meta |= {"dim": bench.dim, "heads": bench.heads, "repeats": plan.repeats, "limit_seconds": plan.limit}
     meta |= {"definitions": DEFINITIONS, "failures": failures, "bars": bars, "crossovers": crossovers(rows)}
     print(f"written: {write(f'linformer_{device.type}', meta, rows).name}")
     return 0 if held else 1

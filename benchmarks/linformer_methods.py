@@ -14,7 +14,8 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.adapters_linformer import Lucidrains, Ours, OursHeadwise, Size, Tatp22, seeded, split
-from lowrank_tutor.attention import softmax_cost
+from lowrank_tutor.attention import attention_bytes, softmax_cost
+from lowrank_tutor.attention.gpu import RESERVE
 from lowrank_tutor.linformer import linformer_attention, linformer_cost
 
 DIM, HEADS = 512, 8
@@ -104,13 +105,13 @@ def exact_ways(group: Group, device: torch.device, heads: int) -> dict[str, Call
     return {name: way for name, way in ways.items() if name not in WRITES_SCORES or scores_fit(group, device, heads)}
 
 
-def scores_fit(group: Group, device: torch.device, heads: int) -> bool:
-    """Say whether three matrices of scores (five with gradients) fill at most a third of the memory."""
+def scores_fit(group: Group, device: torch.device, heads: int, dim: int = DIM) -> bool:
+    """Say whether the scores may be written out: on a GPU where they fit, with two thirds more for gradients."""
     if device.type == "cpu":
         return group.n <= LONGEST_WRITTEN_OUT
-    matrices = 3 if group.mode == "forward" else 5
-    room = torch.cuda.get_device_properties(device).total_memory
-    return matrices * group.batch * heads * group.n**2 * dtype_of(group).itemsize <= room / 3
+    needed = attention_bytes(group.n, dim // heads, heads, fused=False, batch=group.batch)
+    free, _ = torch.cuda.mem_get_info(device)
+    return needed * (1 if group.mode == "forward" else 5 / 3) <= RESERVE * free
 
 
 def dtype_of(group: Group) -> torch.dtype:

@@ -2,18 +2,21 @@
 
 ``python -m benchmarks.training_study`` trains every model of ``KINDS`` from every seed on the bytes of Python's own
 help texts (``pydoc_data.topics``, whose wording changes with the Python version, so the data name it), two at a time,
-each on one thread, and writes ``lowrank_tutor/data/training_study.json``. It takes more than an hour on two cores;
+each on one thread, and writes ``lowrank_tutor/data/training_study.json``. It takes an hour on two cores; with
+``--resume runs.jsonl`` each run is written to that file when it ends, and a run that the file holds is not repeated.
 ``--short`` takes a minute and writes nothing. Time is processor time of the training steps alone, so that other work
 of the machine counts little.
 """
 
 import argparse
+import json
 import math
 import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -187,9 +190,10 @@ class Model(nn.Module):
         self.blocks = nn.Sequential(*(Block(attention) for attention in KINDS[kind].make(n)))
         self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 256)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return logits of bytes (batch, n, 256) for bytes, some of them hidden (batch, n)."""
-        return self.guess(self.norm(self.blocks(self.symbols(x) + self.places)))
+    def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Return logits (hidden bytes, 256) of the bytes that are hidden in x (batch, n)."""
+        tokens = self.symbols(x.masked_fill(hidden, MASK)) + self.places
+        return self.guess(self.norm(self.blocks(tokens)[hidden]))
 
 
 def texts() -> tuple[torch.Tensor, torch.Tensor]:
@@ -210,7 +214,7 @@ def draw(data: torch.Tensor, n: int, batch: int, generator: torch.Generator) -> 
 
 def loss_of(model: nn.Module, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
     """Return the mean cross-entropy of the hidden bytes, in nats."""
-    return functional.cross_entropy(model(x.masked_fill(hidden, MASK))[hidden], x[hidden])
+    return functional.cross_entropy(model(x, hidden), x[hidden])
 
 
 def validate(model: nn.Module, checks: tuple[torch.Tensor, torch.Tensor]) -> float:
@@ -262,18 +266,26 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="one seed, few steps, nothing written")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
     arguments = parser.parse_args()
     sizes, seeds = (SHORT, 1) if arguments.short else (Sizes(), arguments.seeds)
     meta = provenance("python -m benchmarks.training_study", ["torch"])
-    jobs = [(kind, seed, sizes, arguments.device) for seed in range(seeds) for kind in KINDS]
-    rows = []
+    kept = arguments.resume.read_text().splitlines() if arguments.resume and arguments.resume.exists() else []
+    done = {(row["kind"], row["seed"]): row for row in map(json.loads, kept)}
+    jobs = [(kind, seed) for seed in range(seeds) for kind in KINDS]
     with ProcessPoolExecutor(2 if arguments.device == "cpu" else 1) as pool:
-        for row in pool.map(train, *zip(*jobs, strict=True)):
-            rows.append(row)
+        runs = [pool.submit(train, *job, sizes, arguments.device) for job in jobs if job not in done]
+        for run in as_completed(runs):
+            row = run.result()
+            done[row["kind"], row["seed"]] = row
             step, seconds, loss = row["curve"][-1]
             print(
                 f"{row['kind']:38} seed {row['seed']}: {loss:.3f} nats after {step} steps, {seconds:.0f} s", flush=True
             )
+            if arguments.resume:
+                with arguments.resume.open("a") as file:
+                    print(json.dumps(row), file=file)
+    rows = [done[job] for job in jobs]
     if not arguments.short:
         meta |= {"text": f"pydoc_data.topics of Python {platform.python_version()}", "sizes": sizes._asdict()}
         meta |= {"width": WIDTH, "heads": HEADS, "layers": LAYERS, "hidden_share": HIDDEN_SHARE}

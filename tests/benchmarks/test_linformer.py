@@ -36,6 +36,7 @@ from benchmarks.linformer_findings import (
 )
 from benchmarks.linformer_methods import CORE, DIM, FUSED, LUCIDRAINS, NAIVE, OURS, OURS_APART, TATP22, Group, methods
 from benchmarks.promises_linformer import draw_weights, judge, tokens
+from lowrank_tutor.attention import attention_bytes
 from lowrank_tutor.linformer import linformer_cost
 
 CPU = torch.device("cpu")
@@ -155,9 +156,9 @@ def test_long_scores_are_not_written_out_on_a_cpu():
 
 def test_on_a_gpu_every_backend_is_tried_and_scores_are_written_out_where_they_fit(monkeypatch):
     gpu = torch.device("cuda")
-    room = 3 * 3 * 8 * 1024**2 * 2  # three times three matrices of scores for eight heads, of two bytes
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: types.SimpleNamespace(total_memory=room))
     group = Group("module", "forward", "bfloat16", 1, 1024, ())
+    room = math.ceil(attention_bytes(1024, DIM // 8, 8, fused=False) / 0.8)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (room, 2 * room))
     assert set(linformer_methods.exact_ways(group, gpu, 8)) == {FUSED, NAIVE, *linformer_methods.BACKENDS}
     for larger in (group._replace(n=1025), group._replace(batch=2), group._replace(mode="forward+backward")):
         assert set(linformer_methods.exact_ways(larger, gpu, 8)) == {FUSED, *linformer_methods.BACKENDS} - {

@@ -200,6 +200,8 @@ def test_a_layer_can_be_mapped_without_a_gradient():
         np.testing.assert_allclose(by_mask, whole, rtol=0, atol=1e-14)
 
 
+# torch itself calls jit.script for this, once, where nothing has called it before.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_forward_mode_goes_through_a_layer_where_no_gradient_is_asked_for():
     layer, (x, step) = layer_of(), tensors((3, 8, 6), (3, 8, 6))
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):  # the fused kernels know no forward mode

@@ -1,0 +1,76 @@
+"""A reader's own measurement, small enough to send: ``python -m benchmarks.linformer --device cuda --share``.
+
+It becomes one file of ``lowrank_tutor/data/gpu/``, named after the card; chapter 7 draws every file that is there.
+`check` refuses one that does not say where it comes from, and one with times that no card can reach.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import DATA
+from lowrank_tutor.attention import GPUS, gpu_floor
+
+PROVENANCE = ("command", "date", "gpu", "versions", "dim", "heads")
+CARD = ("name", "memory_bytes", "capability", "driver", "cuda")
+KEPT = ("series", "mode", "dtype", "batch", "n", "k", "method", "runs", "time_min", "time_q1", "time_median", "time_q3")
+KEPT += ("peak_bytes",)
+
+
+def small(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Keep of a measurement what a picture needs: where it comes from, and the time and memory of each method."""
+    found = {**meta, "gpu": meta["machine"]["gpu"]}
+    return {
+        "meta": {name: found[name] for name in PROVENANCE},
+        "rows": [{name: row[name] for name in KEPT} for row in rows if row["series"] in ("core", "module")],
+    }
+
+
+def check(record: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` where a record lacks its provenance, or holds what cannot have been measured."""
+    meta, rows = record.get("meta", {}), record.get("rows", [])
+    missing = [name for name in PROVENANCE if not meta.get(name)]
+    missing += [f"gpu.{name}" for name in CARD if name not in (meta.get("gpu") or {})]
+    if missing:
+        raise ValueError(f"meta must say {', '.join(missing)}")
+    if not rows:
+        raise ValueError("rows must hold at least one measurement, got none")
+    for row in rows:
+        check_row(row, meta)
+
+
+def check_row(row: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` where a row is not complete, not in order, or faster than its card can be."""
+    where = f"{row.get('method')} at n = {row.get('n')}"
+    missing = [name for name in KEPT if name not in row]
+    if missing:
+        raise ValueError(f"{where} must say {', '.join(missing)}")
+    times = [row[name] for name in ("time_min", "time_q1", "time_median", "time_q3")]
+    if not all(math.isfinite(time) and time > 0 for time in times) or times != sorted(times):
+        raise ValueError(f"{where}: times must be positive and in order, got {times}")
+    if row["peak_bytes"] > meta["gpu"]["memory_bytes"]:
+        raise ValueError(f"{where}: peak_bytes must fit into the card, got {row['peak_bytes']}")
+    name = next((name for name in GPUS if re.search(rf"\b{name}\b", meta["gpu"]["name"])), None)
+    if name is None or row["series"] != "core" or row["dtype"] == "float32":
+        return  # a card without published peaks here, or what `gpu_floor` does not describe
+    d = meta["dim"] // meta["heads"]
+    floor = gpu_floor(row["n"], d, meta["heads"], name, k=row["k"], batch=row["batch"]).seconds
+    if row["time_min"] < floor:
+        raise ValueError(
+            f"{where}: time_min must be at least the floor of {name}, {floor:.2g} s, got {row['time_min']:.2g}"
+        )
+
+
+def write_shared(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Check a measurement and write it to ``lowrank_tutor/data/gpu/``, under the name of the card; return its path."""
+    record = small(meta, rows)
+    check(record)
+    folder = DATA / "gpu"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{re.sub('[^a-z0-9]+', '-', record['meta']['gpu']['name'].lower()).strip('-')}.json"
+    lines = ",\n".join("    " + json.dumps(row) for row in record["rows"])
+    path.write_text(f'{{\n  "meta": {json.dumps(record["meta"])},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    return path

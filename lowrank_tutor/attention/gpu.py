@@ -1,0 +1,309 @@
+r"""How fast can a graphics card attend at most, and what fits into it? A roofline, and a plan that asks the card.
+
+Chapter ``book/07-linformer.md``. Queries, keys and values are given, ``n`` tokens with ``heads`` heads of width ``d``,
+in half precision, two bytes a number. A card meets one of two walls: it can do only so many operations a second, and it
+can move only so many bytes a second between its memory and its processors. Whatever the program, it takes at least the
+larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**. Each input is read once and
+each output written once at best. The peaks are the manufacturer's; no program reaches them.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import torch
+from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
+
+from lowrank_tutor._checks import check_choice, check_integer, check_real
+
+HALF = 2  # bytes of a number in half precision
+WRITTEN_OUT = (
+    12  # bytes that PyTorch takes for each weight where it writes them out: logits, weights, and a copy, float32
+)
+RESERVE = 0.8  # of the free memory that a plan may use: kernels need some of their own
+
+
+class Gpu(NamedTuple):
+    """What the manufacturer says that a card can do.
+
+    Attributes
+    ----------
+    flops : float
+        Operations a second in dense products of half-precision numbers on tensor cores, summed in float32.
+    bandwidth : float
+        Bytes a second between memory and processors.
+    memory : float
+        Bytes of memory.
+    capability : tuple of int
+        CUDA's compute capability.
+    source : str
+        Where it says so.
+    """
+
+    flops: float
+    bandwidth: float
+    memory: float
+    capability: tuple[int, int]
+    source: str
+
+
+GPUS: Mapping[str, Gpu] = MappingProxyType(
+    {
+        "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "NVIDIA T4 Tensor Core GPU, datasheet, 2019"),
+        "V100": Gpu(125e12, 900e9, 16e9, (7, 0), "NVIDIA V100 Tensor Core GPU, datasheet, 2020: SXM2, 16 GB"),
+        "L4": Gpu(121e12, 300e9, 24e9, (8, 9), "NVIDIA L4 Tensor Core GPU, datasheet, 2023: half of the sparse rate"),
+        "A100": Gpu(312e12, 1555e9, 40e9, (8, 0), "NVIDIA A100 Tensor Core GPU, datasheet, 2020: SXM, 40 GB"),
+        "H100": Gpu(
+            989e12, 3350e9, 80e9, (9, 0), "NVIDIA H100 Tensor Core GPU, datasheet, 2023: SXM, half of the sparse rate"
+        ),
+        "H200": Gpu(
+            989e12, 4800e9, 141e9, (9, 0), "NVIDIA H200 Tensor Core GPU, datasheet, 2024: SXM, half of the sparse rate"
+        ),
+    }
+)
+
+
+class Floor(NamedTuple):
+    """The least time that a card can take.
+
+    Attributes
+    ----------
+    seconds : float
+        The larger of the two walls.
+    wall : str
+        Which one it is: "compute" or "memory".
+    flops : int
+        Operations in the matrix products.
+    moved_bytes : int
+        Bytes that must be read or written at least.
+    """
+
+    seconds: float
+    wall: str
+    flops: int
+    moved_bytes: int
+
+
+def gpu_floor(n: int, d: int, heads: int, gpu: str, *, k: int | None = None, batch: int = 1) -> Floor:
+    r"""Return the least time of attention with Q, K and V given: exact and fused, or with keys and values mixed to k.
+
+    With D = ``heads`` times ``d``, exact attention takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer
+    takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers: E = F is read, and the mixed keys and values are
+    written and read again. What softmax takes is left out.
+
+    Parameters
+    ----------
+    n : int
+        Tokens of a sequence.
+    d : int
+        Width of a head.
+    heads : int
+        Number of heads.
+    gpu : str
+        A name in ``GPUS``.
+    k : int, optional
+        Mixtures, at most ``n``. Without it attention is exact.
+    batch : int
+        Sequences at a time.
+
+    Returns
+    -------
+    Floor
+
+    Examples
+    --------
+    >>> exact = gpu_floor(16384, 64, 8, "T4")
+    >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")
+    8.5 ms, compute
+    >>> print(f"{1000 * gpu_floor(16384, 64, 8, 'T4', k=256).seconds:.2f} ms")
+    0.26 ms
+
+    References
+    ----------
+    Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52(4).
+    """
+    n, d, heads = check_integer(n, "n", 1), check_integer(d, "d", 1), check_integer(heads, "heads", 1)
+    batch, card = check_integer(batch, "batch", 1), GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
+    width = heads * d
+    if k is None:
+        flops, moved = 4 * batch * n**2 * width, 4 * batch * n * width
+    else:
+        k = check_integer(k, "k", 1, n, "n")
+        flops, moved = 8 * batch * n * k * width, 4 * batch * (n + k) * width + n * k
+    walls = {"compute": flops / card.flops, "memory": HALF * moved / card.bandwidth}
+    wall = max(walls, key=lambda name: walls[name])
+    return Floor(walls[wall], wall, flops, HALF * moved)
+
+
+def gpu_crossover(k: int, d: int, heads: int, gpu: str, *, batch: int = 1) -> int:
+    """Return the least number of tokens, above k, from which Linformer's floor is below that of exact attention.
+
+    Below it the two floors meet the same wall, or the reading of E costs more than it saves.
+
+    Parameters
+    ----------
+    k : int
+        Mixtures.
+    d : int
+        Width of a head.
+    heads : int
+        Number of heads.
+    gpu : str
+        A name in ``GPUS``.
+    batch : int
+        Sequences at a time.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> gpu_crossover(256, 64, 8, "T4")
+    624
+    """
+    low = high = check_integer(k, "k", 1)
+
+    def pays(n: int) -> bool:
+        mixed, exact = (gpu_floor(n, d, heads, gpu, k=rank, batch=batch) for rank in (k, None))
+        return mixed.seconds < exact.seconds
+
+    while not pays(high):
+        low, high = high, 2 * high
+    while high - low > 1:  # exact attention grows like n or n squared, Linformer like n: once it pays it always does
+        middle = (low + high) // 2
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high
+
+
+def half_type(device: torch.device | str) -> torch.dtype:
+    """Return the type to attend in: on a GPU bfloat16 from compute capability 8.0 on, else float16; on a CPU float32.
+
+    PyTorch's fused kernels take bfloat16 only from 8.0 on; below, attention in bfloat16 is written out.
+
+    Parameters
+    ----------
+    device : torch.device or str
+        Where to attend.
+
+    Returns
+    -------
+    torch.dtype
+
+    Examples
+    --------
+    >>> half_type("cpu")
+    torch.float32
+    """
+    device = torch.device(device)
+    if device.type != "cuda":
+        return torch.float32
+    return torch.bfloat16 if torch.cuda.get_device_capability(device) >= (8, 0) else torch.float16
+
+
+def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[str, ...]:
+    """Ask PyTorch which fused kernels take these tensors on their GPU; none means that the weights are written out.
+
+    Parameters
+    ----------
+    q, k, v : Tensor, shape (batch, heads, n, d)
+        Queries, keys and values.
+
+    Returns
+    -------
+    tuple of str
+        Among "flash" and "efficient"; empty on a CPU, which has kernels of its own.
+    """
+    if q.device.type != "cuda":
+        return ()
+    asked = SDPAParams(q, k, v, None, 0.0, False, False)
+    answers = {"flash": can_use_flash_attention(asked), "efficient": can_use_efficient_attention(asked)}
+    return tuple(name for name, yes in answers.items() if yes)
+
+
+def attention_bytes(n: int, d: int, heads: int, *, k: int | None = None, fused: bool = True, batch: int = 1) -> int:
+    """Return the bytes that attention in half precision takes, Q, K, V and the result among them.
+
+    Parameters
+    ----------
+    n, d, heads, k, batch : int
+        As in `gpu_floor`.
+    fused : bool
+        Whether a fused kernel runs; otherwise each weight takes 12 bytes.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> attention_bytes(16384, 64, 8) / 1e9, attention_bytes(16384, 64, 8, fused=False) / 1e9
+    (0.067633152, 25.837436928)
+    """
+    n, d, heads = check_integer(n, "n", 1), check_integer(d, "d", 1), check_integer(heads, "heads", 1)
+    batch, length = check_integer(batch, "batch", 1), n if k is None else check_integer(k, "k", 1, n, "n")
+    rows = 4 * batch * heads * n * (HALF * d + 1)  # and a float32 a query, the logarithm of its sum
+    mixed = 0 if k is None else HALF * (n * k + 2 * batch * heads * k * d)
+    return rows + mixed + (0 if fused else WRITTEN_OUT * batch * heads * n * length)
+
+
+class Trial(NamedTuple):
+    """What to run at one length.
+
+    Attributes
+    ----------
+    n : int
+        Tokens.
+    exact, linformer : bool
+        Whether each fits.
+    note : str
+        What is left out and why; empty where both fit.
+    """
+
+    n: int
+    exact: bool
+    linformer: bool
+    note: str
+
+
+def trials(
+    lengths: Iterable[int], d: int, heads: int, k: int, *, free: float = math.inf, fused: bool = True
+) -> list[Trial]:
+    """Choose what to run at each length so that nothing asks for more than four fifths of the free memory.
+
+    Parameters
+    ----------
+    lengths : iterable of int
+        Tokens, not below ``k``.
+    d, heads, k : int
+        As in `gpu_floor`.
+    free : float
+        Bytes of free memory, as ``torch.cuda.mem_get_info()[0]`` says.
+    fused : bool
+        Whether exact attention runs fused (`fused_backends`).
+
+    Returns
+    -------
+    list of Trial
+
+    Examples
+    --------
+    >>> for trial in trials((4096, 16384), 64, 8, 256, free=15e9, fused=False):
+    ...     print(trial.n, trial.exact, trial.note)
+    4096 True
+    16384 False n = 16384: exact attention left out, it needs 25.8 GB of 12.0 GB
+    """
+    room = RESERVE * (free if free == math.inf else check_real(free, "free", "a number of bytes, 0 or more", 0))
+
+    def trial(n: int) -> Trial:
+        needs = {
+            "exact attention": attention_bytes(n, d, heads, fused=fused),
+            "Linformer": attention_bytes(n, d, heads, k=k, fused=fused),
+        }
+        out = [f"{name} left out, it needs {size / 1e9:.1f} GB" for name, size in needs.items() if size > room]
+        note = f"n = {n}: {' and '.join(out)} of {room / 1e9:.1f} GB" if out else ""
+        exact, linformer = (size <= room for size in needs.values())
+        return Trial(n, exact, linformer, note)
+
+    return [trial(n) for n in lengths]

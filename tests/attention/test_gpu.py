@@ -1,0 +1,186 @@
+"""The roofline of a graphics card, and the plan that asks it: judged by hand, by loops, by cards that are played."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from lowrank_tutor.attention import (
+    GPUS,
+    attention_bytes,
+    fused_backends,
+    gpu,
+    gpu_crossover,
+    gpu_floor,
+    half_type,
+    softmax_attention,
+    trials,
+)
+from lowrank_tutor.linformer import linformer_attention, linformer_cost
+
+CARDS = {"T4": (7, 5), "A100": (8, 0)}
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """A graphics card that is not there: its capability, and the kernels that it can run."""
+
+    def play(capability, flash, efficient):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: capability)
+        monkeypatch.setattr(gpu, "can_use_flash_attention", lambda _asked: flash)
+        monkeypatch.setattr(gpu, "can_use_efficient_attention", lambda _asked: efficient)
+
+    return play
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_the_floor_is_the_higher_of_two_walls(name):
+    card = GPUS[name]
+    for n, d, heads, k, batch in itertools.product((256, 4096, 65536), (32, 128), (1, 8), (None, 16, 256), (1, 4)):
+        found = gpu_floor(n, d, heads, name, k=k, batch=batch)
+        length = n if k is None else k
+        scores = averages = 2 * n * length * d  # operations of one head
+        mixing = 0 if k is None else 2 * 2 * k * n * d  # E K and E V
+        numbers = 4 * n * d  # Q, K, V in, the result out
+        numbers += 0 if k is None else 4 * k * d  # the mixtures of keys and of values, written and read
+        shared = 0 if k is None else n * k  # E
+        operations = batch * heads * (scores + averages + mixing)
+        moved = 2 * (batch * heads * numbers + shared)
+        assert (found.flops, found.moved_bytes) == (operations, moved)
+        assert found.seconds == pytest.approx(max(operations / card.flops, moved / card.bandwidth), rel=1e-12)
+        assert found.wall == ("compute" if operations / card.flops >= moved / card.bandwidth else "memory")
+
+
+def test_the_operations_are_those_of_a_layer_less_its_linear_maps():
+    n, d, heads, k = 1024, 64, 8, 128
+    width = d * heads
+    layer = linformer_cost(n, width, heads, k).flops
+    linear = 4 * n * width**2 + 4 * k * width**2  # queries and output; keys and values, of which there are k
+    compressed = 2 * n * k * width  # a layer mixes the tokens once, for keys and values together
+    assert gpu_floor(n, d, heads, "T4", k=k).flops == layer - linear + compressed
+
+
+def test_by_hand():
+    exact = gpu_floor(1000, 50, 10, "T4")  # 4 * 10^6 * 500 operations, 4 * 1000 * 500 numbers of two bytes
+    assert exact.seconds == pytest.approx(2e9 / 65e12)
+    assert exact.wall == "compute"
+    short = gpu_floor(100, 50, 10, "T4")  # 2 * 10^7 operations against 4 * 10^5 bytes
+    assert (short.seconds, short.wall) == (pytest.approx(4e5 / 320e9), "memory")
+
+
+@pytest.mark.parametrize("name", GPUS)
+@pytest.mark.parametrize("k", [64, 256, 1024])
+def test_from_the_crossover_on_it_pays_and_not_before(name, k):
+    found = gpu_crossover(k, 64, 8, name)
+
+    def pays(n):
+        return gpu_floor(n, 64, 8, name, k=k).seconds < gpu_floor(n, 64, 8, name).seconds
+
+    assert all(pays(n) for n in (found, found + 1, 2 * found, 10 * found))
+    assert found == k + 1 or not pays(found - 1)
+    assert not any(pays(n) for n in {k, (k + found) // 2} if n < found)
+    assert found >= 2 * k  # operations alone promise no more
+
+
+@pytest.mark.parametrize(
+    ("capability", "dtype"), [((7, 0), "float16"), ((7, 5), "float16"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")]
+)
+def test_the_type_is_one_that_fused_kernels_take(capability, dtype, played):
+    played(capability, flash=True, efficient=True)
+    assert half_type("cuda") == getattr(torch, dtype)
+    assert half_type(torch.device("cuda", 1)) == getattr(torch, dtype)
+    assert half_type("cpu") == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("flash", "efficient", "named"),
+    [(True, True, ("flash", "efficient")), (False, True, ("efficient",)), (False, False, ())],
+)
+def test_the_card_is_asked_which_kernels_it_runs(flash, efficient, named, played, monkeypatch):
+    played((7, 5), flash, efficient)
+    q = torch.zeros(1, 1, 2, 8)
+    assert fused_backends(q, q, q) == ()  # on a CPU nobody is asked
+    monkeypatch.setattr(gpu, "SDPAParams", lambda *asked: asked)
+
+    class OnCard:
+        device = torch.device("cuda")
+
+    assert fused_backends(OnCard(), OnCard(), OnCard()) == named
+
+
+@pytest.mark.parametrize("free", [300e6, 2e9, 15e9, 80e9])
+@pytest.mark.parametrize("fused", [True, False])
+def test_no_trial_asks_for_more_than_is_free(free, fused):
+    lengths, d, heads, k = (256, 4096, 16384, 65536, 262144), 64, 8, 256
+    planned = trials(lengths, d, heads, k, free=free, fused=fused)
+    assert [trial.n for trial in planned] == list(lengths)
+    for trial in planned:
+        exact, mixed = (attention_bytes(trial.n, d, heads, k=rank, fused=fused) for rank in (None, k))
+        assert (trial.exact, trial.linformer) == (exact <= 0.8 * free, mixed <= 0.8 * free)
+        assert ("exact attention left out" in trial.note, "Linformer left out" in trial.note) == (
+            not trial.exact,
+            not trial.linformer,
+        )
+    assert planned[0].exact
+    assert planned[0].note == ""
+
+
+def test_a_t4_that_writes_the_weights_out_is_not_asked_for_16384_tokens():
+    short, long = trials((4096, 16384), 64, 8, 256, free=15e9, fused=False)
+    assert (short.exact, long.exact, long.linformer) == (True, False, True)
+    assert long.note == "n = 16384: exact attention left out, it needs 25.8 GB of 12.0 GB"
+    assert all(trial.exact for trial in trials((4096, 16384, 65536), 64, 8, 256, free=15e9, fused=True))
+
+
+@pytest.mark.parametrize("k", [None, 32])
+def test_the_bytes_are_at_least_those_that_are_there(k):
+    n, d, heads = 512, 16, 4
+    parts = torch.zeros(3, 1, heads, n, d, dtype=torch.bfloat16)
+    e = torch.zeros(k or 1, n, dtype=torch.bfloat16)
+    out = softmax_attention(*parts) if k is None else linformer_attention(*parts, e)
+    there = parts.nbytes + out.nbytes + (0 if k is None else e.nbytes)
+    fused, written = (attention_bytes(n, d, heads, k=k, fused=fused) for fused in (True, False))
+    assert there <= fused <= 1.2 * there
+    assert written - fused == 12 * heads * n * (k or n)
+
+
+def test_the_timing_cell_takes_less_than_two_minutes_on_a_t4():
+    floors = [gpu_floor(n, 64, 8, "T4", k=k).seconds for n in (4096, 16384, 65536) for k in (None, 256)]
+    assert 3 * 16 * sum(floors) < 120  # three times the floor, fifteen rounds and one to warm up
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: gpu_floor(0, 64, 8, "T4"), ValueError, "n must be at least 1, got 0"),
+        (lambda: gpu_floor(8, 64, 8, "T4", k=9), ValueError, "k must be between 1 and n = 8, got 9"),
+        (lambda: gpu_floor(8, 64.0, 8, "T4"), TypeError, "d must be an integer, got 64.0"),
+        (lambda: gpu_floor(8, 64, True, "T4"), TypeError, "heads must be an integer, got True"),
+        (lambda: gpu_floor(8, 64, 8, "P100"), ValueError, 'gpu must be "T4" or "V100"'),
+        (lambda: gpu_floor(8, 64, 8, "T4", batch=0), ValueError, "batch must be at least 1, got 0"),
+        (lambda: gpu_crossover(0, 64, 8, "T4"), ValueError, "k must be at least 1, got 0"),
+        (lambda: attention_bytes(8, 64, 8, k=9), ValueError, "k must be between 1 and n = 8, got 9"),
+        (lambda: trials((8,), 64, 8, 4, free=-1), ValueError, "free must be a number of bytes, 0 or more, got -1"),
+        (
+            lambda: trials((8,), 64, 8, 4, free=math.nan),
+            ValueError,
+            "free must be a number of bytes, 0 or more, got nan",
+        ),
+        (lambda: trials((8,), 64, 8, 16), ValueError, "k must be between 1 and n = 8, got 16"),
+    ],
+)
+def test_bad_input_is_refused(call, error, message):
+    with pytest.raises(error) as refused:
+        call()
+    assert message in str(refused.value)
+
+
+def test_every_peak_names_its_source_and_the_capability_that_decides_the_type():
+    for name, card in GPUS.items():
+        assert name in card.source
+        assert "datasheet" in card.source
+        assert 1e13 < card.flops < 1e15
+        assert 1e11 < card.bandwidth < 1e13
+        assert 1e10 < card.memory < 2e11
+    assert {name: GPUS[name].capability for name in CARDS} == CARDS
