@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from lowrank_tutor.explore.page import Words, encode, is_line_art, numbers_html
+from lowrank_tutor.explore.page import Words, encode, has_few_colors, numbers_html
 
 # One scope for all: a later file may use the names of an earlier one, and none is seen outside.
 CORE = ("linalg", "background", "stage", "controls", "values", "instrument")
@@ -51,7 +51,7 @@ def encode_figure(figure: Figure) -> tuple[str, int, int]:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
     picture = np.asarray(Image.open(buffer).convert("RGB"))
-    return encode(picture, 1.0, None if is_line_art(picture) else 75), picture.shape[1], picture.shape[0]
+    return encode(picture, 1.0, None if has_few_colors(picture) else 75), picture.shape[1], picture.shape[0]
 
 
 def page_block(
@@ -67,7 +67,7 @@ def page_block(
     encoded, width, height = picture
     return f"""<figure class="instrument" data-name="{name}">
 <style>{asset("instrument.css")}</style>
-<img class="instrument-still" alt="{html.escape(alt)}" width="{width}" height="{height}" \
+<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" height="{height}" \
 src="data:image/webp;base64,{encoded}">
 <noscript><p>This figure can be taken hold of where JavaScript runs. Shown here: how it starts.</p></noscript>
 <div class="instrument-live"></div>

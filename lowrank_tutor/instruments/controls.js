@@ -2,8 +2,8 @@
 //
 //   const tilt = controls.range(place, { label: "tilt", min: 0, max: 45, step: 1, input: (tilt) => move({ tilt }) });
 //   tilt.show(5, "5 degrees");
-//   const picture = controls.choice(place, { label: "picture", options: { window: "a window" }, input: (name) => ... });
-//   picture.show("window"); picture.offer("window", false);      // a choice that is not offered is hidden
+//   const picture = controls.choice(place, { label: "picture", options: { disc: "a disc" }, input: (it) => ... });
+//   picture.show("disc"); picture.offer("disc", false);        // a choice that is not offered is hidden
 //   controls.toggle(place, { label: "show it", input: (on) => ... }).show(true);
 //   controls.button(place, "Another", () => ...);
 const controls = (() => {
@@ -19,7 +19,7 @@ const controls = (() => {
     const slider = element("input", { type: "range", min, max, step, autocomplete: "off" });
     const output = element("output", { "aria-live": "off" });
     const name = element("label", {}, element("span", {}, label), slider);
-    place.append(element("div", { class: "control" }, name, output));
+    place.append(element("div", { class: "control slider" }, name, output));
     slider.addEventListener("input", () => input(Number(slider.value)));
     return {
       show: (value, text = String(value)) => {

@@ -16,7 +16,9 @@ const layerPictures = (() => {
   };
 
   const grays = ({ data, paint }, values) => {
-    for (let i = 0; i < values.length; i++) data[4 * i] = data[4 * i + 1] = data[4 * i + 2] = values[i]; // clamped, rounded
+    for (let i = 0; i < values.length; i++) { // an image rounds them, and keeps them within 0 and 255
+      data[4 * i] = data[4 * i + 1] = data[4 * i + 2] = values[i];
+    }
     paint();
   };
 
@@ -37,7 +39,8 @@ const layerPictures = (() => {
     const made = canvas(place, title, size);
     const frame = controls.element("div", { class: "layer" });
     const profile = (where, viewBox) => {
-      const svg = stage.make("svg", { class: where, viewBox, preserveAspectRatio: "none", "aria-hidden": "true" }, frame);
+      const look = { class: where, viewBox, preserveAspectRatio: "none", "aria-hidden": "true" };
+      const svg = stage.make("svg", look, frame);
       return stage.make("path", { class: "line violet thin", "vector-effect": "non-scaling-stroke" }, svg);
     };
     made.box.append(frame);

@@ -86,7 +86,7 @@ var lowrankLinalg = (function make() {
     return { q, r: r.map((column, j) => column.slice(0, rank).fill(0, Math.min(j + 1, rank))) };
   };
 
-  /** A = Q R: q (m x r) with orthonormal columns, r (r x n) upper triangular with no negative diagonal; r = min(m, n). */
+  /** A = Q R: q (m x r) has orthonormal columns, r (r x n) is upper triangular, its diagonal never negative. */
   const qr = (a) => {
     const found = qrOfColumns(transpose(a));
     return { q: plain(transpose(found.q)), r: plain(transpose(found.r)) };

@@ -54,7 +54,8 @@ const photo = (() => {
         place.replaceChildren();
         resolve(grays);
       };
-      controls.button(place, "Take the picture", () => close(square(video, video.videoWidth, video.videoHeight, size))).focus();
+      const take = () => close(square(video, video.videoWidth, video.videoHeight, size));
+      controls.button(place, "Take the picture", take).focus();
       controls.button(place, "Close the camera", () => close(null));
     });
   };

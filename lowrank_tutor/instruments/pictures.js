@@ -32,7 +32,9 @@ const pictures = (() => {
     return Array.from({ length: size }, (_, i) => {
       const row = new Float64Array(size);
       for (let l = i * fine; l < (i + 1) * fine; l++) {
-        for (let j = 0; j < at.length; j++) row[Math.floor(j / fine)] += picture(c * at[j] + s * at[l], c * at[l] - s * at[j]);
+        for (let j = 0; j < at.length; j++) {
+          row[Math.floor(j / fine)] += picture(c * at[j] + s * at[l], c * at[l] - s * at[j]);
+        }
       }
       return row.map((sum) => Math.round(sum / fine ** 2));
     });

@@ -14,8 +14,8 @@
 //   .arrow(name, from, to, look) .text(name, at, words, look) .rect(name, corner, corner, look)
 //   .hide(name, whether)
 //   .handle(name, options)    role="slider"; drag([x, y]) by pointer and touch, step(dx, dy) by arrow keys (Shift, Page
-//                             Up and Down: `large` times as far), end(-1 or 1) by Home and End; axis "x" or "y": it moves
-//                             along that axis alone, and is drawn as a line across the panel
+//                             Up and Down: `large` times as far), end(-1 or 1) by Home and End; axis "x" or "y": it
+//                             moves along that axis alone, and is drawn as a line across the panel
 //   .place(name, at, {value, min, max, text})   where a handle stands, and its value in words
 //   .grab(name)               a press anywhere on the panel takes that handle
 //   .resize({x, y})           other limits; axes and lines must be drawn again
@@ -92,7 +92,8 @@ const stage = (() => {
       return element;
     };
     const round = (value) => Math.round(value * 100) / 100;
-    const path = (points) => points.map((p, i) => (i ? "L" : "M") + pixel(p).map(round).join(" ")).join("");
+    const step = (letter, pixels) => letter + pixels.map(round).join(" ");
+    const path = (points) => points.map((p, i) => step(i ? "L" : "M", pixel(p))).join("");
 
     const self = {
       svg, pixel, point,
@@ -117,13 +118,13 @@ const stage = (() => {
       line: (name, points, look) => thing(name, "path", "line " + look, { d: path(points) }),
       area: (name, points, look) => thing(name, "path", "area " + look, { d: path(points) + "Z" }),
       dots: (name, points, look) =>
-        thing(name, "path", "dots " + look, { d: points.map((p) => "M" + pixel(p).map(round).join(" ") + "h0").join("") }),
+        thing(name, "path", "dots " + look, { d: points.map((p) => step("M", pixel(p)) + "h0").join("") }),
       arrow: (name, from, to, look) => {
         const [[a, b], [c, d]] = [pixel(from), pixel(to)];
         const angle = Math.atan2(d - b, c - a), length = Math.min(9, Math.hypot(c - a, d - b));
-        const barb = (turn) => [c - length * Math.cos(angle + turn), d - length * Math.sin(angle + turn)].map(round);
-        const head = "M" + barb(0.45).join(" ") + "L" + [c, d].map(round).join(" ") + "L" + barb(-0.45).join(" ");
-        thing(name, "path", "line arrow " + look, { d: "M" + [a, b].map(round).join(" ") + "L" + [c, d].map(round).join(" ") + head });
+        const barb = (turn) => [c - length * Math.cos(angle + turn), d - length * Math.sin(angle + turn)];
+        const head = step("M", barb(0.45)) + step("L", [c, d]) + step("L", barb(-0.45));
+        thing(name, "path", "line arrow " + look, { d: step("M", [a, b]) + step("L", [c, d]) + head });
       },
       text: (name, where, words, look) => {
         const [a, b] = pixel(where);
@@ -139,7 +140,8 @@ const stage = (() => {
       handle: (name, { label: words, color, axis, drag, ...keys }) => {
         const grip = make("g", { class: "handle " + color, role: "slider", tabindex: 0, "aria-label": words }, grips);
         const tall = (height - top - bottom) / 2, long = (width - left - right) / 2;
-        if (axis) make("path", { class: "across", d: axis === "x" ? "M0 " + -tall + "V" + tall : "M" + -long + " 0H" + long }, grip);
+        const across = { x: "M0 " + -tall + "V" + tall, y: "M" + -long + " 0H" + long }[axis];
+        if (across) make("path", { class: "across", d: across }, grip);
         make("circle", { class: "hit", r: 16 }, grip);
         make("circle", { class: "knob", r: 7 }, grip);
         const handle = { grip, axis, place: [0, 0], drag };
@@ -154,7 +156,8 @@ const stage = (() => {
       place: (name, where, { value, min, max, text }) => {
         const handle = handles.get(name);
         const [a, b] = pixel(where);
-        handle.place = [handle.axis === "y" ? (left + width - right) / 2 : a, handle.axis === "x" ? (top + height - bottom) / 2 : b];
+        const middle = [(left + width - right) / 2, (top + height - bottom) / 2];
+        handle.place = [handle.axis === "y" ? middle[0] : a, handle.axis === "x" ? middle[1] : b];
         handle.grip.setAttribute("transform", "translate(" + handle.place.map(round).join(" ") + ")");
         const said = { "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": text };
         Object.entries(said).forEach(([key, words]) => handle.grip.setAttribute(key, words));

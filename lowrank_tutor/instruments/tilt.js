@@ -13,9 +13,9 @@ const tilt = ({ place, data, move, tell }) => {
   const row = controls.element("div", { class: "pictures" });
   place.append(row);
   const original = layerPictures.canvas(row, "picture", size);
-  const total = layerPictures.canvas(row, "sum of the layers kept", size);
-  const newest = layerPictures.layer(row, "the last of them", size);
-  const rest = layerPictures.canvas(row, "what is left out: orange where the sum is too bright", size);
+  const total = layerPictures.canvas(row, "sum", size);
+  const newest = layerPictures.layer(row, "layer", size);
+  const rest = layerPictures.canvas(row, "left out", size);
   rest.box.hidden = true;
   const panels = controls.element("div", { class: "panels" });
   const [spectrum, side] = [controls.element("div"), controls.element("div")];
@@ -27,7 +27,7 @@ const tilt = ({ place, data, move, tell }) => {
     x: [0.9, 1.15 * size], xLog: true, y: [FLOOR * 0.7, 1.6], yLog: true,
   });
   panel.axes({
-    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: "layer", yTitle: "weight, of the first one's",
+    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: "layer", yTitle: "weight",
     format: (value) => String(value).replace("0.0001", "10\u207b\u2074").replace("0.001", "10\u207b\u00b3"),
   });
   const cut = (k) => move({ k: clamp(Math.round(k), 1, size) });
@@ -47,7 +47,7 @@ const tilt = ({ place, data, move, tell }) => {
   choice.offer("own", false);
   const own = controls.element("div", { class: "control" });
   const camera = controls.element("div", { class: "control" });
-  const file = controls.element("input", { type: "file", accept: "image/*", "aria-label": "a picture of your own, from a file" });
+  const file = controls.element("input", { type: "file", accept: "image/*" });
   own.append(controls.element("label", { class: "file" }, file, "Open a picture"));
   const take = async (grays) => {
     try {
@@ -67,9 +67,14 @@ const tilt = ({ place, data, move, tell }) => {
   });
   controls.button(own, "Use the camera", () => take(photo.fromCamera(camera, size, words.no_camera)));
   side.append(own, camera);
-  controls.toggle(side, { label: "show what is left out", input: (on) => { left = on; rest.box.hidden = !on; draw(); } });
+  const leave = (on) => {
+    left = on;
+    rest.box.hidden = !on;
+    draw();
+  };
+  controls.toggle(side, { label: "show what is left out", input: leave });
   const bar = stage.panel(side, {
-    label: "numbers kept", width: 320, height: 62, margin: [24, 8, 18, 8], x: [0, 2 * size * size], y: [0, 1],
+    label: "numbers kept", width: 320, height: 62, margin: [24, 26, 18, 8], x: [0, 2 * size * size], y: [0, 1],
   });
   bar.axes({ x: [0, size * size, 2 * size * size], format: (value) => value.toLocaleString("en") });
 
@@ -113,7 +118,7 @@ const tilt = ({ place, data, move, tell }) => {
     addUp(k);
     layerPictures.grays(total, sum);
     total.title("sum of " + k + (k === 1 ? " layer" : " layers"));
-    newest.title("layer " + k + ": a column times a row");
+    newest.title("layer " + k + " alone");
     newest.show(found.u[k - 1], found.v[k - 1]);
     if (left) layerPictures.signs(rest, (i) => found.rows[Math.floor(i / size)][i % size] - sum[i], sum.length, 128);
     const points = found.s.map((s, i) => [i + 1, Math.max(FLOOR, s / (found.s[0] || 1))]);
@@ -153,6 +158,6 @@ const tilt = ({ place, data, move, tell }) => {
       if (found.rows.every((values) => values.every((value) => value === found.rows[0][0]))) return ["even"];
       return state.k > size / 2 ? ["beyond"] : [];
     },
-    share: (all) => all.picture === "own" ? { ...all, picture: "window" } : all,
+    share: (all) => all.picture === "own" ? [{ ...all, picture: "window" }, words.stays] : [all, ""],
   };
 };

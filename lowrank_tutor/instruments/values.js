@@ -7,7 +7,8 @@ const check = {
     check.fail(name, "a number from " + low + " to " + high, value),
   whole: (name, value, low, high) => Number.isInteger(value) && value >= low && value <= high ? value :
     check.fail(name, "a whole number from " + low + " to " + high, value),
-  one: (name, value, choices) => choices.includes(value) ? value : check.fail(name, "one of " + choices.join(", "), value),
+  one: (name, value, choices) =>
+    choices.includes(value) ? value : check.fail(name, "one of " + choices.join(", "), value),
   list: (name, value, count, low, high) => {
     if (!Array.isArray(value) || value.length !== count) check.fail(name, count + " numbers", value);
     return value.map((one) => check.number(name, one, low, high));
