@@ -1,4 +1,4 @@
-// What stands on the plane? Gray values of a picture, turned about its middle, as Python's tilt.py computes them.
+// What stands on the plane? Gray values of a picture, turned about its middle, as pictures.py computes them.
 //
 // A picture is a function of x and y that gives a gray from 0 to 255; the square from -1 to 1 is what is seen upright.
 const pictures = (() => {

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import functools
-import io
-
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib import cbook
 from matplotlib.figure import Figure
-from PIL import Image
 
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, grays, portrait
 from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
 
-SIZE = 160  # pixels to a side: a decomposition takes a fraction of a second in a browser
-FINE = 5  # points to a pixel, each way
 ENOUGH = 0.05
 MAX_TILT = 45
 
-PICTURES = {"stripes": "stripes", "window": "a window", "disc": "a disc", "noise": "noise", "portrait": "a portrait"}
 SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items()} | {"own": "Your picture"}
 
 SAY = (
@@ -95,7 +87,7 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
             "pictures": PICTURES,
             "subjects": SUBJECTS,
             "words": WORDS,
-            "portrait": _as_png(portrait()),
+            "portrait": as_png(portrait()),
         },
         labels={
             "relative_error": "relative error",
@@ -114,58 +106,6 @@ def numbers(gray: np.ndarray, k: int) -> dict[str, float]:
     errors = tails / (tails[0] or 1.0)
     enough = int(np.argmax(errors <= ENOUGH))
     return {"relative_error": float(errors[k]), "numbers_kept": 2 * SIZE * k, "layers_for_5_percent": enough}
-
-
-def grays(picture: str, degrees: float) -> np.ndarray:
-    """Draw a tilted picture: whole grays from 0 to 255, each the mean of the points in its pixel."""
-    at = (2 * np.arange(SIZE * FINE) + 1) / (SIZE * FINE) - 1
-    x, y = at[None, :], at[:, None]
-    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
-    points = _value(picture, c * x + s * y, c * y - s * x)
-    mean = points.reshape(SIZE, FINE, SIZE, FINE).mean(axis=(1, 3))
-    return np.floor(mean + 0.5)  # as the browser rounds
-
-
-def _value(picture: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Look up a picture's gray at points of the plane; the square from -1 to 1 is what is seen upright."""
-    if picture == "stripes":
-        return 255.0 * (np.floor(5 * x) % 2 == 0)
-    if picture == "window":
-        return 255.0 * np.logical_and(*((np.abs(v) > 0.1125) & (np.abs(v) < 0.7875) for v in (x, y)))
-    if picture == "disc":
-        return 255.0 * (x**2 + y**2 < 0.6875**2)
-    table = _noise() if picture == "noise" else portrait()
-    return table[_fold(y, len(table)), _fold(x, len(table))]
-
-
-def _fold(v: np.ndarray, size: int) -> np.ndarray:
-    """Turn a coordinate into a row or a column; beyond its edges a picture is mirrored."""
-    inside = np.where(v > 1, 2 - v, np.where(v < -1, -2 - v, v))
-    return np.minimum(size - 1, np.floor((inside + 1) / 2 * size).astype(int))
-
-
-def _noise() -> np.ndarray:
-    at, values = 1, []
-    for _ in range(80 * 80):
-        at = at * 16807 % 2147483647
-        values.append(float(at % 256))
-    return np.reshape(values, (80, 80))
-
-
-@functools.cache
-def portrait() -> np.ndarray:
-    """Return the middle of the sample portrait of matplotlib, SIZE by SIZE whole grays."""
-    with cbook.get_sample_data("grace_hopper.jpg") as file, Image.open(file) as image:
-        width, height = image.size
-        side = min(width, height)
-        box = ((width - side) // 2, 0, (width + side) // 2, side)
-        return np.asarray(image.convert("L").resize((SIZE, SIZE), Image.Resampling.LANCZOS, box), dtype=float)
-
-
-def _as_png(gray: np.ndarray) -> str:
-    buffer = io.BytesIO()
-    Image.fromarray(gray.astype(np.uint8)).save(buffer, "png", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
 @styled

@@ -24,7 +24,10 @@ class Hand(NamedTuple):
 
     def call(self, code: str, *arguments: Any) -> Any:
         """Call a method of ``figure.instrument``, such as ``set``."""
-        return self.figure.evaluate(f"async (figure, all) => figure.instrument.{code}(...all)", list(arguments))
+        text = self.figure.evaluate(  # as text: a picture has too many numbers to be handed over one by one
+            f"async (figure, all) => JSON.stringify((await figure.instrument.{code}(...all)) ?? null)", list(arguments)
+        )
+        return json.loads(text)
 
     def set(self, **state: Any) -> dict[str, float]:
         """Put it into a state, and say what it shows then."""
@@ -60,10 +63,11 @@ class Hand(NamedTuple):
             "(figure) => figure.getAttribute('aria-busy') !== 'true'", arg=self.figure.element_handle()
         )
 
-    def said(self) -> str:
-        """Wait for the sentence that follows a change."""
+    def said(self, words: str = "") -> str:
+        """Wait for the sentence that follows a change, or for one that has these words, and return it."""
         status = self.figure.locator("p[role=status]")
-        self.page.wait_for_function("(p) => p.textContent", arg=status.element_handle())
+        there = "([p, words]) => p.textContent && p.textContent.includes(words)"
+        self.page.wait_for_function(there, arg=[status.element_handle(), words])
         return status.inner_text()
 
 
@@ -86,7 +90,7 @@ def show(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         page.on("console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None)
         page.goto(path.as_uri() + address)
         hand = Hand(page, page.locator("figure.instrument").first, requests)
-        if settings.get("java_script_enabled", True):
+        if instruments and settings.get("java_script_enabled", True):
             hand.settle()
         return hand
 

@@ -87,10 +87,8 @@ def test_the_browser_begins_with_numpys_numbers_and_words(hands, name):
 def test_it_leaves_no_name_behind_and_asks_for_nothing(hands, show, name):
     hand = hands[name]
     names = hand.page.evaluate("Object.getOwnPropertyNames(window)")
-    plain = hand.page.context.new_page()
-    plain.goto("about:blank")
-    assert set(names) - set(plain.evaluate("Object.getOwnPropertyNames(window)")) == set()
-    plain.close()
+    plain = show().page.evaluate("Object.getOwnPropertyNames(window)")
+    assert set(names) - set(plain) == set()
     assert [url[:40] for url in hand.requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
