@@ -10,7 +10,9 @@ NumPy), ``name.js`` (one function that draws; ``instrument.js`` says what it ret
 what it draws with, ``linalg.js`` and ``background.js`` what it computes with) and ``tests/instruments/test_name.py``.
 """
 
+from lowrank_tutor.instruments.arrows import arrows
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.spectrum import spectrum
 from lowrank_tutor.instruments.tilt import tilt
 
-__all__ = ["Instrument", "tilt"]
+__all__ = ["Instrument", "arrows", "spectrum", "tilt"]

@@ -58,13 +58,13 @@ def noise() -> Floats:
 
 
 @functools.cache
-def portrait() -> Floats:
-    """Return the upper square of the sample portrait of matplotlib, SIZE by SIZE whole grays."""
+def portrait(size: int = SIZE) -> Floats:
+    """Return the upper square of the sample portrait of matplotlib, size by size whole grays."""
     with Image.open(cbook.get_sample_data("grace_hopper.jpg", asfileobj=False)) as image:
         side = min(image.size)
         left = (image.size[0] - side) // 2
         box = (left, 0, left + side, side)
-        return np.asarray(image.convert("L").resize((SIZE, SIZE), Image.Resampling.LANCZOS, box), dtype=float)
+        return np.asarray(image.convert("L").resize((size, size), Image.Resampling.LANCZOS, box), dtype=float)
 
 
 def as_png(gray: Floats) -> str:

@@ -18,6 +18,7 @@
 //                             moves along that axis alone, and is drawn as a line across the panel
 //   .place(name, at, {value, min, max, text})   where a handle stands, and its value in words
 //   .grab(name)               a press anywhere on the panel takes that handle
+//   .paint(drag)              a press anywhere, and every move after it, is handed to drag([x, y])
 //   .resize({x, y})           other limits; axes and lines must be drawn again
 const stage = (() => {
   const make = (tag, attributes, parent) => {
@@ -166,6 +167,10 @@ const stage = (() => {
         const { grip, drag } = handles.get(name);
         svg.classList.add("grab");
         follow(svg, at, (where) => drag(point(where)), () => grip.focus({ preventScroll: true }));
+      },
+      paint: (drag) => {
+        svg.classList.add("paint");
+        follow(svg, at, (where) => drag(point(where)), () => null);
       },
     };
     return self;

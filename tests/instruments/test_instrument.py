@@ -6,10 +6,10 @@ from importlib.resources import files
 import pytest
 from visits import violations
 
-from lowrank_tutor.instruments import tilt
+from lowrank_tutor.instruments import arrows, spectrum, tilt
 from lowrank_tutor.instruments.block import script
 
-INSTRUMENTS = {"tilt": tilt}
+INSTRUMENTS = {"tilt": tilt, "arrows": arrows, "spectrum": spectrum}
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
 KILOBYTES = 60  # a block without its pictures
 
@@ -155,3 +155,58 @@ def test_a_state_can_be_copied_and_started_again(show):
     hand.figure.get_by_role("button", name="Start again").click()
     hand.settle()
     assert hand.call("state") == tilt().state
+
+
+# As JupyterLab 4 puts HTML into an output (rendermime's renderHTML): the text first, then each script made anew in its
+# place, and the whole attached to the page before that or after. Its style of dt and dd stands in the page.
+AS_JUPYTERLAB = """
+([html, late]) => {
+  const style = document.createElement("style");
+  style.textContent = ".jp-OutputArea-output dt { float: left; width: 50%; } .jp-OutputArea-output dd { float: left }";
+  const host = document.createElement("div");
+  host.className = "jp-RenderedHTMLCommon jp-OutputArea-output";
+  if (!late) document.body.append(style, host);
+  host.innerHTML = html;
+  for (const old of host.querySelectorAll("script")) {
+    const script = document.createElement("script");
+    for (const { name, value } of old.attributes) script.setAttribute(name, value);
+    script.textContent = old.textContent;
+    old.replaceWith(script);
+  }
+  if (late) document.body.append(style, host);
+}
+"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+@each_instrument
+def test_it_lives_in_an_output_of_jupyterlab(browser, name, late):
+    one = INSTRUMENTS[name]()
+    page = browser.new_page()
+    thrown = []
+    page.on("pageerror", lambda error: thrown.append(str(error)))
+    page.goto("about:blank")
+    for _ in range(2):  # the same cell run twice
+        page.evaluate(AS_JUPYTERLAB, [one.to_html(), late])
+    for at in (0, 1):
+        figure = page.locator("figure.instrument").nth(at)
+        numbers = figure.evaluate("async (f) => (await f.instrument.set({}), f.instrument.numbers())")
+        assert numbers == pytest.approx(one.numbers, rel=1e-6, abs=1e-6)
+        assert figure.locator("[role=slider]").count() >= 1
+        tops = figure.evaluate(
+            "(f) => [...f.querySelectorAll('dl dd, dl dt')].map((e) => e.getBoundingClientRect().top)"
+        )
+        assert tops[1] > tops[0]  # a number stands below its name
+    assert thrown == []
+    page.close()
+
+
+def test_it_lives_in_a_frame_of_its_own_as_in_colab(browser, tmp_path):
+    (tmp_path / "frame.html").write_text(f"<body>{arrows().to_html()}</body>", encoding="utf-8")
+    (tmp_path / "page.html").write_text('<iframe sandbox="allow-scripts" src="frame.html"></iframe>', encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    figure = page.frame_locator("iframe").locator("figure.instrument")
+    assert figure.evaluate("(f) => f.instrument.numbers().rank") == 2
+    assert figure.get_by_role("button", name="Copy a link").count() == 0  # nobody sees a frame's address
+    page.close()
