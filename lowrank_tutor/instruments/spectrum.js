@@ -60,7 +60,7 @@ const spectrum = ({ place, data, move }) => {
     });
     const points = errors.map((error, i) => [i, error]);
     curve.axes({ x: index.map((i) => i + 1), y: [0, 0.25, 0.5, 0.75, 1], xTitle: words.kept,
-      format: (value) => 100 * value + "%" });
+      format: (value, axis) => (axis === "y" ? 100 * value + "%" : String(value)) });
     curve.line("curve", points, "orange thin");
     curve.dots("dots", points, "orange");
     const beside = [Math.min(k + 0.3, count - 3), Math.min(1, errors[k] + 0.08)];

@@ -10,6 +10,7 @@
 // are names: teal, orange, violet, pink, gray, ink (instrument.css takes them from the theme).
 //
 // panel(parent, options)      label, width, height, x, y ([low, high]), xLog, yLog, margin ([top, right, bottom, left])
+//   .axes({x, y, xTitle, yTitle, format})   ticks and words; format(value, "x" or "y") writes a tick
 //   .line(name, points, look) .area(...) .dots(...)   one path each, however many points; look: colors and classes
 //   .arrow(name, from, to, look) .text(name, at, words, look) .rect(name, corner, corner, look)
 //   .hide(name, whether)
@@ -98,7 +99,7 @@ const stage = (() => {
 
     const self = {
       svg, pixel, point,
-      axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = String }) => {
+      axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = (value) => String(value) }) => {
         grid.replaceChildren();
         const words = (a, b, text, anchor, turn) => {
           const where = { x: a, y: b, "text-anchor": anchor, ...(turn ? { transform: turn } : {}) };
@@ -106,11 +107,11 @@ const stage = (() => {
         };
         xs.forEach((v) => {
           make("path", { d: "M" + toX(v) + " " + top + "V" + (height - bottom) }, grid);
-          words(toX(v), height - bottom + 13, format(v), "middle");
+          words(toX(v), height - bottom + 13, format(v, "x"), "middle");
         });
         ys.forEach((v) => {
           make("path", { d: "M" + left + " " + toY(v) + "H" + (width - right) }, grid);
-          words(left - 5, toY(v) + 4, format(v), "end");
+          words(left - 5, toY(v) + 4, format(v, "y"), "end");
         });
         const middle = (top + height - bottom) / 2;
         words((left + width - right) / 2, height - 5, xTitle, "middle");

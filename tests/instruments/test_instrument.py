@@ -6,10 +6,10 @@ from importlib.resources import files
 import pytest
 from visits import violations
 
-from lowrank_tutor.instruments import arrows, spectrum, tilt
+from lowrank_tutor.instruments import arrows, cloud, shadow, spectrum, tilt
 from lowrank_tutor.instruments.block import script
 
-INSTRUMENTS = {"tilt": tilt, "arrows": arrows, "spectrum": spectrum}
+INSTRUMENTS = {"tilt": tilt, "arrows": arrows, "spectrum": spectrum, "shadow": shadow, "cloud": cloud}
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
 KILOBYTES = 60  # a block without its pictures
 
@@ -23,7 +23,7 @@ def hands(show):
 @each_instrument
 def test_a_block_keeps_to_its_budget_and_to_itself(name):
     html = INSTRUMENTS[name]().to_html()
-    assert html.startswith(f'<figure class="instrument" data-name="{name}">')
+    assert html.startswith(f'<figure class="instrument" data-name="{name}" ')
     own = re.sub(r"data:image/[a-z]+;base64,[\w+/=]+", "", html)
     assert len(own.encode()) <= KILOBYTES * 1000
     assert set(re.findall(r"https?://[\w./]+", own)) <= {"http://www.w3.org/2000/svg"}  # a name, never an address
