@@ -40,7 +40,7 @@ KINDS = {
     "exact": ["byhand"],
     "setting": ["sphinxext"],
     "figures": ["plotting", "tables"],
-    "page": ["explore", "exercises"],
+    "page": ["explore", "exercises", "instruments"],
 }
 # Classes that need PyTorch, in rooms that otherwise do without it: fetched when they are asked for.
 ON_DEMAND = {"bilinear.layer": "torch", "family.autoencoder": "torch"}
