@@ -55,7 +55,7 @@ def check_row(row: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
         raise ValueError(f"{where}: peak_bytes must fit into the card, got {row['peak_bytes']}")
     name = next((name for name in GPUS if re.search(rf"\b{name}\b", meta["gpu"]["name"])), None)
     if name is None or row["series"] != "core" or row["dtype"] == "float32":
-        return  # a card without published peaks here, or what `gpu_floor` does not describe
+        return  # a card without peaks here, or what `gpu_floor` does not describe
     d = meta["dim"] // meta["heads"]
     floor = gpu_floor(row["n"], d, meta["heads"], name, k=row["k"], batch=row["batch"]).seconds
     if row["time_min"] < floor:

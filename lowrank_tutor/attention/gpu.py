@@ -4,7 +4,8 @@ Chapter ``book/07-linformer.md``. Queries, keys and values are given, ``n`` toke
 in half precision, two bytes a number. A card meets one of two walls: it can do only so many operations a second, and it
 can move only so many bytes a second between its memory and its processors. Whatever the program, it takes at least the
 larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**. Each input is read once and
-each output written once at best. The peaks are the manufacturer's; no program reaches them.
+each output written once at best. The peaks are those commonly quoted for each card. They were written down without its
+datasheet at hand, so check them there before a conclusion hangs on one.
 """
 
 import math
@@ -18,14 +19,13 @@ from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use
 from lowrank_tutor._checks import check_choice, check_integer, check_real
 
 HALF = 2  # bytes of a number in half precision
-WRITTEN_OUT = (
-    12  # bytes that PyTorch takes for each weight where it writes them out: logits, weights, and a copy, float32
-)
+# Bytes for each weight that is written out: logits, weights and a copy in float32. Meant to be enough; not measured.
+WRITTEN_OUT = 12
 RESERVE = 0.8  # of the free memory that a plan may use: kernels need some of their own
 
 
 class Gpu(NamedTuple):
-    """What the manufacturer says that a card can do.
+    """What a card is quoted to do at most.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Gpu(NamedTuple):
     capability : tuple of int
         CUDA's compute capability.
     source : str
-        Where it says so.
+        Where to check it.
     """
 
     flops: float
@@ -50,15 +50,15 @@ class Gpu(NamedTuple):
 
 GPUS: Mapping[str, Gpu] = MappingProxyType(
     {
-        "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "NVIDIA T4 Tensor Core GPU, datasheet, 2019"),
-        "V100": Gpu(125e12, 900e9, 16e9, (7, 0), "NVIDIA V100 Tensor Core GPU, datasheet, 2020: SXM2, 16 GB"),
-        "L4": Gpu(121e12, 300e9, 24e9, (8, 9), "NVIDIA L4 Tensor Core GPU, datasheet, 2023: half of the sparse rate"),
-        "A100": Gpu(312e12, 1555e9, 40e9, (8, 0), "NVIDIA A100 Tensor Core GPU, datasheet, 2020: SXM, 40 GB"),
+        "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "NVIDIA T4 Tensor Core GPU, datasheet"),
+        "V100": Gpu(125e12, 900e9, 16e9, (7, 0), "NVIDIA V100 Tensor Core GPU, datasheet: SXM2, 16 GB"),
+        "L4": Gpu(121e12, 300e9, 24e9, (8, 9), "NVIDIA L4 Tensor Core GPU, datasheet: half of the sparse rate"),
+        "A100": Gpu(312e12, 1555e9, 40e9, (8, 0), "NVIDIA A100 Tensor Core GPU, datasheet: SXM, 40 GB"),
         "H100": Gpu(
-            989e12, 3350e9, 80e9, (9, 0), "NVIDIA H100 Tensor Core GPU, datasheet, 2023: SXM, half of the sparse rate"
+            989e12, 3350e9, 80e9, (9, 0), "NVIDIA H100 Tensor Core GPU, datasheet: SXM, half of the sparse rate"
         ),
         "H200": Gpu(
-            989e12, 4800e9, 141e9, (9, 0), "NVIDIA H200 Tensor Core GPU, datasheet, 2024: SXM, half of the sparse rate"
+            989e12, 4800e9, 141e9, (9, 0), "NVIDIA H200 Tensor Core GPU, datasheet: SXM, half of the sparse rate"
         ),
     }
 )
