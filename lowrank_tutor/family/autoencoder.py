@@ -125,7 +125,7 @@ class Autoencoder(nn.Module):
         Raises
         ------
         TypeError
-            If ``x`` is no tensor, or of another type than the parameters (unless under autocast).
+            If ``x`` is not a tensor, or of another type than the parameters (unless under autocast).
         ValueError
             If its shape or device does not match.
         """
@@ -148,7 +148,7 @@ class Autoencoder(nn.Module):
         Raises
         ------
         TypeError
-            If ``z`` is no tensor, or of another type than the parameters (unless under autocast).
+            If ``z`` is not a tensor, or of another type than the parameters (unless under autocast).
         ValueError
             If its shape or device does not match.
         """
@@ -195,7 +195,7 @@ class Autoencoder(nn.Module):
         Raises
         ------
         TypeError
-            If ``x`` is no tensor or of another type than the parameters, or ``steps`` no integer.
+            If ``x`` is not a tensor or of another type than the parameters, or ``steps`` is not an integer.
         ValueError
             If the shape or device does not match, ``x`` is empty, not finite or too large to be squared, ``steps`` is
             negative, or the loss is not finite.
