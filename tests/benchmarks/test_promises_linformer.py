@@ -10,7 +10,7 @@ from torch import nn
 
 from benchmarks.adapters_linformer import Adapter, Lucidrains, NotOffered, Ours, Tatp22, copy, split
 from benchmarks.promises import distance, try_line
-from benchmarks.promises_linformer import LINES, SMALL, draw_weights, judge, parameters, tokens
+from benchmarks.promises_linformer import LINES, SMALL, draw_weights, judge, no_look_ahead, parameters, tokens
 from lowrank_tutor.attention import softmax_attention
 from lowrank_tutor.linformer import linformer_attention
 
@@ -213,3 +213,19 @@ def test_the_columns_that_linformer_pytorch_masks_mix_all_tokens():
     other[:, -1] += 1
     layer = Tatp22().causal(SMALL)
     assert not torch.allclose(layer(x)[:, 0], layer(other)[:, 0])
+
+
+def test_only_what_speaks_of_causal_use_is_a_refusal_to_look_ahead():
+    class Failing(Ours):
+        def causal(self, size):
+            def layer(_x):
+                raise ValueError(self.message)
+
+            return layer
+
+    adapter = Failing()
+    adapter.message = "causal must be False, got True"
+    assert no_look_ahead(adapter).number == 0
+    adapter.message = "x must have 3 axes, got 2"
+    with pytest.raises(ValueError, match="3 axes"):
+        no_look_ahead(adapter)
