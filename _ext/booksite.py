@@ -5,8 +5,14 @@ import re
 import shutil
 from pathlib import Path
 
+from cards import meta
 from docutils import nodes
 from fontTools import subset
+from myst_nb.sphinx_ import HideCodeCellNode
+from PIL import Image
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+INCH = 104  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
 
 COLAB = "https://colab.research.google.com/github"
 
@@ -58,6 +64,52 @@ def title_folded_proofs(app, doctree):
             proof["ids"] = []
 
 
+class FiguresAreAsWideAsTheirInchesSay(SphinxPostTransform):
+    """Gives a figure its width on the page, however finely it is drawn.
+
+    Of several panels that one cell shows, the first says in words what all of them show.
+    """
+
+    default_priority = 100  # MyST-NB chooses between the formats of an output at 4
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        for output in self.document.findall(nodes.container):
+            images = [node for node in output.children if isinstance(node, nodes.image)]
+            for i, image in enumerate(images if _element(output) == "cell_code_output" else []):
+                picture = Image.open(Path(self.app.srcdir, image["uri"]))
+                if "dpi" in picture.info and "width" not in image:
+                    image["width"] = f"{round(INCH * picture.width / picture.info['dpi'][0])}px"
+                    image["classes"].append("no-scaled-link")
+                if i > 0:
+                    image["alt"] = ""
+
+
+class CodeBelowItsFigure(SphinxPostTransform):
+    """Puts the fold with a figure's code below the figure, for the eye and for the Tab key."""
+
+    default_priority = 200  # MyST-NB makes the folds at 199
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        for cell in self.document.findall(nodes.container):
+            fold, *shown = cell.children or [None]
+            if _element(cell) == "cell_code" and isinstance(fold, HideCodeCellNode) and any(map(_has_figure, shown)):
+                fold["prompt_show"] = "Code of this figure"
+                fold["classes"].append("code-of-figure")
+                cell.children = [*shown, fold]
+
+
+def _element(node):
+    return node.get("nb_element")
+
+
+def _has_figure(node):
+    if any(node.findall(nodes.image)):
+        return True
+    return any(re.search('<figure class="(explorer|instrument)"', raw.astext()) for raw in node.findall(nodes.raw))
+
+
 # MathJax's menu can switch on a speech explorer whose files the site does not carry (and file:// would refuse), and
 # remembers that for every page; without the menu formulas are no stops of the Tab key either. What a screen reader
 # reads is in the page: the assistive MathML.
@@ -79,6 +131,15 @@ def mend_page(app, pagename, templatename, context, doctree):
         if "window.mathjax" in _written(file):
             file.attributes["body"] = MATHJAX
     body = context.get("body", "")
+    context["metatags"] = context.get("metatags", "") + meta(app, pagename, site(app.config))
+    if 'class="math' not in body:  # 300 kB that a page without a formula can do without
+        context["script_files"] = [f for f in context["script_files"] if "mathjax" not in _written(f)]
+    # No line begins with the comma after a formula.
+    body = re.sub(
+        r'(<span class="math [^>]*>[^<]*</span>)(-\w+|[-,.;:!?)\]\u2019\u201d]+)',
+        r'<span class="kept">\1\2</span>',
+        body,
+    )
     # Roles that assistive technology no longer knows, and identifiers that several items share.
     body = body.replace(' role="doc-biblioentry"', "").replace(' role="list"', "")
     body = re.sub(r' id="(proof|solution|exercise)-content"', "", body)
@@ -94,7 +155,8 @@ def mend_page(app, pagename, templatename, context, doctree):
     )
     body = before + section + after
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    context["body"] = body + (_citation(app, pagename) if pagename in app.env.titles else "")
+    cited = pagename in app.env.titles and pagename != app.config.root_doc  # which says how to cite the book
+    context["body"] = body + (_citation(app, pagename) if cited else "")
 
 
 def _citation(app, pagename):
@@ -180,6 +242,8 @@ def setup(app):
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("source-read", name_the_repository)
     app.connect("doctree-read", title_folded_proofs)
+    app.add_post_transform(FiguresAreAsWideAsTheirInchesSay)
+    app.add_post_transform(CodeBelowItsFigure)
     app.connect("html-page-context", mend_page, priority=900)  # after the theme has added its own
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

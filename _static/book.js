@@ -30,20 +30,46 @@ addEventListener("DOMContentLoaded", () => {
   new MutationObserver(mode).observe(document.documentElement, { attributeFilter: ["data-mode"] });
   mode();
 });
-// Each fold is called by what it folds, and a proof by its theorem.
-addEventListener("load", () => document.querySelectorAll(".toggle-button").forEach((button) => {
-  const box = button.closest(".admonition");
-  const title = box.querySelector(".admonition-title").cloneNode(true);
-  title.querySelectorAll("button").forEach((b) => b.remove());
-  const stated = box.previousElementSibling?.querySelector(".caption-number")?.textContent.trim();
-  const of = box.matches("div.proof") && stated ? ` of ${stated}` : "";
-  button.setAttribute("aria-label", title.textContent.trim() + of);
-}));
-// A formula wider than its place scrolls there: a keyboard must reach it.
+// Each fold is called by what it folds, and a proof by its theorem. Folds of one name are counted.
+addEventListener("load", () => {
+  const seen = {};
+  document.querySelectorAll(".toggle-button").forEach((button) => {
+    const box = button.closest(".admonition");
+    const title = box.querySelector(".admonition-title").cloneNode(true);
+    title.querySelectorAll("button").forEach((b) => b.remove());
+    const stated = box.previousElementSibling?.querySelector(".caption-number")?.textContent.trim();
+    const of = box.matches("div.proof") && stated ? ` of ${stated}` : "";
+    const name = title.textContent.trim() + of;
+    seen[name] = (seen[name] ?? 0) + 1;
+    button.setAttribute("aria-label", seen[name] > 1 ? `${name}, ${seen[name]}` : name);
+  });
+});
+// A formula wider than its place becomes smaller, down to what can still be read. What is wider than that, as a table
+// or code may be, scrolls: the keyboard must reach it, and an edge that fades must say so.
 addEventListener("load", async () => {
-  const reach = () => document.querySelectorAll(".bd-content :is(div, span).math").forEach((box) =>
-    box.scrollWidth > box.clientWidth + 1 ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex"));
+  const SMALLEST = 0.58;
+  const formulas = () => document.querySelectorAll(".bd-content .math");
+  const scrolling = () => document.querySelectorAll(".bd-content :is(div.math, table, pre, .cell_output)");
+  const cue = (box) => box.toggleAttribute?.("data-more", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
+  const fit = () => {
+    const drawn = [...formulas()].map((box) => [box, box.querySelector("mjx-container")]).filter(([, formula]) => formula);
+    drawn.forEach(([, formula]) => (formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize));
+    const shares = drawn.map(([box]) => (box.matches("div") || box.clientWidth > 150 ? box.clientWidth / box.scrollWidth : 1));
+    drawn.forEach(([, formula], i) => {
+      if (shares[i] > 0 && shares[i] < 0.995) formula.style.fontSize = `${parseFloat(formula.dataset.size || "100%") * Math.max(SMALLEST, 0.98 * shares[i])}%`;
+    });
+    const wide = [...scrolling()].map((box) => [box, box.scrollWidth > box.clientWidth + 1]);
+    wide.forEach(([box, is]) => {
+      cue(box);
+      if (box.matches(".math")) is ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex");
+    });
+  };
   await window.MathJax?.startup?.promise;
-  reach();
-  addEventListener("resize", reach);
+  fit();
+  document.fonts.ready.then(fit); // the letters of formulas come late, and have other widths
+  addEventListener("resize", fit);
+  // What was folded has a width only once it is unfolded.
+  document.addEventListener("toggle", fit, true);
+  document.addEventListener("click", ({ target }) => { if (target.closest?.(".dropdown")) setTimeout(fit); });
+  document.addEventListener("scroll", ({ target }) => { if (target.matches?.(".bd-content *")) cue(target); }, { capture: true, passive: true });
 });

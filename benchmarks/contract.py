@@ -1,11 +1,11 @@
 """What may one rely on in a layer of linear attention? The same promises, tried on every package that can be installed.
 
 ``python -m benchmarks.contract`` prints which package keeps which promise and writes two records: of Linformer
-(``lowrank_tutor/data/linformer_contract.json``, for chapter 7; its promises stand in ``promises_linformer``) and of
-kernel attention (``kernel_contract.json``, for chapter 6; ``promises_kernel``). Each package is used as its README
-says. A promise has one of four outcomes: it **holds**, it **fails**, it is **not offered** (the package has no such
-feature, or says that it has none: a limit, not a fault), or trying it is an **error**. To try another package, add an
-adapter to ``adapters_linformer`` or ``adapters_kernel``.
+(``lowrank_tutor/data/linformer_contract.json``; its promises stand in ``promises_linformer``) and of kernel attention
+(``kernel_contract.json``; ``promises_kernel``), both for the page of packages. Each package is used as its README says.
+A promise has one of four outcomes: it **holds**, it **fails**, it is **not offered** (the package has no such feature,
+or says that it has none: a limit, not a fault), or trying it is an **error**. To try another package, add an adapter to
+``adapters_linformer`` or ``adapters_kernel``.
 """
 
 import sys

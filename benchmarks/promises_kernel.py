@@ -1,4 +1,4 @@
-"""What should kernel attention promise? The lines of ``python -m benchmarks.contract`` that chapter 6 shows.
+"""What should kernel attention promise? The lines of ``python -m benchmarks.contract`` on the page of packages.
 
 Each line measures one number, which its bar bounds from above. "Its quadratic form" is the same attention written out:
 each weight the product of a query's and a key's features, each row of weights divided by its sum.

@@ -1,4 +1,4 @@
-"""What should a layer of Linformer promise? The lines of ``python -m benchmarks.contract`` that chapter 7 shows.
+"""What should a layer of Linformer promise? The lines of ``python -m benchmarks.contract`` on the page of packages.
 
 Each line measures one number, which its bar bounds from above.
 """

@@ -1,7 +1,7 @@
 """Is ``randomized_svd`` worth having beside its peers? Time against error, on spectra easy and hard.
 
 ``python -m benchmarks.svd`` prints the table and the bars, and writes ``lowrank_tutor/data/svd_bench.json`` for the
-figure of chapter 2. Every method runs at its defaults, except where its name says otherwise.
+table on the page of packages. Every method runs at its defaults, except where its name says otherwise.
 """
 
 import subprocess

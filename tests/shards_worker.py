@@ -43,17 +43,21 @@ from lowrank_tutor.linformer import LinformerSelfAttention
 
 distributed.init_process_group("gloo")
 rank, size = distributed.get_rank(), distributed.get_world_size()
-torch.manual_seed(0)  # the same layer and the same sequence in every process
-layer = LinformerSelfAttention(dim=64, heads=4, max_len=4096, k=64, process_group=distributed.group.WORLD)
+torch.manual_seed(0)  # the same layer and sequence in every process
+sizes = {"dim": 64, "heads": 4, "max_len": 4096, "k": 64}
+group = distributed.group.WORLD
+layer = LinformerSelfAttention(**sizes, process_group=group)
 x = torch.randn(1, 4096, 64)
 own = x.tensor_split(size, dim=1)[rank]  # all that a process needs to hold
 out = layer(own)
 out.square().sum().backward()
-for parameter in layer.parameters():  # each process has the gradient of its own loss
+for parameter in layer.parameters():  # each has that of its own loss
     distributed.all_reduce(parameter.grad)
 layer.process_group = None  # and now every process alone
-difference = (out - layer(x).tensor_split(size, dim=1)[rank]).abs().max().item()
-print(f"process {rank}: {own.shape[1]} tokens, {difference:.0e} from one process")
+expected = layer(x).tensor_split(size, dim=1)[rank]
+difference = (out - expected).abs().max().item()
+told = f"{difference:.0e} from one process"
+print(f"process {rank}: {own.shape[1]} tokens, {told}")
 distributed.destroy_process_group()
 """
 

@@ -32,13 +32,15 @@ ROOMS = sorted({name.partition(".")[0] for name in MODULES})
 PUBLIC = [room for room in ROOMS if not room.startswith("_")]
 
 # Each room, a file or a folder, is of one kind, and a new one must be declared here. Imports run one way: a room may
-# use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures).
+# use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures, and
+# both ask the "setting" whether a page is being built).
 KINDS = {
     "numpy": ["_checks", "_on_demand", "rank", "svd", "pca", "jl", "bilinear", "family"],
-    "torch": ["_tensors", "attention", "linformer"],
+    "torch": ["_tensors", "attention", "linformer", "state", "today"],
     "exact": ["byhand"],
-    "figures": ["plotting"],
-    "page": ["explore", "exercises", "sphinxext"],
+    "setting": ["sphinxext"],
+    "figures": ["plotting", "tables"],
+    "page": ["explore", "exercises", "instruments"],
 }
 # Classes that need PyTorch, in rooms that otherwise do without it: fetched when they are asked for.
 ON_DEMAND = {"bilinear.layer": "torch", "family.autoencoder": "torch"}
@@ -48,8 +50,9 @@ MAY_USE = {
     "numpy": {"numpy"},
     "torch": {"numpy", "torch"},
     "exact": {"numpy", "torch", "exact"},
-    "figures": {"numpy", "torch", "figures"},
-    "page": {"figures", "page"},
+    "setting": set(),
+    "figures": {"numpy", "torch", "setting", "figures"},
+    "page": {"setting", "figures", "page"},
 }
 # What importing a module of a kind must not bring along. Heavy things that one function needs are imported inside it.
 HEAVY = ["torch", "matplotlib", "ipywidgets", "IPython", "sympy", "scipy", "sklearn", "PIL"]
@@ -57,6 +60,7 @@ NEEDS = {
     "numpy": [],
     "torch": ["torch", "sympy", "scipy"],  # torch itself may bring the other two
     "exact": ["sympy"],
+    "setting": [],
     "figures": ["matplotlib", "PIL"],
     "page": ["matplotlib", "PIL"],
 }
@@ -152,7 +156,7 @@ def test_every_public_name_says_what_it_takes_and_gives(name):
     doc = inspect.getdoc(thing)
     assert doc, "no docstring"
     kind = KIND_OF[name.partition(".")[0]]
-    if kind == "page" or (inspect.isclass(thing) and kind == "exact"):  # made by the book, not by readers
+    if kind in ("page", "setting") or (inspect.isclass(thing) and kind == "exact"):  # made by the book, not by readers
         return
     parameters = set(inspect.signature(thing).parameters) - {"self"}
     sections = {part for part in ("Parameters", "Returns") if re.search(rf"^{part}\n-+$", doc, re.MULTILINE)}

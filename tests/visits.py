@@ -66,7 +66,9 @@ FACTS = """
   return {
     theme: document.documentElement.dataset.theme,
     paper: getComputedStyle(document.body).backgroundColor,
-    images: all("img", (i) => ({ src: i.src.slice(0, 100), alt: i.getAttribute("alt"),
+    // Of several panels the first one says what all of them show.
+    images: all("img", (i) => ({ src: i.src.slice(0, 100), alt: i.getAttribute("alt") ||
+      i.closest(".explorer-panels, .cell_output")?.querySelector("img").getAttribute("alt"),
       shown: i.complete && i.naturalWidth > 0, inside: Boolean(i.closest("article")) })),
     overflow: wide <= width ? [] : [`${wide} pixels`, ...[...document.querySelectorAll("body *")]
       .filter((e) => e.getBoundingClientRect().right > width + 1).map((e) => e.outerHTML.slice(0, 120)).slice(-3)],
@@ -75,6 +77,18 @@ FACTS = """
       return /[1-9]/.test(style.transitionDuration) || style.animationName !== "none";
     }).map((e) => e.outerHTML.slice(0, 80)),
     scrolling: getComputedStyle(document.documentElement).scrollBehavior,
+    pictures: all(".explorer-panels img, .cell_output > img", (i) => ({
+      of: i.closest("figure")?.dataset.name ?? "", top: i.getBoundingClientRect().top,
+      filter: getComputedStyle(i).filter, photograph: i.matches(".photograph"), inch: i.getBoundingClientRect().width /
+        (i.style.getPropertyValue("--inches") || parseFloat(i.style.width) / 104) })),
+    codes: all("details.code-of-figure", (d) => {
+      const figure = d.closest(".cell").querySelector("figure.explorer, figure.instrument, img");
+      const summary = d.querySelector("summary");
+      return { of: figure.dataset.name ?? "", words: words(summary.querySelector(".collapsed")),
+        gap: d.getBoundingClientRect().top - figure.getBoundingClientRect().bottom,
+        share: summary.getBoundingClientRect().width / d.getBoundingClientRect().width,
+        look: [summary, d].flatMap((e) => [getComputedStyle(e).backgroundColor, getComputedStyle(e).boxShadow]) };
+    }),
     maths: count("mjx-container"),
     mathErrors: all("mjx-merror", words),
     spoken: count("mjx-container mjx-assistive-mml math"),
@@ -90,6 +104,13 @@ FACTS = """
     colab: all('a[href^="https://colab"]', (a) => a.getAttribute("href")),
     download: all("a.btn-download-notebook-button", (a) => a.getAttribute("href")),
     toPackage: count('article a[href*="api.html#lowrank_tutor."]'),
+    wide: all(".bd-content :is(div.math, table, pre, .cell_output)", (e) => e)
+      .filter((e) => e.scrollWidth > e.clientWidth + 2 && e.checkVisibility())
+      .map((e) => [e.tagName === "PRE" ? "PRE" : e.id || e.tagName,
+        getComputedStyle(e).maskImage.startsWith("linear-gradient")]),
+    meta: Object.fromEntries(all("meta[name], meta[property]", (m) =>
+      [m.getAttribute("name") ?? m.getAttribute("property"), m.content])),
+    title: document.title,
     rows: all("article table tbody tr", (row) => row.innerText),
   };
 }
@@ -163,28 +184,42 @@ def violations(page: Page) -> list[str]:
 
 
 READ = """
-(figure) => {
-  const img = figure.querySelector("img");
-  return {
-    src: img.src, alt: img.alt, width: img.naturalWidth, height: img.naturalHeight, decoded: img.complete,
-    inputs: [...figure.querySelectorAll("input")].map((i) => [i.name, i.value, i.getAttribute("aria-valuetext")]),
-    outputs: [...figure.querySelectorAll("output")].map((o) => [o.getAttribute("name"), o.textContent]),
-    numbers: [...figure.querySelectorAll("data")].map((d) => [d.dataset.name, d.value, d.textContent]),
-  };
-}
+(figure) => ({
+  alt: figure.querySelector(".explorer-panels img").alt,
+  panels: [...figure.querySelectorAll(".explorer-panels img")].map((img) => (
+    { src: img.src, width: img.naturalWidth, decoded: img.complete })),
+  controls: [...figure.querySelectorAll("[data-slider]")].map((c) => c.matches("fieldset")
+    ? [c.dataset.slider, c.querySelector(":checked").value, null]
+    : [c.dataset.slider, c.value, c.getAttribute("aria-valuetext")]),
+  outputs: [...figure.querySelectorAll("output")].map((o) => [o.getAttribute("name"), o.textContent]),
+  numbers: [...figure.querySelectorAll("data")].map((d) => [d.dataset.name, d.value, d.textContent]),
+})
 """
 
 # Every position of every slider of one explorer, and what else on the page moved meanwhile; then back to the start.
 DRAG = f"""
 async (figure) => {{
   const read = {READ};
-  const inputs = [...figure.querySelectorAll("input")];
+  const controls = [...figure.querySelectorAll("[data-slider]")];
   const shifts = [];
   const note = (entries) => entries.forEach((entry) => shifts.push(
     ...entry.sources.map((source) => source.node?.parentElement?.outerHTML.slice(0, 120))));
-  const put = (input, value) => {{
-    input.value = value;
+  const change = (input, key, value) => {{
+    input[key] = value;
     input.dispatchEvent(new Event("input", {{ bubbles: true }}));
+  }};
+  // What puts a control on each of its positions, and on the one where it stands.
+  const moves = (control) => {{
+    if (control.matches("fieldset"))
+      return [...control.querySelectorAll("input")].map((choice) => () => change(choice, "checked", true));
+    const {{ min, max, step }} = control;
+    const values = Array.from({{ length: (max - min) / step + 1 }}, (_, i) => +min + i * step);
+    return values.map((value) => () => change(control, "value", value));
+  }};
+  const stay = (control) => {{
+    if (!control.matches("fieldset")) return ((value) => () => change(control, "value", value))(control.value);
+    const choice = control.querySelector(":checked");
+    return () => change(choice, "checked", true);
   }};
   const size = () => {{
     const {{ x, y, width, height }} = figure.getBoundingClientRect();
@@ -192,24 +227,23 @@ async (figure) => {{
   }};
   const shown = [];
   const step = async (i) => {{
-    if (i === inputs.length) {{
-      await figure.querySelector("img").decode();
+    if (i === controls.length) {{
+      await Promise.all([...figure.querySelectorAll("img")].map((img) => img.decode()));
       shown.push(read(figure));
       return;
     }}
-    const {{ min, max, step: by }} = inputs[i];
-    for (let value = +min; value <= +max; value += +by) {{
-      put(inputs[i], value);
+    for (const move of moves(controls[i])) {{
+      move();
       await step(i + 1);
     }}
   }};
   figure.scrollIntoView({{ behavior: "instant", block: "center" }});
   const observer = new PerformanceObserver((list) => note(list.getEntries()));
   observer.observe({{ type: "layout-shift" }});
-  const start = inputs.map((input) => input.value);
+  const back = controls.map(stay);
   const before = size();
   await step(0);
-  inputs.forEach((input, i) => put(input, start[i]));
+  back.forEach((move) => move());
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
   note(observer.takeRecords());
   observer.disconnect();

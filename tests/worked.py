@@ -87,14 +87,19 @@ def check_markdown(worked):
     for number, step in enumerate(worked.steps, start=1):
         sentence, formula = tokens[4 * number - 3], tokens[4 * number - 1]
         assert sentence.content == f"**{number}.** {step.text}"
-        assert [child.type for child in sentence.children] == ["text", "strong_open", "text", "strong_close", "text"]
+        begin, *rest = [child.type for child in sentence.children if child.type != "text" or child.content]
+        assert [begin, *rest[:2]] == ["strong_open", "text", "strong_close"]
+        assert set(rest[2:]) <= {"text", "math_inline"}
+        assert rest.count("math_inline") == step.text.count("$") / 2, "each letter is typeset"
         assert formula.content == step.latex
 
 
 def check_commonmark(worked):
     tokens = MarkdownIt("commonmark").parse(worked._repr_markdown_())
     for number, step in enumerate(worked.steps, start=1):
-        (text,) = tokens[6 * number - 2].children  # no emphasis, no link, no lost backslash
+        *_, sentence = tokens[6 * number - 5].children  # no emphasis, no link, no lost backslash
+        assert sentence.content == f" {step.text}"
+        (text,) = tokens[6 * number - 2].children
         assert text.content == f"$${step.latex}$$"
 
 
@@ -117,7 +122,7 @@ def check_formulas(worked):
     known |= {"lambda", "sigma", "Sigma", "pm", "det", "lVert", "rVert", "operatorname", "mathbb", "in", "times", "neq"}
     for step in worked.steps:
         assert "\n" not in step.latex
-        assert "$" not in step.latex + step.text
+        assert "$" not in step.latex + step.plain
         assert "\\\\" not in step.latex
         depth = list(itertools.accumulate({"{": 1, "}": -1}.get(character, 0) for character in step.latex))
         assert depth[-1] == 0
@@ -127,14 +132,16 @@ def check_formulas(worked):
         assert sorted(opened) == sorted(closed)
         assert step.latex.count(r"\left(") == step.latex.count(r"\right)")
         assert step.text.endswith(".")
-        assert not re.search(r"[\\`*_<>\[\]{}]", step.text)
+        assert not re.search(r"[\\`*_<>\[\]{}^]", step.plain)
+        words = re.sub(r"\$.*?\$", "", step.text)
+        assert not re.search(r"\b(?!A(?!\w))[B-Zb-z]\b|[ᵀ²√λσ]|[A-Za-z]\d", words), "a letter that is not typeset"
 
 
 def check_terminal(worked):
     shown = str(worked)
     assert repr(worked) == shown
     assert [line for line in shown.splitlines() if re.match(r"\d+\. ", line)] == [
-        f"{number}. {step.text}" for number, step in enumerate(worked.steps, start=1)
+        f"{number}. {step.plain}" for number, step in enumerate(worked.steps, start=1)
     ]
 
 

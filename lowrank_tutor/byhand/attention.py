@@ -130,12 +130,12 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked
     letter, same = ("E", " the same") if f is None else ("F", "")
     compress = (
         Step(
-            f"Compress the keys, {keys.rows} to {to_keys.rows}: multiply E with K.",
+            f"Compress the keys, {keys.rows} to {to_keys.rows}: multiply $E$ with $K$.",
             _tex_product("E K", to_keys, keys, short_keys),
             short_keys,
         ),
         Step(
-            f"Compress the values with{same} {letter}: multiply {letter} with V.",
+            f"Compress the values with{same} ${letter}$: multiply ${letter}$ with $V$.",
             _tex_product(f"{letter} V", to_values, values, short_values),
             short_values,
         ),
@@ -192,12 +192,12 @@ def _softmax_steps(
     what = "key" if key_name == "K" else "compressed key"
     steps = [
         Step(
-            f"Score each query against each {what}: multiply Q with {key_name}ᵀ. Call the result S.",
+            rf"Score each query against each {what}: multiply $Q$ with ${key_name}^\top$. Call the result $S$.",
             _tex_product("S", queries, keys.T, found.scores, rf"Q {key_name}^\top"),
             found.scores,
         ),
         Step(
-            f"Divide the scores by √d, where d = {d} is the width of a query.",
+            rf"Divide the scores by $\sqrt{{d}}$, where $d = {d}$ is the width of a query.",
             tex_lines((r"\frac{1}{\sqrt{d}} S", rf"\frac{{1}}{{\sqrt{{{d}}}}} S"), ("", tex_matrix(found.scaled))),
             found.scaled,
         ),
@@ -216,7 +216,7 @@ def _power_step(found: _Softmax) -> Step:
             collected = f"{' + '.join(map(tex_number, terms))} = {collected}"
         lines.append((f"z_{{{row + 1}}}", collected))
     return Step(
-        "Raise e to each of these powers, and add up each row. Call the sums z.",
+        "Raise $e$ to each of these powers, and add up each row. Call the sums $z$.",
         tex_lines((r"e^{S_{i j} / \sqrt{d}}", tex_matrix(found.powers)), *lines),
         (found.powers, found.sums),
     )
@@ -232,9 +232,9 @@ def _weight_step(found: _Softmax) -> Step:
         lines += zip(
             (rf"p_{{{row + 1}}}^\top", ""), dict.fromkeys(forms), strict=False
         )  # one form where nothing cancels
-    cancelled = " A power of e that is a factor of a whole row cancels." if found.cancels else ""
+    cancelled = " A power of $e$ that is a factor of a whole row cancels." if found.cancels else ""
     return Step(
-        f"Divide each row by its sum. This gives the weights P, with rows p.{cancelled}",
+        f"Divide each row by its sum. This gives the weights $P$, with rows $p$.{cancelled}",
         tex_lines(*lines, nearly=("P", tex_matrix(found.weights, decimals=True))),
         found.weights,
     )
@@ -247,7 +247,7 @@ def _output_step(found: _Softmax, values: Matrix, value_name: str) -> Step:
     ]
     nearly = (f"P {value_name}", tex_matrix(found.output, decimals=True))
     return Step(
-        f"Average the values with these weights: multiply P with {value_name}.",
+        f"Average the values with these weights: multiply $P$ with ${value_name}$.",
         tex_lines((value_name, tex_matrix(values)), *rows, nearly=nearly),
         found.output,
     )
@@ -261,10 +261,10 @@ def _check_step(n_queries: int, n_keys: int, k: int | None = None) -> Step:
         ("n_q n_k", rf"{n_queries} \cdot {n_keys} = {full}"),
     ]
     if k is None:
-        return Step(f"Check: each row of P adds up to 1. Numbers in P: {full}.", tex_lines(*lines), full)
+        return Step(f"Check: each row of $P$ adds up to 1. Numbers in $P$: {full}.", tex_lines(*lines), full)
     few = n_queries * k
     lines.insert(1, ("n_q k", rf"{n_queries} \cdot {k} = {few}"))
-    sentence = f"Check: each row of P adds up to 1. Numbers in P: {few} in place of {full}."
+    sentence = f"Check: each row of $P$ adds up to 1. Numbers in $P$: {few} in place of {full}."
     return Step(sentence, tex_lines(*lines), (few, full))
 
 
@@ -279,7 +279,7 @@ def _linformer_work(n_queries: int, n_keys: int, k: int, d: int, d_v: int) -> St
 
     return Step(
         f"Multiplications: {before} to compress and {after} for scores and output, together {before + after} in place "
-        f"of {full}, {saving(before + after, full)}. Compression takes fewer only where k is below {break_even}.",
+        f"of {full}, {saving(before + after, full)}. Compression takes fewer only where $k$ is below {break_even}.",
         tex_lines(
             line("k n_k", k, n_keys, before),
             line("n_q k", n_queries, k, after),

@@ -55,7 +55,7 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     Discriminant(axis=Matrix([
     [1],
     [2]]), threshold=11/2)
-    >>> print(worked.steps[-1].text)
+    >>> print(worked.steps[-1].plain)
     Compare: along the plain difference d of the means, 6 of 8 points lie on the side of their class. The squared gap
     over the scatter is 9/20; along w it is 9/4.
 
@@ -139,8 +139,8 @@ def _mean_step(means: dict[str, Matrix]) -> Step:
 
 def _scatter_step(name: str, deviations: Matrix, scatter: Matrix) -> Step:
     return Step(
-        f"Subtract the mean of {name} from each of its points. The deviations, multiplied with themselves, are the "
-        f"scatter of {name}.",
+        f"Subtract the mean of ${name}$ from each of its points. The deviations, multiplied with themselves, are the "
+        f"scatter of ${name}$.",
         tex_lines(
             (f"D_{name}", tex_matrix(deviations)),
             (f"S_{name}", rf"D_{name}^\top D_{name} = {tex_matrix(deviations.T)} {tex_matrix(deviations)}"),
@@ -178,7 +178,7 @@ def _inverse_step(matrix: Matrix, inverse: Matrix) -> Step:
 def _axis_step(inverse: Matrix, gap: Matrix, axis: Matrix) -> Step:
     return Step(
         "Multiply the inverse with the difference of the means. In whole numbers without a common factor, this is the "
-        "axis w.",
+        "axis $w$.",
         tex_lines(
             ("m_b - m_a", tex_matrix(gap)),
             ("T^{-1} (m_b - m_a)", f"{tex_matrix(inverse)} {tex_matrix(gap)} = {tex_matrix(inverse * gap)}"),
@@ -191,8 +191,8 @@ def _axis_step(inverse: Matrix, gap: Matrix, axis: Matrix) -> Step:
 def _cut_step(cut: _Cut) -> Step:
     below, above, middle = tex_number(cut.below), tex_factor(cut.above), tex_number(cut.threshold)
     return Step(
-        "Multiply each point by w. Midway between the products of the means is the threshold c, and class b is above "
-        f"it: {cut.tally} points lie on the side of their class.",
+        "Multiply each point by $w$. Midway between the products of the means is the threshold $c$, and class $b$ is "
+        f"above it: {cut.tally} points lie on the side of their class.",
         tex_lines(
             (r"w^\top A^\top", tex_matrix(cut.low.T)),
             (r"w^\top B^\top", tex_matrix(cut.high.T)),
@@ -219,10 +219,10 @@ def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix,
         (r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}", best_line),
     )
     if difference == axis:
-        sentence = f"Compare: the plain difference d of the means is the same direction, with the same ratio {best}."
+        sentence = f"Compare: the plain difference $d$ of the means is the same direction, with the same ratio {best}."
     else:
         sentence = (
-            f"Compare: along the plain difference d of the means, {count} points lie on the side of their class. The "
-            f"squared gap over the scatter is {plain}; along w it is {best}."
+            f"Compare: along the plain difference $d$ of the means, {count} points lie on the side of their class. The "
+            f"squared gap over the scatter is {plain}; along $w$ it is {best}."
         )
     return Step(sentence, lines, (plain, best))

@@ -53,7 +53,7 @@ def row_reduce(a: Any) -> Worked:
        (1,)
     """
     matrix = as_exact_matrix("a", a)  # (m, n)
-    steps = [Step("Start from A.", f"A = {tex_matrix(matrix)}", matrix.copy())]
+    steps = [Step("Start from $A$.", f"A = {tex_matrix(matrix)}", matrix.copy())]
 
     def record(sentence: str, operation: str) -> None:
         steps.append(Step(sentence, rf"{operation} \qquad {tex_matrix(matrix)}", matrix.copy()))
@@ -125,21 +125,21 @@ def rank_one(a: Any) -> Worked:
     lead = next(column for column in range(columns) if v[column] != 0)
     u = matrix[:, lead] / v[lead]  # (m, 1)
     factor = u[first]
-    taken = "Call it v" if factor == 1 else f"Take out its factor {factor} and call the rest v"
+    taken = "Call it $v$" if factor == 1 else f"Take out its factor {factor} and call the rest $v$"
     multiples = [(tex_matrix(matrix[row, :]), rf"{tex_factor(u[row])} v^\top") for row in range(rows)]
     full, kept = rows * columns, rows + columns
     saved = f"{full - kept} fewer" if kept < full else "which saves nothing"
     steps = (
         Step(f"Row {first + 1} is the first that is not zero. {taken}.", rf"v^\top = {tex_matrix(v.T)}", v),
-        Step("Every row is a multiple of v. The multiples form u.", tex_lines(*multiples, ("u", tex_matrix(u))), u),
+        Step("Every row is a multiple of $v$. The multiples form $u$.", tex_lines(*multiples, ("u", tex_matrix(u))), u),
         Step(
-            "Multiply u by v to check.",
+            "Multiply $u$ by $v$ to check.",
             rf"u v^\top = {tex_matrix(u)} {tex_matrix(v.T)} = {tex_matrix(u * v.T)} = A",
             u * v.T,
         ),
         Step(
             f"The matrix has {full} numbers, the factors have {kept}, {saved}. One of the {kept} is redundant, because "
-            f"2u and v/2 give the same matrix: {kept - 1} degrees of freedom.",
+            f"$2u$ and $v/2$ give the same matrix: {kept - 1} degrees of freedom.",
             rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {kept}, \qquad {kept} - 1 = {kept - 1}",
             (full, kept, kept - 1),
         ),
@@ -180,11 +180,11 @@ def project(w: Any, x: Any) -> Worked:
     product = matrix * vectors  # (k, n)
     steps = []
     for column in range(vectors.cols):
-        index, what = ("", "x") if vectors.cols == 1 else (f", {column + 1}", f"column {column + 1} of x")
+        index, what = ("", "$x$") if vectors.cols == 1 else (f", {column + 1}", f"column {column + 1} of $x$")
         for row in range(matrix.rows):
             entry = product[row, column]
             formula = rf"y_{{{row + 1}{index}}} = {tex_dot(matrix[row, :], vectors[:, column])} = {tex_number(entry)}"
-            steps.append(Step(f"Multiply row {row + 1} of W with {what}, entry by entry, and add.", formula, entry))
+            steps.append(Step(f"Multiply row {row + 1} of $W$ with {what}, entry by entry, and add.", formula, entry))
     collected = rf"W x = {tex_matrix(matrix)} {tex_matrix(vectors)} = {tex_matrix(product)}"
     steps.append(Step("Collect the entries.", collected, product))
     steps.append(_kind_of_map(matrix))
@@ -197,9 +197,11 @@ def _kind_of_map(matrix: Matrix) -> Step:
         square = matrix * matrix
         if square == matrix:
             angle = "symmetric, so at a right angle" if matrix.is_symmetric() else "not symmetric, so at a slant"
-            verdict = f"Applying W twice changes nothing more: W is a projection (P² = P), {angle}."
+            verdict = f"Applying $W$ twice changes nothing more: $W$ is a projection ($P^2 = P$), {angle}."
         else:
-            verdict = "Applying W twice differs from applying it once: W is not a projection (that needs P² = P)."
+            verdict = (
+                "Applying $W$ twice differs from applying it once: $W$ is not a projection (that needs $P^2 = P$)."
+            )
         relation = "=" if square == matrix else r"\neq"
         return Step(verdict, rf"W^2 = {tex_matrix(square)} {relation} W", square)
     rank = matrix.rank()
@@ -207,8 +209,8 @@ def _kind_of_map(matrix: Matrix) -> Step:
     numbers_in = "1 number" if columns == 1 else f"{columns} numbers"
     kind = "a compression map" if rows < columns else "a map to more dimensions"
     verdict = (
-        f"W is {rows} by {columns}, of rank {rank}{full}. It turns {numbers_in} into {rows}, so it cannot be applied "
-        f"twice: {kind}, not a projection (that needs P² = P)."
+        f"$W$ is {rows} by {columns}, of rank {rank}{full}. It turns {numbers_in} into {rows}, so it cannot be applied "
+        f"twice: {kind}, not a projection (that needs $P^2 = P$)."
     )
     formula = rf"W \in \mathbb{{R}}^{{{rows} \times {columns}}}, \qquad \operatorname{{rank}} W = {rank}"
     return Step(verdict, formula, rank)
@@ -277,7 +279,7 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     w = left.T * right  # (d2, d1)
     apply_to_key = query.rows <= key.rows
     name, vector, other = ("h", key, query) if apply_to_key else ("s", query, key)
-    matrix, matrix_name = (w, "W") if apply_to_key else (w.T, "Wᵀ")
+    matrix, matrix_name = (w, "W") if apply_to_key else (w.T, r"W^\top")
     small, large = _product_step("p", "U", left, "s", query), _product_step("q", "V", right, "h", key)
     middle, rest = _product_step("r", matrix_name, matrix, name, vector), "s" if apply_to_key else "h"
     score, again = small.value.dot(large.value), other.dot(middle.value)
@@ -285,18 +287,18 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
         small,
         large,
         Step(
-            "Multiply p and q, entry by entry, and add. This is the score.",
+            "Multiply $p$ and $q$, entry by entry, and add. This is the score.",
             rf"(U s)^\top (V h) = p^\top q = {tex_dot(small.value.T, large.value)} = {tex_number(score)}",
             score,
         ),
         Step(
-            f"Now the long way. Multiply out W, {w.rows} by {w.cols}.",
+            f"Now the long way. Multiply out $W$, {w.rows} by {w.cols}.",
             rf"W = U^\top V = {tex_matrix(left.T)} {tex_matrix(right)} = {tex_matrix(w)}",
             w,
         ),
         middle,
         Step(
-            f"Multiply r with {rest}, entry by entry, and add. It is the same score.",
+            f"Multiply $r$ with ${rest}$, entry by entry, and add. It is the same score.",
             rf"s^\top W h = {rest}^\top r = {tex_dot(other.T, middle.value)} = {tex_number(again)}",
             again,
         ),
@@ -312,34 +314,34 @@ def _vector(name: str, value: Any) -> Matrix:
     return vector
 
 
-def _product_step(letter: str, matrix_name: str, matrix: Matrix, vector_name: str, vector: Matrix) -> Step:
+def _product_step(letter: str, symbol: str, matrix: Matrix, vector_name: str, vector: Matrix) -> Step:
     """Multiply a matrix with a vector, one printed sum a row."""
     product = matrix * vector
-    symbol = matrix_name.replace("ᵀ", r"^\top")
     entries = (
         (rf"{letter}_{{{row + 1}}}", rf"{tex_dot(matrix[row, :], vector)} = {tex_number(product[row])}")
         for row in range(matrix.rows)
     )
     formula = tex_lines((letter, rf"{symbol} {vector_name} = {tex_matrix(matrix)} {tex_matrix(vector)}"), *entries)
-    return Step(f"Multiply {matrix_name} with {vector_name}, row by row. Call the result {letter}.", formula, product)
+    sentence = f"Multiply ${symbol}$ with ${vector_name}$, row by row. Call the result ${letter}$."
+    return Step(sentence, formula, product)
 
 
 def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     """Count the numbers kept and the multiplications of both routes."""
     kept, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
     numbers_step = Step(
-        f"The factors have {kept} numbers and W has {full}, {saving(kept, full)}. The factors have fewer only where k "
-        f"is below {break_even}.",
+        f"The factors have {kept} numbers and $W$ has {full}, {saving(kept, full)}. The factors have fewer only "
+        f"where $k$ is below {break_even}.",
         rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {kept}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
         rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
         (kept, full, break_even),
     )
     short, least = kept + k, min(d1, d2)
-    known, symbol = ("W h", "d_2") if d2 <= d1 else ("Wᵀ s", "d_1")
+    known, symbol = ("W h", "d_2") if d2 <= d1 else (r"W^\top s", "d_1")
     work_step = Step(
         f"The short way takes {short} multiplications and the long way {full + least}, "
-        f"{saving(short, full + least)}. Once U s and V h are known, a score takes {k}; once {known} is known, it "
-        f"takes {least}.",
+        f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score takes {k}; once ${known}$ is known, "
+        f"it takes {least}.",
         rf"k (d_1 + d_2) + k = {kept} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
         (short, full + least, k, least),
     )

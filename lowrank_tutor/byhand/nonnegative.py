@@ -47,7 +47,7 @@ def nmf_update(x: Any, w: Any, h: Any) -> Worked:
     Examples
     --------
     >>> worked = nmf_update([[0, 2], [0, 3], [3, 1]], w=[[1, 1]] * 3, h=[[1, 2], [0, 2]])
-    >>> print(*(step.text for step in worked.steps[::4]), sep="\n")
+    >>> print(*(step.plain for step in worked.steps[::4]), sep="\n")
     Multiply W with H, and add up the squares of what is left of X. This is the squared error, 20.
     With the new H the squared error falls from 20 to 8.
     With both new factors the squared error falls from 8 to 95/18.
@@ -69,11 +69,11 @@ def nmf_update(x: Any, w: Any, h: Any) -> Worked:
     before = _squared_error(matrix, left, right)
     between = _squared_error(matrix, left, new_right)
     after = _squared_error(matrix, new_left, new_right)
-    opening = "Multiply W with H, and add up the squares of what is left of X. This is the squared error"
+    opening = "Multiply $W$ with $H$, and add up the squares of what is left of $X$. This is the squared error"
     steps = (
         _error_step(f"{opening}, {before}.", "W H", matrix, left, right),
         *_steps_for_h(matrix, left, right, new_right),
-        _error_step(f"With the new H the squared error {_change(before, between)}.", "W H'", matrix, left, new_right),
+        _error_step(f"With the new $H$ the squared error {_change(before, between)}.", "W H'", matrix, left, new_right),
         *_steps_for_w(matrix, left, new_right, new_left),
         _error_step(
             f"With both new factors the squared error {_change(between, after)}.", "W' H'", matrix, new_left, new_right
@@ -139,12 +139,12 @@ def _steps_for_h(matrix: Matrix, left: Matrix, right: Matrix, new_right: Matrix)
     denominators = gram * right
     return (
         Step(
-            "Multiply Wᵀ with X. These are the numerators for H.",
+            r"Multiply $W^\top$ with $X$. These are the numerators for $H$.",
             tex_lines((r"W^\top X", f"{tex_matrix(left.T)} {tex_matrix(matrix)}"), ("", tex_matrix(numerators))),
             numerators,
         ),
         Step(
-            "Multiply Wᵀ W with H. These are the denominators.",
+            r"Multiply $W^\top W$ with $H$. These are the denominators.",
             tex_lines(
                 (r"W^\top W", f"{tex_matrix(left.T)} {tex_matrix(left)} = {tex_matrix(gram)}"),
                 (r"W^\top W H", f"{tex_matrix(gram)} {tex_matrix(right)} = {tex_matrix(denominators)}"),
@@ -160,12 +160,12 @@ def _steps_for_w(matrix: Matrix, left: Matrix, right: Matrix, new_left: Matrix) 
     denominators = left * gram
     return (
         Step(
-            "Multiply X with the transpose of the new H. These are the numerators for W.",
+            "Multiply $X$ with the transpose of the new $H$. These are the numerators for $W$.",
             tex_lines((r"X H'^\top", f"{tex_matrix(matrix)} {tex_matrix(right.T)}"), ("", tex_matrix(numerators))),
             numerators,
         ),
         Step(
-            "Multiply W with the new H times its transpose. These are the denominators.",
+            "Multiply $W$ with the new $H$ times its transpose. These are the denominators.",
             tex_lines(
                 (r"H' H'^\top", f"{tex_matrix(right)} {tex_matrix(right.T)} = {tex_matrix(gram)}"),
                 (r"W H' H'^\top", f"{tex_matrix(left)} {tex_matrix(gram)} = {tex_matrix(denominators)}"),
@@ -180,7 +180,7 @@ def _update_step(name: str, factor: Matrix, numerators: Matrix, denominators: Ma
     kept = " Where the denominator is zero, the entry stays as it is." if 0 in denominators else ""
     zeros = " An entry that is zero stays zero." if 0 in factor else ""
     sentence = (
-        f"Multiply each entry of {name} by its numerator over its denominator.{kept}{zeros} This is the new {name}."
+        f"Multiply each entry of ${name}$ by its numerator over its denominator.{kept}{zeros} This is the new ${name}$."
     )
     lines = []
     for row in range(factor.rows):

@@ -47,7 +47,7 @@ def als_half_step(ratings: Any, q: Any, regularization: Any = 0) -> Worked:
     [  1,   2],
     [  3,   2],
     [nan, nan]])
-    >>> print(worked.steps[-1].text)
+    >>> print(worked.steps[-1].plain)
     Multiply P with Qᵀ. This estimates every rating of the known rows. The squared error E over the 5 known ratings: 3.
 
     References
@@ -115,12 +115,12 @@ def _fit_row(number: int, ratings: Matrix, factors: Matrix, penalty: Any) -> _Ro
 def _table_step(table: Matrix, factors: Matrix) -> Step:
     gaps = "" if sympy.nan not in table else " A question mark stands for a rating that is not known."
     lines = tex_lines(("R", _tex_table(table)), ("Q", tex_matrix(factors)))
-    return Step(f"Start from the ratings R and the factors Q of their columns.{gaps}", lines, table)
+    return Step(f"Start from the ratings $R$ and the factors $Q$ of their columns.{gaps}", lines, table)
 
 
 def _unknown_row_steps(number: int, k: int) -> list[Step]:
     unknown = sympy.ones(k, 1) * sympy.nan
-    sentence = f"Row {number} has no known rating. Its row of P is not a number: zero would be an estimate."
+    sentence = f"Row {number} has no known rating. Its row of $P$ is not a number: zero would be an estimate."
     return [Step(sentence, f"p_{{{number}}} = {_tex(unknown)}", unknown)]
 
 
@@ -129,7 +129,7 @@ def _row_steps(fit: _RowFit, penalty: Any) -> list[Step]:
     where = f"column {columns[0]}" if len(columns) == 1 else f"columns {', '.join(columns[:-1])} and {columns[-1]}"
     take = "this row" if len(columns) == 1 else "these rows"
     added = "" if penalty == 0 else f", with {penalty} added along the diagonal"
-    sentence = f"Row {i} has known ratings in {where}. Take {take} of Q for the normal equations{added}."
+    sentence = f"Row {i} has known ratings in {where}. Take {take} of $Q$ for the normal equations{added}."
 
     gram, right = rf"Q_{{{i}}}^\top Q_{{{i}}}", rf"Q_{{{i}}}^\top r_{{{i}}}"
     penalized = rf"{gram} + {tex_factor(penalty)} I"
@@ -148,7 +148,7 @@ def _row_steps(fit: _RowFit, penalty: Any) -> list[Step]:
     )
     return [
         Step(sentence, equations, (fit.matrix, fit.right)),
-        Step(f"Solve them. This is row {i} of P.", solution, fit.solution),
+        Step(f"Solve them. This is row {i} of $P$.", solution, fit.solution),
     ]
 
 
@@ -164,7 +164,7 @@ def _estimate_step(table: Matrix, found: Matrix, factors: Matrix) -> Step:
         ("", _tex(estimates)),
         ("E", f"{tex_squares(misses)} = {tex_number(error)}"),
     )
-    sentence = f"Multiply P with Qᵀ. This estimates {which}. The squared error E over {counted}: {error}."
+    sentence = rf"Multiply $P$ with $Q^\top$. This estimates {which}. The squared error $E$ over {counted}: {error}."
     return Step(sentence, lines, estimates)
 
 

@@ -77,7 +77,9 @@ def svd_2x2(a: Any) -> Worked:
 
     steps = [
         Step(
-            "Multiply Aᵀ by A.", rf"A^\top A = {tex_matrix(matrix.T)} {tex_matrix(matrix)} = {tex_matrix(gram)}", gram
+            r"Multiply $A^\top$ by $A$.",
+            rf"A^\top A = {tex_matrix(matrix.T)} {tex_matrix(matrix)} = {tex_matrix(gram)}",
+            gram,
         ),
         _polynomial_step(gram),
         _eigenvalue_step(trace, determinant, eigenvalues),
@@ -93,7 +95,7 @@ def svd_2x2(a: Any) -> Worked:
         ("", f"{tex_matrix(layers[0])} + {tex_matrix(layers[1])}"),
         ("", f"{tex_matrix(total)} = A"),
     )
-    steps.append(Step("Put the factors together: the two layers add up to A.", check, total))
+    steps.append(Step("Put the factors together: the two layers add up to $A$.", check, total))
     return Worked(tuple(steps), result)
 
 
@@ -102,7 +104,7 @@ def _polynomial_step(gram: Matrix) -> Step:
     polynomial = unknown**2 - gram.trace() * unknown + gram.det()
     product = "".join(f"({tex_number(gram[i, i])} - \\lambda)" for i in (0, 1))
     crossed = rf"{tex_factor(gram[0, 1])} \cdot {tex_factor(gram[1, 0])}"
-    sentence = "Subtract λ along the diagonal. The determinant is the characteristic polynomial."
+    sentence = r"Subtract $\lambda$ along the diagonal. The determinant is the characteristic polynomial."
     lines = tex_lines((r"\det (A^\top A - \lambda I)", f"{product} - {crossed}"), ("", sympy.latex(polynomial)))
     return Step(sentence, lines, polynomial)
 
@@ -113,7 +115,9 @@ def _eigenvalue_step(trace: Any, determinant: Any, eigenvalues: tuple[Any, Any])
         (r"\lambda", rf"\frac{{1}}{{2}} \left( {tex_number(trace)} \pm \sqrt{{{inside}}} \right)"),
         *((rf"\lambda_{i}", tex_number(value)) for i, value in enumerate(eigenvalues, start=1)),
     ]
-    return Step("Its two roots are the eigenvalues of AᵀA, the larger one first.", tex_lines(*lines), eigenvalues)
+    return Step(
+        r"Its two roots are the eigenvalues of $A^\top A$, the larger one first.", tex_lines(*lines), eigenvalues
+    )
 
 
 def _sigma_lines(eigenvalues: tuple[Any, Any], sigmas: tuple[Any, Any]) -> str:
@@ -128,9 +132,11 @@ def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: 
     shifted = (gram - eigenvalue * sympy.eye(2)).applyfunc(sympy.expand)
     length = square_root(sympy.expand(direction.dot(direction)))
     if shifted.is_zero_matrix:
-        sentence = f"Every direction is an eigenvector, because AᵀA is a multiple of I. Take axis {i} as v{i}."
+        sentence = (
+            rf"Every direction is an eigenvector, because $A^\top A$ is a multiple of $I$. Take axis {i} as $v_{i}$."
+        )
     else:
-        sentence = f"Find the eigenvector w{i}, and divide it by its length: v{i}."
+        sentence = f"Find the eigenvector $w_{i}$, and divide it by its length: $v_{i}$."
     lines = tex_lines(
         (rf"(A^\top A - \lambda_{i} I) w_{i}", rf"{tex_matrix(shifted)} w_{i} = 0"),
         (f"w_{i}", tex_matrix(direction)),
@@ -148,9 +154,9 @@ def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) 
             ("", f"{fraction} {tex_matrix(matrix)} {tex_matrix(right)}"),
             ("", tex_matrix(left)),
         )
-        return Step(f"Apply A to v{i} and divide by singular value {i}: u{i}.", lines, left)
-    free = "any unit vector will do" if i == 1 else "take a unit vector at a right angle to u1"
-    sentence = f"Singular value {i} is zero, so A does not say what u{i} is: {free}."
+        return Step(f"Apply $A$ to $v_{i}$ and divide by singular value {i}: $u_{i}$.", lines, left)
+    free = "any unit vector will do" if i == 1 else "take a unit vector at a right angle to $u_1$"
+    sentence = f"Singular value {i} is zero, so $A$ does not say what $u_{i}$ is: {free}."
     return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {tex_matrix(left)}", left)
 
 

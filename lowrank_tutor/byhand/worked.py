@@ -1,9 +1,13 @@
 """What is a worked example made of? Numbered steps: a sentence, its formula, and what it established."""
 
+import re
 import textwrap
 from typing import Any, NamedTuple
 
 import sympy
+
+# How the formulas of a sentence are written in a terminal; they use nothing else.
+PLAIN = {r"^\top": "ᵀ", "^2": "²", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
 
 
 class Step(NamedTuple):
@@ -12,7 +16,7 @@ class Step(NamedTuple):
     Attributes
     ----------
     text : str
-        The sentence, in plain words without mark-up.
+        The sentence. Its letters stand between dollar signs; there is no other mark-up.
     latex : str
         The formula, without dollar signs.
     value : object
@@ -22,6 +26,11 @@ class Step(NamedTuple):
     text: str
     latex: str
     value: Any
+
+    @property
+    def plain(self) -> str:
+        """The sentence for a terminal, its letters without mark-up: ``Wᵀ``."""
+        return re.sub(r"\$(.*?)\$", lambda formula: _plain_formula(formula[1]), self.text)
 
 
 class Worked(NamedTuple):
@@ -49,10 +58,16 @@ class Worked(NamedTuple):
         return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))
 
     def __str__(self) -> str:
-        return "\n".join(f"{i}. {step.text}\n{plain_text(step.value)}" for i, step in enumerate(self.steps, start=1))
+        return "\n".join(f"{i}. {step.plain}\n{plain_text(step.value)}" for i, step in enumerate(self.steps, start=1))
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _plain_formula(latex: str) -> str:
+    for command, letter in PLAIN.items():
+        latex = latex.replace(command, letter)
+    return latex
 
 
 def saving(few: int, many: int) -> str:

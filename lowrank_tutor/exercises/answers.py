@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lowrank_tutor.exercises.questions import ANOTHER_ORDER, QUESTIONS, Question, numbers_of
+from lowrank_tutor.exercises.questions import ANOTHER_ORDER, COUNTED, QUESTIONS, Number, Question, numbers_of
 from lowrank_tutor.sphinxext import page_is_built
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-RIGHT, WRONG = "Right.", "Not yet."
+# The marks tell right from not yet where colors cannot.
+RIGHT_MARK, OPEN_MARK = "✓", "○"
+RIGHT, WRONG, EMPTY = "right", "not yet", "still empty"
 WAITING = "Put your answer in place of the dots, and run the cell again."
 
 
@@ -36,7 +38,7 @@ class Verdict:
         return self.message
 
     def _repr_html_(self) -> str | None:
-        waiting_on_a_page = self.message == WAITING and page_is_built()
+        waiting_on_a_page = self.message.startswith(WAITING) and page_is_built()
         return page_form(self.name, QUESTIONS[self.name]) if waiting_on_a_page else None
 
 
@@ -48,13 +50,14 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     name : str
         The exercise, such as ``"ex-rank-hand"``.
     answer : number or array_like of numbers, or ``...``
-        As many numbers as the exercise asks for, in its order. With ``...`` the cell waits for an answer.
+        As many numbers as the exercise asks for, in its order. With ``...`` the cell waits for an answer; in a list
+        they stand for a number that you do not have yet.
 
     Returns
     -------
     Verdict
-        True if each number is near enough: exact for counts, within the rounding of the exercise otherwise. Its text is
-        a hint if not.
+        True if each number is near enough: exact for counts, within the rounding of the exercise otherwise. Its text
+        judges each number alone, and has a hint for one that is not right.
 
     Raises
     ------
@@ -66,60 +69,114 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     Examples
     --------
     >>> check("ex-rank-hand", 3)
-    Not yet. After the two subtractions the second and the third row are the same: one of them adds nothing.
+    ○ Not yet. After the two subtractions the second and the third row are the same: one of them adds nothing.
     >>> check("ex-rank-hand", 2)
-    Right.
+    ✓ Right.
+    >>> check("ex-linformer-crossover", [304, 137])
+    ✓ The first length that saves for D = 512: right.
+    ○ The first for D = 768: not yet. Just below the root nothing is saved yet: round up.
     """
     if name not in QUESTIONS:
         raise ValueError(f"name must be one of {', '.join(QUESTIONS)}, got {name!r}")
+    question = QUESTIONS[name]
     if answer is ...:
-        return Verdict(name, False, WAITING)
-    question, given = QUESTIONS[name], _finite_numbers(answer)
+        return Verdict(name, False, f"{WAITING} {_asked(question)}")
+    given = _finite_numbers(answer)
     if len(given) != len(question.numbers):
-        return Verdict(name, False, f"{WRONG} {_count_hint(question)}")
-    if question.accepts(given):
-        return Verdict(name, True, RIGHT)
-    return Verdict(name, False, f"{WRONG} {question.hint(given)}")
+        return Verdict(name, False, f"{OPEN_MARK} Not yet. {_asked(question)}")
+    said = question.judge(given)
+    return Verdict(name, not any(words is not None for words in said), "\n".join(_lines(question, said)))
 
 
-def _finite_numbers(answer: ArrayLike) -> tuple[float, ...]:
+def _lines(question: Question, said: list[str | None]) -> list[str]:
+    """Write the verdict: one line if all is said at once, else a line for each number."""
+    if all(words is None for words in said):
+        return [f"{RIGHT_MARK} {RIGHT.capitalize()}."]
+    if ANOTHER_ORDER in said:
+        return [f"{OPEN_MARK} {WRONG.capitalize()}. {ANOTHER_ORDER}"]
+    if len(said) == 1:
+        return [f"{OPEN_MARK} {WRONG.capitalize()}. {said[0]}"]
+    lines: list[str] = []
+    for number, words in zip(question.numbers, said, strict=True):
+        if words is None:
+            lines.append(f"{RIGHT_MARK} {number.name}: {RIGHT}.")
+        elif not words:
+            lines.append(f"{OPEN_MARK} {number.name}: {EMPTY}.")
+        else:  # the same hint once
+            hint = "" if any(line.endswith(words) for line in lines) else f" {words}"
+            lines.append(f"{OPEN_MARK} {number.name}: {WRONG}.{hint}")
+    return lines
+
+
+def _finite_numbers(answer: ArrayLike | EllipsisType) -> tuple[float | None, ...]:
     found = np.asarray(answer)
     try:
-        if found.dtype.kind not in "iufO":  # O: fractions and SymPy's numbers
+        if found.dtype.kind not in "iufO":  # O: fractions, SymPy's numbers, and dots
             raise TypeError
-        numbers = tuple(map(float, found.ravel()))
+        numbers = tuple(None if one is ... else float(one) for one in found.ravel())
     except TypeError:
         raise TypeError(f"answer must be a number or a list of numbers, got {answer!r}") from None
-    if not np.isfinite(numbers).all():
+    if not all(one is None or np.isfinite(one) for one in numbers):
         raise ValueError(f"answer must be finite, got {answer!r}")
     return numbers
 
 
-def _count_hint(question: Question) -> str:
+def _asked(question: Question) -> str:
+    """Say what is asked for, and how near an answer must be."""
+    asked = "; ".join(f"{number.name} ({number.rule})" for number in question.numbers)
     count = len(question.numbers)
-    return "Give one number." if count == 1 else f"Give {count} numbers, in the order asked for."
+    how = "Give one number" if count == 1 else f"Give a list of {COUNTED[count]} numbers"
+    return f"{how}: {asked}."
 
 
 def page_form(name: str, question: Question) -> str:
-    """Return the field, the button and the script that compares as :func:`check` does."""
+    """Return a field for each number, the button and the script that compares as :func:`check` does."""
+    numbers = question.numbers
     content = {
-        "right": question.numbers,
-        "within": question.within,
-        "hints": [[numbers_of(wrong), hint] for wrong, hint in question.hints],
+        "numbers": [_for_the_page(number) for number in numbers],
+        "hints": [
+            [[(one, number.common_slack(one)) for one, number in zip(numbers_of(wrong), numbers, strict=True)], hint]
+            for wrong, hint in question.hints
+        ],
         "otherwise": question.otherwise,
-        "words": {"right": RIGHT, "wrong": WRONG, "count": _count_hint(question), "order": ANOTHER_ORDER},
+        "order": ANOTHER_ORDER,
     }
     data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     style, script = (
         files("lowrank_tutor.exercises").joinpath(f"exercises.{kind}").read_text("utf-8") for kind in ("css", "js")
     )
-    asked = html.escape(question.ask.rstrip(":"))
+    asked = html.escape(", ".join(number.name for number in numbers))
+    fields = "\n".join(_field(f"{name}-{i}", f"{name}-said", number) for i, number in enumerate(numbers))
+    note = f"\n<p>{html.escape(question.note)}</p>" if question.note else ""
     return f"""<form class="check" data-name="{name}" autocomplete="off" aria-label="Check your answer: {asked}">
 <style>{style}</style>
-<label>{html.escape(question.ask)} <input type="text" spellcheck="false" aria-describedby="{name}-said"></label>
+<div>
+{fields}
+</div>{note}
 <button type="submit" aria-label="Check: {asked}">Check</button>
 <output id="{name}-said" aria-live="polite"></output>
 <noscript><p>To check an answer here needs JavaScript.</p></noscript>
 <script type="application/json">{data}</script>
 <script>{script}</script>
 </form>"""
+
+
+def _field(key: str, said: str, number: Number) -> str:
+    return (
+        f'<label for="{key}">{html.escape(number.name)}</label>'
+        f'<span><input id="{key}" type="text" spellcheck="false" aria-describedby="{key}-rule {said}">'
+        f'<small id="{key}-rule">{number.rule}</small></span>'
+    )
+
+
+def _for_the_page(number: Number) -> dict[str, object]:
+    return {
+        "name": number.name,
+        "right": number.right,
+        "slack": number.slack(number.right),
+        "common": number.common_slack(number.right),
+        "whole": number.whole,
+        "fewer": number.fewer_digits,
+        "nearly": number.nearly,
+        "rounded": number.rounded_words,
+    }

@@ -2,7 +2,7 @@
 
 Every chapter uses it. In a live kernel an :class:`Explorer` is ordinary ipywidgets, and redraws while a slider is
 dragged. On a page that is being built (see ``lowrank_tutor.sphinxext``) it is one self-contained HTML block: native
-range inputs, one picture per position, a few lines of script. That block needs no kernel, no library and no network.
+inputs, pictures of every position, a few lines of script. That block needs no kernel, no library and no network.
 """
 
 from __future__ import annotations
@@ -10,37 +10,44 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from lowrank_tutor.explore.explorer import Explorer
+from lowrank_tutor.explore.page import Value
 
 __all__ = ["Explorer", "explore"]
 
 MAX_POSITIONS = 48  # a slider: more positions than that are no easier to hit than a number is to type
+MAX_CHOICES = 8  # a row of radio buttons
 MAX_FRAMES = 240  # all sliders together
 
 
 def explore(
-    draw: Callable[..., Figure],
+    draw: Callable[..., Figure | Sequence[Figure]],
     readout: Callable[..., Mapping[str, float]] | None = None,
     *,
     alt: str,
     caption: str = "",
     name: str | None = None,
-    start: Mapping[str, float] | None = None,
+    start: Mapping[str, Value] | None = None,
     labels: Mapping[str, str] | None = None,
     formats: Mapping[str, str] | None = None,
-    **sliders: Iterable[float],
+    **sliders: Iterable[Value],
 ) -> Explorer:
     r"""Put sliders on a figure.
 
     Parameters
     ----------
     draw : callable
-        ``draw(k=...)`` returns a matplotlib figure. Its size must be the same at every position.
+        ``draw(k=...)`` returns a matplotlib figure, or a list of figures, the panels: they stand side by side where
+        there is room and one below the other on a phone, so they should have one height, and 6.3 inches together at
+        most. A panel up to 4.5 inches wide can be read on a phone in type of 9 points. Number and sizes must be the
+        same at every position; a panel that is the same at several positions is stored once. A dark page inverts
+        panels, except those that ``plotting.photograph`` has marked.
     readout : callable, optional
         ``readout(k=...)`` returns a dict of named finite numbers, the same names at every position.
     alt : str
@@ -54,8 +61,9 @@ def explore(
         Where each slider stands at first; by default at its first value.
     labels, formats : mapping, optional
         Words and format specifications (``".1%"``) for sliders and readouts, by name.
-    **sliders : iterable of numbers
-        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions, 240 frames in all.
+    **sliders : iterable of numbers or of words
+        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. Words, such as
+        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons. At most 240 frames in all.
 
     Returns
     -------
@@ -65,10 +73,10 @@ def explore(
     Raises
     ------
     TypeError
-        If ``draw`` or ``readout`` cannot be called, or a slider's value is not a number.
+        If ``draw`` or ``readout`` cannot be called, or a slider's values are not all numbers or all words.
     ValueError
-        If there is no slider, a slider has too few or too many positions or does not increase, there are too many
-        frames, or ``alt``, ``start``, ``labels`` or ``formats`` do not fit the sliders.
+        If there is no slider, a slider has too few or too many positions or does not increase, choices repeat, there
+        are too many frames, or ``alt``, ``start``, ``labels`` or ``formats`` do not fit the sliders.
 
     Examples
     --------
@@ -110,17 +118,30 @@ def explore(
     return explorer
 
 
-def _no_numbers(**_values: float) -> dict[str, float]:
+def _no_numbers(**_values: Value) -> dict[str, float]:
     return {}
 
 
-def _slider_values(name: str, raw: Iterable[float]) -> tuple[float, ...]:
+def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
     if isinstance(raw, str) or not isinstance(raw, Iterable):
-        raise TypeError(f"{name} must be a sequence of numbers, got {raw!r}")
+        raise TypeError(f"{name} must be a sequence of numbers or of words, got {raw!r}")
     values = tuple(v.item() if isinstance(v, np.generic) else v for v in raw)
+    words = [v for v in values if isinstance(v, str)]
+    return _choices(name, words) if words and len(words) == len(values) else _numbers(name, values)
+
+
+def _choices(name: str, values: list[str]) -> tuple[str, ...]:
+    if not 2 <= len(values) <= MAX_CHOICES:
+        raise ValueError(f"{name} must have 2 to {MAX_CHOICES} choices, got {len(values)}")
+    if len({v.strip() for v in values} - {""}) < len(values):
+        raise ValueError(f"{name} must have choices that differ and are not empty, got {values}")
+    return tuple(values)
+
+
+def _numbers(name: str, values: tuple[Any, ...]) -> tuple[float, ...]:
     for v in values:
         if isinstance(v, bool) or not isinstance(v, int | float):
-            raise TypeError(f"{name} must hold numbers, got {v!r}")
+            raise TypeError(f"{name} must hold numbers alone or words alone, got {v!r}")
         if not math.isfinite(v):
             raise ValueError(f"{name} must hold finite numbers, got {v!r}")
     if not 2 <= len(values) <= MAX_POSITIONS:

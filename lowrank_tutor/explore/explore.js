@@ -1,11 +1,18 @@
 (() => {
   const root = document.currentScript.closest("figure");
   const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
-  const img = root.querySelector("img");
-  const first = img.src;
-  const url = (i) => (data.frames[i] ? "data:image/webp;base64," + data.frames[i] : first);
-  const inputs = [...root.querySelectorAll("input")];
-  const outputs = [...root.querySelectorAll("output")];
+  const imgs = [...root.querySelectorAll(".explorer-panels img")];
+  const first = imgs.map((img) => img.src);
+  const url = (panel, i) => {
+    const text = data.pictures[panel][i];
+    return text ? "data:image/webp;base64," + text : first[panel];
+  };
+  // A range input, or a fieldset with a radio button for each position.
+  const controls = [...root.querySelectorAll("[data-slider]")];
+  const position = (control) =>
+    control.matches("fieldset")
+      ? [...control.querySelectorAll("input")].findIndex((choice) => choice.checked)
+      : Math.round((control.value - control.min) / control.step);
   const numbers = [...root.querySelectorAll("data")];
   const said = root.querySelector('[role="status"]');
   let pause = 0;
@@ -13,17 +20,21 @@
   let moved = false;
   const show = () => {
     let frame = 0;
-    inputs.forEach((input, j) => {
-      const position = Math.round((input.value - input.min) / input.step);
-      const text = data.sliders[j][position];
-      frame = frame * data.sliders[j].length + position;
-      outputs[j].textContent = text;
-      if (input.hasAttribute("aria-valuetext")) input.setAttribute("aria-valuetext", text);
+    controls.forEach((control, j) => {
+      const at = position(control);
+      frame = frame * data.sliders[j].length + at;
+      if (control.matches("fieldset")) return;
+      const text = data.sliders[j][at];
+      control.parentElement.nextElementSibling.textContent = text;
+      if (control.hasAttribute("aria-valuetext")) control.setAttribute("aria-valuetext", text);
     });
     if (frame === shown) return;
     shown = frame;
-    img.src = url(frame);
-    img.alt = data.alts[frame];
+    imgs.forEach((img, j) => {
+      const picture = url(j, data.frames[frame][j]);
+      if (img.src !== picture) img.src = picture;
+    });
+    imgs[0].alt = data.alts[frame];
     numbers.forEach((number, j) => {
       [number.value, number.textContent] = data.numbers[frame][j];
     });
@@ -31,8 +42,8 @@
     clearTimeout(pause);
     pause = setTimeout(() => (said.textContent = moved ? data.alts[frame] : ""), 400);
   };
-  inputs.forEach((input) =>
-    input.addEventListener("input", () => {
+  controls.forEach((control) =>
+    control.addEventListener("input", () => {
       moved = true;
       show();
     })
@@ -42,10 +53,13 @@
   const keep = [];
   const warm = () => {
     if (keep.length) return;
-    data.frames.forEach((_, i) => {
-      keep[i] = new Image();
-      keep[i].src = url(i);
-    });
+    data.pictures.forEach((strip, panel) =>
+      strip.forEach((_, i) => {
+        const image = new Image();
+        image.src = url(panel, i);
+        keep.push(image);
+      })
+    );
   };
   ["pointerenter", "focusin"].forEach((event) => root.addEventListener(event, warm, { once: true }));
 })();

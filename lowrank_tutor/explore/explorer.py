@@ -11,7 +11,7 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from lowrank_tutor.explore.page import Film, Frame, Words, asset, numbers_html, page_block
+from lowrank_tutor.explore.page import (
+    DPI,
+    PHOTOGRAPH_DPI,
+    Film,
+    Frame,
+    Panel,
+    Value,
+    Words,
+    asset,
+    numbers_html,
+    page_block,
+    panels_html,
+)
 from lowrank_tutor.sphinxext import page_is_built
 
 if TYPE_CHECKING:
@@ -27,7 +39,7 @@ if TYPE_CHECKING:
 
 BREATH = 0.02  # seconds: a move that was waiting is handled within them
 VIEW_WIDTH = "720px"  # of the live face
-DPI = 150  # pictures are drawn for sharp screens: 1.5 times the 100 that a figure's inches are laid out for
+PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
 
 
 class Explorer:
@@ -35,10 +47,10 @@ class Explorer:
 
     def __init__(
         self,
-        draw: Callable[..., Figure],
+        draw: Callable[..., Figure | Sequence[Figure]],
         readout: Callable[..., Mapping[str, float]],
-        sliders: dict[str, tuple[float, ...]],
-        start: dict[str, float],
+        sliders: Mapping[str, tuple[Value, ...]],
+        start: Mapping[str, Value],
         name: str,
         alt: str,
         caption: str,
@@ -55,21 +67,21 @@ class Explorer:
         shape = ", ".join(f"{n}: {len(v)} positions" for n, v in self.sliders.items())
         return f"<Explorer {self.name} ({shape})>"
 
-    def positions(self) -> list[dict[str, float]]:
+    def positions(self) -> list[dict[str, Value]]:
         """Every combination of slider values, the last slider moving fastest."""
         return [dict(zip(self.sliders, values, strict=True)) for values in itertools.product(*self.sliders.values())]
 
-    def numbers(self, **values: float) -> dict[str, float]:
+    def numbers(self, **values: Value) -> dict[str, float]:
         """Return the readout at one position, each number checked to be finite."""
         numbers = self.readout(**values)
         if not isinstance(numbers, Mapping):
             raise TypeError(f"readout must return a dict of named numbers, got {numbers!r}")
         return {key: _finite(key, number, values) for key, number in numbers.items()}
 
-    def frame(self, **values: float) -> Frame:
-        """Draw one position: the picture, its words and its numbers."""
+    def frame(self, **values: Value) -> Frame:
+        """Draw one position: its pictures, its words and its numbers."""
         numbers = self.numbers(**values)
-        return Frame(_pixels(self.draw(**values)), self.alt.format(**values, **numbers), numbers)
+        return Frame(_panels(self.draw(**values)), self.alt.format(**values, **numbers), numbers)
 
     def to_html(self) -> str:
         """Draw every position and return the self-contained HTML block.
@@ -82,31 +94,32 @@ class Explorer:
         Raises
         ------
         ValueError
-            If the pictures differ in size, the numbers in name, or the block would weigh more than 0.8 MB.
+            If the pictures differ in size, the numbers in name, or the block would weigh more than 0.75 MB.
         """
         frames = [self.frame(**values) for values in self.positions()]
-        sizes = {f.picture.shape[:2] for f in frames}
+        sizes = {tuple(panel.picture.shape[:2] for panel in f.panels) for f in frames}
         names = {tuple(f.numbers) for f in frames}
         if len(sizes) > 1:
-            raise ValueError(f"draw must make every picture of one size, got {sorted(sizes)} pixels")
+            raise ValueError(f"draw must make the same panels at every position, got {sorted(sizes)} pixels")
         if len(names) > 1:
             raise ValueError(f"readout must name the same numbers everywhere, got {sorted(names)}")
         return page_block(Film(self.name, self.caption, self.words, self.sliders, self.start, frames))
 
     def to_widget(self) -> VBox:
-        """Return the live face: one ipywidgets slider a parameter above the picture and its numbers."""
+        """Return the live face: an ipywidgets slider, or buttons, for each parameter above the pictures and numbers."""
         import ipywidgets  # heavy, and not needed on a page
 
-        sliders = {
-            name: ipywidgets.SelectionSlider(
+        def control(name: str, values: tuple[Value, ...]) -> Any:
+            choice = isinstance(values[0], str)
+            return (ipywidgets.ToggleButtons if choice else ipywidgets.SelectionSlider)(
                 options=[(self.words.text(name, v), v) for v in values],
                 value=self.start[name],
                 description=self.words.label(name),
-                style={"description_width": "initial"},
+                style={"description_width": "initial"} | ({"button_width": "initial"} if choice else {}),
                 layout={"width": "100%", "max_width": VIEW_WIDTH},
             )
-            for name, values in self.sliders.items()
-        }
+
+        sliders = {name: control(name, values) for name, values in self.sliders.items()}
         view = ipywidgets.HTML()
 
         def update() -> None:
@@ -168,20 +181,31 @@ class _Redraw:
             self.drawn = time.monotonic()
 
 
-def _finite(name: str, number: float, values: dict[str, float]) -> float:
+def _finite(name: str, number: float, values: Mapping[str, Value]) -> float:
     number = number.item() if isinstance(number, np.generic) else number
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
         raise ValueError(f"readout {name!r} must be a finite number, got {number!r} at {values}")
     return number
 
 
-def _pixels(figure: Figure) -> np.ndarray:
+def _panels(drawn: Figure | Sequence[Figure]) -> tuple[Panel, ...]:
+    """Rasterize what was drawn."""
+    figures = tuple(drawn) if isinstance(drawn, list | tuple) else (drawn,)
+    if not figures or not all(isinstance(figure, Figure) for figure in figures):
+        raise TypeError(f"draw must return a matplotlib figure or a list of them, got {drawn!r}")
+    return tuple(map(_panel, figures))
+
+
+def _panel(figure: Figure) -> Panel:
+    photograph = figure.get_gid() == PHOTOGRAPH
+    return Panel(_pixels(figure, PHOTOGRAPH_DPI if photograph else DPI), float(figure.get_figwidth()), photograph)
+
+
+def _pixels(figure: Figure, dpi: int) -> np.ndarray:
     """Rasterize a figure on white: a frame must be legible on a light page and on a dark one."""
-    if not isinstance(figure, Figure):
-        raise TypeError(f"draw must return a matplotlib figure, got {figure!r}")
     callers_dpi, callers_canvas = figure.dpi, figure.canvas
     canvas: Any = FigureCanvasAgg(figure)
-    figure.set_dpi(DPI)
+    figure.set_dpi(dpi)
     canvas.draw()
     rgba = Image.fromarray(np.array(canvas.buffer_rgba()))
     figure.set_canvas(callers_canvas)
@@ -192,16 +216,19 @@ def _pixels(figure: Figure) -> np.ndarray:
     return np.asarray(Image.alpha_composite(paper, rgba).convert("RGB"))
 
 
-def _live_view(explorer: Explorer, values: dict[str, float]) -> str:
+def _live_view(explorer: Explorer, values: dict[str, Value]) -> str:
     frame = explorer.frame(**values)
-    buffer = io.BytesIO()
-    Image.fromarray(frame.picture).save(buffer, "png")
-    picture = base64.b64encode(buffer.getvalue()).decode()
     caption = f"<figcaption>{html.escape(explorer.caption)}</figcaption>" if explorer.caption else ""
     # As on a page, but without the frame around it: the sliders stand above, outside this HTML.
     return (
         f"<style>{asset('css')}</style>"
         f'<figure class="explorer" style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">'
-        f'<img alt="{html.escape(frame.alt)}" src="data:image/png;base64,{picture}">'
+        f"{panels_html(frame, [_as_png(panel.picture) for panel in frame.panels])}"
         f"<dl>{numbers_html(explorer.words, frame.numbers)}</dl>{caption}</figure>"
     )
+
+
+def _as_png(picture: np.ndarray) -> str:
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "png", compress_level=1)  # no network is between a kernel and its page
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

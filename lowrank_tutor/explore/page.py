@@ -7,20 +7,37 @@ import html
 import io
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
-MAX_BYTES = 800_000  # one explorer on a page, pictures and all
+MAX_BYTES = 750_000  # one explorer on a page, pictures and all
+# Pixels to an inch of a figure. A page shows at most 112, and a sharp screen has two for each of them: photographs need
+# them more than lines do.
+DPI, PHOTOGRAPH_DPI = 170, 200
 
-# Tried in this order until the explorer fits MAX_BYTES: (scale of the picture, WebP quality). The first is lossless
-# after a reduction to COLORS colors: that keeps line art sharp at half the size, and would spoil a photograph.
-ENCODINGS = ((1.0, None), (1.0, 75), (1.0, 60), (0.8, 60), (2 / 3, 60), (2 / 3, 45), (2 / 3, 30))
+# Tried in this order until the explorer fits MAX_BYTES: (scale, WebP quality) of line art and of all else. No quality
+# means lossless, after a reduction to COLORS colors: that keeps line art sharp at half the size, and would spoil a
+# photograph.
+Setting = tuple[float, int | None]
+ENCODINGS: tuple[tuple[Setting, Setting], ...] = (
+    ((1, None), (1, 80)),
+    ((1, None), (1, 60)),
+    ((0.75, None), (0.85, 60)),
+    ((0.75, None), (0.75, 50)),
+    ((0.75, 60), (0.65, 50)),
+    ((0.6, 60), (0.55, 45)),
+    ((0.5, 45), (0.5, 35)),
+)
 COLORS = 64
 FAITHFUL = 2.0  # root mean square, of 255, that the reduction may change
+MAX_LABELS = 6  # below a slider
+
+
+Value = float | str  # a position of a slider: a number, or a word of a choice
 
 
 class Words(NamedTuple):
@@ -33,15 +50,24 @@ class Words(NamedTuple):
         """Name a slider or a readout."""
         return self.labels.get(name, name.replace("_", " "))
 
-    def text(self, name: str, value: float) -> str:
+    def text(self, name: str, value: Value) -> str:
         """Write a slider's or a readout's value."""
-        return format(value, self.formats.get(name, "," if isinstance(value, int) else ".4g"))
+        usual = "" if isinstance(value, str) else "," if isinstance(value, int) else ".4g"
+        return format(value, self.formats.get(name, usual))
+
+
+class Panel(NamedTuple):
+    """One picture of a frame, (height, width, 3), its width, and whether a dark page must leave it as it is."""
+
+    picture: np.ndarray
+    inches: float
+    photograph: bool
 
 
 class Frame(NamedTuple):
-    """One position of the sliders: its picture (height, width, 3), its words and its numbers."""
+    """One position of the sliders: its pictures, its words and its numbers."""
 
-    picture: np.ndarray
+    panels: tuple[Panel, ...]
     alt: str
     numbers: dict[str, float]
 
@@ -52,8 +78,8 @@ class Film(NamedTuple):
     name: str
     caption: str
     words: Words
-    sliders: dict[str, tuple[float, ...]]
-    start: dict[str, float]
+    sliders: Mapping[str, tuple[Value, ...]]
+    start: Mapping[str, Value]
     frames: list[Frame]  # the last slider moves fastest
 
 
@@ -80,21 +106,27 @@ def reduce_colors(image: Image.Image) -> Image.Image:
     return image.quantize(COLORS).convert("RGB")
 
 
-def is_line_art(picture: np.ndarray) -> bool:
-    """Whether a few colors say it all."""
+def has_few_colors(picture: np.ndarray) -> bool:
+    """Whether a few colors say it all, as they do of line art."""
     change = np.asarray(reduce_colors(Image.fromarray(picture)), dtype=float) - picture
     return bool(np.sqrt(np.mean(change**2)) <= FAITHFUL)
 
 
-def encode_all(pictures: list[np.ndarray], limit: float) -> list[str] | None:
-    """Encode with the best quality whose total fits ``limit`` bytes, judged by a sample first."""
-    sample = pictures[:: max(1, len(pictures) // 6)]
-    line_art = all(map(is_line_art, sample))
-    for scale, quality in ENCODINGS if line_art else ENCODINGS[1:]:
-        mean = sum(len(encode(p, scale, quality)) for p in sample) / len(sample)
-        if mean * len(pictures) <= limit:
-            encoded = [encode(p, scale, quality) for p in pictures]
-            if sum(map(len, encoded)) <= limit:
+def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
+    """Encode strips of pictures with the best quality whose total fits ``limit`` bytes, judged by samples first."""
+    samples = [strip[:: max(1, len(strip) // 6)] for strip in strips]
+    few_colors = [all(map(has_few_colors, sample)) for sample in samples]
+    sizes: dict[tuple[int, Setting], float] = {}
+    for line_art, other in ENCODINGS:
+        settings = [line_art if few else other for few in few_colors]
+        for at in enumerate(settings):
+            if at not in sizes:
+                strip, setting = at
+                mean = sum(len(encode(p, *setting)) for p in samples[strip]) / len(samples[strip])
+                sizes[at] = mean * len(strips[strip])
+        if sum(sizes[at] for at in enumerate(settings)) <= limit:
+            encoded = [[encode(p, *setting) for p in strip] for strip, setting in zip(strips, settings, strict=True)]
+            if sum(len(text) for strip in encoded for text in strip) <= limit:
                 return encoded
     return None
 
@@ -108,56 +140,107 @@ def numbers_html(words: Words, numbers: dict[str, float]) -> str:
     )
 
 
-def slider_html(words: Words, name: str, values: tuple[float, ...], value: float) -> str:
-    """Write one slider, its label and the value it stands at."""
-    text = html.escape(words.text(name, value))
-    steps = {b - a for a, b in itertools.pairwise(values)}
+def panels_html(frame: Frame, sources: Sequence[str]) -> str:
+    """Write the pictures of a frame; the first says what all of them show."""
+    images = []
+    for i, (panel, source) in enumerate(zip(frame.panels, sources, strict=True)):
+        height, width = panel.picture.shape[:2]
+        kind = ' class="photograph"' if panel.photograph else ""
+        alt = html.escape(frame.alt) if i == 0 else ""
+        size = f'width="{width}" height="{height}" style="--inches:{panel.inches:.4g}"'
+        images.append(f'<img alt="{alt}"{kind} {size} src="{source}">')
+    return f'<div class="explorer-panels">{"".join(images)}</div>'
+
+
+def control_html(film: Film, name: str) -> str:
+    """Write one slider with its name, the value it stands at and its scale, or one row of choices."""
+    words, values, value = film.words, film.sliders[name], film.start[name]
+    label, quoted = html.escape(words.label(name)), html.escape(name)
+    texts = [html.escape(words.text(name, v)) for v in values]
+    text = texts[values.index(value)]
+    if isinstance(value, str):
+        choices = "".join(
+            f'<label><input type="radio" name="{film.name}-{quoted}" value="{html.escape(str(v))}"'
+            f'{" checked" if v == value else ""} autocomplete="off"> {t}</label> '
+            for v, t in zip(values, texts, strict=True)
+        )
+        return f'<fieldset data-slider="{quoted}"><legend>{label}</legend> {choices}</fieldset>'
+    steps = {float(b) - float(a) for a, b in itertools.pairwise(values)}
     if len(steps) == 1 and all(isinstance(v, int) for v in values):  # the range carries the value itself
-        numbers = f'min="{values[0]}" max="{values[-1]}" step="{steps.pop()}" value="{value}"'
+        numbers = f'min="{values[0]}" max="{values[-1]}" step="{int(steps.pop())}" value="{value}"'
+        shown = [0, len(values) - 1]
     else:  # it carries the position, and says the value in words
         numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" aria-valuetext="{text}"'
-    widest = max(len(words.text(name, v)) for v in values)  # or the slider would move as its value grows
+        shown = labeled(texts)
+    scale = "".join(f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown)
     return (
-        f"<label>{html.escape(words.label(name))} "
-        f'<input type="range" name="{html.escape(name)}" {numbers} autocomplete="off"></label> '
-        f'<output name="{html.escape(name)}" aria-live="off" style="min-width:{widest}ch">{text}</output>'
+        f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} autocomplete="off">'
+        f'</label> <output name="{quoted}" aria-live="off">{text}</output>'
+        f'<div class="explorer-scale" aria-hidden="true">{scale}</div></div>'
     )
 
 
+def labeled(texts: Sequence[str]) -> list[int]:
+    """Choose the positions that are written below a slider of uneven steps: both ends, and what fits between."""
+    fit = min(MAX_LABELS, 36 // max(map(len, texts)), len(texts))
+    return sorted({round(i * (len(texts) - 1) / max(fit - 1, 1)) for i in range(max(fit, 2))})
+
+
 def page_block(film: Film) -> str:
-    """Return the ``<figure>``: sliders, first picture and numbers in the open, the rest for the script."""
-    without = fill_block(film, [""] * len(film.frames))
-    pictures = encode_all([f.picture for f in film.frames], MAX_BYTES - len(without.encode()))
-    if pictures is None:
-        height, width = film.frames[0].picture.shape[:2]
+    """Return the ``<figure>``: sliders, first pictures and numbers in the open, the rest for the script."""
+    strips, frames = without_repetition(film.frames)
+    without = fill_block(film, [[""] * len(strip) for strip in strips], frames)
+    encoded = encode_all(strips, MAX_BYTES - len(without.encode()))
+    if encoded is None:
+        sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in film.frames[0].panels)
         raise ValueError(
             f"{film.name!r} must weigh at most {MAX_BYTES:,} bytes, got more with {len(film.frames)} frames of "
-            f"{width} x {height} pixels: draw fewer or smaller ones"
+            f"{sizes} pixels: draw fewer or smaller ones"
         )
-    return fill_block(film, pictures)
+    return fill_block(film, encoded, frames)
 
 
-def fill_block(film: Film, pictures: list[str]) -> str:
+def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]], list[list[int]]]:
+    """Return for each panel its different pictures, and for each frame which of them it shows."""
+    strips, shown = [], []
+    for panel in range(len(frames[0].panels)):
+        different: dict[bytes, int] = {}
+        strip: list[np.ndarray] = []
+        column = []
+        for frame in frames:
+            picture = frame.panels[panel].picture
+            column.append(different.setdefault(picture.tobytes(), len(strip)))
+            if column[-1] == len(strip):
+                strip.append(picture)
+        strips.append(strip)
+        shown.append(column)
+    return strips, [list(row) for row in zip(*shown, strict=True)]
+
+
+def fill_block(film: Film, strips: list[list[str]], frames: list[list[int]]) -> str:
     """Put words and encoded pictures together; each picture stands there once."""
     words = film.words
     start = list(itertools.product(*film.sliders.values())).index(tuple(film.start.values()))
     first = film.frames[start]
-    height, width = first.picture.shape[:2]
+    urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, frames[start], strict=True)]
     content = {
         "sliders": [[words.text(n, v) for v in values] for n, values in film.sliders.items()],
         "alts": [f.alt for f in film.frames],
         "numbers": [[[repr(v), words.text(n, v)] for n, v in f.numbers.items()] for f in film.frames],
-        # The first picture stands in the <img> alone, where the script finds it.
-        "frames": ["" if i == start else picture for i, picture in enumerate(pictures)],
+        # The first pictures stand in the <img>s alone, where the script finds them.
+        "pictures": [
+            ["" if i == at else text for i, text in enumerate(strip)]
+            for strip, at in zip(strips, frames[start], strict=True)
+        ],
+        "frames": frames,
     }
     data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     at_first = html.escape(", ".join(f"{words.label(n)} = {words.text(n, v)}" for n, v in film.start.items()))
-    sliders = "".join(f"<div>{slider_html(words, n, v, film.start[n])}</div>" for n, v in film.sliders.items())
     return f"""<figure class="explorer" data-name="{film.name}" data-frames="{len(film.frames)}">
 <style>{asset("css")}</style>
-<div class="explorer-sliders">{sliders}</div>
+<div class="explorer-sliders">{"".join(control_html(film, name) for name in film.sliders)}</div>
 <noscript><p>The sliders need JavaScript. Shown here: {at_first}.</p></noscript>
-<img alt="{html.escape(first.alt)}" width="{width}" height="{height}" src="data:image/webp;base64,{pictures[start]}">
+{panels_html(first, urls)}
 <dl>{numbers_html(words, first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>
 {f"<figcaption>{html.escape(film.caption)}</figcaption>" if film.caption else ""}

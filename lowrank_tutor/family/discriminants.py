@@ -127,8 +127,8 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     r"""Find the axes along which the centers of classes lie apart most, measured by the spread within the classes.
 
     With $S = \frac1n \sum_i (x_i - m_{c(i)})(x_i - m_{c(i)})^\top$, the covariance within the classes, and
-    $M = \sum_c \pi_c (m_c - \bar x)(m_c - \bar x)^\top$, that of the centers, the axes solve $M w = \lambda S w$ for
-    the ``k`` largest $\lambda$, scaled so that $w^\top S w = 1$. This is the whitening of $S$ followed by the truncated
+    $M = \sum_c \pi_c (m_c - \bar x)(m_c - \bar x)^\top$, that of the centers, the axes solve $M w = \gamma S w$ for
+    the ``k`` largest $\gamma$, scaled so that $w^\top S w = 1$. This is the whitening of $S$ followed by the truncated
     SVD of the whitened centers. (Not latent Dirichlet allocation, which shares the three letters.)
 
     Where $S$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate

@@ -1,7 +1,7 @@
 r"""How much does a row of E count where tokens are hidden? By the share of its squared norm that meets real ones.
 
-Chapter ``book/07-linformer.md``, the definition of the norm rule. Letters: $e_j$ is row j of E, $e_j'$ what is left of
-it on real tokens, and $s_j = \|e_j'\|^2 / \|e_j\|^2$ its share. The row $e_j' / \sqrt{s_j}$ has the old norm, and its
+Chapter ``book/07-linformer.md``, the definition of the norm rule. Letters: $E_j$ is row j of E, $E_j'$ what is left of
+it on real tokens, and $s_j = \|E_j'\|^2 / \|E_j\|^2$ its share. The row $E_j' / \sqrt{s_j}$ has the old norm, and its
 weight is multiplied by $s_j$: $\ln s_j$ is added to its logits.
 """
 
@@ -14,7 +14,7 @@ from lowrank_tutor._tensors import without_autocast
 
 
 class RowSquares(NamedTuple):
-    r"""Squared norms of the rows of E: ``total`` (k,), $\|e_j\|^2$, and ``real`` (batch, k), $\|e_j'\|^2$."""
+    r"""Squared norms of the rows of E: ``total`` (k,), $\|E_j\|^2$, and ``real`` (batch, k), $\|E_j'\|^2$."""
 
     total: torch.Tensor
     real: torch.Tensor

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.style import GREEN, GREY, OCHER, ORANGE, PINK, PURPLE, TEAL, draw_lines, panels, styled
+from lowrank_tutor.plotting.style import (
+    GREEN,
+    GREY,
+    OCHER,
+    ORANGE,
+    PINK,
+    PURPLE,
+    TEAL,
+    Panels,
+    draw_lines,
+    draw_points,
+    legend_above,
+    panel,
+    styled,
+    tick_each,
+)
 
 
 @styled
-def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Figure:
+def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Panels:
     """Show what a 2 x 2 matrix does to the unit circle, with its singular directions.
 
     Parameters
@@ -27,22 +42,32 @@ def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Figure:
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The circle; the ellipse.
     """
     a, u, s, vt = (np.asarray(x) for x in (a, u, s, vt))
     angle = np.linspace(0, 2 * np.pi, 400)
     circle = np.vstack([np.cos(angle), np.sin(angle)])
-    fig, axes = plt.subplots(1, 2, figsize=(7, 3.3))
-    panels = ((circle, vt.T, np.ones(2), "v", "inputs of length 1"), (a @ circle, u, s, "u", "what A makes of them"))
-    for ax, (curve, directions, lengths, letter, title) in zip(axes, panels, strict=True):
-        ax.plot(*curve, color=GREY, linewidth=1.2)
-        for i, color in enumerate((TEAL, ORANGE)):
-            tip = directions[:, i] * lengths[i]
-            ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
-            name = f"$v_{i + 1}$" if letter == "v" else rf"$\sigma_{i + 1} u_{i + 1}$"
-            ax.annotate(name, tip, xytext=5 * np.sign(tip), textcoords="offset points", color=color, fontsize=12)
-        reach = 1.25 * lengths[0]
-        ax.set(aspect="equal", title=title, xlim=(-reach, reach), ylim=(-reach, reach))
+    return Panels(
+        (
+            _directions(circle, vt.T, np.ones(2), ("$v_1$", "$v_2$"), "inputs of length 1"),
+            _directions(a @ circle, u, s, (r"$\sigma_1 u_1$", r"$\sigma_2 u_2$"), "what A makes of them"),
+        )
+    )
+
+
+def _directions(curve: np.ndarray, ways: np.ndarray, lengths: np.ndarray, names: Sequence[str], title: str) -> Figure:
+    """Draw a closed curve around the origin, with two arrows and their names."""
+    fig, ax = panel(3.0, 2.95, left=0.5, bottom=0.3)
+    ax.plot(*curve, color=GREY, linewidth=1.2)
+    for i, (name, color) in enumerate(zip(names, (TEAL, ORANGE), strict=True)):
+        tip = ways[:, i] * lengths[i]
+        ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
+        # Outside the curve, each name on the far side of its tip.
+        ax.annotate(name, tip, xytext=6 * np.sign(tip), textcoords="offset points", color=color, fontsize=12,
+                    ha="left" if tip[0] >= 0 else "right", va="bottom" if tip[1] >= 0 else "top")  # fmt: skip
+    reach = 1.45 * lengths[0]
+    ax.set(aspect="equal", title=title, xlim=(-reach, reach), ylim=(-reach, reach))
     return fig
 
 
@@ -73,7 +98,7 @@ def cloud(
     """
     points = np.asarray(points)
     classes = np.zeros(len(points)) if labels is None else np.asarray(labels)
-    fig, ax = plt.subplots(figsize=(7, 3.2))
+    fig, ax = panel(height=3.4, left=0.5, bottom=0.3)
     for value, (mark, color) in zip(np.unique(classes), (("o", GREY), ("^", TEAL), ("s", PURPLE)), strict=False):
         ax.plot(*points[classes == value].T, mark, color=color, alpha=0.5, markersize=3.5)
     looks = ((ORANGE, "-"), (TEAL, "--"), (PURPLE, ":"))  # orange first, which no point is
@@ -86,14 +111,13 @@ def cloud(
     if labels is None and paths is None:
         ax.plot(0, 0, "+", color="black", markersize=10)
         ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
-    if arrows or paths:
-        ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
-    ax.set_aspect("equal")
+    legend_above(ax)
+    ax.set_aspect("equal", adjustable="datalim")
     return fig
 
 
 @styled
-def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float, labels: tuple[str, str]) -> Figure:
+def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float, labels: tuple[str, str]) -> Panels:
     """Plot measured methods, one panel a case: what each costs against what it gets wrong.
 
     Parameters
@@ -109,32 +133,40 @@ def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The marks of the methods; then a panel for each case, all on the same axes.
     """
     cases = list(dict.fromkeys(row["spectrum"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    columns = 3
-    lines = -(-len(cases) // columns)
-    fig, axes = plt.subplots(lines, columns, figsize=(7, 2.1 * lines + 0.5), sharex=True, sharey=True, squeeze=False)
-    for ax, case in zip(axes.flat, cases, strict=False):
-        for method, marker, color in zip(
-            methods, "osD^vPX", (TEAL, ORANGE, PURPLE, GREEN, PINK, OCHER, GREY), strict=False
-        ):
+    looks = dict(
+        zip(methods, zip("osD^vPX", (TEAL, ORANGE, PURPLE, GREEN, PINK, OCHER, GREY), strict=True), strict=False)
+    )
+    heights = [max(row[y], floor) for row in rows]
+    reach = {
+        "xlim": (min(row[x] for row in rows) / 1.5, max(row[x] for row in rows) * 1.5),
+        "ylim": (min(heights) / 10, max(heights) * 10),
+    }
+    figures = [_key(looks, f"across: {labels[0]}; up: {labels[1]}")]
+    for case in cases:
+        fig, ax = panel(2.0, 1.9, left=0.55, bottom=0.3)
+        for method, (marker, color) in looks.items():
             mine = [row for row in rows if row["spectrum"] == case and row["method"] == method]
-            ax.plot(
-                [r[x] for r in mine], [max(r[y], floor) for r in mine], marker, color=color, label=method, markersize=6
-            )
-        ax.set(xscale="log", yscale="log", title=case)
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 3)))  # 0.03, 0.1, 0.3: there is no room for more
+            ax.plot([r[x] for r in mine], [max(r[y], floor) for r in mine], marker, color=color, markersize=6)
+        ax.set(xscale="log", yscale="log", title=case, **reach)
+        ax.xaxis.set_major_locator(LogLocator(subs=(1,) if reach["xlim"][1] > 30 * reach["xlim"][0] else (1, 3)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
-    for above, ax in zip(axes.flat[len(cases) - columns :], axes.flat[len(cases) :], strict=False):
-        ax.set_axis_off()
-        above.tick_params(labelbottom=True)
-    fig.supxlabel(labels[0], fontsize=9.5)
-    fig.supylabel(labels[1], fontsize=9.5)
-    handles, names = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside upper center", ncols=4)
+        figures.append(fig)
+    return Panels(figures)
+
+
+def _key(looks: Mapping[str, tuple[str, str]], words: str) -> Figure:
+    """Draw the marks of all methods with their names, and say what the axes are."""
+    fig, ax = panel(height=0.3 + 0.2 * -(-len(looks) // 2), left=0, right=0, top=0, bottom=0)
+    ax.set_axis_off()
+    handles = [Line2D([], [], marker=mark, color=color, linestyle="", markersize=6) for mark, color in looks.values()]
+    fig.legend(handles, list(looks), loc="upper left", ncols=2, borderpad=0, borderaxespad=0.2, labelspacing=0.3)
+    fig.text(0.02, 0.02, words, va="bottom")
     return fig
 
 
@@ -152,7 +184,7 @@ def histogram(
     Parameters
     ----------
     values : array_like, shape (number,)
-        What was measured. Values beyond the ends of the law are counted at the ends.
+        What was measured. Values beyond an end of the law are counted in the last bar there, and its tick says so.
     law : (array_like, array_like)
         Abscissas, increasing, and the density there. They also say which part of the axis is shown.
     marks : sequence of float
@@ -164,13 +196,20 @@ def histogram(
     matplotlib.figure.Figure
     """
     x, density = (np.asarray(part, dtype=float) for part in law)
-    fig, (ax,) = panels(left=0.02)
+    fig, ax = panel(left=0.25, right=0.3)
     bins = np.linspace(x[0], x[-1], 61)
     ax.hist(np.clip(values, x[0], x[-1]), bins=list(bins), density=True, color=TEAL, alpha=0.45)
     ax.plot(x, density, color=TEAL, linewidth=1.5)
     for mark in marks:
         ax.axvline(mark, color=ORANGE, linewidth=1, linestyle="--")
     ax.set(xlabel=xlabel, title=title, xlim=(x[0], x[-1]), yticks=[])
+    ticks = [tick for tick in ax.get_xticks() if x[0] <= tick <= x[-1]]
+    words = [f"{tick:g}".replace("-", "\N{MINUS SIGN}") for tick in ticks]
+    if ticks[0] == x[0] and np.min(values) < x[0]:
+        words[0] = f"\N{LESS-THAN OR EQUAL TO} {words[0]}"
+    if ticks[-1] == x[-1] and np.max(values) > x[-1]:
+        words[-1] = f"\N{GREATER-THAN OR EQUAL TO} {words[-1]}"
+    ax.set_xticks(ticks, words)
     return fig
 
 
@@ -184,7 +223,6 @@ def curves(
     title: str = "",
     scale: tuple[str, str] = ("linear", "linear"),
     ylim: tuple[float | None, float | None] = (None, None),
-    legend: Literal["upper left", "upper right"] | None = None,
 ) -> Figure:
     """Plot named lines over one axis, with a point on each where a slider stands.
 
@@ -195,24 +233,66 @@ def curves(
     lines : mapping of str to array_like, shape (number,)
         A name and the ordinates of each line.
     at : float, optional
-        One of the abscissas: where the points are.
+        One of the abscissas: where the points are. A point beyond the axes is an arrow at their edge.
     xlabel, title : str, optional
     scale : (str, str)
         ``"linear"`` or ``"log"`` for each axis.
     ylim : (float or None, float or None)
         Ends of the vertical axis; give them where a slider must not move it.
-    legend : {"upper left", "upper right"}, optional
-        Where it stands; without it, out of the way of the lines, and with a slider in the upper right corner.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     x = np.asarray(x, dtype=float)
-    fig, (ax,) = panels(height=2.8, left=0.09, bottom=0.18)
+    fig, ax = panel(height=3.0, left=0.62)
     if at is not None:
         ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
-    draw_lines(ax, x, lines, at=at, marker="o" if len(x) < 10 else "")
+    draw_lines(ax, x, lines, marker="o" if len(x) < 10 else "")
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], ylim=ylim)
-    ax.legend(loc=legend or ("best" if at is None else "upper right"))
+    if scale[0] == "log" and len(x) <= 12:
+        tick_each(ax, x, at_most=6)
+    if at is not None:
+        draw_points(ax, x, lines, at=at)
+    legend_above(ax)
+    return fig
+
+
+@styled
+def dots(
+    values: Mapping[str, float],
+    *,
+    marked: str | None = None,
+    marks: Mapping[str, float] | None = None,
+    xlabel: str = "",
+    xlim: tuple[float, float] | None = None,
+) -> Figure:
+    """Plot one positive number for each name, a row each, over a logarithmic axis.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        A name and its number, from the top row to the lowest.
+    marked : str, optional
+        The name whose dot stands out.
+    marks : mapping of str to float, optional
+        A word and a number for each vertical line.
+    xlabel : str, optional
+    xlim : (float, float), optional
+        Ends of the axis; give them where a slider must not move it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, ax = panel(height=0.9 + 0.24 * len(values), left=0.3 + 0.075 * max(map(len, values)))
+    for row, (name, value) in enumerate(values.items()):
+        color, size = (ORANGE, 10) if name == marked else (TEAL, 7)
+        ax.plot(value, row, "o", color=color, markersize=size)
+    for word, value in (marks or {}).items():
+        ax.axvline(value, color=GREY, linewidth=1, linestyle="--")
+        ax.annotate(word, (value, -0.5), xytext=(0, 3), textcoords="offset points", color=GREY, ha="center")
+    ax.set(xscale="log", xlabel=xlabel, xlim=xlim, ylim=(len(values) - 0.5, -0.5))
+    ax.set_yticks(range(len(values)), list(values))
+    ax.grid(axis="x", linewidth=0.5)
     return fig

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +11,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.style import GREY, HIDDEN, ORANGE, TEAL, draw_lines, panels, styled, tick_each
+from lowrank_tutor.plotting.style import (
+    GREY,
+    HIDDEN,
+    ORANGE,
+    TEAL,
+    WIDTH,
+    Panels,
+    draw_lines,
+    draw_points,
+    legend_above,
+    panel,
+    photograph,
+    styled,
+    tick_each,
+)
 
 
 def _mark_cut(ax: Axes, s: np.ndarray, k: int) -> None:
@@ -23,7 +38,7 @@ def _mark_cut(ax: Axes, s: np.ndarray, k: int) -> None:
 
 
 @styled
-def photo_cut(photo: ArrayLike, approx: ArrayLike, s: ArrayLike, k: int) -> Figure:
+def photo_cut(photo: ArrayLike, approx: ArrayLike, s: ArrayLike, k: int) -> Panels:
     """Show a rank-``k`` photograph, what it leaves out, and the spectrum with the cut.
 
     Parameters
@@ -37,61 +52,79 @@ def photo_cut(photo: ArrayLike, approx: ArrayLike, s: ArrayLike, k: int) -> Figu
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The photograph; what is left out, red where the former is too dark and blue where it is too bright; the
+        spectrum. ``photo_cut(...)[::2]`` shows the first and the last alone.
     """
     photo, approx, s = np.asarray(photo), np.asarray(approx), np.asarray(s)
-    fig, (left, middle, right) = plt.subplots(1, 3, layout="none", figsize=(7, 2.8))
-    for ax, place in ((left, (0.005, 0.01, 0.31, 0.89)), (middle, (0.33, 0.01, 0.31, 0.89))):
-        ax.set_position(place)
-        ax.set_anchor("NW")
-    right.set_position((0.72, 0.18, 0.275, 0.72))
-    left.imshow(approx, vmin=0, vmax=1)
-    left.set_title(f"rank {k}")
-    middle.imshow(photo - approx, cmap="RdBu_r", vmin=-0.5, vmax=0.5)
-    middle.set_title("what is left out")
-    for ax in (left, middle):
-        ax.set_axis_off()
-    _mark_cut(right, s, k)
+    left = _picture(approx, f"rank {k}", vmin=0, vmax=1)
+    middle = _picture(photo - approx, "what is left out", cmap="RdBu_r", vmin=-0.5, vmax=0.5)
+    right, ax = panel(1.9, float(left.get_figheight()), left=0.52)
+    _mark_cut(ax, s, k)
     lowest = np.min(s[s > 0], initial=s[0])
-    right.set(xscale="log", yscale="log", xlabel="i", title="singular values", ylim=(lowest / 2, 2 * s[0]))
-    return fig
+    ax.set(xscale="log", yscale="log", xlabel="number i", title="singular values", ylim=(lowest / 2, 2 * s[0]))
+    return Panels((left, middle, right))
+
+
+def _picture(image: np.ndarray, title: str, *, width: float = 2.2, below: float = 0.03, **look: Any) -> Figure:
+    """Draw an image over the whole width of a figure, under its title."""
+    rows, columns = image.shape
+    side = width - 0.06
+    fig, ax = panel(width, side * rows / columns + 0.3 + below, left=0.03, right=0.03, top=0.3, bottom=below)
+    ax.imshow(image, aspect="auto", **look)
+    ax.set(title=title, xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+    ax.grid(visible=False)
+    return photograph(fig)
 
 
 @styled
-def equation(*parts: ArrayLike | str) -> Figure:
+def equation(*parts: ArrayLike | str, names: Sequence[str] = (), limit: float | None = None) -> Figure:
     """Draw matrices with their entries and the signs between them, such as ``equation(a, "=", c, "@", f)``.
 
     Parameters
     ----------
     *parts : array_like of shape (m, n), or str
-        Matrices in the order of the formula, and the signs between them.
+        Matrices in the order of the formula, and the signs between them; ``"@"`` is drawn as mathematics writes it,
+        one matrix beside the other. At most nine columns of numbers can be read on a phone.
+    names : sequence of str, optional
+        What is written above each matrix, in their order; ``""`` for nothing.
+    limit : float, optional
+        The absolute value with the darkest color, by default the largest of all entries; give it where a slider must
+        not change the color of a number.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    shapes = [(1, 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
-    limit = max(float(np.abs(np.asarray(p, dtype=float)).max()) for p in parts if not isinstance(p, str))
-    height = max(shape[0] for shape in shapes)
-    width = sum(shape[1] for shape in shapes)
-    unit = min(0.5, 6.6 / width)
-    fig, axes = plt.subplots(
-        1, len(parts), width_ratios=[shape[1] for shape in shapes], figsize=(unit * width + 0.4, unit * height + 0.2)
-    )
-    for ax, part in zip(np.atleast_1d(axes), parts, strict=True):
+    shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
+    matrices = [np.asarray(p, dtype=float) for p in parts if not isinstance(p, str)]
+    limit = limit if limit is not None else max(float(np.abs(matrix).max()) for matrix in matrices)
+    above = iter([*names, *[""] * (len(matrices) - len(names))])
+    height, width = max(shape[0] for shape in shapes), sum(shape[1] for shape in shapes)
+    unit = min(0.5, (WIDTH - 0.1) / width)
+    head = 0.25 if any(names) else 0.0
+    fig = plt.figure(figsize=(unit * width + 0.1, unit * height + 0.1 + head), layout="none")
+    size, at = fig.get_size_inches(), 0.05
+    for part, (rows, columns) in zip(parts, shapes, strict=True):
+        wide, high = unit * columns, unit * rows
+        low = 0.05 + unit * (height - rows) / 2
+        ax = fig.add_axes((at / size[0], low / size[1], wide / size[0], high / size[1]))
         ax.set_axis_off()
+        at += wide
         if isinstance(part, str):
-            ax.text(0.5, 0.5, part, ha="center", va="center", fontsize=16, transform=ax.transAxes)
+            ax.text(0.5, 0.5, "" if part == "@" else part, ha="center", va="center", fontsize=16)
             continue
-        matrix = np.asarray(part, dtype=float)
-        ax.imshow(matrix, cmap="PuOr", vmin=-1.6 * limit, vmax=1.6 * limit)  # pale, so that entries stay legible
-        for (i, j), entry in np.ndenumerate(matrix):
-            ax.text(j, i, f"{entry:.3g}", ha="center", va="center")
+        # Pale, so that entries stay legible.
+        ax.imshow(np.asarray(part, float), cmap="PuOr", vmin=-1.6 * limit, vmax=1.6 * limit, aspect="auto")
+        for (i, j), entry in np.ndenumerate(np.asarray(part, dtype=float)):
+            ax.text(j, i, f"{entry:.3g}".replace("-", "\N{MINUS SIGN}"), ha="center", va="center")
+        ax.text(0.5, 1, next(above), ha="center", va="bottom", transform=ax.transAxes)
     return fig
 
 
 @styled
-def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: int) -> Figure:
+def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: int) -> Panels:
     """Show digits, what ``k`` components make of them, and the share of the variance explained.
 
     Parameters
@@ -105,34 +138,40 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The digits above their approximations; the share.
     """
     digits, approx = np.asarray(digits), np.asarray(approx)
-    fig = plt.figure(figsize=(7, 2.1), layout="none")
-    grid = fig.add_gridspec(2, len(digits), left=0.005, right=0.62, top=0.87, bottom=0.01, wspace=0.05, hspace=0.3)
-    for row, (images, title) in enumerate(
+    images = plt.figure(figsize=(3.9, 1.75), layout="none")
+    grid = images.add_gridspec(2, len(digits), left=0.005, right=0.995, top=0.85, bottom=0.01, wspace=0.06, hspace=0.42)
+    for row, (shown, title) in enumerate(
         ((digits, "the digits, 64 numbers each"), (approx, f"from {k} number{'s' if k > 1 else ''} each"))
     ):
-        for column, image in enumerate(images):
-            ax = fig.add_subplot(grid[row, column])
+        for column, image in enumerate(shown):
+            ax = images.add_subplot(grid[row, column])
             ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=16)
             ax.set_axis_off()
             if column == 0:
                 ax.set_title(title, pad=4)
-    ax = fig.add_axes((0.71, 0.22, 0.28, 0.65))
+    curve, ax = panel(2.3, 1.75, left=0.55)
     total = np.concatenate([[0], np.cumsum(explained)])
     ax.plot(total, color=GREY, linewidth=1)
     ax.plot(total[: k + 1], color=TEAL)
-    ax.plot(k, total[k], "o", color=ORANGE, markersize=6)
     ax.set(xlabel="components kept", title="variance explained", ylim=(0, 1.03), xlim=(0, len(total) - 1))
+    draw_points(ax, range(len(total)), {"": total}, at=k, looks=[(ORANGE, "")])
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    return fig
+    return Panels((images, curve))
 
 
-def _image_rows(fig: Figure, rows: Mapping[str, ArrayLike], right: float, scale: tuple[float, float] | None) -> None:
-    """Draw images of 8 x 8 pixels between the left edge and ``right``, a named row after the other."""
+def _image_rows(rows: Mapping[str, ArrayLike], width: float, scale: tuple[float, float] | None) -> Figure:
+    """Draw images of 8 x 8 pixels, a row after the other, each with its name at the left."""
     number = len(np.asarray(next(iter(rows.values()))))
-    grid = fig.add_gridspec(len(rows), number, left=0.19, right=right, top=0.99, bottom=0.01, wspace=0.06, hspace=0.08)
+    words = 0.2 + 0.078 * max(map(len, rows))  # inches
+    side = (width - words) / number
+    fig = plt.figure(figsize=(width, side * len(rows) + 0.04), layout="none")
+    grid = fig.add_gridspec(
+        len(rows), number, left=words / width, right=0.995, top=0.99, bottom=0.01, wspace=0.06, hspace=0.06
+    )
     for row, (name, images) in enumerate(rows.items()):
         for column, image in enumerate(np.asarray(images, dtype=float)):
             ax = fig.add_subplot(grid[row, column])
@@ -143,6 +182,7 @@ def _image_rows(fig: Figure, rows: Mapping[str, ArrayLike], right: float, scale:
             ax.spines[:].set_visible(False)
             if column == 0:
                 ax.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=6)
+    return fig
 
 
 @styled
@@ -160,16 +200,13 @@ def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None =
     -------
     matplotlib.figure.Figure
     """
-    number = len(np.asarray(next(iter(rows.values()))))
-    fig = plt.figure(figsize=(7, len(rows) * 5.6 / number), layout="none")
-    _image_rows(fig, rows, 0.995, scale)
-    return fig
+    return _image_rows(rows, WIDTH, scale)
 
 
 @styled
 def images_and_curves(
     rows: Mapping[str, ArrayLike], x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: float, ylim: tuple[float, float]
-) -> Figure:
+) -> Panels:
     """Show what several methods make of the same images at one k, beside the error of each over k.
 
     Parameters
@@ -187,23 +224,22 @@ def images_and_curves(
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The images; the errors.
     """
-    fig = plt.figure(figsize=(7, max(2.6, 0.55 * len(rows))), layout="none")
-    _image_rows(fig, rows, 0.55, (0, 16))
-    ax = fig.add_axes((0.64, 0.16, 0.35, 0.75))
-    draw_lines(ax, x, lines, at=at)
-    for dotted in (line for line in ax.lines if line.get_linestyle() == ":"):
-        dotted.set_zorder(3)  # dots hide little
-    ax.set(xlabel="k", title="relative error", ylim=ylim)
-    ax.legend(loc="upper right")
-    return fig
+    images = _image_rows(rows, 3.7, (0, 16))
+    curve, ax = panel(2.5, max(2.6, float(images.get_figheight())), left=0.45)
+    draw_lines(ax, x, lines)
+    ax.set(xlabel="k", title="relative error", ylim=ylim, xlim=(np.min(x), np.max(x)))
+    draw_points(ax, x, lines, at=at)
+    legend_above(ax)
+    return Panels((images, curve))
 
 
 @styled
 def attention_cut(
     weights: ArrayLike, approx: ArrayLike, x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: float
-) -> Figure:
+) -> Panels:
     """Show weights of attention, what stands in for them, and the error of several ways over the rank kept.
 
     Parameters
@@ -219,16 +255,21 @@ def attention_cut(
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Panels
+        The weights, dark where a query looks; their approximation; the errors. A row is a query, a column a key.
     """
     weights, approx = np.asarray(weights), np.asarray(approx)
-    fig, (left, middle, right) = panels(3, height=2.5, width_ratios=(1, 1, 1.35), left=0.005, right=0.985, wspace=0.2)
-    highest = float(np.quantile(weights, 0.99))
-    for ax, image, title in ((left, weights, "exact weights"), (middle, approx, f"through k = {at:g}")):
-        ax.imshow(image, cmap="gray_r", vmin=0, vmax=highest, interpolation="nearest")
-        ax.set(title=title, xticks=[], yticks=[], xlabel="keys")
-    draw_lines(right, x, lines, at=at)
-    right.set(xlabel="k", title="relative error", xscale="log", ylim=(-0.04, 2.4))
-    tick_each(right, x)
-    right.legend(loc="upper right")
-    return fig
+    look = {"cmap": "gray_r", "vmin": 0, "vmax": float(np.quantile(weights, 0.99)), "interpolation": "nearest"}
+    pictures = [
+        _picture(image, title, width=2.05, below=0.25, **look)
+        for image, title in ((weights, "exact weights"), (approx, f"through k = {at:g}"))
+    ]
+    for picture in pictures:
+        picture.axes[0].set_xlabel("keys across, queries down", labelpad=4)
+    curve, ax = panel(2.1, float(pictures[0].get_figheight()), left=0.4, right=0.1)
+    draw_lines(ax, x, lines)
+    ax.set(xlabel="k", title="relative error", xscale="log", ylim=(-0.04, 2.4))
+    tick_each(ax, x, at_most=4)
+    draw_points(ax, x, lines, at=at)
+    legend_above(ax)
+    return Panels((*pictures, curve))

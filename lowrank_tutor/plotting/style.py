@@ -1,17 +1,28 @@
-"""What do all figures share? Their colors and their style, which leave no trace behind."""
+"""What do all figures share? Their colors, their sizes and their style, which leave no trace behind.
+
+Sizes are chosen for the narrowest screen. A phone of 360 pixels gives a figure 328 of them, so that on a figure of
+4.5 inches a point is a pixel, and type of 9 points is 9 pixels high. What needs more width than that comes as
+:class:`Panels`: figures of one height that stand side by side where there is room, and one below the other elsewhere.
+"""
 
 from __future__ import annotations
 
+import base64
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import html
+import io
+from collections.abc import Callable, Mapping
 from importlib.resources import as_file, files
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
+
+from lowrank_tutor.sphinxext import page_is_built
 
 P = ParamSpec("P")
 
@@ -21,14 +32,54 @@ GREEN, OCHER = "#00795a", "#a06d00"
 HIDDEN = "#d0713a"
 LINES = ((TEAL, "-"), (ORANGE, "--"), (PURPLE, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
 
+WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
+PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
+PHOTOGRAPH = "photograph"
 
-def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+
+class Panels(tuple[Figure, ...]):
+    """Figures that belong together, such as a picture and the curve beside it.
+
+    ``explore`` puts them side by side on a wide page and below one another on a phone; as the last line of a cell they
+    show themselves. They should have one height.
+
+    Parameters
+    ----------
+    iterable : iterable of matplotlib.figure.Figure
+        The figures, from left to right.
+    """
+
+    __slots__ = ()
+
+    def _ipython_display_(self) -> None:
+        from IPython import display  # only a notebook shows itself
+
+        show: Any = display.display
+        if page_is_built():  # the page arranges pictures itself
+            for figure in self:
+                show(figure)
+        else:
+            row = f'<div style="display:flex;flex-wrap:wrap;gap:8px">{"".join(map(_as_img, self))}</div>'
+            show({"text/plain": f"<{len(self)} panels>", "text/html": row}, raw=True)
+
+
+def _as_img(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    words = html.escape("; ".join(title for ax in figure.axes if (title := ax.get_title(loc="left"))))
+    return f'<img alt="{words}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+
+
+F = TypeVar("F", Figure, Panels)
+
+
+def styled(draw: Callable[P, F]) -> Callable[P, F]:
     """Draw in the book's style without changing anybody's settings, and leave no figure open.
 
     Parameters
     ----------
     draw : callable
-        Any function that returns a figure.
+        Any function that returns a figure, or :class:`Panels`.
 
     Returns
     -------
@@ -37,38 +88,121 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     """
 
     @functools.wraps(draw)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Figure:
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> F:
         with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style, plt.style.context(style):
-            figure = draw(*args, **kwargs)
-        plt.close(figure)
-        return figure
+            drawn = draw(*args, **kwargs)
+        for figure in drawn if isinstance(drawn, Panels) else (drawn,):
+            if page_is_built():
+                figure.set_dpi(PAGE_DPI)
+            plt.close(figure)
+        return drawn
 
     return wrapped
 
 
-def panels(
-    number: int = 1, *, height: float = 2.6, width_ratios: Sequence[float] | None = None, **margins: float
-) -> tuple[Figure, Sequence[Axes]]:
-    """Make a figure as wide as the page, with panels side by side that no slider moves, whatever is drawn in them."""
-    fig, axes = plt.subplots(1, number, layout="none", figsize=(7, height), width_ratios=width_ratios, squeeze=False)
-    fig.subplots_adjust(**{"left": 0.07, "right": 0.98, "top": 0.88, "bottom": 0.19, **margins})
-    return fig, axes[0]
+def photograph(figure: Figure) -> Figure:
+    """Say that a figure is a photograph, whose light and dark mean something: a dark page leaves it as it is.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A photograph, or a picture whose words speak of light and dark. All others are line art, which a dark page
+        inverts.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The same figure.
+    """
+    figure.set_gid(PHOTOGRAPH)
+    return figure
 
 
-def draw_lines(
-    ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: float | None = None, looks: Any = LINES, **style: Any
-) -> None:
-    """Draw named lines, each in a look of its own, with a point on each where a slider stands."""
-    x = np.asarray(x, dtype=float)
+def panel(
+    width: float = WIDTH,
+    height: float = 2.6,
+    *,
+    left: float = 0.5,
+    right: float = 0.15,
+    top: float = 0.32,
+    bottom: float = 0.46,
+) -> tuple[Figure, Axes]:
+    """Make a figure with one pair of axes that no slider moves, whatever is drawn in them.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches. Up to 4.5 wide, type of 9 points can be read on a phone; panels side by side have up to 6.3 together.
+    left, right, top, bottom : float
+        Inches between the axes and the edges of the figure.
+
+    Returns
+    -------
+    (matplotlib.figure.Figure, matplotlib.axes.Axes)
+    """
+    fig = plt.figure(figsize=(width, height), layout="none")
+    across, up = (width - left - right) / width, (height - top - bottom) / height
+    return fig, fig.add_axes((left / width, bottom / height, across, up))
+
+
+def legend_above(ax: Axes) -> Axes:
+    """Put the legend between the title and the axes, where no curve can meet it, and lower the axes to make room.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Axes made by :func:`panel`, with their title and their named lines.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The same axes.
+    """
+    fig: Any = ax.figure
+    handles, names = ax.get_legend_handles_labels()
+    if not names:
+        return ax
+    dpi, (width, height) = fig.dpi, fig.get_size_inches()
+    box = ax.get_position()
+    place = ax.transAxes + ScaledTranslation(0, 5 / 72, fig.dpi_scale_trans)
+    look: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "bbox_transform": place}
+    look |= {"borderpad": 0, "borderaxespad": 0, "labelspacing": 0.3}
+    look |= {"handlelength": 1.9, "handletextpad": 0.5, "columnspacing": 1.3}
+    room = width * (1 - box.x0) - 0.02  # inches right of the vertical axis
+    for columns in range(len(names), 0, -1):
+        legend = ax.legend(handles, names, ncols=columns, **look)
+        across, up = (side / dpi for side in legend.get_window_extent().size)
+        if across <= width - 0.04:
+            break
+    if across > room:  # begin left of the axis
+        legend.set_bbox_to_anchor((0, 1), place + ScaledTranslation(room - across, 0, fig.dpi_scale_trans))
+    ax.set_position((box.x0, box.y0, box.width, box.height - (up + 0.08) / height))
+    ax.set_title(ax.get_title(loc="left"), pad=72 * (up + 0.08) + 6)
+    return ax
+
+
+def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
+    """Draw named lines, each in a look of its own."""
     for (name, y), (color, dashes) in zip(lines.items(), looks, strict=False):
-        y = np.asarray(y, dtype=float)
-        ax.plot(x, y, linestyle=dashes, color=color, label=name, **style)
-        if at is not None:
-            ax.plot(at, y[x == at], "o", color=color, markersize=7)
+        ax.plot(np.asarray(x, float), np.asarray(y, float), linestyle=dashes, color=color, label=name, **style)
 
 
-def tick_each(ax: Axes, x: ArrayLike) -> None:
-    """Put a tick at each abscissa, and nowhere else."""
+def draw_points(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: float, looks: Any = LINES) -> None:
+    """Put a point on each line where a slider stands; at the edge an arrow for one that lies beyond the axes.
+
+    Called after the limits of the axes are set.
+    """
+    low, high = sorted(ax.get_ylim())
     x = np.asarray(x, dtype=float)
-    ax.set_xticks(x, [f"{value:g}" for value in x])
+    for y, (color, _) in zip(lines.values(), looks, strict=False):
+        (value,) = np.asarray(y, dtype=float)[x == at]
+        mark = "^" if value > high else "v" if value < low else "o"
+        ax.plot(at, np.clip(value, low, high), mark, color=color, markersize=7, clip_on=False, zorder=4)
+
+
+def tick_each(ax: Axes, x: ArrayLike, *, at_most: int = 8) -> None:
+    """Put a tick at each abscissa and nowhere else, with words at every one or, where these are many, at some."""
+    x = np.asarray(x, dtype=float)
+    skip = -(-len(x) // at_most)
+    ax.set_xticks(x, [f"{value:,g}" if i % skip == 0 else "" for i, value in enumerate(x)])
     ax.minorticks_off()

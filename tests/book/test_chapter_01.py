@@ -1,4 +1,4 @@
-"""Count the directions: what its explorers must read, by NumPy alone, and the numbers in its text."""
+"""Matrix rank: count the directions: what its explorers must read, by NumPy alone, and the numbers in its text."""
 
 import functools
 import re
@@ -25,7 +25,8 @@ def rank_k_photo(chapter, *, k):
 
 
 def rank_tolerance(chapter, *, t):
-    return {"numerical_rank": np.linalg.matrix_rank(chapter["noisy"], rtol=10.0**-t)}
+    names = {"five_layers_and_noise": "noisy", "photograph": "photo"}
+    return {name: np.linalg.matrix_rank(chapter[matrix], rtol=10.0**t) for name, matrix in names.items()}
 
 
 EXPLORERS = {"rank-k-photo": rank_k_photo, "rank-tolerance": rank_tolerance}
@@ -46,7 +47,11 @@ def test_the_photograph_is_what_the_text_says(chapter):
 
 def test_factors_of_the_photograph_cost_more_than_itself_past_rank_276():
     assert 276 * (600 + 512) < 600 * 512 < 277 * (600 + 512)
-    assert "past 276" in TEXT
+    assert "From 277 on, little more than half of the 512 layers" in TEXT
+    assert r"$307{,}200/1{,}112 \approx 276.3$" in TEXT
+    assert f"{600 * 512 / (600 + 512):.1f}" == "276.3"
+    assert 24 * (600 + 512) == 26_688
+    assert "26,688 numbers instead of 307,200" in TEXT
 
 
 def test_the_nine_numbers_have_rank_one_and_five_degrees_of_freedom(chapter):
@@ -73,30 +78,36 @@ def test_degrees_of_freedom_of_rank_k():
 
 def test_the_three_words_have_the_ranks_of_the_table(chapter):
     assert [np.linalg.matrix_rank(chapter[name]) for name in "BA"] == [2, 1]
-    np.testing.assert_array_equal(chapter["B"][2], chapter["B"][0] + chapter["B"][1])
+    b = chapter["B"]
+    np.testing.assert_array_equal(b[2], b[0] + b[1])
+    np.testing.assert_array_equal(b[:, 2], b[:, 0] + b[:, 1])  # "b_3 = b_1 + b_2"
+    np.testing.assert_array_equal(b[:, 3], 2 * b[:, 0] + b[:, 1])
+    np.testing.assert_array_equal([[1, 0], [0, 1], [1, 1]] @ np.array([[1, 0, 1, 2], [0, 1, 1, 1]]), b)
 
 
 def test_one_dependent_row_of_a_thousand_makes_factors_dearer():
     assert 999 * (1000 + 1000) == 1_998_000
     assert "1,998,000 numbers instead of 1,000,000" in TEXT
     assert 2 * (3 + 4) > 3 * 4
-    assert r"$2 \cdot (3 + 4) = 14$ numbers, $B$ itself 12" in TEXT
+    assert r"$2 \cdot (3 + 4) = 14$ numbers, and $B$ itself 12" in TEXT
 
 
 def test_dividing_by_ten_leaves_a_second_direction_of_rounding(chapter):
-    left_over = np.abs(chapter["tenths"][2] - 3 * chapter["tenths"][0])
-    assert 1e-17 < left_over.max() < 1e-15
-    assert "of length $10^{-16}$" in TEXT
+    left_over = chapter["tenths"][2] - 3 * chapter["tenths"][0]
+    assert [f"{x:.0e}" for x in left_over] == ["-6e-17", "-1e-16", "1e-16"]
+    assert r"$-6 \cdot 10^{-17}$, $-1 \cdot 10^{-16}$ and $1 \cdot 10^{-16}$" in TEXT
 
 
-def test_every_tolerance_in_the_gap_counts_five_and_below_the_noise_all(chapter):
-    counts = [rank_tolerance(chapter, t=t)["numerical_rank"] for t in range(1, 17)]
+def test_the_count_stands_still_in_a_gap_and_nowhere_on_the_photograph(chapter):
+    counts = {t: rank_tolerance(chapter, t=t) for t in range(-8, 0)}
     first, last = (
-        int(x) for x in re.search(r"stays at 5 from \$10\^\{-(\d+)\}\$ to \$10\^\{-(\d+)\}\$", TEXT).groups()
+        int(x) for x in re.search(r"the count is 5 from \$10\^\{(-\d+)\}\$ to \$10\^\{(-\d+)\}\$", TEXT).groups()
     )
-    assert [t for t, count in enumerate(counts, start=1) if count == 5] == list(range(first, last + 1))
-    everything = int(re.search(r"stays at 40 from \$10\^\{-(\d+)\}\$ on", TEXT)[1])
-    assert [t for t, count in enumerate(counts, start=1) if count == 40] == list(range(everything, 17))
+    assert [t for t, count in counts.items() if count["five_layers_and_noise"] == 5] == list(range(first, last + 1))
+    below_full = [count["photograph"] for count in counts.values() if count["photograph"] < 512]
+    assert len(set(below_full)) == len(below_full) == 4
+    left = [count["five_layers_and_noise"] for count in counts.values()]
+    assert left[0] > left[1] > left[2] > 5 > left[-1]  # every other position shows another count
 
 
 def test_the_first_layer_of_the_photograph_holds_three_quarters(chapter):
@@ -115,6 +126,14 @@ def test_scores_have_rank_d_and_weights_full_rank(chapter):
     softmax /= softmax.sum(axis=1, keepdims=True)
     assert np.linalg.matrix_rank(scores) == 8
     assert np.linalg.matrix_rank(softmax) == 64
+
+
+def test_the_shadow_of_a_shadow_is_the_shadow():
+    w, x = [Fraction(4, 5), Fraction(3, 5)], [2, 4]
+    assert sum(a * a for a in w) == 1
+    assert sum(a * b for a, b in zip(w, x, strict=True)) == 4
+    assert [4 * a for a in w] == [Fraction("3.2"), Fraction("2.4")]
+    assert sum(a * 4 * a for a in w) == 4  # W P x = W x
 
 
 def test_the_answers_of_the_exercises_by_other_means():

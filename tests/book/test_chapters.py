@@ -10,7 +10,8 @@ from chapters import CELL_LINES, CHAPTERS, ROOT, code_cells, explorers, judged, 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
-EXPLORER_LINES = 24  # a folded cell that makes an explorer: one line a word of its alt text, caption and labels
+SHOWN_WIDTH, FOLDED_WIDTH = 76, 125  # characters a line of code
+EXPLORER_LINES = 80  # the one folded cell that makes an explorer: data, pictures, and a line a word of its labels
 
 
 def prose(path):
@@ -128,6 +129,27 @@ def test_cells_are_short_and_hold_no_magic(path):
         folded = "hide-input" in cell.metadata.get("tags", []) and "explore(" in cell.source
         assert len(lines) <= (EXPLORER_LINES if folded else CELL_LINES), f"{len(lines)} lines:\n{cell.source}"
         assert not re.search(r"^\s*[%!]", cell.source, re.M), cell.source
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem)
+def test_shown_code_fits_its_column(path):
+    """On a laptop a line of 76 characters is not cut; folded code, which few unfold, may be wider."""
+    shown, folded = [], []
+    for info, body in re.findall(r"^```([^\n]*)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S):
+        options = re.match(r"(?:---\n.*?\n---\n)?(?::[^\n]*\n)*", body, re.S)[0]
+        if info.split(" ")[0] in ("{code-cell}", "python", ""):
+            kept = folded if re.search(r"(hide|remove)-(input|cell)", options) else shown
+            kept += body[len(options) :].splitlines()
+    assert [line for line in shown if len(line) > SHOWN_WIDTH] == []
+    assert [line for line in folded if len(line) > FOLDED_WIDTH] == []
+
+
+@each_chapter
+def test_a_chapter_says_its_topic_before_its_verb(path):
+    (title,) = re.findall(
+        "^# (.*)$", re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S), re.M
+    )
+    assert re.fullmatch(r"[A-Z].+: [a-z]+ .+", title)
 
 
 @each_chapter

@@ -233,3 +233,24 @@ def test_the_constants_in_words():
     assert 5 * np.log(512) / 0.01 == pytest.approx(3119, abs=1)
     assert "only from $\\ln n = 479$ on, for $d = 64$" in TEXT
     assert 9 * 64 * math.log(64) / 5 == pytest.approx(479, abs=0.5)
+
+
+# ----------------------------------------------------------------------------------- caches, adapters and states
+
+
+def test_the_cache_of_deepseek_v2_in_numbers_and_in_bits():
+    latent, grouped, own = 60 * (512 + 64), 95 * 2 * 8 * 128, 60 * 2 * 128 * 128
+    assert (round(100 - 100 * latent / grouped, 1), round(100 - 100 * latent * 6 / grouped / 16, 1)) == (82.2, 93.3)
+    assert says(f"{own / latent:.0f} times fewer", "93.3%")
+
+
+def test_what_absorbing_costs_and_saves():
+    stored, absorbed = 128 * (128 + 64 + 128), 128 * (512 + 64 + 512)
+    assert says(f"{absorbed / stored:.1f} times as many multiplications", "Absorbing")
+    assert says(f"reads {stored / 576:.0f} times fewer numbers", "Absorbing")
+
+
+def test_a_gaussian_table_at_two_fifths_of_its_rank():
+    s = np.linalg.svd(np.random.default_rng(0).standard_normal((256, 256)), compute_uv=False)
+    assert says("off by more than 40%", "Fewer parameters")
+    assert math.sqrt((s[102:] ** 2).sum() / (s**2).sum()) > 0.4

@@ -54,7 +54,7 @@ LETTERS = sorted({it for it in documented() if len(it[1]) <= 2 and not all(size.
 
 
 def test_the_table_and_the_docstrings_are_read():
-    assert table()["a"] == {("m", "n"), ("n", "2")}
+    assert table()["a"] == {("m", "n"), ("n", "2"), ("r", "n"), ("n",)}
     assert sizes("(batch, heads, n_keys, d)") == ("n", "d")
     assert sizes("(min(m, n),)") == ("min(m, n)",)
     assert ("k", "n") in table()["e"]

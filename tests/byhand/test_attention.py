@@ -117,7 +117,7 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     check_product(scores, q, k.T, "S", rf"Q {key_name}^\top")
 
     d = q.cols
-    assert f"d = {d} " in scaled.text
+    assert f"d = {d} " in scaled.plain
     (*names, inserted), (*no_names, result) = read_lines(scaled.latex)
     assert (names, no_names) == ([r"\frac{1}{\sqrt{d}} S", "="], ["", "="])
     assert inserted == rf"\frac{{1}}{{\sqrt{{{d}}}}} S"
@@ -152,7 +152,7 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     totals = Matrix([sum(reduced[row, :]) for row in range(q.rows)])
     check_rows_over(ends, reduced, totals)
     assert len(weight_lines) == q.rows + sum(low != 0 for low in lowest)
-    assert ("cancels" in weights.text) == any(low != 0 for low in lowest)
+    assert ("cancels" in weights.plain) == any(low != 0 for low in lowest)
     for row in range(q.rows):
         assert sympy.Add(*(entry * totals[row] for entry in weights.value[row, :])) == totals[row]  # they add up to 1
 
@@ -162,7 +162,7 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     assert [line[0] for line in output_lines] == [rf"p_{{{row + 1}}}^\top {value_name}" for row in range(q.rows)]
     check_rows_over([line[2] for line in output_lines], reduced * v, totals)
     assert_rounded(read_matrices(decimals)[0], output.value)
-    assert f"multiply P with {value_name}." in output.text
+    assert f"multiply P with {value_name}." in output.plain
 
     judged_scores, judged_weights, judged_output = plain_softmax(q, k, v)
     assert_near(scores.value, judged_scores)
@@ -191,7 +191,7 @@ def check_check(step, weights, n_keys):
     totals = check_counts(counts, n_q=weights.rows, n_k=n_keys, k=weights.cols)
     assert totals[0] == len(weights)
     assert totals[-1] == weights.rows * n_keys
-    assert step.text.endswith(f"Numbers in P: {' in place of '.join(map(str, totals))}.")
+    assert step.plain.endswith(f"Numbers in P: {' in place of '.join(map(str, totals))}.")
     return totals
 
 
@@ -232,7 +232,7 @@ def check_softmax(q, k, v):
     scores = multiplications((q.rows, q.cols, k.rows))
     averages = multiplications((q.rows, k.rows, v.cols))
     assert work.value == (scores, averages, scores + averages)
-    assert list(map(int, re.findall(r"\d+", work.text))) == list(work.value)
+    assert list(map(int, re.findall(r"\d+", work.plain))) == list(work.value)
     counted = check_counts(read_lines(work.latex), n_q=q.rows, n_k=k.rows, d=q.cols, d_v=v.cols)
     assert counted == [scores, averages]
 
@@ -266,7 +266,7 @@ def test_three_tokens_by_hand():
     shown = [read_matrices(worked.steps[i].latex)[-1] for i in (3, 4)]
     assert shown[0] == Matrix([["0.422", "0.422", "0.155"], ["0.212", "0.212", "0.576"], ["0.787", "0.107", "0.107"]])
     assert shown[1] == Matrix([["1.155", "1.689"], ["1.576", "0.848"], ["1.787", "0.426"]])
-    assert [step.text for step in worked.steps] == [
+    assert [step.plain for step in worked.steps] == [
         "Score each query against each key: multiply Q with Kᵀ. Call the result S.",
         "Divide the scores by √d, where d = 4 is the width of a query.",
         "Raise e to each of these powers, and add up each row. Call the sums z.",
@@ -286,7 +286,7 @@ def test_a_root_stays_a_root():
     x = exp(sqrt(2) / 2)
     assert worked.steps[3].value == Matrix([[1 / (1 + x), x / (1 + x)], [1 / (1 + x**2), x**2 / (1 + x**2)]])
     assert worked.result == Matrix([(3 + x) / (3 + 3 * x), (3 + x**2) / (3 + 3 * x**2)])
-    assert worked.steps[3].text.endswith("A power of e that is a factor of a whole row cancels.")
+    assert worked.steps[3].plain.endswith("A power of e that is a factor of a whole row cancels.")
     check_softmax([[1, 0], [1, -1]], [[1, 1], [2, 0]], [[1], ["1/3"]])
 
 
@@ -361,8 +361,8 @@ def check_linformer(q, k, v, e, f=None):
     short_keys, short_values, *steps, check, work = worked.steps
     check_product(short_keys, e, k, "E K")
     check_product(short_values, f, v, f"{letter} V")
-    assert short_keys.text == f"Compress the keys, {k.rows} to {e.rows}: multiply E with K."
-    assert short_values.text.endswith(f"{letter}: multiply {letter} with V.")
+    assert short_keys.plain == f"Compress the keys, {k.rows} to {e.rows}: multiply E with K."
+    assert short_values.plain.endswith(f"{letter}: multiply {letter} with V.")
     weights, output = check_softmax_steps(steps, q, short_keys.value, short_values.value, "(E K)", f"{letter} V")
     assert worked.result == output
     assert output.shape == (q.rows, v.cols)
@@ -374,9 +374,9 @@ def check_linformer(q, k, v, e, f=None):
     few, break_even = before + after, work.value[-1]
     assert work.value == (before, after, few, full, break_even)
     said = "saves nothing" if few == full else f"saves {full - few}" if few < full else f"costs {few - full} more"
-    assert f"together {few} in place of {full}, which {said}." in work.text
-    assert f"Multiplications: {before} to compress and {after} for scores and output" in work.text
-    assert work.text.endswith(f"k is below {break_even}.")
+    assert f"together {few} in place of {full}, which {said}." in work.plain
+    assert f"Multiplications: {before} to compress and {after} for scores and output" in work.plain
+    assert work.plain.endswith(f"k is below {break_even}.")
     counted = check_counts(read_lines(work.latex), n_q=q.rows, n_k=k.rows, k=e.rows, d=q.cols, d_v=v.cols)
     assert counted == [before, after, full, break_even]
     return few, full, break_even
@@ -402,7 +402,7 @@ def test_three_tokens_compressed_to_two_by_hand():
     assert shown[0] == Matrix([["0.731", "0.269"], ["0.269", "0.731"], ["0.731", "0.269"]])
     assert shown[1] == Matrix([["1.269", "1.462"], ["1.731", "0.538"], ["1.269", "1.462"]])
     assert r"z_{1} &= 1 + e \cr" in worked.steps[4].latex
-    assert [step.text for step in worked.steps] == [
+    assert [step.plain for step in worked.steps] == [
         "Compress the keys, 3 to 2: multiply E with K.",
         "Compress the values with the same E: multiply E with V.",
         "Score each query against each compressed key: multiply Q with (E K)ᵀ. Call the result S.",
@@ -414,7 +414,7 @@ def test_three_tokens_compressed_to_two_by_hand():
         "Multiplications: 36 to compress and 36 for scores and output, together 72 in place of 54, which costs 18 more."
         " Compression takes fewer only where k is below 3/2.",
     ]
-    second = linformer_attention(Q, K, V, COMPRESS, COMPRESS).steps[1].text
+    second = linformer_attention(Q, K, V, COMPRESS, COMPRESS).steps[1].plain
     assert second == "Compress the values with F: multiply F with V."
     check_linformer(Q, K, V, COMPRESS)
 

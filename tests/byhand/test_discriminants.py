@@ -47,8 +47,8 @@ def check_discriminant(a, b):
         assert read_matrices(product) == [moved.T, moved]
         assert read_matrices(result) == [scatter]
         assert step.value == scatter
-        assert step.text.startswith(f"Subtract the mean of {name} from each")
-        assert step.text.endswith(f"are the scatter of {name}.")
+        assert step.plain.startswith(f"Subtract the mean of {name} from each")
+        assert step.plain.endswith(f"are the scatter of {name}.")
         scatters.append(scatter)
     whole = scatters[0] + scatters[1]
     assert within.latex.startswith("T = S_a + S_b = ")
@@ -90,7 +90,7 @@ def check_discriminant(a, b):
     formula, total = midway.split(" = ")
     assert read_number(formula) == read_number(total) == cut.value == c
     total_points = a.rows + b.rows
-    assert cut.text.endswith(f": {right_side} of {total_points} points lie on the side of their class.")
+    assert cut.plain.endswith(f": {right_side} of {total_points} points lie on the side of their class.")
 
     direction, plain, best = right_sides(
         compare, "d", r"\frac{(d^\top (m_b - m_a))^2}{d^\top T d}", r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}"
@@ -111,7 +111,7 @@ def check_discriminant(a, b):
             f"{count(d)[0]} of {total_points} points lie on the side of their class. The squared gap over the scatter "
             f"is {compare.value[0]}; along w it is {compare.value[1]}."
         )
-    assert compare.text.endswith(ending)
+    assert compare.plain.endswith(ending)
     assert worked.result == (w, c)
     return worked
 
@@ -130,7 +130,7 @@ def test_two_classes_by_hand():
     ]
     assert worked.result.axis == Matrix([1, 2])
     assert worked.result.threshold == Rational(11, 2)
-    assert [step.text for step in worked.steps] == [
+    assert [step.plain for step in worked.steps] == [
         "Average the points of each class, coordinate by coordinate.",
         "Subtract the mean of a from each of its points. The deviations, multiplied with themselves, are the scatter "
         "of a.",
@@ -153,7 +153,7 @@ def test_where_the_scatter_is_round_the_difference_of_the_means_is_the_axis():
     square = [[0, 0], [0, 1], [1, 0], [1, 1]]
     worked = check_discriminant(square, [[x + 4, y + 2] for x, y in square])
     assert worked.result.axis == Matrix([2, 1])
-    assert worked.steps[-1].text == (
+    assert worked.steps[-1].plain == (
         "Compare: the plain difference d of the means is the same direction, with the same ratio 10."
     )
 
@@ -174,7 +174,7 @@ def test_a_point_on_the_threshold_is_on_no_side():
     b = [[4, 0], [5, 2], [3, -2], [2, 0], [6, 0]]
     worked = check_discriminant(a, b)
     assert worked.result.threshold == worked.result.axis.dot(Matrix([2, 0]))
-    assert "8 of 10 points" in worked.steps[-2].text
+    assert "8 of 10 points" in worked.steps[-2].plain
 
 
 @st.composite

@@ -65,7 +65,7 @@ def check_row_reduction(a):
     assert row_reduce(a).result == [start, *operations][-1].value == reduced
     assert last.value == tuple(pivot + 1 for pivot in pivots)
     assert last.latex == rf"\operatorname{{rank}} A = {len(pivots)}"
-    assert f"so the rank is {len(pivots)}." in last.text
+    assert f"so the rank is {len(pivots)}." in last.plain
 
 
 @settings(max_examples=25)
@@ -76,7 +76,7 @@ def test_each_printed_row_operation_gives_the_next_matrix_and_the_end_is_reduced
 
 def test_the_matrix_of_multiples_is_reduced_in_two_operations():
     worked = row_reduce(MULTIPLES)
-    assert [step.text for step in worked.steps] == [
+    assert [step.plain for step in worked.steps] == [
         "Start from A.",
         "Subtract 2 times row 1 from row 2.",
         "Subtract 3 times row 1 from row 3.",
@@ -90,7 +90,7 @@ def test_the_matrix_of_multiples_is_reduced_in_two_operations():
 def test_the_sentence_says_what_the_formula_says():
     worked = row_reduce([[0, -1, 3], [2, 4, 1], [1, 1, 1], [-1, 5, "1/2"]])
     check_row_reduction([[0, -1, 3], [2, 4, 1], [1, 1, 1], [-1, 5, "1/2"]])
-    said = [(step.text, plain_fractions(step.latex).split(r" \qquad ")[0]) for step in worked.steps[1:7]]
+    said = [(step.plain, plain_fractions(step.latex).split(r" \qquad ")[0]) for step in worked.steps[1:7]]
     assert said == [
         ("Swap rows 1 and 2.", r"R_{1} \leftrightarrow R_{2}"),
         ("Divide row 1 by 2.", r"R_{1} \leftarrow 1/2 R_{1}"),
@@ -114,7 +114,7 @@ def test_a_reduced_matrix_needs_no_operation(a, pivots):
     worked = row_reduce(a)
     assert len(worked.steps) == 2
     assert worked.result == Matrix(a)
-    assert pivots in worked.steps[-1].text
+    assert pivots in worked.steps[-1].plain
 
 
 @pytest.mark.parametrize("a", [[[7]], [["-1/3"]], [[0, 0, 3, 1]], [[0], [0], [-5]], [[1, 2], [3, 4]], [[0, 1], [1, 0]]])
@@ -138,8 +138,8 @@ def test_the_matrix_of_multiples_is_an_outer_product_of_six_numbers_and_five_deg
     assert u == Matrix([1, 2, 3])
     assert v == Matrix([1, 2, 3])
     assert [step.value for step in worked.steps] == [v, u, Matrix(MULTIPLES), (9, 6, 5)]
-    assert "The matrix has 9 numbers, the factors have 6, 3 fewer." in worked.steps[-1].text
-    assert "5 degrees of freedom" in worked.steps[-1].text
+    assert "The matrix has 9 numbers, the factors have 6, 3 fewer." in worked.steps[-1].plain
+    assert "5 degrees of freedom" in worked.steps[-1].plain
 
 
 @settings(max_examples=25)
@@ -170,14 +170,14 @@ def test_the_factors_of_any_outer_product_multiply_back(left, right):
 def test_the_common_factor_of_the_first_row_goes_to_u():
     worked = rank_one([[0, 0], [-4, -6], [2, 3]])
     assert worked.result == (Matrix([0, -2, 1]), Matrix([2, 3]))
-    assert worked.steps[0].text == "Row 2 is the first that is not zero. Take out its factor -2 and call the rest v."
+    assert worked.steps[0].plain == "Row 2 is the first that is not zero. Take out its factor -2 and call the rest v."
 
 
 @pytest.mark.parametrize(
     ("a", "said"), [([[1, 2], [2, 4]], "nothing"), ([[1, 2, 3]], "nothing"), (MULTIPLES, "3 fewer")]
 )
 def test_the_saving_is_counted_honestly(a, said):
-    assert said in rank_one(a).steps[-1].text
+    assert said in rank_one(a).steps[-1].plain
 
 
 @pytest.mark.parametrize(("a", "rank"), [([[0, 0]], 0), ([[1, 0], [0, 1]], 2), ([[1, 2, 3], [4, 5, 6], [7, 8, 9]], 2)])
@@ -193,8 +193,8 @@ def test_the_first_coordinate_of_2_4_6_is_2():
     worked = project([[1, 0, 0]], [2, 4, 6])
     assert worked.result == Matrix([2])
     assert worked.steps[0].latex == r"y_{1} = 1 \cdot 2 + 0 \cdot 4 + 0 \cdot 6 = 2"
-    assert "a compression map, not a projection" in worked.steps[-1].text
-    assert "of rank 1 (full)" in worked.steps[-1].text
+    assert "a compression map, not a projection" in worked.steps[-1].plain
+    assert "of rank 1 (full)" in worked.steps[-1].plain
 
 
 @settings(max_examples=25)
@@ -232,16 +232,16 @@ def test_each_entry_is_the_printed_sum_of_products(data, d):
 )
 def test_the_last_step_tells_a_projection_from_a_compression_map(w, x, said):
     last = project(w, x).steps[-1]
-    assert said in last.text
+    assert said in last.plain
     if len(w) == len(w[0]):
-        assert (r"\neq" in last.latex) == ("not a projection" in last.text)
+        assert (r"\neq" in last.latex) == ("not a projection" in last.plain)
 
 
 def test_two_vectors_are_two_columns():
     worked = project([[1, 0, 2], [0, 1, -1]], [[1, 4], [2, 5], [3, 6]])
     assert worked.result == Matrix([[7, 16], [-1, -1]])
     assert worked.steps[3].latex == r"y_{2, 2} = 0 \cdot 4 + 1 \cdot 5 + \left( -1 \right) \cdot 6 = -1"
-    assert worked.steps[3].text == "Multiply row 2 of W with column 2 of x, entry by entry, and add."
+    assert worked.steps[3].plain == "Multiply row 2 of W with column 2 of x, entry by entry, and add."
 
 
 def test_shapes_that_do_not_match_are_both_named():
@@ -296,12 +296,12 @@ def check_bilinear(s, u, v, h):
     for step, words in ((kept, kept.value[:2]), (work, work.value[:2])):
         few, many = words
         said = "nothing" if few == many else f"saves {many - few}." if few < many else f"costs {few - many} more."
-        assert said in step.text
+        assert said in step.plain
         for equation in step.latex.replace(r"\qquad ", "").split(", "):
             *_, inserted, total = equation.split(" = ")
             if "d_" not in inserted:
                 assert read_number(inserted) == read_number(total)
-    assert f"k is below {kept.value[2]}." in kept.text
+    assert f"k is below {kept.value[2]}." in kept.plain
     return w.value
 
 
@@ -320,7 +320,7 @@ def test_the_score_is_minus_4_by_both_routes_for_4_numbers_against_4():
     ]
     assert worked.result == -4
     assert worked.steps[2].latex == r"(U s)^\top (V h) = p^\top q = 4 \cdot \left( -1 \right) = -4"
-    assert "which saves nothing" in worked.steps[6].text
+    assert "which saves nothing" in worked.steps[6].plain
     check_bilinear(*GOLDEN_SCORE)
 
 
@@ -358,8 +358,8 @@ def test_each_step_of_a_score_follows_from_the_one_before(data, k, d2, d1):
 )
 def test_the_cost_of_a_score_is_counted_honestly(k, d2, d1, numbers, work):
     steps = bilinear([1] * d2, [[1] * d2] * k, [[1] * d1] * k, [1] * d1).steps
-    assert numbers in steps[-2].text
-    assert work in steps[-1].text
+    assert numbers in steps[-2].plain
+    assert work in steps[-1].plain
 
 
 def test_a_matrix_of_rank_2_is_missed_by_its_best_factors_of_rank_1():

@@ -71,10 +71,10 @@ def check_entries(step, name, old, new, above, below):
         assert read_number(first) == old[i][j]
         assert fraction == rf"\frac{{{sympy.latex(above[i, j])}}}{{{sympy.latex(below[i, j])}}}"
         assert read_number(total) == read_number(formula) == new[i][j]
-    assert ("the entry stays as it is" in step.text) == (0 in list(below))
-    assert ("An entry that is zero stays zero." in step.text) == any(entry == 0 for row in old for entry in row)
-    assert step.text.startswith(f"Multiply each entry of {name} by its numerator over its denominator.")
-    assert step.text.endswith(f"This is the new {name}.")
+    assert ("the entry stays as it is" in step.plain) == (0 in list(below))
+    assert ("An entry that is zero stays zero." in step.plain) == any(entry == 0 for row in old for entry in row)
+    assert step.plain.startswith(f"Multiply each entry of {name} by its numerator over its denominator.")
+    assert step.plain.endswith(f"This is the new {name}.")
     assert step.value == Matrix(new)
 
 
@@ -90,7 +90,7 @@ def check_nmf(x, w, h):
     start, above, below, update, middle, above_w, below_w, update_w, end = worked.steps
 
     before = check_error(start, "W H", x, w, h)
-    assert start.text.endswith(f"This is the squared error, {before}.")
+    assert start.plain.endswith(f"This is the squared error, {before}.")
     factors, product = right_sides(above, r"W^\top X", "")
     assert read_matrices(factors) == [Matrix(w).T, Matrix(x)]
     assert read_matrices(product) == [above.value] == [Matrix(w).T * Matrix(x)]
@@ -100,7 +100,7 @@ def check_nmf(x, w, h):
     assert below.value == Matrix(w).T * Matrix(w) * Matrix(h)
     check_entries(update, "H", h, new_h, above.value, below.value)
     half = check_error(middle, "W H'", x, w, new_h)
-    assert middle.text == f"With the new H the squared error {said(before, half)}"
+    assert middle.plain == f"With the new H the squared error {said(before, half)}"
 
     factors, product = right_sides(above_w, r"X H'^\top", "")
     assert read_matrices(factors) == [Matrix(x), Matrix(new_h).T]
@@ -112,7 +112,7 @@ def check_nmf(x, w, h):
     assert below_w.value == Matrix(w) * square
     check_entries(update_w, "W", w, new_w, above_w.value, below_w.value)
     after = check_error(end, "W' H'", x, new_w, new_h)
-    assert end.text == f"With both new factors the squared error {said(half, after)}"
+    assert end.plain == f"With both new factors the squared error {said(half, after)}"
 
     assert worked.result == (Matrix(new_w), Matrix(new_h))
     assert after <= half <= before
@@ -135,7 +135,7 @@ def test_three_rows_and_two_parts_by_hand():
         Matrix([["2/3", 1], [1, "3/2"], ["4/3", "1/2"]]),
         Rational(95, 18),
     ]
-    assert [step.text for step in worked.steps] == [
+    assert [step.plain for step in worked.steps] == [
         "Multiply W with H, and add up the squares of what is left of X. This is the squared error, 20.",
         "Multiply Wᵀ with X. These are the numerators for H.",
         "Multiply Wᵀ W with H. These are the denominators.",
@@ -169,14 +169,14 @@ def test_each_step_of_an_update_follows_and_the_error_never_rises(data, n, d, k)
 def test_a_factorization_stays_as_it_is():
     worked = check_nmf([[2, 0], [4, 1]], [[1, 0], [2, 1]], [[2, 0], [0, 1]])
     assert worked.result == (Matrix([[1, 0], [2, 1]]), Matrix([[2, 0], [0, 1]]))
-    assert worked.steps[4].text == "With the new H the squared error stays 0."
+    assert worked.steps[4].plain == "With the new H the squared error stays 0."
 
 
 def test_what_nothing_is_multiplied_with_stays_as_it_is():
     """A column of zeros in W, or a row of zeros in H, asks for 0 over 0."""
     worked = check_nmf([[1, 2]], [[0, 1]], [[5, 7], [1, 1]])
     assert worked.result.h[0, :] == Matrix([[5, 7]])
-    assert worked.steps[3].text == (
+    assert worked.steps[3].plain == (
         "Multiply each entry of H by its numerator over its denominator. Where the denominator is zero, the entry "
         "stays as it is. This is the new H."
     )

@@ -56,13 +56,13 @@ def check_als(ratings, q, regularization=0):
     assert same(start.value, table)
     assert read_matrices(factors) == [q]
     gaps = any(entry is nan for row in table for entry in row)
-    assert ("question mark" in start.text) == gaps == ("?" in start.latex)
+    assert ("question mark" in start.plain) == gaps == ("?" in start.latex)
     rows = []
     for i, row in enumerate(table, start=1):
         known = [j for j in range(m) if row[j] is not nan]
         if not known:
             unknown = steps.pop(0)
-            assert unknown.text.startswith(f"Row {i} has no known rating.")
+            assert unknown.plain.startswith(f"Row {i} has no known rating.")
             assert unknown.latex.startswith(f"p_{{{i}}} = ")
             assert same(unknown.value, [nan] * k)
             assert same(read_table(unknown.latex), [[nan]] * k)
@@ -79,11 +79,11 @@ def check_als(ratings, q, regularization=0):
         judged = [mine, wanted, gram, *([whole] if penalty else []), mine.T * wanted]
         assert [read_matrices(line) for line in lines] == [[matrix] for matrix in judged]
         assert normal.value == (whole, mine.T * wanted)
-        columns = [int(number) for number in re.findall(r"\d+", normal.text.split(".")[0])]
+        columns = [int(number) for number in re.findall(r"\d+", normal.plain.split(".")[0])]
         assert columns == [i, *(j + 1 for j in known)]
-        assert ("column " in normal.text) == (len(known) == 1) == ("Take this row" in normal.text)
-        assert ("columns " in normal.text) == (len(known) > 1) == ("Take these rows" in normal.text)
-        assert (f", with {penalty} added along the diagonal." in normal.text) == bool(penalty)
+        assert ("column " in normal.plain) == (len(known) == 1) == ("Take this row" in normal.plain)
+        assert ("columns " in normal.plain) == (len(known) > 1) == ("Take these rows" in normal.plain)
+        assert (f", with {penalty} added along the diagonal." in normal.plain) == bool(penalty)
 
         left = rf"\left( {name} + {number} I \right)" if penalty else name
         formulas = read_lines(solution.latex)
@@ -95,7 +95,7 @@ def check_als(ratings, q, regularization=0):
         assert inverse * whole == sympy.eye(k)
         assert right == mine.T * wanted
         assert found == solution.value == inverse * right
-        assert solution.text == f"Solve them. This is row {i} of P."
+        assert solution.plain == f"Solve them. This is row {i} of P."
         # the gradient of the objective of this row is zero
         assert mine.T * (mine * found - wanted) + penalty * found == sympy.zeros(k, 1)
         rows.append(list(found))
@@ -117,8 +117,8 @@ def check_als(ratings, q, regularization=0):
     assert [read_number(term) for term in formula.split(" + ")] == [miss**2 for miss in misses]
     assert read_number(total) == sum(miss**2 for miss in misses)
     counted = "the known rating" if len(misses) == 1 else f"the {len(misses)} known ratings"
-    assert end.text.endswith(f"The squared error E over {counted}: {read_number(total)}.")
-    assert ("of the known rows" in end.text) == any(row[0] is nan for row in rows)
+    assert end.plain.endswith(f"The squared error E over {counted}: {read_number(total)}.")
+    assert ("of the known rows" in end.plain) == any(row[0] is nan for row in rows)
     return worked
 
 
@@ -128,7 +128,7 @@ def test_three_readers_by_hand():
     assert same(worked.steps[-1].value, [[1, 2, 3], [3, 2, 5], [nan, nan, nan]])
     assert worked.steps[1].value == (Matrix([[2, 1], [1, 2]]), Matrix([4, 5]))
     assert worked.steps[3].value == (Matrix([[2, 1], [1, 1]]), Matrix([8, 5]))
-    assert [step.text for step in worked.steps] == [
+    assert [step.plain for step in worked.steps] == [
         "Start from the ratings R and the factors Q of their columns. A question mark stands for a rating that is not "
         "known.",
         "Row 1 has known ratings in columns 1, 2 and 3. Take these rows of Q for the normal equations.",
@@ -147,14 +147,14 @@ def test_three_readers_by_hand():
 def test_a_penalty_shrinks_but_leaves_the_unknown_unknown():
     worked = check_als(RATINGS, Q, "1/2")
     assert same(worked.result, [[Rational(20, 21), Rational(34, 21)], [Rational(28, 11), Rational(18, 11)], [nan, nan]])
-    assert "with 1/2 added along the diagonal" in worked.steps[1].text
+    assert "with 1/2 added along the diagonal" in worked.steps[1].plain
     assert check_als([[None, 3]], [[1, 1], [1, 2]], 1).result == Matrix([["1/2", 1]])
 
 
 def test_a_table_without_gaps_is_spoken_of_without_gaps():
     steps = check_als([[3]], [[2]]).steps
-    assert steps[0].text == "Start from the ratings R and the factors Q of their columns."
-    assert steps[-1].text == (
+    assert steps[0].plain == "Start from the ratings R and the factors Q of their columns."
+    assert steps[-1].plain == (
         "Multiply P with Qᵀ. This estimates every rating. The squared error E over the known rating: 0."
     )
 

@@ -182,7 +182,11 @@ def test_each_printed_formula_of_a_2x2_decomposition_is_true(a):
 @pytest.mark.parametrize(
     ("a", "index", "said"),
     [
-        ([[3, -4], [4, 3]], 4, "Every direction is an eigenvector, because AᵀA is a multiple of I. Take axis 1 as v1."),
+        (
+            [[3, -4], [4, 3]],
+            4,
+            "Every direction is an eigenvector, because Aᵀ A is a multiple of I. Take axis 1 as v1.",
+        ),
         ([[3, -4], [4, 3]], 5, "Take axis 2 as v2."),
         ([[3, 0], [4, 5]], 4, "Find the eigenvector w1"),
         ([[3, 0], [4, 5]], 7, "Apply A to v2 and divide by singular value 2: u2."),
@@ -196,7 +200,7 @@ def test_each_printed_formula_of_a_2x2_decomposition_is_true(a):
     ],
 )
 def test_the_sentences_name_the_special_cases(a, index, said):
-    assert said in svd_2x2(a).steps[index].text
+    assert said in svd_2x2(a).steps[index].plain
 
 
 @pytest.mark.parametrize("a", [SVD_CASES["rational"], [[10**20 - 1, 10**19 + 1], [7, 10**20 - 11]]])

@@ -14,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from lowrank_tutor import explore
+from lowrank_tutor import explore, plotting
 from lowrank_tutor.explore import Explorer, page
 from lowrank_tutor.sphinxext import PAGE_VARIABLE
 
@@ -70,10 +70,11 @@ class Block(HTMLParser):
         first, _ = self.all("script")
         return json.loads(first["text"])
 
-    def pictures(self):
-        """Every frame, decoded: the first one shown stands in the <img>, the others among the data."""
-        shown = self.one("img")["src"].removeprefix("data:image/webp;base64,")
-        return [Image.open(io.BytesIO(base64.b64decode(text or shown))) for text in self.data()["frames"]]
+    def pictures(self, panel=0):
+        """One panel of every frame, decoded: the first one shown stands in the <img>, the others among the data."""
+        shown = self.all("img")[panel]["src"].removeprefix("data:image/webp;base64,")
+        texts, frames = self.data()["pictures"][panel], self.data()["frames"]
+        return [Image.open(io.BytesIO(base64.b64decode(texts[frame[panel]] or shown))) for frame in frames]
 
 
 def ink(image):
@@ -147,7 +148,8 @@ def test_the_first_frame_shown_is_the_one_at_the_start():
     explorer = make(start={"k": 3})
     block = Block(explorer.to_html())
     assert block.one("img")["alt"] == "A bar of length 3."
-    assert [bool(frame) for frame in block.data()["frames"]] == [True, True, False, True]  # it stands there once
+    assert [bool(picture) for picture in block.data()["pictures"][0]] == [True, True, False, True]  # it is there once
+    assert block.data()["frames"] == [[0], [1], [2], [3]]
     assert block.one("data")["value"] == "6"
     assert block.one("output")["text"] == "3"
     assert block.one("noscript")["text"] == "The sliders need JavaScript. Shown here: k = 3."
@@ -197,14 +199,14 @@ def test_numpys_numbers_count_as_numbers():
 def test_every_frame_decodes_to_one_size_and_they_differ():
     frames = Block(make(start={"k": 3}).to_html()).pictures()
     assert {frame.format for frame in frames} == {"WEBP"}
-    assert {frame.size for frame in frames} == {(150, 75)}
+    assert {frame.size for frame in frames} == {(170, 85)}
     lengths = [ink(frame) for frame in frames]
     assert lengths == sorted(set(lengths))  # in the order of the slider, each longer than the one before
 
 
 def test_the_image_says_its_size_so_that_nothing_jumps():
     image = Block(make().to_html()).one("img")
-    assert (image["width"], image["height"]) == ("150", "75")
+    assert (image["width"], image["height"], image["style"]) == ("170", "85", "--inches:1")
 
 
 def test_a_transparent_figure_is_drawn_on_white_paper():
@@ -213,7 +215,7 @@ def test_a_transparent_figure_is_drawn_on_white_paper():
         figure.patch.set_alpha(0)
         return figure
 
-    assert (make(draw=empty).frame(k=1).picture == 255).all()
+    assert (make(draw=empty).frame(k=1).panels[0].picture == 255).all()
 
 
 def test_hostile_words_stay_words():
@@ -255,6 +257,164 @@ def test_the_block_asks_for_nothing_outside_itself():
     assert "url(" not in block.one("style")["text"]
 
 
+# Panels
+
+
+def pair(k, e):
+    """Two panels: the first one does not move with e; the second is a photograph."""
+    wide, photo = bar(k=k), bar(k=k, e=e)
+    photo.set_size_inches(2, 0.5)
+    return [wide, plotting.photograph(photo)]
+
+
+def test_panels_are_pictures_of_one_frame_and_the_first_says_what_all_show():
+    explorer = make(draw=pair, alt="At {k}, {e}.", k=[1, 2, 3], e=[5, 7], start={"e": 7})
+    block = Block(explorer.to_html())
+    one, photo = block.all("img")
+    assert (one["alt"], photo["alt"]) == ("At 1, 7.", "")
+    assert ("class" in one, photo["class"]) == (False, "photograph")
+    assert (one["style"], photo["style"]) == ("--inches:1", "--inches:2")
+    assert {p.size for p in block.pictures(0)} == {(170, 85)}
+    assert {p.size for p in block.pictures(1)} == {(400, 100)}
+    for panel in (0, 1):
+        drawn = [explorer.frame(**at).panels[panel].picture for at in explorer.positions()]
+        for picture, expected in zip(block.pictures(panel), drawn, strict=True):
+            np.testing.assert_array_equal(np.asarray(picture.convert("RGB")), expected)
+
+
+def test_a_panel_that_is_the_same_in_several_frames_is_stored_once():
+    data = Block(make(draw=pair, alt="x", k=[1, 2, 3], e=[5, 70]).to_html()).data()
+    assert [len(strip) for strip in data["pictures"]] == [3, 6]
+    assert data["frames"] == [[0, 0], [0, 1], [1, 2], [1, 3], [2, 4], [2, 5]]
+
+
+@pytest.mark.parametrize("nothing", [[], ["figure"], [Figure(), None]])
+def test_panels_must_be_figures(nothing):
+    with pytest.raises(TypeError, match=r"^draw must return a matplotlib figure or a list of them, got "):
+        make(draw=lambda k: nothing).to_html()
+
+
+PLACES = """
+() => [...document.querySelectorAll(".explorer-panels img")].map((img) => {
+  const { left, right, top, bottom, width } = img.getBoundingClientRect();
+  return { left, right, top, bottom, width, filter: getComputedStyle(img).filter };
+})
+"""
+
+
+def places(browser, explorer, width, theme="light"):
+    """Where the panels stand on a page of this width, and what is done to their colors."""
+    with browser.new_page(viewport={"width": width, "height": 700}) as page:
+        page.set_content(f'<html data-theme="{theme}"><body style="margin:16px">{explorer.to_html()}')
+        return page.evaluate(PLACES)
+
+
+def sheets(*inches):
+    """An explorer with a blank panel for each width."""
+    return make(draw=lambda k: [Figure(figsize=(width, 2)) for width in inches], k=[1, 2])
+
+
+@pytest.mark.parametrize("width", [640, 1280])
+def test_on_a_wide_page_panels_stand_side_by_side_in_one_height(browser, width):
+    first, second, third = places(browser, sheets(2.2, 2.2, 1.9), width)
+    assert first["right"] < second["left"] < second["right"] < third["left"] < third["right"] <= width - 16
+    assert first["top"] == second["top"] == third["top"]
+    assert first["bottom"] == pytest.approx(third["bottom"], abs=1)
+
+
+def test_on_a_phone_they_stand_one_below_the_other_and_type_of_nine_points_is_nine_pixels_high(browser):
+    first, second = places(browser, sheets(3, 3), 360)
+    assert first["bottom"] < second["top"]
+    assert 0 <= first["left"] < first["right"] <= 360
+    for inches in ((4.5,), (3.0, 3.0), (2.2, 2.2, 1.9), (3.9, 2.3)):
+        for place, wide in zip(places(browser, sheets(*inches), 360), inches, strict=True):
+            assert 9 / 72 * place["width"] / wide >= 9, inches
+
+
+def test_in_the_dark_line_art_is_inverted_and_a_photograph_stays(browser):
+    explorer = make(draw=pair, alt="x", k=[1, 2], e=[5, 7])
+    line_art, photo = (place["filter"] for place in places(browser, explorer, 800, "dark"))
+    assert (line_art, photo) == ("invert(1) hue-rotate(180deg)", "none")
+    assert {place["filter"] for place in places(browser, explorer, 800)} == {"none"}
+
+
+# Choices
+
+
+def of_kind(**more):
+    """A choice between two words, above a slider."""
+    return explore.explore(
+        lambda kind, k: bar(k=k + len(kind)), lambda kind, k: {"length": k + len(kind)}, alt="{k}, {kind}", name="bar",
+        kind=["short", "rather <long>"], k=range(1, 4), **more,
+    )  # fmt: skip
+
+
+def test_words_make_a_row_of_radio_buttons():
+    block = Block(of_kind(start={"kind": "rather <long>"}, labels={"kind": "Which?"}).to_html())
+    assert block.one("legend")["text"] == "Which?"
+    assert block.one("fieldset")["data-slider"] == "kind"
+    *choices, slider = block.all("input")
+    assert [(c["type"], c["name"], c["value"], "checked" in c) for c in choices] == [
+        ("radio", "bar-kind", "short", False), ("radio", "bar-kind", "rather <long>", True)
+    ]  # fmt: skip
+    assert slider["type"] == "range"
+    assert [label["text"].strip() for label in block.all("label")] == ["short", "rather <long>", "k"]
+    assert block.one("output")["name"] == "k"  # a choice shows itself
+    assert block.one("img")["alt"] == "1, rather <long>"
+    assert block.data()["alts"][:2] == ["1, short", "2, short"]
+    assert "Which? = rather <long>, k = 1" in block.one("noscript")["text"]
+
+
+def test_choices_and_sliders_show_their_frames_by_keyboard(browser):
+    with browser.new_page() as page:
+        page.set_content(of_kind().to_html())
+        shown = """() => [document.querySelector(".explorer img").alt, +document.querySelector("data").value,
+                          document.querySelector("output").textContent]"""
+        page.keyboard.press("Tab")
+        for key, expected in (
+            ("ArrowRight", ["1, rather <long>", 14, "1"]),
+            ("ArrowLeft", ["1, short", 6, "1"]),
+            ("Tab", ["1, short", 6, "1"]),
+            ("End", ["3, short", 8, "3"]),
+        ):
+            page.keyboard.press(key)
+            assert page.evaluate(shown) == expected
+        page.get_by_label("rather <long>").check()
+        assert page.evaluate(shown) == ["3, rather <long>", 16, "3"]
+        page.wait_for_function("""document.querySelector("[role=status]").textContent === "3, rather <long>" """)
+
+
+LAYERS = [*range(1, 17), *range(20, 65, 4), 96, 128, 192, 256, 276, 277, 384, 512]
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        (range(1, 49), ["1", "48"]),
+        ([1, 2, 4, 8], ["1", "2", "4", "8"]),
+        (LAYERS, ["1", "8", "15", "40", "96", "512"]),
+        ([10_000, 200_000, 3_000_000, 40_000_000], ["10,000", "3,000,000", "40,000,000"]),
+    ],
+)
+def test_a_slider_shows_its_ends_and_where_its_steps_are_uneven_what_lies_between(values, written):
+    spans = re.findall(r'<span style="--at:([\d.]+)">([^<]*)</span>', make(k=values).to_html())
+    assert [text for _, text in spans] == written
+    texts = [f"{v:,}" for v in values]
+    expected = [texts.index(text) / (len(texts) - 1) for text in written]
+    assert [float(at) for at, _ in spans] == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_sliders_name_stands_above_it_and_each_is_as_wide_as_the_figure(browser):
+    with browser.new_page(viewport={"width": 900, "height": 700}) as page:
+        page.set_content(make(alt="x", k=range(1, 5), e=[1, 2, 4]).to_html())
+        boxes = [each.bounding_box() for each in page.locator("input").all()]
+        values = [each.bounding_box() for each in page.locator("output").all()]
+        whole = page.locator(".explorer-sliders").bounding_box()
+    assert boxes[0]["y"] + boxes[0]["height"] < values[1]["y"] < boxes[1]["y"]
+    assert all(value["y"] + value["height"] <= box["y"] + 1 for value, box in zip(values, boxes, strict=True))
+    assert [box["width"] for box in boxes] == [whole["width"]] * 2
+
+
 # Limits
 
 
@@ -271,7 +431,7 @@ def test_a_block_weighs_at_most_the_limit_and_heavy_pictures_are_squeezed_to_fit
     limit = 60_000 * positions
     monkeypatch.setattr(page, "MAX_BYTES", limit)
     explorer = make(draw=speckle, k=range(positions))
-    lossless = sum(len(page.encode(explorer.frame(k=k).picture, 1.0, None)) for k in range(positions))
+    lossless = sum(len(page.encode(explorer.frame(k=k).panels[0].picture, 1.0, None)) for k in range(positions))
     assert lossless > limit
     source = explorer.to_html()
     assert limit / 3 < len(source.encode()) <= limit
@@ -281,14 +441,14 @@ def test_a_block_weighs_at_most_the_limit_and_heavy_pictures_are_squeezed_to_fit
 def test_light_pictures_stay_exact_to_the_pixel():
     explorer = make()
     for k, frame in enumerate(Block(explorer.to_html()).pictures(), start=1):
-        np.testing.assert_array_equal(np.asarray(frame.convert("RGB")), explorer.frame(k=k).picture)
+        np.testing.assert_array_equal(np.asarray(frame.convert("RGB")), explorer.frame(k=k).panels[0].picture)
 
 
 def test_pictures_that_cannot_fit_are_refused(monkeypatch):
     monkeypatch.setattr(page, "MAX_BYTES", 10_000)
     explorer = make(draw=speckle, name="too-heavy")
     message = (
-        "'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 600 x 450 pixels: draw fewer or "
+        "'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 680 x 510 pixels: draw fewer or "
         "smaller ones"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -308,6 +468,10 @@ def test_forty_eight_positions_and_240_frames_are_allowed():
         ({"k": range(49)}, "k must have 2 to 48 positions, got 49"),
         ({"k": [1]}, "k must have 2 to 48 positions, got 1"),
         ({"k": []}, "k must have 2 to 48 positions, got 0"),
+        ({"k": ["a"]}, "k must have 2 to 8 choices, got 1"),
+        ({"k": [*"abcdefghi"]}, "k must have 2 to 8 choices, got 9"),
+        ({"k": ["a", "b", "a"]}, "k must have choices that differ and are not empty, got ['a', 'b', 'a']"),
+        ({"k": ["a", " "]}, "k must have choices that differ and are not empty, got ['a', ' ']"),
         ({"k": [1, 1]}, "k must increase, got [1, 1]"),
         ({"k": [2, 1]}, "k must increase, got [2, 1]"),
         ({"k": [1.0, float("nan")]}, "k must hold finite numbers, got nan"),
@@ -322,12 +486,12 @@ def test_sliders_that_cannot_be_are_refused(sliders, message):
 @pytest.mark.parametrize(
     ("k", "message"),
     [
-        (5, "k must be a sequence of numbers, got 5"),
-        ("12", "k must be a sequence of numbers, got '12'"),
-        (["1", "2"], "k must hold numbers, got '1'"),
-        ([False, True], "k must hold numbers, got False"),
-        ([1, None], "k must hold numbers, got None"),
-        ([1, 2j], "k must hold numbers, got 2j"),
+        (5, "k must be a sequence of numbers or of words, got 5"),
+        ("12", "k must be a sequence of numbers or of words, got '12'"),
+        (["1", 2], "k must hold numbers alone or words alone, got '1'"),
+        ([False, True], "k must hold numbers alone or words alone, got False"),
+        ([1, None], "k must hold numbers alone or words alone, got None"),
+        ([1, 2j], "k must hold numbers alone or words alone, got 2j"),
     ],
 )
 def test_sliders_of_a_wrong_type_are_refused(k, message):
@@ -378,7 +542,7 @@ def test_a_readout_that_is_no_finite_number_is_refused_where_it_happens(number):
 
 def test_frames_of_different_sizes_are_refused():
     explorer = make(draw=lambda k: Figure(figsize=(k, 1)), k=range(1, 3))
-    message = "draw must make every picture of one size, got [(150, 150), (150, 300)] pixels"
+    message = "draw must make the same panels at every position, got [((170, 170),), ((170, 340),)] pixels"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         explorer.to_html()
 
@@ -392,7 +556,7 @@ def test_readouts_with_different_names_are_refused():
 
 def test_draw_must_return_a_figure():
     explorer = make(draw=lambda k: "figure")
-    with pytest.raises(TypeError, match=r"^draw must return a matplotlib figure, got 'figure'$"):
+    with pytest.raises(TypeError, match=r"^draw must return a matplotlib figure or a list of them, got 'figure'$"):
         explorer.to_html()
 
 
@@ -431,7 +595,7 @@ def test_a_figure_that_is_drawn_again_keeps_its_resolution_and_its_canvas():
 
     source = make(draw=draw).to_html()
     assert (figure.dpi, figure.canvas) == (72, canvas)
-    assert len(set(Block(source).data()["frames"])) == 4
+    assert len(set(Block(source).data()["pictures"][0])) == 4
 
 
 # The live face
@@ -454,6 +618,14 @@ def test_in_a_kernel_there_is_a_slider_for_each_parameter_above_the_picture():
     assert 'src="data:image/png;base64,' in view.value
 
 
+def test_in_a_kernel_words_are_buttons():
+    (kind, k), view = live(of_kind(start={"kind": "rather <long>"}, labels={"kind": "Which?"}))
+    assert (type(kind).__name__, kind.description) == ("ToggleButtons", "Which?")
+    assert kind.options == (("short", "short"), ("rather <long>", "rather <long>"))
+    assert (kind.value, k.value) == ("rather <long>", 1)
+    assert 'alt="1, rather &lt;long&gt;"' in view.value
+
+
 @pytest.fixture
 def no_kernel(monkeypatch):
     """A browser of other tests has an event loop in this process, which nobody turns while these tests run."""
@@ -462,6 +634,20 @@ def no_kernel(monkeypatch):
         raise RuntimeError("no running event loop")
 
     monkeypatch.setattr("asyncio.get_running_loop", no_loop)
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_in_a_kernel_panels_stand_side_by_side_and_a_choice_redraws_them():
+    (_, e), view = live(make(draw=pair, alt="At {k}, {e}.", k=[1, 2], e=[5, 7]))
+    source_of = re.compile(r'<img [^>]*src="([^"]+)"')
+    before = source_of.findall(view.value)
+    e.value = 7
+    after = source_of.findall(view.value)
+    assert 'class="photograph"' in view.value
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False]
+    (kind, _), view = live(of_kind())
+    kind.value = "rather <long>"
+    assert 'data-name="length" value="14"' in view.value
 
 
 @pytest.mark.usefixtures("no_kernel")

@@ -339,9 +339,10 @@ def move_every_slider(number: int, view: str, page: Kernel) -> None:
             assert numbers(after) == json.loads(wanted)
 
 
-def picture(face: str) -> str:
-    (data,) = re.findall(r'src="data:image/png;base64,([^"]+)"', face)
-    return data
+def picture(face: str) -> list[str]:
+    panels = re.findall(r'src="data:image/png;base64,([^"]+)"', face)
+    assert panels
+    return panels
 
 
 def numbers(face: str) -> dict[str, float]:

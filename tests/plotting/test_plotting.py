@@ -1,6 +1,7 @@
 """The figures show what they are given, the right numbers in the right panel, and leave no trace behind."""
 
 import copy
+import functools
 import itertools
 from importlib.resources import as_file, files
 
@@ -27,6 +28,9 @@ ROWS = [
     for method, time, excess in (("ours", 0.1, 1e-20), ("theirs", 0.2, 1e-3))
 ]
 
+SIX = ("the", "cat", "slept", "it", "was", "lexicographically")
+WEIGHTS = np.full((6, 6), 0.1) + 0.4 * np.eye(6)
+
 
 def at_rank(k):
     return (U[:, :k] * S[:k]) @ VT[:k]
@@ -37,9 +41,28 @@ CALLS = {
     "attention_cut": lambda: plotting.attention_cut(
         np.eye(4), np.full((4, 4), 0.25), (1, 2, 4), {"windows": [0.6, 0.3, 0.0], "least": [0.2, 0.1, 0.0]}, at=2
     ),
-    "spectra_and_errors": lambda: plotting.spectra_and_errors(
-        {"logits": [2.0, 1.0, 0.0], "softmax": [3.0, 1.0, 0.1]}, (1, 2), {"cut": [0.4, 0.1]}
+    "boxes": lambda: plotting.boxes({"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}),
+    "grids": lambda: plotting.grids(("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]),
+    "sharing": lambda: plotting.sharing({"each its own": (False, False, False), "layerwise": (True, True, True)}),
+    "weights_spectra_and_errors": lambda: plotting.weights_spectra_and_errors(
+        np.eye(4), {"scores": [2.0, 1.0, 0.0], "weights": [3.0, 1.0, 0.1]}, (1, 2), {"P cut": [0.4, 0.1]}
     ),
+    "weights_and_curves": lambda: plotting.weights_and_curves(
+        [0.2, 0.8], [0.1, 1.9], (1, 10), {"Performer": [0.4, 0.1]}, at=10, highest=1.6, ylim=(0.01, 1)
+    ),
+    "bars": lambda: plotting.bars(
+        {"exact": 2.0, "no attention at all": 3.2}, {"exact": 0.1, "no attention at all": 0.0}
+    ),
+    "by_name": lambda: plotting.by_name(
+        ("1", "2", "full"),
+        {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]},
+        spreads={"truth": [0.1] * 3},
+        ylim=(0, 2),
+    ),
+    "word_maps": lambda: plotting.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
+    "word_points": lambda: plotting.word_points({"one": [[1, 0], [0.99, 0], [0, 1]], "two": -np.eye(3, 2)}, SIX[:3]),
+    "rankings": lambda: plotting.rankings([3.0, 1.0, 2.0], {"cut": [1.0, 2.0, 3.0], "best": [3.0, 1.0, 2.0]}, first=2),
+    "clouds": lambda: plotting.clouds({"s": (POINTS, {"cut": [1, 0], "best": [1, 2]}), "h": (POINTS, {})}, reach=4),
     "photo_cut": lambda: plotting.photo_cut(PHOTO, at_rank(3), S, 3),
     "spectrum": lambda: plotting.spectrum(S, 3),
     "equation": lambda: plotting.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, 2]]),
@@ -54,11 +77,32 @@ CALLS = {
         ylim=(0, 1),
     ),
     "spectrum_cut": lambda: plotting.spectrum_cut(S, 3),
-    "denoise_cut": lambda: plotting.denoise_cut(S, np.linspace(1, 0.2, 10), 3, 0.5),
+    "noise_cut": lambda: plotting.noise_cut(PHOTO, PHOTO + 1, at_rank(3), S, np.linspace(1, 0.2, 10), 3, 0.5),
+    "sum_and_layer": lambda: plotting.sum_and_layer(U, S, VT, 3),
+    "layers_and_sums": lambda: plotting.layers_and_sums(U, S, VT, [1, 2, 3]),
+    "above_level": lambda: plotting.above_level(S, 0.5, title="the photograph", lowest=0.01),
+    "numbers_and_direction": lambda: plotting.numbers_and_direction(POINTS[:, 0], DIGITS[0], 3),
+    "gray_picture": lambda: plotting.gray_picture(PHOTO, (0, 1), "64 kept"),
+    "arrows_in_space": lambda: plotting.arrows_in_space({"$b_1$": [1, 0, 1], "b": [0, 1, 1], "$b_1 + b$": [1, 1, 2]}),
+    "shadow": lambda: plotting.shadow([0.8, 0.6], [2, 4]),
     "cloud": lambda: plotting.cloud(POINTS, {"PCA": ([0, 0], [1, 2]), "raw": ([1, 1], [0, 1])}),
+    "dots": lambda: plotting.dots({"first": 1.0, "yours": 30.0}, marked="yours", marks={"80 GB": 74.5}, xlabel="GiB"),
     "histogram": lambda: plotting.histogram([0.1, 0.2, 0.2, 5.0], law=([0, 0.5, 1], [1, 1, 1]), marks=(0.3,)),
     "curves": lambda: plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
     "trade_off": lambda: plotting.trade_off(ROWS, "time", "excess", floor=1e-15, labels=("seconds", "excess")),
+    "shadows": lambda: plotting.shadows(POINTS[:5], [0.6, 0.8], reach=3),
+    "mean_of_bars": lambda: plotting.mean_of_bars([1, 2, 9], truth=1, title="squares", top=5),
+    "pairs": lambda: plotting.pairs([1.0, 2.0, 3.0], [1.1, 1.8, 3.0], eps=0.3),
+    "dimensions_needed": lambda: plotting.dimensions_needed(
+        [10, 100], [0.1, 0.5], [[900, 2000], [64, 65]], available=65
+    ),
+    "classes_and_axes": lambda: plotting.classes_and_axes(
+        POINTS[:9], POINTS[9:] + 2, {"w": ([1, 1], 2), "d": ([1, 0], 1)}
+    ),
+    "digits_and_blocks": lambda: plotting.digits_and_blocks(DIGITS, DIGITS / 2, DIGITS[:2] - 8.0, most=9),
+    "one_of_several": lambda: plotting.one_of_several(
+        [1, 2], {"PCA": [3, 2], "NMF": [4, 3]}, chosen="NMF", at=2, title="error", ylim=(0, 5)
+    ),
 }
 each_call = pytest.mark.parametrize("name", CALLS)
 
@@ -74,15 +118,28 @@ def texts(figure):
     return [t.get_text() for t in figure.findobj(mpl.text.Text) if t.get_text()]
 
 
+def figures(drawn):
+    """The figures of what a function has drawn: one, or several panels."""
+    return drawn if isinstance(drawn, plotting.Panels) else (drawn,)
+
+
+def only_axes(panels):
+    """The axes of panels that have one each."""
+    return [figure.axes[0] for figure in panels]
+
+
+HELPERS = {"Panels", "legend_above", "panel", "photograph", "styled"}
+
+
 def test_every_public_function_is_tried():
-    assert {*CALLS, "styled"} == set(plotting.__all__)
+    assert {*CALLS, *HELPERS} == set(plotting.__all__)
 
 
 @each_call
-def test_it_returns_a_figure_that_draws_without_a_complaint(name):
-    figure = CALLS[name]()
-    assert isinstance(figure, Figure)
-    assert rendered(figure).std() > 5  # not an empty sheet
+def test_it_returns_figures_that_draw_without_a_complaint(name):
+    for figure in figures(CALLS[name]()):
+        assert isinstance(figure, Figure)
+        assert rendered(figure).std() > 5  # not an empty sheet
 
 
 @each_call
@@ -93,16 +150,44 @@ def test_it_leaves_no_figure_open_and_nobodys_settings_changed(name):
     assert dict(mpl.rcParams) == before
 
 
+PHONE = 328  # pixels that a phone of 360 gives a figure
+PIXELS_AN_INCH = 72  # at least: explore.css and book.css give that much to each panel that fits into a line
+
+
 @each_call
-def test_it_keeps_to_the_width_of_the_page_and_to_white_paper(name):
-    figure = CALLS[name]()
-    assert figure.get_size_inches()[0] <= 7.01
-    assert tuple(rendered(figure)[0, 0]) == (255, 255, 255, 255)
+def test_its_type_can_be_read_on_a_phone(name):
+    for figure in figures(CALLS[name]()):
+        width = figure.get_size_inches()[0]
+        shown = min(PHONE, PIXELS_AN_INCH * width)
+        smallest = min(t.get_fontsize() for t in figure.findobj(mpl.text.Text) if t.get_text())
+        assert smallest / 72 * shown / width >= 9
+
+
+@each_call
+def test_its_panels_stand_side_by_side_on_a_wide_page_and_no_word_is_cut(name):
+    drawn = figures(CALLS[name]())
+    assert name == "trade_off" or sum(figure.get_size_inches()[0] for figure in drawn) <= 6.31
+    for figure in drawn:
+        pixels = rendered(figure)
+        assert tuple(pixels[0, 0]) == (255, 255, 255, 255)
+        for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+            assert (edge == 255).all()
 
 
 @each_call
 def test_two_calls_make_the_same_picture(name):
-    np.testing.assert_array_equal(rendered(CALLS[name]()), rendered(CALLS[name]()))
+    for one, other in zip(figures(CALLS[name]()), figures(CALLS[name]()), strict=True):
+        np.testing.assert_array_equal(rendered(one), rendered(other))
+
+
+def test_photographs_say_so_and_line_art_does_not():
+    marked = {name: [f.get_gid() == "photograph" for f in figures(call())] for name, call in CALLS.items()}
+    assert marked.pop("photo_cut") == marked.pop("attention_cut") == [True, True, False]
+    assert marked.pop("sum_and_layer") == [True, False]
+    assert marked.pop("layers_and_sums") == marked.pop("gray_picture") == [True]
+    assert marked.pop("weights_spectra_and_errors") == [True, False, False]
+    assert marked.pop("word_maps") == [True, True]
+    assert not any(itertools.chain(*marked.values()))
 
 
 def test_styled_keeps_a_functions_name_and_words():
@@ -129,18 +214,22 @@ def test_an_error_while_drawing_gives_the_settings_back():
             lambda k: plotting.attention_cut(np.eye(4), np.eye(4) / (k + 1), (1, 2, 4), {"e": [3, 2, 1]}, at=k),
             [1, 2, 4],
         ),
-        (lambda k: plotting.denoise_cut(S, np.linspace(1, 0.2, 10), k, 0.5), range(10)),
+        (lambda k: plotting.noise_cut(PHOTO, PHOTO, at_rank(k), S, np.linspace(1, 0.2, 10), k, 0.5), range(10)),
+        (lambda k: plotting.sum_and_layer(U, S, VT, k), range(1, 10)),
+        (lambda k: plotting.above_level(S, S[k] / 2, title="s", lowest=1e-3), range(9)),
+        (lambda k: plotting.numbers_and_direction(POINTS[:, 0], DIGITS[0], k), range(1, 20)),
     ],
 )
 def test_frames_of_a_slider_have_one_size_at_both_ends_and_between(draw, positions):
-    pictures = [rendered(draw(k)) for k in positions]
-    assert len({p.shape for p in pictures}) == 1
-    assert all((a != b).any() for a, b in itertools.pairwise(pictures))
+    pictures = [[rendered(figure) for figure in figures(draw(k))] for k in positions]
+    assert len({tuple(p.shape for p in panels) for panels in pictures}) == 1
+    for one, other in itertools.pairwise(pictures):
+        assert any((a != b).any() for a, b in zip(one, other, strict=True))
 
 
 def test_a_photograph_stands_beside_what_is_left_out():
     approx = at_rank(2)
-    left, middle, right = plotting.photo_cut(PHOTO, approx, S, 2).axes
+    left, middle, right = only_axes(plotting.photo_cut(PHOTO, approx, S, 2))
     np.testing.assert_array_equal(left.images[0].get_array(), approx)
     np.testing.assert_array_equal(middle.images[0].get_array(), PHOTO - approx)
     assert left.get_title(loc="left") == "rank 2"
@@ -155,8 +244,10 @@ def test_a_photograph_of_low_rank_can_be_shown_too():
     flat = np.outer(np.linspace(0, 1, 6), np.linspace(0, 1, 5))
     u, s, vt = np.linalg.svd(flat, full_matrices=False)
     for k in range(6):
-        rendered(plotting.photo_cut(flat, (u[:, :k] * s[:k]) @ vt[:k], s, k))
-        rendered(plotting.photo_cut(flat, flat, [1, 0, 0, 0, 0], k))
+        for figure in plotting.photo_cut(flat, (u[:, :k] * s[:k]) @ vt[:k], s, k):
+            rendered(figure)
+        for figure in plotting.photo_cut(flat, flat, [1, 0, 0, 0, 0], k):
+            rendered(figure)
 
 
 def test_a_spectrum_splits_into_kept_and_not():
@@ -185,12 +276,22 @@ def test_zeros_and_extremes_have_a_place_on_the_logarithmic_axis(s):
 
 def test_an_equation_shows_every_entry_and_every_sign():
     shown = texts(CALLS["equation"]())
-    assert sorted(shown) == sorted(["1", "2", "3", "4.5", "=", "1", "2", "@", "1", "2"])
+    assert sorted(shown) == sorted(["1", "2", "3", "4.5", "=", "1", "2", "1", "2"])  # mathematics writes no @
+
+
+def test_an_equation_names_its_matrices_and_keeps_its_colors():
+    def drawn(last, **more):
+        return plotting.equation([[1, -2]], "@", [[3], [last]], names=("U", "s"), **more)
+
+    assert {"U", "s", "\N{MINUS SIGN}2"} <= set(texts(drawn(4)))
+    limits = [[ax.images[0].get_clim() for ax in drawn(last, limit=5).axes if ax.images] for last in (1, 9)]
+    assert limits[0] == limits[1] == [(-8, 8), (-8, 8)]
+    assert drawn(1).axes[0].images[0].get_clim() != drawn(9).axes[0].images[0].get_clim()
 
 
 def test_the_circle_becomes_the_ellipse_of_the_matrix():
     u, s, vt = np.linalg.svd(A)
-    before, after = plotting.ellipse(A, u, s, vt).axes
+    before, after = only_axes(plotting.ellipse(A, u, s, vt))
     circle, ellipse = (np.array(ax.lines[0].get_data()) for ax in (before, after))
     np.testing.assert_allclose(np.linalg.norm(circle, axis=0), 1)
     np.testing.assert_allclose(ellipse, A @ circle)
@@ -202,18 +303,18 @@ def test_the_circle_becomes_the_ellipse_of_the_matrix():
 def test_digits_stand_above_their_approximations():
     approx = DIGITS / 2
     explained = np.linspace(2, 0, 64) / 64
-    figure = plotting.digits_cut(DIGITS, approx, explained, 10)
-    *images, curve = figure.axes
+    pictures, beside = plotting.digits_cut(DIGITS, approx, explained, 10)
+    images, (curve,) = pictures.axes, beside.axes
     shown = [ax.images[0].get_array().ravel() for ax in images]
     np.testing.assert_array_equal(shown, np.vstack([DIGITS, approx]))
     _, upto, point = curve.lines
     np.testing.assert_allclose(point.get_data(), [[10], [explained[:10].sum()]])
     assert len(upto.get_xdata()) == 11
-    assert "from 10 numbers each" in texts(figure)
+    assert "from 10 numbers each" in texts(pictures)
 
 
 def test_the_error_curve_of_a_spectrum_is_numpys():
-    left, right = plotting.spectrum_cut(S, 4).axes
+    left, right = only_axes(plotting.spectrum_cut(S, 4))
     curve, point = right.lines
     expected = [np.linalg.norm(PHOTO - at_rank(k)) / np.linalg.norm(PHOTO) for k in range(10)]
     np.testing.assert_allclose(curve.get_ydata(), expected, atol=1e-12)
@@ -221,15 +322,6 @@ def test_the_error_curve_of_a_spectrum_is_numpys():
     assert [bar.get_height() for bar in left.patches] == pytest.approx(S)
     assert len({bar.get_facecolor() for bar in left.patches[:4]}) == 1
     assert left.patches[3].get_facecolor() != left.patches[4].get_facecolor()
-
-
-def test_denoising_shows_the_threshold_and_the_best_cut():
-    errors = np.array([1.0, 0.7, 0.4, 0.5, 0.6])
-    left, right = plotting.denoise_cut(S, errors, 1, 0.5).axes
-    assert list(left.lines[2].get_ydata()) == [0.5, 0.5]
-    np.testing.assert_allclose(right.lines[1].get_data(), [[1], [0.7]])
-    assert right.lines[2].get_xdata()[0] == 2
-    assert "best k = 2" in texts(right.figure)
 
 
 def test_a_cloud_has_its_points_its_arrows_and_the_origin():
@@ -264,25 +356,26 @@ def test_images_stand_in_named_rows_each_on_its_own_scale():
 
 
 def test_images_beside_curves_share_one_scale_and_mark_the_k():
-    *images, panel = CALLS["images_and_curves"]().axes
+    pictures, beside = CALLS["images_and_curves"]()
+    images, (panel,) = pictures.axes, beside.axes
     assert len(images) == 8
     assert {ax.images[0].get_clim() for ax in images} == {(0, 16)}
     shown = images[4].images[0].get_array()
     np.testing.assert_array_equal(np.ma.getmaskarray(shown), np.isnan(GAPS[0]).reshape(8, 8))
-    assert [line.get_label() for line in panel.lines[::2]] == ["PCA", "LDA"]
-    assert [(float(x[0]), float(y[0])) for x, y in (line.get_data() for line in panel.lines[1::2])] == [
+    assert [line.get_label() for line in panel.lines[:2]] == ["PCA", "LDA"]
+    assert [(float(x[0]), float(y[0])) for x, y in (line.get_data() for line in panel.lines[2:])] == [
         (4, 0.1), (4, 0.8)
     ]  # fmt: skip
     assert panel.get_ylim() == (0, 1)
 
 
 def test_a_trade_off_has_a_panel_a_case_and_lifts_what_is_below_the_floor():
-    figure = CALLS["trade_off"]()
-    flat, steep, *spare = figure.axes
+    marks, *cases = CALLS["trade_off"]()
+    flat, steep = only_axes(cases)
     assert (flat.get_title(loc="left"), steep.get_title(loc="left")) == ("flat", "steep")
     assert [float(line.get_ydata()[0]) for line in flat.lines] == [1e-15, 1e-3]
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["ours", "theirs"]
-    assert not any(ax.axison for ax in spare)
+    assert (flat.get_xlim(), flat.get_ylim()) == (steep.get_xlim(), steep.get_ylim())
+    assert texts(marks) == ["across: seconds; up: excess", "ours", "theirs"]
 
 
 def test_a_histogram_counts_what_lies_beyond_the_law_at_its_ends():
@@ -292,6 +385,10 @@ def test_a_histogram_counts_what_lies_beyond_the_law_at_its_ends():
     assert shares[[0, -1]] == pytest.approx([0.25, 0.25])
     assert shares.max() == pytest.approx(0.5)
     assert [line.get_linestyle() for line in ax.lines] == ["-", "--"]
+    words = [t.get_text() for t in ax.get_xticklabels()]
+    assert (words[0], words[-1]) == ("\N{LESS-THAN OR EQUAL TO} 0", "\N{GREATER-THAN OR EQUAL TO} 1")
+    within = plotting.histogram([0.5], law=([0, 1], [1, 1])).axes[0]
+    assert [t.get_text() for t in within.get_xticklabels()][::5] == ["0", "1"]
 
 
 def test_curves_mark_where_the_slider_stands_on_each_line():
@@ -303,9 +400,158 @@ def test_curves_mark_where_the_slider_stands_on_each_line():
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
 
 
+def test_a_map_of_words_is_dark_where_its_own_table_is_large_and_says_the_numbers():
+    logits, weights = only_axes(CALLS["word_maps"]())
+    assert [ax.images[0].get_clim()[1] for ax in (logits, weights)] == [4.0, 0.5]
+    assert [t.get_text() for t in weights.get_yticklabels()] == list(SIX)
+    assert [t.get_text() for t in weights.texts][:2] == ["0.50", "0.10"]
+
+
+def test_words_in_one_place_share_a_name():
+    one, two = only_axes(CALLS["word_points"]())
+    assert [t.get_text() for t in one.texts] == ["the, cat", "slept"]
+    assert [t.get_text() for t in two.texts] == list(SIX[:3])
+
+
+def test_a_ranking_joins_the_true_place_of_each_item_with_the_place_found():
+    cut, best = only_axes(CALLS["rankings"]())
+    assert sorted(line.get_ydata().tolist() for line in cut.lines) == [[0, 2], [1, 0], [2, 1]]
+    assert all(len(set(line.get_ydata())) == 1 for line in best.lines)
+    kept = [line.get_color() for line in best.lines if line.get_ydata()[0] < 2]
+    assert kept == [style.TEAL, style.TEAL]
+
+
+def test_clouds_show_directions_as_lines_through_the_origin():
+    ax, _ = only_axes(CALLS["clouds"]())
+    _, _, best = ax.lines
+    np.testing.assert_allclose(best.get_xydata().sum(axis=0), 0, atol=1e-12)
+    assert best.get_ydata()[1] == pytest.approx(2 * best.get_xdata()[1])
+
+
+def test_bars_have_intervals_and_numbers_only_as_long_as_they_are():
+    ax = CALLS["bars"]().axes[0]
+    assert [bar.get_width() for bar in ax.patches] == [2.0, 3.2]
+    assert [t.get_text() for t in ax.texts] == ["2.00", "3.20"]
+    segment = ax.collections[0].get_segments()[0]
+    assert segment[:, 0] == pytest.approx([1.9, 2.1])
+
+
+def test_names_at_the_ends_of_lines_keep_apart_even_where_lines_meet():
+    lines = {name: [0.0, height] for name, height in (("a", 1.0), ("b", 1.0), ("c", 0.98), ("d", 0.0))}
+    ax = plotting.by_name(("x", "y"), lines, ylim=(0, 2)).axes[0]
+    heights = {t.get_text(): t.xy[1] for t in ax.texts}
+    assert np.diff(sorted(heights.values())).min() > 0.14
+    assert heights["d"] == 0
+
+
+def test_an_estimate_above_the_axis_is_an_arrow_at_its_edge():
+    ax = only_axes(CALLS["weights_and_curves"]())[0]
+    inside, above = ax.lines[:2]
+    assert inside.get_xydata().tolist() == [[0, 0.1]]
+    assert (above.get_marker(), above.get_xydata().tolist()) == ("^", [[1, 1.6]])
+
+
+# Words and points, over the positions of explorers at their extremes
+
+RANKS = (1, 2, 4, 8, 16, 32, 64, 128)
+FALLING, ZERO, FAR = np.geomspace(1, 1e-3, 8), np.zeros(8), np.full(8, 3.6)
+NAMES = ("averages of windows", "random mixtures", "least at this rank")
+MANY = ("PCA", "NMF", "autoencoder", "LDA", "half hidden")
+EXTREMES = {
+    **{f"curves at {at}, {scale}, {ylim}": functools.partial(
+        plotting.curves, RANKS, dict(zip(NAMES, (FALLING, FAR, FALLING[::-1]), strict=True)),
+        at=at, scale=scale, ylim=ylim, xlabel="k", title="relative error",
+    ) for at in (1, 8, 128) for scale, ylim in (
+        (("linear", "linear"), (0, 1.2)), (("log", "log"), (3e-3, 2)), (("log", "log"), (None, None)))},
+    **{f"tolerance {t}": functools.partial(plotting.spectrum, [4, 2, 1, 1e-9, 0], level=4 * 10.0**-t)
+       for t in (1, 8, 16)},
+    **{f"attention at {k}": functools.partial(
+        plotting.attention_cut, np.eye(128), np.eye(128), RANKS,
+        dict(zip(NAMES, (FALLING, FAR, ZERO), strict=True)), at=k) for k in (1, 128)},
+    "flat spectra": lambda: plotting.weights_spectra_and_errors(
+        np.eye(9), {"scores": np.ones(256), "weights": np.ones(256)}, RANKS, {"P cut": FAR, "least": FALLING}),
+    **{f"features at {m}": functools.partial(
+        plotting.weights_and_curves, FALLING, FAR, RANKS, {"Performer": FAR, "plain mean": FALLING},
+        at=m, highest=1.0, ylim=(3e-3, 3)) for m in (1, 128)},
+    **{f"family at {k}": functools.partial(
+        plotting.images_and_curves, dict.fromkeys(("a new digit", *MANY), DIGITS), RANKS,
+        dict.fromkeys(MANY, FALLING), at=k, ylim=(0.1, 1.05)) for k in (1, 128)},
+    **{f"noise {noise}, {k} kept": functools.partial(
+        plotting.noise_cut, PHOTO, PHOTO, PHOTO, np.linspace(60, noise, 60), np.linspace(1, noise, 13), k, threshold)
+       for noise in (0.01, 1.7, 3.0) for k in (1, 12) for threshold in (0.1, 59)},
+    **{f"{level} of the largest": functools.partial(
+        plotting.above_level, S, level * S[0], title="layers and noise", lowest=1e-3) for level in (1e-3, 0.99)},
+    **{f"decay {decay}, {k} kept": functools.partial(plotting.spectrum_cut, np.arange(1.0, 65) ** -decay, k)
+       for decay in (0.0, 2.0) for k in (0, 1, 64)},
+    **{f"digits from {k}": functools.partial(plotting.digits_cut, DIGITS, DIGITS, np.full(64, 1 / 64), k)
+       for k in (0, 64)},
+}  # fmt: skip
+extreme = pytest.mark.parametrize("name", EXTREMES)
+
+
+@extreme
+def test_no_word_meets_a_curve(name):
+    """Words stand outside the axes, within the figure, and meet none of each other."""
+    for figure in figures(EXTREMES[name]()):
+        rendered(figure)
+        for ax in (ax for ax in figure.axes if ax.lines):
+            assert not [t.get_text() for t in ax.texts], "words among the data"
+            inside, sheet = ax.get_window_extent(), figure.bbox
+            words = [ax.get_legend()] if ax.get_legend() else []
+            words += [title for title in (ax.title, ax._left_title, ax._right_title) if title.get_text()]
+            boxes = [each.get_window_extent() for each in words]
+            assert not any(box.overlaps(inside) for box in boxes)
+            assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+            assert all(sheet.x0 <= box.x0 and box.x1 <= sheet.x1 and box.y1 <= sheet.y1 for box in boxes)
+
+
+@extreme
+def test_no_point_leaves_its_axes(name):
+    """A point beyond them is an arrow at their edge that points there; none is cut in half."""
+    for figure in figures(EXTREMES[name]()):
+        for ax in figure.axes:
+            low, high = ax.get_ylim()
+            for point in (line for line in ax.lines if len(line.get_xdata()) == 1 and line.get_markersize() == 7):
+                assert low <= point.get_ydata()[0] <= high
+                assert not point.get_clip_on()
+
+
+def test_a_point_beyond_the_axes_is_an_arrow_that_points_there():
+    lines = {"far": [9.0, 9.0], "here": [1.0, 1.0], "below": [1e-9, 1e-9]}
+    ax = plotting.curves([1, 2], lines, at=2, scale=("linear", "log"), ylim=(1e-3, 5)).axes[0]
+    points = [line for line in ax.lines if line.get_markersize() == 7]
+    assert [(p.get_marker(), float(p.get_ydata()[0])) for p in points] == [("^", 5), ("o", 1), ("v", 1e-3)]
+
+
+# Colors
+
+
 def contrast_with_white(color):
-    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
-    return 1.05 / (0.05 + np.dot(channels, [0.2126, 0.7152, 0.0722]))
+    return 1.05 / (0.05 + luminance(to_rgb(color)))
+
+
+def luminance(rgb):
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return np.dot(channels, [0.2126, 0.7152, 0.0722])
+
+
+def test_colors_stand_out_on_a_dark_page_that_inverts_them():
+    """As explore.css and book.css say: invert(1) hue-rotate(180deg), and screen over the page."""
+    weights = np.array([0.213, 0.715, 0.072])  # of the filter's matrix; a half turn is 2 * gray - color
+    page = np.array(to_rgb("#14181e"))
+
+    def shown(color):
+        inverted = 1 - np.array(to_rgb(color))
+        turned = np.clip(2 * weights @ inverted - inverted, 0, 1)
+        return 1 - (1 - turned) * (1 - page)
+
+    def contrast(color):
+        return (luminance(shown(color)) + 0.05) / (luminance(shown("white")) + 0.05)
+
+    np.testing.assert_allclose(shown("white"), page)
+    colors = [color for color, _ in style.LINES] + [style.GREEN, style.OCHER, style.GREY, style.HIDDEN]
+    assert min(map(contrast, colors)) >= 3
+    assert min(map(contrast, (style.TEAL, style.ORANGE, "#2b2f33", "#4a4f55"))) >= 4.5
 
 
 def test_colors_stand_out_from_white_and_lines_differ_in_more_than_color():
@@ -318,3 +564,15 @@ def test_colors_stand_out_from_white_and_lines_differ_in_more_than_color():
     assert len({str(look["linestyle"]) for look in cycle}) == len(cycle)
     assert len({str(dashes) for _, dashes in style.LINES}) == len(style.LINES)
     assert contrast_with_white("#767676") == pytest.approx(4.54, abs=0.01)  # WCAG's own example
+
+
+def test_dots_stand_at_their_numbers_each_in_the_row_of_its_name_and_the_marked_one_stands_out():
+    fig = plotting.dots({"first": 1.0, "yours": 30.0}, marked="yours", marks={"80 GB": 74.5}, xlim=(0.1, 1e3))
+    (ax,) = fig.axes
+    *points, line = ax.lines
+    assert [point.get_xydata().tolist() for point in points] == [[[1.0, 0.0]], [[30.0, 1.0]]]
+    assert [to_rgb(point.get_color()) for point in points] == [to_rgb(style.TEAL), to_rgb(style.ORANGE)]
+    assert set(line.get_xdata()) == {74.5}
+    assert [text.get_text() for text in ax.texts] == ["80 GB"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["first", "yours"]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1], "the first name stands at the top"

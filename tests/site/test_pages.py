@@ -4,8 +4,12 @@ import gzip
 import re
 
 import pytest
-from chapters import CHAPTERS
-from visits import PAGES, READERS, address_of, violations
+import yaml
+from chapters import CHAPTERS, ROOT
+from PIL import Image
+from visits import PAGES, READERS, WIDE, address_of, settle, violations
+
+HOME = "book/index.html"
 
 FIRST_VISIT = 1_000_000  # bytes of theme and maths, text gzipped
 WHOLE = 24_000_000  # bytes of the site
@@ -77,6 +81,147 @@ def test_theme_and_maths_weigh_little_on_a_first_visit(readers, site, path):
     assert sum(weights.values()) > FIRST_VISIT / 10, "what the window had kept from other pages counts, too"
     heaviest = sorted(((size, f.name) for f, size in weights.items()), reverse=True)[:5]
     assert sum(weights.values()) <= FIRST_VISIT, heaviest
+
+
+# What stands on a page, and how
+
+
+DEFINITIONS = {"equation-eq-attention", "equation-eq-linformer", "equation-eq-tail", "equation-eq-jl"}
+
+
+@each_page
+@pytest.mark.parametrize("who", [who for who in READERS if "phone" in who])
+def test_on_a_phone_nothing_is_cut_without_a_sign_that_it_scrolls(readers, page, who):
+    wide = readers[who].see(page).facts["wide"]
+    assert [name for name, fades in wide if not fades] == []
+    assert DEFINITIONS.isdisjoint(name for name, _ in wide), "a definition is read without scrolling"
+
+
+def test_the_definitions_that_a_phone_must_show_are_there(readers):
+    found = {name for path in CHAPTERS for name in readers["light"].see(address_of(path)).facts["equations"]}
+    assert found >= DEFINITIONS
+
+
+@each_chapter
+def test_a_laptop_shows_formulas_whole_and_code_of_76_characters(readers, path):
+    page = readers["light"].open(address_of(path))
+    assert [name for name, _ in readers["light"].see(address_of(path)).facts["wide"] if name != "PRE"] == []
+    code = page.locator(".cell:not(:has(details)) .cell_input pre").first
+    assert code.evaluate(
+        """(pre) => {
+          const { innerHTML } = pre;
+          pre.textContent = "x".repeat(76);
+          const fits = pre.scrollWidth <= pre.clientWidth;
+          pre.innerHTML = innerHTML;
+          return fits;
+        }"""
+    )
+
+
+@each_chapter
+def test_folds_and_statements_are_quiet(readers, path):
+    page = readers["light"].open(address_of(path))
+    look = "(all) => all.map((e) => [getComputedStyle(e).fontWeight, getComputedStyle(e).boxShadow])"
+    folds = page.locator("details.hide > summary p").evaluate_all(look)
+    assert folds
+    assert {weight for weight, _ in folds} == {"400"}
+    boxes = page.locator("details.hide, div.proof, div.exercise, div.solution, div.admonition").evaluate_all(look)
+    assert {shadow for _, shadow in boxes} == {"none"}
+    widths = page.locator("details.hide:not([open]) > summary").evaluate_all("(all) => all.map((e) => e.offsetWidth)")
+    assert max(widths) < 300, "no bar across the page"
+
+
+@each_chapter
+def test_a_formula_of_a_step_stands_nearer_to_its_sentence_than_to_the_next(readers, path):
+    page = readers["light"].open(address_of(path))
+    gaps = page.evaluate(
+        """() => [...document.querySelectorAll(".cell_output > p + div.math")].map((formula) => {
+          const drawn = formula.querySelector("mjx-math").getBoundingClientRect();
+          const before = formula.previousElementSibling.getBoundingClientRect();
+          const after = formula.nextElementSibling?.getBoundingClientRect();
+          return [drawn.top - before.bottom, after ? after.top - drawn.bottom : Infinity];
+        })"""
+    )
+    for above, below in gaps:
+        assert 0 <= above <= 16
+        assert below >= 2 * above
+        assert below >= 24
+
+
+# From outside
+
+
+@each_page
+def test_a_page_says_in_a_sentence_and_a_picture_what_it_is(readers, site, page):
+    facts = readers["light"].see(page).facts
+    meta, repository = facts["meta"], yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    owner, name = repository["url"].split("/")[-2:]
+    own = page not in ("search.html", "py-modindex.html")  # which Sphinx makes by itself
+    home = f"https://{owner}.github.io/{name}/"
+    assert 40 <= len(meta["description"]) <= 170
+    assert meta["description"] == meta["og:description"]
+    assert meta["og:title"] in facts["title"] or not own
+    assert meta["og:url"] == home + page
+    assert meta["og:image"].startswith(home + "_static/cards/")
+    with Image.open(site / meta["og:image"].removeprefix(home)) as picture:
+        assert picture.size == (1200, 630)
+    if own:
+        others = [readers["light"].see(other).facts["meta"] for other in PAGES if other != page]
+        same = [m["og:url"] for m in others if m["description"] == meta["description"]]
+        assert page == HOME or same == []
+
+
+# The landing page
+
+
+def test_the_landing_page_begins_with_a_sentence_and_a_slider_that_works(readers):
+    page = readers["light"].open(HOME)
+    kinds = page.locator("article section > *").evaluate_all("(all) => all.slice(0, 3).map((e) => e.tagName)")
+    assert kinds == ["H1", "P", "FIGURE"]
+    assert page.locator("article section > p").first.inner_text().count("?") == 1
+    figure = page.locator("figure.explorer")
+    before = figure.locator("img").first.get_attribute("src")
+    figure.locator("input").first.press("ArrowRight")
+    assert figure.locator("img").first.get_attribute("src") != before
+    assert figure.bounding_box()["y"] < 300
+    figure.locator("input").first.press("ArrowLeft")
+
+
+def test_the_landing_page_has_a_card_for_each_chapter_with_its_picture_topic_and_sentence(readers):
+    cards = readers["light"].open(HOME).locator("ol.chapters > li")
+    assert cards.count() == len(CHAPTERS)
+    pictures = set()
+    for number, (card, path) in enumerate(zip(cards.all(), CHAPTERS, strict=True), start=1):
+        title = re.search("^# (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)[1]
+        topic, verb = title.split(": ")
+        assert card.locator("a").inner_text().split("\n") == [f"{number}. {topic}", verb]
+        assert card.locator("a").get_attribute("href") == f"{path.stem}.html"
+        assert len(card.locator("p").last.inner_text().split()) >= 10
+        pictures.add(card.locator("img").get_attribute("src"))
+        assert card.locator("img").bounding_box()["width"] >= 150
+    assert len(pictures) == len(CHAPTERS)
+
+
+def test_the_landing_page_weighs_little_and_nothing_on_it_moves_while_it_loads(browser, address, site):
+    with browser.new_context(**WIDE) as context:
+        page = context.new_page()
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{address}/{HOME}")
+        settle(page)
+        moved = page.evaluate(
+            """() => new Promise((done) => {
+              new PerformanceObserver((list) => done(list.getEntries().reduce((sum, e) => sum + e.value, 0)))
+                .observe({ type: "layout-shift", buffered: true });
+              setTimeout(() => done(0), 500);
+            })"""
+        )
+    files = {site / url.removeprefix(f"{address}/").partition("?")[0] for url in asked if url.startswith(address)}
+    weights = {f.name: len(gzip.compress(f.read_bytes()) if f.suffix in TEXT else f.read_bytes()) for f in files}
+    print(f"the landing page: {sum(weights.values()):,} bytes, moved {moved}")
+    assert sum(weights.values()) <= FIRST_VISIT, sorted(weights.items(), key=lambda w: -w[1])[:5]
+    assert not any("mathjax" in url for url in asked), "it has no formula"
+    assert moved < 0.01
 
 
 def test_the_whole_site_fits_into_an_attachment(site):

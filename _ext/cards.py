@@ -1,0 +1,303 @@
+"""What a page looks like from outside: a sentence and a picture, for search engines, links and the landing page.
+
+The pictures are drawn while the site is built, from scratch or from the book's own numbers: line art in colors that can
+be seen on a light page and on a dark one, and the same beside the page's title for those who share a link.
+"""
+
+import hashlib
+import html
+import json
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from docutils import nodes
+from matplotlib.figure import Figure
+from matplotlib.patches import Polygon, Rectangle
+
+HOME = "book/index"
+SLIDER = "book/01-rank"  # whose first explorer opens the landing page
+FOLDER = "_static/cards"
+TEAL, ORANGE, VIOLET, GRAY = "#1d93aa", "#dd7a3a", "#8b6fc9", "#9aa0a8"
+ART = (3.2, 2.0)  # inches: the landing page shows them at 100 pixels an inch
+LINK = (12.0, 6.3)  # what most places want of a picture for a link: 1200 by 630 pixels
+
+
+class Card(NamedTuple):
+    """A page in one sentence, and what its picture shows."""
+
+    sentence: str
+    picture: str = "tile"
+
+
+CARDS = {
+    HOME: Card(
+        "How much of a large table can you throw away, and how do you know? An interactive book on low rank, from the "
+        "rank of a matrix to attention and Linformer."
+    ),
+    "book/01-rank": Card(
+        "What the rank of a matrix is, how to find it by hand, and when two thin factors take less room than the table."
+    ),
+    "book/02-svd-pca": Card(
+        "Which k directions to keep, what leaving out the others costs, and what PCA adds to the SVD: centering.",
+        "spectrum",
+    ),
+    "book/03-family": Card(
+        "The same bottleneck with other goals: tell classes apart, add up parts, fill gaps, bend. What does each keep?",
+        "classes",
+    ),
+    "book/04-johnson-lindenstrauss": Card(
+        "Random directions keep distances. How many does it take for how many points, and when is the bound of no use?",
+        "bell",
+    ),
+    "book/05-bilinear-scoring": Card(
+        "Compare two vectors by way of a few numbers: what it saves, which factors are the best, how they are learned.",
+        "factors",
+    ),
+    "book/06-attention": Card(
+        "What attention does to a sentence, which of its ranks is low, and what linear attention and Performer change.",
+        "weights",
+    ),
+    "book/07-linformer": Card(
+        "Read a sequence of n tokens as k mixtures of them: what Linformer saves, what it loses, and when to use it.",
+        "mixtures",
+    ),
+    "book/08-today": Card(
+        "Low rank in the models of today: caches, adapters and states, and which theorem speaks about which of them.",
+        "recent",
+    ),
+    "book/use-linformer": Card(
+        "Put Linformer into a PyTorch model of your own, and check what it costs you before you keep it.", "mixtures"
+    ),
+    "book/packages": Card("The same questions, asked of published packages: what each promises, and what it does."),
+    "book/corrections": Card(
+        "Claims about low rank that are often repeated and do not hold, each beside a cell that shows it."
+    ),
+    "book/notation": Card("The letters of the book, with their shapes and meanings."),
+    "book/glossary": Card("The words of the book, each in a sentence or two, and where it is explained in full."),
+    "book/api": Card(
+        "The package lowrank_tutor: small, tested helpers for rank, SVD, PCA, random projection, bilinear scores, "
+        "attention and Linformer."
+    ),
+    "book/times": Card("How long the cells of each page took when this site was built."),
+    "book/bibliography": Card("The works that the book cites, and the places outside the site that it links to."),
+    "genindex": Card("Every function and every term of the book, in alphabetical order."),
+}
+
+SHOWN = {
+    "tile": "A column of bars and a row of bars, and the table of their products",
+    "spectrum": "Falling bars, the first four of them in color, and a line that cuts off the others",
+    "classes": "Two slanted clouds of points, and a line between them",
+    "bell": "Bars in the shape of a bell between two dashed lines, and a few outside",
+    "factors": "A row, a tall table, a wide table and a column, drawn to scale",
+    "weights": "The attention weights of six words as a table of six rows, darker where they are larger",
+    "mixtures": "Twelve small squares in four groups, and each group joined to one larger square",
+    "recent": "Old tokens merged into faint squares, and the last four in full color",
+}
+
+
+def card_of(docname):
+    """Return a page's card; those that Sphinx makes by itself are described by the book's."""
+    return CARDS.get(docname, CARDS[HOME])
+
+
+# Pictures
+
+
+def draw_tile(ax):
+    column, row = np.array([0.3, 0.9, 0.6, 1.0, 0.45]), np.array([0.5, 1.0, 0.35, 0.75, 0.9, 0.25, 0.6])
+    for i, high in enumerate(column):
+        ax.add_patch(Rectangle((-0.4 - high, -i), high, -0.86, color=ORANGE))
+        for j, wide in enumerate(row):
+            ax.add_patch(Rectangle((j, -i), 0.92, -0.86, color=TEAL, alpha=0.08 + 0.92 * high * wide, lw=0))
+    for j, wide in enumerate(row):
+        ax.add_patch(Rectangle((j, 0.3), 0.92, wide, color=ORANGE))
+
+
+def draw_spectrum(ax):
+    bars = 5 * 0.8 ** np.arange(16)
+    for i, height in enumerate(bars):
+        ax.add_patch(Rectangle((0.5 * i, 0), 0.38, height, color=TEAL if i < 4 else GRAY, alpha=1 if i < 4 else 0.55))
+    ax.plot([1.94, 1.94], [-0.2, 5], color=ORANGE, lw=2, ls=(0, (4, 2)))
+
+
+def draw_classes(ax):
+    rng = np.random.default_rng(3)
+    slanted = rng.standard_normal((2, 40, 2)) @ np.array([[1.5, 1.0], [0.1, 0.45]])
+    for points, shift, color in zip(slanted, (1.0, -1.0), (TEAL, ORANGE), strict=True):
+        ax.plot(*(points + np.array([-0.55, 0.8]) * shift).T, "o", ms=4.2, color=color, alpha=0.85, mew=0)
+    ax.plot([-4, 4], [-2.67, 2.67], color=GRAY, lw=2)
+
+
+def draw_bell(ax):
+    at = np.linspace(-2.9, 2.9, 21)
+    for x, height in zip(at, 4 * np.exp(-(at**2) / 2), strict=True):
+        ax.add_patch(Rectangle((x - 0.12, 0), 0.24, height, color=TEAL if abs(x) < 1.75 else ORANGE))
+    for x in (-1.75, 1.75):
+        ax.plot([x, x], [0, 4], color=GRAY, lw=2, ls=(0, (4, 2)))
+
+
+def draw_factors(ax):
+    for x, width, height, color in ((0, 6, 1, ORANGE), (7, 1.4, 6, TEAL), (9.4, 6, 1.4, TEAL), (16.4, 1, 6, VIOLET)):
+        ax.add_patch(Rectangle((x, -height / 2), width, height, color=color, alpha=0.85))
+
+
+def draw_weights(ax):
+    from lowrank_tutor.byhand import sentence
+
+    x, q, k = (np.array(table, dtype=float) for table in (sentence.X, sentence.W_Q, sentence.W_K))
+    powers = np.exp(x @ q @ (x @ k).T / np.sqrt(2))
+    for (i, j), weight in np.ndenumerate(powers / powers.sum(axis=1, keepdims=True)):
+        ax.add_patch(Rectangle((1.5 * j, -i), 1.4, -0.9, color=VIOLET, alpha=0.06 + 0.94 * weight**0.6, lw=0))
+
+
+def draw_mixtures(ax):
+    for group in range(4):
+        left = 3.4 * group
+        corners = [(left, 2), (left + 2.8, 2), (left + 1.9, 0), (left + 0.9, 0)]
+        ax.add_patch(Polygon(corners, color=GRAY, alpha=0.25, lw=0))
+        ax.add_patch(Rectangle((left + 0.6, -1.6), 1.6, 1.6, color=ORANGE))
+        for i in range(3):
+            ax.add_patch(Rectangle((left + 0.98 * i, 2), 0.86, 0.86, color=TEAL))
+
+
+def draw_recent(ax):
+    for i in range(3):
+        ax.add_patch(Rectangle((3.3 * i, 0), 3.0, 0.95, color=GRAY, alpha=0.35 + 0.2 * i))
+    for i in range(4):
+        ax.add_patch(Rectangle((9.9 + 1.1 * i, 0), 0.95, 0.95, color=TEAL))
+    ax.plot([13.7, 1.5], [2.6, 1.1], [13.7, 4.8], [2.6, 1.1], [13.7, 8.1], [2.6, 1.1], color=GRAY, lw=1)
+    for i in range(4):
+        ax.plot([13.7, 10.4 + 1.1 * i], [2.6, 1.1], color=TEAL, lw=2)
+    ax.plot([13.7], [2.6], "o", ms=9, color=ORANGE)
+
+
+def draw(ax, picture):
+    """Draw one of the pictures, as large as its place allows."""
+    globals()[f"draw_{picture}"](ax)
+    ax.set_aspect("auto" if picture in ("spectrum", "bell") else "equal")
+    ax.autoscale_view()
+    ax.axis("off")
+
+
+def thumbnail(picture, path):
+    figure = Figure(ART)
+    draw(figure.add_axes((0.06, 0.08, 0.88, 0.84)), picture)
+    figure.savefig(path, transparent=True, metadata={"Date": None})
+
+
+def picture_for_links(title, picture, path):
+    figure = Figure(LINK, facecolor="white")
+    draw(figure.add_axes((0.56, 0.2, 0.4, 0.6)), picture)
+    topic, _, verb = title.partition(": ")
+    lines = wrapped(topic, 19)
+    figure.text(0.06, 0.8, "\n".join(lines), size=42, weight="bold", va="top", color="#16181d", linespacing=1.15)
+    figure.text(0.06, 0.72 - 0.125 * len(lines), "\n".join(wrapped(verb, 28)), size=27, va="top", color="#0b6e83")
+    figure.text(0.06, 0.12, "Low-Rank Attention, an interactive book", size=19, color="#5a5f68")
+    figure.savefig(path, dpi=100)
+
+
+def wrapped(words, width):
+    return textwrap.wrap(words, width, break_long_words=False)
+
+
+def make_pictures(app, exception):
+    """Draw what is missing or would look different now."""
+    if exception is not None or app.builder.name != "html":
+        return
+    folder = Path(app.outdir) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    rules = Path(__file__).read_bytes()
+    wanted = {f"{picture}.svg": (thumbnail, picture) for picture in SHOWN}
+    for docname in app.env.titles:
+        wanted[link_name(docname)] = (picture_for_links, title_of(app, docname), card_of(docname).picture)
+    stamp = folder / "made.json"
+    made = json.loads(stamp.read_text()) if stamp.exists() else {}
+    for name, (make, *words) in wanted.items():
+        digest = hashlib.sha256(rules + repr(words).encode()).hexdigest()[:12]
+        if made.get(name) != digest or not (folder / name).exists():
+            make(*words, folder / name)
+            made[name] = digest
+    stamp.write_text(json.dumps(made))
+
+
+def link_name(docname):
+    """Name the picture of a page: pages that Sphinx makes by itself share the book's."""
+    return f"{docname.replace('/', '-')}.png"
+
+
+def title_of(app, docname):
+    return app.env.titles[docname].astext()
+
+
+# What other sites read
+
+
+def meta(app, pagename, address):
+    """Return the tags by which search engines and links describe a page."""
+    known = pagename in app.env.titles
+    described = pagename if known else HOME
+    title = html.escape(title_of(app, described))
+    said = html.escape(card_of(described).sentence)
+    return f"""
+<meta name="description" content="{said}">
+<meta property="og:title" content="{title}">
+<meta property="og:description" content="{said}">
+<meta property="og:type" content="{"website" if described == HOME else "article"}">
+<meta property="og:site_name" content="{html.escape(app.config.html_title)}">
+<meta property="og:url" content="{address}{pagename}.html">
+<meta property="og:image" content="{address}{FOLDER}/{link_name(described)}">
+<meta property="og:image:alt" content="{html.escape(SHOWN[card_of(described).picture])}">
+<meta name="twitter:card" content="summary_large_image">"""
+
+
+# What the landing page shows
+
+
+def landing(app, doctree, docname):
+    """Put the first explorer of chapter 1 and a card for each chapter where the landing page asks for them."""
+    if app.builder.name != "html":  # on paper there is nothing to drag, and a list of contents of its own
+        return
+    for place in doctree.findall(nodes.comment):
+        made = {"the slider": slider, "the chapters": chapters}.get(place.astext().strip())
+        if docname == HOME and made:
+            place.replace_self(nodes.raw("", made(app), format="html"))
+
+
+def slider(app):
+    blocks = (node.astext() for node in app.env.get_doctree(SLIDER).findall(nodes.raw))
+    block = next(block for block in blocks if '<figure class="explorer"' in block)
+    address = app.builder.get_relative_uri(HOME, SLIDER)
+    words = f'Drag k until you can see who is in the photograph. <a href="{address}">Chapter 1 begins here.</a>'
+    return f"{block}<p>{words}</p>"
+
+
+def chapters(app):
+    numbers = app.env.toc_secnumbers
+    numbered = [doc for doc in app.env.titles if numbers.get(doc, {}).get("")]
+    items = "".join(chapter(app, doc) for doc in sorted(numbered, key=lambda doc: numbers[doc][""]))
+    return f'<ol class="chapters">{items}</ol>'
+
+
+def chapter(app, docname):
+    card, address = card_of(docname), app.builder.get_relative_uri(HOME, docname)
+    topic, _, verb = html.escape(title_of(app, docname)).partition(": ")
+    width, height = (round(100 * inches) for inches in ART)
+    (number,) = app.env.toc_secnumbers[docname][""]
+    return (
+        f'<li><img src="../{FOLDER}/{card.picture}.svg" width="{width}" height="{height}" alt="{SHOWN[card.picture]}">'
+        f'<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p><p>{card.sentence}</p></li>'
+    )
+
+
+def read_the_landing_page_again(app, env, added, changed, removed):
+    """Read it again after any other page: it shows what they hold."""
+    return [HOME] if (added | changed) - {HOME} and HOME in env.found_docs else []
+
+
+def setup(app):
+    app.connect("env-get-outdated", read_the_landing_page_again)
+    app.connect("doctree-resolved", landing)
+    app.connect("build-finished", make_pictures)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

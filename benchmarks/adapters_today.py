@@ -1,0 +1,201 @@
+"""How each package of chapter 8 is used, as its documentation says; what it has no form of is not offered.
+
+Peers are imported where they are used: together they take 20 seconds to load and 200 MB of disk, so only this benchmark
+asks for them (``requirements-peers.txt``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.promises import NotOffered, Package
+from lowrank_tutor.state import delta_attention
+from lowrank_tutor.today import LoraLinear, latent_cost
+
+
+class TodayPackage(Package):
+    """One way to do what the chapter does; by default nothing is offered."""
+
+    def adapted(self, linear: nn.Linear, r: int, alpha: float, kind: str) -> Any:
+        """Put an update of rank r on a layer: "lora", "rslora", "dora" or "pissa"."""
+        raise NotOffered("no adapters")
+
+    def factors(self, model: Any) -> tuple[nn.Parameter, nn.Parameter]:
+        """Return A (r, n) and B (m, r), to be moved."""
+        raise NotOffered("no adapters")
+
+    def merged(self, model: Any) -> nn.Module:
+        """Return a plain layer that maps alike."""
+        raise NotOffered("no adapters")
+
+    def without(self, model: Any) -> nn.Linear:
+        """Take the update off."""
+        raise NotOffered("no adapters")
+
+    def averaged(self, linear: nn.Linear, pairs: list[tuple[Tensor, Tensor]]) -> Tensor:
+        """Return the change of the weight when adapters (B, A) are combined, each with the weight 1 / number."""
+        raise NotOffered("no way to combine adapters")
+
+    def per_stored_token(self) -> float:
+        """Count the multiplications that a stored token adds to a new one, with the shapes of DeepSeek-V3."""
+        raise NotOffered("no latent attention")
+
+    def delta(self, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
+        """Read a gated delta-rule state, a chunk at a time."""
+        raise NotOffered("no delta rule")
+
+    def share_sent(self) -> float:
+        """Say which share of a gradient's numbers is sent in the first 20 steps."""
+        raise NotOffered("no compression of gradients")
+
+
+class Ours(TodayPackage):
+    """The book's own."""
+
+    name, distribution, layer = "lowrank_tutor", "lowrank-tutor", "LoraLinear; latent_cost; delta_attention"
+    ours = True
+    may_lack = ("average", "sent")
+    KINDS: ClassVar[dict[str, dict[str, Any]]] = {
+        "lora": {}, "rslora": {"scaling": "alpha/sqrt(r)"}, "dora": {"magnitude": True}, "pissa": {"init": "principal"},
+    }  # fmt: skip
+
+    def adapted(self, linear: nn.Linear, r: int, alpha: float, kind: str) -> Any:
+        return LoraLinear(linear, r, alpha=alpha, **self.KINDS[kind])
+
+    def factors(self, model: Any) -> tuple[nn.Parameter, nn.Parameter]:
+        return model.a, model.b
+
+    def merged(self, model: Any) -> nn.Module:
+        return model.merged()
+
+    def without(self, model: Any) -> nn.Linear:
+        return model.reset_base()
+
+    def per_stored_token(self) -> float:
+        one, two = (latent_cost(n, 128, 128, 512, 64, absorb=True).multiplications for n in (1, 2))
+        return two - one
+
+    def delta(self, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
+        return delta_attention(q, k, v, beta, log_decay=log_decay)[0]
+
+
+class Peft(TodayPackage):
+    """Hugging Face's adapters."""
+
+    name, distribution, layer = "peft", "peft", "get_peft_model with LoraConfig"
+    remarks: ClassVar[dict[str, str]] = {
+        "average": 'add_weighted_adapter(combination_type="linear") mixes the factors, and cross terms come in; "cat"'
+        " gives the average exactly, at twice the rank",
+        "base": "PiSSA changes the base weight at the start, and unload() leaves it changed; its documentation converts"
+        " the adapter before it is saved",
+    }
+    KINDS: ClassVar[dict[str, dict[str, Any]]] = {
+        "lora": {}, "rslora": {"use_rslora": True}, "dora": {"use_dora": True},
+        "pissa": {"init_lora_weights": "pissa"},
+    }  # fmt: skip
+
+    def adapted(self, linear: nn.Linear, r: int, alpha: float, kind: str) -> Any:
+        from peft import LoraConfig, get_peft_model
+
+        config = LoraConfig(r=r, lora_alpha=alpha, target_modules=["0"], **self.KINDS[kind])
+        return get_peft_model(nn.Sequential(linear), config)
+
+    def factors(self, model: Any) -> tuple[nn.Parameter, nn.Parameter]:
+        inner = model.base_model.model[0]
+        return inner.lora_A["default"].weight, inner.lora_B["default"].weight
+
+    def merged(self, model: Any) -> nn.Module:
+        return model.merge_and_unload()
+
+    def without(self, model: Any) -> nn.Linear:
+        return model.unload()[0]
+
+    def averaged(self, linear: nn.Linear, pairs: list[tuple[Tensor, Tensor]]) -> Tensor:
+        from peft import LoraConfig, get_peft_model
+
+        before = linear.weight.detach().clone()
+        r = pairs[0][1].shape[0]
+        names = [f"task{i}" for i in range(len(pairs))]
+        config = LoraConfig(r=r, lora_alpha=r, target_modules=["0"])
+        model = get_peft_model(nn.Sequential(linear), config, adapter_name=names[0])
+        for name in names[1:]:
+            model.add_adapter(name, config)
+        inner = model.base_model.model[0]
+        with torch.no_grad():
+            for name, (b, a) in zip(names, pairs, strict=True):
+                inner.lora_A[name].weight.copy_(a)
+                inner.lora_B[name].weight.copy_(b)
+        model.add_weighted_adapter(names, [1 / len(names)] * len(names), "mean", combination_type="linear")
+        model.set_adapter("mean")
+        return model.merge_and_unload()[0].weight.detach() - before
+
+
+class Transformers(TodayPackage):
+    """Hugging Face's models."""
+
+    name, distribution, layer = "transformers", "transformers", "DeepseekV3Attention; torch_chunk_gated_delta_rule"
+    remarks: ClassVar[dict[str, str]] = {
+        "work": "stores latents, and makes the keys and values of all of them anew for each new token"
+    }
+
+    def per_stored_token(self) -> float:
+        from torch.utils.flop_counter import FlopCounterMode
+        from transformers import DeepseekV3Config, DynamicCache
+        from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3Attention
+
+        config = DeepseekV3Config(attn_implementation="eager")
+        config._attn_implementation = "eager"
+        with torch.device("meta"):
+            layer = DeepseekV3Attention(config, layer_idx=0)
+            found = []
+            for n in (8, 9):
+                cache = DynamicCache()
+                for tokens in (n, 1):
+                    x, angle = torch.zeros(1, tokens, config.hidden_size), torch.zeros(1, tokens, 64)
+                    with FlopCounterMode(display=False) as counter:
+                        layer(x, (angle, angle), None, past_key_values=cache)
+                found.append(counter.get_total_flops() / 2)
+        return found[1] - found[0]
+
+    def delta(self, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
+        from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
+
+        parts = [part.transpose(1, 2) for part in (q * q.shape[3] ** 0.5, k, v, log_decay, beta)]
+        return torch_chunk_gated_delta_rule(*parts)[0].transpose(1, 2)
+
+
+class Torch(TodayPackage):
+    """PyTorch's own hook for gradients."""
+
+    name, distribution, layer = "torch", "torch", "PowerSGDState(None), powerSGD_hook"
+    remarks: ClassVar[dict[str, str]] = {
+        "sent": "start_powerSGD_iter is 1,000 by default: until then gradients are sent whole"
+    }
+
+    def share_sent(self) -> float:
+        import tempfile
+
+        from torch import distributed
+        from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+
+        with tempfile.TemporaryDirectory() as folder:
+            meeting = f"file://{folder}/meet"
+            distributed.init_process_group("gloo", init_method=meeting, rank=0, world_size=1)
+            try:
+                layer = nn.Linear(64, 64, bias=False)
+                model = nn.parallel.DistributedDataParallel(layer)
+                state = power.PowerSGDState(None)
+                model.register_comm_hook(state, power.powerSGD_hook)
+                for _ in range(20):
+                    model(torch.ones(2, 64)).sum().backward()
+                _, before, after = state.compression_stats()
+            finally:
+                distributed.destroy_process_group()
+        full = 20 * 64 * 64
+        return (full - before + after) / full
+
+
+ADAPTERS = (Ours(), Peft(), Transformers(), Torch())

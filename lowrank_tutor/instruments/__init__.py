@@ -1,0 +1,20 @@
+"""What happens if I take hold of it? Figures that compute on the page, on a kernel's output or from a file.
+
+A film (:func:`lowrank_tutor.explore.explore`) shows what Python drew beforehand. An instrument computes in the
+reader's browser, so anything in it can be dragged and a reader's own data can come in. Each function returns an
+:class:`Instrument`, which shows itself as the last line of a cell: one block of HTML that needs no kernel, no library
+and no network. Where no script runs, and in print, a picture of its first state stands there.
+
+An instrument is three files: ``name.py`` (a function that chooses data and words, and computes the first state with
+NumPy), ``name.js`` (one function that draws; ``instrument.js`` says what it returns, ``stage.js`` and ``controls.js``
+what it draws with, ``linalg.js`` and ``background.js`` what it computes with) and ``tests/instruments/test_name.py``.
+"""
+
+from lowrank_tutor.instruments.arrows import arrows
+from lowrank_tutor.instruments.cloud import cloud
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.shadow import shadow
+from lowrank_tutor.instruments.spectrum import spectrum
+from lowrank_tutor.instruments.tilt import tilt
+
+__all__ = ["Instrument", "arrows", "cloud", "shadow", "spectrum", "tilt"]

@@ -1,0 +1,180 @@
+// Grab the columns of a 2 x 2 matrix, and a unit vector. Python's arrows.py says what it teaches, and has its words.
+const arrows = ({ place, data, move }) => {
+  const { words, form, reach } = data;
+  const ellipse = form === "ellipse";
+  const TURN = Math.PI / 180;
+  let state = null, svd = null, eigen = false;
+  const times = ([[a, b], [c, d]], [x, y]) => [a * x + b * y, c * x + d * y];
+  const onCircle = (theta) => [Math.cos(theta), Math.sin(theta)];
+  const scaled = ([x, y], by) => [x * by, y * by];
+  const column = (j) => [state.a[0][j], state.a[1][j]];
+  const angle = ([x, y]) => Math.atan2(y, x);
+  const degrees = (theta) => ((Math.round(theta / TURN) % 360) + 360) % 360;
+  const written = ([x, y]) => "x " + format(x, ".2f") + ", y " + format(y, ".2f");
+  const box = (r) => ({ x: [-r, r], y: [-r, r] });
+  const around = Array.from({ length: 121 }, (_, i) => onCircle(i * 3 * TURN));
+
+  // What there is to see
+  const panels = controls.element("div", { class: "panels" });
+  place.append(panels);
+  const square = { width: 288, height: 288, margin: [8, 8, 8, 8] };
+  const plane = (title, options) => {
+    const holder = controls.element("div", {}, controls.element("p", {}, title));
+    panels.append(holder);
+    return stage.panel(holder, { label: title, ...options });
+  };
+  const inputs = ellipse && plane(words.inputs, { ...square, ...box(1.35) });
+  const outputs = plane(words.outputs, { ...square, ...box(reach) });
+  const curve = ellipse && plane(words.curve, { height: 170, margin: [10, 10, 34, 34], x: [0, 180], y: [0, reach] });
+  const side = controls.element("div");
+  panels.append(side);
+  const matrix = controls.element("p", { class: "matrix" });
+  side.append(matrix);
+
+  // What can be taken hold of
+  const grid = (value) => Math.round(value * 10) / 10; // so that two columns can lie on one line
+  const put = (j, [x, y]) => {
+    const far = Math.hypot(x, y) / (0.7 * reach); // then the ellipse stays in sight
+    const [p, q] = scaled([x, y], 1 / Math.max(1, far)).map(grid);
+    move({ a: [0, 1].map((i) => [0, 1].map((l) => (l === j ? [p, q][i] : state.a[i][l]))) });
+  };
+  [0, 1].forEach((j) => outputs.handle("column " + j, {
+    label: words.columns[j], color: ["teal", "violet"][j], drag: (point) => put(j, point),
+    step: (dx, dy) => put(j, [column(j)[0] + dx / 10, column(j)[1] + dy / 10]),
+  }));
+  /** A direction that is half a degree from a singular one is taken for it. */
+  const near = (theta) => {
+    if (svd.s[0] - svd.s[1] < 0.01 * svd.s[0]) return theta; // every direction is one
+    const [x, y] = [svd.v[0][0], svd.v[1][0]];
+    const right = [0, 1, 2, 3].map((quarter) => angle([x, y]) + quarter * Math.PI / 2);
+    const off = right.map((one) => Math.atan2(Math.sin(one - theta), Math.cos(one - theta)));
+    const least = off.reduce((best, one) => (Math.abs(one) < Math.abs(best) ? one : best), 9);
+    return Math.abs(least) <= 0.75 * TURN ? theta + least : theta;
+  };
+  const turn = (theta) => move({ theta: near(Math.atan2(Math.sin(theta), Math.cos(theta))) });
+  const byKeys = {
+    step: (dx, dy) => turn(state.theta + (dx + dy) * TURN), large: 15,
+    end: (which) => turn(which < 0 ? 0 : Math.PI / 2),
+  };
+  if (ellipse) {
+    inputs.handle("x", { label: words.x, color: "orange", drag: (point) => turn(angle(point)), ...byKeys });
+    curve.handle("angle", { label: words.angle, color: "orange", axis: "x", drag: ([x]) => turn(x * TURN), ...byKeys });
+    const show = (on) => {
+      eigen = on;
+      draw();
+    };
+    controls.toggle(side, { label: words.eigen, input: show });
+  }
+  const note = controls.element("p");
+  side.append(note);
+
+  // What is drawn
+  const across = (panel, name, direction, length, look) =>
+    panel.line(name, [scaled(direction, -length), scaled(direction, length)], look);
+  const corner = (p, q, size) => { // the mark of a right angle between p and q
+    const [e, f] = [p, q].map((one) => scaled(one, size / (Math.hypot(...one) || 1)));
+    return [e, [e[0] + f[0], e[1] + f[1]], f];
+  };
+  const isRight = (p, q) => {
+    const lengths = Math.hypot(...p) * Math.hypot(...q);
+    return lengths > 1e-12 && Math.abs(p[0] * q[0] + p[1] * q[1]) <= 0.005 * lengths;
+  };
+  const drawLattice = (reached) => {
+    const points = [];
+    for (let i = -12; i <= 12; i++) {
+      for (let j = -12; j <= 12; j++) {
+        const point = times(state.a, [i, j]);
+        if (Math.max(...point.map(Math.abs)) <= reached) points.push(point);
+      }
+    }
+    outputs.dots("sums", points, "gray small");
+  };
+  const drawTurn = (reached) => {
+    const x = onCircle(state.theta), other = [-x[1], x[0]];
+    const [image, second] = [times(state.a, x), times(state.a, other)];
+    inputs.line("circle", around, "gray");
+    inputs.arrow("other", [0, 0], other, "orange thin dashed");
+    inputs.arrow("x", [0, 0], x, "orange");
+    inputs.line("corner", corner(x, other, 0.14), "orange thin");
+    inputs.text("name", scaled(x, 0.55), "x", "orange");
+    outputs.arrow("second", [0, 0], second, "orange thin dashed");
+    outputs.arrow("image", [0, 0], image, "orange");
+    outputs.text("name", scaled(image, 0.55), "Ax", "orange");
+    outputs.line("corner", corner(image, second, 0.08 * reached), "orange");
+    outputs.hide("corner", !isRight(image, second));
+    const half = Array.from({ length: 91 }, (_, i) => 2 * i);
+    const lengths = half.map((turned) => [turned, Math.hypot(...times(state.a, onCircle(turned * TURN)))]);
+    curve.resize({ y: [0, reached] });
+    const ticks = [0, Math.round(svd.s[1]), Math.round(svd.s[0])];
+    curve.axes({ x: [0, 45, 90, 135, 180], y: ticks, xTitle: words.degrees });
+    curve.line("lengths", lengths, "orange");
+    const at = ((state.theta / TURN) % 180 + 180) % 180;
+    curve.dots("here", [[at, Math.hypot(...image)]], "orange");
+    inputs.place("x", x, { value: degrees(state.theta), min: 0, max: 360, text: degrees(state.theta) + words.turned });
+    curve.place("angle", [at, 0], { value: Math.round(at), min: 0, max: 180, text: Math.round(at) + words.turned });
+  };
+  const drawEigen = (reached) => {
+    const [[a, b], [c, d]] = state.a;
+    const half = (a + d) / 2, root = half * half - (a * d - b * c);
+    const values = root < 0 ? [] : [half + Math.sqrt(root), half - Math.sqrt(root)];
+    [0, 1].forEach((i) => {
+      const value = values[i];
+      // (A - value I) x = 0: x is perpendicular to both rows of A - value I, so to the longer one
+      const rows = [[a - value, b], [c, d - value]].sort((p, q) => Math.hypot(...q) - Math.hypot(...p));
+      const direction = Math.hypot(...rows[0]) > 1e-12 ? onCircle(angle([-rows[0][1], rows[0][0]])) : [1 - i, i];
+      const seen = eigen && value !== undefined;
+      [[inputs, 1.3], [outputs, 0.97 * reached]].forEach(([panel, length]) => {
+        if (seen) across(panel, "eigen" + i, direction, length, "pink thin dashed");
+        panel.hide("eigen" + i, !seen);
+      });
+    });
+    const list = values.map((value) => format(value, ".2f")).join(" and ");
+    note.textContent = !eigen ? "" : list ? words.eigenvalues + list + "." : words.no_eigenvalues;
+  };
+  const draw = () => {
+    const reached = Math.max(reach, 1.02 * svd.s[0]);
+    outputs.resize(box(reached));
+    outputs.axes({});
+    outputs.line("axis x", [[-reached, 0], [reached, 0]], "gray thin dotted");
+    outputs.line("axis y", [[0, -reached], [0, reached]], "gray thin dotted");
+    if (!ellipse) drawLattice(reached);
+    outputs.area("ellipse", around.map((point) => times(state.a, point)), "gray");
+    outputs.line("edge", around.map((point) => times(state.a, point)), "gray");
+    [0, 1].forEach((j) => {
+      const tip = column(j), color = ["teal", "violet"][j];
+      outputs.arrow("column " + j, [0, 0], tip, color);
+      outputs.text("name " + j, scaled(tip, 0.55), ["a\u2081", "a\u2082"][j], color);
+      outputs.place("column " + j, tip, { value: tip[0], min: -reach, max: reach, text: written(tip) });
+    });
+    const entry = (value, j) => controls.element("b", { class: ["teal", "violet"][j] }, format(value, ".3g"));
+    matrix.replaceChildren("A = ", controls.element("span", {}, ...state.a.flatMap((row) => row.map(entry))));
+    if (ellipse) {
+      drawTurn(reached);
+      drawEigen(reached);
+    }
+  };
+
+  const rank = () => svd.s.filter((s) => s > 2 * 2 ** -52 * svd.s[0]).length;
+  return {
+    clean: ({ a, theta }) => {
+      if (!Array.isArray(a) || a.length !== 2) check.fail("a", "two rows", a);
+      return { a: a.map((row) => check.list("a", row, 2, -100, 100)), theta: check.number("theta", theta, -100, 100) };
+    },
+    draw: (wished) => {
+      state = wished;
+      svd = lowrankLinalg.svd(state.a);
+      draw();
+    },
+    numbers: () => ({
+      sigma_1: svd.s[0], sigma_2: svd.s[1], length: Math.hypot(...times(state.a, onCircle(state.theta))), rank: rank(),
+    }),
+    table: () => ({ a: state.a }),
+    values: () => ({ degrees: degrees(state.theta) }),
+    remarks: () => {
+      if (rank() < 2) return [rank() ? "flat" : "zero"];
+      if (!ellipse || svd.s[0] - svd.s[1] < 0.01 * svd.s[0]) return [];
+      const length = Math.hypot(...times(state.a, onCircle(state.theta)));
+      return length > 0.9999 * svd.s[0] ? ["longest"] : length < 1.0001 * svd.s[1] ? ["shortest"] : [];
+    },
+  };
+};

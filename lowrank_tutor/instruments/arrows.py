@@ -1,0 +1,134 @@
+"""What does a matrix do to directions? Grab its columns and a unit vector: circle, ellipse, right angle, rank."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.style import GREY, ORANGE, PURPLE, TEAL, styled
+
+LIMIT = 100  # of an entry
+FORMS = {
+    "ellipse": (
+        "The input x, turned to {degrees} degrees, becomes {length:.2f} long; "
+        "inputs of length 1 become {sigma_2:.2f} to {sigma_1:.2f} long. The rank is {rank}."
+    ),
+    "rank": (
+        "Sums of the two columns fill an ellipse that reaches {sigma_1:.2f} from the middle one way "
+        "and {sigma_2:.2f} across it. The rank is {rank}."
+    ),
+}
+LABELS = {
+    "ellipse": {"sigma_1": "σ₁, the longest Ax", "sigma_2": "σ₂, the shortest Ax", "length": "length of Ax"},
+    "rank": {"sigma_1": "half its length", "sigma_2": "half its width", "length": "length of one sum"},
+}
+REMARKS = {
+    "flat": "The ellipse has fallen flat: both columns lie on one line, and one direction is left.",
+    "zero": "Both columns are zero: no direction is left.",
+    "longest": "No input of length 1 becomes longer, and the input perpendicular to it lands perpendicular.",
+    "shortest": "No input of length 1 becomes shorter, and the input perpendicular to it lands perpendicular.",
+}
+WORDS = {
+    "inputs": "inputs of length 1: drag x",
+    "outputs": "what A makes of them: drag the columns",
+    "curve": "length of Ax for each direction of x",
+    "columns": ["tip of the first column", "tip of the second column"],
+    "x": "input x of length 1",
+    "angle": "direction of x",
+    "degrees": "direction of x in degrees",
+    "turned": " degrees",
+    "eigen": "show the eigenvectors too",
+    "eigenvalues": "Along the dashed lines Ax keeps the direction of x. Eigenvalues: ",
+    "no_eigenvalues": "No direction is kept: this matrix has no real eigenvalue.",
+}
+
+
+def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "ellipse") -> Instrument:
+    r"""Grab the columns of a matrix, and a unit vector.
+
+    Parameters
+    ----------
+    a : array_like, shape (2, 2)
+        The matrix at first, its columns drawn as arrows; entries of a size up to 100.
+    theta : float
+        The direction of the input $x = (\cos\theta, \sin\theta)$ at first, in radians.
+    form : str
+        ``"ellipse"``: the unit circle beside its image, $\|Ax\|$ over the angle, a mark where the images of x and of
+        its perpendicular are at a right angle, eigenvectors on request. ``"rank"``: the columns, and their sums with
+        whole coefficients; pushed onto one line, they show rank 1.
+
+    Returns
+    -------
+    Instrument
+        State ``a``, ``theta``; numbers ``sigma_1``, ``sigma_2``, ``length`` ($\|Ax\|$), ``rank``.
+
+    Raises
+    ------
+    ValueError
+        If ``a`` is not 2 by 2 or holds what is no number up to 100, or there is no such form.
+
+    Examples
+    --------
+    >>> arrows([[1, 2], [2, 4]]).numbers["rank"]
+    1
+    """
+    matrix = np.asarray(a, dtype=float)
+    if matrix.shape != (2, 2) or not (np.abs(matrix) <= LIMIT).all():
+        raise ValueError(f"a must be 2 by 2 with entries of a size up to {LIMIT}, got {a!r}")
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+    if not -LIMIT <= theta <= LIMIT:
+        raise ValueError(f"theta must be -{LIMIT} to {LIMIT}, got {theta!r}")
+    start = numbers(matrix, theta)
+    outputs = WORDS["outputs"] if form == "ellipse" else "all sums of the two columns with whole numbers: drag the tips"
+    longest = float(np.linalg.norm(matrix, axis=0).max())
+    return Instrument(
+        "arrows",
+        state={"a": matrix.tolist(), "theta": theta},
+        numbers=start,
+        values={"degrees": math.floor(math.degrees(theta) + 0.5) % 360},
+        say=FORMS[form],
+        remarks=REMARKS,
+        data={
+            "form": form,
+            "reach": max(2.0, math.ceil(max(1.2 * start["sigma_1"], longest / 0.7))),
+            "words": {**WORDS, "outputs": outputs},
+        },
+        labels=LABELS[form],
+        formats={"sigma_1": ".2f", "sigma_2": ".2f", "length": ".2f"},
+        picture=lambda: _still(matrix, theta),
+    )
+
+
+def numbers(a: NDArray[np.float64], theta: float) -> dict[str, float]:
+    """Return what the instrument says of a matrix and an input."""
+    longest, shortest = np.linalg.svd(a, compute_uv=False)
+    length = np.linalg.norm(a @ [math.cos(theta), math.sin(theta)])
+    rank = int(np.linalg.matrix_rank(a))
+    return {"sigma_1": float(longest), "sigma_2": float(shortest), "length": float(length), "rank": rank}
+
+
+@styled
+def _still(a: NDArray[np.float64], theta: float) -> Figure:
+    fig, (left, right) = plt.subplots(1, 2, layout="none", figsize=(5.6, 2.9))
+    angles = np.linspace(0, 2 * np.pi, 200)
+    circle = np.array([np.cos(angles), np.sin(angles)])
+    x = np.array([math.cos(theta), math.sin(theta)])
+    for ax, points, tip, title in ((left, circle, x, "inputs of length 1"), (right, a @ circle, a @ x, "their images")):
+        ax.plot(*points, color=GREY)
+        _arrow(ax, tip, ORANGE)
+        reach = 1.15 * max(float(np.abs(points).max()), 1e-3)
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", title=title)
+    for tip, color in zip(a.T, (TEAL, PURPLE), strict=True):
+        _arrow(right, tip, color)
+    return fig
+
+
+def _arrow(ax: Axes, tip: NDArray[np.float64], color: str) -> None:
+    ax.annotate("", xy=(tip[0], tip[1]), xytext=(0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 1.8})

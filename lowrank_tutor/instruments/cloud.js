@@ -1,0 +1,57 @@
+// Pull a cloud of points off the origin: its first direction with and without centering. Words and data: cloud.py.
+const cloud = ({ place, data, move }) => {
+  const { words, points: shape, reach } = data;
+  const TURN = Math.PI / 180;
+  let center = null, points = null, first = null;
+
+  const holder = controls.element("div", { class: "single" });
+  place.append(holder);
+  const panel = stage.panel(holder, {
+    label: words.plane, width: 320, height: 320, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
+  });
+  const put = (point) => move({ center: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
+  panel.handle("center", {
+    label: words.center, color: "teal", drag: put,
+    step: (dx, dy) => put([center[0] + dx / 10, center[1] + dy / 10]),
+  });
+  controls.button(place, words.home, () => move({ center: [0, 0] }));
+
+  /** The first right singular vector, and the share of the sum of squares that it takes. */
+  const direction = (rows) => {
+    const { s, v } = lowrankLinalg.svd(rows);
+    return { axis: [v[0][0], v[1][0]], share: s[0] ** 2 / (s[0] ** 2 + s[1] ** 2) };
+  };
+  const apart = () => {
+    const [p, q] = [first.centered.axis, first.raw.axis];
+    return Math.atan2(Math.abs(p[0] * q[1] - p[1] * q[0]), Math.abs(p[0] * q[0] + p[1] * q[1])) / TURN;
+  };
+  const draw = () => {
+    panel.line("axis x", [[-reach, 0], [reach, 0]], "gray thin dotted");
+    panel.line("axis y", [[0, -reach], [0, reach]], "gray thin dotted");
+    panel.dots("points", points, "gray small");
+    const to = (from, [x, y], length) => [from[0] + x * length, from[1] + y * length];
+    const up = ([x, y]) => (y < 0 ? [-x, -y] : [x, y]);
+    const toward = ([x, y]) => (x * center[0] + y * center[1] < 0 ? [-x, -y] : [x, y]);
+    const [axis, raw] = [up(first.centered.axis), toward(up(first.raw.axis))];
+    const tips = [to(center, axis, 0.4 * reach), to([0, 0], raw, 0.5 * reach)];
+    panel.arrow("pca", center, tips[0], "teal");
+    panel.arrow("raw", [0, 0], tips[1], "orange");
+    panel.text("pca name", tips[0], words.pca, "teal middle");
+    panel.text("raw name", to([0, -0.1 * reach], raw, 0.3 * reach), words.raw, "orange middle");
+    const text = "x " + format(center[0], ".1f") + ", y " + format(center[1], ".1f");
+    panel.place("center", center, { value: center[0], min: -reach, max: reach, text });
+  };
+
+  return {
+    clean: (state) => ({ center: check.list("center", state.center, 2, -reach, reach) }),
+    draw: (state) => {
+      center = state.center;
+      points = shape.map(([x, y]) => [x + center[0], y + center[1]]);
+      first = { centered: direction(shape), raw: direction(points) };
+      draw();
+    },
+    numbers: () => ({ apart: apart(), share_pca: first.centered.share, share_raw: first.raw.share }),
+    table: () => ({ points }),
+    remarks: () => (center[0] === 0 && center[1] === 0 ? ["home"] : apart() > 80 ? ["across"] : []),
+  };
+};

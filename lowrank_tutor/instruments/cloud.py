@@ -1,0 +1,107 @@
+"""What does centering change? Pull a cloud off the origin: the first direction without centering swings after it."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+
+REACH = 10.0
+COUNT = 120
+SAY = (
+    "The first directions with and without centering are {apart:.0f} degrees apart; "
+    "without it, the first one takes {share_raw:.0%} of the sum of squares."
+)
+REMARKS = {
+    "home": "The mean is the origin, so centering changes nothing.",
+    "across": "Without centering the first direction points at the mean, across the cloud.",
+}
+WORDS = {
+    "plane": "a cloud of points: drag its mean",
+    "center": "mean of the cloud",
+    "home": "Put the mean at the origin",
+    "pca": "PCA",
+    "raw": "not centered",
+}
+
+
+def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
+    """Pull a cloud of points off the origin, and watch its first direction with and without centering.
+
+    Parameters
+    ----------
+    center : array_like, shape (2,)
+        The mean of the 120 points at first, each coordinate from -10 to 10.
+
+    Returns
+    -------
+    Instrument
+        State ``center``; numbers ``apart`` (the angle between the two directions, in degrees), ``share_pca`` (the
+        explained variance ratio of the first axis) and ``share_raw`` (its like without centering).
+
+    Raises
+    ------
+    ValueError
+        If ``center`` is not two numbers from -10 to 10.
+
+    Examples
+    --------
+    >>> cloud((0, 0)).numbers["apart"] < 1e-6
+    True
+    """
+    middle = np.asarray(center, dtype=float)
+    if middle.shape != (2,) or not (np.abs(middle) <= REACH).all():
+        raise ValueError(f"center must be two numbers from {-REACH:g} to {REACH:g}, got {center!r}")
+    shape = _shape()
+    return Instrument(
+        "cloud",
+        state={"center": middle.tolist()},
+        numbers=numbers(shape + middle),
+        say=SAY,
+        remarks=REMARKS,
+        data={"points": shape.tolist(), "reach": REACH, "words": WORDS},
+        labels={
+            "apart": "degrees between the two",
+            "share_pca": "variance along the first axis",
+            "share_raw": "sum of squares, not centered",
+        },
+        formats={"apart": ".1f", "share_pca": ".1%", "share_raw": ".1%"},
+        picture=lambda: _still(shape, middle),
+    )
+
+
+def numbers(points: NDArray[np.float64]) -> dict[str, float]:
+    """Return what the instrument says of a cloud of points."""
+    (pca, share_pca), (raw, share_raw) = _first(points - points.mean(axis=0)), _first(points)
+    across, along = abs(pca[0] * raw[1] - pca[1] * raw[0]), abs(pca @ raw)
+    return {"apart": float(np.degrees(np.arctan2(across, along))), "share_pca": share_pca, "share_raw": share_raw}
+
+
+def _first(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    return vt[0], float(s[0] ** 2 / (s @ s))
+
+
+def _shape() -> NDArray[np.float64]:
+    """Points of mean exactly zero: whole thousandths, each with its mirror image."""
+    half = np.random.default_rng(5).standard_normal((COUNT // 2, 2)) @ [[-1.2, 1.4], [0.1, 0.2]]
+    half = np.round(half, 3)
+    return np.concatenate([half, -half])
+
+
+@styled
+def _still(shape: NDArray[np.float64], middle: NDArray[np.float64]) -> Figure:
+    fig, ax = plt.subplots(layout="none", figsize=(3.4, 3.4))
+    points = shape + middle
+    ax.plot(*points.T, ".", color=GREY, markersize=3)
+    arrows = ((middle, _first(shape)[0], TEAL, "PCA"), ((0, 0), _first(points)[0], ORANGE, "not centered"))
+    for start, axis, color, name in arrows:
+        tip = np.asarray(start) + 4 * axis * (1 if axis[1] >= 0 else -1)
+        ax.annotate("", tuple(tip), tuple(start), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
+        ax.annotate(name, tuple(tip), color=color)
+    ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
+    return fig

@@ -1,0 +1,64 @@
+// What else can a reader press? Native controls, each with its words: a slider, choices, a switch, a button.
+//
+//   const tilt = controls.range(place, { label: "tilt", min: 0, max: 45, step: 1, input: (tilt) => move({ tilt }) });
+//   tilt.show(5, "5 degrees");
+//   const picture = controls.choice(place, { label: "picture", options: { disc: "a disc" }, input: (it) => ... });
+//   picture.show("disc"); picture.offer("disc", false);        // a choice that is not offered is hidden
+//   controls.toggle(place, { label: "show it", input: (on) => ... }).show(true);
+//   controls.button(place, "Another", () => ...);
+const controls = (() => {
+  let made = 0; // groups of radio buttons need names of their own
+  const element = (tag, attributes = {}, ...children) => {
+    const made = document.createElement(tag);
+    Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
+    made.append(...children);
+    return made;
+  };
+
+  const range = (place, { label, min, max, step, input }) => {
+    const slider = element("input", { type: "range", min, max, step, autocomplete: "off" });
+    const output = element("output", { "aria-live": "off" });
+    const name = element("label", {}, element("span", {}, label), slider);
+    place.append(element("div", { class: "control slider" }, name, output));
+    slider.addEventListener("input", () => input(Number(slider.value)));
+    return {
+      show: (value, text = String(value)) => {
+        if (Number(slider.value) !== value) slider.value = value; // while it is dragged it knows better
+        slider.setAttribute("aria-valuetext", text);
+        output.textContent = text;
+      },
+    };
+  };
+
+  const choice = (place, { label, options, input }) => {
+    const group = element("fieldset", { class: "control choice" }, element("legend", {}, label));
+    const name = "choice-" + Math.random().toString(36).slice(2) + made++;
+    const buttons = Object.entries(options).map(([value, words]) => {
+      const radio = element("input", { type: "radio", name, value, autocomplete: "off" });
+      radio.addEventListener("change", () => input(value));
+      group.append(element("label", {}, radio, words));
+      return radio;
+    });
+    place.append(group);
+    return {
+      show: (value) => buttons.forEach((radio) => (radio.checked = radio.value === value)),
+      offer: (value, on) => buttons.forEach((radio) => radio.value === value && (radio.parentNode.hidden = !on)),
+    };
+  };
+
+  const toggle = (place, { label, input }) => {
+    const box = element("input", { type: "checkbox", autocomplete: "off" });
+    place.append(element("label", { class: "control toggle" }, box, label));
+    box.addEventListener("change", () => input(box.checked));
+    return { show: (on) => (box.checked = on) };
+  };
+
+  const button = (place, words, press) => {
+    const made = element("button", { type: "button" }, words);
+    made.addEventListener("click", press);
+    place.append(made);
+    return made;
+  };
+
+  return { element, range, choice, toggle, button };
+})();

@@ -1,0 +1,105 @@
+// How does a figure live on the page? Its state, its numbers, its one sentence, and the address that carries it.
+//
+// An instrument is one function of the tools {figure, place, data, move, tell}, in a file of its name:
+//
+//   const score = ({ place, data, move }) => ({
+//     clean: (state) => state,          // a state as wished: returns it, or throws an Error that says the rule
+//     draw: (state) => {},              // draws into `place`; returns a promise if something is still being computed
+//     numbers: () => ({ score: 1 }),    // of what is drawn, under the names that the Python module gives them
+//     table: () => ({ w: [[1]] }),      // the arrays that the numbers are computed from
+//     values: () => ({}),               // optional: more words for the sentence
+//     remarks: () => ["flat"],          // optional: names of `remarks` in Python, which follow the sentence
+//     share: (state) => [state, ""],    // optional: what the address may carry, and a sentence about it
+//   });
+//
+// Its controls and handles call move({ name: value }), which says in words what is wrong; `check` (values.js) has rules
+// for `clean`. While numbers() has no names, the numbers of the page stay as Python wrote them.
+const PAUSE = 400; // milliseconds of rest before the sentence is said
+
+const mount = (name, build, { state: start, data, formats, say, remarks, words }) => {
+  const kind = 'figure.instrument[data-name="' + name + '"]';
+  const script = document.currentScript;
+  const all = [...document.querySelectorAll(kind)];
+  const figure = (script && script.closest(kind)) || all.find((one) => !one.instrument);
+  if (!figure || figure.instrument) return;
+  const earlier = all.indexOf(figure);
+  const key = earlier > 0 ? name + "-" + (earlier + 1) : name; // a second one of a page has an address of its own
+  const place = figure.querySelector(".instrument-live");
+  const said = figure.querySelector("p[role=status]");
+  const shown = Object.fromEntries([...figure.querySelectorAll("dl data")].map((one) => [one.dataset.name, one]));
+  let state = start, rest = 0, pending = 0;
+
+  const tell = (sentence) => {
+    clearTimeout(rest);
+    said.textContent = sentence;
+  };
+  const sentence = () => {
+    const values = { ...state, ...me.numbers(), ...(me.values ? me.values() : {}) };
+    const more = me.remarks ? me.remarks() : [];
+    return [say, ...more.map((remark) => remarks[remark])].map((template) => fill(template, values)).join(" ");
+  };
+  const write = () => Object.entries(me.numbers()).forEach(([number, value]) => {
+    shown[number].value = String(value);
+    shown[number].textContent = format(value, formats[number] || ",");
+  });
+  const set = async (partial) => {
+    const unknown = Object.keys(partial).find((part) => !(part in start));
+    if (unknown) check.fail("state", "made of " + Object.keys(start).join(", "), unknown);
+    state = me.clean({ ...state, ...partial });
+    const later = me.draw(state);
+    write();
+    if (!later) return;
+    figure.setAttribute("aria-busy", String(Boolean(++pending)));
+    try {
+      await later;
+    } finally {
+      figure.setAttribute("aria-busy", String(Boolean(--pending)));
+    }
+    write();
+  };
+  const move = async (partial) => {
+    clearTimeout(rest);
+    try {
+      await set(partial);
+      clearTimeout(rest);
+      rest = setTimeout(() => tell(sentence()), PAUSE);
+    } catch (error) {
+      tell(error.message);
+    }
+  };
+
+  const others = () => location.hash.slice(1).split("&").filter((part) => part && !part.startsWith(key + "="));
+  const fromAddress = async () => {
+    const mine = location.hash.slice(1).split("&").find((part) => part.startsWith(key + "="));
+    if (!mine) return false;
+    try {
+      await set(unpack(mine.slice(key.length + 1), start));
+      figure.scrollIntoView({ block: "center" });
+      return true;
+    } catch (_) {
+      tell(words.bad_address);
+      return false;
+    }
+  };
+  const copy = async () => {
+    const [carried, note] = me.share ? me.share(state) : [state, ""];
+    history.replaceState(history.state, "", "#" + [...others(), key + "=" + pack(carried)].join("&"));
+    const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+    tell([copied ? words.copied : words.in_address, note].join(" ").trim());
+  };
+
+  const me = build({ figure, place, data, move, tell });
+  figure.classList.add("live");
+  figure.instrument = {
+    state: () => structuredClone(state),
+    set,
+    numbers: () => ({ ...me.numbers() }),
+    table: () => structuredClone(me.table()),
+  };
+  const buttons = controls.element("div", { class: "instrument-buttons" });
+  place.append(buttons);
+  controls.button(buttons, words.reset, () => move(start));
+  if (window === window.top) controls.button(buttons, words.copy, copy); // nobody sees the address of a frame
+  fromAddress().then((found) => found || set({}));
+  addEventListener("hashchange", fromAddress);
+};

@@ -1,0 +1,93 @@
+// Take hold of a spectrum: its bars, the cut, and the picture that has it. Python's spectrum.py has data and words.
+const spectrum = ({ place, data, move }) => {
+  const { words, size, scale, presets } = data;
+  const count = presets.portrait.length;
+  // Rounded directions are no longer perpendicular. Those of Q are, so the picture has exactly these bars.
+  const [u, v] = [data.u, data.v].map((rounded) => lowrankLinalg.qr(rounded).q);
+  let state = null, errors = [];
+
+  const row = controls.element("div", { class: "pictures" });
+  place.append(row);
+  const all = layerPictures.canvas(row, words.picture, size);
+  const kept = layerPictures.canvas(row, words.picture, size);
+  const panels = controls.element("div", { class: "panels" });
+  place.append(panels);
+  const panelIn = (title, options) => {
+    const holder = controls.element("div", {}, controls.element("p", {}, title));
+    panels.append(holder);
+    return stage.panel(holder, { label: title, width: 336, height: 210, x: [0.5, count + 0.5], ...options });
+  };
+  const bars = panelIn(words.bars, { margin: [16, 4, 34, 30], y: [0, 1.05] });
+  const curve = panelIn(words.curve, { margin: [16, 4, 34, 42], x: [-0.3, count + 0.3], y: [0, 1.05] });
+
+  /** Raise or lower one bar. A spectrum never rises, so bars before it are lifted and bars after it are pushed down. */
+  const put = (at, height) => {
+    const value = clamp(Math.round(height * 100) / 100, 0, Math.max(1, state.s[0]));
+    move({ s: state.s.map((s, i) => (i < at ? Math.max(s, value) : i > at ? Math.min(s, value) : value)) });
+  };
+  const index = Array.from({ length: count }, (_, i) => i);
+  const paint = ([x, y]) => put(clamp(Math.round(x), 1, count) - 1, y);
+  bars.paint(paint);
+  index.forEach((i) => bars.handle("bar " + i, {
+    label: words.bar + (i + 1), color: "teal", drag: paint,
+    step: (dx, dy) => put(i, state.s[i] + (dx + dy) / 100), end: (which) => put(i, which < 0 ? 0 : 1),
+  }));
+  const cut = (k) => move({ k: clamp(Math.round(k), 1, count) });
+  curve.handle("cut", {
+    label: words.cut, color: "orange", axis: "x", large: 3, drag: ([x]) => cut(x),
+    step: (dx, dy) => cut(state.k + dx + dy), end: (which) => cut(which < 0 ? 1 : count),
+  });
+  curve.grab("cut");
+  const buttons = controls.element("div", { class: "control" }, words.presets);
+  place.append(buttons);
+  Object.entries(presets).forEach(([name, s]) => controls.button(buttons, words.names[name], () => move({ s })));
+
+  const sumOf = (layers) => {
+    const gray = new Float64Array(size * size);
+    index.slice(0, layers).forEach((i) => {
+      for (let l = 0; l < gray.length; l++) gray[l] += scale * state.s[i] * u[Math.floor(l / size)][i] * v[l % size][i];
+    });
+    return gray;
+  };
+  const draw = () => {
+    const { s, k } = state, top = 1.05 * Math.max(1, s[0]);
+    bars.resize({ y: [0, top] });
+    bars.axes({ x: index.map((i) => i + 1), y: [0, top / 2.1, top / 1.05], xTitle: words.layer,
+      format: (value) => format(value, ".2g") });
+    index.forEach((i) => {
+      bars.rect("bar " + i, [i + 0.72, 0], [i + 1.28, s[i]], (i < k ? "teal" : "gray") + " solid");
+      bars.place("bar " + i, [i + 1, s[i]], { value: s[i], min: 0, max: Math.max(1, s[0]), text: format(s[i], ".2f") });
+    });
+    const points = errors.map((error, i) => [i, error]);
+    curve.axes({ x: index.map((i) => i + 1), y: [0, 0.25, 0.5, 0.75, 1], xTitle: words.kept,
+      format: (value, axis) => (axis === "y" ? 100 * value + "%" : String(value)) });
+    curve.line("curve", points, "orange thin");
+    curve.dots("dots", points, "orange");
+    const beside = [Math.min(k + 0.3, count - 3), Math.min(1, errors[k] + 0.08)];
+    curve.text("error", beside, format(errors[k], ".1%"), "orange");
+    curve.place("cut", [k, 0], { value: k, min: 1, max: count, text: k + words.of + count });
+    layerPictures.grays(all, sumOf(count));
+    layerPictures.grays(kept, sumOf(k));
+    kept.title(words.sum + k);
+  };
+
+  return {
+    clean: ({ s, k }) => ({
+      s: check.list("s", s, count, 0, 1000).sort((a, b) => b - a), k: check.whole("k", k, 1, count),
+    }),
+    draw: (wished) => {
+      state = wished;
+      let tail = 0;
+      const tails = state.s.reduceRight((found, s) => [(tail += s * s), ...found], [0]);
+      errors = tails.map((part) => Math.sqrt(part / (tails[0] || 1)));
+      draw();
+    },
+    numbers: () => ({ relative_error: errors[state.k] }),
+    table: () => ({ s: state.s }),
+    remarks: () => {
+      if (state.s[0] === 0) return ["zero"];
+      if (state.s[state.k - 1] === 0) return ["exact"];
+      return state.s[0] === state.s[count - 1] ? ["flat"] : [];
+    },
+  };
+};

@@ -1,0 +1,120 @@
+"""What does a spectrum say about a cut? Drag its bars: the picture that has it and the error of each cut follow."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.pictures import portrait
+from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+
+COUNT = 12  # bars: as many as a finger can take hold of, side by side on a phone
+SIZE = 64  # pixels of the picture to a side
+LIMIT = 1000  # of a bar
+
+SAY = "A cut after {k} of 12 layers leaves an error of {relative_error:.1%}."
+REMARKS = {
+    "flat": "All layers weigh the same, so no cut is cheap.",
+    "zero": "All bars are down: the picture is black, and there is nothing to cut.",
+    "exact": "The layers beyond the cut weigh nothing: {k} of them are the picture itself.",
+}
+WORDS = {
+    "picture": "picture with these bars",
+    "sum": "its layers 1 to ",
+    "bars": "singular values: drag the bars",
+    "bar": "singular value ",
+    "curve": "relative error of each cut: drag the cut",
+    "cut": "cut: layers kept",
+    "layer": "layer",
+    "kept": "layers kept",
+    "of": " of ",
+    "presets": "Bars like",
+    "names": {"portrait": "the portrait", "halving": "halving", "falling": "1, 1/2, 1/3, ...", "flat": "all the same"},
+}
+
+
+def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
+    r"""Drag the bars of a spectrum, and see the picture that has it.
+
+    Parameters
+    ----------
+    s : array_like, shape (12,), optional
+        The singular values at first, in any order, from 0 to 1000; by default those of a portrait, the first one 1.
+    k : int
+        The number of layers kept at first, 1 to 12.
+
+    Returns
+    -------
+    Instrument
+        State ``s`` (falling), ``k``; number ``relative_error``, the root of $\sum_{i > k} s_i^2 / \sum_i s_i^2$.
+
+    Raises
+    ------
+    ValueError
+        If ``s`` is not twelve numbers from 0 to 1000, or ``k`` is not 1 to 12.
+
+    Examples
+    --------
+    >>> spectrum([4, 3] + 10 * [0], k=1).numbers["relative_error"]
+    0.6
+    """
+    u, own, v = _layers()
+    bars = own if s is None else np.sort(np.asarray(s, dtype=float))[::-1]
+    if bars.shape != (COUNT,) or not ((bars >= 0) & (bars <= LIMIT)).all():
+        raise ValueError(f"s must be {COUNT} numbers from 0 to {LIMIT}, got {s!r}")
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= COUNT:
+        raise ValueError(f"k must be a whole number from 1 to {COUNT}, got {k!r}")
+    index = np.arange(1, COUNT + 1)
+    presets = {"portrait": own, "halving": 0.5 ** (index - 1), "falling": 1 / index, "flat": np.ones(COUNT)}
+    scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])
+    return Instrument(
+        "spectrum",
+        parts=("layers",),
+        state={"s": bars.tolist(), "k": k},
+        numbers=numbers(bars, k),
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "size": SIZE,
+            "scale": scale,
+            "u": np.round(u, 3).tolist(),
+            "v": np.round(v, 3).tolist(),
+            "presets": {name: np.round(values, 4).tolist() for name, values in presets.items()},
+            "words": WORDS,
+        },
+        labels={"relative_error": "relative error"},
+        formats={"relative_error": ".1%"},
+        picture=lambda: _still(bars, k, scale),
+    )
+
+
+def numbers(s: NDArray[np.float64], k: int) -> dict[str, float]:
+    """Return the relative error of a cut after k layers, from falling singular values."""
+    total = float(np.linalg.norm(s))
+    return {"relative_error": float(np.linalg.norm(s[k:])) / (total or 1.0)}
+
+
+def _layers() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Directions and weights of the portrait's first layers, the first weight 1 and the others rounded for the page."""
+    u, s, vt = np.linalg.svd(portrait(SIZE))
+    return u[:, :COUNT], np.round(s[:COUNT] / s[0], 4), vt[:COUNT].T
+
+
+@styled
+def _still(s: NDArray[np.float64], k: int, scale: float) -> Figure:
+    u, _, v = _layers()
+    fig, (picture, bars, curve) = plt.subplots(1, 3, layout="constrained", figsize=(7, 2.3))
+    picture.imshow(scale * (u[:, :k] * s[:k]) @ v[:, :k].T, cmap="gray", vmin=0, vmax=255)
+    picture.set_axis_off()
+    picture.set_title(f"sum of {k} layers" if k > 1 else "one layer")
+    index = np.arange(1, COUNT + 1)
+    bars.bar(index, s, color=[TEAL if i <= k else GREY for i in index])
+    bars.set(title="singular values", xlabel="layer")
+    errors = [numbers(s, i)["relative_error"] for i in range(COUNT + 1)]
+    curve.plot(range(COUNT + 1), errors, "o-", color=ORANGE, markersize=3)
+    curve.axvline(k, color=ORANGE)
+    curve.set(title="relative error", xlabel="layers kept", ylim=(0, 1.05))
+    return fig

@@ -1,0 +1,181 @@
+// Where is a figure drawn that can be taken hold of? On panels of SVG: axes, lines, arrows, and handles.
+//
+//   const panel = stage.panel(parent, { label: "spectrum", x: [1, 160], xLog: true, y: [0, 1] });
+//   panel.axes({ x: [1, 10, 100], y: [0, 1], xTitle: "layer", yTitle: "weight" });
+//   panel.line("curve", [[1, 1], [10, 0.5]], "teal");              // again with the same name: it moves
+//   panel.handle("tip", { label: "tip of a", color: "teal", drag: (point) => ..., step: (dx, dy) => ... });
+//   panel.place("tip", [2, 1], { value: 2, min: -3, max: 3, text: "x 2.0, y 1.0" });
+//
+// Points are [x, y] in the panel's own units. Each thing drawn has a name, and is moved when it is drawn again. Colors
+// are names: teal, orange, violet, pink, gray, ink (instrument.css takes them from the theme).
+//
+// panel(parent, options)      label, width, height, x, y ([low, high]), xLog, yLog, margin ([top, right, bottom, left])
+//   .axes({x, y, xTitle, yTitle, format})   ticks and words; format(value, "x" or "y") writes a tick
+//   .line(name, points, look) .area(...) .dots(...)   one path each, however many points; look: colors and classes
+//   .arrow(name, from, to, look) .text(name, at, words, look) .rect(name, corner, corner, look)
+//   .hide(name, whether)
+//   .handle(name, options)    role="slider"; drag([x, y]) by pointer and touch, step(dx, dy) by arrow keys (Shift, Page
+//                             Up and Down: `large` times as far), end(-1 or 1) by Home and End; axis "x" or "y": it
+//                             moves along that axis alone, and is drawn as a line across the panel
+//   .place(name, at, {value, min, max, text})   where a handle stands, and its value in words
+//   .grab(name)               a press anywhere on the panel takes that handle
+//   .paint(drag)              a press anywhere, and every move after it, is handed to drag([x, y])
+//   .resize({x, y})           other limits; axes and lines must be drawn again
+const stage = (() => {
+  const make = (tag, attributes, parent) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
+    return parent ? parent.appendChild(element) : element;
+  };
+  const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
+  const PAGES = { PageUp: [0, 1], PageDown: [0, -1] };
+  const ENDS = { Home: -1, End: 1 };
+
+  /** Call step, or end, for a key that moves a slider; say whether the key was one. */
+  const onKey = (event, { step, end, large = 10 }) => {
+    const by = KEYS[event.key] || PAGES[event.key];
+    if (event.ctrlKey || event.altKey || event.metaKey) return false;
+    if (by) {
+      const times = event.shiftKey || PAGES[event.key] ? large : 1;
+      step(by[0] * times, by[1] * times);
+    } else if (end && ENDS[event.key]) end(ENDS[event.key]);
+    else return false;
+    event.preventDefault();
+    return true;
+  };
+
+  /** Follow a pointer that presses on an element; hold(event) may return the offset from the pointer to keep. */
+  const follow = (element, at, drag, hold) => {
+    let offset = [0, 0];
+    const moved = (event) => {
+      const [x, y] = at(event);
+      drag([x, y], offset);
+    };
+    element.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      event.preventDefault();
+      event.stopPropagation();
+      element.setPointerCapture(event.pointerId);
+      offset = hold(event) || [0, 0];
+      moved(event);
+    });
+    element.addEventListener("pointermove", (event) => {
+      if (element.hasPointerCapture(event.pointerId)) moved(event);
+    });
+  };
+
+  const panel = (parent, options) => {
+    const { label, width = 288, height = 200, xLog, yLog, margin = [10, 10, 34, 40] } = options;
+    let { x = [0, 1], y = [0, 1] } = options;
+    const [top, right, bottom, left] = margin;
+    const svg = make("svg", { viewBox: [0, 0, width, height].join(" "), role: "group", "aria-label": label }, parent);
+    const [grid, marks, grips] = ["grid", "marks", "grips"].map((name) => make("g", { class: name }, svg));
+    const things = new Map(), handles = new Map();
+
+    const part = (value, [low, high], log) =>
+      log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+    const whole = (share, [low, high], log) => log ? low * (high / low) ** share : low + share * (high - low);
+    const toX = (value) => left + part(value, x, xLog) * (width - left - right);
+    const toY = (value) => height - bottom - part(value, y, yLog) * (height - top - bottom);
+    const pixel = ([a, b]) => [toX(a), toY(b)];
+    const point = ([a, b]) => [
+      whole((a - left) / (width - left - right), x, xLog),
+      whole((height - bottom - b) / (height - top - bottom), y, yLog),
+    ];
+    const at = (event) => {
+      const box = svg.getBoundingClientRect();
+      return [(event.clientX - box.left) * width / box.width, (event.clientY - box.top) * height / box.height];
+    };
+    const thing = (name, tag, look, attributes) => {
+      if (!things.has(name)) things.set(name, make(tag, {}, marks));
+      const element = things.get(name);
+      element.setAttribute("class", look || "ink");
+      Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
+      return element;
+    };
+    const round = (value) => Math.round(value * 100) / 100;
+    const step = (letter, pixels) => letter + pixels.map(round).join(" ");
+    const path = (points) => points.map((p, i) => step(i ? "L" : "M", pixel(p))).join("");
+
+    const self = {
+      svg, pixel, point,
+      axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = (value) => String(value) }) => {
+        grid.replaceChildren();
+        const words = (a, b, text, anchor, turn) => {
+          const where = { x: a, y: b, "text-anchor": anchor, ...(turn ? { transform: turn } : {}) };
+          make("text", where, grid).textContent = text;
+        };
+        xs.forEach((v) => {
+          make("path", { d: "M" + toX(v) + " " + top + "V" + (height - bottom) }, grid);
+          words(toX(v), height - bottom + 13, format(v, "x"), "middle");
+        });
+        ys.forEach((v) => {
+          make("path", { d: "M" + left + " " + toY(v) + "H" + (width - right) }, grid);
+          words(left - 5, toY(v) + 4, format(v, "y"), "end");
+        });
+        const middle = (top + height - bottom) / 2;
+        words((left + width - right) / 2, height - 5, xTitle, "middle");
+        words(11, middle, yTitle, "middle", "rotate(-90 11 " + middle + ")");
+      },
+      line: (name, points, look) => thing(name, "path", "line " + look, { d: path(points) }),
+      area: (name, points, look) => thing(name, "path", "area " + look, { d: path(points) + "Z" }),
+      dots: (name, points, look) =>
+        thing(name, "path", "dots " + look, { d: points.map((p) => step("M", pixel(p)) + "h0").join("") }),
+      arrow: (name, from, to, look) => {
+        const [[a, b], [c, d]] = [pixel(from), pixel(to)];
+        const angle = Math.atan2(d - b, c - a), length = Math.min(9, Math.hypot(c - a, d - b));
+        const barb = (turn) => [c - length * Math.cos(angle + turn), d - length * Math.sin(angle + turn)];
+        const head = step("M", barb(0.45)) + step("L", [c, d]) + step("L", barb(-0.45));
+        thing(name, "path", "line arrow " + look, { d: step("M", [a, b]) + step("L", [c, d]) + head });
+      },
+      text: (name, where, words, look) => {
+        const [a, b] = pixel(where);
+        thing(name, "text", "word " + look, { x: round(a), y: round(b) }).textContent = words;
+      },
+      rect: (name, one, other, look) => {
+        const [[a, b], [c, d]] = [pixel(one), pixel(other)];
+        const box = { x: Math.min(a, c), y: Math.min(b, d), width: Math.abs(c - a), height: Math.abs(d - b) };
+        thing(name, "rect", "area " + look, box);
+      },
+      hide: (name, whether = true) => things.has(name) && things.get(name).toggleAttribute("hidden", whether),
+      resize: (limits) => ({ x = x, y = y } = limits),
+      handle: (name, { label: words, color, axis, drag, ...keys }) => {
+        const grip = make("g", { class: "handle " + color, role: "slider", tabindex: 0, "aria-label": words }, grips);
+        const tall = (height - top - bottom) / 2, long = (width - left - right) / 2;
+        const across = { x: "M0 " + -tall + "V" + tall, y: "M" + -long + " 0H" + long }[axis];
+        if (across) make("path", { class: "across", d: across }, grip);
+        make("circle", { class: "hit", r: 16 }, grip);
+        make("circle", { class: "knob", r: 7 }, grip);
+        const handle = { grip, axis, place: [0, 0], drag };
+        handles.set(name, handle);
+        follow(grip, at, ([a, b], [da, db]) => drag(point([a + da, b + db])), (event) => {
+          const [a, b] = at(event);
+          grip.focus({ preventScroll: true });
+          return [handle.place[0] - a, handle.place[1] - b];
+        });
+        grip.addEventListener("keydown", (event) => onKey(event, keys));
+      },
+      place: (name, where, { value, min, max, text }) => {
+        const handle = handles.get(name);
+        const [a, b] = pixel(where);
+        const middle = [(left + width - right) / 2, (top + height - bottom) / 2];
+        handle.place = [handle.axis === "y" ? middle[0] : a, handle.axis === "x" ? middle[1] : b];
+        handle.grip.setAttribute("transform", "translate(" + handle.place.map(round).join(" ") + ")");
+        const said = { "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": text };
+        Object.entries(said).forEach(([key, words]) => handle.grip.setAttribute(key, words));
+      },
+      grab: (name) => {
+        const { grip, drag } = handles.get(name);
+        svg.classList.add("grab");
+        follow(svg, at, (where) => drag(point(where)), () => grip.focus({ preventScroll: true }));
+      },
+      paint: (drag) => {
+        svg.classList.add("paint");
+        follow(svg, at, (where) => drag(point(where)), () => null);
+      },
+    };
+    return self;
+  };
+
+  return { panel, make, onKey, follow };
+})();

@@ -1,0 +1,163 @@
+// Turn a picture, and cut its spectrum by hand. Python's tilt.py says what it teaches, and has its words.
+const tilt = ({ place, data, move, tell }) => {
+  const { size, words } = data;
+  const FLOOR = 1e-4; // weights below that are drawn on the axis
+  const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows, 1e-6) }));
+  const sources = { ...pictures.shapes, noise: pictures.noise() };
+  const sum = new Float64Array(size * size); // of the first `summed` layers
+  let state = {}, asked = "", pending = null; // what is wished, and what the worker was asked for
+  let found = null, errors = [], summed = 0; // the picture that was decomposed, with its layers; the error of each cut
+  let left = false; // whether what is left out is shown
+
+  // What there is to see
+  const row = controls.element("div", { class: "pictures" });
+  place.append(row);
+  const original = layerPictures.canvas(row, "picture", size);
+  const total = layerPictures.canvas(row, "sum", size);
+  const newest = layerPictures.layer(row, "layer", size);
+  const rest = layerPictures.canvas(row, "left out", size);
+  rest.box.hidden = true;
+  const panels = controls.element("div", { class: "panels" });
+  const [spectrum, side] = [controls.element("div"), controls.element("div")];
+  place.append(panels);
+  panels.append(spectrum, side);
+
+  const panel = stage.panel(spectrum, {
+    label: "weights of the layers, and the cut", width: 320, height: 216, margin: [10, 8, 34, 44],
+    x: [0.9, 1.15 * size], xLog: true, y: [FLOOR * 0.7, 1.6], yLog: true,
+  });
+  panel.axes({
+    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: "layer", yTitle: "weight",
+    format: (value) => String(value).replace("0.0001", "10\u207b\u2074").replace("0.001", "10\u207b\u00b3"),
+  });
+  const cut = (k) => move({ k: clamp(Math.round(k), 1, size) });
+  panel.handle("cut", {
+    label: "cut: layers kept", color: "orange", axis: "x", drag: ([x]) => cut(x - 0.5),
+    step: (dx, dy) => cut(state.k + dx + dy), end: (which) => cut(which < 0 ? 1 : size),
+  });
+  panel.grab("cut");
+
+  // What can be chosen
+  const slider = controls.range(side, {
+    label: "tilt", min: 0, max: data.max_tilt, step: 1, input: (degrees) => move({ tilt: degrees }),
+  });
+  const choice = controls.choice(side, {
+    label: "picture", options: { ...data.pictures, own: "your own" }, input: (picture) => move({ picture }),
+  });
+  choice.offer("own", false);
+  const own = controls.element("div", { class: "control" });
+  const camera = controls.element("div", { class: "control" });
+  const file = controls.element("input", { type: "file", accept: "image/*" });
+  own.append(controls.element("label", { class: "file" }, file, "Open a picture"));
+  const take = async (grays) => {
+    try {
+      const values = await grays;
+      if (!values) return;
+      sources.own = pictures.fromGrays(values, size);
+      asked = ""; // a second photo is another picture of the same name
+      choice.offer("own", true);
+      move({ picture: "own" });
+    } catch (error) {
+      tell(error.message);
+    }
+  };
+  file.addEventListener("change", () => {
+    if (file.files[0]) take(photo.fromFile(file.files[0], size, words.no_picture));
+    file.value = ""; // so that the same file can be chosen again
+  });
+  controls.button(own, "Use the camera", () => take(photo.fromCamera(camera, size, words.no_camera)));
+  side.append(own, camera);
+  const leave = (on) => {
+    left = on;
+    rest.box.hidden = !on;
+    draw();
+  };
+  controls.toggle(side, { label: "show what is left out", input: leave });
+  const bar = stage.panel(side, {
+    label: "numbers kept", width: 320, height: 62, margin: [24, 26, 18, 8], x: [0, 2 * size * size], y: [0, 1],
+  });
+  bar.axes({ x: [0, size * size, 2 * size * size], format: (value) => value.toLocaleString("en") });
+
+  // What is computed
+  const key = (wished) => wished.picture + " " + wished.tilt;
+  const prepare = async (wished) => {
+    const { picture, tilt: degrees } = wished;
+    if (picture === "portrait" && !sources.portrait) {
+      sources.portrait = pictures.fromGrays(await photo.fromAddress(data.portrait, size), size);
+      if (asked !== key(wished)) return pending; // something else was asked for meanwhile
+    }
+    const turned = pictures.turned(sources[picture], degrees, size, data.fine);
+    show(turned);
+    const answer = await decompose({ rows: turned, picture, degrees });
+    if (asked === key(wished)) pending = null;
+    if (answer === found) return undefined; // it answered several
+    found = answer;
+    let tail = 0;
+    const tails = found.s.reduceRight((all, s) => [(tail += s * s), ...all], [0]);
+    errors = tails.map((part) => Math.sqrt(part / (tails[0] || 1)));
+    sum.fill(0);
+    summed = 0;
+    return draw();
+  };
+  const show = (turned) => layerPictures.grays(original, turned.flatMap((values) => Array.from(values)));
+
+  /** Bring the sum to k layers: a drag adds or takes away only what lies between. */
+  const addUp = (k) => {
+    while (summed !== k) {
+      const sign = summed < k ? 1 : -1, at = summed < k ? summed++ : --summed;
+      const u = found.u[at], v = found.v[at], weight = sign * found.s[at];
+      for (let i = 0; i < size; i++) {
+        const w = weight * u[i], start = i * size;
+        if (w) for (let j = 0; j < size; j++) sum[start + j] += w * v[j];
+      }
+    }
+  };
+  const draw = () => {
+    if (!found) return;
+    const { k } = state;
+    addUp(k);
+    layerPictures.grays(total, sum);
+    total.title("sum of " + k + (k === 1 ? " layer" : " layers"));
+    newest.title("layer " + k + " alone");
+    newest.show(found.u[k - 1], found.v[k - 1]);
+    if (left) layerPictures.signs(rest, (i) => found.rows[Math.floor(i / size)][i % size] - sum[i], sum.length, 128);
+    const points = found.s.map((s, i) => [i + 1, Math.max(FLOOR, s / (found.s[0] || 1))]);
+    panel.dots("kept", points.slice(0, k), "teal");
+    panel.dots("rest", points.slice(k), "gray small");
+    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: k + " of " + size + " layers" });
+    const kept = 2 * size * k, full = size * size;
+    bar.rect("kept", [0, 0], [kept, 1], kept > full ? "orange solid" : "teal solid");
+    bar.line("full", [[full, -0.2], [full, 1.4]], "ink");
+    bar.text("words", [full, 1.7], "the picture itself: " + full.toLocaleString("en"), "ink middle");
+  };
+
+  return {
+    clean: ({ picture, tilt: degrees, k }) => {
+      check.one("picture", picture, [...Object.keys(data.pictures), "own"]);
+      if (picture === "own" && !sources.own) throw new Error(words.no_photo);
+      return { picture, tilt: check.number("tilt", degrees, 0, data.max_tilt), k: check.whole("k", k, 1, size) };
+    },
+    draw: (wished) => {
+      state = wished;
+      slider.show(state.tilt, format(state.tilt, ".3g") + "\u00b0");
+      choice.show(state.picture);
+      draw();
+      if (asked === key(state)) return pending;
+      asked = key(state);
+      return (pending = prepare(state));
+    },
+    numbers: () => errors.length === 0 ? {} : {
+      relative_error: errors[state.k],
+      numbers_kept: 2 * size * state.k,
+      layers_for_5_percent: errors.findIndex((error) => error <= data.enough),
+    },
+    table: () => ({ picture: found.rows.map((values) => Array.from(values)) }),
+    values: () => ({ subject: data.subjects[found.picture], tilt: found.degrees }),
+    remarks: () => {
+      if (found.s[0] === 0) return ["black"];
+      if (found.rows.every((values) => values.every((value) => value === found.rows[0][0]))) return ["even"];
+      return state.k > size / 2 ? ["beyond"] : [];
+    },
+    share: (all) => all.picture === "own" ? [{ ...all, picture: "window" }, words.stays] : [all, ""],
+  };
+};

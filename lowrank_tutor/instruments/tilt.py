@@ -1,0 +1,128 @@
+"""How many layers does a tilted picture need? A photo, a window, stripes: turn it, and cut its spectrum by hand."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, grays, portrait
+from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+
+ENOUGH = 0.05
+MAX_TILT = 45
+
+SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items()} | {"own": "Your picture"}
+
+SAY = (
+    "{subject}, tilted by {tilt:g} degrees: with {k} of 160 layers the error is {relative_error:.1%}; "
+    "at most 5% needs {layers_for_5_percent}."
+)
+REMARKS = {
+    "beyond": "The layers kept are more numbers than the picture itself.",
+    "black": "The picture is black: there is nothing to add up, so choose a brighter one.",
+    "even": "The picture is one even gray: a single layer says it all.",
+}
+WORDS = {
+    "no_picture": "The file cannot be read as a picture: choose a PNG, a JPEG or a WebP.",
+    "no_photo": "There is no picture of your own yet: choose a file first.",
+    "no_camera": "The camera cannot be used here: choose a file instead.",
+    "stays": "Your picture stays on this machine, so the link shows the window in its place.",
+}
+
+
+def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
+    r"""Tilt a picture, and cut its spectrum by hand.
+
+    Upright stripes are one column pattern times one row pattern; tilted, they need many such layers. Rank counts the
+    directions of a table, not the things in a picture.
+
+    Parameters
+    ----------
+    picture : str
+        What is seen first: ``"stripes"``, ``"window"``, ``"disc"``, ``"noise"`` or ``"portrait"`` (Grace Hopper, the
+        sample picture of matplotlib). Readers can bring a picture of their own; it never leaves their machine.
+    degrees : float
+        The tilt at first, 0 to 45.
+    k : int
+        The number of layers kept at first, 1 to 160.
+
+    Returns
+    -------
+    Instrument
+        State ``picture``, ``tilt``, ``k``; numbers ``relative_error`` ($\|A - A_k\|_F / \|A\|_F$), ``numbers_kept``
+        ($k(m + n)$), ``layers_for_5_percent`` (the smallest k whose relative error is at most 5%).
+
+    Raises
+    ------
+    ValueError
+        If there is no such picture, or ``degrees`` or ``k`` lies outside its range.
+
+    Examples
+    --------
+    >>> tilt("window", degrees=5, k=17).numbers["layers_for_5_percent"]
+    17
+    """
+    if picture not in PICTURES:
+        raise ValueError(f"picture must be one of {', '.join(PICTURES)}, got {picture!r}")
+    if not 0 <= degrees <= MAX_TILT:
+        raise ValueError(f"degrees must be 0 to {MAX_TILT}, got {degrees!r}")
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= SIZE:
+        raise ValueError(f"k must be a whole number from 1 to {SIZE}, got {k!r}")
+    gray = grays(picture, degrees)
+    return Instrument(
+        "tilt",
+        parts=("pictures", "photo", "layers"),
+        state={"picture": picture, "tilt": degrees, "k": k},
+        numbers=numbers(gray, k),
+        values={"subject": SUBJECTS[picture]},
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "size": SIZE,
+            "fine": FINE,
+            "enough": ENOUGH,
+            "max_tilt": MAX_TILT,
+            "pictures": PICTURES,
+            "subjects": SUBJECTS,
+            "words": WORDS,
+            "portrait": as_png(portrait()),
+        },
+        labels={
+            "relative_error": "relative error",
+            "numbers_kept": f"numbers kept, of {SIZE * SIZE:,}",
+            "layers_for_5_percent": "layers for an error of 5%",
+        },
+        formats={"relative_error": ".1%"},
+        picture=lambda: _still(gray, k),
+    )
+
+
+def numbers(gray: np.ndarray, k: int) -> dict[str, float]:
+    """Return what the instrument says of a square of gray values and a cut after k layers."""
+    s = np.linalg.svd(gray, compute_uv=False)
+    tails = np.sqrt(np.append(np.cumsum(s[::-1] ** 2)[::-1], 0.0))
+    errors = tails / (tails[0] or 1.0)
+    enough = int(np.argmax(errors <= ENOUGH))
+    return {"relative_error": float(errors[k]), "numbers_kept": 2 * SIZE * k, "layers_for_5_percent": enough}
+
+
+@styled
+def _still(gray: np.ndarray, k: int) -> Figure:
+    u, s, vt = np.linalg.svd(gray)
+    fig, (left, middle, right) = plt.subplots(1, 3, layout="none", figsize=(7, 2.5))
+    for ax, place in ((left, (0.01, 0.02, 0.3, 0.84)), (middle, (0.33, 0.02, 0.3, 0.84))):
+        ax.set_position(place)
+        ax.set_axis_off()
+    right.set_position((0.72, 0.2, 0.26, 0.66))
+    left.imshow(gray, cmap="gray", vmin=0, vmax=255)
+    left.set_title("picture")
+    middle.imshow((u[:, :k] * s[:k]) @ vt[:k], cmap="gray", vmin=0, vmax=255)
+    middle.set_title("sum of 1 layer" if k == 1 else f"sum of {k} layers")
+    index, shares = np.arange(1, SIZE + 1), np.maximum(s / (s[0] or 1), 1e-4)
+    right.plot(index[:k], shares[:k], "o", color=TEAL, markersize=3)
+    right.plot(index[k:], shares[k:], "o", color=GREY, markersize=1.5)
+    right.axvline(k + 0.5, color=ORANGE)
+    right.set(xscale="log", yscale="log", xlabel="layer", title="weight of each layer", ylim=(0.8e-4, 1.5))
+    return fig

@@ -1,0 +1,269 @@
+"""What does one layer add? Pictures as sums of layers, with what each layer is made of and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from lowrank_tutor.plotting.style import (
+    GREY,
+    ORANGE,
+    PURPLE,
+    TEAL,
+    WIDTH,
+    Panels,
+    draw_points,
+    legend_above,
+    panel,
+    photograph,
+    styled,
+)
+
+
+@styled
+def sum_and_layer(u: ArrayLike, s: ArrayLike, vt: ArrayLike, k: int) -> Panels:
+    """Show the sum of the first ``k`` layers of a picture with the numbers that it takes, and layer ``k`` alone.
+
+    Parameters
+    ----------
+    u, s, vt : array_like, shapes (m, r), (r,), (r, n)
+        The singular value decomposition of a picture, whose gray values go from 0 to 1.
+    k : int
+        How many layers, at least 1.
+
+    Returns
+    -------
+    Panels
+        The sum, above a bar of the numbers in the factors, on which m n is marked; the last layer, red where it adds
+        and blue where it takes away, with its two patterns at the edges.
+    """
+    u, s, vt = np.asarray(u), np.asarray(s), np.asarray(vt)
+    m, n = len(u), vt.shape[1]
+    return Panels(
+        (
+            _sum((u[:, :k] * s[:k]) @ vt[:k], k, k * (m + n), m * n),
+            _layer(s[k - 1] * u[:, k - 1], vt[k - 1], k),
+        )
+    )
+
+
+HEIGHT, BELOW, ABOVE = 4.3, 0.52, 0.3  # inches of both panels
+
+
+def _sum(picture: np.ndarray, k: int, kept: int, full: int) -> Figure:
+    fig, ax = panel(3.2, HEIGHT, left=0.03, right=0.03, top=ABOVE, bottom=BELOW)
+    ax.imshow(picture, vmin=0, vmax=1)
+    ax.set(title="1 layer" if k == 1 else f"the sum of {k} layers")
+    ax.set_axis_off()
+    bar = fig.add_axes((0.03, 0.3 / HEIGHT, 0.94, 0.13 / HEIGHT))
+    bar.barh(0, min(kept, full), color=TEAL)
+    bar.barh(0, max(0, kept - full), left=full, color=ORANGE)
+    bar.plot([full, full], [-1.4, 0.8], color="black", linewidth=1.2, clip_on=False)
+    bar.text(0, -0.9, "numbers kept", va="top", fontsize=9)
+    bar.text(1.03 * full, -0.9, f"all {full:,}", va="top", fontsize=9)
+    bar.set(xlim=(0, full * (1 + min(picture.shape) / max(picture.shape))), ylim=(-0.4, 0.4), xticks=[], yticks=[])
+    bar.spines[:].set_visible(False)
+    return photograph(fig)
+
+
+def _layer(column: np.ndarray, row: np.ndarray, number: int) -> Figure:
+    if row.sum() < 0:  # both may change their signs together: the first pattern of a photograph is then positive
+        column, row = -column, -row
+    product, width, edge = np.outer(column, row), 3.1, 0.42
+    fig, ax = panel(width, HEIGHT, left=edge + 0.05, right=0.03, top=ABOVE + edge, bottom=BELOW)
+    limit = float(np.quantile(np.abs(product), 0.995)) or 1.0
+    ax.imshow(product, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+    ax.set_axis_off()
+    box = ax.get_position()
+    top = fig.add_axes((box.x0, box.y1 + 0.04 / HEIGHT, box.width, (edge - 0.06) / HEIGHT))
+    top.plot(row, color=TEAL, linewidth=0.9)
+    top.set(title=f"layer {number} alone", xlim=(0, len(row) - 1))
+    side = fig.add_axes((0.03 / width, box.y0, (edge - 0.02) / width, box.height))
+    side.plot(column, np.arange(len(column)), color=TEAL, linewidth=0.9)
+    side.set(ylim=(len(column) - 1, 0))
+    side.invert_xaxis()  # both patterns rise away from the picture
+    for pattern in (top, side):
+        pattern.set_axis_off()
+    fig.text(box.x0, 0.36 / HEIGHT, "column pattern times row pattern", va="top", fontsize=9)
+    return fig
+
+
+@styled
+def layers_and_sums(u: ArrayLike, s: ArrayLike, vt: ArrayLike, ks: Sequence[int]) -> Figure:
+    """Show some layers of a picture, and below each the sum of all layers up to it with its relative error.
+
+    Parameters
+    ----------
+    u, s, vt : array_like, shapes (m, r), (r,), (r, n)
+        The picture's singular value decomposition; its gray values go from 0 to 1.
+    ks : sequence of int
+        Which layers, counted from 1.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    u, s, vt = np.asarray(u), np.asarray(s), np.asarray(vt)
+    error = np.sqrt(np.append(np.cumsum((s**2)[::-1])[::-1], 0) / np.sum(s**2))  # from the spectrum alone
+    side = WIDTH / len(ks)
+    fig, axes = plt.subplots(2, len(ks), figsize=(WIDTH, 2 * side + 0.7), layout="none")
+    fig.subplots_adjust(left=0.01, right=0.99, top=0.92, bottom=0.08, wspace=0.06, hspace=0.25)
+    for (above, below), k in zip(axes.T, ks, strict=True):
+        alone = s[k - 1] * np.outer(u[:, k - 1], vt[k - 1])
+        limit = np.abs(alone).max()
+        above.imshow(alone, cmap="RdBu_r", vmin=-limit, vmax=limit)
+        below.imshow((u[:, :k] * s[:k]) @ vt[:k], vmin=0, vmax=1)
+        above.set_title(f"layer {k}", pad=3)
+        below.set_title("1 layer" if k == 1 else f"sum of {k}", pad=3)
+        below.text(0.5, -0.05, f"error {error[k]:.0%}", ha="center", va="top", transform=below.transAxes)
+        for ax in (above, below):
+            ax.set_axis_off()
+    return photograph(fig)
+
+
+@styled
+def above_level(s: ArrayLike, level: float, *, title: str, lowest: float) -> Figure:
+    """Show singular values on a logarithmic axis and how many of them lie above a level.
+
+    Parameters
+    ----------
+    s : array_like, shape (r,)
+        Singular values, largest first, all positive.
+    level : float
+        Values above it count.
+    title : str
+        Whose values they are.
+    lowest : float
+        Lower end of the vertical axis; the upper end is ``4 * s[0]``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    s = np.asarray(s, dtype=float)
+    index, counted = np.arange(1, len(s) + 1), s > level
+    fig, ax = panel(3.1, left=0.56)
+    ax.plot(index[counted], s[counted], "o", color=TEAL)
+    ax.plot(index[~counted], s[~counted], "o", color=GREY, markerfacecolor="white")
+    ax.axhline(level, color=ORANGE, linewidth=1.2)
+    ax.set(yscale="log", xlabel="number of the value, i", title=f"{title}: {counted.sum()} count")
+    ax.set_ylim(lowest, 4 * s[0])
+    return fig
+
+
+@styled
+def numbers_and_direction(numbers: ArrayLike, direction: ArrayLike, k: int) -> Figure:
+    """Show the direction that number ``k`` belongs to, and the numbers of one image as bars, ``k`` of them filled.
+
+    Parameters
+    ----------
+    numbers : array_like, shape (r,)
+        The image's coordinates along all directions.
+    direction : array_like, shape (64,)
+        Direction ``k``, as an image of 8 x 8 pixels.
+    k : int
+        How many numbers are kept, at least 1.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    numbers, direction = np.asarray(numbers, dtype=float), np.asarray(direction, dtype=float)
+    width, height = 2.4, 1.75
+    fig, ax = panel(width, height, left=1.32, right=0.08, bottom=0.3)
+    index = np.arange(1, len(numbers) + 1)
+    ax.bar(index[: k - 1], numbers[: k - 1], color=TEAL)
+    ax.bar(k, numbers[k - 1], color=ORANGE)
+    ax.bar(index[k:], numbers[k:], color="white", edgecolor=GREY, linewidth=0.4)
+    ax.set(title="first digit", xlim=(0, len(numbers) + 1), xticks=[i for i in (1, 20, 40, 60) if i <= len(numbers)])
+    side = 0.98
+    image = fig.add_axes((0.02 / width, 0.3 / height, side / width, side / height))
+    limit = np.abs(direction).max()
+    image.imshow(direction.reshape(8, 8), cmap="RdBu_r", vmin=-limit, vmax=limit)
+    image.set_axis_off()
+    image.set_title(f"direction {k}")
+    return fig
+
+
+@styled
+def gray_picture(matrix: ArrayLike, scale: tuple[float, float], title: str) -> Figure:
+    """Show a matrix as a small picture.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (m, n)
+        The matrix.
+    scale : (float, float)
+        What is drawn black and what white.
+    title : str
+        A word or two.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, ax = panel(1.62, 2.5, left=0.03, right=0.03, bottom=0.62)
+    ax.imshow(np.asarray(matrix), vmin=scale[0], vmax=scale[1], interpolation="nearest", aspect="auto")
+    ax.set(title=title)
+    ax.set_axis_off()
+    return photograph(fig)
+
+
+@styled
+def noise_cut(
+    signal: ArrayLike, noisy: ArrayLike, cut: ArrayLike, s: ArrayLike, errors: ArrayLike, k: int, threshold: float
+) -> Panels:
+    """Show a signal in noise before and after a cut, the noisy spectrum, and the error of every cut.
+
+    Parameters
+    ----------
+    signal, noisy, cut : array_like, shape (m, n)
+        The matrices, drawn on the scale of the signal.
+    s : array_like, shape (r,)
+        Singular values of the noisy matrix.
+    errors : array_like, shape (number of cuts + 1,)
+        Relative error against the signal when 0, 1, 2, ... values are kept.
+    k : int
+        The number of values kept.
+    threshold : float
+        Values above it are kept by the rule that is shown.
+
+    Returns
+    -------
+    Panels
+        The signal above the noisy matrix; the cut matrix above what it has wrong; the spectrum; the error, up to 180%.
+    """
+    s, errors = np.asarray(s, dtype=float), np.asarray(errors, dtype=float)
+    index, best = np.arange(1, len(s) + 1), int(np.argmin(errors))
+    values, left = panel(1.8, 2.9, left=0.4, right=0.1)
+    left.plot(index[:k], s[:k], "o", color=TEAL)
+    left.plot(index[k:], s[k:], "o", color=GREY, markerfacecolor="white")
+    left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--", label="threshold")
+    left.set(xlabel="value number i", title="singular values", ylim=(0, None))
+    curve, right = panel(1.8, 2.9, left=0.55, right=0.1)
+    right.plot(errors, color=GREY, linewidth=1.2)
+    right.axvline(best, color=TEAL, linewidth=1.2, linestyle=":", label=f"least at {best}")
+    right.set(xlabel="rank kept, k", title="error", ylim=(0, 1.8))
+    right.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    draw_points(right, range(len(errors)), {"error": errors}, at=k, looks=[(ORANGE, "")])
+    legend_above(left)
+    legend_above(right)
+    signal, cut = np.asarray(signal), np.asarray(cut)
+    limit = float(np.abs(signal).max())
+    before = _two_matrices({"signal": signal, "with noise": np.asarray(noisy)}, limit)
+    after = _two_matrices({"after the cut": cut, "what is wrong": cut - signal}, limit)
+    return Panels((before, after, values, curve))
+
+
+def _two_matrices(named: Mapping[str, np.ndarray], limit: float) -> Figure:
+    fig, axes = plt.subplots(2, 1, figsize=(1.3, 2.9), layout="none")
+    fig.subplots_adjust(left=0.02, right=0.98, top=0.9, bottom=0.02, hspace=0.24)
+    for ax, (name, matrix) in zip(axes, named.items(), strict=True):
+        ax.imshow(matrix, cmap="PuOr", vmin=-limit, vmax=limit, interpolation="nearest", aspect="auto")
+        ax.set_title(name, pad=4)
+        ax.set_axis_off()
+    return fig

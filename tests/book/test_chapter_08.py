@@ -1,0 +1,344 @@
+"""Low rank today: what its explorers must read, by NumPy alone, the numbers in its text, and its script."""
+
+import math
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+from chapters import CHAPTERS, code_cells, run
+from torch import distributed, nn
+
+from lowrank_tutor.state import power_step
+
+(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
+TEXT = CHAPTER.read_text(encoding="utf-8")
+SCRIPT = re.search(r"Save this as `compress\.py`:\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
+PRINTED = re.search(r"what was compressed:\n\n```\n(.*?)^```$", TEXT, re.M | re.S)[1]
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def off(found, wanted):
+    return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+
+
+def cache_size(chapter, *, n, groups):
+    numbers = 80 * 2 * groups * 128
+    weights = 2 * 32000 * 8192 + 80 * (8192 * (2 * 8192 + 2 * 1024 + 3 * 28672) + 2 * 8192) + 8192
+    return {"numbers": numbers, "gib": 2 * n * numbers / 2**30, "of_weights": n * numbers / weights}
+
+
+def cut_error(chapter, *, k, decay):
+    """Errors by the inputs' sizes: columns of W^T x are x_i times row i of W."""
+    w, sizes = chapter["TABLE"], np.arange(1, 97.0) ** -decay
+
+    def cut(a):
+        u, s, vt = np.linalg.svd(a)
+        return (u[:, :k] * s[:k]) @ vt[:k]
+
+    whole = sizes[:, None] * w
+    return {
+        "plain": off(sizes[:, None] * cut(w), whole),
+        "weighted": off(cut(whole), whole),
+        "kept": k * 192 / 96**2,
+    }
+
+
+def lora_step(chapter, *, r, batch):
+    def change(rank, scaling, adam):
+        s, squares = 8 / rank**scaling, 0
+        for parts in chapter["draws"]:
+            tokens, errors, a = (part.double().numpy() for part in parts)
+            x, a = tokens[:batch], a[:rank]
+            gradient = s * errors[:batch].T @ x @ a.T
+            b = np.sign(gradient) if adam else gradient
+            squares += np.mean((x @ (s * b @ a).T) ** 2)
+        return math.sqrt(squares)
+
+    kinds = {"descent_r": (1, False), "descent_root": (0.5, False), "adam_r": (1, True), "adam_root": (0.5, True)}
+    return {name: change(r, *kind) / change(8, *kind) for name, kind in kinds.items()}
+
+
+def recall(chapter, *, t, d):
+    squares = np.zeros(4)
+    for keys, values in chapter["pairs"][d]:
+        k, v = keys[:t].numpy(), values[:t].numpy()
+        delta = np.zeros((d, d))
+        for key, value in zip(k, v, strict=True):
+            delta = delta + np.outer(key, value - key @ delta)
+        solved = np.linalg.lstsq(k, v, rcond=None)[0]
+        states = (k.T @ v, delta, solved)
+        squares += np.array([*(off(k @ state, v) for state in states), off(softmax(40 * k @ k.T) @ v, v)]) ** 2 / 8
+    names = ("plain_sum", "delta_rule", "best_state", "softmax")
+    return {**dict(zip(names, np.sqrt(squares), strict=True)), "theorem": math.sqrt((t - 1) / d)}
+
+
+def muon_step(chapter, *, before, steps):
+    x = np.diag([before, math.sqrt(1 - before**2)])  # of Frobenius norm 1
+    for _ in range(steps):
+        gram = x @ x.T
+        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
+    return {"after": x[0, 0]}
+
+
+def collapse(chapter, *, layers, size):
+    def distance(skip):
+        x = chapter["first"].numpy()
+        for maps in chapter["drawn"][:layers]:
+            w_q, w_k, w_v = size * maps.numpy()
+            x = skip * x + softmax(x @ w_q @ (x @ w_k).T / math.sqrt(32)) @ x @ w_v
+        return off(np.tile(x.mean(axis=0), (32, 1)), x)
+
+    return {"alone": distance(0), "skips": distance(1)}
+
+
+def window_error(chapter, *, m, rho):
+    x = chapter["noise"].numpy().copy()
+    for i in range(1, 128):
+        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * chapter["noise"][i].numpy()
+    q, k, v = (x @ w.numpy() for w in chapter["maps"])
+
+    def attend(groups_of, vote):
+        out = np.zeros((128, 32))
+        for i in range(128):
+            groups = max(0, (i + 1 - 16) // groups_of)
+            old = groups * groups_of
+            seen = [[p[:old].reshape(groups, groups_of, 32).mean(axis=1), p[old : i + 1]] for p in (k, v)]
+            keys, values = (np.concatenate(part) for part in seen)
+            added = np.r_[np.full(groups, vote), np.zeros(i + 1 - old)]
+            out[i] = (softmax((q[i] @ keys.T / math.sqrt(32) + added)[None]) @ values)[0]
+        return out
+
+    later = np.triu(np.full((128, 128), -np.inf), 1)
+    far = np.where(np.tri(128, k=-16) > 0, -np.inf, 0)
+    logits = q @ k.T / math.sqrt(32) + later
+    exact = softmax(logits) @ v
+    return {
+        "votes": off(attend(m, math.log(m)), exact),
+        "one": off(attend(m, 0.0), exact),
+        "alone": off(softmax(logits + far) @ v, exact),
+        "kept": (16 + 112 / m) / 128,
+    }
+
+
+EXPLORERS = {
+    "cache-size": cache_size,
+    "cut-error": cut_error,
+    "lora-step": lora_step,
+    "recall": recall,
+    "muon-step": muon_step,
+    "collapse": collapse,
+    "window-error": window_error,
+}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return run(CHAPTER).namespace
+
+
+@pytest.fixture(scope="module")
+def printed():
+    return run(CHAPTER).printed
+
+
+# -------------------------------------------------------------------------------------------- numbers in the text
+
+
+def test_the_opening_counts():
+    full, shared = (cache_size(None, n=2**17, groups=groups) for groups in (64, 8))
+    assert (full["gib"], shared["gib"]) == (320, 40)
+    assert "would need 320 GiB for 131,072 tokens, two and a half times as much as for its weights" in TEXT
+    assert full["of_weights"] == pytest.approx(2.5, abs=0.02)
+    assert "With 8 groups, as it has, it needs 40" in TEXT
+    assert "68_976_648_192" in TEXT
+    assert cache_size(None, n=1, groups=1)["numbers"] / cache_size(None, n=1, groups=1)["of_weights"] == 68_976_648_192
+
+
+def test_what_a_stored_token_costs(printed):
+    heads, d_h, d_c, d_r = 128, 128, 512, 64
+    absorbed, anew = heads * (2 * d_c + d_r), heads * d_c * 2 * d_h + heads * (2 * d_h + d_r)
+    assert f"{absorbed:,}" in printed
+    assert f"{anew:,}" in printed
+    assert f"{anew / absorbed:.0f} times the work" in TEXT
+    assert f"{heads * (d_h + d_r) + heads * d_h:,} multiplications" in TEXT
+    assert f"in place of {d_c + d_r}" in TEXT
+
+
+def test_rotation_makes_full_rank_of_eight(printed):
+    assert "\n8 48\n" in printed
+    assert "It is 48, as many as there are tokens." in TEXT
+
+
+def test_the_cut_by_hand_and_the_errors_quoted(chapter):
+    plain, weighted = np.array([[2.0, 0], [0, 0]]), np.array([[0, 0], [0, 1.0]])
+    w, a = np.diag([2.0, 1.0]), np.diag([1.0, 9.0])
+    assert [np.trace((w - m).T @ a @ (w - m)) for m in (plain, weighted)] == [9, 4]
+    half, quarter = cut_error(chapter, k=48, decay=0.0), cut_error(chapter, k=24, decay=1.0)
+    assert half["kept"] == 1
+    assert f"they are still off by {half['plain']:.0%}" in TEXT
+    assert f"the two cuts miss by {quarter['plain']:.0%} and {quarter['weighted']:.0%}" in TEXT
+
+
+def test_a_model_is_read_right(chapter):
+    """A layer with 3 groups of width 4, as `transformers` lays its weights out."""
+    torch.manual_seed(0)
+    layer = nn.Module()
+    layer.head_dim, layer.k_proj, layer.v_proj = 4, nn.Linear(16, 12, bias=False), nn.Linear(16, 12, bias=False)
+    found = list(chapter["misses"](layer, (4, 12, 16)))
+    both = torch.cat([layer.k_proj.weight, layer.v_proj.weight]).detach().numpy()
+    s = np.linalg.svd(both, compute_uv=False)
+    expected = [math.sqrt((s[k:] ** 2).sum() / (s**2).sum()) for k in (4, 12, 16)]
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_tiny_model_of_transformers_is_read_right(chapter):
+    if find_spec("transformers") is None:
+        pytest.skip("transformers is not installed: pip install -r requirements-peers.txt (200 MB)")
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16}
+    model = LlamaForCausalLM(LlamaConfig(**sizes, vocab_size=10, num_hidden_layers=1))
+    attention = model.model.layers[0].self_attn
+    both = torch.cat([attention.k_proj.weight, attention.v_proj.weight]).detach().numpy()
+    s = np.linalg.svd(both, compute_uv=False)
+    expected = [math.sqrt((s[k:] ** 2).sum() / (s**2).sum()) for k in (4, 16, 32)]
+    assert list(chapter["misses"](attention, (4, 16, 32))) == pytest.approx(expected, abs=1e-5)
+
+
+def test_lora_of_llama_counts_and_merging_rounds(printed):
+    assert 2 * 32 * 8 * (4096 + 4096) == 4_194_304
+    assert "4,194,304 numbers learn, out of 6.7 billion" in TEXT
+    assert "65,536 a weight, 4,194,304 in 32 layers" in printed
+    averaged = re.search(r"averaged factors are off by (\d+)%", printed)
+    assert abs(int(averaged[1]) / 100 - math.sqrt(0.5)) < 0.04, "off by about 70%"
+    changed, lost = (
+        int(n) for n in re.search(r"(\d+)% of the entries changed, the update is off by (\d+)%", printed).groups()
+    )
+    assert changed < 30
+    assert lost > 60
+
+
+def test_the_first_step_in_words(chapter):
+    one, many = lora_step(chapter, r=128, batch=1), lora_step(chapter, r=128, batch=512)
+    assert f"{one['adam_root']:.1f} times as large at rank 128 as at rank 8" in TEXT
+    assert abs(math.log(one["descent_root"])) < 0.25, "descent, root: steady"
+    assert abs(math.log(one["adam_r"])) < 0.25, "Adam, one token: alpha/r"
+    assert abs(math.log(many["adam_root"])) < 0.3, "Adam, many tokens: the root"
+    assert many["adam_r"] < 0.4
+    assert one["descent_r"] < 0.1
+
+
+def test_the_theorem_of_one_step_in_the_mean():
+    rng, n, r, s = np.random.default_rng(0), 12, 4, 0.7
+    gradient, mean = rng.standard_normal((5, n)), np.zeros((5, n))
+    for _ in range(20000):
+        a = rng.uniform(-1, 1, (r, n)) / math.sqrt(n)
+        mean += s * (s * gradient @ a.T) @ a / 20000
+    assert mean == pytest.approx(s**2 * r / (3 * n) * gradient, abs=0.01)
+
+
+def test_recall_in_words(chapter):
+    found = recall(chapter, t=16, d=32)
+    assert found["plain_sum"] == pytest.approx(0.70, abs=0.03)
+    assert "$\\sqrt{15/32} = 0.68$" in TEXT
+    assert round(found["theorem"], 2) == 0.68
+    assert found["softmax"] < 1e-6
+    assert recall(chapter, t=32, d=32)["best_state"] < 1e-6 < 0.5 < recall(chapter, t=48, d=32)["best_state"]
+
+
+def test_every_state_with_the_delta_rule_errs_less_than_the_sum(chapter):
+    for d in chapter["WIDTHS"]:
+        lines = chapter["recalled"][d]
+        assert all(delta <= plain for delta, plain in zip(lines["delta rule"], lines["sum"], strict=True))
+
+
+def test_blocks_below_the_diagonal(printed):
+    assert [int(n) for n in re.findall(r"blocks up to rank (\d+)", printed)] == [1, 32, 4]
+
+
+def test_muon_in_words():
+    grid = np.linspace(0.01, 1, 4000)
+    after = [muon_step(None, before=x, steps=5)["after"] for x in grid]
+    assert (round(min(after), 2), round(max(after), 2)) == (0.68, 1.13)
+    assert "lies between 0.68 and 1.13" in TEXT
+
+
+def test_the_softmax_bottleneck(printed):
+    assert "8 9 100 " in printed
+
+
+def test_collapse_in_words(chapter):
+    """Alone the tokens are alike after seven layers at every size; with skips they are not after twelve."""
+    for size in chapter["SIZES"]:
+        assert chapter["alike"][size]["attention alone"][7] < 1e-15
+        assert chapter["alike"][size]["with skips"][12] > 0.004
+
+
+def test_votes_in_words(chapter):
+    found = window_error(chapter, m=8, rho=0.95)
+    assert f"the error is {found['votes']:.0%} with them and {found['one']:.0%} without" in TEXT
+
+
+def test_centered_logarithms_have_rank_n_minus_one():
+    p = softmax(np.random.default_rng(0).standard_normal((6, 6)))
+    centered = np.log(p) - np.log(p).mean(axis=1, keepdims=True)
+    assert np.linalg.matrix_rank(centered) == 5
+    assert softmax(centered) == pytest.approx(p)
+
+
+# ---------------------------------------------------------------------------------------------------- the script
+
+
+def test_the_script_prints_what_the_page_says(tmp_path):
+    (tmp_path / "compress.py").write_text(SCRIPT, encoding="utf-8")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "compress.py"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == PRINTED
+    assert "36,864 of 1,179,648" in PRINTED
+    assert (36_864 / 18, 1_179_648 / 18) == (4 * 512, 256 * 256)
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """A group of one process, in which the hook does what it does among many."""
+    distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1)
+    yield
+    distributed.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_hook_of_pytorch_is_our_power_step(alone):
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+
+    torch.manual_seed(0)
+    layer = nn.Linear(24, 16, bias=False)
+    model = nn.parallel.DistributedDataParallel(layer)
+    state = power.PowerSGDState(None, matrix_approximation_rank=3, start_powerSGD_iter=2)
+    assert power.PowerSGDState(None).start_powerSGD_iter == 1000
+    model.register_comm_hook(state, power.powerSGD_hook)
+    for step in range(6):
+        x = torch.randn(40, 24)
+        raw = torch.autograd.grad((x @ layer.weight.T).square().mean(), layer.weight)[0]
+        owed = next(iter(state.error_dict.values())).view(16, 24).clone() if state.error_dict else 0
+        guess = next(iter(state.q_memory_dict.values())).view(24, 3).clone() if state.q_memory_dict else None
+        model.zero_grad()
+        model(x).square().mean().backward()
+        if guess is None or step < 3:  # the first guess is drawn inside
+            continue
+        p, q = power_step(raw + owed, guess)
+        torch.testing.assert_close(layer.weight.grad, p @ q.T, rtol=1e-4, atol=1e-6)
+
+
+def test_the_shown_code_has_the_cells_it_needs():
+    assert sum("explore(" in cell.source for cell in code_cells(CHAPTER)) == len(EXPLORERS)

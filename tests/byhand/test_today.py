@@ -1,0 +1,176 @@
+"""Each step of a latent, an update, a state and a mask follows from the one before, exactly."""
+
+import re
+
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy import Matrix, Rational
+from worked import (
+    check_worked,
+    ends,
+    fractions,
+    matrices,
+    plain_product,
+    read_lines,
+    read_matrices,
+    read_number,
+    sides,
+    small_integers,
+    small_rationals,
+)
+
+from lowrank_tutor.byhand import delta_rule, latent_scores, lora, semiseparable
+
+
+def drawn(data, *shape):
+    rows, columns = shape
+    return data.draw(matrices(st.just(rows), st.just(columns)))
+
+
+@settings(max_examples=15)
+@given(sides, sides, sides, st.data())
+def test_both_routes_to_the_scores_are_products_of_fractions(n, d_c, d_h, data):
+    c, w, q = drawn(data, n, d_c), drawn(data, d_c, d_h), drawn(data, d_h, 1)
+    worked = latent_scores(c, w, [entry for (entry,) in q])
+    keys, scores, absorbed, again, stored, work = (step.value for step in worked.steps)
+    assert fractions(keys) == plain_product(c, w)
+    assert fractions(absorbed) == plain_product(w, q)
+    assert fractions(scores) == fractions(again) == plain_product(plain_product(c, w), q)
+    assert worked.result == scores
+    assert stored == (n * d_h, n * d_c)
+    assert work == (n * d_c * d_h + n * d_h, d_c * d_h + n * d_c)
+    for step in worked.steps[:4]:
+        assert read_matrices(step.latex)[-1] == step.value
+
+
+def test_the_three_latents_of_the_chapter():
+    worked = latent_scores([[1], [2], [-1]], [[2, 3]], [1, -1])
+    assert worked.steps[0].value == Matrix([[2, 3], [4, 6], [-2, -3]])
+    assert worked.steps[2].value == Matrix([-1])
+    assert worked.result == Matrix([-1, -2, 1])
+    assert worked.steps[4].text == "Keys are 6 numbers to store and latents 3, which saves 3."
+    assert worked.steps[5].text == "Multiplications: 12 by way of the keys and 5 by way of the latents, which saves 7."
+
+
+@settings(max_examples=15)
+@given(sides, sides, sides, small_rationals, st.data())
+def test_beside_and_merged_are_products_of_fractions(m, n, r, s, data):
+    w, b, a, x = drawn(data, m, n), drawn(data, m, r), drawn(data, r, n), drawn(data, n, 1)
+    worked = lora(w, b, a, [entry for (entry,) in x], s)
+    plain, seen, added, output, merged, again, counts = (step.value for step in worked.steps)
+    assert fractions(plain) == plain_product(w, x)
+    assert fractions(seen) == plain_product(a, x)
+    assert fractions(added) == [[s * y for y in row] for row in plain_product(b, plain_product(a, x))]
+    full = plain_product(b, a)
+    assert fractions(merged) == [[w[i][j] + s * full[i][j] for j in range(n)] for i in range(m)]
+    assert output == again == worked.result == plain + added
+    assert counts == (r * (m + n), m * n)
+    for step in worked.steps[:6]:
+        assert read_matrices(step.latex)[-1] == step.value
+
+
+def test_the_update_of_the_chapter_and_one_with_a_factor():
+    worked = lora([[2, 0], [0, 1]], [[1], [2]], [[1, -1]], [1, 2])
+    assert worked.result == Matrix([1, 0])
+    assert worked.steps[4].value == Matrix([[3, -1], [2, -1]])
+    assert worked.steps[6].text == "The update has 4 numbers to learn and the weight 4, which saves nothing."
+    assert r"\left( \frac{1}{2} \right) \begin{pmatrix}" in lora([[2]], [[1]], [[1]], [1], "1/2").steps[2].latex
+
+
+@settings(max_examples=15)
+@given(sides, sides, sides, small_rationals, st.data())
+def test_each_pair_is_read_and_written_as_the_rule_says(n, d, d_v, beta, data):
+    k, v = drawn(data, n, d), drawn(data, n, d_v)
+    worked = delta_rule(k, v, beta)
+    state = [[Rational(0)] * d_v for _ in range(d)]
+    for t in range(n):
+        held = plain_product([k[t]], state)
+        assert fractions(worked.steps[2 * t].value) == held
+        missing = [v[t][j] - held[0][j] for j in range(d_v)]
+        state = [[state[i][j] + beta * k[t][i] * missing[j] for j in range(d_v)] for i in range(d)]
+        assert worked.steps[2 * t + 1].value == Matrix(state)
+    read, plain = worked.steps[-2:]
+    assert worked.result == Matrix(state)
+    assert read.value == Matrix(k) * Matrix(state)
+    assert fractions(plain.value) == plain_product(k, plain_product([*zip(*k, strict=True)], v))
+    for step in worked.steps[:-1]:
+        assert read_matrices(step.latex)[-1] == step.value
+
+
+def test_the_two_pairs_of_the_chapter():
+    worked = delta_rule([[1, 0], ["3/5", "4/5"]], [[5], [0]])
+    assert [step.value for step in worked.steps[:4]] == [
+        Matrix([[0]]), Matrix([5, 0]), Matrix([[3]]), Matrix([Rational(16, 5), Rational(-12, 5)])
+    ]  # fmt: skip
+    assert worked.steps[4].value == Matrix([Rational(16, 5), 0])
+    assert worked.steps[5].value == Matrix([5, 3])
+    half = delta_rule([[1, 0]], [[5]], "1/2")
+    assert half.result == Matrix([Rational(5, 2), 0])
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(small_integers, small_rationals), min_size=2, max_size=5))
+def test_the_matrix_is_the_recurrence_and_its_blocks_are_outer_products(numbers):
+    a, x = ([one for one, _ in numbers], [other for _, other in numbers])
+    worked = semiseparable(a, x)
+    mask, *blocks, product, recurrence, work = worked.steps
+    n, y = len(a), sympy.Integer(0)
+    for i in range(n):
+        y = a[i] * y + Rational(x[i].numerator, x[i].denominator)
+        assert worked.result[i] == y
+        assert read_number(read_lines(recurrence.latex)[i][2].rpartition("= ")[2]) == y
+        for j in range(n):
+            assert mask.value[i, j] == (sympy.prod(a[j + 1 : i + 1]) if j <= i else 0)
+    assert len(blocks) == n - 1
+    for i, block in enumerate(blocks, start=1):
+        whole, left, right = read_matrices(block.latex)
+        assert whole == block.value == mask.value[i:, :i] == left * right
+    assert product.value == worked.result
+    assert work.value == (n * (n + 1) // 2, n - 1)
+
+
+def test_the_four_by_four_of_the_chapter():
+    worked = semiseparable([1, 2, 1, 3], [1, 0, 1, 0])
+    assert worked.steps[0].value == Matrix([[1, 0, 0, 0], [2, 1, 0, 0], [2, 1, 1, 0], [6, 3, 3, 1]])
+    assert worked.steps[2].value == Matrix([[2, 1], [6, 3]])
+    assert worked.result == Matrix([1, 2, 3, 9])
+    assert ends(worked.steps[-1].latex) == ["10", "3"]
+
+
+@pytest.mark.parametrize(
+    "worked",
+    [
+        latent_scores([[1, 2], [0, "1/3"]], [[2, 3, 0], [1, 0, -1]], [1, -1, "1/2"]),
+        lora([[2, 0], [0, 1]], [[1], [2]], [[1, -1]], [1, 2], "-2/3"),
+        delta_rule([[1, 0], ["3/5", "4/5"]], [[5, 1], [0, -1]], "1/2"),
+        semiseparable([1, "1/2", -1, 3], [1, -1, "2/3", 0]),
+    ],
+    ids=["latent", "lora", "delta", "semiseparable"],
+)
+def test_every_step_reads_well_in_a_notebook_and_in_a_terminal(worked):
+    check_worked(worked)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (latent_scores, ([[1]], [[1], [2]], [1]),
+         "w_uk must have a row for each number of a latent, got shapes (2, 1) and (1, 1)"),
+        (latent_scores, ([[1]], [[1, 2]], [1]), "q must be as long as w_uk is wide, got length 1 and shape (1, 2)"),
+        (latent_scores, ([[1]], [[1, 2]], [[1, 2]]), "q must be one vector, got shape (1, 2)"),
+        (lora, ([[1, 2]], [[1], [2]], [[1, 2]], [1, 2]),
+         "b and a must be of shapes (m, r) and (r, n) where w is (m, n), got shapes (2, 1), (1, 2) and (1, 2)"),
+        (lora, ([[1, 2]], [[1]], [[1]], [1, 2]),
+         "b and a must be of shapes (m, r) and (r, n) where w is (m, n), got shapes (1, 1), (1, 1) and (1, 2)"),
+        (lora, ([[1, 2]], [[1]], [[1, 2]], [1]), "x must be as long as w is wide, got length 1 and shape (1, 2)"),
+        (delta_rule, ([[1]], [[1], [2]]),
+         "v must have a row for each key, got v of shape (2, 1) and k of shape (1, 1)"),
+        (semiseparable, ([1, 2], [1]), "x must be as long as a, got lengths 1 and 2"),
+        (semiseparable, ([1], [1]), "a must have at least two numbers, got 1"),
+    ],
+)  # fmt: skip
+def test_shapes_that_do_not_match_are_named(function, arguments, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        function(*arguments)

@@ -1,0 +1,100 @@
+"""What the tests of instruments need: a page that holds nothing but the block, and hands that press keys and drag."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page
+
+from lowrank_tutor.instruments import Instrument
+
+PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><title>An instrument</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:"></head>
+<body style="max-width:688px;margin:1rem auto"><main><h1>An instrument</h1>{blocks}</main></body></html>"""
+
+
+class Hand(NamedTuple):
+    """An instrument on a page, and what a reader does with it."""
+
+    page: Page
+    figure: Locator
+    requests: list[str]
+
+    def call(self, code: str, *arguments: Any) -> Any:
+        """Call a method of ``figure.instrument``, such as ``set``."""
+        text = self.figure.evaluate(  # as text: a picture has too many numbers to be handed over one by one
+            f"async (figure, all) => JSON.stringify((await figure.instrument.{code}(...all)) ?? null)", list(arguments)
+        )
+        return json.loads(text)
+
+    def set(self, **state: Any) -> dict[str, float]:
+        """Put it into a state, and say what it shows then."""
+        self.call("set", state)
+        return self.shown()
+
+    def shown(self) -> dict[str, float]:
+        """Read the numbers that stand on the page, which must be those of ``numbers()``."""
+        read = "(figure) => [...figure.querySelectorAll('data')].map((d) => [d.dataset.name, Number(d.value)])"
+        shown = dict(self.figure.evaluate(read))
+        assert shown == self.call("numbers")
+        return shown
+
+    def handle(self, name: str) -> Locator:
+        """Find a handle by the beginning of its words."""
+        return self.figure.locator(f'[role=slider][aria-label^="{name}"]')
+
+    def drag(self, name: str, dx: float, dy: float) -> None:
+        """Take a handle by the pointer, and let it go so many pixels from there."""
+        self.handle(name).scroll_into_view_if_needed()
+        box = self.handle(name).locator(".knob").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        self.page.mouse.move(x, y)
+        self.page.mouse.down()
+        self.page.mouse.move(x + dx / 2, y + dy / 2)
+        self.page.mouse.move(x + dx, y + dy)
+        self.page.mouse.up()
+
+    def settle(self) -> None:
+        """Wait until nothing is being computed, and the sentence has been said."""
+        self.page.wait_for_timeout(50)
+        self.page.wait_for_function(
+            "(figure) => figure.getAttribute('aria-busy') !== 'true'", arg=self.figure.element_handle()
+        )
+
+    def said(self, words: str = "") -> str:
+        """Wait for the sentence that follows a change, or for one that has these words, and return it."""
+        status = self.figure.locator("p[role=status]")
+        there = "([p, words]) => p.textContent && p.textContent.includes(words)"
+        self.page.wait_for_function(there, arg=[status.element_handle(), words])
+        return status.inner_text()
+
+
+@pytest.fixture(scope="session")
+def show(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Hand]]:
+    """Put blocks on a page of their own, opened from a file; what the browser complains of fails the test."""
+    folder: Path = tmp_path_factory.mktemp("instruments")
+    contexts, messages = [], []
+
+    def open_page(*instruments: Instrument, address: str = "", root: str = "", **settings: Any) -> Hand:
+        path = folder / f"{len(contexts)}.html"
+        blocks = "".join(one.to_html() for one in instruments)
+        path.write_text(PAGE.replace("{root}", root).replace("{blocks}", blocks), encoding="utf-8")
+        context = browser.new_context(**settings)
+        contexts.append(context)
+        page = context.new_page()
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None)
+        page.goto(path.as_uri() + address)
+        hand = Hand(page, page.locator("figure.instrument").first, requests)
+        if instruments and settings.get("java_script_enabled", True):
+            hand.settle()
+        return hand
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert messages == [], json.dumps(messages)

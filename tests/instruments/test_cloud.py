@@ -1,0 +1,66 @@
+"""Pull a cloud off the origin: both first directions are those of scikit-learn and NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from lowrank_tutor.instruments import cloud
+
+
+@pytest.fixture(scope="module")
+def hand(show):
+    return show(cloud())
+
+
+def check(hand):
+    points = np.array(hand.call("table")["points"])
+    assert points.mean(axis=0) == pytest.approx(hand.call("state")["center"], abs=1e-9)
+    pca = PCA(1).fit(points)
+    values, vectors = np.linalg.eigh(points.T @ points)
+    cosine = min(1.0, abs(pca.components_[0] @ vectors[:, 1]))
+    shown = hand.shown()
+    assert shown["apart"] == pytest.approx(math.degrees(math.acos(cosine)), abs=1e-5)
+    assert shown["share_pca"] == pytest.approx(pca.explained_variance_ratio_[0])
+    assert shown["share_raw"] == pytest.approx(values[1] / values.sum())
+    return shown
+
+
+def test_at_fifty_random_states_the_numbers_are_scikit_learns(hand):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        state = {"center": rng.uniform(-10, 10, 2).tolist()}
+        hand.set(**state)
+        assert hand.call("state") == state
+        check(hand)
+
+
+def test_the_cloud_is_dragged_and_the_centered_direction_stays(hand):
+    hand.set(center=[6, 3])
+    shares = []
+    for dx, dy in ((-60, 30), (-40, 30), (-50, -50), (80, -60), (100, 20)):
+        hand.drag("mean of the cloud", dx, dy)
+        shares.append(check(hand)["share_pca"])
+    assert shares == pytest.approx([shares[0]] * 5)
+
+
+def test_keys_move_it_by_tenths(hand):
+    hand.set(center=[1, 1])
+    moves = {"ArrowRight": [1.1, 1], "ArrowUp": [1.1, 1.1], "Shift+ArrowLeft": [0.1, 1.1], "PageDown": [0.1, 0.1]}
+    for key, center in {**moves, "ArrowLeft": [0, 0.1]}.items():
+        hand.handle("mean of the cloud").press(key)
+        assert hand.call("state")["center"] == pytest.approx(center)
+        check(hand)
+
+
+def test_at_the_origin_centering_changes_nothing(hand):
+    hand.figure.get_by_role("button", name="origin").click()
+    assert check(hand)["apart"] == pytest.approx(0, abs=1e-6)
+    assert "changes nothing" in hand.said("nothing")
+
+
+@pytest.mark.parametrize("wrong", [[11, 0], [1], [math.nan, 0]])
+def test_python_refuses_what_there_is_not(wrong):
+    with pytest.raises(ValueError, match="center must be"):
+        cloud(wrong)

@@ -1,0 +1,212 @@
+"""What all instruments share: their markup, their address, their manners on a page, in print and in a notebook."""
+
+import re
+from importlib.resources import files
+
+import pytest
+from visits import violations
+
+from lowrank_tutor.instruments import arrows, cloud, shadow, spectrum, tilt
+from lowrank_tutor.instruments.block import script
+
+INSTRUMENTS = {"tilt": tilt, "arrows": arrows, "spectrum": spectrum, "shadow": shadow, "cloud": cloud}
+each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
+KILOBYTES = 60  # a block without its pictures
+
+
+@pytest.fixture(scope="module")
+def hands(show):
+    """Each instrument on a page of its own, opened once."""
+    return {name: show(make()) for name, make in INSTRUMENTS.items()}
+
+
+@each_instrument
+def test_a_block_keeps_to_its_budget_and_to_itself(name):
+    html = INSTRUMENTS[name]().to_html()
+    assert html.startswith(f'<figure class="instrument" data-name="{name}" ')
+    own = re.sub(r"data:image/[a-z]+;base64,[\w+/=]+", "", html)
+    assert len(own.encode()) <= KILOBYTES * 1000
+    assert set(re.findall(r"https?://[\w./]+", own)) <= {"http://www.w3.org/2000/svg"}  # a name, never an address
+
+
+def test_the_files_are_plain_and_short():
+    """Notebooks read a dollar sign, or a backslash before a bracket, as the beginning of a formula."""
+    for path in files("lowrank_tutor.instruments").iterdir():
+        if path.name.endswith((".js", ".py", ".css")):
+            text = path.read_text("utf-8")
+            assert len(text.splitlines()) <= 200, path.name
+            assert path.name.endswith(".py") or not re.search(r"\$|\\\(", text), path.name
+
+
+def test_words_of_the_data_cannot_end_the_script():
+    source = script("tilt", ("tilt",), {"words": "</script><!--"})
+    assert "</script" not in source
+    assert "<!--" not in source
+
+
+@each_instrument
+def test_it_says_in_plain_text_what_its_picture_shows(name):
+    one = INSTRUMENTS[name]()
+    bundle = one._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(one) == f"<Instrument {name}: {one.alt}>"
+    assert bundle["text/html"] == one._repr_html_()
+
+
+@each_instrument
+def test_without_javascript_a_picture_and_numpys_numbers_stand_there(show, name):
+    one = INSTRUMENTS[name]()
+    hand = show(one, java_script_enabled=False)
+    picture = hand.figure.locator("img.instrument-still")
+    assert picture.bounding_box()["height"] > 50
+    assert picture.get_attribute("alt") == one.alt
+    read = {d.get_attribute("data-name"): float(d.get_attribute("value")) for d in hand.figure.locator("data").all()}
+    assert read == pytest.approx(one.numbers)
+    assert "JavaScript" in hand.figure.locator("noscript").inner_text()
+
+
+@each_instrument
+def test_in_print_that_picture_stands_in_place_of_what_can_be_dragged(hands, name):
+    page, figure = hands[name].page, hands[name].figure
+    assert not figure.locator("img.instrument-still").is_visible()
+    page.emulate_media(media="print")
+    assert figure.locator("img.instrument-still").is_visible()
+    assert not figure.locator(".instrument-live").is_visible()
+    page.emulate_media(media="screen")
+
+
+@each_instrument
+def test_the_browser_begins_with_numpys_numbers_and_words(hands, name):
+    one, hand = INSTRUMENTS[name](), hands[name]
+    assert hand.call("state") == one.state
+    assert hand.shown() == pytest.approx(one.numbers, rel=1e-6, abs=1e-6)
+    texts = hand.figure.evaluate("(f) => [...f.querySelectorAll('data')].map((d) => [d.dataset.name, d.textContent])")
+    assert dict(texts) == {number: one.words.text(number, value) for number, value in one.numbers.items()}
+
+
+@each_instrument
+def test_it_leaves_no_name_behind_and_asks_for_nothing(hands, show, name):
+    hand = hands[name]
+    names = hand.page.evaluate("Object.getOwnPropertyNames(window)")
+    plain = show().page.evaluate("Object.getOwnPropertyNames(window)")
+    assert set(names) - set(plain) == set()
+    assert [url[:40] for url in hand.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+@each_instrument
+def test_a_wish_that_cannot_be_is_refused_in_words(hands, name):
+    hand = hands[name]
+    before = hand.call("state")
+    for wish, words in (({"size": 3}, "state must be made of"), ({next(iter(before)): "nonsense"}, "must be")):
+        with pytest.raises(Exception, match=words):
+            hand.call("set", wish)
+    assert hand.call("state") == before
+
+
+LIGHT = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
+
+
+@pytest.mark.parametrize("where", ["light", "dark", "phone"])
+@each_instrument
+def test_everyone_can_use_it(show, name, where):
+    root = {
+        "dark": ' data-theme="dark" style="--pst-color-background:#14181e;--pst-color-text-base:#ced6dd;'
+        '--pst-color-text-muted:#9ca4af;--pst-color-border:#48566b;background:#14181e;color:#ced6dd"'
+    }.get(where, "")
+    hand = show(INSTRUMENTS[name](), root=root, **(PHONE if where == "phone" else LIGHT))
+    assert violations(hand.page) == []
+    assert hand.page.evaluate("document.scrollingElement.scrollWidth") <= (360 if where == "phone" else 1280)
+    for handle in hand.figure.locator("[role=slider]").all():
+        box = handle.bounding_box()
+        assert min(box["width"], box["height"]) >= 24
+        assert handle.get_attribute("aria-label")
+        assert handle.get_attribute("aria-valuetext")
+    for control in hand.figure.locator("button, .file, label:has(input[type=radio])").all():
+        assert not control.is_visible() or control.bounding_box()["height"] >= 24
+    if where == "phone":
+        moving = (
+            "(f) => [...f.querySelectorAll('*')].filter((e) => /[1-9]/.test(getComputedStyle(e).transitionDuration))"
+        )
+        assert hand.figure.evaluate(f"{moving}.length") == 0
+
+
+def test_two_of_a_kind_have_addresses_of_their_own_and_a_state_comes_back(show):
+    hand = show(tilt(), tilt(), address="#tilt=picture:disc;tilt:7.5;k:3&tilt-2=k:9")
+    assert hand.call("state") == {"picture": "disc", "tilt": 7.5, "k": 3}
+    second = hand.page.locator("figure.instrument").nth(1)
+    hand.page.wait_for_function("() => document.querySelectorAll('figure')[1].instrument.state().k === 9")
+    second.get_by_role("button", name="Copy a link").click()
+    assert "#tilt=picture:disc;tilt:7.5;k:3&tilt-2=picture:window;tilt:0;k:9" in hand.page.url
+
+
+@pytest.mark.parametrize("address", ["#tilt=k:999", "#tilt=tilt:steep", "#tilt=%E0%A4%A;k:%", "#tilt=picture:own"])
+def test_an_address_that_means_nothing_is_answered_in_words(show, address):
+    hand = show(tilt(), address=address)
+    assert "does not understand" in hand.said()
+    assert hand.call("state") == tilt().state
+
+
+def test_a_state_can_be_copied_and_started_again(show):
+    hand = show(tilt(), permissions=["clipboard-read", "clipboard-write"])
+    hand.set(tilt=5, k=6)
+    hand.figure.get_by_role("button", name="Copy a link").click()
+    assert hand.said().startswith(("The link is copied", "The address of this page"))
+    assert hand.page.url.endswith("#tilt=picture:window;tilt:5;k:6")
+    hand.figure.get_by_role("button", name="Start again").click()
+    hand.settle()
+    assert hand.call("state") == tilt().state
+
+
+# As JupyterLab 4 puts HTML into an output (rendermime's renderHTML): the text first, then each script made anew in its
+# place, and the whole attached to the page before that or after. Its style of dt and dd stands in the page.
+AS_JUPYTERLAB = """
+([html, late]) => {
+  const style = document.createElement("style");
+  style.textContent = ".jp-OutputArea-output dt { float: left; width: 50%; } .jp-OutputArea-output dd { float: left }";
+  const host = document.createElement("div");
+  host.className = "jp-RenderedHTMLCommon jp-OutputArea-output";
+  if (!late) document.body.append(style, host);
+  host.innerHTML = html;
+  for (const old of host.querySelectorAll("script")) {
+    const script = document.createElement("script");
+    for (const { name, value } of old.attributes) script.setAttribute(name, value);
+    script.textContent = old.textContent;
+    old.replaceWith(script);
+  }
+  if (late) document.body.append(style, host);
+}
+"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+@each_instrument
+def test_it_lives_in_an_output_of_jupyterlab(browser, name, late):
+    one = INSTRUMENTS[name]()
+    page = browser.new_page()
+    thrown = []
+    page.on("pageerror", lambda error: thrown.append(str(error)))
+    page.goto("about:blank")
+    for _ in range(2):  # the same cell run twice
+        page.evaluate(AS_JUPYTERLAB, [one.to_html(), late])
+    for at in (0, 1):
+        figure = page.locator("figure.instrument").nth(at)
+        numbers = figure.evaluate("async (f) => (await f.instrument.set({}), f.instrument.numbers())")
+        assert numbers == pytest.approx(one.numbers, rel=1e-6, abs=1e-6)
+        assert figure.locator("[role=slider]").count() >= 1
+        tops = figure.evaluate(
+            "(f) => [...f.querySelectorAll('dl dd, dl dt')].map((e) => e.getBoundingClientRect().top)"
+        )
+        assert tops[1] > tops[0]  # a number stands below its name
+    assert thrown == []
+    page.close()
+
+
+def test_it_lives_in_a_frame_of_its_own_as_in_colab(browser, tmp_path):
+    (tmp_path / "frame.html").write_text(f"<body>{arrows().to_html()}</body>", encoding="utf-8")
+    (tmp_path / "page.html").write_text('<iframe sandbox="allow-scripts" src="frame.html"></iframe>', encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    figure = page.frame_locator("iframe").locator("figure.instrument")
+    assert figure.evaluate("(f) => f.instrument.numbers().rank") == 2
+    assert figure.get_by_role("button", name="Copy a link").count() == 0  # nobody sees a frame's address
+    page.close()

@@ -1,0 +1,115 @@
+"""Drag the bars of a spectrum: the error of the cut is NumPy's, and the picture has those singular values."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lowrank_tutor.instruments import spectrum
+from lowrank_tutor.svd import tail_error
+
+
+@pytest.fixture(scope="module")
+def hand(show):
+    return show(spectrum())
+
+
+def check(hand):
+    s, k = hand.call("table")["s"], hand.call("state")["k"]
+    assert s == sorted(s, reverse=True)
+    total = tail_error(s, 0)
+    expected = tail_error(s, k) / total if total else 0
+    assert hand.shown() == pytest.approx({"relative_error": expected}, abs=1e-9)
+    return s
+
+
+def test_at_fifty_random_states_the_error_is_numpys(hand):
+    rng = np.random.default_rng(0)
+    for i in range(50):
+        s = np.sort(10 ** rng.uniform(-6, 0, 12) * (i % 7))[::-1].tolist()
+        state = {"s": s, "k": int(rng.integers(1, 13))}
+        hand.set(**state)
+        assert hand.call("state") == state
+        check(hand)
+
+
+def test_bars_in_any_order_are_sorted(hand):
+    hand.set(s=list(range(12)), k=3)
+    assert check(hand) == list(range(11, -1, -1))
+
+
+def test_a_bar_is_dragged_and_the_spectrum_never_rises(hand):
+    hand.set(s=[1, *[0.5] * 11], k=4)
+    hand.drag("singular value 5", 0, -40)
+    lifted = check(hand)
+    assert lifted[4] > 0.6
+    assert lifted[1:5] == [lifted[4]] * 4
+    assert lifted[5:] == [0.5] * 7
+    hand.drag("singular value 2", 0, 300)
+    assert check(hand)[1:] == [0] * 11
+    assert check(hand)[0] == 1
+    hand.set(s=[1, *[0.5] * 11])
+    for name, dy in (("singular value 9", 50), ("singular value 12", -20), ("singular value 3", 15)):
+        hand.drag(name, 0, dy)
+        check(hand)
+
+
+def test_bars_are_painted_in_one_sweep(hand):
+    hand.set(s=[1] * 12, k=4)
+    box = hand.figure.locator("svg.paint").bounding_box()
+    hand.page.mouse.move(box["x"] + box["width"] * 0.15, box["y"] + box["height"] * 0.1)
+    hand.page.mouse.down()
+    hand.page.mouse.move(box["x"] + box["width"] * 0.97, box["y"] + box["height"] * 0.8, steps=30)
+    hand.page.mouse.up()
+    s = check(hand)
+    assert s[0] > 0.8
+    assert s[11] < 0.2
+    assert len(set(s)) >= 10
+
+
+def test_keys_move_a_bar_by_hundredths_and_the_cut_by_layers(hand):
+    hand.set(s=[1, *[0.5] * 11], k=4)
+    bar = hand.handle("singular value 2")
+    for key, value in {"ArrowUp": 0.51, "Shift+ArrowUp": 0.61, "ArrowLeft": 0.6, "End": 1, "Home": 0}.items():
+        bar.press(key)
+        assert check(hand)[1] == pytest.approx(value)
+        assert bar.get_attribute("aria-valuetext") == f"{value:.2f}"
+    cut = hand.handle("cut")
+    for key, k in {"ArrowRight": 5, "Shift+ArrowRight": 8, "End": 12, "ArrowLeft": 11, "Home": 1}.items():
+        cut.press(key)
+        assert hand.call("state")["k"] == k
+        check(hand)
+    assert "12 layers" in hand.said()
+
+
+def test_the_cut_is_dragged_on_the_curve(hand):
+    hand.figure.get_by_role("button", name="the portrait").click()
+    hand.set(k=4)
+    seen = []
+    for dx in (30, 60, -45, 25, 400):
+        hand.drag("cut", dx, 0)
+        check(hand)
+        seen.append(hand.call("state")["k"])
+    assert seen[0] > 4
+    assert seen[1] > max(seen[0], seen[2])
+    assert seen[-1] == 12
+
+
+def test_the_picture_has_the_bars_as_its_singular_values(hand):
+    hand.figure.get_by_role("button", name="halving").click()
+    hand.set(s=[0.4, 0.1, 0.05, *[0] * 9], k=2)
+    data = "(c) => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].filter((_, i) => i % 4 === 0)"
+    gray = np.array(hand.figure.locator("canvas").first.evaluate(data), dtype=float).reshape(64, 64)
+    s = np.linalg.svd(gray, compute_uv=False)
+    assert (gray.min(), gray.max()) > (0, 0)
+    assert s[1] / s[0] == pytest.approx(0.25, abs=0.01)  # grays are whole, and those below 0 are black
+    assert s[2] / s[0] == pytest.approx(0.125, abs=0.01)
+    assert s[3] / s[0] < 0.01
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"s": [1, 2]}, {"s": [math.nan] * 12}, {"s": [-1] * 12}, {"k": 0}, {"k": 13}, {"k": True}]
+)
+def test_python_refuses_what_there_is_not(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+        spectrum(**wrong)

@@ -1,0 +1,206 @@
+"""Tilt a picture and cut its spectrum: what the browser says equals what NumPy says of the same gray values."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lowrank_tutor.instruments import tilt
+from lowrank_tutor.instruments.pictures import PICTURES, SIZE, grays
+
+
+@pytest.fixture(scope="module")
+def hand(show):
+    return show(tilt())
+
+
+def recomputed(picture, k):
+    """NumPy's numbers, written once more: from the picture and its rank-k approximation itself."""
+    a = np.array(picture, dtype=float)
+    u, s, vt = np.linalg.svd(a)
+    size = np.linalg.norm(a) or 1.0
+    errors = np.array([np.linalg.norm(s[j:]) / size for j in range(len(s) + 1)])
+    error = np.linalg.norm(a - (u[:, :k] * s[:k]) @ vt[:k]) / size
+    return {"relative_error": error, "numbers_kept": 2 * SIZE * k, "layers_for_5_percent": int(np.sum(errors > 0.05))}
+
+
+def check(hand):
+    shown = hand.shown()
+    assert shown == pytest.approx(recomputed(hand.call("table")["picture"], hand.call("state")["k"]), abs=1e-5, rel=0)
+    return shown
+
+
+def test_at_fifty_random_states_the_numbers_are_numpys(hand):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        state = {
+            "picture": str(rng.choice(list(PICTURES))),
+            "tilt": float(rng.choice([0, rng.uniform(0, 45), rng.integers(0, 46)])),
+            "k": int(rng.integers(1, SIZE + 1)),
+        }
+        hand.set(**state)
+        assert hand.call("state") == state
+        check(hand)
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_the_browser_draws_what_python_draws(hand, picture):
+    for degrees in (0, 12.5):
+        hand.set(picture=picture, tilt=degrees)
+        assert np.abs(np.array(hand.call("table")["picture"]) - grays(picture, degrees)).max() <= 1  # rounding
+
+
+def test_a_window_needs_one_layer_upright_and_many_tilted(hand):
+    layers = [hand.set(picture="window", tilt=degrees)["layers_for_5_percent"] for degrees in (0, 2, 5, 30)]
+    assert layers == [1, 7, 17, 55]
+    assert layers == [tilt(degrees=degrees).numbers["layers_for_5_percent"] for degrees in (0, 2, 5, 30)]
+
+
+def test_the_cut_is_dragged_in_the_spectrum(hand):
+    hand.set(picture="window", tilt=20, k=8)
+    seen = []
+    for dx in (25, 40, -30, 60, -300):
+        hand.drag("cut", dx, 5)
+        check(hand)
+        seen.append(hand.call("state")["k"])
+    assert seen[0] > 8
+    assert seen[1] > seen[0]
+    assert seen[2] < seen[1] < seen[3]
+    assert seen[4] == 1
+    box = hand.figure.locator("svg.grab").bounding_box()
+    hand.page.mouse.click(box["x"] + box["width"] * 0.8, box["y"] + 30)  # anywhere in the spectrum
+    assert hand.call("state")["k"] > 20
+    check(hand)
+
+
+def test_the_cut_moves_by_keys(hand):
+    hand.set(picture="disc", tilt=0, k=8)
+    cut = hand.handle("cut")
+    for key, k in {
+        "ArrowRight": 9,
+        "ArrowUp": 10,
+        "Shift+ArrowRight": 20,
+        "PageDown": 10,
+        "End": 160,
+        "Home": 1,
+    }.items():
+        cut.press(key)
+        assert hand.call("state")["k"] == k
+        assert cut.get_attribute("aria-valuenow") == str(k)
+        assert cut.get_attribute("aria-valuetext") == f"{k} of 160 layers"
+        check(hand)
+    cut.press("ArrowLeft")
+    assert hand.call("state")["k"] == 1
+    assert "1 of 160 layers" in f"{hand.said()} 1 of 160 layers"
+
+
+def test_one_sentence_follows_a_change(hand):
+    hand.set(picture="stripes", tilt=0, k=2)
+    hand.handle("cut").press("ArrowLeft")
+    hand.said(tilt("stripes").alt)
+    hand.set(k=80)
+    hand.handle("cut").press("ArrowRight")
+    hand.said("more numbers than the picture")
+
+
+def as_file(image, kind="PNG", name="mine"):
+    buffer = io.BytesIO()
+    image.save(buffer, kind)
+    return {"name": name, "mimeType": f"image/{kind.lower()}", "buffer": buffer.getvalue()}
+
+
+def bring(hand, file):
+    hand.figure.locator("input[type=file]").set_input_files(file)
+    hand.page.wait_for_timeout(300)
+    hand.settle()
+
+
+def test_a_readers_own_picture_is_decomposed_and_goes_nowhere(show):
+    hand = show(tilt(k=4))
+    before = len(hand.requests)
+    pixels = np.random.default_rng(2).integers(0, 256, (200, 300, 3)).astype(np.uint8)
+    bring(hand, as_file(Image.fromarray(pixels), "JPEG"))
+    assert hand.call("state")["picture"] == "own"
+    assert check(hand)["layers_for_5_percent"] > 40
+    assert [url for url in hand.requests[before:] if not url.startswith(("blob:file:", "data:"))] == []
+    hand.figure.get_by_role("button", name="Copy a link").click()
+    assert "own" not in hand.page.url
+    assert "stays on this machine" in hand.said()
+    hand.set(tilt=9, k=30)
+    check(hand)
+
+
+def test_no_picture_breaks_it(show):
+    hand = show(tilt(k=3))
+    bring(hand, {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
+    assert "choose a PNG, a JPEG or a WebP" in hand.said()
+    assert hand.call("state")["picture"] == "window"
+    with pytest.raises(Exception, match="choose a file first"):
+        hand.call("set", {"picture": "own"})
+    clear = Image.new("RGBA", (50, 80), (0, 0, 0, 0))
+    clear.paste((0, 0, 0, 255), (0, 0, 25, 80))
+    for image, value, words in (
+        (Image.new("L", (1, 1), 90), 90, "one even gray"),
+        (Image.new("RGB", (300, 100)), 0, "is black"),
+        (clear, None, "Your picture"),
+    ):
+        hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
+        bring(hand, as_file(image))
+        assert words in hand.said()
+        check(hand)
+        gray = np.array(hand.call("table")["picture"])
+        assert value is None or (gray == value).all()
+    assert gray[:, :75].max() == 0
+    assert gray[:, 85:].min() == 255  # what is transparent shows white paper
+
+
+def test_a_huge_picture_is_taken_in(show):
+    hand = show(tilt())
+    tall = Image.new("L", (8000, 6000), 30)
+    tall.paste(220, (0, 0, 8000, 3000))
+    bring(hand, as_file(tall))
+    hand.page.wait_for_function("() => document.querySelector('figure').instrument.state().picture === 'own'")
+    hand.settle()
+    assert check(hand)["layers_for_5_percent"] == 1
+
+
+def test_the_camera_is_asked_for_and_let_go(show, browser):
+    hand = show(tilt())
+    hand.page.evaluate(
+        """() => {
+          const canvas = document.createElement("canvas");
+          [canvas.width, canvas.height] = [320, 240];
+          const pen = canvas.getContext("2d");
+          setInterval(() => { pen.fillStyle = "#777"; pen.fillRect(0, 0, 320, 240); }, 20);
+          window.stream = canvas.captureStream();
+          navigator.mediaDevices.getUserMedia = async () => window.stream;
+        }"""
+    )
+    hand.figure.get_by_role("button", name="Use the camera").click()
+    hand.page.wait_for_function("() => document.querySelector('video')?.videoWidth > 0")
+    hand.figure.get_by_role("button", name="Take the picture").click()
+    hand.page.wait_for_function("() => document.querySelector('figure').instrument.state().picture === 'own'")
+    assert hand.page.evaluate("window.stream.getTracks().every((track) => track.readyState === 'ended')")
+    assert hand.figure.locator("video").count() == 0
+    hand.page.evaluate("() => (navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error('no'))) && 0")
+    hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
+    hand.figure.get_by_role("button", name="Use the camera").click()
+    assert "choose a file instead" in hand.said()
+
+
+def test_of_many_wishes_the_last_is_drawn(hand):
+    last = hand.figure.evaluate(
+        """async (figure) => {
+          const all = [1, 2, 3, 4, 30].map((tilt) => figure.instrument.set({ picture: "window", tilt, k: 2 }));
+          await Promise.all(all);
+          return figure.instrument.numbers().layers_for_5_percent;
+        }"""
+    )
+    assert last == 55
+
+
+@pytest.mark.parametrize("wrong", [{"picture": "cat"}, {"degrees": 46}, {"k": 0}, {"k": 161}, {"k": 2.0}, {"k": True}])
+def test_python_refuses_what_there_is_not(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+        tilt(**wrong)

@@ -1,0 +1,431 @@
+"""States, their chunks and blocks, power steps and Muon's map, against plain loops, NumPy and exact fractions."""
+
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from attentions import real_tokens, tensors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from lowrank_tutor.state import (
+    block_ranks,
+    causal_decay,
+    delta_attention,
+    linear_state,
+    newton_schulz,
+    power_step,
+    recall_error,
+    wy,
+)
+from lowrank_tutor.svd import best_rank_k, tail_error
+
+# ----------------------------------------------------------------------------------------------- one state
+
+
+def unit_keys(n, d, seed=0):
+    return functional.normalize(tensors((n, d), seed=seed)[0], dim=1)
+
+
+def state_by_products(k, v, decay, beta=None):
+    """Every factor of the recurrence multiplied out as a matrix."""
+    k, v = k.numpy(), v.numpy()
+    state = np.zeros((k.shape[1], v.shape[1]))
+    for t in range(len(k)):
+        keep = np.eye(k.shape[1]) if beta is None else np.eye(k.shape[1]) - beta[t] * np.outer(k[t], k[t])
+        state = decay[t] * keep @ state + (1 if beta is None else beta[t]) * np.outer(k[t], v[t])
+    return state
+
+
+@pytest.mark.parametrize(
+    "decay", [None, 0.5, torch.linspace(0.1, 1, 7, dtype=torch.float64)], ids=["none", "one", "each"]
+)
+@pytest.mark.parametrize(
+    "delta", [None, 0.7, torch.linspace(0, 2, 7, dtype=torch.float64)], ids=["none", "one", "each"]
+)
+def test_the_state_is_the_product_of_all_its_factors(decay, delta):
+    k, v = tensors((7, 3), (7, 2))
+    rates = [np.broadcast_to(np.asarray(1.0 if rate is None else rate), 7) for rate in (decay, delta)]
+    found = linear_state(k, v, decay=decay, delta=delta)
+    assert found.shape == (3, 2)
+    np.testing.assert_allclose(
+        found, state_by_products(k, v, rates[0], None if delta is None else rates[1]), atol=1e-12
+    )
+
+
+def test_the_two_pairs_by_hand():
+    k, v = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64), torch.tensor([[5.0], [0.0]]).double()
+    assert (k @ linear_state(k, v)).flatten().tolist() == pytest.approx([5, 3])
+    delta = linear_state(k, v, delta=1)
+    assert delta.flatten().tolist() == pytest.approx([16 / 5, -12 / 5])
+    assert (k @ delta).flatten().tolist() == pytest.approx([16 / 5, 0], abs=1e-15)
+    assert recall_error(delta, k, v) == pytest.approx((5 - 16 / 5) / 5)
+
+
+def test_orthonormal_keys_read_their_values_exactly_and_a_delta_of_one_reads_the_last_pair_exactly():
+    k, v = torch.linalg.qr(tensors((5, 5))[0]).Q, tensors((5, 3), seed=1)[0]
+    assert recall_error(linear_state(k, v), k, v) < 1e-14
+    k = unit_keys(20, 5)
+    v = tensors((20, 3), seed=1)[0]
+    assert recall_error(linear_state(k, v, delta=1), k[-1:], v[-1:]) < 1e-14
+    assert recall_error(linear_state(k, v), k[-1:], v[-1:]) > 0.1
+    assert recall_error(linear_state(k, v, delta=1), k[:1], v[:1]) > 0.1, "an early pair is overwritten"
+
+
+def test_the_mean_square_of_the_error_is_t_minus_one_over_d():
+    d, t = 16, 9
+    found = []
+    for seed in range(400):
+        k, v = unit_keys(t, d, seed), tensors((t, 8), seed=1000 + seed)[0]
+        state = linear_state(k, v)
+        found.append(float((k @ state - v).square().sum()) / (8 * t))
+    assert np.mean(found) == pytest.approx((t - 1) / d, rel=0.05)
+
+
+def test_a_state_has_rank_at_most_t_and_d():
+    for t in (1, 3, 9):
+        for options in ({}, {"delta": 1.0}, {"decay": 0.9, "delta": 0.5}):
+            state = linear_state(*tensors((t, 5), (t, 6)), **options)
+            assert torch.linalg.matrix_rank(state) == min(t, 5)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"decay": 0.0}, ValueError, "decay must be above 0 and at most 1, got 0"),
+        ({"decay": 1.5}, ValueError, "decay must be above 0 and at most 1, got 1.5"),
+        ({"decay": torch.tensor([0.5, 1, -1]).double()}, ValueError, "decay must be above 0 and at most 1, got -1"),
+        ({"delta": -0.5}, ValueError, "delta must be between 0 and 2, got -0.5"),
+        ({"delta": 2.5}, ValueError, "delta must be between 0 and 2, got 2.5"),
+        ({"delta": torch.tensor([0, 2, math.nan]).double()}, ValueError, "delta must be between 0 and 2, got nan"),
+        ({"delta": torch.ones(2).double()}, ValueError, "delta must have shape (3), got shape (2,)"),
+        ({"decay": torch.ones(3)}, TypeError, "decay must be of the type of k, torch.float64, got torch.float32"),
+        ({"decay": "1"}, TypeError, "decay must be a real number, got '1'"),
+        ({"k": (3, 0)}, ValueError, "k must hold at least one key of at least one number, got shape (3, 0)"),
+        ({"v": (2, 2)}, ValueError, "v must have shape (3, d_v), got shape (2, 2)"),
+        ({"k": torch.ones(3, 2, dtype=torch.int64), "v": torch.ones(3, 2, dtype=torch.int64)}, TypeError,
+         "k must be of a floating-point type, got torch.int64"),
+    ],
+)  # fmt: skip
+def test_a_state_that_cannot_be_is_refused(options, kind, message):
+    options = {
+        name: torch.zeros(value, dtype=torch.float64) if isinstance(value, tuple) else value
+        for name, value in options.items()
+    }
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+        linear_state(**({"k": torch.ones(3, 2).double(), "v": torch.ones(3, 2).double()} | options))
+
+
+def test_the_ends_of_what_is_allowed_are_allowed():
+    k = torch.eye(2)
+    for options in ({"decay": 1}, {"decay": 1e-9}, {"delta": 0}, {"delta": 2}):
+        linear_state(k, k, **options)
+
+
+def test_no_error_is_relative_to_zeros_and_a_state_of_another_shape_is_refused():
+    k = torch.eye(2)
+    with pytest.raises(ValueError, match=r"^v must not be zero: no error is relative to it, got zeros$"):
+        recall_error(k, k, 0 * k)
+    with pytest.raises(ValueError, match=re.escape("state must have shape (2, 2), got shape (2, 1)")):
+        recall_error(k[:, :1], k, k)
+
+
+# ------------------------------------------------------------------------------------------------ chunks
+
+
+def delta_by_loops(q, k, v, beta, log_decay=None, state=None, mask=None):
+    """The recurrence, a token at a time in NumPy."""
+    q, k, v, beta = (part.detach().double().numpy() for part in (q, k, v, beta))
+    out, last = np.zeros((*q.shape[:3], v.shape[3])), np.zeros((*k.shape[:2], k.shape[3], v.shape[3]))
+    for b, h in np.ndindex(q.shape[:2]):
+        s = np.zeros(last.shape[2:]) if state is None else state[b, h].double().numpy()
+        for t in range(q.shape[2]):
+            if mask is None or mask[b, t]:
+                s = s * (1 if log_decay is None else math.exp(log_decay[b, h, t]))
+                s = s + beta[b, h, t] * np.outer(k[b, h, t], v[b, h, t] - k[b, h, t] @ s)
+            out[b, h, t] = q[b, h, t] @ s
+        last[b, h] = s
+    return out, last
+
+
+def delta_parts(batch=3, heads=2, n=11, d=4, d_v=3, seed=0, dtype=torch.float64):
+    q, k, v = tensors((batch, heads, n, d), (batch, heads, n, d), (batch, heads, n, d_v), seed=seed)
+    beta, decay = (torch.sigmoid(part) for part in tensors((batch, heads, n), (batch, heads, n), seed=seed + 1))
+    return [part.to(dtype) for part in (q, functional.normalize(k, dim=3), v, 2 * beta, decay.log())]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 4, 11, 64])
+@pytest.mark.parametrize("decays", [False, True])
+def test_chunks_of_every_size_are_the_recurrence(chunk, decays):
+    *parts, log_decay = delta_parts()
+    log_decay = log_decay if decays else None
+    (state,) = tensors((3, 2, 4, 3), seed=7)
+    for start, mask in ((None, None), (state, None), (state, real_tokens(3, 11))):
+        found = delta_attention(*parts, log_decay=log_decay, chunk=chunk, state=start, token_mask=mask)
+        for one, other in zip(found, delta_by_loops(*parts, log_decay, start, mask), strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def test_chunks_are_the_recurrence_to_ten_digits_over_a_thousand_tokens():
+    *parts, log_decay = delta_parts(1, 1, 1000, 32, 16)
+    log_decay = log_decay / 100
+    chunks, steps = (delta_attention(*parts, log_decay=log_decay, chunk=chunk) for chunk in (64, 1))
+    for one, other in zip(chunks, steps, strict=True):
+        assert (one - other).abs().max() < 1e-10
+
+
+def test_the_last_state_is_that_of_linear_state_and_carries_on():
+    *parts, log_decay = delta_parts(1, 1)
+    whole, last = delta_attention(*parts, log_decay=log_decay)
+    alone = linear_state(parts[1][0, 0], parts[2][0, 0], decay=log_decay[0, 0].exp(), delta=parts[3][0, 0])
+    torch.testing.assert_close(last[0, 0], alone)
+    first = [part[:, :, :5] for part in (*parts, log_decay)]
+    rest = [part[:, :, 5:] for part in (*parts, log_decay)]
+    out, state = delta_attention(*first[:4], log_decay=first[4])
+    more, end = delta_attention(*rest[:4], log_decay=rest[4], state=state)
+    torch.testing.assert_close(torch.cat([out, more], dim=2), whole)
+    torch.testing.assert_close(end, last)
+
+
+def test_hidden_tokens_may_hold_anything_even_shares_that_no_rule_allows():
+    *parts, log_decay = delta_parts()
+    mask = real_tokens(3, 11)
+    before = delta_attention(*parts, log_decay=log_decay, token_mask=mask)
+    for i, what in ((1, math.nan), (2, math.inf), (3, 9.0)):
+        hidden = ~mask[:, None, :, None] if parts[i].ndim == 4 else ~mask[:, None]
+        parts[i] = parts[i].masked_fill(hidden, what)
+    log_decay = log_decay.masked_fill(~mask[:, None], 9.0)
+    for one, other in zip(before, delta_attention(*parts, log_decay=log_decay, token_mask=mask), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_decay_of_nearly_all_stays_finite():
+    *parts, log_decay = delta_parts(1, 1, 64)
+    parts = [part.requires_grad_() for part in parts]
+    log_decay = (log_decay - 200).requires_grad_()
+    out, state = delta_attention(*parts, log_decay=log_decay)
+    (out.sum() + state.sum()).backward()
+    assert all(torch.isfinite(part.grad).all() for part in (*parts, log_decay))
+    np.testing.assert_allclose(out.detach(), delta_by_loops(*parts, log_decay.detach())[0], atol=1e-12)
+
+
+def test_gradients_of_chunks_are_those_of_differences():
+    parts = [part.clone().requires_grad_() for part in delta_parts(1, 1, 5, 2, 2)]
+
+    def output(q, k, v, beta, log_decay):
+        return delta_attention(q, k, v, beta, log_decay=log_decay, chunk=3)
+
+    assert torch.autograd.gradcheck(output, parts)
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
+def test_narrow_types_keep_their_sums_in_float32(dtype, bound):
+    exact, narrow = delta_parts(n=100), [part.to(dtype) for part in delta_parts(n=100)]
+    found, state = delta_attention(*narrow[:4], log_decay=narrow[4])
+    assert (found.dtype, state.dtype) == (dtype, torch.float32)
+    wanted = delta_attention(*exact[:4], log_decay=exact[4])[0]
+    assert (found.double() - wanted).norm() < bound * wanted.norm()
+    with torch.autocast("cpu", torch.bfloat16):
+        inside = delta_attention(*[part.float() for part in exact[:4]], log_decay=exact[4].float())[0]
+    assert (inside.double() - wanted).norm() < 1e-5 * wanted.norm()
+
+
+def test_it_compiles_whole():
+    torch.compiler.reset()
+    parts = delta_parts(dtype=torch.float32)
+    compiled = torch.compile(delta_attention, fullgraph=True, backend="eager")
+    for one, other in zip(compiled(*parts[:4], chunk=4), delta_attention(*parts[:4], chunk=4), strict=True):
+        torch.testing.assert_close(one, other)
+    torch.compiler.reset()
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        ({"chunk": 0}, ValueError, "chunk must be at least 1, got 0"),
+        ({"beta": torch.full((3, 2, 11), 2.5).double()}, ValueError, "beta must be between 0 and 2, got 2.5"),
+        ({"beta": torch.full((3, 2, 11), -0.5).double()}, ValueError, "beta must be between 0 and 2, got -0.5"),
+        ({"beta": torch.ones(3, 2, 10).double()}, ValueError, "beta must have shape (3, 2, 11), got shape (3, 2, 10)"),
+        ({"beta": torch.ones(3, 2, 11)}, TypeError, "beta must be of the type of q, torch.float64, got torch.float32"),
+        ({"log_decay": torch.ones(3, 2, 11).double()}, ValueError, "log_decay must be at most 0, got 1"),
+        ({"q": torch.ones(3, 2, 10, 4).double()}, ValueError,
+         "q must hold as many tokens as k, got shapes (3, 2, 10, 4) and (3, 2, 11, 4)"),
+        ({"state": torch.ones(3, 2, 3, 4).double()}, ValueError,
+         "state must have shape (3, 2, 4, 3), got shape (3, 2, 3, 4)"),
+        ({"state": torch.ones(3, 2, 4, 3, dtype=torch.int64)}, ValueError,
+         "state must be real numbers on the device of q, cpu, got torch.int64 on cpu"),
+        ({"token_mask": torch.ones(3, 4, dtype=torch.bool)}, ValueError,
+         "token_mask must have shape (batch, n_keys) = (3, 11), got shape (3, 4)"),
+    ],
+)  # fmt: skip
+def test_chunks_that_do_not_fit_are_refused(change, kind, message):
+    given = dict(zip(("q", "k", "v", "beta"), delta_parts(), strict=False))
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+        delta_attention(**(given | change))
+
+
+def test_a_product_of_reflections_is_the_identity_less_one_matrix():
+    k, beta = tensors((6, 9))[0], tensors((6,), seed=1)[0]
+    w, t = wy(k, beta)
+    product = torch.eye(9, dtype=torch.float64)
+    for row, share in zip(k, beta, strict=True):
+        product = (torch.eye(9) - share * torch.outer(row, row)) @ product
+    torch.testing.assert_close(torch.eye(9) - k.mT @ w, product, rtol=0, atol=1e-11)
+    assert torch.equal(t, t.tril())
+    torch.testing.assert_close(t.diagonal(), beta)
+    torch.testing.assert_close(w, t @ k)
+    with pytest.raises(ValueError, match=re.escape("beta must have shape (6), got shape (5,)")):
+        wy(k, beta[:5])
+
+
+# ----------------------------------------------------------------------------------------------- masks and blocks
+
+
+@settings(max_examples=30)
+@given(st.lists(st.fractions(-2, 2, max_denominator=4), min_size=2, max_size=7))
+def test_a_mask_that_decays_holds_products_and_does_what_the_recurrence_does(decays):
+    found = causal_decay(torch.tensor([float(a) for a in decays], dtype=torch.float64))
+    x, y = [Fraction(i % 3 - 1) for i in range(len(decays))], Fraction(0)
+    for i, a in enumerate(decays):
+        y = a * y + x[i]
+        for j in range(len(decays)):
+            assert float(found[i, j]) == pytest.approx(float(math.prod(decays[j + 1 : i + 1])) if j <= i else 0)
+        assert float(found[i] @ torch.tensor([float(one) for one in x]).double()) == pytest.approx(float(y), abs=1e-12)
+
+
+def test_blocks_of_a_recurrence_have_the_rank_of_its_state_and_those_of_softmax_do_not():
+    n, size = 32, 4
+    c, b, a = tensors((n, size), (n, size), (n,))
+    mask = causal_decay(torch.sigmoid(a))
+    recurrence = mask * (c @ b.mT)
+    assert block_ranks(mask) == [1] * (n - 1)
+    assert block_ranks(recurrence) == [min(i, n - i, size) for i in range(1, n)]
+    assert torch.linalg.matrix_rank(recurrence) == n
+    logits = (c @ b.mT).masked_fill(~torch.ones(n, n, dtype=torch.bool).tril(), -math.inf)
+    assert max(block_ranks(torch.softmax(3 * logits, dim=1), rtol=1e-10)) == n // 2
+    assert block_ranks(torch.eye(3)) == [0, 0]
+    assert block_ranks(torch.ones(3, 3, dtype=torch.int64)) == [1, 1]
+    assert block_ranks(torch.tensor([[1.0, 0, 0], [1, 1, 0], [1, 1 + 1e-3, 1]]), rtol=0.01) == [1, 1]
+
+
+def test_the_recurrence_is_the_product_with_its_matrix():
+    """SSD: y = (L * C B^T) x is h_t = a_t h_{t-1} + b_t x_t, y_t = c_t h_t."""
+    c, b, a, x = tensors((20, 3), (20, 3), (20,), (20, 2))
+    a = torch.sigmoid(a)
+    state, outputs = torch.zeros(3, 2, dtype=torch.float64), []
+    for t in range(20):
+        state = a[t] * state + torch.outer(b[t], x[t])
+        outputs.append(c[t] @ state)
+    torch.testing.assert_close((causal_decay(a) * (c @ b.mT)) @ x, torch.stack(outputs))
+    torch.testing.assert_close(linear_state(b, x, decay=a), state)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3)])
+def test_blocks_need_a_square(shape):
+    message = f"m must be square, of at least two rows, got shape {shape}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        block_ranks(torch.ones(shape))
+
+
+# ------------------------------------------------------------------------------------------------------- gradients
+
+
+def test_power_steps_tend_to_the_best_approximation():
+    m, q = tensors((9, 7), (7, 3))
+    for _ in range(300):
+        p, q = power_step(m, q)
+    np.testing.assert_allclose(p @ q.mT, best_rank_k(m.numpy(), 3), atol=1e-10)
+    torch.testing.assert_close(p.mT @ p, torch.eye(3, dtype=torch.float64), rtol=0, atol=1e-14)
+
+
+def test_one_power_step_projects_and_cannot_beat_the_best():
+    m, q = tensors((9, 7), (7, 3))
+    p, new = power_step(m, q)
+    torch.testing.assert_close(p @ (p.mT @ (m @ q)), m @ q)
+    torch.testing.assert_close(p @ new.mT, p @ p.mT @ m)
+    assert torch.linalg.norm(m - p @ new.mT) >= tail_error(np.linalg.svd(m, compute_uv=False), 3)
+
+
+def test_the_trap_of_two_directions_and_the_step_at_which_rounding_frees_it():
+    m = torch.diag(torch.tensor([2.0, 1.0], dtype=torch.float64))
+
+    def never_sent(q, steps=40):
+        error, history = torch.zeros_like(m), []
+        for _ in range(steps):
+            p, q = power_step(m + error, q)
+            error = m + error - p @ q.mT
+            history.append(float((p @ q.mT)[1, 1]))
+        return error, history
+
+    error, history = never_sent(torch.tensor([[1.0], [0.0]], dtype=torch.float64))
+    assert set(history) == {0.0}
+    assert error[1, 1] == 40
+    _, history = never_sent(torch.tensor([[1.0], [1e-8]], dtype=torch.float64))
+    assert max(history) > 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_power_steps_and_newton_schulz_keep_the_type(dtype):
+    m, q = tensors((9, 7), (7, 3))
+    p, new = power_step(m.to(dtype), q.to(dtype))
+    assert (p.dtype, new.dtype, newton_schulz(m.to(dtype)).dtype) == (dtype,) * 3
+    assert (p.double() @ new.double().mT - (lambda a, b: a @ b.mT)(*power_step(m, q))).norm() < 0.1 * m.norm()
+
+
+@pytest.mark.parametrize("columns", [0, 8])
+def test_a_guess_of_too_many_columns_or_none_is_refused(columns):
+    message = f"q must have between 1 and min(m, n) = 7 columns, got shape (7, {columns})"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        power_step(torch.ones(9, 7), torch.ones(7, columns))
+    with pytest.raises(ValueError, match=re.escape("q must have shape (7, r), got shape (6, 2)")):
+        power_step(torch.ones(9, 7), torch.ones(6, 2))
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 6))
+def test_each_singular_value_goes_its_own_way_and_the_vectors_stay(rows, columns, steps):
+    (x,) = tensors((rows, columns), seed=rows + 7 * columns)
+    u, s, vt = np.linalg.svd(x.numpy(), full_matrices=False)
+    s = s / np.linalg.norm(s)
+    for _ in range(steps):
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+    np.testing.assert_allclose(newton_schulz(x, steps), (u * s) @ vt, atol=1e-9)
+
+
+def test_muon_brings_values_above_a_hundredth_between_two_thirds_and_nine_eighths_and_raises_no_rank():
+    x = torch.linspace(0.01, 1, 2000, dtype=torch.float64)
+    for _ in range(5):
+        x = 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
+    assert 0.67 < x.min() < x.max() < 1.14
+    left, right = tensors((12, 3), (3, 8))
+    assert torch.linalg.matrix_rank(newton_schulz(left @ right), rtol=1e-10) == 3
+    zeros = torch.zeros(2, 3, 4)
+    assert torch.equal(newton_schulz(zeros), zeros)
+    batch = tensors((5, 6, 4))[0]
+    torch.testing.assert_close(newton_schulz(batch)[3], newton_schulz(batch[3]))
+
+
+def test_other_coefficients_converge_to_the_nearest_orthogonal_matrix():
+    (x,) = tensors((6, 4))
+    u, _, vt = np.linalg.svd(x.numpy(), full_matrices=False)
+    np.testing.assert_allclose(newton_schulz(x, 40, (1.5, -0.5, 0)), u @ vt, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given_", "kind", "message"),
+    [
+        (([[1.0]],), TypeError, "x must be a tensor, got list"),
+        ((torch.ones(3),), ValueError, "x must have shape (..., m, n), got shape (3,)"),
+        ((torch.ones(2, 2, dtype=torch.int64),), TypeError, "x must be of a floating-point type, got torch.int64"),
+        ((torch.ones(2, 2), -1), ValueError, "steps must be at least 0, got -1"),
+        ((torch.ones(2, 2), 1, (1.0, 2.0)), ValueError, "coefficients must be three numbers, got 2"),
+        ((torch.ones(2, 2), 1, (1.0, 2.0, math.nan)), ValueError, "coefficients must be finite, got nan"),
+    ],
+)
+def test_what_newton_schulz_cannot_take_is_refused(given_, kind, message):
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+        newton_schulz(*given_)
