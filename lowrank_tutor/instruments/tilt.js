@@ -23,7 +23,7 @@ const tilt = ({ place, data, move, tell }) => {
   panels.append(spectrum, side);
 
   const panel = stage.panel(spectrum, {
-    label: "weights of the layers, and the cut", width: 320, height: 216, margin: [10, 8, 34, 44],
+    label: "weights of the layers, and the cut", width: 320, height: 216, margin: [10, 8, 34, 56],
     x: [0.9, 1.15 * size], xLog: true, y: [FLOOR * 0.7, 1.6], yLog: true,
   });
   panel.axes({
