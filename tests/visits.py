@@ -271,6 +271,7 @@ class Reader:
         self.address = address
         self.start = SITE.as_uri() if kind.where == "file" else address
         self.context = browser.new_context(**kind.settings)
+        self.context.set_default_timeout(300_000)  # a slow machine may take its time
         if kind.where == "cut off":
             self.context.add_init_script(STORED)
         self.window = self.context.new_page()

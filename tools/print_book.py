@@ -20,6 +20,7 @@ from lowrank_tutor import __version__
 ROOT = Path(__file__).resolve().parents[1]
 ONE_PAGE = ROOT / "_build" / "singlehtml"
 PDF = ROOT / "dist" / "low-rank-attention.pdf"
+PATIENCE = 600_000  # milliseconds: hundreds of formulas are typeset at once
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
 FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
 PAPER: dict[str, Any] = {
@@ -75,7 +76,10 @@ def edition() -> list[str]:
 
 
 def print_book(page: Page, pdf: Path) -> None:
-    """Print an opened one-page book."""
+    """Open the one-page book in a window and print it; a slow machine may take minutes."""
+    page.set_default_timeout(PATIENCE)
+    page.goto(one_file(ONE_PAGE).as_uri())
+    page.wait_for_function("window.MathJax?.startup?.promise")
     page.emulate_media(media="print", color_scheme="light")
     page.add_style_tag(path=ROOT / "tools" / "print.css")
     page.add_script_tag(path=ROOT / "tools" / "print.js")
@@ -112,7 +116,6 @@ def main() -> int:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
         page = browser.new_page(viewport=TEXT)
-        page.goto(one_file(ONE_PAGE).as_uri())
         print_book(page, PDF)
     print(f"{PDF}: {len(PdfReader(PDF).pages)} pages, {PDF.stat().st_size / 1e6:.1f} MB")
     return 0

@@ -82,6 +82,7 @@ def show(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         blocks = "".join(one.to_html() for one in instruments)
         path.write_text(PAGE.replace("{root}", root).replace("{blocks}", blocks), encoding="utf-8")
         context = browser.new_context(**settings)
+        context.set_default_timeout(300_000)  # a slow machine may take its time
         contexts.append(context)
         page = context.new_page()
         requests: list[str] = []

@@ -27,7 +27,6 @@ def pdf(site, browser) -> PdfReader:
     build = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "--builder", "custom"]
     subprocess.run([*build, "--custom-builder", "singlehtml"], check=True, capture_output=True)
     page = browser.new_page(viewport=print_book.TEXT)
-    page.goto(print_book.one_file(print_book.ONE_PAGE).as_uri())
     print_book.print_book(page, print_book.PDF)
     page.close()
     return PdfReader(print_book.PDF)
