@@ -70,6 +70,9 @@ CARDS = {
     "book/use-linformer": Card(
         "Put Linformer into a PyTorch model of your own, and check what it costs you before you keep it.", "mixtures"
     ),
+    "book/gpu": Card(
+        "The least time that attention and Linformer can take on six graphics cards, and cells that time your own."
+    ),
     "book/packages": Card("The same questions, asked of published packages: what each promises, and what it does."),
     "book/corrections": Card(
         "Claims about low rank that are often repeated and do not hold, each beside a cell that shows it."

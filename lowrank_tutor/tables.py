@@ -47,7 +47,8 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
     Parameters
     ----------
     columns : mapping of str to sequence
-        What each column is called, and its cells from the top: numbers, which are set flush right, or words.
+        What each column is called, and its cells from the top: numbers, which are set flush right, or words; ``None``
+        leaves a cell empty.
     formats : mapping of str to str, optional
         How the numbers of a column are written, such as ``".1%"``; without it whole numbers as ``"1,234"`` and all
         others with three digits.
@@ -77,6 +78,6 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
 
 
 def _written(cell: object, form: str | None) -> str:
-    if isinstance(cell, str):
-        return cell
+    if cell is None or isinstance(cell, str):
+        return cell or ""
     return format(cell, form or ("," if isinstance(cell, Integral) else ".3g"))

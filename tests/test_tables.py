@@ -11,6 +11,7 @@ def test_numbers_are_written_as_asked_and_as_people_write_them():
     assert made.rows == (("10", "12.5%", "a"), ("2,000", "33.3%", "b"))
     assert made.right == (True, True, False)
     assert table({"x": [0.123456, 12.3456]}).rows == (("0.123",), ("12.3",))
+    assert table({"x": [None, 0.5]}, {"x": ".0%"}) == (("x",), (("",), ("50%",)), (True,))
 
 
 def test_a_page_gets_a_markdown_table_and_a_terminal_straight_columns():
