@@ -6,7 +6,7 @@ line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest fir
 """
 
 from lowrank_tutor.plotting.arrows import arrows_in_space, shadow
-from lowrank_tutor.plotting.charts import cloud, curves, dots, ellipse, histogram, trade_off
+from lowrank_tutor.plotting.charts import cloud, curves, dots, ellipse, histogram
 from lowrank_tutor.plotting.compared import bars, by_name, weights_and_curves, weights_spectra_and_errors
 from lowrank_tutor.plotting.layers import (
     above_level,
@@ -72,7 +72,6 @@ __all__ = [
     "spectrum_cut",
     "styled",
     "sum_and_layer",
-    "trade_off",
     "weights_and_curves",
     "weights_spectra_and_errors",
     "word_maps",

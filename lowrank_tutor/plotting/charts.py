@@ -1,22 +1,16 @@
-"""Where do points lie, and how does one number move with another? Arrows, curves, counts and costs."""
+"""Where do points lie, and how does one number move with another? Arrows, curves and counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.style import (
-    GREEN,
     GREY,
-    OCHER,
     ORANGE,
-    PINK,
     PURPLE,
     TEAL,
     Panels,
@@ -113,60 +107,6 @@ def cloud(
         ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
     legend_above(ax)
     ax.set_aspect("equal", adjustable="datalim")
-    return fig
-
-
-@styled
-def trade_off(rows: Sequence[Mapping[str, Any]], x: str, y: str, *, floor: float, labels: tuple[str, str]) -> Panels:
-    """Plot measured methods, one panel a case: what each costs against what it gets wrong.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Each has ``"spectrum"``, ``"method"`` and the two columns.
-    x, y : str
-        The columns to plot.
-    floor : float
-        Smaller values of ``y`` are drawn here: below it there is only rounding.
-    labels : (str, str)
-        Words for the two axes.
-
-    Returns
-    -------
-    Panels
-        The marks of the methods; then a panel for each case, all on the same axes.
-    """
-    cases = list(dict.fromkeys(row["spectrum"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    looks = dict(
-        zip(methods, zip("osD^vPX", (TEAL, ORANGE, PURPLE, GREEN, PINK, OCHER, GREY), strict=True), strict=False)
-    )
-    heights = [max(row[y], floor) for row in rows]
-    reach = {
-        "xlim": (min(row[x] for row in rows) / 1.5, max(row[x] for row in rows) * 1.5),
-        "ylim": (min(heights) / 10, max(heights) * 10),
-    }
-    figures = [_key(looks, f"across: {labels[0]}; up: {labels[1]}")]
-    for case in cases:
-        fig, ax = panel(2.0, 1.9, left=0.55, bottom=0.3)
-        for method, (marker, color) in looks.items():
-            mine = [row for row in rows if row["spectrum"] == case and row["method"] == method]
-            ax.plot([r[x] for r in mine], [max(r[y], floor) for r in mine], marker, color=color, markersize=6)
-        ax.set(xscale="log", yscale="log", title=case, **reach)
-        ax.xaxis.set_major_locator(LogLocator(subs=(1,) if reach["xlim"][1] > 30 * reach["xlim"][0] else (1, 3)))
-        ax.xaxis.set_major_formatter("{x:g}")
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        figures.append(fig)
-    return Panels(figures)
-
-
-def _key(looks: Mapping[str, tuple[str, str]], words: str) -> Figure:
-    """Draw the marks of all methods with their names, and say what the axes are."""
-    fig, ax = panel(height=0.3 + 0.2 * -(-len(looks) // 2), left=0, right=0, top=0, bottom=0)
-    ax.set_axis_off()
-    handles = [Line2D([], [], marker=mark, color=color, linestyle="", markersize=6) for mark, color in looks.values()]
-    fig.legend(handles, list(looks), loc="upper left", ncols=2, borderpad=0, borderaxespad=0.2, labelspacing=0.3)
-    fig.text(0.02, 0.02, words, va="bottom")
     return fig
 
 

@@ -28,7 +28,6 @@ P = ParamSpec("P")
 
 # Each at least 3 : 1 against white, and 4.5 : 1 where a word is written in it. Lines differ in more than color.
 TEAL, ORANGE, PURPLE, GREY, PINK = "#0b6e83", "#b84a00", "#6a4c93", "#757b82", "#b0578a"
-GREEN, OCHER = "#00795a", "#a06d00"
 HIDDEN = "#d0713a"
 LINES = ((TEAL, "-"), (ORANGE, "--"), (PURPLE, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
 

@@ -22,12 +22,6 @@ A = np.array([[3.0, 0], [4, 5]])
 POINTS = np.random.default_rng(1).standard_normal((20, 2))
 DIGITS = np.random.default_rng(2).integers(0, 17, (4, 64))
 GAPS = np.where(DIGITS > 8, DIGITS, np.nan)
-ROWS = [
-    {"spectrum": spectrum, "method": method, "time": time, "excess": excess}
-    for spectrum in ("flat", "steep")
-    for method, time, excess in (("ours", 0.1, 1e-20), ("theirs", 0.2, 1e-3))
-]
-
 SIX = ("the", "cat", "slept", "it", "was", "lexicographically")
 WEIGHTS = np.full((6, 6), 0.1) + 0.4 * np.eye(6)
 
@@ -89,7 +83,6 @@ CALLS = {
     "dots": lambda: plotting.dots({"first": 1.0, "yours": 30.0}, marked="yours", marks={"80 GB": 74.5}, xlabel="GiB"),
     "histogram": lambda: plotting.histogram([0.1, 0.2, 0.2, 5.0], law=([0, 0.5, 1], [1, 1, 1]), marks=(0.3,)),
     "curves": lambda: plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
-    "trade_off": lambda: plotting.trade_off(ROWS, "time", "excess", floor=1e-15, labels=("seconds", "excess")),
     "shadows": lambda: plotting.shadows(POINTS[:5], [0.6, 0.8], reach=3),
     "mean_of_bars": lambda: plotting.mean_of_bars([1, 2, 9], truth=1, title="squares", top=5),
     "pairs": lambda: plotting.pairs([1.0, 2.0, 3.0], [1.1, 1.8, 3.0], eps=0.3),
@@ -166,7 +159,7 @@ def test_its_type_can_be_read_on_a_phone(name):
 @each_call
 def test_its_panels_stand_side_by_side_on_a_wide_page_and_no_word_is_cut(name):
     drawn = figures(CALLS[name]())
-    assert name == "trade_off" or sum(figure.get_size_inches()[0] for figure in drawn) <= 6.31
+    assert sum(figure.get_size_inches()[0] for figure in drawn) <= 6.31
     for figure in drawn:
         pixels = rendered(figure)
         assert tuple(pixels[0, 0]) == (255, 255, 255, 255)
@@ -369,15 +362,6 @@ def test_images_beside_curves_share_one_scale_and_mark_the_k():
     assert panel.get_ylim() == (0, 1)
 
 
-def test_a_trade_off_has_a_panel_a_case_and_lifts_what_is_below_the_floor():
-    marks, *cases = CALLS["trade_off"]()
-    flat, steep = only_axes(cases)
-    assert (flat.get_title(loc="left"), steep.get_title(loc="left")) == ("flat", "steep")
-    assert [float(line.get_ydata()[0]) for line in flat.lines] == [1e-15, 1e-3]
-    assert (flat.get_xlim(), flat.get_ylim()) == (steep.get_xlim(), steep.get_ylim())
-    assert texts(marks) == ["across: seconds; up: excess", "ours", "theirs"]
-
-
 def test_a_histogram_counts_what_lies_beyond_the_law_at_its_ends():
     ax = plotting.histogram([-9.0, 0.5, 0.5, 9.0], law=([0, 1], [1, 1]), marks=(0.3,)).axes[0]
     heights = np.array([bar.get_height() for bar in ax.patches])
@@ -549,7 +533,7 @@ def test_colors_stand_out_on_a_dark_page_that_inverts_them():
         return (luminance(shown(color)) + 0.05) / (luminance(shown("white")) + 0.05)
 
     np.testing.assert_allclose(shown("white"), page)
-    colors = [color for color, _ in style.LINES] + [style.GREEN, style.OCHER, style.GREY, style.HIDDEN]
+    colors = [color for color, _ in style.LINES] + [style.GREY, style.HIDDEN]
     assert min(map(contrast, colors)) >= 3
     assert min(map(contrast, (style.TEAL, style.ORANGE, "#2b2f33", "#4a4f55"))) >= 4.5
 
