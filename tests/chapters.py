@@ -28,6 +28,7 @@ from lowrank_tutor.explore import Explorer
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
+WITH_EXPLORERS = [*CHAPTERS, ROOT / "book" / "gpu.md"]
 
 CELL_LINES = 15
 
@@ -74,14 +75,15 @@ def run(path: Path) -> Ran:
 
 @functools.cache
 def judges(path: Path) -> dict[str, Callable[..., Numbers]]:
-    """The judges of a chapter's explorers, by their names."""
-    return importlib.import_module(f"tests.book.test_chapter_{path.stem[:2]}").EXPLORERS
+    """The judges of a page's explorers, by their names."""
+    subject = f"chapter_{path.stem[:2]}" if path in CHAPTERS else path.stem
+    return importlib.import_module(f"tests.book.test_{subject}").EXPLORERS
 
 
 @functools.cache
 def explorers() -> dict[str, Path]:
-    """The chapter of every explorer that has a judge: known before any cell has run."""
-    return {name: path for path in CHAPTERS for name in judges(path)}
+    """The page of every explorer that has a judge: known before any cell has run."""
+    return {name: path for path in WITH_EXPLORERS for name in judges(path)}
 
 
 class Position(NamedTuple):
