@@ -52,6 +52,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(subjects[item]))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Stop where the groups come to nothing, as they silently do if pytest-xdist cannot name them in this pytest."""
+    in_groups = getattr(session.config.option, "loadgroup", False)
+    if in_groups and not all("@" in item.nodeid for item in session.items):
+        raise pytest.UsageError("pytest-xdist must keep tests of a group together, and with this pytest it does not")
+
+
 @pytest.fixture(scope="session")
 def site() -> Path:
     stamp = SITE / "objects.inv"  # written at the end of every build
