@@ -312,17 +312,6 @@ QUESTIONS = {
         ),
         within=0.05,
     ),
-    "ex-family-missing": Question(
-        "The mean of estimate minus rating where nothing was observed",
-        0.833,
-        "Fit the liked entries only, and average the differences over all other entries.",
-        (
-            (-0.833, "Estimate minus rating, not the other way round."),
-            (1.02, "Are these k = 5 and a penalty of 1?"),
-            (0.60, "Did you also apply the mask of known ratings? Every rating above 3 is observed here."),
-        ),
-        within=0.05,
-    ),
     # Bound the error
     "ex-jl-hundred": Question(
         ("k by the formula", "k by the exact law"),
