@@ -312,17 +312,6 @@ QUESTIONS = {
         ),
         within=0.05,
     ),
-    "ex-family-missing": Question(
-        "The mean of estimate minus rating where nothing was observed",
-        0.833,
-        "Fit the liked entries only, and average the differences over all other entries.",
-        (
-            (-0.833, "Estimate minus rating, not the other way round."),
-            (1.02, "Are these k = 5 and a penalty of 1?"),
-            (0.60, "Did you also apply the mask of known ratings? Every rating above 3 is observed here."),
-        ),
-        within=0.05,
-    ),
     # Bound the error
     "ex-jl-hundred": Question(
         ("k by the formula", "k by the exact law"),
@@ -407,17 +396,6 @@ QUESTIONS = {
         ),
         within=0.02,
         note="A large number as 3.2e5 or as 3.2*10^5.",
-    ),
-    "ex-bilinear-nuclear": Question(
-        ("The rank of M", "The sum at M", "The sum at diag(3, 0)"),
-        (1, 3.875, 5.0),
-        "Lower 3 and 1 by 1.5, to zero at most. Then half the squared distance, plus 1.5 times what is left.",
-        (
-            ((2, 3.875, 5), "The second singular value is lowered from 1 to zero, not below."),
-            ((1, 7.75, 10), "The squared distance has a factor of one half in front, and the penalty a factor of 1.5."),
-            ((1, 1.625, 0.5), "That is the distance alone. The penalty is missing."),
-        ),
-        digits=4,
     ),
     "ex-bilinear-direction": Question(
         ("Squared error of the best rank-1 table", "That of the cut of W"),
