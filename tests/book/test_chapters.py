@@ -10,8 +10,8 @@ from chapters import CELL_LINES, CHAPTERS, ROOT, WITH_EXPLORERS, code_cells, exp
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
-SHOWN_WIDTH, FOLDED_WIDTH = 76, 125  # characters a line of code
-EXPLORER_LINES = 80  # the one folded cell that makes an explorer: data, pictures, and a line a word of its labels
+SHOWN_WIDTH, FOLDED_WIDTH = 76, 120  # characters a line of code
+EXPLORER_LINES = 64  # the one folded cell that makes an explorer: data, pictures, and a line a word of its labels
 
 
 def prose(path):

@@ -125,6 +125,10 @@ ARGUMENTS = {
     "als_half_step": {"ratings": SQUARE, "q": SQUARE, "regularization": 1},
     "linear_discriminant": {"a": SQUARE, "b": SQUARE},
     "softmax_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE},
+    "latent_scores": {"c": SQUARE, "w_uk": SQUARE, "q": [1, 2]},
+    "lora": {"w": SQUARE, "b": SQUARE, "a": SQUARE, "x": [1, 2], "s": 1},
+    "delta_rule": {"k": SQUARE, "v": SQUARE, "beta": 1},
+    "semiseparable": {"a": [1, 2], "x": [1, 2]},
     "linformer_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE, "e": SQUARE, "f": SQUARE},
 }
 
@@ -132,7 +136,7 @@ ARGUMENTS = {
 @pytest.mark.parametrize(("function", "name"), [(f, name) for f, names in ARGUMENTS.items() for name in names])
 def test_each_argument_is_exact(function, name):
     called, given = getattr(byhand, function), ARGUMENTS[function]
-    bad = 0.5 if name == "regularization" else [0.5, 1] if np.ndim(given[name]) == 1 else [[0.5, 1], [1, 1]]
+    bad = 0.5 if np.ndim(given[name]) == 0 else [0.5, 1] if np.ndim(given[name]) == 1 else [[0.5, 1], [1, 1]]
     with pytest.raises(TypeError, match=rf"^{name}\S* must be a number given exactly .* write Fraction\(1, 2\)$"):
         called(**{**given, name: bad})
     if np.ndim(given[name]) == 2:

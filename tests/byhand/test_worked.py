@@ -14,12 +14,16 @@ from lowrank_tutor import byhand
 from lowrank_tutor.byhand import (
     als_half_step,
     bilinear,
+    delta_rule,
+    latent_scores,
     linear_discriminant,
     linformer_attention,
+    lora,
     nmf_update,
     project,
     rank_one,
     row_reduce,
+    semiseparable,
     softmax_attention,
     svd_2x2,
 )
@@ -60,6 +64,12 @@ EXAMPLES = {
     "softmax, one of each": (softmax_attention, [[1]], [[-1]], [[1]]),
     "linformer": (linformer_attention, *TOKENS.values(), E),
     "linformer, two matrices": (linformer_attention, *TOKENS.values(), E, F),
+    "latents": (latent_scores, [[1], ["2/3"], [-1]], [[2, "1/2"]], [1, -1]),
+    "update": (lora, [[2, 0], [0, "1/3"]], [[1], [2]], [[1, -1]], [1, "3/2"]),
+    "update, smaller": (lora, [[2, 0]], [[1]], [[1, -1]], [1, 2], "1/2"),
+    "delta": (delta_rule, [[1, 0], ["3/5", "4/5"]], [[5], [0]]),
+    "delta, half": (delta_rule, [[1, 1]], [[2, -1]], "1/2"),
+    "recurrence": (semiseparable, [1, "2/3", 1, -3], [1, 0, "1/2", 0]),
 }
 each_example = pytest.mark.parametrize(
     ("function", "arguments"), [(f, rest) for f, *rest in EXAMPLES.values()], ids=EXAMPLES
