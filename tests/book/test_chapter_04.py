@@ -78,6 +78,16 @@ def test_a_hundred_points_by_hand():
     assert f"{1500 / 13 * math.log(990_000):.2f}" == "1592.94"
 
 
+def test_the_fast_map_keeps_distances_as_the_gaussian_one_does(chapter):
+    x = np.random.default_rng(4).uniform(size=(40, 512))
+    for project in (chapter["by_gauss"], chapter["by_cosines"]):
+        change = (pdist(project(x, 256)) / pdist(x)) ** 2 - 1
+        assert abs(change.mean()) < 0.1
+        assert 0.1 < np.abs(change).max() < 0.5
+    whole = chapter["by_cosines"](x, 512)
+    assert pdist(whole) == pytest.approx(pdist(x)), "with all of its entries it is a rotation"
+
+
 def test_the_sparse_projection_by_hand():
     r, x, y = np.array([[1, 0, -1], [0, 1, 0]]), np.array([3, 1, 1]), np.array([1, 2, 1])
     assert (r @ x).tolist() == [2, 1]
