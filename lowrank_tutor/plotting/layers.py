@@ -260,10 +260,11 @@ def noise_cut(
 
 
 def _two_matrices(named: Mapping[str, np.ndarray], limit: float) -> Figure:
+    few_colors = plt.get_cmap("PuOr", 31)  # noise in few colors can be kept without loss (explore/page.py)
     fig, axes = plt.subplots(2, 1, figsize=(1.3, 2.9), layout="none")
     fig.subplots_adjust(left=0.02, right=0.98, top=0.9, bottom=0.02, hspace=0.24)
     for ax, (name, matrix) in zip(axes, named.items(), strict=True):
-        ax.imshow(matrix, cmap="PuOr", vmin=-limit, vmax=limit, interpolation="nearest", aspect="auto")
+        ax.imshow(matrix, cmap=few_colors, vmin=-limit, vmax=limit, interpolation="nearest", aspect="auto")
         ax.set_title(name, pad=4)
         ax.set_axis_off()
     return fig
