@@ -240,8 +240,8 @@ def noise_cut(
     s, errors = np.asarray(s, dtype=float), np.asarray(errors, dtype=float)
     index, best = np.arange(1, len(s) + 1), int(np.argmin(errors))
     values, left = panel(1.8, 2.9, left=0.4, right=0.1)
-    left.plot(index[:k], s[:k], "o", color=TEAL)
-    left.plot(index[k:], s[k:], "o", color=GREY, markerfacecolor="white")
+    left.plot(index[s > threshold], s[s > threshold], "o", color=TEAL)
+    left.plot(index[s <= threshold], s[s <= threshold], "o", color=GREY, markerfacecolor="white")
     left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--", label="threshold")
     left.set(xlabel="value number i", title="singular values", ylim=(0, None))
     curve, right = panel(1.8, 2.9, left=0.55, right=0.1)
@@ -260,7 +260,7 @@ def noise_cut(
 
 
 def _two_matrices(named: Mapping[str, np.ndarray], limit: float) -> Figure:
-    few_colors = plt.get_cmap("PuOr", 31)  # noise in few colors can be kept without loss (explore/page.py)
+    few_colors = plt.get_cmap("PuOr", 15)  # noise in few colors can be kept without loss (explore/page.py)
     fig, axes = plt.subplots(2, 1, figsize=(1.3, 2.9), layout="none")
     fig.subplots_adjust(left=0.02, right=0.98, top=0.9, bottom=0.02, hspace=0.24)
     for ax, (name, matrix) in zip(axes, named.items(), strict=True):
