@@ -17,5 +17,6 @@ from lowrank_tutor.instruments.score import score
 from lowrank_tutor.instruments.shadow import shadow
 from lowrank_tutor.instruments.spectrum import spectrum
 from lowrank_tutor.instruments.tilt import tilt
+from lowrank_tutor.instruments.windows import windows
 
-__all__ = ["Instrument", "arrows", "cloud", "score", "shadow", "spectrum", "tilt"]
+__all__ = ["Instrument", "arrows", "cloud", "score", "shadow", "spectrum", "tilt", "windows"]

@@ -18,7 +18,8 @@ const score = ({ place, data, move, tell }) => {
   // What there is to see: one unit is as long on both axes of the rectangle, so that unit squares can be counted
   const panels = controls.element("div", { class: "panels" });
   place.append(panels);
-  const [left, right] = [words.plane, words.area].map((title) => controls.element("div", {}, controls.element("p", {}, title)));
+  const cell = (title) => controls.element("div", {}, controls.element("p", {}, title));
+  const [left, right] = [words.plane, words.area].map(cell);
   panels.append(left, right);
   const plane = stage.panel(left, {
     label: words.plane, width: 300, height: 300, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
@@ -76,7 +77,8 @@ const score = ({ place, data, move, tell }) => {
   // What is drawn
   /** The part of a line through a point that lies in the square. */
   const chord = (from, along) => {
-    const ends = along.map((by, i) => by ? [-1, 1].map((to) => (to * reach - from[i]) / by).sort((a, b) => a - b) : [-99, 99]);
+    const met = (by, i) => [-1, 1].map((to) => (to * reach - from[i]) / by).sort((a, b) => a - b);
+    const ends = along.map((by, i) => by ? met(by, i) : [-Infinity, Infinity]);
     const [low, up] = [Math.max(ends[0][0], ends[1][0]), Math.min(ends[0][1], ends[1][1])];
     return [low, up].map((t) => sum(from, scaled(along, t)));
   };
@@ -85,7 +87,8 @@ const score = ({ place, data, move, tell }) => {
     const foot = scaled(row, dot(row, tip) / dot(row, row));
     const line = chord([0, 0], row);
     plane.line("line " + name, line, color + " thin");
-    plane.text("line name " + name, sum(scaled(line[1], 0.86), scaled(across(row), -0.25)), words.row[name], color + " middle");
+    const beside = sum(scaled(line[1], 0.86), scaled(across(row), -0.25));
+    plane.text("line name " + name, beside, words.row[name], color + " middle");
     plane.line("same " + name, chord(tip, across(row)), color + " thin dashed");
     plane.arrow(name, [0, 0], tip, color);
     plane.line("shadow " + name, [[0, 0], foot], color + " shade");
