@@ -116,13 +116,13 @@ def _written(row: NDArray[np.float64]) -> str:
 
 @styled
 def _still(s: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64], h: NDArray[np.float64]) -> Figure:
-    fig, (plane, area) = plt.subplots(1, 2, layout="none", figsize=(5.8, 2.9))
+    fig, (plane, area) = plt.subplots(1, 2, layout="constrained", figsize=(5.8, 2.9))
     for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, PURPLE, "h")):
         foot = row * (row @ tip) / (row @ row)
         far = row / np.abs(row).max() * REACH
-        plane.plot(*np.transpose([-far, far]), color=color, linewidth=1)
+        plane.plot(*np.transpose([-far, far]), "-", color=color, linewidth=1)
         plane.plot(*np.transpose([foot, tip]), "--", color=color, linewidth=1)
-        plane.plot(*np.transpose([0 * foot, foot]), color=color, linewidth=5, alpha=0.5)
+        plane.plot(*np.transpose([0 * foot, foot]), "-", color=color, linewidth=5, alpha=0.5)
         plane.annotate("", tuple(tip), (0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
         plane.annotate(name, tuple(tip), xytext=(4, 4), textcoords="offset points", color=color)
     plane.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
@@ -131,8 +131,8 @@ def _still(s: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64
     area.fill([0, p, p, 0], [0, 0, q, q], color=ORANGE if found["score"] < 0 else "black", alpha=0.25)
     area.axhline(0, color=GREY, linewidth=0.8)
     area.axvline(0, color=GREY, linewidth=0.8)
-    area.plot([0, p], [0, 0], color=TEAL, linewidth=4)
-    area.plot([0, 0], [0, q], color=PURPLE, linewidth=4)
+    area.plot([0, p], [0, 0], "-", color=TEAL, linewidth=4)
+    area.plot([0, 0], [0, q], "-", color=PURPLE, linewidth=4)
     far = 1.3 * max(abs(p), abs(q), 1.0)
     area.set(xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}")
     area.set(xlabel="p", ylabel="q")

@@ -173,7 +173,7 @@ def _spread(mixed: NDArray[np.float64], borders: Sequence[int]) -> NDArray[np.fl
 
 @styled
 def _still(exact: NDArray[np.float64], spread: NDArray[np.float64], borders: Sequence[int]) -> Figure:
-    fig, ax = plt.subplots(layout="none", figsize=(4.6, 3.4))
+    fig, ax = plt.subplots(layout="constrained", figsize=(4.6, 3.4))
     rows = np.arange(MOST)
     ax.barh(rows, spread, height=1.0, color=ORANGE, alpha=0.3, label="through windows")
     ax.barh(rows, exact, height=0.4, color=TEAL, label="exact")
