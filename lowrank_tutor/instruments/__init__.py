@@ -13,8 +13,10 @@ what it draws with, ``linalg.js`` and ``background.js`` what it computes with) a
 from lowrank_tutor.instruments.arrows import arrows
 from lowrank_tutor.instruments.cloud import cloud
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.score import score
 from lowrank_tutor.instruments.shadow import shadow
 from lowrank_tutor.instruments.spectrum import spectrum
 from lowrank_tutor.instruments.tilt import tilt
+from lowrank_tutor.instruments.windows import windows
 
-__all__ = ["Instrument", "arrows", "cloud", "shadow", "spectrum", "tilt"]
+__all__ = ["Instrument", "arrows", "cloud", "score", "shadow", "spectrum", "tilt", "windows"]

@@ -6,10 +6,18 @@ from importlib.resources import files
 import pytest
 from visits import violations
 
-from lowrank_tutor.instruments import arrows, cloud, shadow, spectrum, tilt
+from lowrank_tutor.instruments import arrows, cloud, score, shadow, spectrum, tilt, windows
 from lowrank_tutor.instruments.block import script
 
-INSTRUMENTS = {"tilt": tilt, "arrows": arrows, "spectrum": spectrum, "shadow": shadow, "cloud": cloud}
+INSTRUMENTS = {
+    "tilt": tilt,
+    "arrows": arrows,
+    "spectrum": spectrum,
+    "shadow": shadow,
+    "cloud": cloud,
+    "score": score,
+    "windows": windows,
+}
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
 KILOBYTES = 60  # a block without its pictures
 

@@ -1,0 +1,144 @@
+// Drag two vectors: a score of rank 1 is the signed area of a rectangle. Python's score.py says what it teaches.
+const score = ({ place, data, move, tell }) => {
+  const { u, v, w, reach, words } = data;
+  const dot = ([a, b], [c, d]) => a * c + b * d;
+  const scaled = ([x, y], by) => [x * by, y * by];
+  const sum = ([a, b], [c, d]) => [a + c, b + d];
+  const across = ([x, y]) => scaled([-y, x], 1 / Math.max(Math.abs(x), Math.abs(y)));
+  const near = (x, y) => Math.abs(x - y) <= 1e-9 * Math.max(1, Math.abs(x), Math.abs(y));
+  const written = ([x, y]) => "x " + format(x, ".1f") + ", y " + format(y, ".1f");
+  const VECTORS = { s: { row: u, color: "teal", side: "p" }, h: { row: v, color: "violet", side: "q" } };
+  const terms = () => state.s.flatMap((a, i) => state.h.map((b, j) => a * w[i][j] * b));
+  const numbers = () => ({
+    score: terms().reduce((a, b) => a + b, 0), p: dot(u, state.s), q: dot(v, state.h),
+  });
+  let state = null, said = null; // what stood there when the last sentence was said
+  let way = 1; // in which direction s is pushed
+
+  // What there is to see: one unit is as long on both axes of the rectangle, so that unit squares can be counted
+  const panels = controls.element("div", { class: "panels" });
+  place.append(panels);
+  const cell = (title) => controls.element("div", {}, controls.element("p", {}, title));
+  const [left, right] = [words.plane, words.area].map(cell);
+  panels.append(left, right);
+  const plane = stage.panel(left, {
+    label: words.plane, width: 300, height: 300, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
+  });
+  const most = [u, v].map(([a, b]) => 1.12 * reach * (Math.abs(a) + Math.abs(b)));
+  const [far, deep] = [Math.max(most[0], most[1] / 1.2), Math.max(most[1], most[0] / 2)];
+  const inner = 240, unit = 10 ** Math.floor(Math.log10(far / 2.5));
+  const area = stage.panel(right, {
+    label: words.area, width: inner + 44, height: 40 + inner * deep / far, margin: [6, 8, 34, 36],
+  });
+  const ticks = (most) => {
+    const count = Math.floor(most / unit);
+    return Array.from({ length: 2 * count + 1 }, (_, i) => (i - count) * unit);
+  };
+  const tick = (value) => Math.round(value / unit) % 5 ? "" : format(value, ".3g");
+  let wide = 0, high = 0; // what the axes reach now: nearer while the rectangle is small
+  const zoom = (p, q) => {
+    const share = Math.abs(p) > 0.5 * far || Math.abs(q) > 0.5 * deep ? 1 : 0.58;
+    if (wide === share * far) return;
+    [wide, high] = [share * far, share * deep];
+    area.resize({ x: [-wide, wide], y: [-high, high] });
+    area.axes({ x: ticks(wide), y: ticks(high), xTitle: words.p, yTitle: words.q, format: tick });
+  };
+
+  // What can be taken hold of, and pressed
+  const put = (name, point) =>
+    move({ [name]: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
+  ["s", "h"].forEach((name) => plane.handle(name, {
+    label: words[name], color: VECTORS[name].color, drag: (point) => put(name, point),
+    step: (dx, dy) => put(name, sum(state[name], [dx / 10, dy / 10])),
+  }));
+  const fits = (point) => point.every((value) => Math.abs(value) <= reach);
+  const push = () => {
+    const next = () => sum(state.s, scaled(across(u), way));
+    if (!fits(next())) way = -way;
+    if (fits(next())) move({ s: next() });
+    else tell(words.no_room);
+  };
+  const grow = (by) => {
+    const s = scaled(state.s, by);
+    if (fits(s)) move({ s });
+    else tell(words.no_room);
+  };
+  const presses = controls.element("div", { class: "instrument-buttons" });
+  controls.button(presses, words.push, push);
+  controls.button(presses, words.flip, () => grow(-1));
+  controls.button(presses, words.double, () => grow(2));
+  left.append(presses);
+  const table = controls.element("p", { class: "matrix" });
+  const entries = w.flat().map((value) => controls.element("b", {}, format(value, ".3g")));
+  table.append("W = ", controls.element("span", {}, ...entries));
+  const [full, short] = [controls.element("p"), controls.element("p")];
+  right.append(table, controls.element("p", {}, words.table), full, short);
+
+  // What is drawn
+  /** The part of a line through a point that lies in the square. */
+  const chord = (from, along) => {
+    const met = (by, i) => [-1, 1].map((to) => (to * reach - from[i]) / by).sort((a, b) => a - b);
+    const ends = along.map((by, i) => by ? met(by, i) : [-Infinity, Infinity]);
+    const [low, up] = [Math.max(ends[0][0], ends[1][0]), Math.min(ends[0][1], ends[1][1])];
+    return [low, up].map((t) => sum(from, scaled(along, t)));
+  };
+  const drawVector = (name) => {
+    const { row, color } = VECTORS[name], tip = state[name];
+    const foot = scaled(row, dot(row, tip) / dot(row, row));
+    const line = chord([0, 0], row);
+    plane.line("line " + name, line, color + " thin");
+    const beside = sum(scaled(line[1], 0.86), scaled(across(row), -0.25));
+    plane.text("line name " + name, beside, words.row[name], color + " middle");
+    plane.line("same " + name, chord(tip, across(row)), color + " thin dashed");
+    plane.arrow(name, [0, 0], tip, color);
+    plane.line("shadow " + name, [[0, 0], foot], color + " shade");
+    plane.text("name " + name, sum(scaled(tip, 0.55), [0.15, 0.15]), name, color);
+    plane.place(name, tip, { value: tip[0], min: -reach, max: reach, text: written(tip) });
+  };
+  const drawArea = ({ score: size, p, q }) => {
+    zoom(p, q);
+    area.line("axis p", [[-wide, 0], [wide, 0]], "gray thin");
+    area.line("axis q", [[0, -high], [0, high]], "gray thin");
+    area.rect("area", [0, 0], [p, q], size < 0 ? "orange" : "ink");
+    area.line("edge", [[p, 0], [p, q], [0, q]], size < 0 ? "orange thin" : "ink thin");
+    area.line("p", [[0, 0], [p, 0]], "teal shade");
+    area.line("q", [[0, 0], [0, q]], "violet shade");
+    const up = q < 0 ? -1 : 1, aside = p < 0 ? -1 : 1, em = 2 * wide * 13 / inner;
+    area.text("name p", [p / 2, (up < 0 ? 0.35 : -1.05) * em], "p", "teal middle");
+    area.text("name q", [-aside * 0.5 * em, q / 2 - 0.3 * em], "q", "violet middle");
+    const beyond = clamp(q + (up < 0 ? -1.15 : 0.4) * em, -high + 0.3 * em, high - 0.9 * em);
+    area.text("size", [clamp(p / 2, -wide + 3 * em, wide - 3 * em), beyond], words.size + format(size, ".2f"),
+      (size < 0 ? "orange" : "ink") + " middle");
+  };
+  const signed = (value, i) => {
+    const text = format(Math.abs(value), ".2f");
+    return i ? (value < 0 ? " \u2212 " : " + ") + text : (value < 0 ? "\u2212" : "") + text;
+  };
+
+  return {
+    clean: ({ s, h }) => ({
+      s: check.list("s", s, 2, -reach, reach), h: check.list("h", h, 2, -reach, reach),
+    }),
+    draw: (wished) => {
+      state = wished;
+      const all = numbers();
+      said = said || all;
+      ["s", "h"].forEach(drawVector);
+      drawArea(all);
+      full.textContent = words.full + terms().map(signed).join("") + " = " + signed(all.score, 0);
+      const times = (value) => value < 0 ? "(" + signed(value, 0) + ")" : signed(value, 0);
+      short.textContent = words.short + times(all.p) + " \u00b7 " + times(all.q) + " = " + signed(all.p * all.q, 0);
+    },
+    numbers,
+    table: () => ({ u: [u], v: [v], w }),
+    remarks: () => {
+      const now = numbers(), before = said;
+      said = now;
+      if (near(now.p, 0) || near(now.q, 0)) return ["zero"];
+      const times = (p, q) => near(now.p, p * before.p) && near(now.q, q * before.q);
+      if (times(1, 1)) return ["same"];
+      if (times(-1, 1) || times(1, -1)) return ["flipped"];
+      return times(2, 1) || times(1, 2) ? ["doubled"] : [];
+    },
+  };
+};

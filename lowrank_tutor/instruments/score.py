@@ -1,0 +1,139 @@
+"""What does a score of rank 1 see of two vectors? Drag them: only their shadows on two lines count."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.style import GREY, ORANGE, PURPLE, TEAL, styled
+
+REACH = 5.0
+LIMIT = 10.0  # of an entry of u and v
+SAY = "The score takes p = {p:.2f} from s and q = {q:.2f} from h, and nothing else: p times q is {score:.2f}."
+REMARKS = {
+    "same": "Each moved only across its line, if it moved at all: the shadows are the same, and so is the score.",
+    "flipped": "One shadow flipped to the other side, and the score changed its sign.",
+    "doubled": "One side is twice as long, and so the score is twice as large.",
+    "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector does.",
+}
+WORDS = {
+    "plane": "Drag s and h. Thick: their shadows. Along a dashed line a shadow stays the same.",
+    "area": "The score is the area p times q in unit squares, negative where p and q have different signs.",
+    "s": "tip of s",
+    "h": "tip of h",
+    "row": {"s": "u", "h": "v"},
+    "p": "p = u · s",
+    "q": "q = v · h",
+    "size": "area ",
+    "full": "In full, sᵀWh = ",
+    "short": "By shadows, p · q = ",
+    "push": "Push s across its line",
+    "flip": "Flip s",
+    "double": "Double s",
+    "no_room": "There is no room for that: drag s nearer to the middle first.",
+}
+
+
+def score(
+    s: ArrayLike = (1.0, 2.0),
+    u: ArrayLike = (2.0, 1.0),
+    v: ArrayLike = (1.0, -1.0),
+    h: ArrayLike = (3.0, 4.0),
+) -> Instrument:
+    r"""Drag two vectors, and see their score as the area of a rectangle.
+
+    With $W = u^\top v$ of rank 1 the score $s^\top W h$ is $p q$ with $p = u \cdot s$ and $q = v \cdot h$. These are
+    what the shadows of s and h are worth, on a line along u and a line along v.
+
+    Parameters
+    ----------
+    s, h : array_like, shape (2,)
+        The vectors at first, each coordinate from -5 to 5.
+    u, v : array_like, shape (2,) or (1, 2)
+        The rows of which the table W is made, not zero, each entry from -10 to 10.
+
+    Returns
+    -------
+    Instrument
+        State ``s``, ``h``; numbers ``score`` (computed from all of W), ``p`` and ``q``.
+
+    Raises
+    ------
+    ValueError
+        If ``s`` or ``h`` is not two numbers or lies too far out, or ``u`` or ``v`` is not two numbers, too large, or
+        zero.
+
+    Examples
+    --------
+    >>> score().numbers
+    {'score': -4.0, 'p': 4.0, 'q': -1.0}
+    """
+    tips = {name: np.asarray(value, dtype=float) for name, value in (("s", s), ("h", h))}
+    for name, tip in tips.items():
+        if tip.shape != (2,) or not (np.abs(tip) <= REACH).all():
+            raise ValueError(f"{name} must be two numbers from {-REACH:g} to {REACH:g}, got {tip.tolist()!r}")
+    rows = {name: np.asarray(value, dtype=float) for name, value in (("u", u), ("v", v))}
+    for name, row in rows.items():
+        if row.shape not in ((2,), (1, 2)) or not (np.abs(row) <= LIMIT).all() or np.abs(row).max() < 1 / LIMIT:
+            raise ValueError(
+                f"{name} must be two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}, "
+                f"got {row.tolist()!r}"
+            )
+    left, right = rows["u"].reshape(2), rows["v"].reshape(2)
+    start = numbers(tips["s"], left, right, tips["h"])
+    return Instrument(
+        "score",
+        state={name: tip.tolist() for name, tip in tips.items()},
+        numbers=start,
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "u": left.tolist(),
+            "v": right.tolist(),
+            "w": np.outer(left, right).tolist(),
+            "reach": REACH,
+            "words": {**WORDS, "table": f"This is W = uᵀv with u = {_written(left)} and v = {_written(right)}."},
+        },
+        labels={"score": "score sᵀWh", "p": "p = u · s", "q": "q = v · h"},
+        formats={"score": ".2f", "p": ".2f", "q": ".2f"},
+        picture=lambda: _still(tips["s"], left, right, tips["h"]),
+    )
+
+
+def numbers(
+    s: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64], h: NDArray[np.float64]
+) -> dict[str, float]:
+    """Return what the instrument says of two vectors and the table of u and v."""
+    return {"score": float(s @ np.outer(u, v) @ h), "p": float(u @ s), "q": float(v @ h)}
+
+
+def _written(row: NDArray[np.float64]) -> str:
+    return f"({row[0]:g}, {row[1]:g})"
+
+
+@styled
+def _still(s: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64], h: NDArray[np.float64]) -> Figure:
+    fig, (plane, area) = plt.subplots(1, 2, layout="constrained", figsize=(5.8, 2.9))
+    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, PURPLE, "h")):
+        foot = row * (row @ tip) / (row @ row)
+        far = row / np.abs(row).max() * REACH
+        plane.plot(*np.transpose([-far, far]), "-", color=color, linewidth=1)
+        plane.plot(*np.transpose([foot, tip]), "--", color=color, linewidth=1)
+        plane.plot(*np.transpose([0 * foot, foot]), "-", color=color, linewidth=5, alpha=0.5)
+        plane.annotate("", tuple(tip), (0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
+        plane.annotate(name, tuple(tip), xytext=(4, 4), textcoords="offset points", color=color)
+    plane.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
+    found = numbers(s, u, v, h)
+    p, q = found["p"], found["q"]
+    area.fill([0, p, p, 0], [0, 0, q, q], color=ORANGE if found["score"] < 0 else "black", alpha=0.25)
+    area.axhline(0, color=GREY, linewidth=0.8)
+    area.axvline(0, color=GREY, linewidth=0.8)
+    area.plot([0, p], [0, 0], "-", color=TEAL, linewidth=4)
+    area.plot([0, 0], [0, q], "-", color=PURPLE, linewidth=4)
+    far = 1.3 * max(abs(p), abs(q), 1.0)
+    area.set(xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}")
+    area.set(xlabel="p", ylabel="q")
+    return fig

@@ -1,0 +1,199 @@
+// Drag borders between words, and a query among keys: exact attention, and through windows. Words, data: windows.py.
+const windows = ({ place, data, move }) => {
+  const { reach, most, sharpest, words, fine } = data;
+  const COLORS = { exact: "teal", mixed: "orange" };
+  const dot = ([a, b], [c, d]) => a * c + b * d;
+  const mean = (rows) => [0, 1].map((j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length);
+  const average = (weights, rows) => [0, 1].map((j) => weights.reduce((sum, w, i) => sum + w * rows[i][j], 0));
+  const even = (k, n) => Array.from({ length: k }, (_, i) => Math.floor(i * n / k));
+  const split = (text) => text.split(/\s+/).filter(Boolean);
+  const percent = (share) => format(share, ".0%");
+  const say = (template, value) => { throw new Error(fill(template, { value })); };
+  let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
+
+  const short = (word = "") => {
+    const letters = [...word], room = letters.some((letter) => letter > "\u2e7f") ? 5 : 9; // some are twice as wide
+    return letters.length > room ? letters.slice(0, room - 1).join("") + "\u2026" : word;
+  };
+
+  // What a word is: a key and a value, chosen in Python or made up from its letters alone
+  const parse = (text) => {
+    const found = split(String(text));
+    if (found.length === 0) say(words.empty);
+    if (found.length > most) say(words.many, found.length);
+    found.forEach((word) => {
+      const strange = word.replace(/[\p{L}\p{M}\p{N}\p{P}\p{Sc}\p{Sm}\u200c\u200d]/gu, "");
+      if (strange || !/[\p{L}\p{N}]/u.test(word)) say(words.strange, short(word));
+      if (word.length > 24) say(words.long, short(word));
+    });
+    return found;
+  };
+  const spelling = (word) => word.toLowerCase().replace(/[^\p{L}\p{M}\p{N}]/gu, "");
+  const known = (word) => split(data.sentence).indexOf(spelling(word));
+  const numbersOf = (word) => {
+    const at = known(word), mix = (hash, letter) => Math.imul(hash ^ letter.codePointAt(0), 16777619);
+    if (at >= 0) return [...data.keys[at], ...data.values[at]];
+    const next = lowrankLinalg.normal([...spelling(word)].reduce(mix, 2166136261)); // Fowler, Noll and Vo's hash
+    return Array.from({ length: 4 }, () => clamp(Math.round(next() * 10) / 10, -reach, reach));
+  };
+  const compute = () => {
+    tokens = split(state.words);
+    const all = tokens.map(numbersOf);
+    [keys, values] = [all.map((four) => four.slice(0, 2)), all.map((four) => four.slice(2))];
+    ends = [...state.borders.slice(1), tokens.length];
+    members = tokens.map((_, i) => ends.findIndex((end) => i < end));
+    means = [keys, values].map((rows) => ends.map((end, j) => mean(rows.slice(state.borders[j], end))));
+    const logit = (key) => state.sharpness * dot(key, state.query) / Math.SQRT2;
+    const attend = (some) => lowrankLinalg.softmax(some.map(logit));
+    weights = { exact: attend(keys), mixed: attend(means[0]) };
+    output = { exact: average(weights.exact, values), mixed: average(weights.mixed, means[1]) };
+  };
+  const apart = () => Math.hypot(...[0, 1].map((j) => output.exact[j] - output.mixed[j]));
+  const gap = () => apart() / (Math.hypot(...output.exact) || 1);
+
+  // What there is to see
+  const panels = place.appendChild(controls.element("div", { class: "panels" }));
+  const cell = (title) => panels.appendChild(controls.element("div", {}, controls.element("p", {}, title)));
+  const square = { width: 300, height: 300, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach] };
+  const plane = stage.panel(cell(words.plane), { label: words.plane, ...square });
+  const list = stage.panel(cell(words.list), { label: words.list, width: 300, height: 342, margin: [4, 18, 32, 78] });
+  const shown = list.svg.parentNode.appendChild(controls.element("p"));
+  const result = stage.panel(cell(words.result), { label: words.result, ...square, height: 230 });
+  const side = panels.appendChild(controls.element("div"));
+
+  // What can be taken hold of
+  const put = (point) => move({ query: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
+  plane.handle("query", {
+    label: words.query, color: "violet", drag: put,
+    step: (dx, dy) => put([state.query[0] + dx / 10, state.query[1] + dy / 10]),
+  });
+  const shift = (j, to) => {
+    const borders = state.borders.slice();
+    borders[j] = clamp(Math.round(to), borders[j - 1] + 1, ends[j] - 1);
+    move({ borders });
+  };
+  const grips = list.svg.getElementsByClassName("handle"); // those that are not needed now are hidden
+  const placeBorders = () => {
+    for (let j = grips.length + 1; j < ends.length; j++) {
+      list.handle("border " + j, {
+        label: fill(words.border, { j }), color: "pink", axis: "y", large: 3, drag: ([, y]) => shift(j, y),
+        step: (dx, dy) => shift(j, state.borders[j] + dx - dy), end: (which) => shift(j, which * most),
+      });
+    }
+    [...grips].forEach((grip, i) => grip.toggleAttribute("hidden", i + 1 >= ends.length));
+    state.borders.slice(1).forEach((at, i) => list.place("border " + (i + 1), [0.5, at], {
+      value: at, min: state.borders[i] + 1, max: ends[i + 1] - 1,
+      text: fill(words.between, { before: tokens[at - 1], after: tokens[at] }),
+    }));
+  };
+  const sharpness = controls.range(side, {
+    label: words.sharpness, min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
+  });
+  const count = controls.range(side, {
+    label: words.count, min: 1, max: most, step: 1, input: (k) => move({ borders: even(k, tokens.length) }),
+  });
+  const counter = side.lastChild.querySelector("input");
+  const field = controls.element("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+  const use = () => {
+    const typed = split(field.value);
+    move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) });
+  };
+  field.addEventListener("keydown", (event) => event.key === "Enter" && use());
+  const label = controls.element("label", { class: "typed" }, words.field, field);
+  const sentence = controls.element("div", { class: "control" }, label);
+  controls.button(sentence, words.use, use);
+  side.append(sentence, controls.element("p", {}, words.rule));
+
+  // What is drawn
+  const drawPoints = (panel, rows, centers, seen) => {
+    for (let i = 0; i < most; i++) {
+      const at = rows[i] || [0, 0], to = centers[members[i]] || at;
+      panel.line("spoke " + i, [at, to], "orange thin");
+      panel.text("word " + i, [at[0], at[1] + 0.02 * seen], short(tokens[i]), "gray middle");
+      ["spoke ", "word "].forEach((name) => panel.hide(name + i, i >= rows.length));
+    }
+    panel.dots("tokens", rows, "gray");
+    panel.dots("means", centers, "orange");
+  };
+  const drawList = () => {
+    const n = tokens.length;
+    list.resize({ y: [n, 0] });
+    list.axes({ x: [0, 0.5, 1], xTitle: words.weight, format: percent });
+    for (let j = 0; j < most; j++) {
+      const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
+      list.rect("mixed " + j, [0, from], [share, to], "orange");
+      list.line("edge " + j, [[0, from], [share, from], [share, to], [0, to]], "orange thin");
+      list.text("total " + j, [1, (from + to) / 2 + n / 75], percent(weights.mixed[j] || 0), "orange end");
+      ["mixed ", "edge ", "total "].forEach((name) => list.hide(name + j, j >= ends.length));
+    }
+    for (let i = 0; i < most; i++) {
+      list.rect("exact " + i, [0, i + 0.3], [weights.exact[i] || 0, i + 0.7], "teal solid");
+      list.text("word " + i, [-0.03, i + 0.5 + n / 75], short(tokens[i]), "ink end");
+      ["exact ", "word "].forEach((name) => list.hide(name + i, i >= n));
+    }
+  };
+  const drawResult = () => {
+    const all = [...values, [0, 0]], tall = 214 / 284;
+    const [[x, wide], [y, high]] = [0, 1].map((j) => {
+      const [low, up] = [Math.min, Math.max].map((pick) => pick(...all.map((row) => row[j])));
+      return [(low + up) / 2, (up - low) / 2];
+    });
+    const half = 1.2 * Math.max(high, wide * tall, 0.1);
+    result.resize({ x: [x - half / tall, x + half / tall], y: [y - half, y + half] });
+    result.line("axis x", [[x - half / tall, 0], [x + half / tall, 0]], "gray thin dotted");
+    result.line("axis y", [[0, y - half], [0, y + half]], "gray thin dotted");
+    drawPoints(result, values, means[1], half);
+    result.line("gap", [output.exact, output.mixed], "ink");
+    Object.keys(COLORS).forEach((way) => {
+      result.dots(way, [output[way]], COLORS[way] + " large");
+      const up = (way === "exact") === (output.exact[1] >= output.mixed[1]) ? 0.09 : -0.17; // names stay apart
+      result.text("name " + way, [output[way][0], output[way][1] + up * half], words[way], COLORS[way] + " middle");
+    });
+  };
+
+  return {
+    clean: (wished) => {
+      const found = parse(wished.words), { borders } = wished;
+      const rule = "whole numbers from 0, each larger than the one before and below " + found.length;
+      const fits = Array.isArray(borders) && borders[0] === 0 && borders.every((border, i) =>
+        Number.isInteger(border) && border < found.length && (i === 0 || border > borders[i - 1]));
+      return {
+        borders: fits ? borders : check.fail("borders", rule, borders),
+        sharpness: check.number("sharpness", wished.sharpness, 0, sharpest),
+        query: check.list("query", wished.query, 2, -reach, reach), words: found.join(" "),
+      };
+    },
+    draw: (wished) => {
+      state = wished;
+      compute();
+      plane.line("axis x", [[-reach, 0], [reach, 0]], "gray thin dotted");
+      plane.line("axis y", [[0, -reach], [0, reach]], "gray thin dotted");
+      drawPoints(plane, keys, means[0], reach);
+      plane.arrow("query", [0, 0], state.query, "violet");
+      const [value, y] = state.query, text = "x " + format(value, ".1f") + ", y " + format(y, ".1f");
+      plane.place("query", state.query, { value, min: -reach, max: reach, text });
+      drawList();
+      placeBorders();
+      drawResult();
+      sharpness.show(state.sharpness, words.times + format(state.sharpness, ".3g"));
+      counter.max = tokens.length;
+      count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
+      shown.textContent = words.gap + format(gap(), ".1%");
+      if (document.activeElement !== field) field.value = state.words;
+    },
+    numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),
+    table: () => ({ keys, values }),
+    values: () => {
+      const at = weights.exact.indexOf(Math.max(...weights.exact)), window = members[at];
+      const size = ends[window] - state.borders[window];
+      return { most: tokens[at], share: weights.exact[at], through: weights.mixed[window] / size };
+    },
+    remarks: () => {
+      const own = tokens.every((word) => known(word) >= 0) ? [] : ["own"];
+      if (ends.length === tokens.length) return ["each", ...own];
+      if (ends.length === 1) return ["single", ...own];
+      if (state.sharpness === 0 || Math.hypot(...state.query) === 0) return ["votes", ...own];
+      return [...(gap() < fine ? ["near"] : []), ...own];
+    },
+  };
+};

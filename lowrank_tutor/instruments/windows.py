@@ -1,0 +1,186 @@
+"""What do windows over a sentence lose? Drag their borders, and a query among the keys; or type your own sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
+
+REACH = 2.6  # of a key and of the query, in each coordinate
+MOST = 12  # words
+SHARPEST = 4.0
+FINE = 0.15  # a gap that is small
+SENTENCE = "the old gray cat slept because it was tired after the hunt"
+# How much a word names a creature, and how much it tells what happens: six words have the numbers of byhand.sentence.
+KEYS = np.array(
+    [
+        *((0, 0), (0.7, 0.4), (1.4, -0.4), (2, 0), (0, 2), (-0.7, 0.6)),
+        *((1, 0), (0, 1), (1, 1), (-0.6, 1.2), (0, 0), (0.9, 1.7)),
+    ]
+)
+VALUES = KEYS * [2, 1]  # a creature counts twice
+SAY = (
+    "The query looks most at “{most}”, with {share:.0%} of its weight; through windows that word gets {through:.0%}. "
+    "The outputs are {gap:.0%} apart, with {weights_mixed} weights in place of {weights_exact}."
+)
+REMARKS = {
+    "each": "Every word is a window of its own, so nothing is lost and nothing saved.",
+    "single": "With a single window every query gets the same: the mean of all values.",
+    "votes": "This query has no preference: each window has one vote, whether it holds one word or many.",
+    "near": "Words that share a window are alike here, or this query hardly looks at them.",
+    "own": "Keys and values of your own words are made up.",
+}
+WORDS = {
+    "plane": "Keys. Drag the query: it looks at keys that lie its way. Orange: the mean key of each window.",
+    "list": "Weights. Teal: exact. Orange: through windows, shared equally by the words. Drag the borders.",
+    "result": "Values, and what the query gets: exactly, and through windows. The line between is the gap.",
+    "query": "tip of the query",
+    "border": "border {j}, between windows",
+    "between": "between {before} and {after}",
+    "weight": "weight (right: of a whole window)",
+    "exact": "exact",
+    "mixed": "windows",
+    "gap": "Gap between the two outputs: ",
+    "sharpness": "sharpness",
+    "times": "scores times ",
+    "count": "number of windows",
+    "of": "{k} for {n} words",
+    "field": "Your own sentence, 1 to 12 words",
+    "use": "Use these words",
+    "rule": (
+        "The words of the first sentence have keys and values chosen by hand: right for a creature, up for what "
+        "happens. Any other word gets random ones, drawn from its spelling and always the same: they know no meaning."
+    ),
+    "empty": "There is no word yet: type 1 to 12 words, with spaces between them.",
+    "many": "These are {value} words: shorten the sentence to 12 at most.",
+    "strange": "“{value}” is not a word of letters or digits: take it out, and leave 1 to 12 words.",
+    "long": "“{value}” is too long: a word may have 24 letters.",
+}
+
+
+def windows(borders: Sequence[int] = (0, 3, 6, 9), sharpness: float = 1.0, query: ArrayLike = (2.5, 0.0)) -> Instrument:
+    r"""Lay windows over twelve words, and see what a query loses by them.
+
+    Exact attention gives the query the output $PV$ with $P = \operatorname{softmax}(\beta K q / \sqrt 2)$, where the
+    sharpness $\beta$ multiplies the logits. Through windows, each acts as one token, with the mean of its keys and the
+    mean of its values. A reader may type other words; their keys and values are then made up from their spelling.
+
+    Parameters
+    ----------
+    borders : sequence of int
+        The first token of each window at first, counted from 0: rising, and the first is 0.
+    sharpness : float
+        What multiplies the logits at first, from 0 to 4.
+    query : array_like, shape (2,)
+        The query at first, each number from -2.6 to 2.6.
+
+    Returns
+    -------
+    Instrument
+        State ``borders``, ``sharpness``, ``query``, ``words`` (the sentence); numbers ``gap`` (the distance of the two
+        outputs over the norm of the exact one), ``weights_exact`` and ``weights_mixed`` (how many weights there are).
+
+    Raises
+    ------
+    ValueError
+        If ``borders`` do not rise from 0 to 11 at most, or ``sharpness`` or ``query`` lies too far out.
+
+    Examples
+    --------
+    >>> start, better = windows().numbers, windows(borders=[0, 2, 4, 6]).numbers
+    >>> f"{start['gap']:.0%}, {better['gap']:.0%}"
+    '62%, 9%'
+    """
+    first = [int(border) if border == int(border) else border for border in borders]
+    rising = all(before < after for before, after in pairwise(first))
+    if not first or first[0] != 0 or not rising or first[-1] >= MOST or any(not isinstance(b, int) for b in first):
+        raise ValueError(f"borders must be whole numbers that rise from 0 to {MOST - 1} at most, got {borders!r}")
+    if not 0 <= sharpness <= SHARPEST:
+        raise ValueError(f"sharpness must be a number from 0 to {SHARPEST:g}, got {sharpness!r}")
+    asked = np.asarray(query, dtype=float)
+    if asked.shape != (2,) or not (np.abs(asked) <= REACH).all():
+        raise ValueError(f"query must be two numbers from {-REACH:g} to {REACH:g}, got {query!r}")
+    exact, mixed = _weights(KEYS, first, sharpness, asked)
+    spread = _spread(mixed, first)
+    most = int(exact.argmax())
+    return Instrument(
+        "windows",
+        state={"borders": first, "sharpness": float(sharpness), "query": asked.tolist(), "words": SENTENCE},
+        numbers=numbers(KEYS, VALUES, first, sharpness, asked),
+        values={"most": SENTENCE.split()[most], "share": exact[most], "through": spread[most]},
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "keys": KEYS.tolist(),
+            "values": VALUES.tolist(),
+            "sentence": SENTENCE,
+            "reach": REACH,
+            "most": MOST,
+            "sharpest": SHARPEST,
+            "fine": FINE,
+            "words": WORDS,
+        },
+        labels={
+            "gap": "gap between the outputs",
+            "weights_exact": "weights, exact",
+            "weights_mixed": "weights through windows",
+        },
+        formats={"gap": ".1%"},
+        picture=lambda: _still(exact, spread, first),
+    )
+
+
+def numbers(
+    keys: NDArray[np.float64],
+    values: NDArray[np.float64],
+    borders: Sequence[int],
+    sharpness: float,
+    query: NDArray[np.float64],
+) -> dict[str, float]:
+    """Return what the instrument says of tokens, windows and a query."""
+    exact, mixed = _weights(keys, borders, sharpness, query)
+    output = exact @ values
+    gap = np.linalg.norm(output - mixed @ _means(values, borders)) / np.linalg.norm(output)
+    return {"gap": float(gap), "weights_exact": len(exact), "weights_mixed": len(mixed)}
+
+
+def _means(rows: NDArray[np.float64], borders: Sequence[int]) -> NDArray[np.float64]:
+    """Return the mean row of each window."""
+    sizes = np.diff([*borders, len(rows)])
+    return np.asarray(np.add.reduceat(rows, borders) / sizes[:, None])
+
+
+def _weights(
+    keys: NDArray[np.float64], borders: Sequence[int], sharpness: float, query: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of the query over the tokens, and over the windows."""
+    powers = [np.exp(sharpness * some @ query / np.sqrt(2)) for some in (keys, _means(keys, borders))]
+    return powers[0] / powers[0].sum(), powers[1] / powers[1].sum()
+
+
+def _spread(mixed: NDArray[np.float64], borders: Sequence[int]) -> NDArray[np.float64]:
+    """Return what each token gets of the weights of the windows."""
+    sizes = np.diff([*borders, MOST])
+    return np.repeat(mixed / sizes, sizes)
+
+
+@styled
+def _still(exact: NDArray[np.float64], spread: NDArray[np.float64], borders: Sequence[int]) -> Figure:
+    fig, ax = plt.subplots(layout="constrained", figsize=(4.6, 3.4))
+    rows = np.arange(MOST)
+    ax.barh(rows, spread, height=1.0, color=ORANGE, alpha=0.3, label="through windows")
+    ax.barh(rows, exact, height=0.4, color=TEAL, label="exact")
+    for border in borders[1:]:
+        ax.axhline(border - 0.5, color=PINK, linewidth=1.5)
+    ax.set_yticks(rows, SENTENCE.split())
+    ax.set(ylim=(MOST - 0.5, -0.5), xlabel="weight of the query")
+    ax.spines[["left", "bottom"]].set_color(GREY)
+    ax.legend(loc="lower right")
+    return fig
