@@ -12,10 +12,11 @@ what it draws with, ``linalg.js`` and ``background.js`` what it computes with) a
 
 from lowrank_tutor.instruments.arrows import arrows
 from lowrank_tutor.instruments.cloud import cloud
+from lowrank_tutor.instruments.dice import dice
 from lowrank_tutor.instruments.draw_first import draw_first
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.shadow import shadow
 from lowrank_tutor.instruments.spectrum import spectrum
 from lowrank_tutor.instruments.tilt import tilt
 
-__all__ = ["Instrument", "arrows", "cloud", "draw_first", "shadow", "spectrum", "tilt"]
+__all__ = ["Instrument", "arrows", "cloud", "dice", "draw_first", "shadow", "spectrum", "tilt"]

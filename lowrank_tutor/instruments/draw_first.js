@@ -4,11 +4,11 @@ const drawFirst = ({ place, data, move, tell }) => {
   const isCurve = kind === "curve", isChoice = kind === "choice";
   let state = { guess: null, shown: false };
 
-  const commit = () => {
+  const commit = async () => {
     const guess = state.shown ? null : own.read();
     if (guess === null) return tell(state.shown ? sentence() : words.first);
-    show.focus();
-    move({ guess });
+    await move({ guess });
+    if (state.shown) show.focus(); // the button pressed is gone
   };
   const holder = controls.element("div", { class: "single" }), asked = controls.element("div", {});
   place.append(controls.element("p", {}, controls.element("b", {}, question)), asked, holder);

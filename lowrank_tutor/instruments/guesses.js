@@ -63,7 +63,8 @@ const guesses = (() => {
     const { truth, spec, unit, words } = data, line = ruler(holder, data);
     const field = controls.element("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: 12 });
     asked.append(controls.element("label", { class: "control" }, words.field, field, isPercent(spec) ? "%" : unit));
-    field.addEventListener("keydown", (event) => event.key === "Enter" && commit());
+    // A press that is not stopped here would go on to the button that gets the focus.
+    field.addEventListener("keydown", (event) => event.key === "Enter" && (event.preventDefault(), commit()));
     return {
       read: () => {
         const text = field.value.replace(/[\s,%]/g, "").replace("\u2212", "-"); // 1,000 and 5 % are numbers, too

@@ -6,7 +6,7 @@ from visits import violations
 
 from lowrank_tutor.instruments import draw_first
 
-X = [1, 2, 5, 10]
+X = [1, 2, 5, 9]
 ASKED = {
     "number": draw_first("How many keys has a piano?", 88, unit="keys"),
     "percent": draw_first("Which share of the sky is blue?", 0.25, format=".1%"),
@@ -108,7 +108,7 @@ def test_a_number_is_typed(hands, name, typed, guess):
     hand.settle()
     assert check(name, hand) == guess
     assert field.is_disabled()
-    assert "and that is right" in hand.said("You guessed") or guess not in (88, 0.25)
+    assert ("and that is right" in hand.said("You guessed")) == (guess in (88, 0.25))
     hand.call("set", {"guess": None, "shown": False})
     assert field.input_value() == ""
 
@@ -144,7 +144,7 @@ def test_keys_move_a_mark(hands):
     mark.press("ArrowDown")
     press(hands["log"], "That is my guess")
     assert check("log", hands["log"]) == 3
-    assert "a factor of 8 too low" in hands["log"].said("factor")
+    assert "the answer is 24: a factor of 8 too low" in hands["log"].said("You guessed 3,")
 
 
 def test_a_word_is_chosen(hands):
@@ -180,9 +180,9 @@ def test_a_curve_is_dragged_painted_and_moved_by_keys(hands):
     assert painted == sorted(painted, reverse=True)
     assert len(set(painted)) == 4
     press(hand, "Start again")
-    for place, key, height in ((1, "End", 1), (2, "ArrowUp", 0.51), (5, "Shift+ArrowDown", 0.4), (10, "Home", 0)):
-        hand.handle(f"your guess at {place}").last.press(key)
-        assert float(hand.handle(f"your guess at {place}").last.get_attribute("aria-valuenow")) == height
+    for place, key, height in ((1, "End", 1), (2, "ArrowUp", 0.51), (5, "Shift+ArrowDown", 0.4), (9, "Home", 0)):
+        hand.handle(f"your guess at {place}").press(key)
+        assert float(hand.handle(f"your guess at {place}").get_attribute("aria-valuenow")) == height
     press(hand, "That is my guess")
     assert check("curve", hand) == [1, 0.51, 0.4, 0]
 

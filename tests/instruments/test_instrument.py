@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from visits import violations
 
-from lowrank_tutor.instruments import arrows, cloud, draw_first, shadow, spectrum, tilt
+from lowrank_tutor.instruments import arrows, cloud, dice, draw_first, shadow, spectrum, tilt
 from lowrank_tutor.instruments.block import script
 
 INSTRUMENTS = {
@@ -15,6 +15,7 @@ INSTRUMENTS = {
     "spectrum": spectrum,
     "shadow": shadow,
     "cloud": cloud,
+    "dice": dice,
     "draw_first": lambda: draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True),
 }
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
