@@ -126,7 +126,7 @@ def test_throws_are_remembered_and_counted_by_the_lines_that_stand(hand):
         hand.settle()
     assert check(hand)[0]["seed"] == 1002
     hand.figure.get_by_role("button", name="40 more throws").click()
-    tally = hand.figure.get_by_text("All pairs inside:")
+    tally = hand.figure.get_by_text("All pairs inside:").first
     hand.page.wait_for_function("(p) => p.textContent.includes(' of 43.')", arg=tally.element_handle())
     hand.settle()
     state, points, _ = check(hand)
