@@ -12,6 +12,8 @@ what it draws with, ``linalg.js`` and ``background.js`` what it computes with) a
 
 from lowrank_tutor.instruments.arrows import arrows
 from lowrank_tutor.instruments.cloud import cloud
+from lowrank_tutor.instruments.dice import dice
+from lowrank_tutor.instruments.draw_first import draw_first
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.score import score
 from lowrank_tutor.instruments.shadow import shadow
@@ -19,4 +21,15 @@ from lowrank_tutor.instruments.spectrum import spectrum
 from lowrank_tutor.instruments.tilt import tilt
 from lowrank_tutor.instruments.windows import windows
 
-__all__ = ["Instrument", "arrows", "cloud", "score", "shadow", "spectrum", "tilt", "windows"]
+__all__ = [
+    "Instrument",
+    "arrows",
+    "cloud",
+    "dice",
+    "draw_first",
+    "score",
+    "shadow",
+    "spectrum",
+    "tilt",
+    "windows",
+]

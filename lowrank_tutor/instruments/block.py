@@ -16,7 +16,8 @@ from PIL import Image
 from lowrank_tutor.explore.page import Words, encode, has_few_colors, numbers_html
 
 # One scope for all: a later file may use the names of an earlier one, and none is seen outside.
-CORE = ("linalg", "background", "stage", "controls", "values", "instrument")
+CORE = ("stage", "controls", "values", "instrument")
+ALGEBRA = ("linalg", "background")  # for those that compute more than a few sums
 DPI = 150  # the picture that stands there without JavaScript
 
 # What every instrument says. Words that only one of them needs come from its own module.
@@ -39,9 +40,10 @@ def literal(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def script(name: str, parts: tuple[str, ...], config: Mapping[str, Any]) -> str:
+def script(name: str, parts: tuple[str, ...], config: Mapping[str, Any], algebra: bool = True) -> str:
     """Write the one classic script of a block: the core, the instrument's own files, and the call that mounts it."""
-    sources = "\n".join(asset(f"{part}.js") for part in (*CORE, *parts))
+    core = (*ALGEBRA, *CORE) if algebra else CORE
+    sources = "\n".join(asset(f"{part}.js") for part in (*core, *parts))
     build = "".join(word.capitalize() if i else word for i, word in enumerate(name.split("_")))
     return f"(() => {{\n{sources}\nmount({literal(name)}, {build}, {literal(config)});\n}})();"
 

@@ -39,6 +39,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     return [say, ...more.map((remark) => remarks[remark])].map((template) => fill(template, values)).join(" ");
   };
   const write = () => Object.entries(me.numbers()).forEach(([number, value]) => {
+    if (!shown[number]) return; // the instrument itself writes a number that it has not from the start
     shown[number].value = String(value);
     shown[number].textContent = format(value, formats[number] || ",");
   });

@@ -32,9 +32,15 @@ const fill = (template, values) =>
 /** A state as the address carries it: "picture:window;tilt:5;k:17". */
 const pack = (state) => Object.entries(state)
   .map(([name, value]) => name + ":" + [value].flat(2).map((one) => encodeURIComponent(one)).join(",")).join(";");
+/** A value that a state begins without: nothing yet, a number, a word, or a list of them. */
+const unpackAny = (words) => {
+  const values = words.map((word) => word === "null" ? null : word.trim() === "" || isNaN(word) ? word : Number(word));
+  return values.length > 1 ? values : values[0];
+};
 /** The state that was packed; `like` says which values are words, numbers, switches, lists, or rows of a matrix. */
 const unpack = (text, like) => Object.fromEntries(text.split(";").filter((part) => part.includes(":")).map((part) => {
   const name = part.slice(0, part.indexOf(":")), model = like[name];
+  if (model === null) return [name, unpackAny(part.slice(name.length + 1).split(",").map(decodeURIComponent))];
   const read = { string: String, boolean: (word) => word === "true" }[typeof [model].flat(2)[0]] || Number;
   const flat = part.slice(name.length + 1).split(",").map((word) => read(decodeURIComponent(word)));
   if (!Array.isArray(model)) return [name, flat[0]];

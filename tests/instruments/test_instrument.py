@@ -6,7 +6,17 @@ from importlib.resources import files
 import pytest
 from visits import violations
 
-from lowrank_tutor.instruments import arrows, cloud, score, shadow, spectrum, tilt, windows
+from lowrank_tutor.instruments import (
+    arrows,
+    cloud,
+    dice,
+    draw_first,
+    score,
+    shadow,
+    spectrum,
+    tilt,
+    windows,
+)
 from lowrank_tutor.instruments.block import script
 
 INSTRUMENTS = {
@@ -17,6 +27,8 @@ INSTRUMENTS = {
     "cloud": cloud,
     "score": score,
     "windows": windows,
+    "dice": dice,
+    "draw_first": lambda: draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True),
 }
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
 KILOBYTES = 60  # a block without its pictures
@@ -204,7 +216,7 @@ def test_it_lives_in_an_output_of_jupyterlab(browser, name, late):
         tops = figure.evaluate(
             "(f) => [...f.querySelectorAll('dl dd, dl dt')].map((e) => e.getBoundingClientRect().top)"
         )
-        assert tops[1] > tops[0]  # a number stands below its name
+        assert all(number > name for name, number in zip(tops[::2], tops[1::2], strict=True))  # below its name
     assert thrown == []
     page.close()
 

@@ -1,0 +1,93 @@
+"""How does a guess speak, and what stands in print? The words of ``draw_first``, and its question with the answer."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lowrank_tutor.plotting.style import GREY, ORANGE, styled
+
+FIRST = {
+    "number": "First type a number, or press Show me.",
+    "mark": "First drag the mark, or press Show me.",
+    "choice": "First choose an answer, or press Show me.",
+    "curve": "First drag the points to where you expect them, or press Show me.",
+}
+SENTENCES = {
+    "shown": "The answer: {truth}.",
+    "correct": "You guessed {guess}, and that is right.",
+    "low": "You guessed {guess}, and the answer is {truth}: {gap} too low.",
+    "high": "You guessed {guess}, and the answer is {truth}: {gap} too high.",
+    "choice": "You guessed: {guess}. The answer is: {truth}.",
+    "curve": "On average your points are {gap} away from the answer.",
+}
+GAPS = {
+    "number": "between guess and answer",
+    "mark": "between guess and answer",
+    "choice": "your guess",
+    "curve": "between guess and answer, on average",
+}
+WORDS = {
+    "commit": "That is my guess",
+    "show": "Show me",
+    "field": "Your guess:",
+    "choose": "Your guess",
+    "mark": "your guess",
+    "drag": "drag the mark to your guess",
+    "at": "your guess at ",
+    "guess": "you: ",
+    "truth": "answer: ",
+    "right_one": "✓ the answer",
+    "hits": ["right", "not right"],
+    "factor": "a factor of ",
+    "points": " percentage points",
+}
+
+
+@styled
+def still(
+    question: str,
+    truth: Any,
+    answer: str,
+    kind: str,
+    choices: Sequence[str],
+    x: np.ndarray[Any, np.dtype[np.float64]],
+    limits: tuple[float, float] | None,
+    log: bool,
+    titles: tuple[str, str],
+) -> Figure:
+    """Draw a question with its answer, for print and where no script runs."""
+    lines = textwrap.wrap(question, 50)
+    inches = {"curve": 2.3, "mark": 1.0, "number": 0.45, "choice": 0.1 + 0.22 * len(choices)}[kind]
+    fig, ax = plt.subplots(layout="constrained", figsize=(4.5, inches + 0.2 * len(lines)))
+    ax.set_title("\n".join(lines), parse_math=False)
+    if kind == "curve":
+        ax.plot(x, truth, "o-", color=ORANGE)
+        ax.set(xscale="log" if log else "linear", ylim=limits, xlabel=titles[0], ylabel=titles[1])
+        return fig
+    if kind == "mark":
+        ax.axvline(truth, color=ORANGE, linewidth=2)
+        ax.set(xscale="log" if log else "linear", xlim=limits, yticks=[], xlabel=titles[0] or answer)
+        ax.annotate(answer, (truth, 0.5), xytext=(4, 0), textcoords="offset points", color=ORANGE, parse_math=False)
+        return fig
+    _list_words(ax, choices if kind == "choice" else [answer], answer)
+    return fig
+
+
+def _list_words(ax: Axes, words: Sequence[str], answer: str) -> None:
+    for i, word in enumerate(words):
+        right = word == answer
+        look: dict[str, Any] = {
+            "color": ORANGE if right else GREY,
+            "weight": "bold" if right else "normal",
+            "parse_math": False,
+        }
+        ax.text(0, len(words) - i - 0.5, ("answer: " if right else "") + word, va="center", **look)
+    ax.set(ylim=(0, len(words)), xlim=(0, 1))
+    ax.set_axis_off()

@@ -1,0 +1,258 @@
+"""Guess first: the truth is shown only after it, and the gap between the two is NumPy's."""
+
+import numpy as np
+import pytest
+from visits import violations
+
+from lowrank_tutor.instruments import draw_first
+
+X = [1, 2, 5, 9]
+ASKED = {
+    "number": draw_first("How many keys has a piano?", 88, unit="keys"),
+    "percent": draw_first("Which share of the sky is blue?", 0.25, format=".1%"),
+    "mark": draw_first("Where is one half?", 0.5, kind="mark", limits=(-1, 1)),
+    "log": draw_first("How many layers?", 24, kind="mark", limits=(1, 512), log=True, titles=("layers", "")),
+    "choice": draw_first("Which is a fruit?", "apple, red", kind="choice", choices=("apple, red", "stone", "5")),
+    "curve": draw_first("How fast does it fall?", [1, 0.5, 0.2, 0.1], kind="curve", x=X, limits=(0, 1), log=True),
+}
+GUESSES = {
+    "number": lambda rng: round(rng.normal(0, 1e3), 3),
+    "percent": lambda rng: float(rng.uniform(-1, 2)),
+    "mark": lambda rng: float(rng.uniform(-1, 1)),
+    "log": lambda rng: int(rng.integers(1, 513)),
+    "choice": lambda rng: str(rng.choice(["apple, red", "stone", "5"])),
+    "curve": lambda rng: rng.uniform(0, 1, 4).tolist(),
+}
+LIGHT = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+each_kind = pytest.mark.parametrize("name", ASKED)
+
+
+@pytest.fixture(scope="module")
+def hands(show):
+    return {name: show(one) for name, one in ASKED.items()}
+
+
+def check(name, hand):
+    guess, truth = hand.call("state")["guess"], hand.call("table")["truth"]
+    assert guess is not None
+    gap = {
+        "choice": lambda: float(guess != truth),
+        "log": lambda: np.exp(np.abs(np.log(guess / np.asarray(truth)))),
+    }.get(name, lambda: np.abs(np.subtract(guess, truth)).mean())()
+    assert hand.shown() == pytest.approx({"gap": gap}, rel=1e-6, abs=1e-9)
+    return guess
+
+
+def press(hand, words):
+    hand.figure.get_by_role("button", name=words).click()
+    hand.settle()
+
+
+@each_kind
+def test_at_fifty_random_guesses_the_gap_is_numpys(hands, name):
+    hand, rng = hands[name], np.random.default_rng(0)
+    for _ in range(50):
+        guess = GUESSES[name](rng)
+        hand.set(guess=guess)
+        assert hand.call("state") == {"guess": guess, "shown": True}
+        check(name, hand)
+
+
+@each_kind
+def test_before_the_guess_neither_the_truth_nor_a_gap_is_seen(hands, name):
+    hand = hands[name]
+    hand.set(guess=None, shown=False)
+    assert hand.shown() == {}
+    assert "answer" not in hand.figure.inner_text().lower().replace("the answer: ", "answer")
+    assert not hand.figure.locator("text=/answer/i >> visible=true").count()
+    press(hand, "That is my guess")
+    assert hand.said("First").endswith("press Show me.")
+    assert hand.call("state")["guess"] is None
+
+
+@each_kind
+def test_show_me_shows_the_truth_without_a_guess(hands, name):
+    hand = hands[name]
+    hand.set(guess=None, shown=False)
+    press(hand, "Show me")
+    assert hand.call("state") == {"guess": None, "shown": True}
+    assert hand.shown() == {}
+    assert hand.said("The answer: ") in ASKED[name].alt
+    press(hand, "Start again")
+    assert hand.call("state") == {"guess": None, "shown": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "guess"),
+    [
+        ("number", "1,000", 1000),
+        ("number", " \u22123.5 ", -3.5),
+        ("number", "88", 88),
+        ("number", "9e9", 9e9),
+        ("percent", "12.5 %", 0.125),
+        ("percent", "25", 0.25),
+    ],
+)
+def test_a_number_is_typed(hands, name, typed, guess):
+    hand = hands[name]
+    press(hand, "Start again")
+    field = hand.figure.locator("input")
+    for wrong in ("", "many", "1e99"):
+        field.fill(wrong)
+        field.press("Enter")
+        assert hand.said("must be" if wrong == "1e99" else "First")
+        assert hand.call("state")["guess"] is None
+    field.fill(typed)
+    field.press("Enter")
+    hand.settle()
+    assert check(name, hand) == guess
+    assert field.is_disabled()
+    assert ("and that is right" in hand.said("You guessed")) == (guess in (88, 0.25))
+    hand.call("set", {"guess": None, "shown": False})
+    assert field.input_value() == ""
+
+
+@pytest.mark.parametrize("name", ["mark", "log"])
+def test_a_mark_is_dragged(hands, name):
+    hand, seen = hands[name], []
+    for dx in (-60, -20, 10, 40, 900):
+        press(hand, "Start again")
+        hand.drag("your guess", dx, 0)
+        assert hand.shown() == {}
+        press(hand, "That is my guess")
+        seen.append(check(name, hand))
+        assert not hand.handle("your guess").is_visible()
+    assert seen == sorted(set(seen))
+    assert seen[-1] == (1 if name == "mark" else 512)
+
+
+def test_keys_move_a_mark(hands):
+    for key, guess in {"ArrowRight": 0.02, "Shift+ArrowLeft": -0.2, "Home": -1, "End": 1, "ArrowDown": -0.02}.items():
+        press(hands["mark"], "Start again")
+        mark = hands["mark"].handle("your guess")
+        mark.press(key)
+        assert mark.get_attribute("aria-valuenow") == str(guess)
+        press(hands["mark"], "That is my guess")
+        assert check("mark", hands["mark"]) == pytest.approx(guess)
+    press(hands["log"], "Start again")
+    mark = hands["log"].handle("your guess")
+    mark.press("Home")
+    for whole in (2, 3, 4):
+        mark.press("ArrowUp")
+        assert mark.get_attribute("aria-valuenow") == str(whole)
+    mark.press("ArrowDown")
+    press(hands["log"], "That is my guess")
+    assert check("log", hands["log"]) == 3
+    assert "the answer is 24: a factor of 8 too low" in hands["log"].said("You guessed 3,")
+
+
+def test_a_word_is_chosen(hands):
+    hand = hands["choice"]
+    for word in ("apple, red", "stone", "5"):
+        press(hand, "Start again")
+        hand.figure.get_by_label(word).check()
+        assert hand.shown() == {}
+        press(hand, "That is my guess")
+        assert check("choice", hand) == word
+        assert hand.figure.locator("label b").inner_text() == "✓ the answer"
+        assert hand.figure.get_by_label(word).is_checked()
+    press(hand, "Start again")
+    assert hand.figure.locator("input:checked").count() == 0
+
+
+def test_a_curve_is_dragged_painted_and_moved_by_keys(hands):
+    hand = hands["curve"]
+    for i, dy in enumerate((-40, 30, 200, 12)):
+        press(hand, "Start again")
+        hand.drag(f"your guess at {X[i]}", 0, dy)
+        press(hand, "That is my guess")
+        guess = check("curve", hand)
+        assert [value != 0.5 for value in guess] == [j == i for j in range(4)]
+    press(hand, "Start again")
+    box = hand.figure.locator("svg.paint").bounding_box()
+    hand.page.mouse.move(box["x"] + box["width"] * 0.16, box["y"] + box["height"] * 0.12)
+    hand.page.mouse.down()
+    hand.page.mouse.move(box["x"] + box["width"] * 0.93, box["y"] + box["height"] * 0.8, steps=30)
+    hand.page.mouse.up()
+    press(hand, "That is my guess")
+    painted = check("curve", hand)
+    assert painted == sorted(painted, reverse=True)
+    assert len(set(painted)) == 4
+    press(hand, "Start again")
+    for place, key, height in ((1, "End", 1), (2, "ArrowUp", 0.51), (5, "Shift+ArrowDown", 0.4), (9, "Home", 0)):
+        hand.handle(f"your guess at {place}").press(key)
+        assert float(hand.handle(f"your guess at {place}").get_attribute("aria-valuenow")) == height
+    press(hand, "That is my guess")
+    assert check("curve", hand) == [1, 0.51, 0.4, 0]
+
+
+@pytest.mark.parametrize("name", ["number", "choice", "curve"])
+def test_a_guess_comes_back_from_the_address(show, hands, name):
+    hand = hands[name]
+    guess = GUESSES[name](np.random.default_rng(3))
+    hand.set(guess=guess)
+    press(hand, "Copy a link")
+    address = hand.page.url[hand.page.url.index("#") :]
+    again = show(ASKED[name], address=address)
+    assert again.call("state") == {"guess": guess, "shown": True}
+    assert show(ASKED[name], address="#draw_first=guess:;shown:false").said("does not understand")
+
+
+@pytest.mark.parametrize("where", [LIGHT, PHONE], ids=["light", "phone"])
+def test_every_kind_serves_everyone_before_and_after(show, where):
+    hand = show(*ASKED.values(), **where)
+    assert violations(hand.page) == []
+    hand.page.evaluate(
+        "() => Promise.all([...document.querySelectorAll('figure')].map(f => f.instrument.set({shown:true})))"
+    )
+    assert violations(hand.page) == []
+    assert hand.page.evaluate("document.scrollingElement.scrollWidth") <= where["viewport"]["width"]
+    for figure in hand.page.locator("figure").all():
+        for control in figure.locator("input:not([type=radio]), button, label:has(input[type=radio])").all():
+            assert not control.is_visible() or control.bounding_box()["height"] >= 24
+
+
+@each_kind
+def test_question_and_answer_stand_in_the_text_and_in_print(hands, name):
+    one = ASKED[name]
+    assert repr(one).startswith(f"<Instrument draw_first: {one.data['question']} The answer: ")
+    assert one.data["answer"] in one.alt
+    words = [text.get_text() for axes in one.picture().axes for text in (axes.title, *axes.texts, axes._left_title)]
+    assert one.data["question"] in " ".join(words).replace("\n", " ")
+    hands[name].page.emulate_media(media="print")
+    assert hands[name].figure.locator("img.instrument-still").is_visible()
+    hands[name].page.emulate_media(media="screen")
+
+
+MARK, WORD = {"kind": "mark", "limits": (1, 9)}, {"kind": "choice", "truth": "a"}
+LINE = {"kind": "curve", "truth": [1, 2], "x": [1, 2], "limits": (0, 3)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"kind": "guess"}, "kind"),
+        ({"question": " "}, "question"),
+        ({"truth": "many"}, "truth"),
+        ({"truth": np.nan}, "truth"),
+        ({"truth": True}, "truth"),
+        ({"truth": [1, 2]}, "truth"),
+        ({"truth": 10, **MARK}, "truth"),
+        ({**MARK, "limits": None}, "limits"),
+        ({**MARK, "limits": (3, 1)}, "limits"),
+        ({**MARK, "limits": (0, 9), "log": True}, "limits"),
+        ({**WORD, "choices": ("a",)}, "choices"),
+        ({**WORD, "choices": ("a", "a")}, "choices"),
+        ({**WORD, "choices": "ab"}, "choices"),
+        ({**WORD, "choices": ("b", "c")}, "truth"),
+        ({**LINE, "x": [2, 1]}, "x"),
+        ({**LINE, "x": [0, 1], "log": True}, "x"),
+        ({**LINE, "x": [1], "truth": [1]}, "x"),
+        ({**LINE, "truth": [1, 4]}, "truth"),
+        ({**LINE, "truth": [1, 2, 3]}, "truth"),
+    ],
+)
+def test_python_refuses_what_there_is_not(wrong, name):
+    with pytest.raises(ValueError, match=f"^{name} must be .*, got "):
+        draw_first(**{"question": "How many?", "truth": 2, **wrong})
