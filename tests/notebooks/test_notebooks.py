@@ -147,7 +147,7 @@ def broken_code(cells: list[str], book: Book) -> Iterator[str]:
     for line in [line for source in cells for line in source.splitlines() if line != install]:
         if re.search(r"\b(pip|conda|apt|apt-get|uv)3?\b.*\binstall\b|\binstall\b.*==", line):
             yield f"another install: {line}"
-        if re.search(r"\bStack\b|\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b", line):
+        if re.search(r"\bStack\b|\b(Tab|Accordion)\b.*\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b", line):
             yield f"what ipywidgets 7.7 or a notebook lacks: {line}"
 
 
