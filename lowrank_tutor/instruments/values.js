@@ -34,7 +34,8 @@ const pack = (state) => Object.entries(state)
   .map(([name, value]) => name + ":" + [value].flat(2).map((one) => encodeURIComponent(one)).join(",")).join(";");
 /** A value that a state begins without: nothing yet, a number, a word, or a list of them. */
 const unpackAny = (words) => {
-  const values = words.map((word) => word === "null" ? null : word.trim() === "" || isNaN(word) ? word : Number(word));
+  const one = (word) => word.trim() && Number.isFinite(Number(word)) ? Number(word) : word;
+  const values = words.map((word) => word === "null" ? null : one(word));
   return values.length > 1 ? values : values[0];
 };
 /** The state that was packed; `like` says which values are words, numbers, switches, lists, or rows of a matrix. */

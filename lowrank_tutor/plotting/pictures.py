@@ -259,7 +259,8 @@ def attention_cut(
         The weights, dark where a query looks; their approximation; the errors. A row is a query, a column a key.
     """
     weights, approx = np.asarray(weights), np.asarray(approx)
-    look = {"cmap": "gray_r", "vmin": 0, "vmax": float(np.quantile(weights, 0.99)), "interpolation": "nearest"}
+    few_grays = plt.get_cmap("gray_r", 15)  # which pictures keep without loss (explore/page.py)
+    look = {"cmap": few_grays, "vmin": 0, "vmax": float(np.quantile(weights, 0.99)), "interpolation": "nearest"}
     pictures = [
         _picture(image, title, width=2.05, below=0.25, **look)
         for image, title in ((weights, "exact weights"), (approx, f"through k = {at:g}"))
