@@ -1,6 +1,6 @@
 """A reader's own measurement, small enough to send: ``python -m benchmarks.linformer --device cuda --share``.
 
-It becomes one file of ``lowrank_tutor/data/gpu/``, named after the card; ``book/gpu.md`` draws every file that is there.
+It becomes one file of ``lowrank_tutor/data/gpu/``, named after the card; ``book/gpu.md`` draws each file that is there.
 `check` refuses one that does not say where it comes from, and one with times that no card can reach.
 """
 
