@@ -56,10 +56,16 @@ def outline(pdf: Path) -> Iterator[tuple[str, int]]:
         yield " ".join(entry.title.split()), reader.get_destination_page_number(entry) + 1
 
 
+def names(words: str, heading: str) -> bool:
+    """Whether a bookmark is that of a heading; the browser drops spaces at line ends, and may say the words twice."""
+    number, title = re.fullmatch(r"((?:\d+\.)*) ?(.*)", heading).groups()
+    return words.startswith(number) and "".join(title.split()) in "".join(words.split())
+
+
 def pages_of(headings: list[str], pdf: Path) -> list[int]:
     """Return the page of each heading; bookmarks stand in the same order, with smaller headings between."""
     found = outline(pdf)
-    return [next(page for words, page in found if heading in words) for heading in headings]
+    return [next(page for words, page in found if names(words, heading)) for heading in headings]
 
 
 def edition() -> list[str]:
@@ -106,7 +112,7 @@ def finish(pdf: Path, headings: list[str]) -> None:
     writer.add_metadata({"/Author": author, "/Subject": f"Low-rank attention: {title}"})
     found = bookmarks(writer.outline)
     for heading in headings:
-        entry = next(entry for entry in found if heading in " ".join(entry.title.split()))
+        entry = next(entry for entry in found if names(" ".join(entry.title.split()), heading))
         entry.node[NameObject("/Title")] = TextStringObject(heading)
     writer.write(pdf)
 
