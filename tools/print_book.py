@@ -1,6 +1,7 @@
 """Print the whole book as one PDF: ``make pdf`` builds the book as one page and then runs this.
 
-The browser prints twice: once to learn on which page each heading falls, and once with those numbers in the contents.
+The browser prints again and again: first to learn on which page each heading falls, then with those numbers in the
+contents, until none of them moves.
 """
 
 import re
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ONE_PAGE = ROOT / "_build" / "singlehtml"
 PDF = ROOT / "dist" / "low-rank-attention.pdf"
 PATIENCE = 600_000  # milliseconds: hundreds of formulas are typeset at once
+PRINTS = 5  # at most: a number that is filled in may move what follows it
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
 FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
 PAPER: dict[str, Any] = {
@@ -96,12 +98,16 @@ def print_book(page: Page, pdf: Path) -> None:
         raise RuntimeError(f"wider than the paper: {too_wide}")
     headings = page.evaluate("printing.contents")
     pdf.parent.mkdir(exist_ok=True)
-    page.pdf(path=pdf, **PAPER)
-    numbers = pages_of(headings, pdf)
-    page.evaluate("printing.fill", numbers)
-    page.pdf(path=pdf, **PAPER)
-    if pages_of(headings, pdf) != numbers:
-        raise RuntimeError("the page numbers moved when they were filled in")
+    numbers: list[int] = []
+    for _ in range(PRINTS):
+        page.pdf(path=pdf, **PAPER)
+        found = pages_of(headings, pdf)
+        if found == numbers:
+            break
+        numbers = found
+        page.evaluate("printing.fill", numbers)
+    else:
+        raise RuntimeError(f"the page numbers still move after {PRINTS} prints")
     finish(pdf, headings)
 
 
