@@ -16,7 +16,7 @@ from browsing import GET_ONE, find_browser, serve
 from chapters import CHAPTERS, ROOT, explorers
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
-from visits import READERS, SITE, Reader
+from visits import READERS, SITE, Reader, Window
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
@@ -90,8 +90,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def readers(browser, address) -> Iterator[dict[str, Reader]]:
-    """Those who read the site: each opens a page once, for all tests."""
-    opened = {who: Reader(browser, address, kind) for who, kind in READERS.items()}
-    yield opened
-    for reader in opened.values():
-        reader.context.close()
+    """Those who read the site: a page is opened once in each way, for all tests."""
+    windows = {where: Window(browser, address, where) for where in ("http", "file")}
+    yield {who: Reader(windows[kind.where], who) for who, kind in READERS.items()}
+    for window in windows.values():
+        window.context.close()

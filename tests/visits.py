@@ -1,7 +1,7 @@
-"""The built site as its readers meet it: each opens a page once, and the page says all that the tests ask.
+"""The built site as its readers meet it: a page is opened once in each way, and says all that the tests ask.
 
-To load a page costs more than any question to it. So a :class:`Reader` reads the whole site in one window and remembers
-what each page said when it was new; then its window may be used for what a hand does, keys and clicks.
+To load a page costs more than any question to it. So a :class:`Window` reads the whole site and remembers what each page
+said to each of its readers when it was new; then it may be used for what a hand does, keys and clicks.
 """
 
 from collections.abc import Iterator
@@ -18,25 +18,28 @@ SITE = ROOT / "_build" / "html"
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in [*SITE.glob("*.html"), *SITE.glob("book/**/*.html")])
 PAGES = [page for page in PAGES if page != "index.html"]  # which only leads to book/index.html
 
-WIDE = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True}
+WIDE = {"width": 1280, "height": 900, "mobile": False}
+PHONE = {"width": 360, "height": 740, "mobile": True}
 
 
 class Kind(NamedTuple):
-    """A kind of reader: what the browser is told, how a page comes, and what is asked of it."""
+    """A kind of reader: how a page comes, what it is read on, and what is asked of it."""
 
-    settings: dict[str, Any]
-    where: str  # "http", "file", or "cut off": over http, and there is no network once the page is there
+    where: str  # "http" or "file"
+    theme: str  # "light" or "dark"
+    screen: dict[str, Any]
+    calm: bool = False  # asks that nothing moves by itself
     axe: bool = False
-    drags: bool = False
+    drags: bool = False  # with the network cut off, which a page from a file never had
 
 
-# Every color with every width, every way to open a page with both; axe and the sliders at least once in each way.
+# Every color with every width, every way to open a page with both; axe on each color and width, and the sliders once in
+# each way. The first reader of each way opens the page, and the second turns the same window.
 READERS = {
-    "light": Kind({"color_scheme": "light", **WIDE}, "http", axe=True, drags=True),
-    "dark phone": Kind({"color_scheme": "dark", **PHONE}, "cut off", axe=True, drags=True),
-    "dark, from a file": Kind({"color_scheme": "dark", **WIDE}, "file", drags=True),
-    "light phone, from a file": Kind({"color_scheme": "light", "reduced_motion": "reduce", **PHONE}, "file"),
+    "light": Kind("http", "light", WIDE, axe=True, drags=True),
+    "dark phone": Kind("http", "dark", PHONE, axe=True),
+    "light phone, from a file": Kind("file", "light", PHONE, calm=True),
+    "dark, from a file": Kind("file", "dark", WIDE, drags=True),
 }
 
 # MathJax keeps what a reader chose in its menu for all pages of a site. These choices would take the formulas' words
@@ -123,17 +126,29 @@ FACTS = """
 # MathJax answers for its own thousands of elements: while axe looks, a word of the same size stands for each formula.
 HIDE_MATHS = """
 () => {
-  window.formulas = [...document.querySelectorAll("mjx-container")].map((formula) => {
+  window.replaced = [...document.querySelectorAll("mjx-container")].map((formula) => {
     const { width, height } = (formula.querySelector("mjx-math") ?? formula).getBoundingClientRect();
     const word = document.createElement("span");
     word.textContent = "x";
     word.style = `display: inline-block; width: ${width}px; height: ${height}px`;
     return [formula, word];
   });
-  formulas.forEach(([formula, word]) => formula.replaceWith(word));
+  replaced.forEach(([formula, word]) => formula.replaceWith(word));
 }
 """
-SHOW_MATHS = "formulas.forEach(([formula, word]) => word.replaceWith(formula))"
+# So do the colors of code, but for the samples: a span that says nothing but its color is as good as its words.
+HIDE_COLORS = """
+() => {
+  const plain = (e) => !e.childElementCount && e.getAttributeNames().every((name) => name === "class");
+  for (let depth = 0; depth < 3; depth++) {
+    const bare = [...document.querySelectorAll("pre span, dt.sig span")].filter(plain)
+      .map((span) => [span, document.createTextNode(span.textContent)]);
+    bare.forEach(([span, words]) => span.replaceWith(words));
+    replaced.push(...bare);
+  }
+}
+"""
+SHOW_ALL = "() => replaced.reverse().forEach(([original, word]) => word.replaceWith(original))"
 
 # Contrast is most of axe's work, and the same for all words of one color, size and ground: three of each are looked at.
 MARK_SAMPLES = """
@@ -173,10 +188,10 @@ CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, **LEAN}
 
 def violations(page: Page) -> list[str]:
     """What axe finds on a page."""
-    page.evaluate(HIDE_MATHS)
-    page.evaluate(MARK_SAMPLES)
+    for step in (HIDE_MATHS, MARK_SAMPLES, HIDE_COLORS):
+        page.evaluate(step)
     found = [Axe().run(page, *what).response["violations"] for what in ((None, STRUCTURE), (SAMPLES, CONTRAST))]
-    page.evaluate(SHOW_MATHS)
+    page.evaluate(SHOW_ALL)
     return [f"{v['id']} ({v['impact']}): {n['html'][:150]}" for each in found for v in each for n in v["nodes"][:3]]
 
 
@@ -263,36 +278,34 @@ def settle(page: Page) -> None:
     )
 
 
-class Reader:
-    """A reader with one window, in which one page after the other is read."""
+class Window:
+    """A window in which one page after the other is read, by all readers to whom pages come in its way."""
 
-    def __init__(self, browser: Browser, address: str, kind: Kind) -> None:
-        self.kind = kind
+    def __init__(self, browser: Browser, address: str, where: str) -> None:
+        self.kinds = {who: kind for who, kind in READERS.items() if kind.where == where}
         self.address = address
-        self.start = SITE.as_uri() if kind.where == "file" else address
-        self.context = browser.new_context(**kind.settings)
+        self.start = SITE.as_uri() if where == "file" else address
+        self.context = browser.new_context()
         self.context.set_default_timeout(300_000)  # a slow machine may take its time
-        if kind.where == "cut off":
-            self.context.add_init_script(STORED)
-        self.window = self.context.new_page()
-        self.pages: dict[str, Seen] = {}
+        self.context.add_init_script(STORED)
+        self.page = self.context.new_page()
+        self.screen = self.context.new_cdp_session(self.page)
+        self.pages: dict[str, dict[str, Seen]] = {}
+        self.turned: Kind | None = None
 
-    def see(self, path: str) -> Seen:
-        """What a page said when it was opened; asked again, remember."""
+    def see(self, path: str) -> dict[str, Seen]:
+        """What a page said to each reader when it was opened; asked again, remember."""
         if path not in self.pages:
             self.pages[path] = self._visit(path)
         return self.pages[path]
 
-    def open(self, path: str) -> Page:
-        """Return the window with this page in it, as it was left if it is the page that was read last."""
+    def open(self, path: str, kind: Kind) -> Page:
+        """Return the page as it was left, if it is the one that was read last, on a reader's screen."""
         self.see(path)
-        if self.window.url != f"{self.start}/{path}":
+        self._turn(kind)
+        if self.page.url != f"{self.start}/{path}":
             self._go(path)
-        return self.window
-
-    def explorer(self, path: str, name: str) -> Locator:
-        """Return a page's explorer, in the window."""
-        return self.open(path).locator(f'figure.explorer[data-name="{name}"]')
+        return self.page
 
     @contextmanager
     def cut_off(self) -> Iterator[None]:
@@ -303,12 +316,17 @@ class Reader:
         finally:
             self.context.set_offline(False)
 
-    def _go(self, path: str) -> None:
-        self.window.goto(f"{self.start}/{path}")
-        settle(self.window)
+    def _turn(self, kind: Kind) -> None:
+        if kind != self.turned:
+            self.page.emulate_media(color_scheme=kind.theme, reduced_motion="reduce" if kind.calm else "no-preference")
+            self.screen.send("Emulation.setDeviceMetricsOverride", {**kind.screen, "deviceScaleFactor": 1})
+            self.turned = kind
 
-    def _visit(self, path: str) -> Seen:
-        page, kind = self.window, self.kind
+    def _go(self, path: str) -> None:
+        self.page.goto(f"{self.start}/{path}")
+        settle(self.page)
+
+    def _visit(self, path: str) -> dict[str, Seen]:
         messages: list[str] = []
         requests: list[str] = []
         missing: list[str] = []
@@ -319,24 +337,53 @@ class Reader:
             "requestfailed": lambda request: missing.append(request.url),
             "response": lambda r: missing.append(f"{r.status} {r.url}") if r.status >= 400 else None,
         }
-        page.goto("about:blank")  # what the page before still says is its own
+        self.page.goto("about:blank")  # what the page before still says is its own
         for event, listener in listeners.items():
-            page.on(event, listener)
+            self.page.on(event, listener)
+        self._turn(next(iter(self.kinds.values())))
         self._go(path)
-        facts = page.evaluate(FACTS, kind.settings["viewport"]["width"])
+        looks = {who: self._look(kind) for who, kind in self.kinds.items()}
+        for event, listener in listeners.items():
+            self.page.remove_listener(event, listener)
         ours = (self.address + "/", SITE.as_uri() + "/", "data:", "blob:")
         local = [unquote(urlsplit(url).path).lstrip("/") for url in requests if url.startswith(self.address)]
-        self.context.set_offline(kind.where == "cut off")
-        dragged = {}
-        if kind.drags:
-            for figure in page.locator("figure.explorer").all():
-                dragged[figure.get_attribute("data-name")] = figure.evaluate(DRAG)
-        self.context.set_offline(False)
-        for event, listener in listeners.items():
-            page.remove_listener(event, listener)
         foreign = [url for url in requests if not url.startswith(ours)]
-        axe = violations(page) if kind.axe else []
-        return Seen(messages, foreign, missing, local, facts, axe, dragged)
+        return {who: Seen(messages, foreign, missing, local, *look) for who, look in looks.items()}
+
+    def _look(self, kind: Kind) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
+        """Ask the open page what a reader may ask it."""
+        self._turn(kind)
+        settle(self.page)
+        facts = self.page.evaluate(FACTS, kind.screen["width"])
+        dragged = {}
+        with self.cut_off():
+            for figure in self.page.locator("figure.explorer").all() if kind.drags else []:
+                dragged[figure.get_attribute("data-name")] = figure.evaluate(DRAG)
+        return facts, violations(self.page) if kind.axe else [], dragged
+
+
+class Reader(NamedTuple):
+    """Somebody who reads the site in a window."""
+
+    window: Window
+    who: str
+
+    @property
+    def kind(self) -> Kind:
+        """How this reader reads."""
+        return READERS[self.who]
+
+    def see(self, path: str) -> Seen:
+        """What a page said when it was opened."""
+        return self.window.see(path)[self.who]
+
+    def open(self, path: str) -> Page:
+        """Return the window's page with this one in it."""
+        return self.window.open(path, self.kind)
+
+    def explorer(self, path: str, name: str) -> Locator:
+        """Return a page's explorer, in the window."""
+        return self.open(path).locator(f'figure.explorer[data-name="{name}"]')
 
 
 def address_of(chapter: Path) -> str:

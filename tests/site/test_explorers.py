@@ -115,7 +115,7 @@ def test_every_slider_can_be_worked_with_the_keyboard_alone_and_the_network_cut_
             values = {**explorer.start, slider: value}
             check(figure.evaluate(READ), explorer, at[tuple(values.items())])
 
-        with readers["light"].cut_off():
+        with readers["light"].window.cut_off():
             ring = tab_to(figure.page, name, slider)
             assert ring["style"] != "none"
             assert ring["width"] >= 2
@@ -240,7 +240,7 @@ def test_every_explorer_of_a_page_has_a_judge(site, path):
 
 @each_chapter
 def test_nothing_moves_by_itself_for_those_who_ask_for_that(readers, path):
-    calm = [reader for reader in readers.values() if reader.kind.settings.get("reduced_motion") == "reduce"]
+    calm = [reader for reader in readers.values() if reader.kind.calm]
     assert calm
     for reader in calm:
         facts = reader.see(address_of(path)).facts
@@ -274,7 +274,7 @@ def test_on_a_phone_nine_points_are_nine_pixels_in_every_figure(readers, path):
 def test_in_the_dark_photographs_alone_stay_as_they_are(readers, path):
     for who, kind in READERS.items():
         for picture in readers[who].see(address_of(path)).facts["pictures"]:
-            stays = kind.settings["color_scheme"] == "light" or picture["photograph"]
+            stays = kind.theme == "light" or picture["photograph"]
             assert (picture["filter"] == "none") == stays, (who, picture)
 
 

@@ -86,7 +86,7 @@ def test_every_place_outside_that_the_site_links_to_is_listed_with_its_purpose(p
 
 
 def test_the_address_of_the_site_leads_to_the_book(readers, address):
-    page = readers["light"].window
+    page = readers["light"].window.page
     page.goto(f"{address}/")
     page.wait_for_url(f"{address}/book/index.html")
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from chapters import CHAPTERS, ROOT
 from PIL import Image
-from visits import PAGES, READERS, WIDE, address_of, settle, violations
+from visits import PAGES, READERS, address_of, settle, violations
 
 HOME = "book/index.html"
 DESCRIPTION = r'<meta name="description" content="([^"]*)"'
@@ -47,7 +47,7 @@ def test_a_page_never_scrolls_sideways(readers, page, who):
 @each_reader
 def test_a_page_is_light_or_dark_as_the_reader_has_it(readers, page, who):
     facts = readers[who].see(page).facts
-    assert facts["theme"] == readers[who].kind.settings["color_scheme"]
+    assert facts["theme"] == readers[who].kind.theme
     brightness = sum(map(int, re.findall(r"\d+", facts["paper"])[:3])) / 3
     assert brightness > 200 if facts["theme"] == "light" else brightness < 60
 
@@ -205,7 +205,7 @@ def test_the_landing_page_has_a_card_for_each_chapter_with_its_picture_topic_and
 
 
 def test_the_landing_page_weighs_little_and_nothing_on_it_moves_while_it_loads(browser, address, site):
-    with browser.new_context(**WIDE) as context:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         page = context.new_page()
         asked = []
         page.on("request", lambda request: asked.append(request.url))

@@ -110,7 +110,7 @@ def test_a_field_says_of_every_answer_what_the_package_says(readers, path):
     forms = page.locator("form.check")
     names = forms.evaluate_all("(forms) => forms.map((form) => form.dataset.name)")
     assert names == re.findall(r"^```\{exercise\}.*\n:label: (\S+)", path.read_text(encoding="utf-8"), re.M)
-    with readers["light"].cut_off():
+    with readers["light"].window.cut_off():
         for name, form in zip(names, forms.all(), strict=True):
             question = QUESTIONS[name]
             given = [answer for answer in answers_to(question) if answer != (...,)]
@@ -199,8 +199,8 @@ def test_a_field_reads_a_number_as_people_write_it(readers, chapter, name, typed
 @each_chapter
 def test_search_finds_the_chapter_by_a_word_of_its_title(readers, path, who):
     title = title_of(path)
-    page = readers[who].context.new_page()
-    page.goto(f"{readers[who].start}/book/index.html")
+    page = readers[who].window.context.new_page()
+    page.goto(f"{readers[who].window.start}/book/index.html")
     page.locator(".search-button__button:visible").first.click()
     page.keyboard.type(max(re.findall(r"\w+", title), key=len))
     page.keyboard.press("Enter")
