@@ -45,7 +45,8 @@ def subject(item: pytest.Item) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares work: a chapter's cells run once, and a page is opened once, in one worker."""
     subjects = {item: subject(item) for item in items}
-    order = list(dict.fromkeys(subjects.values()))
+    # What takes longest begins first, so that at the end no worker waits for another.
+    order = ["test_print", *(path.stem for path in CHAPTERS), *dict.fromkeys(subjects.values())]
     items.sort(key=lambda item: order.index(subjects[item]))
     for item in items:
         if not item.get_closest_marker("xdist_group"):

@@ -63,13 +63,7 @@ def book() -> Book:
     return Book(address.rstrip("/"), branch, booksite.site(settings), tex.get("macros", {}))
 
 
-# ------------------------------------------------------------------------------------------ derived, and not edited
-
-
-def test_no_notebook_is_stale():
-    command = [sys.executable, "tools/export_notebooks.py", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+# ------------------------------------------------------------------- derived, and not edited: make check says so too
 
 
 def test_a_changed_a_missing_and_an_orphaned_notebook_are_stale(tmp_path):
