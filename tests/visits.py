@@ -1,6 +1,6 @@
 """The built site as its readers meet it: a page is opened once in each way, and says all that the tests ask.
 
-To load a page costs more than any question to it. So a :class:`Window` reads the whole site and remembers what each page
+To load a page costs more than any question to it. So a :class:`Window` reads the whole site and remembers what a page
 said to each of its readers when it was new; then it may be used for what a hand does, keys and clicks.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import html
 import io
 import itertools
@@ -114,19 +115,19 @@ def has_few_colors(picture: np.ndarray) -> bool:
 
 def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
     """Encode strips of pictures with the best quality whose total fits ``limit`` bytes, judged by samples first."""
-    samples = [strip[:: max(1, len(strip) // 6)] for strip in strips]
-    few_colors = [all(map(has_few_colors, sample)) for sample in samples]
-    sizes: dict[tuple[int, Setting], float] = {}
+    samples = [range(0, len(strip), max(1, len(strip) // 6)) for strip in strips]
+    few_colors = [all(has_few_colors(strip[i]) for i in sample) for strip, sample in zip(strips, samples, strict=True)]
+
+    @functools.cache
+    def text(strip: int, i: int, setting: Setting) -> str:
+        return encode(strips[strip][i], *setting)
+
     for line_art, other in ENCODINGS:
         settings = [line_art if few else other for few in few_colors]
-        for at in enumerate(settings):
-            if at not in sizes:
-                strip, setting = at
-                mean = sum(len(encode(p, *setting)) for p in samples[strip]) / len(samples[strip])
-                sizes[at] = mean * len(strips[strip])
-        if sum(sizes[at] for at in enumerate(settings)) <= limit:
-            encoded = [[encode(p, *setting) for p in strip] for strip, setting in zip(strips, settings, strict=True)]
-            if sum(len(text) for strip in encoded for text in strip) <= limit:
+        sizes = [[len(text(at, i, settings[at])) for i in sample] for at, sample in enumerate(samples)]
+        if sum(len(strips[at]) * sum(size) / len(size) for at, size in enumerate(sizes)) <= limit:
+            encoded = [[text(at, i, settings[at]) for i in range(len(strip))] for at, strip in enumerate(strips)]
+            if sum(len(one) for strip in encoded for one in strip) <= limit:
                 return encoded
     return None
 
