@@ -40,11 +40,11 @@ CARDS = {
         "What the rank of a matrix is, how to find it by hand, and when two thin factors take less room than the table."
     ),
     "book/02-svd-pca": Card(
-        "Which k directions to keep, what leaving out the others costs, and what PCA adds to the SVD: centering.",
+        "Which directions of a table to keep, what leaving out the others costs, and why to subtract the mean first.",
         "spectrum",
     ),
     "book/03-family": Card(
-        "The same bottleneck with other goals: tell classes apart, add up parts, fill gaps, bend. What does each keep?",
+        "A few numbers for each image, for other ends: tell classes apart, add up parts, fill gaps. And if maps bend?",
         "classes",
     ),
     "book/04-johnson-lindenstrauss": Card(

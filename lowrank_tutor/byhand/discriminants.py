@@ -131,7 +131,7 @@ def _cut(points: dict[str, Matrix], means: dict[str, Matrix], axis: Matrix) -> _
 
 def _mean_step(means: dict[str, Matrix]) -> Step:
     return Step(
-        "Average the points of each class, coordinate by coordinate.",
+        "Average the points of each class, the rows of $A$ and of $B$, coordinate by coordinate.",
         tex_lines(*((f"m_{name}", tex_matrix(mean)) for name, mean in means.items())),
         tuple(means.values()),
     )

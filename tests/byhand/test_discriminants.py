@@ -131,7 +131,7 @@ def test_two_classes_by_hand():
     assert worked.result.axis == Matrix([1, 2])
     assert worked.result.threshold == Rational(11, 2)
     assert [step.plain for step in worked.steps] == [
-        "Average the points of each class, coordinate by coordinate.",
+        "Average the points of each class, the rows of A and of B, coordinate by coordinate.",
         "Subtract the mean of a from each of its points. The deviations, multiplied with themselves, are the scatter "
         "of a.",
         "Subtract the mean of b from each of its points. The deviations, multiplied with themselves, are the scatter "
