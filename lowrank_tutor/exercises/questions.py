@@ -435,7 +435,7 @@ QUESTIONS = {
                 (5 * exp(1) / (exp(1) + 1 / 2), 5 * exp(2) / (exp(2) + 1 / 4), 8, 12),
                 "The feature of the query stands in the sum of the weights, too, and cancels.",
             ),
-            ((5 / (2 * exp(1) + 1), 5 / (4 * exp(2) + 1), 1, 1), "The key 1 gets the larger weight, and its value is 5."),
+            ((5 / (2 * exp(1) + 1), 5 / (4 * exp(2) + 1), 1, 1), "The key 1 gets the larger weight. Its value is 5."),
         ),
     ),
     "ex-attention-limits": Question(
