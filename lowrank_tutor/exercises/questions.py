@@ -419,13 +419,23 @@ QUESTIONS = {
     ),
     # Look at everything
     "ex-attention-hand": Question(
-        ("Weight of the first key", "Weight of the second", "Output for 3", "Output for 7"),
-        (1 / 5, 4 / 5, 4.0, 4.0),
-        "The feature of a negative number is its exponential, of a positive one the number plus 1.",
+        ("Softmax, output for 1", "Softmax, output for 2", "Linear, output for 1", "Linear, output for 2"),
+        (5 * exp(1) / (exp(1) + 1 / 2), 5 * exp(2) / (exp(2) + 1 / 4), 4.0, 4.0),
+        "Softmax weighs by exp(query times key). A feature is exp(x) of a negative number, x + 1 of a positive one.",
         (
-            ((1 / 3, 2 / 3, 10 / 3, 10 / 3), "The feature of 1 is 1 + 1."),
-            ((1 / 5, 4 / 5, 16, 32), "The feature of the query stands in the sum of the weights, too, and cancels."),
-            ((4 / 5, 1 / 5, 1, 1), "The key 1 has the larger feature, so the second weight is the larger."),
+            (
+                (5 * exp(1) / (exp(1) + 2), 5 * exp(2) / (exp(2) + 4), 4, 4),
+                "The first key is minus ln 2, and its exponential is one half.",
+            ),
+            (
+                (5 * exp(1) / (exp(1) + 1 / 2), 5 * exp(2) / (exp(2) + 1 / 4), 10 / 3, 10 / 3),
+                "The feature of 1 is 1 + 1.",
+            ),
+            (
+                (5 * exp(1) / (exp(1) + 1 / 2), 5 * exp(2) / (exp(2) + 1 / 4), 8, 12),
+                "The feature of the query stands in the sum of the weights, too, and cancels.",
+            ),
+            ((5 / (2 * exp(1) + 1), 5 / (4 * exp(2) + 1), 1, 1), "The key 1 gets the larger weight. Its value is 5."),
         ),
     ),
     "ex-attention-limits": Question(
@@ -464,11 +474,11 @@ QUESTIONS = {
     "ex-attention-polynomial": Question(
         ("The most for d = 1", "The most for d = 2"),
         (8, 36),
-        "Find the least p whose remainder, times e, is at most a thousandth. Then count monomials of degree at most p.",
+        "Find the least degree whose remainder, times e, is at most a thousandth. Then count monomials up to it.",
         (
-            ((7, 28), "Degrees run from 0 to p: that is one more for d = 1."),
+            ((7, 28), "Degrees start from 0: that is one more for d = 1."),
             ((9, 45), "7! is 5040 and 8! is 40320: the degree 7 is enough."),
-            ((8, 64), "For d = 2 the degrees of both entries together are at most p."),
+            ((8, 64), "For d = 2 the degrees of both entries together are at most 7."),
         ),
     ),
     # Project the sequence

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from chapters import CHAPTERS, run
 
+from lowrank_tutor.byhand.sentence import W_K, W_Q
+
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("05-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
 
@@ -89,6 +91,7 @@ def test_the_six_words_score_each_other_as_the_text_says(chapter):
     numbers = np.array([[0, 0], [2, 0], [0, 2], [1, 0], [0, 1], [1, 1]])
     w = np.array([[0, 1], [2, 0]])
     assert chapter["pairs"].tolist() == w.tolist()
+    assert (np.array(W_Q) @ np.array(W_K).T).tolist() == w.tolist(), "chapter 6 splits this table into two"
     assert list(chapter["WORDS"]) == words
     of = {(a, b): s @ w @ h for a, s in zip(words, numbers, strict=True) for b, h in zip(words, numbers, strict=True)}
     assert of["slept", "cat"] == 8
@@ -214,6 +217,17 @@ def test_pca_never_sees_the_table_of_weights(chapter):
     assert f"Through PCA the scores are off by {off:.0%}." in TEXT
     learned = np.linalg.norm(chapter["learned"] - table) / np.linalg.norm(table)
     assert f"which miss these scores by {learned:.0%}?" in TEXT
+
+
+def test_over_the_pass_one_walk_falls_to_zero_and_the_other_rises(chapter):
+    u = chapter["u_walk"]
+    down, up = (np.asarray(walk) for walk in chapter["walks"].values())
+    for walk, v in ((down, u), (up, -u)):
+        np.testing.assert_allclose(walk, [np.linalg.norm([[1 - a * b]]) ** 2 / 2 for a, b in zip(u, v, strict=True)])
+    top = int(np.abs(u).argmin())
+    assert down[top] == up[top] == 0.5
+    near = (abs(u) < 1) & (u != u[top])
+    assert down[near].max() < 0.5 < up[near].min()
 
 
 def test_two_runs_agree_on_every_score_and_on_no_place(chapter):

@@ -146,6 +146,15 @@ def test_linear_attention_by_hand():
     assert "\\tfrac14 \\cdot 4 + \\tfrac34 \\cdot 8 = 7" in TEXT
 
 
+def test_two_tokens_by_hand():
+    """The exercise: softmax listens to its query, linear attention of width 1 does not."""
+    keys, values = np.array([-math.log(2), 1.0]), np.array([0.0, 5.0])
+    by_softmax = [np.exp(q * keys) @ values / np.exp(q * keys).sum() for q in (1, 2)]
+    assert "$5e/(\\tfrac12 + e) = {:.2f}$. For 2 it is $5e^2/(\\tfrac14 + e^2) = {:.2f}$".format(*by_softmax) in TEXT
+    features = np.where(keys > 0, keys + 1, np.exp(keys))
+    assert [(q + 1) * features @ values / ((q + 1) * features.sum()) for q in (1, 2)] == pytest.approx([4, 4])
+
+
 def test_two_heads_of_a_small_encoder_in_words():
     data = json.loads((files("lowrank_tutor") / "data" / "trained_head.json").read_text(encoding="utf-8"))
     early, last = (np.array(row["weights"]) for row in data["rows"])
@@ -157,7 +166,7 @@ def test_two_heads_of_a_small_encoder_in_words():
     off = [math.sqrt((s[1:] ** 2).sum() / (s**2).sum()) for s in spectra]
     assert f"of the last layer are off by {off[1]:.0%}, those of the early head by {off[0]:.0%}" in TEXT
     guesses = data["meta"]["validation"]
-    assert f"{guesses['right']:.0%}" == f"{guesses['right_by_frequency']:.0%}" == "9%"
+    assert f"{guesses['right']:.0%}" == f"{guesses['right_by_frequency']:.0%}"
 
 
 def test_the_trained_encoder_in_words():

@@ -91,11 +91,11 @@ def test_each_number_is_judged_alone(name):
 
 
 def test_a_hint_is_said_once_though_it_explains_several_numbers():
-    assert repr(check("ex-attention-hand", [1 / 3, 2 / 3, 4, ...])).splitlines() == [
-        "○ Weight of the first key: not yet. The feature of 1 is 1 + 1.",
-        "○ Weight of the second: not yet.",
-        "✓ Output for 3: right.",
-        "○ Output for 7: still empty.",
+    assert repr(check("ex-attention-hand", [2.88, 3.24, 4, ...])).splitlines() == [
+        "○ Softmax, output for 1: not yet. The first key is minus ln 2, and its exponential is one half.",
+        "○ Softmax, output for 2: not yet.",
+        "✓ Linear, output for 1: right.",
+        "○ Linear, output for 2: still empty.",
     ]
 
 
