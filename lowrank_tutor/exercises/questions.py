@@ -407,6 +407,16 @@ QUESTIONS = {
             ((0, 0), "The cut of W keeps only its first row, which no query ever meets."),
         ),
     ),
+    "ex-bilinear-penalty": Question(
+        ("Rank of M", "Distance of M", "Distance of the cut to rank 2", "Distance of S itself"),
+        (2, sqrt(2), 0.0, 2.0),
+        "Lower each of the six singular values by 1, and none below zero.",
+        (
+            ((2, 2, 0, 4), "Those are the squared distances; take their roots."),
+            ((2, 0, 0, 2), "M is shortened as well: its 5 and its 3 are lowered, too."),
+            ((6, sqrt(2), 0, 2), "Singular values of 1 are lowered to 0 and no longer count."),
+        ),
+    ),
     "ex-bilinear-saddle": Question(
         ("t squared at the lowest J for S = diag(3, 1)", "J there"),
         (3.0, 1 / 2),

@@ -119,6 +119,14 @@ def kappa_of_self_attention(n, d=64, draws=3):
     return np.mean(found, axis=0)
 
 
+def test_kappa_is_small_where_values_are_alike_though_of_mean_zero():
+    """So the text's "about n" needs entries that are independent of each other, too."""
+    p = np.random.default_rng(3).dirichlet(np.ones(256), 256)
+    same = np.ones((256, 1)) * np.random.default_rng(4).standard_normal(64)
+    assert (np.linalg.norm(p) * np.linalg.norm(same) / np.linalg.norm(p @ same)) ** 2 < 3 < 256
+    assert "If the entries of $V$ are independent, know nothing of $P$ and have mean zero and variance 1" in TEXT
+
+
 def test_kappa_grows_like_the_root_of_n_for_other_values_and_hardly_in_self_attention(chapter):
     own, other = np.transpose([kappa_of_self_attention(n) for n in (256, 512, 1024)])
     assert other == pytest.approx(np.sqrt([257, 513, 1025]), rel=0.05)
@@ -126,7 +134,7 @@ def test_kappa_grows_like_the_root_of_n_for_other_values_and_hardly_in_self_atte
     for shown in (1 + own**2, np.array(chapter["own"])):
         assert (shown > 90).all()
         assert (shown < 180).all()
-    assert "from $k$ of roughly 100 to 170 on" in TEXT
+    assert "from $k$ of roughly 100 to 170 on; with others, from about $n$." in TEXT
     assert chapter["unrelated"] == pytest.approx([257, 513, 1025], rel=0.12)
 
 
@@ -247,6 +255,9 @@ def test_the_verdict_says_of_the_trained_encoder_what_its_data_say():
     at = [rank for rank in data["meta"]["ranks"] if rank < 256].index(64)
     missed = [row["pooled"][at] for row in data["rows"] if row["n"] == 256]
     assert f"in that trained encoder, averages missed by {min(missed):.0%} to {max(missed):.0%}." in TEXT
+    at = data["meta"]["ranks"].index(64)
+    cut = {(row["layer"], row["n"]): np.mean(row["cut"], axis=0)[at] for row in data["rows"]}
+    assert all(cut[layer, 128] < cut[layer, 256] < cut[layer, 512] for layer in range(1, 7)), "more as n grew"
 
 
 def test_the_papers_table_three():
