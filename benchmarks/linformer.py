@@ -8,6 +8,7 @@ file named after the GPU in place of the large one, for the book to draw beside 
 
 import argparse
 import gc
+import math
 import subprocess
 import sys
 import time
@@ -30,9 +31,10 @@ from benchmarks.linformer_findings import (
     cuda_bars,
     report,
 )
-from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, methods
+from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, fitting, methods
 from benchmarks.shared import write_shared
 from lowrank_tutor.attention import half_type
+from lowrank_tutor.attention.gpu import RESERVE
 
 PACKAGES = ["torch", "lowrank-tutor", "linformer", "linformer-pytorch"]
 CPU_THREADS = 2
@@ -132,6 +134,12 @@ class CudaClock:
         return start.elapsed_time(end) / 1e3, result
 
 
+def rate_sizes(free: float) -> tuple[int, int]:
+    """Choose how large a product and a copy can be in so many free bytes: three matrices of two types, two copies."""
+    room = RESERVE * free / 2
+    return min(8192, math.isqrt(int(room / 24))), min(2**31, int(room / 2))
+
+
 def card_rates(bench: Bench, dtypes: Iterable[str], size: int = 8192, copied: int = 2**31) -> dict[str, float]:
     """Measure what the GPU can do: operations a second in a large product of each type, bytes a second in a copy."""
     work: dict[str, tuple[Callable[[int], Any], float]] = {}
@@ -216,7 +224,14 @@ def run(plan: Plan, bench: Bench) -> tuple[list[Row], list[Row]]:
         if time.perf_counter() - start > plan.seconds:
             failures.append({**group._asdict(), "error": f"left out: {plan.seconds:g} seconds were over"})
             continue
-        fresh, failed = measure(group, bench, plan)
+        fits = fitting(group, bench.device, bench.dim, bench.heads)
+        if fits is None or fits.ks != group.ks:
+            left = group.ks[len(fits.ks) :] if fits else "all"
+            failures.append({**group._asdict(), "error": f"left out, as memory is short: k in {left}"})
+            print(f"n = {group.n}, batch {group.batch}, {failures[-1]['error']}", flush=True)
+        if fits is None:
+            continue
+        fresh, failed = measure(fits, bench, plan)
         for row in fresh:
             print(describe(row), flush=True)
         for failure in failed:
@@ -262,8 +277,9 @@ def set_up(device: torch.device) -> tuple[Bench, list[str], Row]:
         torch.set_num_threads(CPU_THREADS)
         return Bench(device), ["float32"], {"threads": torch.get_num_threads()}
     half = str(half_type(device)).removeprefix("torch.")
-    bench, dtypes = Bench(device, CudaClock(device)), [half, "float32"]
-    rates = card_rates(bench, dtypes)
+    flushed = min(256 * 2**20, int(torch.cuda.mem_get_info(device)[0] / 4))
+    bench, dtypes = Bench(device, CudaClock(device, flushed)), [half, "float32"]
+    rates = card_rates(bench, dtypes, *rate_sizes(torch.cuda.mem_get_info(device)[0]))
     record = {"gpu": card(device), "rates": rates, "float32_products": torch.get_float32_matmul_precision()}
     return bench._replace(rates=rates), dtypes, record
 

@@ -114,6 +114,35 @@ def scores_fit(group: Group, device: torch.device, heads: int, dim: int = DIM) -
     return needed * (1 if group.mode == "forward" else 5 / 3) <= RESERVE * free
 
 
+def bytes_needed(group: Group, dim: int = DIM, heads: int = HEADS) -> float:
+    """Return an upper estimate of what a group takes on a GPU: all its layers at once, and one of them at work.
+
+    Nine (k, n) matrices for a k at which peers are built too, three else, made in float32 first; the tokens in a dozen
+    copies; and the weights that some methods write out, n times k. Gradients take as much again.
+    """
+    size, twice = dtype_of(group).itemsize, 1 if group.mode == "forward" else 2
+    ks = [k for k in group.ks if k <= group.n]
+    matrices = sum(group.n * k * (9 if k in group.peer_ks else 3) for k in ks) * size
+    written = ks if group.series == "core" else [k for k in ks if k in group.peer_ks]
+    largest = max(written, default=1)
+    weights = attention_bytes(group.n, dim // heads, heads, k=largest, fused=False, batch=group.batch)
+    in_float32 = 4 * group.n * max(ks, default=0)
+    layers = 4 * dim**2 * size * (2 + 2 * len(ks) + 4 * len(group.peer_ks))
+    return twice * (12 * group.batch * group.n * dim * size + matrices + weights + layers) + in_float32
+
+
+def fitting(group: Group, device: torch.device, dim: int = DIM, heads: int = HEADS) -> Group | None:
+    """Leave out the largest k until a group fits into four fifths of what is free on a GPU; None where none is left."""
+    if device.type == "cpu":
+        return group
+    room = RESERVE * torch.cuda.mem_get_info(device)[0]
+    while bytes_needed(group, dim, heads) > room:
+        if not group.ks:
+            return None
+        group = group._replace(ks=group.ks[:-1])
+    return group
+
+
 def dtype_of(group: Group) -> torch.dtype:
     """Turn the name of a type into the type."""
     found: torch.dtype = getattr(torch, group.dtype)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import DATA
-from lowrank_tutor.attention import GPUS, gpu_floor
+from lowrank_tutor.attention import gpu_floor, gpu_named
 
 PROVENANCE = ("command", "date", "gpu", "versions", "dim", "heads")
 CARD = ("name", "memory_bytes", "capability", "driver", "cuda")
@@ -53,7 +53,7 @@ def check_row(row: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
         raise ValueError(f"{where}: times must be positive and in order, got {times}")
     if row["peak_bytes"] > meta["gpu"]["memory_bytes"]:
         raise ValueError(f"{where}: peak_bytes must fit into the card, got {row['peak_bytes']}")
-    name = next((name for name in GPUS if re.search(rf"\b{name}\b", meta["gpu"]["name"])), None)
+    name = gpu_named(meta["gpu"]["name"], meta["gpu"]["memory_bytes"])
     if name is None or row["series"] != "core" or row["dtype"] == "float32":
         return  # a card without peaks here, or what `gpu_floor` does not describe
     d = meta["dim"] // meta["heads"]

@@ -14,6 +14,7 @@ from lowrank_tutor.attention.gpu import (
     fused_backends,
     gpu_crossover,
     gpu_floor,
+    gpu_named,
     half_type,
     trials,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "fused_backends",
     "gpu_crossover",
     "gpu_floor",
+    "gpu_named",
     "half_type",
     "linear_attention",
     "orthogonal_features",

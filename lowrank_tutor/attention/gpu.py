@@ -1,14 +1,20 @@
 r"""How fast can a graphics card attend at most, and what fits into it? A roofline, and a plan that asks the card.
 
-Chapter ``book/07-linformer.md``. Queries, keys and values are given, ``n`` tokens with ``heads`` heads of width ``d``,
-in half precision, two bytes a number. A card meets one of two walls: it can do only so many operations a second, and it
-can move only so many bytes a second between its memory and its processors. Whatever the program, it takes at least the
-larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**. Each input is read once and
-each output written once at best. The peaks are those commonly quoted for each card. They were written down without its
-datasheet at hand, so check them there before a conclusion hangs on one.
+Page ``book/gpu.md``; ``benchmarks.linformer`` uses the same code. Queries, keys and values are given, ``n`` tokens with
+``heads`` heads of width ``d``, in half precision, two bytes a number. A card meets one of two walls: it can do only so
+many operations a second, and it can move only so many bytes a second between its memory and its processors. Whatever
+the program, it takes at least the larger of operations / (operations a second) and bytes / (bytes a second): the
+**roofline**. Each input is read once and each output written once at best; what a cache still holds from before need
+not be read, so it must be cleared before a time is held against a floor.
+
+The peaks are those of NVIDIA's datasheets. They were not read in the original. On 2026-11-22 each number was compared
+with the datasheet as others quote it (for A100, H100, V100 and L4 that is NVIDIA's own TensorRT-LLM,
+``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of processors, their clock, and the
+width and the clock of the memory (``tests/attention/test_gpu.py``). Where the two differ, ``source`` says so.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,7 +25,8 @@ from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use
 from lowrank_tutor._checks import check_choice, check_integer, check_real
 
 HALF = 2  # bytes of a number in half precision
-# Bytes for each weight that is written out: logits, weights and a copy in float32. Meant to be enough; not measured.
+# Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. That
+# was counted on a CPU, where its steps are the same; the rest is room.
 WRITTEN_OUT = 12
 RESERVE = 0.8  # of the free memory that a plan may use: kernels need some of their own
 
@@ -50,18 +57,74 @@ class Gpu(NamedTuple):
 
 GPUS: Mapping[str, Gpu] = MappingProxyType(
     {
-        "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "NVIDIA T4 Tensor Core GPU, datasheet"),
-        "V100": Gpu(125e12, 900e9, 16e9, (7, 0), "NVIDIA V100 Tensor Core GPU, datasheet: SXM2, 16 GB"),
-        "L4": Gpu(121e12, 300e9, 24e9, (8, 9), "NVIDIA L4 Tensor Core GPU, datasheet: half of the sparse rate"),
-        "A100": Gpu(312e12, 1555e9, 40e9, (8, 0), "NVIDIA A100 Tensor Core GPU, datasheet: SXM, 40 GB"),
+        "T4": Gpu(
+            65e12,
+            320e9,
+            16e9,
+            (7, 5),
+            "NVIDIA T4 datasheet (t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s, less than the 256 bits"
+            " of its memory at 10 Gbit/s give; the larger stands here, so that the floor is one",
+        ),
+        "V100": Gpu(
+            125e12,
+            900e9,
+            16e9,
+            (7, 0),
+            "NVIDIA V100 datasheet (volta-v100-datasheet-update-us-1165301-r5): SXM2, 16 GB",
+        ),
+        "L4": Gpu(
+            121e12,
+            300e9,
+            24e9,
+            (8, 9),
+            "NVIDIA L4 datasheet (l4-datasheet-2595652): half of 242, the rate with sparsity",
+        ),
+        "A100": Gpu(
+            312e12, 1555e9, 40e9, (8, 0), "NVIDIA A100 datasheet (nvidia-a100-datasheet-us-nvidia-1758950): SXM, 40 GB"
+        ),
         "H100": Gpu(
-            989e12, 3350e9, 80e9, (9, 0), "NVIDIA H100 Tensor Core GPU, datasheet: SXM, half of the sparse rate"
+            989e12,
+            3350e9,
+            80e9,
+            (9, 0),
+            "NVIDIA H100 datasheet (nvidia-tensor-core-gpu-datasheet): SXM, half of 1,979, the rate with sparsity",
         ),
         "H200": Gpu(
-            989e12, 4800e9, 141e9, (9, 0), "NVIDIA H200 Tensor Core GPU, datasheet: SXM, half of the sparse rate"
+            989e12,
+            4800e9,
+            141e9,
+            (9, 0),
+            "NVIDIA H200 datasheet (hpc-datasheet-sc23): SXM, half of 1,979, the rate with sparsity",
         ),
     }
 )
+
+
+def gpu_named(name: str, memory: float) -> str | None:
+    """Say which of ``GPUS`` a card is, by its own name and memory; None for any other, whose peaks may be higher.
+
+    Parameters
+    ----------
+    name : str
+        As ``torch.cuda.get_device_name()`` gives it.
+    memory : float
+        Its bytes of memory, as ``torch.cuda.mem_get_info()[1]`` gives them: an A100 with 80 GB has a faster memory than
+        the one with 40 GB, and is not in the table.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> gpu_named("NVIDIA A100-SXM4-40GB", 42.4e9), gpu_named("NVIDIA A100-SXM4-80GB", 85e9)
+    ('A100', None)
+    """
+    memory = check_real(memory, "memory", "a number of bytes, 0 or more", 0)
+    words = re.split(r"[^A-Za-z0-9]+", name)
+    # Of the H100s, the one called NVL has a faster memory than the table says.
+    found = None if "NVL" in words else next((card for card in GPUS if card in words), None)
+    return found if found is not None and memory <= 1.1 * GPUS[found].memory else None
 
 
 class Floor(NamedTuple):
@@ -90,7 +153,7 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str, *, k: int | None = None, bat
 
     With D = ``heads`` times ``d``, exact attention takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer
     takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers: E = F is read, and the mixed keys and values are
-    written and read again. What softmax takes is left out.
+    written and read again. What softmax takes is left out, which only lowers the floor.
 
     Parameters
     ----------

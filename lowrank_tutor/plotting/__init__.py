@@ -26,6 +26,7 @@ from lowrank_tutor.plotting.maps import (
     shadows,
 )
 from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
+from lowrank_tutor.plotting.rooflines import rooflines
 from lowrank_tutor.plotting.sequences import boxes, grids, sharing
 from lowrank_tutor.plotting.spectra import spectrum, spectrum_cut
 from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
@@ -65,6 +66,7 @@ __all__ = [
     "photo_cut",
     "photograph",
     "rankings",
+    "rooflines",
     "shadow",
     "shadows",
     "sharing",

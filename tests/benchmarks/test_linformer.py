@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import harness, linformer, linformer_findings, linformer_methods
-from benchmarks._memory import peak_bytes
+from benchmarks._memory import LiveBytes, peak_bytes
 from benchmarks.adapters_linformer import Ours, Size, split
 from benchmarks.linformer import Bench, Plan
 from benchmarks.linformer_findings import (
@@ -34,7 +34,20 @@ from benchmarks.linformer_findings import (
     speedups,
     table,
 )
-from benchmarks.linformer_methods import CORE, DIM, FUSED, LUCIDRAINS, NAIVE, OURS, OURS_APART, TATP22, Group, methods
+from benchmarks.linformer_methods import (
+    CORE,
+    DIM,
+    FUSED,
+    LUCIDRAINS,
+    NAIVE,
+    OURS,
+    OURS_APART,
+    OWN_PRODUCT,
+    SQUARE_PRODUCT,
+    TATP22,
+    Group,
+    methods,
+)
 from benchmarks.promises_linformer import draw_weights, judge, tokens
 from lowrank_tutor.attention import attention_bytes
 from lowrank_tutor.linformer import linformer_cost
@@ -164,6 +177,46 @@ def test_on_a_gpu_every_backend_is_tried_and_scores_are_written_out_where_they_f
         assert set(linformer_methods.exact_ways(larger, gpu, 8)) == {FUSED, *linformer_methods.BACKENDS} - {
             "exact, MATH"
         }
+
+
+@pytest.mark.parametrize("series", ["module", "core"])
+@pytest.mark.parametrize("mode", ["forward", "forward+backward"])
+def test_what_a_group_needs_is_not_less_than_what_it_takes(series, mode):
+    group = Group(series, mode, "float32", 2, 512, (64, 128), (128,))
+    with LiveBytes() as memory:
+        for method in methods(group, CPU, 64, 4):
+            if method.name not in (*linformer_methods.WRITES_SCORES, OWN_PRODUCT, SQUARE_PRODUCT):
+                method.run(0)
+    assert memory.peak <= linformer_methods.bytes_needed(group, 64, 4) <= 12 * memory.peak
+
+
+@pytest.mark.parametrize("free", [300e6, 2e9, 15e9])
+def test_nothing_that_a_gpu_is_given_asks_for_more_than_is_free(free, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (int(free), 80 * 10**9))
+    kept = []
+    for group in linformer.cuda_plan(["float16", "float32"]).groups:
+        fits = linformer_methods.fitting(group, torch.device("cuda"))
+        if fits is not None:
+            kept.append(fits)
+            assert linformer_methods.bytes_needed(fits) <= 0.8 * free
+            assert fits._replace(ks=group.ks) == group
+            assert fits.ks == group.ks[: len(fits.ks)]
+    singles = {group.n for group in kept if (group.batch, group.series, group.mode) == (1, "core", "forward")}
+    assert {512, 1024, 2048} <= singles
+    assert (65536 in singles) == (free > 1e9)
+    size, copied = linformer.rate_sizes(free)
+    assert 3 * size**2 * (2 + 4) + 2 * copied <= 0.8 * free
+    assert linformer.rate_sizes(80e9) == (8192, 2**31)
+
+
+def test_what_does_not_fit_is_said_to_be_left_out(monkeypatch, capsys):
+    group = Group("core", "forward", "float32", 1, 32, (8, 16))
+    for fits, left, rows_there in ((group._replace(ks=(8,)), "(16,)", True), (None, "all", False)):
+        monkeypatch.setattr(linformer, "fitting", lambda *_, fits=fits: fits)
+        rows, failures = linformer.run(tiny_plan([group]), Bench(CPU, **TINY))
+        assert [failure["error"] for failure in failures] == [f"left out, as memory is short: k in {left}"]
+        assert f"n = 32, batch 1, left out, as memory is short: k in {left}" in capsys.readouterr().out
+        assert bool(rows) == rows_there
 
 
 # What is recorded

@@ -1,14 +1,20 @@
 """On a GPU: the floors that the page draws and tells, and its cells on a CPU and on cards that are played."""
 
 import contextlib
+import importlib.resources
+import inspect
 import io
+import json
 import re
 
+import numpy as np
 import pytest
 import torch
 from chapters import ROOT, code_cells, run
 
 import lowrank_tutor.attention
+from benchmarks._memory import LiveBytes
+from benchmarks.harness import DATA
 from lowrank_tutor.attention import GPUS
 
 PAGE = ROOT / "book" / "gpu.md"
@@ -28,7 +34,7 @@ def parts_from(gpu, k):
 
 
 def gpu_floors(_page, *, gpu, k, n):
-    exact, mixed = 1000 * seconds(n, gpu), 1000 * seconds(n, gpu, min(k, n))
+    exact, mixed = 1000 * seconds(n, gpu), 1000 * seconds(n, gpu, k)
     return {"exact": exact, "mixed": mixed, "ratio": exact / mixed, "pays": parts_from(gpu, k)}
 
 
@@ -69,11 +75,61 @@ def test_a_t4_cannot_write_out_16384_tokens():
     assert "16,384 tokens do not fit into the 16 GB" in TEXT
 
 
-def test_the_papers_table_is_the_one_of_chapter_7():
+REPORTED = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["linformer_table_3"]["rows"]
+
+
+def test_the_papers_table_is_whole_and_the_one_of_chapter_7():
+    page = run(PAGE).namespace
+    for k, times in page["REPORTED"].items():
+        assert {n: x for n, x in zip(page["LENGTHS"], times, strict=True) if x} == {
+            int(n): x for n, x in REPORTED[str(k)].items()
+        }
     chapter = (ROOT / "book" / "07-linformer.md").read_text(encoding="utf-8")
-    for n, row in run(PAGE).namespace["PAPER"].items():
+    for n in page["shown"]:
         cells = re.search(rf"^\| {n:,} \|(.*)\|$", chapter, re.M)[1].split("|")
-        assert [float(cell) if cell.strip() else None for cell in cells] == [row.get(k) for k in (128, 256, 1024)]
+        assert [float(cell) if cell.strip() else None for cell in cells] == [
+            REPORTED[str(k)].get(str(n)) for k in (128, 256, 1024)
+        ]
+
+
+def test_no_time_that_the_papers_table_allows_is_below_the_floor():
+    """Written out, P goes through the memory at least twice; the paper's ratio then bounds Linformer's time."""
+    card, width, heads = GPUS["V100"], 512, 8
+    for k, times in REPORTED.items():
+        for n, ratio in ((int(n), ratio) for n, ratio in times.items()):
+            moved = 2 * (4 * n * width + 2 * heads * n**2)
+            written_out = max(4 * n**2 * width / card.flops, moved / card.bandwidth)
+            assert written_out / ratio > seconds(n, "V100", int(k)), (n, k)
+
+
+def test_the_picture_says_which_wall_and_marks_the_v100_alone():
+    page = run(PAGE).namespace
+    for card in GPUS:
+        for k in (128, 256, 1024):
+            left, right = page["gpu_floors"](gpu=card, k=k, n=8192)
+            lines = left.axes[0].get_lines()
+            for rank, color in ((None, lines[0].get_color()), (k, lines[2].get_color())):
+                drawn = {line.get_linestyle(): line for line in lines[:4] if line.get_color() == color}
+                full, dotted = drawn["-"], next(drawn[look] for look in drawn if look != "-")
+                for n in (n for n in page["LENGTHS"] if rank is None or n > rank):
+                    ms = [dict(zip(*line.get_data(), strict=True))[n] for line in (full, dotted)]
+                    floor = 1000 * seconds(n, card, rank)
+                    operations = (4 * n * n if rank is None else 8 * n * rank) * 512
+                    at_work = operations / GPUS[card].flops >= floor / 1000 * (1 - 1e-9)
+                    assert ms[0 if at_work else 1] == pytest.approx(floor), (card, rank, n)
+            marks = [line for line in right.axes[0].get_lines() if line.get_marker() == "x"]
+            assert len(marks) == (card == "V100")
+            for line in marks:
+                assert dict(zip(*line.get_data(), strict=True)) == {int(n): x for n, x in REPORTED[str(k)].items()}
+                assert line.get_label() == "paper, V100"
+
+
+def test_exponentials_take_as_long_as_products_on_an_h100():
+    assert float(told(r"name (\S+) tera-operations a second for them and 989")) == 3.9
+    each = int(told(r"width 64 does (\d+) operations for each exponential"))
+    assert each == 4 * 64
+    assert GPUS["H100"].flops == 989e12
+    assert each * 3.9e12 / GPUS["H100"].flops == pytest.approx(1, abs=0.02)
 
 
 def test_on_a_cpu_the_cells_say_so_and_check_before_they_time():
@@ -87,43 +143,134 @@ def test_on_a_cpu_the_cells_say_so_and_check_before_they_time():
     assert "Nobody has sent one yet" in printed
 
 
+def cell_with(words):
+    (cell,) = [cell.source for cell in code_cells(PAGE) if words in cell.source]
+    return cell
+
+
+class Played:
+    """A card that is not there: tensors without memory stand for its own, and the page's cells run on them."""
+
+    def __init__(self, monkeypatch, name, capability, kernels, free, total):
+        self.memory, self.before = LiveBytes(), 0
+        real, cuda = lowrank_tutor.attention.half_type, torch.cuda
+        monkeypatch.setattr(cuda, "get_device_capability", lambda _device: capability)
+        monkeypatch.setattr(cuda, "is_available", lambda: True)
+        monkeypatch.setattr(cuda, "mem_get_info", lambda: self.ask(free, total))
+        monkeypatch.setattr(cuda, "get_device_name", lambda: name)
+        monkeypatch.setattr(cuda, "synchronize", lambda: None)
+        monkeypatch.setattr(lowrank_tutor.attention, "half_type", lambda _device: real("cuda"))
+        monkeypatch.setattr(lowrank_tutor.attention, "fused_backends", lambda *_tensors: kernels)
+        if kernels:  # a fused kernel makes its result and nothing else; without one PyTorch writes the weights out
+            attend = "scaled_dot_product_attention"
+            monkeypatch.setattr(torch.nn.functional, attend, lambda q, _k, _v, **_rest: torch.empty_like(q))
+        page = run(PAGE).namespace
+        given = ("HEADS", "WIDTH", "CURVE", "LENGTHS", "np", "plotting", "floor_line")
+        self.names = {name: page[name] for name in given} | {"table": lambda columns, formats: columns}
+        self.said = io.StringIO()
+
+    def ask(self, free, total):
+        self.before = self.memory.peak = self.memory.live
+        return int(free), int(total)
+
+    def run(self, words):
+        cell = cell_with(words)
+        assert cell.count('"cuda" if on_gpu') == (words == "mem_get_info")
+        with contextlib.redirect_stdout(self.said), self.memory:
+            exec(cell.replace('"cuda" if on_gpu', '"meta" if on_gpu'), self.names)
+
+
+CARDS = {(7, 5): ("Tesla T4", 15.8e9), (8, 0): ("NVIDIA A100-SXM4-40GB", 42.4e9)}
+
+
 @pytest.mark.parametrize(
     ("capability", "kernels", "free", "left_out"),
     [
         ((7, 5), ("efficient",), 15e9, 0),
+        ((7, 5), ("efficient",), 2e9, 0),
+        ((7, 5), ("efficient",), 300e6, 2),
         ((7, 5), (), 15e9, 2),
-        ((8, 0), ("flash", "efficient"), 15e9, 0),
-        ((8, 0), ("flash", "efficient"), 300e6, 2),
         ((7, 5), (), 2e9, 4),
+        ((7, 5), (), 300e6, 5),
+        ((8, 0), ("flash", "efficient"), 15e9, 0),
+        ((8, 0), ("flash", "efficient"), 2e9, 0),
+        ((8, 0), ("flash", "efficient"), 300e6, 2),
     ],
 )
 def test_on_a_played_card_the_plan_fits(capability, kernels, free, left_out, monkeypatch):
-    """Tensors without memory stand for those of the card; the cells are those of the page."""
-    plan, _, timed = (
-        cell.source
-        for cell in code_cells(PAGE)
-        if any(words in cell.source for words in ("mem_get_info", "judge = ", "def best_of"))
-    )
-    namespace = {"HEADS": 8, "WIDTH": 64, "table": lambda columns, formats: columns}
-    assert plan.count('"cuda" if on_gpu') == 1
-    real = lowrank_tutor.attention.half_type
-    cuda = torch.cuda
-    monkeypatch.setattr(cuda, "get_device_capability", lambda _device: capability)
-    monkeypatch.setattr(cuda, "is_available", lambda: True)
-    monkeypatch.setattr(cuda, "mem_get_info", lambda: (int(free), 16 * 10**9))
-    monkeypatch.setattr(cuda, "get_device_name", lambda: "Tesla T4")
-    monkeypatch.setattr(cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(lowrank_tutor.attention, "half_type", lambda _device: real("cuda"))
-    monkeypatch.setattr(lowrank_tutor.attention, "fused_backends", lambda *_tensors: kernels)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(plan.replace('"cuda" if on_gpu', '"meta" if on_gpu'), namespace)
-        exec(timed, namespace)
-    said = printed.getvalue()
+    name, total = CARDS[capability]
+    card = Played(monkeypatch, name, capability, kernels, free, total)
+    card.run("mem_get_info")
+    card.run("def best_of")
+    said = card.said.getvalue()
     dtype = "bfloat16" if capability >= (8, 0) else "float16"
-    assert said.startswith(f"Tesla T4: torch.{dtype}, kernels: {', '.join(kernels) or 'none fused'}\n")
+    assert said.startswith(f"{name}: torch.{dtype}, kernels: {', '.join(kernels) or 'none fused'}\n")
     assert said.count("left out, it needs") == left_out
-    for trial, exact, mixed in zip(namespace["plan"], *namespace["took"].values(), strict=True):
+    assert 0 < card.memory.peak - card.before <= free, "the cells ask for more than is free"
+    for trial, exact, mixed in zip(card.names["plan"], *card.names["took"].values(), strict=True):
         assert (exact is None, mixed is None) == (not trial.exact, not trial.linformer)
-        if not kernels and trial.exact:
-            assert 12 * 8 * trial.n**2 <= 0.8 * free
+    assert 12 * 8 * 1024**2 < 0.8 * free, "what is checked at 1,024 tokens fits as well"
+
+
+@pytest.mark.parametrize(
+    ("name", "total", "floors"),
+    [("Tesla T4", 15.8e9, "T4"), ("NVIDIA A100-SXM4-40GB", 42.4e9, "A100"), ("NVIDIA A10G", 23.7e9, None)],
+)
+def test_a_readers_times_are_drawn_into_the_picture(name, total, floors, monkeypatch):
+    card = Played(monkeypatch, name, (8, 0), ("flash",), 14e9, total)
+    drawn = []
+    real = card.names["plotting"].rooflines
+    monkeypatch.setattr(card.names["plotting"], "rooflines", lambda *a, **w: drawn.append(real(*a, **w)) or drawn[-1])
+    for words in ("mem_get_info", "def best_of", "def picture"):
+        card.run(words)
+    left, right = (figure.axes[0] for figure in drawn[0])
+    points = [line.get_xydata() for line in left.get_lines() if line.get_marker() == "D" and len(line.get_xdata())]
+    took = list(card.names["took"].values())
+    for found, times in zip(points, took, strict=True):
+        np.testing.assert_array_equal(found, list(zip((4096, 16384, 65536), times, strict=True)))
+    (ratios,) = [line.get_ydata() for line in right.get_lines() if line.get_marker() == "D"]
+    np.testing.assert_allclose(ratios, np.divide(*took))
+    exact = [line.get_ydata()[-1] for line in left.get_lines()[:2]]
+    if floors is None:
+        assert np.isnan(exact).all()
+        assert f"{name}: its peaks are not in the table" in card.said.getvalue()
+    else:
+        assert np.nanmax(exact) == pytest.approx(1000 * seconds(65536, floors))
+        assert left.get_title(loc="left").startswith(f"{floors}:")
+
+
+def test_the_cells_take_less_than_a_minute_on_a_t4_at_three_times_the_floors(monkeypatch):
+    assert "takes less than a minute on a T4" in TEXT
+    card = Played(monkeypatch, "Tesla T4", (7, 5), ("efficient",), 15e9, 15.8e9)
+    card.run("mem_get_info")
+    card.run("def best_of")
+    runs = 1 + inspect.signature(card.names["best_of"]).parameters["runs"].default
+    assert all(trial.exact and trial.linformer for trial in card.names["plan"])
+    floors = [seconds(trial.n, "T4", k) for trial in card.names["plan"] for k in (None, 256)]
+    swept = len(floors) * runs * card.names["sweep"].nbytes / GPUS["T4"].bandwidth
+    assert 3 * (runs * sum(floors) + swept) < 60
+
+
+def test_each_file_that_was_sent_is_drawn(tmp_path, monkeypatch):
+    folder = tmp_path / "data" / "gpu"
+    folder.mkdir(parents=True)
+    row = {"series": "core", "mode": "forward", "batch": 1, "dtype": "float16"}
+    rows = [row | {"n": n, "method": "exact, fused", "k": None, "time_min": 3 * seconds(n, "T4")} for n in (512, 4096)]
+    rows += [row | {"n": 4096, "method": "linformer_attention", "k": 256, "time_min": 1e-3}]
+    rows += [rows[0] | {"dtype": "float32", "time_min": 9.0}, rows[-1] | {"batch": 16, "time_min": 9.0}]
+    gpu = {"name": "Tesla T4", "memory_bytes": 15_800_000_000}
+    meta = {"gpu": gpu, "versions": {"torch": "2.13.0"}, "date": "2026-11-22"}
+    (folder / "tesla-t4.json").write_text(json.dumps({"meta": meta, "rows": rows}), encoding="utf-8")
+    monkeypatch.setattr(importlib.resources, "files", lambda _package: tmp_path)
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    names = dict(run(PAGE).namespace)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(cell_with("Nobody has sent one yet"), names)
+    assert said.getvalue() == "Tesla T4, PyTorch 2.13.0, 2026-11-22\n"
+    ((left, right),) = shown
+    drawn = [line.get_xydata().tolist() for line in left.axes[0].get_lines() if line.get_marker() == "D"]
+    assert [[n for n, _ in points] for points in drawn if points] == [[512, 4096], [4096]]
+    assert drawn[0][1][1] == pytest.approx(3000 * seconds(4096, "T4"))
+    (ratio,) = [line.get_ydata() for line in right.axes[0].get_lines() if line.get_marker() == "D"]
+    assert ratio == pytest.approx([3000 * seconds(4096, "T4")])

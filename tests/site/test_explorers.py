@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, Position, explorers, judged, judges
+from chapters import CHAPTERS, WITH_EXPLORERS, Position, explorers, judged, judges
 from PIL import Image
 from playwright.sync_api import Page
 from visits import READ, READERS, address_of, block
@@ -23,6 +23,7 @@ MAX_BYTES = 750_000  # an explorer's block on a page
 SMALL = 4  # pictures are compared at a quarter of their size
 
 each_explorer = pytest.mark.parametrize("name", explorers())
+each_page = pytest.mark.parametrize("path", WITH_EXPLORERS, ids=lambda path: path.stem)
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
@@ -230,7 +231,7 @@ def test_without_javascript_the_first_frame_and_its_numbers_stand_there(without_
     assert "The sliders need JavaScript" in shown["excuse"]
 
 
-@each_chapter
+@each_page
 def test_every_explorer_of_a_page_has_a_judge(site, path):
     page = (site / address_of(path)).read_text(encoding="utf-8")
     named = re.findall(r'<figure class="explorer" data-name="([^"]+)"', page)
@@ -263,7 +264,7 @@ def test_on_a_wide_page_its_panels_stand_in_one_row(readers, name):
     assert all(72 <= p["inch"] <= 112.1 for p in panels)
 
 
-@each_chapter
+@each_page
 def test_on_a_phone_nine_points_are_nine_pixels_in_every_figure(readers, path):
     """An inch has 72 points."""
     for picture in readers["dark phone"].see(address_of(path)).facts["pictures"]:
