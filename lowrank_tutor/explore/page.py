@@ -36,6 +36,7 @@ ENCODINGS: tuple[tuple[Setting, Setting], ...] = (
 COLORS = 64
 FAITHFUL = 2.0  # root mean square, of 255, that the reduction may change
 MAX_LABELS = 6  # below a slider
+PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a digit of its labels
 
 
 Value = float | str  # a position of a slider: a number, or a word of a choice
@@ -183,8 +184,19 @@ def control_html(film: Film, name: str) -> str:
 
 def labeled(texts: Sequence[str]) -> list[int]:
     """Choose the positions that are written below a slider of uneven steps: both ends, and what fits between."""
-    fit = min(MAX_LABELS, 36 // max(map(len, texts)), len(texts))
-    return sorted({round(i * (len(texts) - 1) / max(fit - 1, 1)) for i in range(max(fit, 2))})
+    for fit in range(min(MAX_LABELS, len(texts)), 2, -1):
+        shown = sorted({round(i * (len(texts) - 1) / (fit - 1)) for i in range(fit)})
+        if _stand_apart([texts[i] for i in shown], [i / (len(texts) - 1) for i in shown]):
+            return shown
+    return [0, len(texts) - 1]
+
+
+def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
+    """Whether labels, each centered below its position and the outer two within the ends, leave gaps on a phone."""
+    half = [PHONE_LETTER * len(text) / 2 for text in texts]
+    middles = [half[0], *(place * PHONE for place in at[1:-1]), PHONE - half[-1]]
+    ends = itertools.pairwise(zip(middles, half, strict=True))
+    return all(right - left >= a + b + PHONE_LETTER for (left, a), (right, b) in ends)
 
 
 def page_block(film: Film) -> str:

@@ -48,7 +48,7 @@ const controls = (() => {
 
   const toggle = (place, { label, input }) => {
     const box = element("input", { type: "checkbox", autocomplete: "off" });
-    place.append(element("label", { class: "control toggle" }, box, label));
+    place.append(element("label", { class: "control tick" }, box, label));
     box.addEventListener("change", () => input(box.checked));
     return { show: (on) => (box.checked = on) };
   };

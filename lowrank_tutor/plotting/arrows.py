@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, WIDTH, styled
@@ -34,16 +35,18 @@ def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
     steps = np.linalg.lstsq(tips[:2].T, tips.T, rcond=None)[0]  # (2, number)
     reach = [np.arange(0, np.ceil(s.max()) + 0.75, 0.5) for s in steps]
     fig = plt.figure(figsize=(WIDTH, 2.9), layout="none")
-    ax: Any = fig.add_axes((0.0, -0.12, 0.94, 1.24), projection="3d", computed_zorder=False)
+    ax: Any = fig.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
     net = [np.add.outer(reach[0] * first[i], reach[1] * second[i]) for i in range(3)]
     ax.plot_surface(*net, color=TEAL, alpha=0.12, edgecolor=GREY, linewidth=0.4)
     for i, (name, tip) in enumerate(zip(vectors, tips, strict=True)):
         color = TEAL if i < 2 else ORANGE
         ax.quiver(0, 0, 0, *tip, color=color, linewidth=2, arrow_length_ratio=0.3 / np.linalg.norm(tip))
         side = "left" if i % 3 == 0 else "right"  # so that few names stand on an arrow
-        ax.text(*(1.06 * tip), name, color=color, fontsize=11, ha=side, va="top" if i == 0 else "bottom")
+        word = ax.text(*(1.06 * tip), name, color=color, fontsize=11, ha=side, va="top" if i == 0 else "bottom")
+        word.set_path_effects([withStroke(linewidth=3, foreground="white")])  # it may stand on the net or on an axis
     ax.set(xticks=range(3), yticks=range(3), zticks=range(4), xticklabels=[], yticklabels=[], zticklabels=[])
     ax.view_init(elev=14, azim=-68)
+    ax.set_box_aspect((4, 4, 3), zoom=1.28)
     return fig
 
 

@@ -194,7 +194,8 @@ def curves(
         tick_each(ax, x, at_most=6)
     if at is not None:
         draw_points(ax, x, lines, at=at)
-    legend_above(ax)
+    if len(lines) > 1 or not title:  # a title alone names a single line
+        legend_above(ax)
     return fig
 
 

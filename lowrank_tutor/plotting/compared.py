@@ -167,10 +167,11 @@ def weights_spectra_and_errors(
     (picture, left), (values, middle), (curve, right) = (
         panel(1.85, height, left=0.28, right=0.05, bottom=0.3),
         panel(2.25, height, left=0.52, right=0.1),
-        panel(2.15, height, left=0.4, right=0.1),
+        panel(2.15, height, left=0.44, right=0.1),
     )
     left.imshow(weights, cmap="gray_r", vmin=0, vmax=float(weights.max()), interpolation="nearest")
     left.set(title="the weights", xticks=[], yticks=[], xlabel="looked at", ylabel="looks")
+    left.set_anchor("N")  # its title stands as high as the others
     for (name, s), (color, style) in zip(spectra.items(), LINES, strict=False):
         s = np.asarray(s, dtype=float)
         middle.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), linestyle=style, color=color, label=name)
@@ -216,7 +217,7 @@ def weights_and_curves(
     Panels
     """
     exact, estimate = np.asarray(exact, dtype=float), np.asarray(estimate, dtype=float)
-    (row, left), (curve, right) = panel(3.1, 2.8, left=0.45), panel(3.0, 2.8, left=0.6)
+    (row, left), (curve, right) = panel(3.1, 2.8, left=0.55), panel(3.0, 2.8, left=0.6)
     place, over = np.arange(len(exact)), estimate > highest
     left.bar(place, np.minimum(exact, highest), color=GREY, alpha=0.55, width=0.8, label="true")
     left.plot(place[~over], estimate[~over], "o", color=ORANGE, label="estimated")

@@ -174,14 +174,15 @@ def numbers_and_direction(numbers: ArrayLike, direction: ArrayLike, k: int) -> F
     """
     numbers, direction = np.asarray(numbers, dtype=float), np.asarray(direction, dtype=float)
     width, height = 2.4, 1.75
-    fig, ax = panel(width, height, left=1.32, right=0.08, bottom=0.3)
+    fig, ax = panel(width, height, left=1.42, right=0.08, top=0.32, bottom=0.3)
     index = np.arange(1, len(numbers) + 1)
     ax.bar(index[: k - 1], numbers[: k - 1], color=TEAL)
     ax.bar(k, numbers[k - 1], color=ORANGE)
     ax.bar(index[k:], numbers[k:], color="white", edgecolor=GREY, linewidth=0.4)
     ax.set(title="first digit", xlim=(0, len(numbers) + 1), xticks=[i for i in (1, 20, 40, 60) if i <= len(numbers)])
-    side = 0.98
-    image = fig.add_axes((0.02 / width, 0.3 / height, side / width, side / height))
+    side = 0.98  # inches
+    low = height - 0.32 - side  # both begin at one height, and so do their titles
+    image = fig.add_axes((0.02 / width, low / height, side / width, side / height))
     limit = np.abs(direction).max()
     image.imshow(direction.reshape(8, 8), cmap="RdBu_r", vmin=-limit, vmax=limit)
     image.set_axis_off()
@@ -206,7 +207,7 @@ def gray_picture(matrix: ArrayLike, scale: tuple[float, float], title: str) -> F
     -------
     matplotlib.figure.Figure
     """
-    fig, ax = panel(1.62, 2.5, left=0.03, right=0.03, bottom=0.62)
+    fig, ax = panel(1.62, 1.91, left=0.03, right=0.03, bottom=0.03)
     ax.imshow(np.asarray(matrix), vmin=scale[0], vmax=scale[1], interpolation="nearest", aspect="auto")
     ax.set(title=title)
     ax.set_axis_off()

@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.style import (
@@ -61,7 +62,8 @@ def shadows(arrows: ArrayLike, x: ArrayLike, *, reach: float) -> Figure:
     ax.annotate(
         "", tuple(x), (0, 0), arrowprops={"arrowstyle": "-|>", "color": TEAL, "lw": 2.5, "shrinkA": 0, "shrinkB": 0}
     )
-    ax.annotate("x", tuple(x), xytext=(3, -12), textcoords="offset points", color=TEAL, fontsize=11)
+    name = ax.annotate("x", tuple(x), xytext=(3, -12), textcoords="offset points", color=TEAL, fontsize=11, zorder=5)
+    name.set_path_effects([withStroke(linewidth=4, foreground="white")])  # it may stand among many dots
     ax.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[], title="shadows on x")
     ax.spines[:].set_visible(False)
     return fig

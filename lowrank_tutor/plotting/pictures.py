@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor.plotting.style import (
     GREY,
     HIDDEN,
+    LINES,
     ORANGE,
     TEAL,
     WIDTH,
@@ -57,8 +58,8 @@ def photo_cut(photo: ArrayLike, approx: ArrayLike, s: ArrayLike, k: int) -> Pane
         spectrum. ``photo_cut(...)[::2]`` shows the first and the last alone.
     """
     photo, approx, s = np.asarray(photo), np.asarray(approx), np.asarray(s)
-    left = _picture(approx, f"rank {k}", vmin=0, vmax=1)
-    middle = _picture(photo - approx, "what is left out", cmap="RdBu_r", vmin=-0.5, vmax=0.5)
+    left = _picture(approx, f"rank {k}", width=2.0, vmin=0, vmax=1)
+    middle = _picture(photo - approx, "what is left out", width=2.0, cmap="RdBu_r", vmin=-0.5, vmax=0.5)
     right, ax = panel(1.9, float(left.get_figheight()), left=0.52)
     _mark_cut(ax, s, k)
     lowest = np.min(s[s > 0], initial=s[0])
@@ -150,6 +151,7 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
         for column, image in enumerate(shown):
             ax = images.add_subplot(grid[row, column])
             ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=16)
+            ax.set_anchor("N")
             ax.set_axis_off()
             if column == 0:
                 ax.set_title(title, pad=4)
@@ -229,9 +231,10 @@ def images_and_curves(
     """
     images = _image_rows(rows, 3.7, (0, 16))
     curve, ax = panel(2.5, max(2.6, float(images.get_figheight())), left=0.45)
-    draw_lines(ax, x, lines)
+    looks = (LINES[1], LINES[0], *LINES[2:])  # orange first, as the pixels that are hidden
+    draw_lines(ax, x, lines, looks=looks)
     ax.set(xlabel="k", title="relative error", ylim=ylim, xlim=(np.min(x), np.max(x)))
-    draw_points(ax, x, lines, at=at)
+    draw_points(ax, x, lines, at=at, looks=looks)
     legend_above(ax)
     return Panels((images, curve))
 
@@ -267,7 +270,7 @@ def attention_cut(
     ]
     for picture in pictures:
         picture.axes[0].set_xlabel("keys across, queries down", labelpad=4)
-    curve, ax = panel(2.1, float(pictures[0].get_figheight()), left=0.4, right=0.1)
+    curve, ax = panel(2.1, float(pictures[0].get_figheight()), left=0.4, right=0.1, top=0.3)
     draw_lines(ax, x, lines)
     ax.set(xlabel="k", title="relative error", xscale="log", ylim=(-0.04, 2.4))
     tick_each(ax, x, at_most=4)

@@ -91,9 +91,9 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
         with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style, plt.style.context(style):
             drawn = draw(*args, **kwargs)
         for figure in drawn if isinstance(drawn, Panels) else (drawn,):
+            plt.close(figure)  # which gives a figure back the resolution that it was made with, so first
             if page_is_built():
                 figure.set_dpi(PAGE_DPI)
-            plt.close(figure)
         return drawn
 
     return wrapped
@@ -176,7 +176,7 @@ def legend_above(ax: Axes) -> Axes:
     if across > room:  # begin left of the axis
         legend.set_bbox_to_anchor((0, 1), place + ScaledTranslation(room - across, 0, fig.dpi_scale_trans))
     ax.set_position((box.x0, box.y0, box.width, box.height - (up + 0.08) / height))
-    ax.set_title(ax.get_title(loc="left"), pad=72 * (up + 0.08) + 6)
+    ax.set_title(ax.get_title(loc="left"), pad=72 * (up + 0.08) + 8)  # as high as that of a panel without a legend
     return ax
 
 

@@ -182,6 +182,8 @@ def clouds(parts: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]], *, re
             ends = np.stack([-unit, unit]) * 0.92 * reach
             ax.plot(*ends.T, linestyle=dashes, color=color, linewidth=2.4, label=name)
         ax.set(title=title, aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
+        ax.set_xticks(ax.get_yticks())  # alike, as the scales are
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
         legend_above(ax)
         drawn.append(fig)
     return Panels(drawn)

@@ -393,7 +393,8 @@ LAYERS = [*range(1, 17), *range(20, 65, 4), 96, 128, 192, 256, 276, 277, 384, 51
         (range(1, 49), ["1", "48"]),
         ([1, 2, 4, 8], ["1", "2", "4", "8"]),
         (LAYERS, ["1", "8", "15", "40", "96", "512"]),
-        ([10_000, 200_000, 3_000_000, 40_000_000], ["10,000", "3,000,000", "40,000,000"]),
+        ([10_000, 200_000, 3_000_000, 40_000_000], ["10,000", "200,000", "3,000,000", "40,000,000"]),
+        ([1_000, 20_000, 3_000_000, 40_000_000, 500_000_000], ["1,000", "3,000,000", "500,000,000"]),
     ],
 )
 def test_a_slider_shows_its_ends_and_where_its_steps_are_uneven_what_lies_between(values, written):
@@ -747,3 +748,23 @@ def test_in_jupyterlab_no_number_lies_on_its_label(browser, width):
         page.set_content(f'<div class="jp-OutputArea-output">{view.value}</div>{LAB}')
         assert page.locator("dd").count() == 2
         assert page.evaluate(WORDS_THAT_OVERLAP) == []
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["64", "256", "768", "1,500", "4,096", "10,000", "50,000"],
+        [str(2**i) for i in range(21)],
+        ["0.001", "0.003", "0.01", "0.03", "0.1", "0.3", "1"],
+        ["a first word of some length", "another one", "and a last word of some length"],
+    ],
+)
+def test_labels_below_a_slider_leave_gaps_between_them_on_a_phone(texts):
+    shown, last = page.labeled(texts), len(texts) - 1
+    assert shown[0] == 0
+    assert shown[-1] == last
+    half = [7 * len(texts[i]) / 2 for i in shown]  # pixels, at 12 pixels of type
+    middle = [half[0], *(328 * i / last for i in shown[1:-1]), 328 - half[-1]]  # of a slider at 360 pixels
+    left, right = np.subtract(middle, half), np.add(middle, half)
+    if len(shown) > 2:
+        assert (left[1:] - right[:-1]).min() >= 5

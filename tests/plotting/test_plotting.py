@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from lowrank_tutor import plotting
 from lowrank_tutor.plotting import style
+from lowrank_tutor.sphinxext import PAGE_VARIABLE
 
 PHOTO = np.random.default_rng(0).random((12, 9))
 U, S, VT = np.linalg.svd(PHOTO, full_matrices=False)
@@ -194,6 +195,12 @@ def test_photographs_say_so_and_line_art_does_not():
 def test_styled_keeps_a_functions_name_and_words():
     assert plotting.photo_cut.__name__ == "photo_cut"
     assert plotting.photo_cut.__doc__.startswith("Show a rank-``k`` photograph")
+
+
+@pytest.mark.parametrize(("said", "resolution"), [("1", style.PAGE_DPI), ("0", 120)])
+def test_a_page_gets_two_pixels_for_each_that_it_shows_and_a_person_the_usual(monkeypatch, said, resolution):
+    monkeypatch.setenv(PAGE_VARIABLE, said)
+    assert {figure.dpi for figure in CALLS["photo_cut"]()} == {resolution}
 
 
 def test_an_error_while_drawing_gives_the_settings_back():
