@@ -272,7 +272,10 @@ def figure(app):
     blocks = (node.astext() for node in app.env.get_doctree(FIGURE).findall(nodes.raw))
     block = next(block for block in blocks if '<figure class="instrument" data-name="tilt"' in block)
     address = app.builder.get_relative_uri(HOME, FIGURE)
-    words = f'Tilt the window: how many layers does it take now? <a href="{address}">Chapter 1 begins here.</a>'
+    words = (
+        "A layer is one pattern for the columns times one for the rows. Upright, the window is a single layer. Tilt it: "
+        f'how many does it take now? <a href="{address}">Chapter 1 begins here.</a>'
+    )
     return f"{block}<p>{words}</p>"
 
 

@@ -10,6 +10,7 @@ const windows = ({ place, data, move }) => {
   const percent = (share) => format(share, ".0%");
   const say = (template, value) => { throw new Error(fill(template, { value })); };
   const { short } = labels;
+  let rows = 0; // that the list has axes for
   let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
 
   // What a word is: a key and a value, chosen in Python or made up from its letters alone
@@ -47,7 +48,7 @@ const windows = ({ place, data, move }) => {
   const apart = () => Math.hypot(...[0, 1].map((j) => output.exact[j] - output.mixed[j]));
   const gap = () => apart() / (Math.hypot(...output.exact) || 1);
 
-  // What there is to see
+  // What there is to see, and to take hold of
   const panels = place.appendChild(controls.element("div", { class: "panels" }));
   const cell = (title) => panels.appendChild(controls.element("div", {}, controls.element("p", {}, title)));
   const wide = reach * 284 / 224, size = { width: 300, margin: [8, 8, 8, 8] }; // a unit is as long across as up
@@ -57,8 +58,6 @@ const windows = ({ place, data, move }) => {
   const shown = list.svg.parentNode.appendChild(controls.element("p"));
   const result = stage.panel(cell(words.result), { label: words.result, ...size, height: 200 });
   const side = panels.appendChild(controls.element("div"));
-
-  // What can be taken hold of
   const put = (point) => move({ query: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
   plane.handle("query", {
     label: words.query, color: "violet", drag: put,
@@ -116,8 +115,9 @@ const windows = ({ place, data, move }) => {
   };
   const drawList = () => {
     const n = tokens.length;
-    list.resize({ y: [n, 0] });
-    list.axes({ x: [0, 0.5, 1], xTitle: words.weight, format: percent });
+    if (n !== rows) list.resize({ y: [n, 0] });
+    if (n !== rows) list.axes({ x: [0, 0.5, 1], xTitle: words.weight, format: percent });
+    rows = n;
     for (let j = 0; j < most; j++) {
       const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
       list.rect("mixed " + j, [0, from], [share, to], "orange");

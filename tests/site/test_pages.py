@@ -183,6 +183,7 @@ def test_the_landing_page_begins_with_a_sentence_and_a_picture_to_tilt(readers):
     assert page.locator("article section > p").first.inner_text().count("?") == 1
     figure = page.locator('figure.instrument[data-name="tilt"]')
     assert figure.bounding_box()["y"] < 300
+    assert figure.get_by_label("show what is left out").is_visible(), "the theme has folded a control away"
     layers = figure.locator('data[data-name="layers_for_5_percent"]')
     assert layers.get_attribute("value") == "1"
     for key, count in (("ArrowRight", 4), ("ArrowLeft", 1)):
