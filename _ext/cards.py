@@ -259,7 +259,7 @@ def meta(app, pagename, address):
 
 
 def landing(app, doctree, docname):
-    """Put the picture of chapter 1 that can be tilted and a card for each chapter where the landing page asks for them."""
+    """Put the picture that can be tilted and a card for each chapter where the landing page asks for them."""
     if app.builder.name != "html":  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
@@ -273,8 +273,8 @@ def figure(app):
     block = next(block for block in blocks if '<figure class="instrument" data-name="tilt"' in block)
     address = app.builder.get_relative_uri(HOME, FIGURE)
     words = (
-        "A layer is one pattern for the columns times one for the rows. Upright, the window is a single layer. Tilt it: "
-        f'how many does it take now? <a href="{address}">Chapter 1 begins here.</a>'
+        "A layer is one pattern for the columns times one for the rows. Upright, the window is a single layer. "
+        f'Tilt it: how many does it take now? <a href="{address}">Chapter 1 begins here.</a>'
     )
     return f"{block}<p>{words}</p>"
 

@@ -109,9 +109,9 @@ def windows(
         raise ValueError(f"sentence must be 1 to {MOST} words of {SENTENCE!r}, got {sentence!r}")
     chosen = [known.index(word) for word in words]
     keys, values = KEYS[chosen], VALUES[chosen]
-    first = [int(border) if border == int(border) else border for border in borders]
+    first = [int(border) for border in borders]
     rising = all(before < after for before, after in pairwise(first))
-    if not first or first[0] != 0 or not rising or first[-1] >= len(words) or any(not isinstance(b, int) for b in first):
+    if not first or first[0] != 0 or not rising or first[-1] >= len(words) or first != list(borders):
         raise ValueError(f"borders must be whole numbers that rise from 0 to {len(words) - 1} at most, got {borders!r}")
     if not 0 <= sharpness <= SHARPEST:
         raise ValueError(f"sharpness must be a number from 0 to {SHARPEST:g}, got {sharpness!r}")
