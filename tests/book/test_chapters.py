@@ -68,6 +68,17 @@ def test_a_reader_learns_at_once_what_the_chapter_gives_and_takes(path):
     assert re.search(r"^(explore|tilt)\(", text[:goals], re.M)
 
 
+@pytest.mark.parametrize("path", [*CHAPTERS, ROOT / "book" / "use-linformer.md"], ids=lambda path: path.stem)
+def test_a_reader_makes_every_prediction_before_the_answer(path):
+    _, *asked = path.read_text(encoding="utf-8").split("\n**Predict.** ")
+    assert asked
+    for text in asked:
+        before, _, _ = text.partition("```{admonition} Compare with your guess\n:class: dropdown\n")
+        assert before != text
+        assert before.count("\ndraw_first(") == 1, text[:80]
+        assert "\n## " not in before
+
+
 @each_chapter
 def test_the_sections_that_every_chapter_has_stand_in_order_at_its_end(path):
     text = path.read_text(encoding="utf-8")
