@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
 HOME = "book/index"
-SLIDER = "book/01-rank"  # whose first explorer opens the landing page
+FIGURE = "book/01-rank"  # whose picture to tilt opens the landing page
 FOLDER = "_static/cards"
 TEAL, ORANGE, VIOLET, GRAY = "#1d93aa", "#dd7a3a", "#8b6fc9", "#9aa0a8"
 ART = (3.2, 2.0)  # inches: the landing page shows them at 100 pixels an inch
@@ -259,20 +259,23 @@ def meta(app, pagename, address):
 
 
 def landing(app, doctree, docname):
-    """Put the first explorer of chapter 1 and a card for each chapter where the landing page asks for them."""
+    """Put the picture that can be tilted and a card for each chapter where the landing page asks for them."""
     if app.builder.name != "html":  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
-        made = {"the slider": slider, "the chapters": chapters}.get(place.astext().strip())
+        made = {"the figure": figure, "the chapters": chapters}.get(place.astext().strip())
         if docname == HOME and made:
             place.replace_self(nodes.raw("", made(app), format="html"))
 
 
-def slider(app):
-    blocks = (node.astext() for node in app.env.get_doctree(SLIDER).findall(nodes.raw))
-    block = next(block for block in blocks if '<figure class="explorer"' in block)
-    address = app.builder.get_relative_uri(HOME, SLIDER)
-    words = f'Drag k until you can see who is in the photograph. <a href="{address}">Chapter 1 begins here.</a>'
+def figure(app):
+    blocks = (node.astext() for node in app.env.get_doctree(FIGURE).findall(nodes.raw))
+    block = next(block for block in blocks if '<figure class="instrument" data-name="tilt"' in block)
+    address = app.builder.get_relative_uri(HOME, FIGURE)
+    words = (
+        "A layer is one pattern for the columns times one for the rows. Upright, the window is a single layer. "
+        f'Tilt it: how many does it take now? <a href="{address}">Chapter 1 begins here.</a>'
+    )
     return f"{block}<p>{words}</p>"
 
 

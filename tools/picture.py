@@ -1,4 +1,4 @@
-"""Photograph the first explorer of chapter 1 for the README: ``python tools/picture.py`` after ``make book``."""
+"""Photograph the tilted window of chapter 1 for the README: ``python tools/picture.py`` after ``make book``."""
 
 from pathlib import Path
 
@@ -9,17 +9,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Move the slider to 24 and write ``.github/explorer.png``."""
+    """Tilt it by five degrees, keep 8 layers, and write ``.github/tilt.png``."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
         page = browser.new_page(viewport={"width": 1100, "height": 900})
         page.goto((ROOT / "_build/html/book/01-rank.html").as_uri())
-        figure = page.locator("figure.explorer").first
-        slider = figure.locator("input")
-        while figure.locator("output").inner_text() != "24":
-            slider.press("ArrowRight")
-        slider.blur()
-        figure.screenshot(path=ROOT / ".github/explorer.png")
+        figure = page.locator('figure.instrument[data-name="tilt"]')
+        figure.evaluate("(figure) => figure.instrument.set({ tilt: 5, k: 8 })")
+        figure.screenshot(path=ROOT / ".github/tilt.png")
         browser.close()
 
 

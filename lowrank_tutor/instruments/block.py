@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import json
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -35,6 +36,13 @@ def asset(name: str) -> str:
     return files("lowrank_tutor.instruments").joinpath(name).read_text("utf-8")
 
 
+def bare(source: str) -> str:
+    """Leave out of a script what only people read: indentation, and comments that have lines of their own."""
+    source = re.sub(r"^ */\*\*.*?\*/$", "", source, flags=re.M | re.S)
+    lines = (line.strip() for line in source.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
 def literal(value: object) -> str:
     """Write plain data so that it can stand inside a script element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -43,7 +51,7 @@ def literal(value: object) -> str:
 def script(name: str, parts: tuple[str, ...], config: Mapping[str, Any], algebra: bool = True) -> str:
     """Write the one classic script of a block: the core, the instrument's own files, and the call that mounts it."""
     core = (*ALGEBRA, *CORE) if algebra else CORE
-    sources = "\n".join(asset(f"{part}.js") for part in (*core, *parts))
+    sources = "\n".join(bare(asset(f"{part}.js")) for part in (*core, *parts))
     build = "".join(word.capitalize() if i else word for i, word in enumerate(name.split("_")))
     return f"(() => {{\n{sources}\nmount({literal(name)}, {build}, {literal(config)});\n}})();"
 

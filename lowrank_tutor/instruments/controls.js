@@ -46,9 +46,9 @@ const controls = (() => {
     };
   };
 
-  const toggle = (place, { label, input }) => {
+  const toggle = (place, { label, input }) => { // not of the class "toggle", which Sphinx folds
     const box = element("input", { type: "checkbox", autocomplete: "off" });
-    place.append(element("label", { class: "control tick" }, box, label));
+    place.append(element("label", { class: "control switch" }, box, label));
     box.addEventListener("change", () => input(box.checked));
     return { show: (on) => (box.checked = on) };
   };

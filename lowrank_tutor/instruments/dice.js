@@ -1,7 +1,7 @@
 // Throw the dice of a random map: which pairs of points keep their distance? Python's dice.py says what it teaches.
 const dice = ({ place, data, move, tell }) => {
   const { words, most, sizes, throws: many, top } = data;
-  let state = null, found = null, drawn = null, chosen = null;
+  let state = null, found = null, measured = {}, drawn = null, chosen = null;
   const thrown = new Map(); // of each k, d and n the seeds that were thrown, with their worst pairs
 
   // What takes long: n points, and their products with every row that R can have. Row i of a matrix has numbers of its
@@ -111,8 +111,8 @@ const dice = ({ place, data, move, tell }) => {
   });
   dots.grab("pair");
   const widen = (eps) => move({ eps: clamp(Math.round(eps * 100) / 100, 0.01, 0.99) });
-  [["above", 1], ["below", -1]].forEach(([name, sign]) => dots.handle(name, {
-    label: words[name], color: "orange", axis: "y", drag: ([, y]) => widen(sign * (y - 1)),
+  [["above", 1], ["below", -1]].forEach(([name, sign]) => dots.handle(name, { // knobs apart, however near the lines
+    label: words[name], color: "orange", axis: "y", share: 0.5 - 0.2 * sign, drag: ([, y]) => widen(sign * (y - 1)),
     step: (dx, dy) => widen(state.eps + sign * (dx + dy) / 100), end: (which) => widen(which * sign < 0 ? 0.01 : 0.99),
   }));
 
@@ -141,8 +141,9 @@ const dice = ({ place, data, move, tell }) => {
   };
   const seen = () => [...(thrown.get([state.k, state.d, state.n].join()) || new Map()).values()];
   const counted = () => ({ pairs: count(), throws: seen().length, good: seen().filter((x) => x <= state.eps).length });
-  const draw = () => {
-    const { k, d, n, eps, seed } = state, ratios = [], pairs = count(), products = found.answers[0];
+  /** What a throw did to the pairs: not computed anew while a line is dragged. */
+  const measure = () => {
+    const { k, d, n, seed } = state, ratios = [], pairs = count(), products = found.answers[0];
     products.forEach((x, i) => products.slice(0, i).forEach((y) => {
       let sum = 0;
       for (let row = 0; row < k; row++) sum += (x[row] - y[row]) * (x[row] - y[row]);
@@ -150,14 +151,20 @@ const dice = ({ place, data, move, tell }) => {
     }));
     const off = ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b), worst = off[pairs - 1];
     const median = (off[Math.floor((pairs - 1) / 2)] + off[Math.floor(pairs / 2)]) / 2;
-    const p = chance(), farthest = ratios.find((ratio) => Math.abs(ratio - 1) === worst);
-    const inside = off.filter((x) => x <= eps).length, union = Math.min(1, pairs * p);
-    drawn = { ratios, farthest, numbers: { worst, median, inside, chance: p, union } };
+    const farthest = ratios.find((ratio) => Math.abs(ratio - 1) === worst);
     remember([k, d, n], seed, worst);
-    sliders.forEach((show) => show());
-    tally.textContent = fill(words.tally, { ...counted(), union, chance: p });
+    measured = { of: found, k, ratios, off, worst, median, farthest };
     dots.resize({ x: [0, pairs] });
     dots.axes({ y: [0, 1, 2, 3], xTitle: words.across, yTitle: words.up });
+  };
+  const draw = () => {
+    const { k, eps } = state, pairs = count(), fresh = measured.of !== found || measured.k !== k;
+    if (fresh) measure();
+    const { ratios, off, worst, median, farthest } = measured, p = chance();
+    const inside = off.filter((x) => x <= eps).length, union = Math.min(1, pairs * p);
+    drawn = { ratios, farthest, numbers: { worst, median, inside, chance: p, union } };
+    sliders.forEach((show) => show());
+    tally.textContent = fill(words.tally, { ...counted(), union, chance: p });
     dots.area("band", [[0, 1 - eps], [pairs, 1 - eps], [pairs, 1 + eps], [0, 1 + eps]], "orange");
     const points = (inside) => ratios.flatMap((ratio, i) =>
       ((Math.abs(ratio - 1) <= eps) === inside ? [[i + 0.5, Math.min(ratio, top)]] : []));
@@ -167,7 +174,7 @@ const dice = ({ place, data, move, tell }) => {
     const text = format(eps, ".2f");
     dots.place("above", [0, 1 + eps], { value: eps, min: 0.01, max: 0.99, text });
     dots.place("below", [0, 1 - eps], { value: eps, min: 0.01, max: 0.99, text });
-    showPair();
+    if (fresh) showPair();
   };
   const fits = () => found && found.n === state.n && found.d === state.d && found.seeds[0] === state.seed;
 

@@ -148,20 +148,20 @@ const guesses = (() => {
     const panel = stage.panel(holder, {
       label: question, width: 336, height: 230, margin: [16, 18, 34, 50], x: across, xLog: log, y: limits,
     });
-    const middle = x.map(() => (low + high) / 2);
+    const middle = x.map(() => (low + high) / 2), over = (values) => values.map((value, i) => [x[i], value]);
     let draft = middle, touched = false;
     const put = (i, value) => {
       const rounded = Number((low + Math.round((value - low) / size) * size).toPrecision(12));
       [draft, touched] = [draft.map((old, j) => (j === i ? clamp(rounded, low, high) : old)), true];
       show();
     };
-    const over = (values) => values.map((value, i) => [x[i], value]);
     const show = () => {
       panel.line("guess", over(draft), "teal");
       draft.forEach((value, i) =>
         panel.place("at " + i, [x[i], value], { value, min: low, max: high, text: written(value, data) }));
     };
     const parts = x.map((one) => share(one, across, log));
+    const xs = parts.some((one, i) => one - parts[i - 1] < 0.09) ? ticks(across, log) : x;
     const paint = ([value, height]) => {
       const part = share(Math.max(value, log ? 1e-300 : value), across, log);
       put(parts.reduce((best, one, i) => (Math.abs(one - part) < Math.abs(parts[best] - part) ? i : best), 0), height);
@@ -175,9 +175,9 @@ const guesses = (() => {
       read: () => (touched ? draft : null),
       clear: () => ([draft, touched] = [middle, false]),
       draw: ({ guess, shown }) => {
-        if (guess) draft = guess;
-        const format = (value, axis) => tick(axis === "y" ? spec : "g")(value);
-        panel.axes({ x: ticks(across, log), y: ticks(limits), xTitle: titles[0], yTitle: titles[1], format });
+        draft = guess || draft;
+        const format = (value, axis) => tick(axis === "y" ? spec : "g")(value), [xTitle, yTitle] = titles;
+        panel.axes({ x: xs, y: ticks(limits), xTitle, yTitle, format });
         show();
         hideHandles(panel, shown);
         panel.line("truth", over(truth), "orange unfold").setAttribute("pathLength", 1);

@@ -63,13 +63,15 @@ def still(
     titles: tuple[str, str],
 ) -> Figure:
     """Draw a question with its answer, for print and where no script runs."""
-    lines = textwrap.wrap(question, 50)
+    lines = textwrap.wrap(question, 44)
     inches = {"curve": 2.3, "mark": 1.0, "number": 0.45, "choice": 0.1 + 0.22 * len(choices)}[kind]
     fig, ax = plt.subplots(layout="constrained", figsize=(4.5, inches + 0.2 * len(lines)))
     ax.set_title("\n".join(lines), parse_math=False)
     if kind == "curve":
         ax.plot(x, truth, "o-", color=ORANGE)
         ax.set(xscale="log" if log else "linear", ylim=limits, xlabel=titles[0], ylabel=titles[1])
+        ax.set_xticks(x, [f"{at:g}" for at in x], minor=False)
+        ax.set_xticks([], minor=True)
         return fig
     if kind == "mark":
         ax.axvline(truth, color=ORANGE, linewidth=2)

@@ -16,7 +16,8 @@
 //   .hide(name, whether)
 //   .handle(name, options)    role="slider"; drag([x, y]) by pointer and touch, step(dx, dy) by arrow keys (Shift, Page
 //                             Up and Down: `large` times as far), end(-1 or 1) by Home and End; axis "x" or "y": it
-//                             moves along that axis alone, and is drawn as a line across the panel
+//                             moves along that axis alone, and is drawn as a line across the panel, its knob at the
+//                             `share` of it (1/2)
 //   .place(name, at, {value, min, max, text})   where a handle stands, and its value in words
 //   .grab(name)               a press anywhere on the panel takes that handle
 //   .paint(drag)              a press anywhere, and every move after it, is handed to drag([x, y])
@@ -27,6 +28,9 @@ const stage = (() => {
     Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
     return parent ? parent.appendChild(element) : element;
   };
+  /** Write only what changes: what a browser is told anew, it may lay out anew. */
+  const write = (element, attributes) => Object.entries(attributes).forEach(([name, value]) =>
+    element.getAttribute(name) === String(value) || element.setAttribute(name, value));
   const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
   const PAGES = { PageUp: [0, 1], PageDown: [0, -1] };
   const ENDS = { Home: -1, End: 1 };
@@ -89,8 +93,7 @@ const stage = (() => {
     const thing = (name, tag, look, attributes) => {
       if (!things.has(name)) things.set(name, make(tag, {}, marks));
       const element = things.get(name);
-      element.setAttribute("class", look || "ink");
-      Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
+      write(element, { class: look || "ink", ...attributes });
       return element;
     };
     const round = (value) => Math.round(value * 100) / 100;
@@ -130,7 +133,8 @@ const stage = (() => {
       },
       text: (name, where, words, look) => {
         const [a, b] = pixel(where);
-        thing(name, "text", "word " + look, { x: round(a), y: round(b) }).textContent = words;
+        const element = thing(name, "text", "word " + look, { x: round(a), y: round(b) });
+        if (element.textContent !== words) element.textContent = words;
       },
       rect: (name, one, other, look) => {
         const [[a, b], [c, d]] = [pixel(one), pixel(other)];
@@ -139,14 +143,16 @@ const stage = (() => {
       },
       hide: (name, whether = true) => things.has(name) && things.get(name).toggleAttribute("hidden", whether),
       resize: (limits) => ({ x = x, y = y } = limits),
-      handle: (name, { label: words, color, axis, drag, ...keys }) => {
+      handle: (name, { label: words, color, axis, share = 0.5, drag, ...keys }) => {
         const grip = make("g", { class: "handle " + color, role: "slider", tabindex: 0, "aria-label": words }, grips);
-        const tall = (height - top - bottom) / 2, long = (width - left - right) / 2;
-        const across = { x: "M0 " + -tall + "V" + tall, y: "M" + -long + " 0H" + long }[axis];
+        const tall = height - top - bottom, long = width - left - right, rest = 1 - share;
+        const [down, back] = [share * tall, share * long];
+        const across = { x: "M0 " + -rest * tall + "V" + down, y: "M" + -back + " 0H" + rest * long }[axis];
         if (across) make("path", { class: "across", d: across }, grip);
         make("circle", { class: "hit", r: 16 }, grip);
         make("circle", { class: "knob", r: 7 }, grip);
-        const handle = { grip, axis, place: [0, 0], drag };
+        const middle = [left + share * long, height - bottom - share * tall];
+        const handle = { grip, axis, middle, place: [0, 0], drag };
         handles.set(name, handle);
         follow(grip, at, ([a, b], [da, db]) => drag(point([a + da, b + db])), (event) => {
           const [a, b] = at(event);
@@ -158,11 +164,10 @@ const stage = (() => {
       place: (name, where, { value, min, max, text }) => {
         const handle = handles.get(name);
         const [a, b] = pixel(where);
-        const middle = [(left + width - right) / 2, (top + height - bottom) / 2];
-        handle.place = [handle.axis === "y" ? middle[0] : a, handle.axis === "x" ? middle[1] : b];
-        handle.grip.setAttribute("transform", "translate(" + handle.place.map(round).join(" ") + ")");
+        const { axis, middle } = handle;
+        handle.place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
         const said = { "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": text };
-        Object.entries(said).forEach(([key, words]) => handle.grip.setAttribute(key, words));
+        write(handle.grip, { transform: "translate(" + handle.place.map(round).join(" ") + ")", ...said });
       },
       grab: (name) => {
         const { grip, drag } = handles.get(name);

@@ -9,12 +9,9 @@ const windows = ({ place, data, move }) => {
   const split = (text) => text.split(/\s+/).filter(Boolean);
   const percent = (share) => format(share, ".0%");
   const say = (template, value) => { throw new Error(fill(template, { value })); };
+  const { short } = labels;
+  let rows = 0; // that the list has axes for
   let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
-
-  const short = (word = "") => {
-    const letters = [...word], room = letters.some((letter) => letter > "\u2e7f") ? 5 : 9; // some are twice as wide
-    return letters.length > room ? letters.slice(0, room - 1).join("") + "\u2026" : word;
-  };
 
   // What a word is: a key and a value, chosen in Python or made up from its letters alone
   const parse = (text) => {
@@ -51,17 +48,16 @@ const windows = ({ place, data, move }) => {
   const apart = () => Math.hypot(...[0, 1].map((j) => output.exact[j] - output.mixed[j]));
   const gap = () => apart() / (Math.hypot(...output.exact) || 1);
 
-  // What there is to see
+  // What there is to see, and to take hold of
   const panels = place.appendChild(controls.element("div", { class: "panels" }));
   const cell = (title) => panels.appendChild(controls.element("div", {}, controls.element("p", {}, title)));
-  const square = { width: 300, height: 300, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach] };
-  const plane = stage.panel(cell(words.plane), { label: words.plane, ...square });
-  const list = stage.panel(cell(words.list), { label: words.list, width: 300, height: 342, margin: [4, 18, 32, 78] });
+  const wide = reach * 284 / 224, size = { width: 300, margin: [8, 8, 8, 8] }; // a unit is as long across as up
+  const open = { ...size, height: 240, x: [-wide, wide], y: [-reach, reach] };
+  const plane = stage.panel(cell(words.plane), { label: words.plane, ...open });
+  const list = stage.panel(cell(words.list), { label: words.list, width: 300, height: 330, margin: [4, 18, 32, 78] });
   const shown = list.svg.parentNode.appendChild(controls.element("p"));
-  const result = stage.panel(cell(words.result), { label: words.result, ...square, height: 230 });
+  const result = stage.panel(cell(words.result), { label: words.result, ...size, height: 200 });
   const side = panels.appendChild(controls.element("div"));
-
-  // What can be taken hold of
   const put = (point) => move({ query: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
   plane.handle("query", {
     label: words.query, color: "violet", drag: put,
@@ -99,26 +95,29 @@ const windows = ({ place, data, move }) => {
     move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) });
   };
   field.addEventListener("keydown", (event) => event.key === "Enter" && use());
-  const label = controls.element("label", { class: "typed" }, words.field, field);
-  const sentence = controls.element("div", { class: "control" }, label);
-  controls.button(sentence, words.use, use);
-  side.append(sentence, controls.element("p", {}, words.rule));
+  const typed = controls.element("label", { class: "typed" }, words.field, field);
+  side.append(controls.element("div", { class: "control" }, typed));
+  controls.button(side.lastChild, words.use, use);
+  side.append(controls.element("p", {}, words.rule));
 
   // What is drawn
-  const drawPoints = (panel, rows, centers, seen) => {
+  const drawPoints = (panel, rows, centers, height, named = []) => {
+    const taken = named.map(([word, at]) => labels.box(word, panel.pixel(at)));
+    const free = labels.place(rows.map(panel.pixel), tokens.map(short), weights.exact, taken, [0, 0, 300, height]);
     for (let i = 0; i < most; i++) {
       const at = rows[i] || [0, 0], to = centers[members[i]] || at;
       panel.line("spoke " + i, [at, to], "orange thin");
-      panel.text("word " + i, [at[0], at[1] + 0.02 * seen], short(tokens[i]), "gray middle");
-      ["spoke ", "word "].forEach((name) => panel.hide(name + i, i >= rows.length));
+      panel.text("word " + i, free[i] ? panel.point(free[i]) : at, short(tokens[i]), "gray middle");
+      [["spoke ", rows[i]], ["word ", free[i]]].forEach(([name, there]) => panel.hide(name + i, !there));
     }
     panel.dots("tokens", rows, "gray");
     panel.dots("means", centers, "orange");
   };
   const drawList = () => {
     const n = tokens.length;
-    list.resize({ y: [n, 0] });
-    list.axes({ x: [0, 0.5, 1], xTitle: words.weight, format: percent });
+    if (n !== rows) list.resize({ y: [n, 0] });
+    if (n !== rows) list.axes({ x: [0, 0.5, 1], xTitle: words.weight, format: percent });
+    rows = n;
     for (let j = 0; j < most; j++) {
       const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
       list.rect("mixed " + j, [0, from], [share, to], "orange");
@@ -133,21 +132,23 @@ const windows = ({ place, data, move }) => {
     }
   };
   const drawResult = () => {
-    const all = [...values, [0, 0]], tall = 214 / 284;
+    const all = [...values, [0, 0]], tall = 184 / 284;
     const [[x, wide], [y, high]] = [0, 1].map((j) => {
       const [low, up] = [Math.min, Math.max].map((pick) => pick(...all.map((row) => row[j])));
       return [(low + up) / 2, (up - low) / 2];
     });
     const half = 1.2 * Math.max(high, wide * tall, 0.1);
     result.resize({ x: [x - half / tall, x + half / tall], y: [y - half, y + half] });
-    result.line("axis x", [[x - half / tall, 0], [x + half / tall, 0]], "gray thin dotted");
-    result.line("axis y", [[0, y - half], [0, y + half]], "gray thin dotted");
-    drawPoints(result, values, means[1], half);
+    result.line("axes", [[x - half / tall, 0], [x + half / tall, 0], [0, 0], [0, y - half], [0, y + half]],
+      "gray thin dotted");
+    const upper = output.exact[1] >= output.mixed[1] ? "exact" : "mixed"; // whose name stands above, the other's below
+    const named = Object.keys(COLORS).map((way) =>
+      [words[way], [output[way][0], output[way][1] + (way === upper ? 0.1 : -0.2) * half], way]);
+    drawPoints(result, values, means[1], 200, named);
     result.line("gap", [output.exact, output.mixed], "ink");
-    Object.keys(COLORS).forEach((way) => {
+    named.forEach(([word, at, way]) => {
       result.dots(way, [output[way]], COLORS[way] + " large");
-      const up = (way === "exact") === (output.exact[1] >= output.mixed[1]) ? 0.09 : -0.17; // names stay apart
-      result.text("name " + way, [output[way][0], output[way][1] + up * half], words[way], COLORS[way] + " middle");
+      result.text("name " + way, at, word, COLORS[way] + " middle");
     });
   };
 
@@ -166,9 +167,9 @@ const windows = ({ place, data, move }) => {
     draw: (wished) => {
       state = wished;
       compute();
-      plane.line("axis x", [[-reach, 0], [reach, 0]], "gray thin dotted");
+      plane.line("axis x", [[-wide, 0], [wide, 0]], "gray thin dotted");
       plane.line("axis y", [[0, -reach], [0, reach]], "gray thin dotted");
-      drawPoints(plane, keys, means[0], reach);
+      drawPoints(plane, keys, means[0], 240);
       plane.arrow("query", [0, 0], state.query, "violet");
       const [value, y] = state.query, text = "x " + format(value, ".1f") + ", y " + format(y, ".1f");
       plane.place("query", state.query, { value, min: -reach, max: reach, text });

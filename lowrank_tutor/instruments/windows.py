@@ -19,12 +19,8 @@ SHARPEST = 4.0
 FINE = 0.15  # a gap that is small
 SENTENCE = "the old gray cat slept because it was tired after the hunt"
 # How much a word names a creature, and how much it tells what happens: six words have the numbers of byhand.sentence.
-KEYS = np.array(
-    [
-        *((0, 0), (0.7, 0.4), (1.4, -0.4), (2, 0), (0, 2), (-0.7, 0.6)),
-        *((1, 0), (0, 1), (1, 1), (-0.6, 1.2), (0, 0), (0.9, 1.7)),
-    ]
-)
+_CHOSEN = "0 0, 0.7 0.4, 1.4 -0.4, 2 0, 0 2, -0.7 0.6, 1 0, 0 1, 1 1, -0.6 1.2, 0 0, 0.9 1.7"
+KEYS = np.array([[float(number) for number in pair.split()] for pair in _CHOSEN.split(", ")])
 VALUES = KEYS * [2, 1]  # a creature counts twice
 SAY = (
     "The query looks most at “{most}”, with {share:.0%} of its weight; through windows that word gets {through:.0%}. "
@@ -55,8 +51,8 @@ WORDS = {
     "field": "Your own sentence, 1 to 12 words",
     "use": "Use these words",
     "rule": (
-        "The words of the first sentence have keys and values chosen by hand: right for a creature, up for what "
-        "happens. Any other word gets random ones, drawn from its spelling and always the same: they know no meaning."
+        "Words of the first sentence have numbers chosen by hand: right for a creature, up for what happens. "
+        "Any other word gets random ones, drawn from its spelling."
     ),
     "empty": "There is no word yet: type 1 to 12 words, with spaces between them.",
     "many": "These are {value} words: shorten the sentence to 12 at most.",
@@ -65,7 +61,12 @@ WORDS = {
 }
 
 
-def windows(borders: Sequence[int] = (0, 3, 6, 9), sharpness: float = 1.0, query: ArrayLike = (2.5, 0.0)) -> Instrument:
+def windows(
+    borders: Sequence[int] = (0, 3, 6, 9),
+    sharpness: float = 1.0,
+    query: ArrayLike = (2.5, 0.0),
+    sentence: str = SENTENCE,
+) -> Instrument:
     r"""Lay windows over twelve words, and see what a query loses by them.
 
     Exact attention gives the query the output $PV$ with $P = \operatorname{softmax}(\beta K q / \sqrt 2)$, where the
@@ -80,6 +81,9 @@ def windows(borders: Sequence[int] = (0, 3, 6, 9), sharpness: float = 1.0, query
         What multiplies the logits at first, from 0 to 4.
     query : array_like, shape (2,)
         The query at first, each number from -2.6 to 2.6.
+    sentence : str
+        The words at first, 1 to 12 of those whose keys and values were chosen by hand: those of "the old gray cat
+        slept because it was tired after the hunt".
 
     Returns
     -------
@@ -90,7 +94,8 @@ def windows(borders: Sequence[int] = (0, 3, 6, 9), sharpness: float = 1.0, query
     Raises
     ------
     ValueError
-        If ``borders`` do not rise from 0 to 11 at most, or ``sharpness`` or ``query`` lies too far out.
+        If ``borders`` do not rise from 0 to the last word at most, if ``sharpness`` or ``query`` lies too far out, or
+        if ``sentence`` has other words.
 
     Examples
     --------
@@ -98,23 +103,30 @@ def windows(borders: Sequence[int] = (0, 3, 6, 9), sharpness: float = 1.0, query
     >>> f"{start['gap']:.0%}, {better['gap']:.0%}"
     '62%, 9%'
     """
-    first = [int(border) if border == int(border) else border for border in borders]
+    known = SENTENCE.split()
+    words = sentence.split() if isinstance(sentence, str) else []
+    if not 1 <= len(words) <= MOST or not set(words) <= set(known):
+        raise ValueError(f"sentence must be 1 to {MOST} words of {SENTENCE!r}, got {sentence!r}")
+    chosen = [known.index(word) for word in words]
+    keys, values = KEYS[chosen], VALUES[chosen]
+    first = [int(border) for border in borders]
     rising = all(before < after for before, after in pairwise(first))
-    if not first or first[0] != 0 or not rising or first[-1] >= MOST or any(not isinstance(b, int) for b in first):
-        raise ValueError(f"borders must be whole numbers that rise from 0 to {MOST - 1} at most, got {borders!r}")
+    if not first or first[0] != 0 or not rising or first[-1] >= len(words) or first != list(borders):
+        raise ValueError(f"borders must be whole numbers that rise from 0 to {len(words) - 1} at most, got {borders!r}")
     if not 0 <= sharpness <= SHARPEST:
         raise ValueError(f"sharpness must be a number from 0 to {SHARPEST:g}, got {sharpness!r}")
     asked = np.asarray(query, dtype=float)
     if asked.shape != (2,) or not (np.abs(asked) <= REACH).all():
         raise ValueError(f"query must be two numbers from {-REACH:g} to {REACH:g}, got {query!r}")
-    exact, mixed = _weights(KEYS, first, sharpness, asked)
-    spread = _spread(mixed, first)
+    exact, mixed = _weights(keys, first, sharpness, asked)
+    spread = _spread(mixed, first, len(words))
     most = int(exact.argmax())
     return Instrument(
         "windows",
-        state={"borders": first, "sharpness": float(sharpness), "query": asked.tolist(), "words": SENTENCE},
-        numbers=numbers(KEYS, VALUES, first, sharpness, asked),
-        values={"most": SENTENCE.split()[most], "share": exact[most], "through": spread[most]},
+        parts=("labels",),
+        state={"borders": first, "sharpness": float(sharpness), "query": asked.tolist(), "words": " ".join(words)},
+        numbers=numbers(keys, values, first, sharpness, asked),
+        values={"most": words[most], "share": exact[most], "through": spread[most]},
         say=SAY,
         remarks=REMARKS,
         data={
@@ -133,7 +145,7 @@ def windows(borders: Sequence[int] = (0, 3, 6, 9), sharpness: float = 1.0, query
             "weights_mixed": "weights through windows",
         },
         formats={"gap": ".1%"},
-        picture=lambda: _still(exact, spread, first),
+        picture=lambda: _still(exact, spread, first, words),
     )
 
 
@@ -165,22 +177,24 @@ def _weights(
     return powers[0] / powers[0].sum(), powers[1] / powers[1].sum()
 
 
-def _spread(mixed: NDArray[np.float64], borders: Sequence[int]) -> NDArray[np.float64]:
+def _spread(mixed: NDArray[np.float64], borders: Sequence[int], count: int) -> NDArray[np.float64]:
     """Return what each token gets of the weights of the windows."""
-    sizes = np.diff([*borders, MOST])
+    sizes = np.diff([*borders, count])
     return np.repeat(mixed / sizes, sizes)
 
 
 @styled
-def _still(exact: NDArray[np.float64], spread: NDArray[np.float64], borders: Sequence[int]) -> Figure:
-    fig, ax = plt.subplots(layout="constrained", figsize=(4.6, 3.4))
-    rows = np.arange(MOST)
+def _still(
+    exact: NDArray[np.float64], spread: NDArray[np.float64], borders: Sequence[int], words: Sequence[str]
+) -> Figure:
+    fig, ax = plt.subplots(layout="constrained", figsize=(4.6, 1 + 0.2 * len(words)))
+    rows = np.arange(len(words))
     ax.barh(rows, spread, height=1.0, color=ORANGE, alpha=0.3, label="through windows")
     ax.barh(rows, exact, height=0.4, color=TEAL, label="exact")
     for border in borders[1:]:
         ax.axhline(border - 0.5, color=PINK, linewidth=1.5)
-    ax.set_yticks(rows, SENTENCE.split())
-    ax.set(ylim=(MOST - 0.5, -0.5), xlabel="weight of the query")
+    ax.set_yticks(rows, words)
+    ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the query")
     ax.spines[["left", "bottom"]].set_color(GREY)
     ax.legend(loc="lower right")
     return fig

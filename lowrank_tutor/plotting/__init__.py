@@ -14,7 +14,6 @@ from lowrank_tutor.plotting.layers import (
     layers_and_sums,
     noise_cut,
     numbers_and_direction,
-    sum_and_layer,
 )
 from lowrank_tutor.plotting.maps import (
     classes_and_axes,
@@ -73,7 +72,6 @@ __all__ = [
     "spectrum",
     "spectrum_cut",
     "styled",
-    "sum_and_layer",
     "weights_and_curves",
     "weights_spectra_and_errors",
     "word_maps",

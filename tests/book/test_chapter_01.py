@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from chapters import CHAPTERS, run
 
+from lowrank_tutor.instruments.pictures import grays
+
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("01-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
 
@@ -17,19 +19,12 @@ def spectrum(entries, shape):
     return np.linalg.svd(np.frombuffer(entries).reshape(shape), compute_uv=False)
 
 
-def rank_k_photo(chapter, *, k):
-    photo = chapter["photo"]
-    m, n = photo.shape
-    s = spectrum(photo.tobytes(), photo.shape)
-    return {"relative_error": np.sqrt(np.sum(s[k:] ** 2)) / np.linalg.norm(photo), "numbers_kept": k * (m + n)}
-
-
 def rank_tolerance(chapter, *, t):
     names = {"five_layers_and_noise": "noisy", "photograph": "photo"}
     return {name: np.linalg.matrix_rank(chapter[matrix], rtol=10.0**t) for name, matrix in names.items()}
 
 
-EXPLORERS = {"rank-k-photo": rank_k_photo, "rank-tolerance": rank_tolerance}
+EXPLORERS = {"rank-tolerance": rank_tolerance}
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +32,25 @@ def chapter():
     return run(CHAPTER).namespace
 
 
+def test_the_window_takes_one_layer_upright_and_as_many_as_the_text_says_when_it_is_tilted():
+    needed = []
+    for degrees in (0, 2, 5, 30):
+        s = np.linalg.svd(grays("window", degrees), compute_uv=False)
+        error = np.sqrt(np.cumsum(s[::-1] ** 2)[::-1]) / np.linalg.norm(s)
+        needed.append(int(np.sum(error > 0.05)))
+    assert needed == [1, 7, 17, 55]
+    assert "It takes 7. At 5 degrees it takes 17, and at 30 degrees 55." in TEXT
+    assert (160 * 160, 160 + 160) == (25_600, 320)
+    assert "a table of 25,600 numbers. The window below is made of only 320" in TEXT
+    assert 80 * (160 + 160) == 160 * 160
+    assert "the bar crosses the black mark after 80 of 160 layers" in TEXT
+
+
 def test_the_photograph_is_what_the_text_says(chapter):
     photo = chapter["photo"]
     assert photo.shape == (600, 512)
-    assert f"{photo.size:,} numbers" in TEXT
+    assert r"$600 \times 512 = 307{,}200$ numbers" in TEXT
+    assert photo.size == 307_200
     assert (photo.min() >= 0, photo.max() <= 1) == (True, True)
     assert np.linalg.matrix_rank(photo) == 512  # "the photograph has full rank"
 

@@ -65,7 +65,18 @@ def test_a_reader_learns_at_once_what_the_chapter_gives_and_takes(path):
     goals = text.index("**You will be able to**")
     assert goals < text.index("\n## "), "the goals stand before the first section"
     assert "{code-cell}" in text[:goals], "something to drag stands before the goals"
-    assert text.index("explore(") < goals
+    assert re.search(r"^(explore|tilt)\(", text[:goals], re.M)
+
+
+@pytest.mark.parametrize("path", [*CHAPTERS, ROOT / "book" / "use-linformer.md"], ids=lambda path: path.stem)
+def test_a_reader_makes_every_prediction_before_the_answer(path):
+    _, *asked = path.read_text(encoding="utf-8").split("\n**Predict.** ")
+    assert asked
+    for text in asked:
+        before, _, _ = text.partition("```{admonition} Compare with your guess\n:class: dropdown\n")
+        assert before != text
+        assert before.count("\ndraw_first(") == 1, text[:80]
+        assert "\n## " not in before
 
 
 @each_chapter

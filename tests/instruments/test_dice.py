@@ -99,6 +99,15 @@ def test_the_lines_are_moved_by_pointer_and_by_keys(hand):
     assert "pairs keep their squared distance" in hand.said("99%")
 
 
+def test_the_knobs_of_the_two_lines_stay_apart(hand):
+    for eps in (0.01, 0.05, 0.3):
+        hand.set(k=16, d=20, n=10, eps=eps, seed=1)
+        above, below = (hand.handle(name).locator(".hit").bounding_box() for name in ("upper", "lower"))
+        assert above["x"] + above["width"] < below["x"]
+    hand.drag("lower", 0, 20)
+    assert check(hand)[0]["eps"] > 0.35
+
+
 def test_a_pair_shows_its_coordinates(hand):
     hand.set(k=16, d=20, n=5, eps=0.5, seed=1)
     pair = hand.handle("pair")

@@ -17,7 +17,7 @@ from lowrank_tutor.instruments import (
     tilt,
     windows,
 )
-from lowrank_tutor.instruments.block import script
+from lowrank_tutor.instruments.block import asset, bare, script
 
 INSTRUMENTS = {
     "tilt": tilt,
@@ -62,6 +62,12 @@ def test_words_of_the_data_cannot_end_the_script():
     source = script("tilt", ("tilt",), {"words": "</script><!--"})
     assert "</script" not in source
     assert "<!--" not in source
+
+
+def test_a_script_leaves_behind_what_only_people_read():
+    kept = bare(asset("linalg.js"))
+    assert kept.startswith("const lowrankLinalg")
+    assert not re.search(r"^\s|^//|/\*", kept, re.M)
 
 
 @each_instrument

@@ -154,7 +154,10 @@ def test_a_sentence_of_ones_own_gets_numbers_from_its_spelling(hand):
 
 
 def test_the_six_words_of_the_book_have_the_numbers_that_they_have_there(hand):
-    start(hand, words=" ".join(WORDS), borders=[0, 2, 4], sharpness=1.6, query=[2.5, 0])  # what "slept" asks
+    asked = {"borders": [0, 2, 4], "sharpness": 1.6, "query": [2.5, 0.0]}  # what "slept" asks
+    six = windows(**asked, sentence=" ".join(WORDS))
+    assert six.state == {**asked, "words": " ".join(WORDS)}
+    assert start(hand, **six.state) == pytest.approx(six.numbers)
     table = hand.call("table")
     assert (np.array(table["keys"]) == np.array(X) @ W_K).all()
     assert (np.array(table["values"]) == np.array(X) @ W_V).all()
@@ -163,6 +166,22 @@ def test_the_six_words_of_the_book_have_the_numbers_that_they_have_there(hand):
     hand.handle("border 1,").press("ArrowDown")
     assert "“cat”, with 89%" in hand.said("89%")
     assert "gets 34%" in hand.said()  # as chapter 7 says
+
+
+def test_no_name_covers_another(hand):
+    rng = np.random.default_rng(5)
+    for i in range(12):
+        state = {"query": rng.uniform(-2.6, 2.6, 2).tolist(), "borders": [0, int(rng.integers(1, 6)), 7]}
+        words = " ".join(f"{'long' * (i % 3)}{rng.integers(999)}" for _ in range(12))
+        start(hand, **state, **({"words": words} if i % 2 else {}))
+        for panel in hand.figure.locator("svg:has(.dots)").all():
+            boxes = panel.locator("text.word:visible").evaluate_all(
+                "(all) => all.map((t) => t.getBBox()).map((b) => [b.x, b.y + 2, b.x + b.width, b.y + b.height - 2])"
+            )
+            assert len(boxes) >= 6
+            for at, one in enumerate(boxes):
+                for other in boxes[:at]:
+                    assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
 @pytest.mark.parametrize(
@@ -192,22 +211,16 @@ def test_what_is_no_sentence_is_answered_by_what_to_do(hand, typed, answer):
     field.blur()
 
 
-@pytest.mark.parametrize(
-    "wish",
-    [
-        {"borders": []},
-        {"borders": [1, 2]},
-        {"borders": [0, 4, 4]},
-        {"borders": [0, 12]},
-        {"borders": [0, 1.5]},
-        {"borders": "0"},
-        {"sharpness": 4.1},
-        {"sharpness": None},
-        {"query": [3, 0]},
-        {"query": [1]},
-    ],
-)
+WRONG = [
+    *({"borders": borders} for borders in ([], [1, 2], [0, 4, 4], [0, 12], [0, 1.5])),
+    *({"sharpness": sharpness} for sharpness in (-0.1, 4.1)),
+    *({"query": query} for query in ([2.7, 0], [1], [1, 2, 3])),
+]
+
+
+@pytest.mark.parametrize("wish", [*WRONG, {"borders": "0"}, {"sharpness": None}])
 def test_what_cannot_be_is_refused_in_words(hand, wish):
+    start(hand)
     before = hand.call("state")
     with pytest.raises(Exception, match=f"{next(iter(wish))} must be"):
         hand.call("set", wish)
@@ -227,20 +240,10 @@ def test_a_link_carries_the_sentence(hand, show):
     assert check(fresh) == numbers
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"borders": []},
-        {"borders": [1, 3]},
-        {"borders": [0, 3, 3]},
-        {"borders": [0, 12]},
-        {"borders": [0, 2.5]},
-        {"sharpness": -0.1},
-        {"sharpness": math.nan},
-        {"query": [2.7, 0]},
-        {"query": [1, 2, 3]},
-    ],
-)
+UNKNOWN = [{"sentence": words} for words in ("", "the dog slept", "the " * 13, None)]
+
+
+@pytest.mark.parametrize("wrong", [*WRONG, {"sharpness": math.nan}, *UNKNOWN, {"sentence": "cat", "borders": [0, 1]}])
 def test_python_refuses_what_there_is_not(wrong):
-    with pytest.raises(ValueError, match=f"^{next(iter(wrong))} must be .*, got "):
+    with pytest.raises(ValueError, match=f"^{list(wrong)[-1]} must be .*, got "):
         windows(**wrong)

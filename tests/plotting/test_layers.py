@@ -11,26 +11,6 @@ PHOTO = np.random.default_rng(0).random((12, 9))
 U, S, VT = np.linalg.svd(PHOTO, full_matrices=False)
 
 
-@pytest.mark.parametrize("k", [1, 5, 9])
-def test_the_last_layer_stands_beside_the_sum_and_is_its_last_summand(k):
-    total, last = plotting.sum_and_layer(U, S, VT, k)
-    before = (U[:, : k - 1] * S[: k - 1]) @ VT[: k - 1]
-    np.testing.assert_allclose(total.axes[0].images[0].get_array() - before, last.axes[0].images[0].get_array())
-    _, top, side = last.axes
-    column, row = side.lines[0].get_xdata(), top.lines[0].get_ydata()
-    np.testing.assert_allclose(np.outer(column, row), last.axes[0].images[0].get_array())
-    assert row.sum() >= 0
-    assert total.get_size_inches()[1] == last.get_size_inches()[1]
-
-
-@pytest.mark.parametrize(("k", "within", "beyond"), [(1, 21, 0), (5, 105, 0), (6, 108, 18)])
-def test_the_bar_is_orange_where_factors_cost_more_than_the_picture(k, within, beyond):
-    bar = plotting.sum_and_layer(U, S, VT, k)[0].axes[1]
-    assert [patch.get_width() for patch in bar.patches] == [within, beyond]  # 12 x 9 = 108 numbers, 21 a layer
-    assert [patch.get_facecolor()[:3] for patch in bar.patches] == [to_rgb(TEAL), to_rgb(ORANGE)]
-    assert set(bar.lines[0].get_xdata()) == {108}
-
-
 def test_each_sum_is_below_its_layer_with_the_error_that_numpy_finds():
     figure = plotting.layers_and_sums(U, S, VT, [1, 3])
     for above, below, k in zip(figure.axes[:2], figure.axes[2:], (1, 3), strict=True):

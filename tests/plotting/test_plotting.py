@@ -73,7 +73,6 @@ CALLS = {
     ),
     "spectrum_cut": lambda: plotting.spectrum_cut(S, 3),
     "noise_cut": lambda: plotting.noise_cut(PHOTO, PHOTO + 1, at_rank(3), S, np.linspace(1, 0.2, 10), 3, 0.5),
-    "sum_and_layer": lambda: plotting.sum_and_layer(U, S, VT, 3),
     "layers_and_sums": lambda: plotting.layers_and_sums(U, S, VT, [1, 2, 3]),
     "above_level": lambda: plotting.above_level(S, 0.5, title="the photograph", lowest=0.01),
     "numbers_and_direction": lambda: plotting.numbers_and_direction(POINTS[:, 0], DIGITS[0], 3),
@@ -185,7 +184,6 @@ def test_two_calls_make_the_same_picture(name):
 def test_photographs_say_so_and_line_art_does_not():
     marked = {name: [f.get_gid() == "photograph" for f in figures(call())] for name, call in CALLS.items()}
     assert marked.pop("photo_cut") == marked.pop("attention_cut") == [True, True, False]
-    assert marked.pop("sum_and_layer") == [True, False]
     assert marked.pop("layers_and_sums") == marked.pop("gray_picture") == [True]
     assert marked.pop("weights_spectra_and_errors") == [True, False, False]
     assert marked.pop("word_maps") == [True, True]
@@ -223,7 +221,6 @@ def test_an_error_while_drawing_gives_the_settings_back():
             [1, 2, 4],
         ),
         (lambda k: plotting.noise_cut(PHOTO, PHOTO, at_rank(k), S, np.linspace(1, 0.2, 10), k, 0.5), range(10)),
-        (lambda k: plotting.sum_and_layer(U, S, VT, k), range(1, 10)),
         (lambda k: plotting.above_level(S, S[k] / 2, title="s", lowest=1e-3), range(9)),
         (lambda k: plotting.numbers_and_direction(POINTS[:, 0], DIGITS[0], k), range(1, 20)),
     ],

@@ -176,17 +176,19 @@ def test_a_page_says_in_a_sentence_and_a_picture_what_it_is(readers, site, page)
 # The landing page
 
 
-def test_the_landing_page_begins_with_a_sentence_and_a_slider_that_works(readers):
+def test_the_landing_page_begins_with_a_sentence_and_a_picture_to_tilt(readers):
     page = readers["light"].open(HOME)
     kinds = page.locator("article section > *").evaluate_all("(all) => all.slice(0, 3).map((e) => e.tagName)")
     assert kinds == ["H1", "P", "FIGURE"]
     assert page.locator("article section > p").first.inner_text().count("?") == 1
-    figure = page.locator("figure.explorer")
-    before = figure.locator("img").first.get_attribute("src")
-    figure.locator("input").first.press("ArrowRight")
-    assert figure.locator("img").first.get_attribute("src") != before
+    figure = page.locator('figure.instrument[data-name="tilt"]')
     assert figure.bounding_box()["y"] < 300
-    figure.locator("input").first.press("ArrowLeft")
+    assert figure.get_by_label("show what is left out").is_visible(), "the theme has folded a control away"
+    layers = figure.locator('data[data-name="layers_for_5_percent"]')
+    assert layers.get_attribute("value") == "1"
+    for key, count in (("ArrowRight", 4), ("ArrowLeft", 1)):
+        figure.get_by_label("tilt").press(key)
+        page.wait_for_function("([d, n]) => d.value === String(n)", arg=[layers.element_handle(), count])
 
 
 def test_the_landing_page_has_a_card_for_each_chapter_with_its_picture_topic_and_sentence(readers):

@@ -1,0 +1,40 @@
+// Where do words stand beside their points, so that none covers another? Above, below or beside: the first free place.
+const labels = (() => {
+  const LETTER = 8, LINE = 13; // pixels of a panel that a letter is wide at most, and a line high
+  const apart = (one, other) =>
+    one[2] <= other[0] || other[2] <= one[0] || one[3] <= other[1] || other[3] <= one[1];
+
+  /** The box [left, top, right, bottom] of a word whose middle and baseline are here. */
+  const box = (word, [x, y]) => {
+    const half = LETTER * [...word].length / 2;
+    return [x - half, y - LINE + 3, x + half, y + 3];
+  };
+
+  /**
+   * Places (middle, baseline) for words beside their points; null where there is no room. All are in pixels. Words with
+   * a larger `claim` choose first; all keep off the boxes `taken`, and inside of [left, top, right, bottom].
+   */
+  const place = (points, words, claim, taken, inside) => {
+    const full = taken.slice(), places = points.map(() => null);
+    points.map((_, i) => i).sort((i, j) => claim[j] - claim[i]).forEach((i) => {
+      const [x, y] = points[i];
+      const aside = LETTER * [...words[i]].length / 2 + 6;
+      const free = [[x, y - 5], [x, y + 15], [x + aside, y + 4], [x - aside, y + 4]].find((at) => {
+        const [left, top, right, bottom] = box(words[i], at);
+        const within = left >= inside[0] && top >= inside[1] && right <= inside[2] && bottom <= inside[3];
+        return within && full.every((other) => apart(other, [left, top, right, bottom]));
+      });
+      if (free) full.push(box(words[i], free));
+      places[i] = free || null;
+    });
+    return places;
+  };
+
+  /** A word that may be too long for a label. */
+  const short = (word = "") => {
+    const letters = [...word], room = letters.some((letter) => letter > "\u2e7f") ? 5 : 9; // some are twice as wide
+    return letters.length > room ? letters.slice(0, room - 1).join("") + "\u2026" : word;
+  };
+
+  return { box, place, short };
+})();
