@@ -45,7 +45,7 @@ def rooflines(
     measured : mapping of str to array_like, shape (number, 2), optional
         By the same two names, lengths and the milliseconds that were measured there; NaN where none was.
     whose : str
-        What the measured times are called.
+        What the measured times are called, in the legend on the right.
     reported : (str, mapping of int to float), optional
         Who has reported ratios, and the ratio at each length: marks on the right.
     title : str
@@ -58,7 +58,7 @@ def rooflines(
     """
     n = np.asarray(n, dtype=float)
     times, walls = (np.array([[point[i] for point in line] for line in floors.values()]) for i in range(2))
-    left = _times(n, dict(zip(floors, times.astype(float), strict=True)), walls, at, (whose, measured or {}), title)
+    left = _times(n, dict(zip(floors, times.astype(float), strict=True)), walls, at, measured or {}, title)
     first, second = times.astype(float)
     return Panels((left, _ratios(n, first / second, (whose, measured or {}), reported)))
 
@@ -68,10 +68,9 @@ def _times(
     floors: Mapping[str, np.ndarray],
     walls: np.ndarray,
     at: float | None,
-    own: tuple[str, Mapping[str, ArrayLike]],
+    measured: Mapping[str, ArrayLike],
     title: str,
 ) -> Figure:
-    whose, measured = own
     fig, ax = panel(WIDTH, 3.0, left=0.5, right=0.68)
     for (name, floor), wall, color in zip(floors.items(), walls, COLORS, strict=True):
         _line(ax, n, floor, wall, color)
@@ -80,8 +79,6 @@ def _times(
         ax.plot([], [], color=GREY, linestyle=WALLS[kind], label=word)
     for points, color in zip(measured.values(), COLORS, strict=False):
         ax.plot(*np.asarray(points, dtype=float).reshape(-1, 2).T, "D", color=color, markersize=6)
-    if measured:
-        ax.plot([], [], "D", color=GREY, markersize=6, label=whose)
     if at is not None:
         ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
         for floor, color in zip(floors.values(), COLORS, strict=True):
