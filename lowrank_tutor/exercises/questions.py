@@ -397,16 +397,6 @@ QUESTIONS = {
         within=0.02,
         note="A large number as 3.2e5 or as 3.2*10^5.",
     ),
-    "ex-bilinear-direction": Question(
-        ("Squared error of the best rank-1 table", "That of the cut of W"),
-        (0, 1),
-        "Queries always have a zero first entry. Which row of a table do they meet?",
-        (
-            ((1, 1), "The best table for the scores need not be the cut of W: it may keep the second row instead."),
-            ((0, 2), "The cut keeps the first row and loses the second, whose entry is 1."),
-            ((0, 0), "The cut of W keeps only its first row, which no query ever meets."),
-        ),
-    ),
     "ex-bilinear-penalty": Question(
         ("Rank of M", "Distance of M", "Distance of the cut to rank 2", "Distance of S itself"),
         (2, sqrt(2), 0.0, 2.0),
@@ -415,16 +405,6 @@ QUESTIONS = {
             ((2, 2, 0, 4), "Those are the squared distances; take their roots."),
             ((2, 0, 0, 2), "M is shortened as well: its 5 and its 3 are lowered, too."),
             ((6, sqrt(2), 0, 2), "Singular values of 1 are lowered to 0 and no longer count."),
-        ),
-    ),
-    "ex-bilinear-saddle": Question(
-        ("t squared at the lowest J for S = diag(3, 1)", "J there"),
-        (3.0, 1 / 2),
-        "Write J as a function of t squared; it is a parabola.",
-        (
-            ((sqrt(3), 1 / 2), "That is t. Asked is its square."),
-            ((3, 1), "J has a factor of one half in front."),
-            ((3, 0), "The second singular value is not touched: it stays in the error."),
         ),
     ),
     # Look at everything
