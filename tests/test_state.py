@@ -453,7 +453,7 @@ def test_narrow_types_come_back_and_a_narrow_state_goes_on_in_float32():
         assert (narrow - wide).norm() < 0.05 * wide.norm()
     state = linear_state(k.bfloat16(), k.bfloat16(), delta=0.5)
     assert state.dtype == torch.bfloat16
-    assert block_ranks(causal_decay(beta.bfloat16() + 1).requires_grad_()) == [1] * 5
+    assert block_ranks(causal_decay(beta.bfloat16() + 1).requires_grad_(), rtol=0.05) == [1] * 5
     parts = delta_parts(dtype=torch.bfloat16)[:4]
     first = torch.ones(3, 2, 4, 3, dtype=torch.bfloat16)
     out, last = delta_attention(*parts, state=first)

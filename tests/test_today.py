@@ -180,6 +180,19 @@ def test_joint_and_whitened_cuts_reach_what_the_spectra_say():
             assert float(missed) == pytest.approx(least, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize(("dtype", "bar"), [(torch.float64, 1.0001), (torch.float32, 1.2)])
+def test_a_moment_of_few_samples_is_taken_in_single_precision_too(dtype, bar):
+    """Eigenvalues that ought to be zero are rounded to negative numbers, and the large mean makes them larger."""
+    x, w_k, w_v = tensors((40, 96), (2, 96, 8), (2, 96, 8), dtype=torch.float32)
+    x = x @ torch.diag(torch.arange(1, 97) ** -1.0) + 1
+    moment = x.to(dtype).T @ x.to(dtype) / 40
+    found, table = latent_from_heads(w_k, w_v, 8, moment=moment), torch.cat([*w_k, *w_v], dim=1)
+    after = torch.cat([*(found.down @ found.up_k), *(found.down @ found.up_v)], dim=1)
+    before = x.double() @ table.double()
+    least = tail_error(np.linalg.svd(before.numpy(), compute_uv=False), 8)
+    assert (x.double() @ after.double() - before).norm() < bar * least
+
+
 def test_a_full_latent_is_the_attention_it_came_from_also_in_single_precision():
     x, w_q, w_k, w_v = tensors((2, 6, 8), *[(4, 8, 3)] * 3, dtype=torch.float32)
     found = latent_from_heads(w_k, w_v, 8)

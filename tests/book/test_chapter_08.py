@@ -224,7 +224,7 @@ def test_a_model_is_read_right(chapter, capsys):
     assert shown.startswith("latents of (4, 12, 16) numbers, in place of 24\n")
     of_weights, plain, best = shares(shown)
     assert of_weights == [round(100 * tail(both, k)) for k in cuts]
-    assert best == [round(100 * share) for share in found]
+    assert best == pytest.approx([100 * share for share in found], abs=2)  # one percent of all directions is added
     assert best[0] < plain[0]
     assert plain[2] == best[2] == 0
 
@@ -252,9 +252,15 @@ def test_a_tiny_model_of_transformers_is_read_right(chapter, capsys, monkeypatch
     sizes = {"hidden_size": 96, "num_attention_heads": 6, "num_key_value_heads": 3, "intermediate_size": 16}
     config = transformers.LlamaConfig(**sizes, vocab_size=50, num_hidden_layers=30)
     model = transformers.LlamaForCausalLM(config).eval()
-    made = {"AutoModelForCausalLM": model, "AutoTokenizer": lambda text: {"input_ids": [ord(c) % 50 for c in text]}}
-    for name, thing in made.items():
-        monkeypatch.setattr(transformers, name, types.SimpleNamespace(from_pretrained=lambda _, thing=thing: thing))
+
+    def read(text):
+        return {"input_ids": [ord(letter) % 50 for letter in text]}
+
+    offline = types.ModuleType("transformers")
+    offline.__path__ = transformers.__path__
+    offline.AutoModelForCausalLM = types.SimpleNamespace(from_pretrained=lambda name: model)
+    offline.AutoTokenizer = types.SimpleNamespace(from_pretrained=lambda name: read)
+    monkeypatch.setitem(sys.modules, "transformers", offline)
     (cell,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
     exec(cell.replace("(48, 96, 192, 288)", "(12, 48, 96)").replace("[:2048]", "[:400]"), dict(chapter))
     shown = capsys.readouterr().out.split("latents of ")[1:]
