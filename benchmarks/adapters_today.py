@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from benchmarks.promises import NotOffered, Package
 from lowrank_tutor.state import delta_attention
-from lowrank_tutor.today import LoraLinear, latent_cost
+from lowrank_tutor.today import LoraLinear, latent_cost, latent_from_heads
 
 
 class TodayPackage(Package):
@@ -51,11 +51,16 @@ class TodayPackage(Package):
         """Say which share of a gradient's numbers is sent in the first 20 steps."""
         raise NotOffered("no compression of gradients")
 
+    def cut(self, w: Tensor, x: Tensor, k: int) -> Tensor:
+        """Cut a weight (m, n) to rank k, so that the outputs of inputs x (samples, n) change least."""
+        raise NotOffered("no cut for given inputs")
+
 
 class Ours(TodayPackage):
     """The book's own."""
 
-    name, distribution, layer = "lowrank_tutor", "lowrank-tutor", "LoraLinear; latent_cost; delta_attention"
+    name, distribution = "lowrank_tutor", "lowrank-tutor"
+    layer = "LoraLinear; latent_cost; latent_from_heads; delta_attention"
     ours = True
     may_lack = ("average", "sent")
     KINDS: ClassVar[dict[str, dict[str, Any]]] = {
@@ -80,6 +85,10 @@ class Ours(TodayPackage):
 
     def delta(self, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
         return delta_attention(q, k, v, beta, log_decay=log_decay)[0]
+
+    def cut(self, w: Tensor, x: Tensor, k: int) -> Tensor:
+        found = latent_from_heads(w.T[None], w.T[None, :, :0], k, moment=x.T @ x / len(x))
+        return (found.down @ found.up_k[0]).T
 
 
 class Peft(TodayPackage):
@@ -133,6 +142,32 @@ class Peft(TodayPackage):
         return model.merge_and_unload()[0].weight.detach() - before
 
 
+class Lycoris(TodayPackage):
+    """LyCORIS, adapters for image models and others."""
+
+    name, distribution, layer = "lycoris", "lycoris-lora", "LoConModule"
+    KINDS: ClassVar[dict[str, dict[str, Any]]] = {
+        "lora": {}, "rslora": {"rs_lora": True}, "dora": {"weight_decompose": True},
+    }  # fmt: skip
+
+    def adapted(self, linear: nn.Linear, r: int, alpha: float, kind: str) -> Any:
+        from lycoris import LoConModule
+
+        if kind not in self.KINDS:
+            raise NotOffered("no start from singular vectors")
+        model = LoConModule("layer", linear, lora_dim=r, alpha=alpha, **self.KINDS[kind])
+        model.apply_to()
+        return model
+
+    def factors(self, model: Any) -> tuple[nn.Parameter, nn.Parameter]:
+        return model.lora_down.weight, model.lora_up.weight
+
+    def merged(self, model: Any) -> nn.Module:
+        model.restore()
+        model.merge_to()
+        return model.org_module[0]
+
+
 class Transformers(TodayPackage):
     """Hugging Face's models."""
 
@@ -167,6 +202,27 @@ class Transformers(TodayPackage):
         return torch_chunk_gated_delta_rule(*parts)[0].transpose(1, 2)
 
 
+class Whitening(TodayPackage):
+    """SVD-LLM's published steps, written out here: its repository is no package to install."""
+
+    name, distribution, layer = "SVD-LLM's steps", "torch", "Cholesky factors of the inputs' moment, shifted if need be"
+    remarks: ClassVar[dict[str, str]] = {
+        "samples": "the moment has no Cholesky factors then; the steps add its least eigenvalue to the diagonal and try"
+        " again"
+    }
+
+    def cut(self, w: Tensor, x: Tensor, k: int) -> Tensor:
+        moment = x.double().T @ x.double()
+        try:
+            root = torch.linalg.cholesky(moment)
+        except torch.linalg.LinAlgError:
+            shift = 1e-6 - torch.linalg.eigvalsh(moment)[0]
+            root = torch.linalg.cholesky(moment + shift * torch.eye(len(moment)))
+        inverse = torch.linalg.inv(root).float()
+        u, sigma, vt = torch.linalg.svd(w @ root.float(), full_matrices=False)
+        return (u[:, :k] * sigma[:k]) @ (vt[:k] @ inverse)
+
+
 class Torch(TodayPackage):
     """PyTorch's own hook for gradients."""
 
@@ -198,4 +254,4 @@ class Torch(TodayPackage):
         return (full - before + after) / full
 
 
-ADAPTERS = (Ours(), Peft(), Transformers(), Torch())
+ADAPTERS = (Ours(), Peft(), Lycoris(), Transformers(), Whitening(), Torch())

@@ -72,6 +72,16 @@ def work(package: TodayPackage) -> Finding:
     return Finding(package.per_stored_token() / 139_264)
 
 
+def few_samples(package: TodayPackage) -> Finding:
+    """Cut a weight for fewer inputs than these have numbers, and say by how much the outputs miss the least error."""
+    w, x, k = normal(M, N), normal(N // 2, N, seed=5), 8
+    found, wanted = package.cut(w, x, k).double(), x.double() @ w.double().T
+    if int(torch.linalg.matrix_rank(found, rtol=1e-5)) > k:
+        return Finding(float("inf"), f"the cut has a rank above {k}")
+    least = torch.linalg.svdvals(wanted)[k:].norm() / wanted.norm()
+    return Finding(float(distance(x.double() @ found.T, wanted) / least - 1))
+
+
 def delta(package: TodayPackage) -> Finding:
     """Compare a gated delta rule over 200 tokens to the recurrence in double precision."""
     q, k, v = (normal(2, 3, 200, 16, seed=i) for i in range(3))
@@ -100,6 +110,7 @@ LINES = (
     Line("base", "taken off, PiSSA gives the old weight back", EXACT, base_back),
     Line("work", "a stored latent costs the absorbed order", 2.0, work),
     Line("delta", "chunks are the recurrence", EXACT, delta),
+    Line("samples", "cut for fewer samples than features", 0.01, few_samples),
     Line("sent", "gradients are compressed at once", 0.5, sent),
 )
 TODAY = Family("today_contract", ADAPTERS, LINES)

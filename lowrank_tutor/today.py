@@ -254,7 +254,8 @@ def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: t
     k : int
         Width of the latent, at most dim and heads · (d_h + d_v).
     moment : Tensor, shape (dim, dim), optional
-        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Without it the identity.
+        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64: directions that
+        rounding could have made are left out. Without it the identity.
 
     Returns
     -------
@@ -280,7 +281,8 @@ def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: t
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
     if moment is not None:
         check_tensor("moment", moment, (dim, dim))
-        moment = moment.detach().double().cpu()
+        precision = torch.promote_types(moment.dtype, torch.float32)  # kept: it says how much rounding to allow for
+        moment = moment.detach().to("cpu", precision)
 
     joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (w_k, w_v)], dim=1)  # (dim, heads (d_h + d_v))
     table = joint.detach().double().cpu().numpy()

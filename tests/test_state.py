@@ -429,3 +429,56 @@ def test_other_coefficients_converge_to_the_nearest_orthogonal_matrix():
 def test_what_newton_schulz_cannot_take_is_refused(given_, kind, message):
     with pytest.raises(kind, match=f"^{re.escape(message)}$"):
         newton_schulz(*given_)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (lambda k, v, a, b: linear_state(k, v, decay=a.sigmoid(), delta=b.sigmoid()), ((4, 3), (4, 2), (4,), (4,))),
+        (wy, ((5, 3), (5,))),
+        (causal_decay, ((5,),)),
+        (power_step, ((5, 4), (4, 2))),
+        (lambda x: newton_schulz(x, 2), ((4, 3),)),
+    ],
+    ids=["linear_state", "wy", "causal_decay", "power_step", "newton_schulz"],
+)
+def test_gradients_are_those_of_differences(function, shapes):
+    assert torch.autograd.gradcheck(function, [part.requires_grad_() for part in tensors(*shapes)])
+
+
+def test_narrow_types_come_back_and_a_narrow_state_goes_on_in_float32():
+    k, beta = unit_keys(6, 9), torch.linspace(0, 2, 6, dtype=torch.float64)
+    for narrow, wide in zip(wy(k.bfloat16(), beta.bfloat16()), wy(k, beta), strict=True):
+        assert narrow.dtype == torch.bfloat16
+        assert (narrow - wide).norm() < 0.05 * wide.norm()
+    state = linear_state(k.bfloat16(), k.bfloat16(), delta=0.5)
+    assert state.dtype == torch.bfloat16
+    assert block_ranks(causal_decay(beta.bfloat16() + 1).requires_grad_(), rtol=0.05) == [1] * 5
+    parts = delta_parts(dtype=torch.bfloat16)[:4]
+    first = torch.ones(3, 2, 4, 3, dtype=torch.bfloat16)
+    out, last = delta_attention(*parts, state=first)
+    assert (out.dtype, last.dtype) == (torch.bfloat16, torch.float32)
+    torch.testing.assert_close(last, delta_attention(*parts, state=first.float())[1])
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda one, two: wy(one, two[0]), TypeError,
+         "beta must be of the type of k, torch.float32, got torch.float64"),
+        (lambda one, two: wy(one[0], one[0]), ValueError, "k must have shape (n, d), got shape (2,)"),
+        (lambda one, two: power_step(one, two), TypeError,
+         "q must be of the type of m, torch.float32, got torch.float64"),
+        (lambda one, two: power_step(one[0], one), ValueError, "m must have shape (m, n), got shape (2,)"),
+        (lambda one, two: causal_decay(one), ValueError, "a must have shape (n), got shape (2, 2)"),
+        (lambda one, two: block_ranks(one[0]), ValueError, "m must have shape (n, n), got shape (2,)"),
+        (lambda one, two: recall_error(two, one, one), TypeError,
+         "state must be of the type of k, torch.float32, got torch.float64"),
+        (lambda one, two: linear_state(one, two), TypeError,
+         "v must be of the type of k, torch.float32, got torch.float64"),
+        (lambda one, two: linear_state(one[0], one), ValueError, "k must have shape (n, d), got shape (2,)"),
+    ],
+)  # fmt: skip
+def test_shapes_and_types_that_do_not_fit_are_refused(call, kind, message):
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+        call(torch.eye(2), torch.eye(2).double())

@@ -180,6 +180,19 @@ def test_joint_and_whitened_cuts_reach_what_the_spectra_say():
             assert float(missed) == pytest.approx(least, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize(("dtype", "bar"), [(torch.float64, 1.0001), (torch.float32, 1.2)])
+def test_a_moment_of_few_samples_is_taken_in_single_precision_too(dtype, bar):
+    """Eigenvalues that ought to be zero are rounded to negative numbers, and the large mean makes them larger."""
+    x, w_k, w_v = tensors((40, 96), (2, 96, 8), (2, 96, 8), dtype=torch.float32)
+    x = x @ torch.diag(torch.arange(1, 97) ** -1.0) + 1
+    moment = x.to(dtype).T @ x.to(dtype) / 40
+    found, table = latent_from_heads(w_k, w_v, 8, moment=moment), torch.cat([*w_k, *w_v], dim=1)
+    after = torch.cat([*(found.down @ found.up_k), *(found.down @ found.up_v)], dim=1)
+    before = x.double() @ table.double()
+    least = tail_error(np.linalg.svd(before.numpy(), compute_uv=False), 8)
+    assert (x.double() @ after.double() - before).norm() < bar * least
+
+
 def test_a_full_latent_is_the_attention_it_came_from_also_in_single_precision():
     x, w_q, w_k, w_v = tensors((2, 6, 8), *[(4, 8, 3)] * 3, dtype=torch.float32)
     found = latent_from_heads(w_k, w_v, 8)
@@ -188,6 +201,17 @@ def test_a_full_latent_is_the_attention_it_came_from_also_in_single_precision():
     q, k, v = (x[:, None] @ w for w in (w_q, w_k, w_v))
     exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     torch.testing.assert_close(latent_attention(x, *found, w_q), exact, rtol=1e-4, atol=1e-5)
+
+
+def test_a_latent_is_made_of_weights_that_learn_but_does_not_learn_with_them():
+    w_k, w_v, moment = (part.requires_grad_() for part in tensors((2, 6, 3), (2, 6, 3), (6, 6)))
+    found = latent_from_heads(w_k, w_v, 6, moment=moment @ moment.mT)
+    assert not any(part.requires_grad for part in found)
+    torch.testing.assert_close(found.down @ found.up_v, w_v.detach())
+    with pytest.raises(TypeError, match=r"^w_v must be of the type of w_k, torch\.float64, got torch\.float32$"):
+        latent_from_heads(w_k, w_v.float(), 2)
+    with pytest.raises(ValueError, match=r"^w_k must have shape \(heads, dim, d_h\), got shape \(6, 3\)$"):
+        latent_from_heads(w_k[0], w_v, 2)
 
 
 LATENT_ERRORS = [
@@ -207,6 +231,8 @@ LATENT_ERRORS = [
     ({"absorb": None}, TypeError, "absorb must be True or False, got None"),
     ({"token_mask": torch.ones(3, 5, dtype=torch.bool)}, ValueError,
      "token_mask must have shape (batch, n_keys) = (3, 6), got shape (3, 5)"),
+    ({"token_mask": torch.ones(3, 6)}, TypeError,
+     "token_mask must be a bool tensor (True marks a real token), got torch.float32"),
 ]  # fmt: skip
 
 
@@ -374,7 +400,7 @@ def test_gradients_are_those_of_differences_through_the_division_too():
     assert torch.autograd.gradcheck(output, start)
 
 
-@pytest.mark.parametrize("options", [{}, {"magnitude": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"magnitude": True}, {"init": "principal"}], ids=str)
 def test_bfloat16_autocast_and_saving(options):
     layer = lora_of(dtype=torch.bfloat16, **options)
     assert layer(torch.ones(2, 7, dtype=torch.bfloat16)).dtype == torch.bfloat16
@@ -569,6 +595,35 @@ def test_gradients_of_windows_are_those_of_differences_and_are_finite_where_all_
         return window_attention(q, k, v, window=2, m=3, gates=g, token_mask=mask)
 
     assert torch.autograd.gradcheck(output, (*parts, gates))
+
+
+@pytest.mark.parametrize("absorb", [True, False])
+def test_gradients_of_latents_are_those_of_differences(absorb):
+    parts, rope = latent_parts(batch=2, n=3, dim=4, d_c=2, d_h=2, d_v=3)
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+
+    def output(*given):
+        named = dict(zip(("q_rope", "k_rope"), given[5:], strict=True))
+        return latent_attention(*given[:5], **named, token_mask=mask, absorb=absorb)
+
+    assert torch.autograd.gradcheck(output, [part.requires_grad_() for part in (*parts, *rope.values())])
+
+
+def test_windows_and_latents_under_autocast():
+    heads, (parts, rope) = heads_of(40, dtype=torch.float32), latent_parts(dtype=torch.float32)
+    gates = tensors((2, 3, 40, 1), dtype=torch.float32)[0]
+
+    def both():
+        for absorb in (True, False):
+            yield latent_attention(*parts, **rope, token_mask=real_tokens(), absorb=absorb)
+        yield window_attention(*heads, window=4, m=4, gates=gates, token_mask=real_tokens(2, 40))
+
+    wanted = [*both()]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = [*both()]
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == torch.bfloat16
+        assert (one - other).norm() < 0.1 * other.norm()
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])

@@ -4,7 +4,7 @@ Peers are tried again only where `requirements-peers.txt` is installed: it is to
 """
 
 import json
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,10 @@ import torch
 
 from benchmarks import contract_today, promises
 from benchmarks.adapters_today import ADAPTERS, Ours
-from benchmarks.promises import try_line
-from benchmarks.promises_today import LINES, TODAY
+from benchmarks.promises import distance, try_line
+from benchmarks.promises_today import LINES, TODAY, N, moved, normal
 from lowrank_tutor.state import delta_attention
+from lowrank_tutor.svd import best_rank_k
 
 DATA = Path(__file__).parents[2] / "lowrank_tutor" / "data" / "today_contract.json"
 LINE = {line.name: line for line in LINES}
@@ -41,10 +42,37 @@ def test_the_record_has_every_line_for_every_package_and_says_why(record):
 @pytest.mark.filterwarnings("ignore")  # what peers warn of is not ours
 @pytest.mark.parametrize("package", ADAPTERS, ids=lambda package: package.name)
 def test_the_record_is_what_a_rerun_gives(package, record):
-    if find_spec(package.distribution.replace("-", "_")) is None:
-        pytest.skip(f"{package.name} is not installed: pip install -r requirements-peers.txt (200 MB)")
+    installed(package.name)
     recorded = {row["line"]: row["outcome"] for row in record["rows"] if row["package"] == package.name}
     assert {line.name: try_line(line, package)["outcome"] for line in LINES} == recorded
+
+
+def installed(name):
+    (package,) = [package for package in ADAPTERS if package.name == name]
+    try:
+        version(package.distribution)
+    except PackageNotFoundError:
+        pytest.skip(f"{name} is not installed: pip install -r requirements-peers.txt (200 MB)")
+    return package
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["lora", "rslora", "dora"])
+@pytest.mark.parametrize("name", ["peft", "lycoris"])
+def test_our_update_is_that_of_others_merged_or_not(name, kind):
+    peer, x = installed(name), normal(32, N, seed=3)
+    theirs, ours = moved(peer, kind), moved(Ours(), kind)
+    assert distance(ours(x), theirs(x)) < 1e-6
+    assert distance(ours.merged()(x), peer.merged(theirs)(x)) < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_our_chunks_are_those_of_transformers():
+    peer = installed("transformers")
+    q, k, v = (normal(2, 3, 200, 16, seed=i) for i in range(3))
+    shares, decays = torch.sigmoid(normal(2, 3, 200, seed=3)), -torch.sigmoid(normal(2, 3, 200, seed=4)) / 10
+    given = (q, torch.nn.functional.normalize(k, dim=3), v, shares, decays)
+    assert distance(Ours().delta(*given), peer.delta(*given)) < 1e-6
 
 
 class Broken(Ours):
@@ -79,6 +107,7 @@ BROKEN = {
     "base": Broken(without=lambda model: model.merged()),
     "work": Broken(per_stored_token=lambda: 16_818_176),
     "delta": Broken(delta=not_erased),
+    "samples": Broken(cut=lambda w, x, k: torch.from_numpy(best_rank_k(w.numpy(), k))),
     "sent": Broken(share_sent=lambda: 1.0),
 }
 

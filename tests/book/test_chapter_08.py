@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
+import types
 
 import numpy as np
 import pytest
@@ -174,7 +174,7 @@ def test_what_a_stored_token_costs(printed):
 
 
 def test_rotation_makes_full_rank_of_eight(printed):
-    assert "\n8 48\n" in printed
+    assert "8 48 " in printed
     assert "It is 48, as many as there are tokens." in TEXT
 
 
@@ -188,31 +188,119 @@ def test_the_cut_by_hand_and_the_errors_quoted(chapter):
     assert f"the two cuts miss by {quarter['plain']:.0%} and {quarter['weighted']:.0%}" in TEXT
 
 
-def test_a_model_is_read_right(chapter):
-    """A layer with 3 groups of width 4, as `transformers` lays its weights out."""
+class KeysAndValues(nn.Module):
+    """A layer with 3 groups of width 4, as `transformers` lays its weights out, which returns what it stores."""
+
+    head_dim = 4
+
+    def __init__(self):
+        super().__init__()
+        self.k_proj, self.v_proj = nn.Linear(16, 12, bias=False), nn.Linear(16, 12, bias=False)
+
+    def forward(self, hidden_states):
+        return torch.cat([self.k_proj(hidden_states), self.v_proj(hidden_states)], dim=2), None
+
+
+def tail(table, k):
+    s = np.linalg.svd(table, compute_uv=False)
+    return math.sqrt((s[k:] ** 2).sum() / (s**2).sum())
+
+
+def shares(printed):
+    return [[int(share) for share in re.findall(r"(\d+)%", line)] for line in printed.splitlines()[1:]]
+
+
+def test_a_model_is_read_right(chapter, capsys):
+    """Where the output is keys and values themselves, the errors are tails of spectra that NumPy finds."""
     torch.manual_seed(0)
-    layer = nn.Module()
-    layer.head_dim, layer.k_proj, layer.v_proj = 4, nn.Linear(16, 12, bias=False), nn.Linear(16, 12, bias=False)
-    found = list(chapter["misses"](layer, (4, 12, 16)))
-    both = torch.cat([layer.k_proj.weight, layer.v_proj.weight]).detach().numpy()
-    s = np.linalg.svd(both, compute_uv=False)
-    expected = [math.sqrt((s[k:] ** 2).sum() / (s**2).sum()) for k in (4, 12, 16)]
-    assert found == pytest.approx(expected, abs=1e-5)
+    layer, cuts = KeysAndValues(), (4, 12, 16)
+    x = torch.randn(1, 40, 16) @ torch.diag(torch.arange(1.0, 17) ** -1)
+    both = torch.cat([layer.k_proj.weight, layer.v_proj.weight]).detach().double().numpy()
+    moment = (x[0].T @ x[0]) / 40
+    found = [chapter["misses"](layer, {"hidden_states": x}, k, moment) for k in cuts]
+    assert found == pytest.approx([tail(x[0].double().numpy() @ both.T, k) for k in cuts], abs=1e-5)
+    chapter["report"](layer, [{"hidden_states": x}] * 2, cuts)
+    shown = capsys.readouterr().out
+    assert shown.startswith("latents of (4, 12, 16) numbers, in place of 24\n")
+    of_weights, plain, best = shares(shown)
+    assert of_weights == [round(100 * tail(both, k)) for k in cuts]
+    assert best == pytest.approx([100 * share for share in found], abs=2)  # one percent of all directions is added
+    assert best[0] < plain[0]
+    assert plain[2] == best[2] == 0
 
 
-def test_a_tiny_model_of_transformers_is_read_right(chapter):
-    if find_spec("transformers") is None:
-        pytest.skip("transformers is not installed: pip install -r requirements-peers.txt (200 MB)")
-    from transformers import LlamaConfig, LlamaForCausalLM
+@pytest.mark.parametrize("reason", ["ImportError", "OSError"])
+def test_without_package_or_network_the_cell_says_so_in_a_sentence(chapter, capsys, monkeypatch, reason):
+    (cell,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
 
+    def fail(name):
+        raise {"ImportError": ImportError, "OSError": OSError}[reason]("no such thing")
+
+    peer = types.ModuleType("transformers")
+    peer.AutoModelForCausalLM = peer.AutoTokenizer = types.SimpleNamespace(from_pretrained=fail)
+    if reason == "ImportError":
+        peer = None  # what Python keeps for a module that is not to be found
+    monkeypatch.setitem(sys.modules, "transformers", peer)
+    exec(cell, dict(chapter))
+    assert capsys.readouterr().out.startswith("This needs the package transformers and a network:")
+
+
+def test_a_tiny_model_of_transformers_is_read_right(chapter, capsys, monkeypatch):
+    """The cell as it stands, with a random model of the same class in place of the one that it loads."""
+    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16}
-    model = LlamaForCausalLM(LlamaConfig(**sizes, vocab_size=10, num_hidden_layers=1))
-    attention = model.model.layers[0].self_attn
-    both = torch.cat([attention.k_proj.weight, attention.v_proj.weight]).detach().numpy()
-    s = np.linalg.svd(both, compute_uv=False)
-    expected = [math.sqrt((s[k:] ** 2).sum() / (s**2).sum()) for k in (4, 16, 32)]
-    assert list(chapter["misses"](attention, (4, 16, 32))) == pytest.approx(expected, abs=1e-5)
+    sizes = {"hidden_size": 96, "num_attention_heads": 6, "num_key_value_heads": 3, "intermediate_size": 16}
+    config = transformers.LlamaConfig(**sizes, vocab_size=50, num_hidden_layers=30)
+    model = transformers.LlamaForCausalLM(config).eval()
+
+    def read(text):
+        return {"input_ids": [ord(letter) % 50 for letter in text]}
+
+    offline = types.ModuleType("transformers")
+    offline.__path__ = transformers.__path__
+    offline.AutoModelForCausalLM = types.SimpleNamespace(from_pretrained=lambda name: model)
+    offline.AutoTokenizer = types.SimpleNamespace(from_pretrained=lambda name: read)
+    monkeypatch.setitem(sys.modules, "transformers", offline)
+    (cell,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
+    exec(cell.replace("(48, 96, 192, 288)", "(12, 48, 96)").replace("[:2048]", "[:400]"), dict(chapter))
+    shown = capsys.readouterr().out.split("latents of ")[1:]
+    assert len(shown) == 3
+    for text, i in zip(shown, (0, 15, 29), strict=True):
+        attention = model.model.layers[i].self_attn
+        both = torch.cat([attention.k_proj.weight, attention.v_proj.weight]).detach().numpy()
+        of_weights, plain, best = shares(text)
+        assert of_weights == [round(100 * tail(both, k)) for k in (12, 48, 96)]
+        assert plain[0] > plain[1] > plain[2] == 0
+        assert best[0] > best[1] > best[2] == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_tables_are_those_of_the_settings_in_transformers(chapter):
+    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
+    config = {
+        name: getattr(transformers, f"{name}Config")()
+        for name in ("Llama", "DeepseekV3", "Mistral4", "DeepseekV32", "DeepseekV4", "Qwen3Next", "Jamba", "KimiLinear")
+    }
+    shapes, llama = chapter["SHAPES"], config["Llama"]
+    sizes = {"layers": llama.num_hidden_layers, "heads": llama.num_key_value_heads, "width": llama.head_dim}
+    assert sizes == shapes["Llama-2-7B"]
+    for name, shown in (("DeepseekV3", "DeepSeek-V3"), ("Mistral4", "Mistral-Small-4"), ("DeepseekV32", "DeepSeek-V3")):
+        own = config[name]
+        sizes = {"layers": own.num_hidden_layers, "latent": own.kv_lora_rank, "rotary": own.qk_rope_head_dim}
+        assert sizes == shapes[shown]
+    assert "each new token reads 2,048 of them" in TEXT
+    assert config["DeepseekV32"].index_topk == 2048
+    assert "128 exact tokens, and a mean for every 4 or every 128" in TEXT
+    assert (config["DeepseekV4"].sliding_window, {*config["DeepseekV4"].compress_rates.values()}) == (128, {4, 128})
+    assert "36 layers a gated delta-rule state, 12 keys and values" in TEXT
+    kinds = [*config["Qwen3Next"].layer_types]
+    assert (kinds.count("linear_attention"), kinds.count("full_attention")) == (36, 12)
+    assert "28 a state, 4 keys and values" in TEXT
+    kinds = config["Jamba"].layers_block_type
+    assert (kinds.count("mamba"), kinds.count("attention")) == (28, 4)
+    assert "three layers a state to one that keeps latents" in TEXT
+    kinds = config["KimiLinear"].layer_types
+    assert kinds.count("linear_attention") / kinds.count("full_attention") == pytest.approx(3, abs=0.6)
 
 
 def test_lora_of_llama_counts_and_merging_rounds(printed):
