@@ -4,9 +4,10 @@
 an empty cache, and prints the time to the first contentful paint beside its budget of one second. Then it steps every
 explorer through its positions and prints the time from the ``input`` event to the decoded new frame: its median and
 95th percentile, beside the budgets of 16 and 33 ms. Last it takes each instrument by the mouse, and prints the time
-from a step of the drag to the end of the frame that shows it, with the same budgets; and how long a picture that is
-turned waits for its decomposition. It needs ``make book`` and a Chromium or Chrome on the machine; another folder with
-a site can be named instead: ``python tools/paint.py folder``.
+from a step of the drag to the end of the frame that shows it, with the same budgets; beside it the work of a step, the
+time that the page's own thread was busy, which is the same on a machine that does other things too; and how long a
+picture that is turned waits for its decomposition. It needs ``make book`` and a Chromium or Chrome on the machine;
+another folder with a site can be named instead: ``python tools/paint.py folder``.
 """
 
 import math
@@ -16,7 +17,7 @@ import sys
 from pathlib import Path
 
 from browsing import find_browser, serve
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 SITE = Path(sys.argv[1] if sys.argv[1:] else Path(__file__).resolve().parent.parent / "_build" / "html").resolve()
 FIRST_PAINT = 1000  # milliseconds
@@ -128,11 +129,20 @@ def frames(page: Page) -> bool:
     return kept
 
 
+def busy_for(session: CDPSession) -> float:
+    """Say for how many seconds the page's thread has worked so far."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
+
+
 def drags(page: Page) -> bool:
     """Print how soon a step of a drag is seen, for one instrument of each name, and return whether all keep to it."""
     kept = True
-    print(f"{'instrument':24}{'steps':>7}{'median':>10}{'p95':>10}   from move to frame; budget {MEDIAN}, {P95} ms")
+    head = "".join(f"{name:>10}" for name in ("median", "p95", "work"))
+    print(f"{'instrument':24}{'steps':>7}{head}   from a move to its frame; budget {MEDIAN}, {P95} ms")
     seen = set()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     for path in sorted((SITE / "book").glob("*.html")):
         for name in re.findall(r'<figure class="instrument" data-name="([^"]+)"', path.read_text(encoding="utf-8")):
             if name in seen:
@@ -149,14 +159,16 @@ def drags(page: Page) -> bool:
             figure.evaluate(WATCH)
             page.mouse.move(x, y)
             page.mouse.down()
+            busy = -busy_for(session)
             for i in range(40 * ROUNDS):  # to and fro, two pixels and more a step
                 page.mouse.move(x + 40 * math.sin(i / 8), y + 40 * math.sin(i / 11))
                 page.wait_for_timeout(10)
+            busy += busy_for(session)
             page.mouse.up()
             times = page.evaluate("steps")
             median, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
             kept &= median <= MEDIAN and p95 <= P95
-            print(f"{name:24}{len(times):7}{median:7.1f} ms{p95:7.1f} ms")
+            print(f"{name:24}{len(times):7}{median:7.1f} ms{p95:7.1f} ms{1000 * busy / len(times):7.1f} ms")
             if name == "tilt":
                 waits = figure.evaluate(TURNS)
                 kept &= statistics.median(waits) <= DECOMPOSED
