@@ -123,7 +123,7 @@ class LinformerSelfAttention(nn.Module):
     to_v: nn.Linear
     to_out: nn.Linear
     process_group: "ProcessGroup | None"
-    batch_first = True  # nn.TransformerEncoder asks this, and learns from the next line that its fast path is not for us
+    batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
     _qkv_same_embed_dim = False
     _lost_projection: bool = False  # a fixed E that was on the meta device, where no numbers are
 
