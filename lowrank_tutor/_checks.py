@@ -133,7 +133,7 @@ def as_factor(value: Any, name: str) -> Factor:
         rows = value.tocsr()
         if rows.nnz:
             _check_entries(as_float_array(rows.data, name), name)
-        factor: Factor = rows.astype(np.float32 if rows.dtype in (np.float16, np.float32) else np.float64)
+        factor: Factor = rows.astype(np.float32 if rows.dtype in (np.float16, np.float32) else np.float64, copy=False)
         return factor
     return Operator(value, name) if is_operator(value) else as_matrix(value, name)
 

@@ -238,7 +238,7 @@ def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> FloatArray | Non
     q = _orthonormal(rest)
     # What was small in ``rest`` has lost its right angles to rounding. Now that all has length 1, they can be restored.
     for block in blocks:
-        q = q - block @ (block.T @ q)
+        q -= block @ (block.T @ q)
     return _orthonormal(q)
 
 
@@ -286,9 +286,9 @@ def _dense(a: Factor) -> FloatArray:
     if isinstance(a, np.ndarray):
         return a
     rows, columns = a.shape
-    if rows < columns:
-        return (a.T @ np.eye(rows, dtype=a.dtype)).T
-    return a @ np.eye(columns, dtype=a.dtype)
+    wide = rows < columns
+    product: FloatArray = (a.T if wide else a) @ np.eye(min(rows, columns), dtype=a.dtype)
+    return product.T if wide else product
 
 
 def randomized_svd(

@@ -312,7 +312,7 @@ def _causal_sums(
     largest = k_scale.new_full((batch, heads, 1, 1), torch.finfo(k_scale.dtype).min)
     outputs = []
     # Split once: the gradient of a slice would be as long as the whole, and every chunk would have its own.
-    parts = (x.split(CHUNK, dim=2) for x in (q_rows, k_rows, k_scale, torch.cat([values, one], dim=3)))
+    parts = (torch.split(x, CHUNK, dim=2) for x in (q_rows, k_rows, k_scale, torch.cat([values, one], dim=3)))
     for queries, keys, scale, chunk in zip(*parts, strict=True):
         largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, h, c, 1)
         hidden = later[: chunk.shape[2], : chunk.shape[2]]
@@ -320,5 +320,5 @@ def _causal_sums(
         outputs.append((largest - largest_seen).exp() * (queries @ past) + weights @ chunk)
         before, largest = largest, largest_seen[:, :, -1:]
         past = (before - largest).exp() * past + keys.mT @ ((scale - largest).exp() * chunk)
-    sums, normalizer = torch.cat(outputs, dim=2).split([values.shape[3], 1], dim=3)
+    sums, normalizer = torch.split(torch.cat(outputs, dim=2), [values.shape[3], 1], dim=3)
     return sums, normalizer

@@ -63,7 +63,7 @@ class NMF(NamedTuple):
             raise ValueError(f"x must have {self.h.shape[1]} columns, got shape {given.shape}")
         h = self.h.astype(np.float64)
         xh, hh = given.astype(np.float64) @ h.T, h @ h.T
-        w = np.zeros_like(xh)
+        w: FloatArray = np.zeros_like(xh)
         for _ in range(_NEW_SWEEPS):
             before, w = w, _update_columns(w, xh, hh)
             if np.abs(w - before).max() <= 1e-9 * w.max():

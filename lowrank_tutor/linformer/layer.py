@@ -326,9 +326,9 @@ class LinformerSelfAttention(nn.Module):
         return self._attend(x, keys, values, log_shares, token_mask)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
-        layer = super()._apply(fn, recurse)  # of ``to``, ``to_empty`` and their like
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # of ``to``, ``to_empty`` and their like
         self._lost_projection |= self.e.is_meta and not isinstance(self.e, nn.Parameter)
-        return layer
+        return self
 
     def _check(self, x: torch.Tensor, token_mask: torch.Tensor | None, causal: bool, name: str = "x") -> None:
         group = self.process_group
