@@ -4,10 +4,12 @@ No chapter: the modules of every chapter share these checks, so that each refuse
 "*argument* must be *rule*, got *value*". A wrong type is a ``TypeError``, a wrong value a ``ValueError``.
 """
 
+import copy
 import math
 import numbers
 import reprlib
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,15 +21,51 @@ FloatArray = NDArray[np.floating]
 SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
 
 
+class Factor(Protocol):
+    """What can be multiplied from both sides: an array, a sparse matrix or a linear operator."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of rows and columns."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the numbers."""
+
+    @property
+    def T(self) -> Any:
+        """The transpose."""
+
+    def __matmul__(self, x: Any, /) -> Any:
+        """Multiply with columns."""
+
+
 def _show(value: object) -> str:
     """Name a refused value in a few characters: the dtype of an array, the (shortened) text of anything else."""
     return f"dtype {value.dtype}" if isinstance(value, np.ndarray) else reprlib.repr(value)
 
 
-def as_float_array(value: ArrayLike, name: str) -> FloatArray:
+def is_sparse(value: Any) -> bool:
+    """Say whether this is one of SciPy's sparse matrices or arrays, told by what it can do; SciPy is not imported."""
+    return hasattr(value, "tocsr") and hasattr(value, "toarray")
+
+
+def is_operator(value: Any) -> bool:
+    """Say whether this is a linear operator, SciPy's or a look-alike: it multiplies, and so does its transpose."""
+    return all(hasattr(value, name) for name in ("matmat", "rmatmat", "shape"))
+
+
+def as_float_array(value: Any, name: str) -> FloatArray:
     """Turn real numbers into a float array: float32 stays, float16 becomes float32, all else float64."""
     if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
         raise TypeError(f"{name} must be an array without a mask, got a masked array")
+    if is_sparse(value) or is_operator(value):
+        kind = "a sparse" if is_sparse(value) else "an operator,"
+        way = ".toarray() makes it dense" if is_sparse(value) else "@ np.eye(n) makes it dense"
+        raise TypeError(
+            f"{name} must be a dense array, got {kind} {type(value).__name__} of shape {value.shape}: {way}, and"
+            " randomized_svd takes it as it is"
+        )
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError):  # ragged lists; tensors that refuse to become arrays
@@ -44,10 +82,9 @@ def _check_entries(array: FloatArray, name: str) -> None:
     """Refuse an array that is empty, holds NaN or infinity, or whose largest entry is beyond `SIZES`; zeros pass."""
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
-    finite = np.isfinite(array)
-    if not finite.all():
-        raise ValueError(f"{name} must be finite, got {array[~finite][0]}")
-    largest = max(array.max(), -array.min())
+    largest = max(array.max(), -array.min())  # NaN where one is among them, and two passes without a mask
+    if not np.isfinite(largest):
+        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
     low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
     if largest != 0 and not low <= largest <= high:
         bounds = f"between {low:g} and {high:g}"
@@ -81,6 +118,52 @@ def as_matrix(value: ArrayLike, name: str) -> FloatArray:
         raise ValueError(f"{name} must be a matrix (two axes), got shape {array.shape}")
     _check_entries(array, name)
     return array
+
+
+def as_factor(value: Any, name: str) -> Factor:
+    """Return something to multiply with, as ``a @ x`` and ``a.T @ y``: a dense matrix, a sparse one, or an operator.
+
+    A sparse matrix obeys the rules of `as_matrix`; of an operator only its products can be checked, and are.
+    """
+    if is_sparse(value):
+        if value.dtype.kind not in "biuf":
+            raise TypeError(f"{name} must be a matrix of real numbers, got dtype {value.dtype}")
+        if len(value.shape) != 2 or 0 in value.shape:
+            raise ValueError(f"{name} must be a matrix with rows and columns, got shape {value.shape}")
+        rows = value.tocsr()
+        if rows.nnz:
+            _check_entries(as_float_array(rows.data, name), name)
+        factor: Factor = rows.astype(np.float32 if rows.dtype in (np.float16, np.float32) else np.float64, copy=False)
+        return factor
+    return Operator(value, name) if is_operator(value) else as_matrix(value, name)
+
+
+class Operator:
+    """A linear operator that gives real, finite numbers of one type, or says that it does not."""
+
+    def __init__(self, operator: Any, name: str) -> None:
+        kind = np.dtype(getattr(operator, "dtype", None) or np.float64)
+        if kind.kind not in "biuf":
+            raise TypeError(f"{name} must be an operator on real numbers, got dtype {kind}")
+        if len(operator.shape) != 2 or 0 in operator.shape:
+            raise ValueError(f"{name} must be an operator with rows and columns, got shape {operator.shape}")
+        self.shape = tuple(map(int, operator.shape))
+        self.dtype = np.dtype(np.float32 if kind in (np.float16, np.float32) else np.float64)
+        self._name, self._forward, self._backward = name, operator.matmat, operator.rmatmat
+
+    @property
+    def T(self) -> "Operator":
+        """The transpose."""
+        other = copy.copy(self)
+        other.shape = self.shape[::-1]
+        other._forward, other._backward = self._backward, self._forward
+        return other
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        product = np.asarray(self._forward(x)).astype(self.dtype, copy=False)
+        if not np.isfinite(product).all():
+            raise ValueError(f"{self._name} must be finite, got {product[~np.isfinite(product)][0]} in a product")
+        return product
 
 
 def as_vector(value: ArrayLike, name: str) -> FloatArray:
@@ -201,9 +284,12 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
 
 
 def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
-    """Return the generator that came in, or a new, unseeded one for ``None``; refuse anything else."""
-    if rng is None:
-        return np.random.default_rng()
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"{name} must be a numpy.random.Generator or None, got {_show(rng)}")
-    return rng
+    """Return the generator that came in, one made from a seed, or an unseeded one for ``None``; refuse anything else.
+
+    A seed is an integer of at least 0, as in ``numpy.random.default_rng``: the same seed, the same numbers.
+    """
+    if rng is None or isinstance(rng, np.random.Generator):
+        return np.random.default_rng(rng)
+    if isinstance(rng, bool) or not isinstance(rng, numbers.Integral):
+        raise TypeError(f"{name} must be a numpy.random.Generator, a seed (an integer) or None, got {_show(rng)}")
+    return np.random.default_rng(check_integer(rng, name, 0))

@@ -7,6 +7,7 @@ and devices are looked at, never values: that would make a GPU wait, and break `
 import contextlib
 
 import torch
+from torch.autograd import forward_ad
 
 from lowrank_tutor._checks import check_integer
 
@@ -93,6 +94,29 @@ def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
 def is_autocast(device: torch.device) -> bool:
     """Say whether autocast is on for a device; the meta device has none, and torch refuses to tell."""
     return device.type != "meta" and torch.is_autocast_enabled(device.type)
+
+
+def is_transformed() -> bool:
+    """Say whether vmap or another transform of torch.func, or forward-mode differentiation, is under way.
+
+    PyTorch has no public question for either.
+    """
+    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+
+
+def is_exporting() -> bool:
+    """Say whether torch.export is under way; a PyTorch too old to tell is not."""
+    return hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()
+
+
+def columns(matrix: torch.Tensor, start: int, count: int) -> torch.Tensor:
+    """Return ``count`` columns from ``start`` on: a view, but a copy in an export.
+
+    Whether a view lies in one piece of memory depends on its length, and an exported program must hold for all.
+    """
+    if is_exporting():
+        return matrix.index_select(1, torch.arange(start, start + count, device=matrix.device))
+    return matrix.narrow(1, start, count)
 
 
 def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:

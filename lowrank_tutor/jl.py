@@ -317,7 +317,7 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
 
 
-def gaussian_projection(k: int, n: int, rng: np.random.Generator | None = None) -> NDArray[np.float64]:
+def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
     r"""Draw a random projection: entries independent $N(0, 1/k)$, so that $E\|Rx\|^2 = \|x\|^2$.
 
     Parameters
@@ -325,7 +325,7 @@ def gaussian_projection(k: int, n: int, rng: np.random.Generator | None = None) 
     k : int
     n : int
         Width of the vectors to project, between 1 and 2**53.
-    rng : numpy.random.Generator, optional
+    rng : numpy.random.Generator or int, optional
         Draws the entries. With ``None`` each call draws others.
 
     Returns
@@ -343,14 +343,16 @@ def gaussian_projection(k: int, n: int, rng: np.random.Generator | None = None) 
     return check_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
 
 
-def _ratios(i: int, points: FloatArray, images: FloatArray, r: FloatArray, limit: float) -> FloatArray:
-    """Return ``||R s||^2 / ||s||^2`` for the steps ``s`` from point ``i`` to every later one.
+def _ratios(
+    i: int, points: FloatArray, images: FloatArray, r: FloatArray, limit: float, room: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """Return ``||R s||^2 / ||s||^2`` for the steps ``s`` from point ``i`` to every later one, which fill ``room``.
 
     ``R s`` is the difference of two images. Of points that nearly coincide mostly rounding would be left of it: steps
     whose square is at most ``limit`` are projected themselves.
     """
-    steps = points[i + 1 :] - points[i]  # (n - 1 - i, d)
-    projected = images[i + 1 :] - images[i]  # (n - 1 - i, k)
+    steps = np.subtract(points[i + 1 :], points[i], out=room[0][i + 1 :])  # (n - 1 - i, d)
+    projected = np.subtract(images[i + 1 :], images[i], out=room[1][i + 1 :])  # (n - 1 - i, k)
     squared = np.einsum("ij,ij->i", steps, steps)
     near = np.flatnonzero(squared <= limit)
     if near.size:
@@ -404,7 +406,14 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     centered = points - points.mean(axis=0)
     images = centered @ r.T  # (n_points, k)
     limit = 1e-8 * float(np.einsum("ij,ij->i", centered, centered).max())  # beyond it 12 digits survive the difference
-    return np.concatenate([_ratios(i, points, images, r, limit) for i in range(n_points - 1)]) - 1
+    room = np.empty_like(points), np.empty_like(images)  # once for all points: new memory costs more than the sums
+    result, start = np.empty(n_points * (n_points - 1) // 2), 0
+    for i in range(n_points - 1):
+        end = start + n_points - 1 - i
+        result[start:end] = _ratios(i, points, images, r, limit, room)
+        start = end
+    result -= 1
+    return result
 
 
 def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import (
+    Factor,
     FloatArray,
+    as_factor,
     as_matrix,
     as_spectrum,
     check_choice,
@@ -236,12 +238,12 @@ def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> FloatArray | Non
     q = _orthonormal(rest)
     # What was small in ``rest`` has lost its right angles to rounding. Now that all has length 1, they can be restored.
     for block in blocks:
-        q = q - block @ (block.T @ q)
+        q -= block @ (block.T @ q)
     return _orthonormal(q)
 
 
 def _krylov_bases(
-    a: FloatArray, block: int, powers: int, rng: np.random.Generator
+    a: Factor, block: int, powers: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return ``left``, ``core``, ``right`` with ``a ~ left @ core @ right.T``, from a random block ``x`` of vectors.
 
@@ -264,17 +266,38 @@ def _krylov_bases(
             break
         left.append(fresh)
         images.append(a.T @ fresh)
-    joined = np.hstack(right)
-    return np.hstack(left), np.hstack(images).T @ joined, joined
+    joined = _joined(right)
+    return _joined(left), _joined(images).T @ joined, joined
+
+
+def _joined(blocks: list[FloatArray]) -> FloatArray:
+    """Lay blocks side by side, and let go of each once it is copied."""
+    whole = np.empty((blocks[0].shape[0], sum(block.shape[1] for block in blocks)), dtype=blocks[0].dtype)
+    end = whole.shape[1]
+    while blocks:
+        block = blocks.pop()
+        whole[:, end - block.shape[1] : end] = block
+        end -= block.shape[1]
+    return whole
+
+
+def _dense(a: Factor) -> FloatArray:
+    """Write a sparse matrix or an operator out; whoever asks has made sure that one side of it is short."""
+    if isinstance(a, np.ndarray):
+        return a
+    rows, columns = a.shape
+    wide = rows < columns
+    product: FloatArray = (a.T if wide else a) @ np.eye(min(rows, columns), dtype=a.dtype)
+    return product.T if wide else product
 
 
 def randomized_svd(
-    a: ArrayLike,
+    a: ArrayLike | Factor,
     k: int,
     *,
     oversample: int = 10,
     power_iterations: int = 3,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> SVD:
     r"""Return nearly the ``k`` largest singular values and their vectors, in a fraction of the time.
 
@@ -284,11 +307,14 @@ def randomized_svd(
     most of what the products have cost.
 
     Work: ``2 (q + 1)`` products of ``a`` with ``b`` vectors. Where the blocks together would be as wide as the matrix,
-    the answer is that of `truncated_svd`, exact and no slower.
+    the answer is that of `truncated_svd`, exact and no slower. Nothing but these products is asked of ``a``, so that a
+    sparse matrix stays sparse, and a matrix that is too large to write down can be a linear operator.
 
     Parameters
     ----------
-    a : array_like, shape (m, n)
+    a : array_like, sparse matrix or linear operator, shape (m, n)
+        Sparse as SciPy has it (any format; a matrix or an array), or a ``scipy.sparse.linalg.LinearOperator``: whatever
+        has ``matmat``, ``rmatmat`` and ``shape``.
     k : int
         The rank kept, between 1 and ``min(m, n)``.
     oversample : int
@@ -296,7 +322,7 @@ def randomized_svd(
     power_iterations : int
         How many blocks more than one, at least 0. The excess error falls exponentially with it where there is a gap
         below the singular values kept, and at least like ``1/q**2``, up to a logarithm, where there is none.
-    rng : numpy.random.Generator, optional
+    rng : numpy.random.Generator or int, optional
         Draws the block. With ``None`` each call draws another.
 
     Returns
@@ -316,13 +342,13 @@ def randomized_svd(
     ----------
     Musco and Musco (2015), arXiv:1504.05477. Halko, Martinsson and Tropp (2011), doi:10.1137/090771806.
     """
-    matrix = as_matrix(a, "a")
+    matrix: Factor = as_factor(a, "a")
     rank = check_rank(k, matrix.shape)
     block = rank + check_integer(oversample, "oversample", 0)
     powers = check_integer(power_iterations, "power_iterations", 0)
     generator = check_rng(rng)
     if block * (powers + 1) >= min(matrix.shape):
-        return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
+        return _leading(*np.linalg.svd(_dense(matrix), full_matrices=False), rank)
     # The block starts on the short side: a tall matrix as it is, a wide one transposed.
     wide = matrix.shape[0] < matrix.shape[1]
     left, core, right = _krylov_bases(matrix.T if wide else matrix, block, powers, generator)

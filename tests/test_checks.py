@@ -222,6 +222,48 @@ def test_a_generator_is_passed_on_and_none_makes_a_new_one_each_time():
     rng = np.random.default_rng(0)
     assert check_rng(rng) is rng
     assert check_rng(None).random() != check_rng(None).random()
-    for value, shown in ((0, "0"), ("0", "'0'"), (np.random.RandomState(0), "RandomState"), (np.random, "<module")):
-        with pytest.raises(TypeError, match=rf"^rng must be a numpy\.random\.Generator or None, got {shown}"):
+    rule = r"a numpy\.random\.Generator, a seed \(an integer\) or None"
+    for value, shown in (
+        (0.0, r"0\.0"), (True, "True"), ("0", "'0'"), (np.random.RandomState(0), "RandomState"), (np.random, "<module"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=rf"^rng must be {rule}, got {shown}"):
             check_rng(value)
+
+
+def test_a_seed_makes_the_generator_that_numpy_makes():
+    for seed in (0, 42, np.int64(42), 2**70):
+        assert check_rng(seed).random() == np.random.default_rng(seed).random()
+    with pytest.raises(ValueError, match=r"^rng must be at least 0, got -1$"):
+        check_rng(-1)
+
+
+class Sparse:
+    """Stands in for SciPy's: what it can do is what tells it."""
+
+    shape = (2, 3)
+    tocsr = toarray = None
+
+
+class Operator:
+    shape = (2, 3)
+    matmat = rmatmat = None
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            Sparse(),
+            "a must be a dense array, got a sparse Sparse of shape (2, 3): .toarray() makes it dense, and"
+            " randomized_svd takes it as it is",
+        ),
+        (
+            Operator(),
+            "a must be a dense array, got an operator, Operator of shape (2, 3): @ np.eye(n) makes it dense, and"
+            " randomized_svd takes it as it is",
+        ),
+    ],
+)
+def test_a_sparse_matrix_is_refused_by_its_name_and_the_way_out_is_told(value, message):
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        as_matrix(value, "a")

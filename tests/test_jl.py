@@ -705,7 +705,11 @@ FRACTION = "must be above 0 and below 1, got"
         (lambda: inner_product_std(0.5, 0), ValueError, f"k {COUNT} 0"),
         (lambda: gaussian_projection(0, 3), ValueError, f"k {COUNT} 0"),
         (lambda: gaussian_projection(3, 0), ValueError, f"n {COUNT} 0"),
-        (lambda: gaussian_projection(2, 3, 0), TypeError, "rng must be a numpy.random.Generator or None, got 0"),
+        (
+            lambda: gaussian_projection(2, 3, "0"),
+            TypeError,
+            "rng must be a numpy.random.Generator, a seed (an integer) or None, got '0'",
+        ),
         (lambda: distortion(NAN, [[1, 1]]), ValueError, "x must be finite, got nan"),
         (lambda: distortion([[1, 1]], NAN), ValueError, "projection must be finite, got nan"),
         (lambda: projected_product_error(NAN, [[1], [1]], 1), ValueError, "p must be finite, got nan"),

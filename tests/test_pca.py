@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matrices import with_spectrum
 from sklearn import decomposition
+from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import best_rank_k, tail_error, truncated_svd
@@ -239,3 +245,94 @@ def test_the_callers_array_is_never_changed(dtype):
     pca.inverse_transform(z)
     np.testing.assert_array_equal(x, before)
     assert not np.shares_memory(pca.mean_, x)
+
+
+# many points of few coordinates: the scatter matrix in place of the points
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(1000, 100, 10), (1000, 30, 30), (5000, 8, 8), (20, 2, 1)])
+def test_tall_data_agree_with_the_decomposition_of_the_points(n, d, k, monkeypatch):
+    x, new = cloud(n, d), cloud(4, d, seed=1)
+    ours, judge = PCA(k).fit(x), decomposition.PCA(k, svd_solver="full").fit(x)
+    for name in ATTRIBUTES:
+        np.testing.assert_allclose(getattr(ours, name), getattr(judge, name), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(ours.transform(new), judge.transform(new), atol=1e-10)
+    np.testing.assert_allclose(PCA(k).fit_transform(x), judge.transform(x), atol=1e-9)
+    monkeypatch.setattr(np.linalg, "svd", None)  # a tall cloud with no tiny variance does without
+    PCA(k).fit(x)
+
+
+def test_a_tiny_variance_is_found_from_the_points_themselves():
+    """Contrast: the scatter matrix loses it. Its square is 1e-20 of the largest, below the rounding of the matrix."""
+    x = with_spectrum([1e5, 1, 1e-5], 500, 3)
+    x -= x.mean(axis=0)
+    exact = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
+    np.testing.assert_allclose(PCA(3).fit(x).singular_values_, exact, rtol=1e-4)
+    by_scatter = np.sqrt(np.abs(np.linalg.eigvalsh(x.T @ x)[0]))
+    assert not np.isclose(by_scatter, exact[2], rtol=0.1)
+
+
+@pytest.mark.parametrize("share", [1.0, 1e-2])
+def test_float32_clouds_are_added_up_in_float64(share):
+    x = (with_spectrum([3, 2, share], 400, 3) + 5).astype(np.float32)
+    pca = PCA(3).fit(x)
+    assert {getattr(pca, name).dtype for name in ATTRIBUTES} == {np.dtype(np.float32)}
+    judge = decomposition.PCA(3, svd_solver="full").fit(x.astype(float))
+    np.testing.assert_allclose(pca.singular_values_, judge.singular_values_, rtol=1e-4)
+
+
+# as many axes as it takes
+
+
+@pytest.mark.parametrize("n", [12, 200])
+@pytest.mark.parametrize("wanted", [None, 0.5, 0.9, 0.999999, 1e-9])
+def test_a_share_of_the_variance_and_all_axes_are_those_of_scikit_learn(n, wanted):
+    x = cloud(n, 6)
+    ours, judge = PCA(wanted).fit(x), decomposition.PCA(wanted, svd_solver="full").fit(x)
+    assert ours.n_components_ == judge.n_components_
+    np.testing.assert_allclose(ours.components_, judge.components_, atol=1e-10)
+    assert PCA().fit(x).components_.shape == (6, 6)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (1.0, ValueError, "n_components must be above 0 and below 1, got 1.0"),
+        (0.0, ValueError, "n_components must be above 0 and below 1, got 0.0"),
+        (float("nan"), ValueError, "n_components must be above 0 and below 1, got nan"),
+        (True, TypeError, "n_components must be an integer, got True"),
+        ("mle", TypeError, "n_components must be an integer, got 'mle'"),
+    ],
+)
+def test_another_setting_is_refused_when_it_is_made_and_when_it_is_set(value, error, message):
+    for call in (lambda: PCA(value), lambda: PCA(1).set_params(n_components=value)):
+        with pytest.raises(error, match=f"^{re.escape(message)}$"):
+            call()
+
+
+# inside scikit-learn
+
+
+def test_scikit_learn_clones_it_and_finds_the_best_setting_in_a_pipeline():
+    x, y = load_digits(return_X_y=True)
+    x, y = x[:300], y[:300]
+    pca = PCA(np.int64(3))
+    assert clone(pca).get_params() == {"n_components": 3}
+    pipe = make_pipeline(PCA(2), KNeighborsClassifier(3))
+    grid = GridSearchCV(pipe, {"pca__n_components": [2, 20, 0.9]}, cv=2).fit(x, y)
+    judge = make_pipeline(decomposition.PCA(2, svd_solver="full"), KNeighborsClassifier(3))
+    theirs = GridSearchCV(judge, {"pca__n_components": [2, 20, 0.9]}, cv=2).fit(x, y)
+    np.testing.assert_allclose(grid.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12)
+    assert grid.best_estimator_[0].n_features_in_ == 64
+    assert list(PCA(2).fit(x).get_feature_names_out()) == ["pca0", "pca1"]
+
+
+def test_scikit_learn_recognizes_what_is_not_fitted():
+    with pytest.raises(NotFittedError, match=r"must be fitted first"):
+        PCA(2).transform(np.ones((3, 2)))
+    with pytest.raises(NotFittedError):
+        check_is_fitted(PCA(2))
+    check_is_fitted(PCA(2).fit(cloud(20, 4)))
+    with pytest.raises(ValueError, match=r"^params must be n_components, got whiten$"):
+        PCA(2).set_params(whiten=True)
+    assert PCA(2).set_params(n_components=0.5).get_params() == {"n_components": 0.5}

@@ -7,6 +7,7 @@ import re
 import mpmath
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -588,9 +589,9 @@ WHOLE = "9007199254740992"
             "power_iterations must be at least 0, got -1",
         ),
         (
-            lambda: randomized_svd(np.eye(3), 1, rng=0),
+            lambda: randomized_svd(np.eye(3), 1, rng="0"),
             TypeError,
-            "rng must be a numpy.random.Generator or None, got 0",
+            "rng must be a numpy.random.Generator, a seed (an integer) or None, got '0'",
         ),
         (lambda: tail_error([1, 2], 0), ValueError, "s must be non-increasing, got 1.0 before 2.0"),
         (lambda: tail_error([2, 1], -1), ValueError, "k must be between 0 and len(s) = 2, got -1"),
@@ -635,3 +636,77 @@ def test_the_callers_array_is_never_changed(dtype):
     tail_error(s, 1)
     hard_threshold(s, 2, 2)
     np.testing.assert_array_equal(a, before)
+
+
+def sparse_matrix(m=300, n=200, share=0.02, seed=0):
+    """Mostly zeros, with a few strong directions among them."""
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.random((m, 6)) < 0.15, rng.random((n, 6)) < 0.15
+    strong = (rows * [9, 7, 5, 4, 3, 2]) @ columns.T
+    return scipy.sparse.csr_matrix(strong + (rng.random((m, n)) < share) * rng.standard_normal((m, n)))
+
+
+KINDS = ["csr_matrix", "csc_matrix", "coo_matrix", "lil_matrix", "csr_array", "coo_array"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_sparse_matrix_has_the_factors_of_the_dense_one(kind, wide):
+    a = sparse_matrix().T if wide else sparse_matrix()
+    given = getattr(scipy.sparse, kind)(a)
+    for k, powers in ((6, 3), (40, 3)):  # by the blocks, and where these would be as wide as the matrix
+        u, s, vt = randomized_svd(given, k, power_iterations=powers, rng=1)
+        dense = randomized_svd(a.toarray(), k, power_iterations=powers, rng=1)
+        np.testing.assert_allclose(s, dense.s, rtol=1e-10)
+        np.testing.assert_allclose((u * s) @ vt, (dense.u * dense.s) @ dense.vt, atol=1e-8)
+        error = np.linalg.norm((u * s) @ vt - a.toarray())
+        assert error <= 1.01 * tail_error(np.linalg.svd(a.toarray())[1], k)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_linear_operator_has_the_factors_of_the_matrix(wide):
+    a = sparse_matrix().T if wide else sparse_matrix()
+    centered = a - a.mean(axis=0)  # dense, and never written down by the operator
+    ones, mean = np.ones((a.shape[0], 1)), np.asarray(a.mean(axis=0))
+    operator = scipy.sparse.linalg.aslinearoperator(a) - scipy.sparse.linalg.aslinearoperator(
+        ones
+    ) @ scipy.sparse.linalg.aslinearoperator(mean)
+    for k in (6, 60):
+        np.testing.assert_allclose(
+            randomized_svd(operator, k, rng=1).s, randomized_svd(centered, k, rng=1).s, rtol=1e-9
+        )
+
+
+def test_sparse_float32_stays_and_whole_numbers_become_float64():
+    a = sparse_matrix()
+    assert randomized_svd(a.astype(np.float32), 3, rng=0).u.dtype == np.float32
+    assert randomized_svd(a.astype(np.int64), 3, rng=0).u.dtype == np.float64
+    operator = scipy.sparse.linalg.aslinearoperator(a.astype(np.float32))
+    assert randomized_svd(operator, 3, rng=0).u.dtype == np.float32
+
+
+def test_a_sparse_matrix_with_a_nan_an_operator_that_makes_one_and_complex_numbers_are_refused():
+    bad = sparse_matrix()
+    bad.data[7] = np.nan
+    with pytest.raises(ValueError, match=r"^a must be finite, got nan$"):
+        randomized_svd(bad, 3)
+    with pytest.raises(ValueError, match=r"^a must be finite, got nan in a product$"):
+        randomized_svd(scipy.sparse.linalg.aslinearoperator(bad), 3)
+    with pytest.raises(TypeError, match=r"^a must be a matrix of real numbers, got dtype complex128$"):
+        randomized_svd(sparse_matrix() * 1j, 3)
+    with pytest.raises(TypeError, match=r"^a must be an operator on real numbers, got dtype complex128$"):
+        randomized_svd(scipy.sparse.linalg.aslinearoperator(sparse_matrix() * 1j), 3)
+    with pytest.raises(ValueError, match=r"^k must be between 1 and min\(m, n\) = 200, got 201$"):
+        randomized_svd(sparse_matrix(), 201)
+    with pytest.raises(TypeError, match=r"^a must be a dense array, got a sparse csr_matrix of shape \(300, 200\): "):
+        truncated_svd(sparse_matrix(), 3)
+
+
+def test_zeros_alone_are_a_matrix_in_sparse_form_too():
+    assert randomized_svd(scipy.sparse.csr_matrix((30, 20)), 2, rng=0).s.tolist() == [0, 0]
+
+
+def test_a_seed_gives_the_numbers_of_its_generator():
+    a = sparse_matrix().toarray()
+    for one, other in zip(randomized_svd(a, 3, rng=5), randomized_svd(a, 3, rng=np.random.default_rng(5)), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -9,7 +9,7 @@ Softmax attention has no such features of finite number. It is a kernel smoother
 $\exp(q^\top k / \sqrt{d})$; for keys of one norm that is the Gaussian of Nadaraya and Watson, bandwidth $d^{1/4}$.
 Linear attention takes another kernel; Performer keeps this one and estimates it by random features.
 
-Here z is one more column of S, that of a value that is 1 for real tokens and 0 for hidden ones. And each row of
+Here z is the sum for one more value, which is 1 for real tokens and 0 for hidden ones. And each row of
 features is stored divided by a factor of its own, so that its largest is near 1: a query's factor cancels, a key's is
 carried as its logarithm.
 """
@@ -261,7 +261,7 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     Only rows without a positive entry are divided: they hold exponentials alone, and might hold nothing else than 0.
     """
     scale = x.detach().amax(dim=3, keepdim=True).clamp(max=0)
-    return torch.relu(x) + (x.clamp(max=0) - scale).clamp(min=_lowest(x.dtype)).exp(), scale
+    return torch.relu(x) + (x - scale).clamp(min=_lowest(x.dtype), max=0).exp(), scale
 
 
 def _exponential_rows(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -282,40 +282,43 @@ def _average(
     causal: bool,
 ) -> torch.Tensor:
     """Divide the weighed sums of the values by those of a value that is 1, and 0 where a token is hidden."""
-    one = v.new_ones(1).expand(*v.shape[:3], 1)
-    values = zero_hidden(torch.cat([v, one], dim=3), token_mask)  # (b, h, n_keys, d_v + 1)
+    values = zero_hidden(v, token_mask)
+    one = zero_hidden(v.new_ones(1).expand(*v.shape[:3], 1), token_mask)
     if token_mask is not None:  # no shift looks at hidden tokens
         k_scale = k_scale.masked_fill(~token_mask[:, None, :, None], torch.finfo(k_scale.dtype).min)
-    sums = (_causal_sums if causal else _sums)(q_rows, k_rows, k_scale, values)
-    normalizer = sums[..., -1:]
-    return sums[..., :-1] / torch.where(normalizer == 0, 1, normalizer)
+    sums, normalizer = (_causal_sums if causal else _sums)(q_rows, k_rows, k_scale, values, one)
+    return sums / torch.where(normalizer == 0, 1, normalizer)
 
 
-def _sums(q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """Add up the keys' features times values first, (b, h, m, d_v + 1), and let all queries meet that."""
-    largest = k_scale.detach().amax(dim=2, keepdim=True)
-    return q_rows @ (k_rows.mT @ ((k_scale - largest).exp() * values))
+def _sums(
+    q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor, one: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Add up the keys' features times values first, (b, h, m, d_v), and times ones; let all queries meet both."""
+    weights = (k_scale - k_scale.detach().amax(dim=2, keepdim=True)).exp()  # (b, h, n_keys, 1)
+    return q_rows @ (k_rows.mT @ (weights * values)), q_rows @ (k_rows.mT @ (weights * one))
 
 
 def _causal_sums(
-    q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor
-) -> torch.Tensor:
+    q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor, one: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Do it chunk by chunk: weights are written out within a chunk, and what lies before it is one sum.
 
     That sum is stored divided by the largest factor so far. A query divides by the largest among its own past, so no
-    exponent is positive and none knows the future.
+    exponent is positive and none knows the future. The ones are one more column of the values.
     """
-    batch, heads, n, m = k_rows.shape
+    batch, heads, _, m = k_rows.shape
     later = torch.ones(CHUNK, CHUNK, dtype=torch.bool, device=values.device).triu(1)
-    past = values.new_zeros(batch, heads, m, values.shape[3])
+    past = values.new_zeros(batch, heads, m, values.shape[3] + 1)
     largest = k_scale.new_full((batch, heads, 1, 1), torch.finfo(k_scale.dtype).min)
     outputs = []
-    for start in range(0, n, CHUNK):
-        queries, keys, scale, chunk = (x[:, :, start : start + CHUNK] for x in (q_rows, k_rows, k_scale, values))
+    # Split once: the gradient of a slice would be as long as the whole, and every chunk would have its own.
+    parts = (torch.split(x, CHUNK, dim=2) for x in (q_rows, k_rows, k_scale, torch.cat([values, one], dim=3)))
+    for queries, keys, scale, chunk in zip(*parts, strict=True):
         largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, h, c, 1)
         hidden = later[: chunk.shape[2], : chunk.shape[2]]
         weights = (scale.mT - largest_seen).masked_fill(hidden, -math.inf).exp() * (queries @ keys.mT)  # (b, h, c, c)
         outputs.append((largest - largest_seen).exp() * (queries @ past) + weights @ chunk)
         before, largest = largest, largest_seen[:, :, -1:]
         past = (before - largest).exp() * past + keys.mT @ ((scale - largest).exp() * chunk)
-    return torch.cat(outputs, dim=2)
+    sums, normalizer = torch.split(torch.cat(outputs, dim=2), [values.shape[3], 1], dim=3)
+    return sums, normalizer

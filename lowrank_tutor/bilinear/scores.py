@@ -376,7 +376,7 @@ def fit_factors(
     *,
     learning_rate: float | None = None,
     steps: int = 2000,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Fit:
     r"""Learn factors of a matrix by gradient descent, as a network would: no singular value decomposition.
 
@@ -400,7 +400,7 @@ def fit_factors(
         The size of a step, above 0; by default $1 / (2 \sigma_1)$. From about $1 / \sigma_1$ on, descent diverges.
     steps : int
         How many, at least 0.
-    rng : numpy.random.Generator, optional
+    rng : numpy.random.Generator or int, optional
         Draws the start. With ``None`` each call draws another.
 
     Returns

@@ -14,6 +14,7 @@ from lowrank_tutor.svd import truncated_svd
 
 _TRIAL_SWEEPS = 200  # how many each start gets before they are compared
 _TRIAL_TOLERANCE = 100  # how much looser the tolerance is meanwhile
+_NEW_SWEEPS = 10_000  # at most, for new rows
 _FOLLOWED = 2  # how many starts are then followed to the end
 
 
@@ -41,6 +42,33 @@ class NMF(NamedTuple):
     def error(self) -> float:
         """The Frobenius norm of ``x - w @ h``."""
         return float(self.errors[-1])
+
+    def transform(self, x: ArrayLike) -> FloatArray:
+        r"""Return how much of each part new rows hold: the non-negative ``w`` that brings ``w @ h`` nearest to them.
+
+        With the parts fixed the problem is convex, and one column of ``w`` after the other is set to its optimum until
+        a sweep moves no entry by more than a billionth of the largest.
+
+        Parameters
+        ----------
+        x : array_like, shape (n_new, d)
+            Finite, no entry below zero.
+
+        Returns
+        -------
+        ndarray, shape (n_new, k)
+        """
+        given = _as_nonnegative(x)
+        if given.shape[1] != self.h.shape[1]:
+            raise ValueError(f"x must have {self.h.shape[1]} columns, got shape {given.shape}")
+        h = self.h.astype(np.float64)
+        xh, hh = given.astype(np.float64) @ h.T, h @ h.T
+        w: FloatArray = np.zeros_like(xh)
+        for _ in range(_NEW_SWEEPS):
+            before, w = w, _update_columns(w, xh, hh)
+            if np.abs(w - before).max() <= 1e-9 * w.max():
+                break
+        return w.astype(given.dtype)
 
 
 def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray) -> FloatArray:
@@ -105,7 +133,7 @@ def nmf(
     x: ArrayLike,
     k: int,
     *,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     starts: int = 5,
     tolerance: float = 1e-8,
     max_sweeps: int = 10_000,
@@ -128,7 +156,7 @@ def nmf(
         Finite, no entry below zero. Float32 gives float32; everything else float64.
     k : int
         The rank kept, between 1 and ``min(n, d)``.
-    rng : numpy.random.Generator, optional
+    rng : numpy.random.Generator or int, optional
         Draws the random starts. With ``None`` each call draws others.
     starts : int
         How many starts, at least 1. With 1 or 2 nothing is random.

@@ -1,21 +1,30 @@
 """What stands in the gaps of a table? Factors that fit its known entries tell, by alternating least squares."""
 
+import itertools
 import math
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import (
+    Factor,
     FloatArray,
+    as_factor,
     as_float_array,
     as_vector,
     check_integer,
     check_rank,
     check_real,
     check_rng,
+    is_sparse,
 )
 from lowrank_tutor.family.descent import Descent, Pair, descend
+from lowrank_tutor.svd import randomized_svd
+
+Table = Any  # an array, or one of SciPy's sparse matrices, which multiply alike
+_SMALL = 500  # up to here the whole SVD takes no time
 
 
 class RatingFactors(NamedTuple):
@@ -62,20 +71,43 @@ def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return mask
 
 
-def _as_ratings(ratings: ArrayLike, observed: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the ratings with zeros in the gaps, and the mask of what is observed."""
-    table = as_float_array(ratings, "ratings")
-    if table.ndim != 2:
-        raise ValueError(f"ratings must be a matrix (two axes), got shape {table.shape}")
-    mask = _as_mask(observed, table.shape)
-    known = table[mask]
-    if not np.isfinite(known).all():
-        raise ValueError(f"ratings must be finite where observed, got {known[~np.isfinite(known)][0]}")
-    as_vector(known, "ratings")  # refuses what is too large or too small
-    return np.where(mask, table, 0).astype(table.dtype), mask
+def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Table, Table]:
+    """Return the ratings with zeros in the gaps, and what is observed: bools, or a sparse matrix of ones."""
+    if is_sparse(ratings):
+        if observed is not None:
+            raise ValueError("observed must be None for sparse ratings, whose stored entries are the known ones")
+        table: Table = as_factor(ratings, "ratings")
+        if table.nnz == 0:
+            raise ValueError("ratings must store at least one rating, got none")
+        known = table.copy()
+        known.data[:] = 1
+        return table, known
+    if observed is None:
+        raise TypeError("observed must be an array of bools where ratings are no sparse matrix, got None")
+    dense = as_float_array(ratings, "ratings")
+    if dense.ndim != 2:
+        raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
+    mask = _as_mask(observed, dense.shape)
+    seen = dense[mask]
+    if not np.isfinite(seen).all():
+        raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
+    as_vector(seen, "ratings")  # refuses what is too large or too small
+    return np.where(mask, dense, 0).astype(dense.dtype), mask
 
 
-def _half_step(q: FloatArray, r: FloatArray, mask: FloatArray, penalty: float) -> FloatArray:
+def _known_of_rows(r: Table, mask: Table) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
+    """Yield for each row which of its ratings are known, and what they are."""
+    if is_sparse(r):
+        r = r.tocsr()
+        for start, end in itertools.pairwise(r.indptr):
+            yield r.indices[start:end], r.data[start:end]
+    else:
+        for row, seen in zip(r, mask, strict=True):
+            known = np.flatnonzero(seen > 0)
+            yield known, row[known]
+
+
+def _half_step(q: FloatArray, r: Table, mask: Table, penalty: float) -> FloatArray:
     r"""Return the best ``p`` (n, k) for a given ``q`` (m, k): one ridge regression for each row of ``r`` (n, m).
 
     $(\sum_j q_j q_j^\top + \lambda I)\, p_i = \sum_j r_{ij} q_j$ over the observed $j$ of row $i$; ``r`` is zero in the
@@ -89,26 +121,38 @@ def _half_step(q: FloatArray, r: FloatArray, mask: FloatArray, penalty: float) -
     # Row by row, without squaring q. The penalty is k more equations; of many solutions lstsq takes the shortest.
     ridge, nothing = math.sqrt(penalty) * np.eye(k), np.zeros(k)
     rows = [
-        np.linalg.lstsq(np.vstack([q[known], ridge]), np.concatenate([row[known], nothing]), rcond=None)[0]
-        for row, known in zip(r, mask > 0, strict=True)
+        np.linalg.lstsq(np.vstack([q[known], ridge]), np.concatenate([seen, nothing]), rcond=None)[0]
+        for known, seen in _known_of_rows(r, mask)
     ]
     return np.stack(rows)
 
 
-def _sweep(q: FloatArray, r: FloatArray, mask: FloatArray, penalty: float) -> Pair:
+def _misses(r: Table, mask: Table, p: FloatArray, q: FloatArray) -> float:
+    """Return the sum of the squared errors over the known ratings."""
+    if is_sparse(r):
+        entries = r.tocoo()
+        return float(np.square(entries.data - np.einsum("ij,ij->i", p[entries.row], q[entries.col])).sum())
+    return float(np.square(mask * (r - p @ q.T)).sum())
+
+
+def _sweep(q: FloatArray, r: Table, mask: Table, penalty: float) -> Pair:
     p = _half_step(q, r, mask, penalty)
     return p, _half_step(p, r.T, mask.T, penalty)
 
 
-def _start(r: FloatArray, mask: FloatArray, k: int, penalty: float, rng: np.random.Generator) -> Pair:
+def _start(r: Table, mask: Table, k: int, penalty: float, rng: np.random.Generator) -> Pair:
     """Start from the SVD of the table with zeros in its gaps, then sweep while a large penalty falls to the real one.
 
     Zeros make the table too small as a whole, which dividing by the share observed corrects. The noise, a hundredth,
     frees directions that the SVD leaves at zero. The large penalties keep the estimates in the gaps from running away.
     """
-    _, s, vt = np.linalg.svd(r / mask.mean(), full_matrices=False)
+    kept = min(k, *r.shape)
+    if is_sparse(r) or min(r.shape) > _SMALL:  # only k directions are wanted, and the sweeps mend what they lack
+        s, vt = randomized_svd(r, kept, rng=0)[1:]
+    else:
+        _, s, vt = np.linalg.svd(r, full_matrices=False)
+    s = s / mask.mean()
     q: FloatArray = np.zeros((r.shape[1], k))
-    kept = min(k, len(s))
     q[:, :kept] = vt[:kept].T * np.sqrt(s[:kept])
     q += 0.01 * math.sqrt(float(np.square(q).mean())) * rng.standard_normal(q.shape)
     for large in [*(s[0] * np.geomspace(1e-1, 1e-3, 10)), 0.0]:
@@ -119,12 +163,12 @@ def _start(r: FloatArray, mask: FloatArray, k: int, penalty: float, rng: np.rand
 
 
 def factorize_ratings(
-    ratings: ArrayLike,
-    observed: ArrayLike,
+    ratings: ArrayLike | Factor,
+    observed: ArrayLike | None,
     k: int,
     *,
     regularization: float = 1.0,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     tolerance: float = 1e-3,
     max_sweeps: int = 500,
 ) -> RatingFactors:
@@ -140,17 +184,18 @@ def factorize_ratings(
 
     Parameters
     ----------
-    ratings : array_like, shape (n, m)
+    ratings : array_like or sparse matrix, shape (n, m)
         Finite where observed. What stands elsewhere is never read: it may be NaN. Float32 gives float32; everything
-        else float64.
-    observed : array_like of bool, shape (n, m)
-        True marks a known rating. At least one.
+        else float64. Of one of SciPy's sparse matrices, such as ``coo_array((ratings, (rows, columns)))``, the stored
+        entries are the known ones, zeros too, and the work and the memory are theirs.
+    observed : array_like of bool, shape (n, m), or None
+        True marks a known rating. At least one. None where the ratings are sparse.
     k : int
         The rank kept, between 1 and ``min(n, m)``.
     regularization : float
         $\lambda$, at least 0, in the units of the ratings (ten times larger ratings want a ten times larger one). At 0
         a row with fewer ratings than ``k`` has many solutions; the shortest is taken.
-    rng : numpy.random.Generator, optional
+    rng : numpy.random.Generator or int, optional
         Draws the small noise of the start. With ``None`` each call draws another.
     tolerance : float
         Stop when a sweep lowers $J$ by no more than this share of it; at least 0 and below 1.
@@ -189,16 +234,16 @@ def factorize_ratings(
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
     max_sweeps = check_integer(max_sweeps, "max_sweeps", 1)
 
-    rows, columns = known.any(axis=1), known.any(axis=0)  # of the others nothing can be said
+    rows, columns = (np.asarray(known.sum(axis=axis)).ravel() > 0 for axis in (1, 0))  # of the others nothing is known
     r, mask = (a[rows][:, columns].astype(np.float64) for a in (table, known))
-    rounding = 1e-28 * float(np.square(r).sum())
+    squares = np.square(r.data if is_sparse(r) else r)
+    rounding = 1e-28 * float(squares.sum())
 
     def sweep(_: FloatArray, q: FloatArray) -> Pair:
         return _sweep(q, r, mask, penalty)
 
     def loss(p: FloatArray, q: FloatArray) -> float:
-        misses = np.square(mask * (r - p @ q.T)).sum()
-        return float(misses + penalty * (np.square(p).sum() + np.square(q).sum()))
+        return float(_misses(r, mask, p, q) + penalty * (np.square(p).sum() + np.square(q).sum()))
 
     start = _start(r, mask, k, penalty, rng)
     begun = Descent(start, [loss(*start)])

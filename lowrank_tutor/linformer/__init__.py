@@ -10,7 +10,16 @@ share counts.
 
 from lowrank_tutor.linformer.attention import linformer_attention
 from lowrank_tutor.linformer.costs import linformer_cost
+from lowrank_tutor.linformer.cross import LinformerCrossAttention
+from lowrank_tutor.linformer.encoder import LinformerEncoderLayer
 from lowrank_tutor.linformer.layer import LinformerSelfAttention
 from lowrank_tutor.linformer.pooling import pooling_projection
 
-__all__ = ["LinformerSelfAttention", "linformer_attention", "linformer_cost", "pooling_projection"]
+__all__ = [
+    "LinformerCrossAttention",
+    "LinformerEncoderLayer",
+    "LinformerSelfAttention",
+    "linformer_attention",
+    "linformer_cost",
+    "pooling_projection",
+]

@@ -5,15 +5,18 @@ norm rule, and `attend`.
 """
 
 import math
+from contextlib import nullcontext
 
 import torch
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
+    is_transformed,
     shape_of,
     zero_hidden,
 )
@@ -101,7 +104,10 @@ def attend(
 ) -> torch.Tensor:
     r"""Let queries (batch, heads, n, d) look at k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln s)\, V$."""
     added = None if log_shares is None else log_shares.to(q.dtype)
-    return functional.scaled_dot_product_attention(q, keys, values, attn_mask=added, dropout_p=dropout)
+    # PyTorch's fused kernels know neither forward mode nor second derivatives; its plain one does.
+    transformed = not torch.compiler.is_compiling() and is_transformed()
+    with sdpa_kernel(SDPBackend.MATH) if transformed else nullcontext():
+        return functional.scaled_dot_product_attention(q, keys, values, attn_mask=added, dropout_p=dropout)
 
 
 def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
@@ -111,7 +117,7 @@ def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
 
 def join_heads(x: torch.Tensor) -> torch.Tensor:
     """Lay the heads side by side again: (batch, heads, n, d) to (batch, n, D)."""
-    return x.transpose(1, 2).flatten(2)
+    return x.transpose(1, 2).contiguous().flatten(2)  # in one piece, or an export to ONNX cannot flatten it
 
 
 def _check(

@@ -3,9 +3,11 @@ r"""How does a model read a long sequence by k tokens? Its layer compresses the 
 Chapter ``book/07-linformer.md``; letters as in ``linformer``, and ``x`` (batch, n, D) are tokens.
 """
 
+import copy
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import nn
@@ -17,10 +19,14 @@ from lowrank_tutor._tensors import (
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
+    columns,
+    is_exporting,
     zero_hidden,
 )
 from lowrank_tutor.linformer.attention import attend, join_heads, mix, split_heads
+from lowrank_tutor.linformer.biases import bias_of, with_bias_of_mixtures
 from lowrank_tutor.linformer.costs import SHARINGS
+from lowrank_tutor.linformer.from_mha import weights_of_mha
 from lowrank_tutor.linformer.frugal import attend_in_place, can_overwrite
 from lowrank_tutor.linformer.norm_rule import norm_rule, rescale, row_squares
 from lowrank_tutor.linformer.shards import add_up_shards, announce_refusal, check_process_group, locate
@@ -33,7 +39,7 @@ class LinformerSelfAttention(nn.Module):
     r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
 
     E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows go through the weights of keys and values.
-    These have no bias, which the identity needs.
+    With biases, E(XW + 1b) = (EX)W + (E1)b: row j of the mixtures gets the bias as often as row j of E adds up to.
 
     Parameters
     ----------
@@ -52,6 +58,8 @@ class LinformerSelfAttention(nn.Module):
     projection : Tensor, shape (k, max_len), optional
         E = F from elsewhere. A ``Parameter`` is learned, and may be shared by several layers (the paper's
         "layerwise"); any other tensor is kept as it is, such as `pooling_projection`.
+    bias : bool
+        Whether queries, keys and values have biases too, as they do in most pretrained models. They start at zero.
     process_group : torch.distributed.ProcessGroup, optional
         Processes over which the sequence is split: each holds consecutive tokens, at least one, in the order of the
         processes. See the notes.
@@ -70,7 +78,7 @@ class LinformerSelfAttention(nn.Module):
     f : Tensor, shape (k, max_len), or None
         Compresses the values.
     to_q, to_k, to_v, to_out : Linear
-        The weights of queries, keys, values and output, each D to D; only the last has a bias.
+        The weights of queries, keys, values and output, each D to D; only the last has a bias unless ``bias`` is true.
     process_group : torch.distributed.ProcessGroup or None
         It may be set and taken away; ``state_dict`` does not hold it. A layer that has one can be neither pickled nor
         copied with ``copy.deepcopy``.
@@ -115,6 +123,9 @@ class LinformerSelfAttention(nn.Module):
     to_v: nn.Linear
     to_out: nn.Linear
     process_group: "ProcessGroup | None"
+    batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
+    _qkv_same_embed_dim = False
+    _lost_projection: bool = False  # a fixed E that was on the meta device, where no numbers are
 
     def __init__(
         self,
@@ -126,6 +137,7 @@ class LinformerSelfAttention(nn.Module):
         sharing: str = "key-value",
         dropout: float = 0.0,
         projection: torch.Tensor | None = None,
+        bias: bool = False,
         process_group: "ProcessGroup | None" = None,
         generator: torch.Generator | None = None,
         device: torch.device | str | None = None,
@@ -141,11 +153,10 @@ class LinformerSelfAttention(nn.Module):
         self.process_group = check_process_group(process_group)
         place = {"device": torch.get_default_device() if device is None else device, "dtype": check_dtype(dtype)}
         for name in ("to_q", "to_k", "to_v", "to_out"):
-            bias = name == "to_out"
-            linear = nn.utils.skip_init(nn.Linear, dim, dim, bias=bias, **place)  # type: ignore[no-untyped-call]
-            nn.init.uniform_(linear.weight, -1 / math.sqrt(dim), 1 / math.sqrt(dim), generator=generator)
+            has_bias = bias or name == "to_out"
+            linear = nn.utils.skip_init(nn.Linear, dim, dim, bias=has_bias, **place)  # type: ignore[no-untyped-call]
             setattr(self, name, linear)
-        nn.init.zeros_(self.to_out.bias)
+        self._draw_weights(generator)
         if projection is not None:
             self._use_projection(projection)
         else:
@@ -160,7 +171,138 @@ class LinformerSelfAttention(nn.Module):
         str
         """
         sizes = f"dim={self.dim}, heads={self.heads}, max_len={self.max_len}, k={self.k}"
-        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}"
+        bias = ", bias=True" if bias_of(self.to_k) is not None else ""
+        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}{bias}"
+
+    @classmethod
+    def from_mha(
+        cls,
+        mha: nn.MultiheadAttention,
+        max_len: int,
+        k: int,
+        *,
+        projection: torch.Tensor | None = None,
+        sharing: str = "key-value",
+        generator: torch.Generator | None = None,
+    ) -> Self:
+        """Take over the weights and biases of exact attention; with k = n and E = I the layer equals it.
+
+        The heads, the dropout, the device, the type and the mode (training or evaluation) are taken over too. What is
+        new is E, which has to be learned: `pooling_projection`, as a ``Parameter``, is a tame start. The layer is batch
+        first, whatever ``mha`` is.
+
+        Parameters
+        ----------
+        mha : torch.nn.MultiheadAttention
+            Whose keys and values are as wide as its queries. Its tensors are copied.
+        max_len : int
+            Longest sequence.
+        k : int
+            Length of the compressed sequence, between 1 and ``max_len``.
+        projection : Tensor, shape (k, max_len), optional
+            E = F from elsewhere, as in the constructor.
+        sharing : {"key-value", "headwise"}
+            As in the constructor.
+        generator : torch.Generator, optional
+            Draws E (and F).
+
+        Returns
+        -------
+        LinformerSelfAttention
+
+        Examples
+        --------
+        >>> import torch
+        >>> exact = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> layer = LinformerSelfAttention.from_mha(exact, max_len=5, k=5, projection=torch.eye(5))
+        >>> x = torch.randn(3, 5, 8)
+        >>> bool((layer(x) - exact(x, x, x)[0]).abs().max() < 1e-5)
+        True
+        """
+        state = weights_of_mha(mha)
+        weight = state["to_out.weight"]
+        layer = cls(
+            mha.embed_dim,
+            mha.num_heads,
+            max_len,
+            k,
+            sharing=sharing,
+            dropout=mha.dropout,
+            projection=projection,
+            bias="to_q.bias" in state,
+            generator=generator,
+            device=weight.device,
+            dtype=weight.dtype,
+        )
+        layer.load_state_dict(state, strict=False)
+        return layer.train(mha.training)
+
+    def resized(self, max_len: int) -> Self:
+        """Return a copy for longer sequences: E grows by columns of zeros, and every result stays as it was.
+
+        The new columns know nothing about the tokens that will meet them: train with such sequences. The copy shares
+        no tensor with this layer, also where several layers shared one E.
+
+        Parameters
+        ----------
+        max_len : int
+            Longest sequence of the copy, at least that of this layer.
+
+        Returns
+        -------
+        LinformerSelfAttention
+        """
+        longest = check_integer(max_len, "max_len", 1)
+        if longest < self.max_len:
+            raise ValueError(f"max_len must be at least that of the layer, {self.max_len}, got {longest}")
+        group = self.process_group
+        layer = copy.deepcopy(self, {id(group): group})  # a group cannot be copied
+        for name in ("e", "f"):
+            matrix = getattr(layer, name)
+            if matrix is not None:
+                grown = nn.functional.pad(matrix.detach(), (0, longest - self.max_len))
+                kept = nn.Parameter(grown, matrix.requires_grad) if isinstance(matrix, nn.Parameter) else grown
+                setattr(layer, name, kept)
+        layer.max_len = longest
+        return layer
+
+    def reset_parameters(
+        self, *, projection: torch.Tensor | None = None, generator: torch.Generator | None = None
+    ) -> None:
+        """Draw all parameters again, in place, as the constructor does: a layer from ``to_empty`` is whole after it.
+
+        A learned E is drawn anew, also one that was passed in. A fixed one cannot be drawn and stays as it is; where
+        ``to_empty`` has emptied it, hand it in again.
+
+        Parameters
+        ----------
+        projection : Tensor, shape (k, max_len), optional
+            What a fixed E (or a learned one) is set to.
+        generator : torch.Generator, optional
+            Draws, in place of the global generator of torch.
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        ValueError
+            If E is fixed, was on the meta device, and no ``projection`` says what it holds.
+        """
+        if projection is not None:
+            check_tensor("projection", projection, (self.k, self.max_len))
+        elif self._lost_projection:
+            raise ValueError("projection must be given where a fixed E was on the meta device, got None")
+        self._draw_weights(generator)
+        with torch.no_grad():
+            if projection is not None:
+                self.e.copy_(projection)
+                self._lost_projection = self.e.is_meta
+            elif isinstance(self.e, nn.Parameter):
+                self._draw_into(self.e, generator)
+            if self.f is not None:
+                self._draw_into(self.f, generator)
 
     def forward(self, x: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False) -> torch.Tensor:
         r"""Let every token look at the k compressed tokens.
@@ -183,7 +325,12 @@ class LinformerSelfAttention(nn.Module):
         keys, values, log_shares = self._compress(x, token_mask)
         return self._attend(x, keys, values, log_shares, token_mask)
 
-    def _check(self, x: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> None:
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # of ``to``, ``to_empty`` and their like
+        self._lost_projection |= self.e.is_meta and not isinstance(self.e, nn.Parameter)
+        return self
+
+    def _check(self, x: torch.Tensor, token_mask: torch.Tensor | None, causal: bool, name: str = "x") -> None:
         group = self.process_group
         with nullcontext() if group is None else announce_refusal(group, self.e.device):
             if causal:
@@ -191,13 +338,17 @@ class LinformerSelfAttention(nn.Module):
                     "causal must be False, got True: every compressed key mixes all tokens, the future too, and no mask"
                     " can take that out again; use exact attention"
                 )
-            check_tensor("x", x, ("batch", "n", self.dim))
-            check_same_device_and_dtype("x", x, "the layer", self.e)
+            if isinstance(x, torch.Tensor) and x.is_nested:
+                raise TypeError(
+                    f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask"
+                )
+            check_tensor(name, x, ("batch", "n", self.dim))
+            check_same_device_and_dtype(name, x, "the layer", self.e)
             batch, n = x.shape[:2]
             if not 1 <= n <= self.max_len:
                 raise ValueError(
-                    f"x must hold between 1 and max_len = {self.max_len} tokens, got {n}; cut it, or make the layer"
-                    " with a larger max_len"
+                    f"{name} must hold between 1 and max_len = {self.max_len} tokens, got {n}; cut it, or make the"
+                    " layer with a larger max_len"
                 )
             if token_mask is not None:
                 check_token_mask(token_mask, x, (batch, n))
@@ -208,19 +359,28 @@ class LinformerSelfAttention(nn.Module):
         """Return keys and values (batch, heads, k, d), and what the norm rule adds to logits, (batch, 1, 1, k)."""
         shard = locate(self.process_group, x, token_mask, self.max_len)
         matrices = [self.e] if self.f is None else [self.e, self.f]
-        end = shard.start + x.shape[1]
-        own = [matrix[:, shard.start : end] for matrix in matrices]  # the columns of these tokens
+        own = [columns(matrix, shard.start, x.shape[1]) for matrix in matrices]  # the columns of these tokens
         mixed = _mix_each(own, zero_hidden(x, token_mask))  # (batch, k, D) each
+        biased = any(bias_of(part) is not None for part in (self.to_k, self.to_v))
+        partly = shard.masked or is_exporting() or shard.total < self.max_len  # an export holds for all lengths
+        real = token_mask
+        if real is None and (biased or partly):
+            real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+        if biased and real is not None:
+            mixed += _mix_each(own, real[:, :, None].to(x.dtype))  # E1, how often a bias counts: (batch, k, 1) each
         squares = []
-        if shard.masked or shard.total < self.max_len:
-            real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if token_mask is None else token_mask
+        if partly and real is not None:
             squares = [row_squares(matrix, real, self.dim, shard.start) for matrix in matrices]
         mixed, squares = add_up_shards(self.process_group, mixed, squares)
         log_shares = None
         if squares:
             scales, log_shares = norm_rule(squares)
-            mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales, strict=True)]
-        keys, values = self.to_k(mixed[0]), self.to_v(mixed[-1])  # the same EX where E = F
+            mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales * (1 + biased), strict=True)]
+        tokens, counts = mixed[: len(matrices)], mixed[len(matrices) :]
+        keys, values = self.to_k(tokens[0]), self.to_v(tokens[-1])  # the same EX where E = F
+        if biased:
+            keys = with_bias_of_mixtures(keys, self.to_k, counts[0])
+            values = with_bias_of_mixtures(values, self.to_v, counts[-1])
         return split_heads(keys, self.heads), split_heads(values, self.heads), log_shares
 
     def _attend(
@@ -239,9 +399,18 @@ class LinformerSelfAttention(nn.Module):
         mixed = join_heads(attend(q, keys, values, log_shares, dropout))
         return zero_hidden(self.to_out(mixed), token_mask)
 
+    def _draw_weights(self, generator: torch.Generator | None) -> None:
+        """Draw the weights of the linear layers; their biases start at zero."""
+        for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
+            nn.init.uniform_(linear.weight, -1 / math.sqrt(self.dim), 1 / math.sqrt(self.dim), generator=generator)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+
     def _draw(self, generator: torch.Generator | None, place: dict[str, Any]) -> nn.Parameter:
-        start = torch.empty((self.k, self.max_len), **place)
-        return nn.Parameter(start.normal_(std=1 / math.sqrt(self.max_len), generator=generator))
+        return nn.Parameter(self._draw_into(torch.empty((self.k, self.max_len), **place), generator))
+
+    def _draw_into(self, matrix: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+        return matrix.normal_(std=1 / math.sqrt(self.max_len), generator=generator)
 
     def _use_projection(self, projection: torch.Tensor) -> None:
         if self.sharing != "key-value":
@@ -257,6 +426,7 @@ class LinformerSelfAttention(nn.Module):
             self.e = projection
         else:
             self.register_buffer("e", projection.detach().clone())
+            self._lost_projection = projection.is_meta
 
 
 def _mix_each(projections: list[torch.Tensor], x: torch.Tensor) -> list[torch.Tensor]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from lowrank_tutor._tensors import without_autocast
+from lowrank_tutor._tensors import columns, without_autocast
 
 
 class RowSquares(NamedTuple):
@@ -32,7 +32,7 @@ def row_squares(projection: torch.Tensor, token_mask: torch.Tensor, width: int, 
     with without_autocast(projection.device):
         for rows in torch.split(projection, max(16, width // 4)):
             squares = rows.to(torch.promote_types(rows.dtype, torch.float32)).square()  # (rows, max_len)
-            real = token_mask.to(squares.dtype) @ squares[:, start : start + n].T
+            real = token_mask.to(squares.dtype) @ columns(squares, start, n).T
             parts.append((squares.sum(dim=1), real))
     return RowSquares(torch.cat([total for total, _ in parts]), torch.cat([real for _, real in parts], dim=1))
 

@@ -729,3 +729,19 @@ def test_functions_are_pickled_and_their_arguments_have_names():
     assert set(inspect.signature(linear_attention).parameters) == fixed
     assert set(inspect.signature(performer_attention).parameters) == fixed | {"n_features", "generator", "features"}
     assert inspect.signature(performer_attention).parameters["n_features"].default == 256
+
+
+@pytest.mark.parametrize("tokens", [100, 1000])
+def test_the_gradient_of_the_causal_form_is_cut_once_and_not_chunk_by_chunk(tokens):
+    """The gradient of a slice is as long as the whole: one slice a chunk would make the work grow like n squared."""
+    q, k, v = torch.ones(3, 1, 1, tokens, 4, requires_grad=True).unbind()
+    left, names = [linear_attention(q, k, v, causal=True).grad_fn], []
+    seen = set()
+    while left:
+        node = left.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            names.append(node.name())
+            left += [before for before, _ in node.next_functions]
+    assert not [name for name in names if "Slice" in name]
+    assert 1 <= sum("Split" in name for name in names) <= 6

@@ -677,7 +677,7 @@ def test_learned_factors_come_in_the_precision_of_the_target(given_type, result)
         ({"learning_rate": 0}, ValueError, "learning_rate must be finite and above 0, got 0.0"),
         ({"learning_rate": np.inf}, ValueError, "learning_rate must be finite and above 0, got inf"),
         ({"steps": -1}, ValueError, "steps must be at least 0, got -1"),
-        ({"rng": 0}, TypeError, "rng must be a numpy.random.Generator or None, got 0"),
+        ({"rng": "0"}, TypeError, "rng must be a numpy.random.Generator, a seed (an integer) or None, got '0'"),
     ],
 )
 def test_bad_options_are_refused(options, error, message):

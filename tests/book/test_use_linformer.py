@@ -54,7 +54,12 @@ def test_an_n_by_n_mask_is_refused(page):
 
 
 def test_queries_may_be_fewer_than_keys(page):
-    assert page["mixed"].shape == (2, 4, 10, 8)
+    assert page["mixed"].shape == (2, 10, 32)
+
+
+def test_trained_weights_change_nothing_with_the_identity(page):
+    assert page["moved"] < 1e-5
+    assert page["taken"].resized(80)(page["x50"]).shape == (2, 50, 32)
 
 
 def test_one_parameter_serves_six_layers(page):

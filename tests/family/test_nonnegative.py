@@ -334,7 +334,7 @@ def test_an_entry_below_zero_is_refused():
     [
         ({"k": 0}, ValueError, "k must be between 1 and min(m, n) = 3, got 0"),
         ({"k": 4}, ValueError, "k must be between 1 and min(m, n) = 3, got 4"),
-        ({"rng": 0}, TypeError, "rng must be a numpy.random.Generator or None, got 0"),
+        ({"rng": "0"}, TypeError, "rng must be a numpy.random.Generator, a seed (an integer) or None, got '0'"),
         ({"starts": 0}, ValueError, "starts must be at least 1, got 0"),
         ({"tolerance": -1e-9}, ValueError, "tolerance must be at least 0 and below 1, got -1e-09"),
         ({"tolerance": 1}, ValueError, "tolerance must be at least 0 and below 1, got 1.0"),

@@ -355,7 +355,7 @@ def test_what_may_stand_in_a_gap_is_refused_as_a_rating(value, message):
         ({"k": 4}, ValueError, "k must be between 1 and min(m, n) = 3, got 4"),
         ({"regularization": -1e-9}, ValueError, "regularization must be finite and at least 0, got -1e-09"),
         ({"regularization": np.inf}, ValueError, "regularization must be finite and at least 0, got inf"),
-        ({"rng": 0}, TypeError, "rng must be a numpy.random.Generator or None, got 0"),
+        ({"rng": "0"}, TypeError, "rng must be a numpy.random.Generator, a seed (an integer) or None, got '0'"),
         ({"tolerance": -1e-9}, ValueError, "tolerance must be at least 0 and below 1, got -1e-09"),
         ({"tolerance": 1}, ValueError, "tolerance must be at least 0 and below 1, got 1.0"),
         ({"max_sweeps": 0}, ValueError, "max_sweeps must be at least 1, got 0"),

@@ -1,0 +1,180 @@
+"""Are the helpers worth adopting beside what people already use? Ratios in one run, losses included.
+
+``python -m benchmarks.helpers`` prints the table and the bars, and writes ``lowrank_tutor/data/helpers.json``. Every
+task is done by the helper of this package and by a peer, in turn; where both are approximate, the errors stand beside
+the times. A ratio is our best time over the peer's: below 1 the helper is faster.
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+import torch
+from linear_attention_transformer.linear_attention_transformer import linear_attn
+from performer_pytorch import FastAttention
+from scipy.spatial.distance import pdist
+from sklearn.decomposition import NMF as TheirNMF
+from sklearn.decomposition import PCA as TheirPCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils.extmath import randomized_svd as sklearn_svd
+
+from benchmarks.harness import all_hold, interleaved, provenance, say_if_busy, write
+from lowrank_tutor.attention import linear_attention, performer_attention
+from lowrank_tutor.family import lda, nmf
+from lowrank_tutor.jl import distortion, gaussian_projection
+from lowrank_tutor.pca import PCA
+from lowrank_tutor.svd import randomized_svd
+
+REPEATS = 5
+Call = Callable[[], Any]
+
+
+class Task(NamedTuple):
+    """One thing to do: by the helper, by the peer, what each result is worth (less is better), and the bar."""
+
+    name: str
+    peer: str
+    ours: Call
+    theirs: Call
+    error: Callable[[Any], float] | None
+    bar: float  # our time over theirs, at most
+
+
+def sparse_svd() -> Task:
+    """10,000 x 5,000 with 0.5% filled, 20 directions; the error is that of the product of the factors."""
+    a = scipy.sparse.random(10_000, 5_000, 0.005, format="csr", rng=np.random.default_rng(0))
+    whole = float(a.power(2).sum())
+
+    def error(factors: Any) -> float:
+        u, s, vt = factors
+        return float(np.sqrt(max(whole - 2 * np.sum((a.T @ u).T * (s[:, None] * vt)) + np.square(s).sum(), 0)))
+
+    return Task(
+        "randomized_svd, sparse 10,000 x 5,000, k = 20", "scikit-learn, n_iter=7",
+        lambda: randomized_svd(a, 20, rng=0), lambda: sklearn_svd(a, 20, n_iter=7, random_state=0), error, 1.0,
+    )  # fmt: skip
+
+
+def pca(n: int, d: int) -> Task:
+    """Points that spread differently along each axis; the error is that of the variances against float64's own SVD."""
+    x = np.random.default_rng(0).standard_normal((n, d)) * np.linspace(1, 10, d) + 5
+    exact = np.square(np.linalg.svd(x - x.mean(axis=0), compute_uv=False)[:10]) / (n - 1)
+    return Task(
+        f"PCA, {n:,} x {d}, 10 axes", "scikit-learn, auto", lambda: PCA(10).fit(x), lambda: TheirPCA(10).fit(x),
+        lambda found: float(np.abs(found.explained_variance_ / exact - 1).max()), 1.3,
+    )  # fmt: skip
+
+
+def discriminants() -> Task:
+    """50,000 points of 64 numbers in 10 classes."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 10, 50_000)
+    x = rng.standard_normal((50_000, 64)) + rng.standard_normal((10, 64))[labels]
+    judge = LinearDiscriminantAnalysis(solver="eigen", n_components=9)
+    return Task(
+        "lda, 50,000 x 64", "scikit-learn, eigen", lambda: lda(x, labels, 9), lambda: judge.fit(x, labels), None, 1.3
+    )
+
+
+def distances() -> Task:
+    """All pairs of 2,000 points of 256 numbers, projected to 64."""
+    x = np.random.default_rng(0).standard_normal((2_000, 256))
+    r = gaussian_projection(64, 256, 0)
+    return Task(
+        "distortion, 2,000 points, 256 to 64", "SciPy, a ratio of pdist", lambda: distortion(x, r),
+        lambda: np.square(pdist(x @ r.T) / pdist(x)) - 1, None, 1.3,
+    )  # fmt: skip
+
+
+def parts() -> Task:
+    """2,000 x 500, five parts and a little noise; the error is that of the product."""
+    rng = np.random.default_rng(0)
+    x = rng.random((2_000, 5)) @ rng.random((5, 500)) + 0.01 * rng.random((2_000, 500))
+
+    def theirs() -> Any:
+        model = TheirNMF(5, init="nndsvda", tol=1e-6, max_iter=2_000)
+        return model.fit_transform(x), model.components_
+
+    return Task(
+        "nmf, 2,000 x 500, k = 5, one start", "scikit-learn, tol=1e-6",
+        lambda: nmf(x, 5, starts=1, tolerance=1e-6)[:2], theirs,
+        lambda found: float(np.linalg.norm(x - found[0] @ found[1]) / np.linalg.norm(x)), 2.0,
+    )  # fmt: skip
+
+
+def attention(
+    n: int, ours: Callable[..., torch.Tensor], theirs: Callable[..., torch.Tensor], names: tuple[str, str]
+) -> Task:
+    """Forward and backward, 8 heads of 64 numbers."""
+    q, k, v = (torch.randn(1, 8, n, 64, requires_grad=True) for _ in range(3))
+
+    def run(function: Callable[..., torch.Tensor]) -> None:
+        function(q, k, v).square().sum().backward()
+        for tensor in (q, k, v):
+            tensor.grad = None
+
+    return Task(f"{names[0]}, {n:,} tokens, with gradient", names[1], lambda: run(ours), lambda: run(theirs), None, 1.2)
+
+
+def tasks() -> list[Callable[[], Task]]:
+    """All tasks; each makes its data when its turn comes."""
+    linear = "linear_attention", "linear-attention-transformer"
+    random = "performer_attention, 256 features", "performer-pytorch"
+    fast = FastAttention(64, 256)
+    performer = functools.partial(performer_attention, features=fast.projection_matrix)
+    return [
+        sparse_svd, lambda: pca(10_000, 100), lambda: pca(50_000, 64), discriminants, distances, parts,
+        lambda: attention(2_048, linear_attention, linear_attn, linear),
+        lambda: attention(8_192, linear_attention, linear_attn, linear),
+        lambda: attention(8_192, performer, fast, random),
+    ]  # fmt: skip
+
+
+def growth() -> dict[str, Any]:
+    """Time causal linear attention with its gradient on n and 2n tokens: about 2 where it grows like n."""
+    times = []
+    for n in (8_192, 16_384):
+        task = attention(n, lambda q, k, v: linear_attention(q, k, v, causal=True), linear_attn, ("causal", "none"))
+        times.append(interleaved({"causal": lambda _, task=task: task.ours()}, 3, lambda _: None)["causal"].best)
+    ratio = times[1] / times[0]
+    return {
+        "bar": "causal backward of 16,384 tokens <= 2.5x that of 8,192",
+        "measured": f"{ratio:.2f}x",
+        "holds": ratio <= 2.5,
+    }
+
+
+def main() -> int:
+    """Measure, print and write; the exit status tells whether all bars hold."""
+    packages = ["numpy", "scipy", "scikit-learn", "torch", "linear-attention-transformer", "performer-pytorch"]
+    meta = provenance("python -m benchmarks.helpers", packages)
+    say_if_busy(meta["machine"])
+    meta["threads"] = torch.get_num_threads()
+    rows, bars = [], []
+    for make in tasks():
+        task = make()
+        judge = task.error or (lambda _: 0.0)
+        timed = interleaved(
+            {"ours": lambda _, task=task: task.ours(), "theirs": lambda _, task=task: task.theirs()}, REPEATS, judge
+        )
+        ratio = timed["ours"].best / timed["theirs"].best
+        row = {"task": task.name, "peer": task.peer, "ratio": round(ratio, 3), "bar": task.bar}
+        row |= {f"time_{who}": round(timing.best, 5) for who, timing in timed.items()}
+        row |= {f"error_{who}": float(f"{max(t.notes):.3g}") for who, t in timed.items()} if task.error else {}
+        rows.append(row)
+        bars.append(
+            {"bar": f"{task.name} <= {task.bar}x {task.peer}", "measured": f"{ratio:.2f}x", "holds": ratio <= task.bar}
+        )
+        print(row, flush=True)
+    bars.append(growth())
+    held = all_hold(bars)
+    meta |= {"repeats": REPEATS, "bars": bars}
+    print(f"written: {write('helpers', meta, rows).name}")
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

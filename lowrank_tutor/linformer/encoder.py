@@ -1,0 +1,110 @@
+"""How does a stack of PyTorch's encoder layers come to compress? Each hands its first half to a Linformer layer.
+
+Chapter ``book/07-linformer.md``, and the page ``book/use-linformer.md``.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from lowrank_tutor.linformer.layer import LinformerSelfAttention
+
+
+class LinformerEncoderLayer(nn.TransformerEncoderLayer):
+    """PyTorch's encoder layer with `LinformerSelfAttention` for its first half; it goes into ``nn.TransformerEncoder``.
+
+    Parameters
+    ----------
+    dim : int
+        Width D of the tokens.
+    heads : int
+        Number of heads; it must divide ``dim``.
+    max_len : int
+        Longest sequence.
+    k : int
+        Length of the compressed sequence.
+    feedforward : int
+        Width of the small network.
+    dropout : float
+        Share that is dropped in training, in both halves.
+    norm_first : bool
+        Whether each half normalizes what comes in (the default, unlike PyTorch's) or what goes out.
+    activation : str or callable
+        ``"relu"``, ``"gelu"`` or a function, in the small network.
+    sharing : {"key-value", "headwise"}
+        As in `LinformerSelfAttention`.
+    projection : Tensor, shape (k, max_len), optional
+        As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and then the copies share nothing.
+    **place : device and dtype
+        Where the parameters are kept, and their floating-point type.
+
+    Examples
+    --------
+    >>> import torch
+    >>> encoder = torch.nn.TransformerEncoder(
+    ...     LinformerEncoderLayer(64, heads=4, max_len=512, k=32, feedforward=128), 2, enable_nested_tensor=False)
+    >>> padding = torch.arange(300) >= torch.tensor([[300], [120]])
+    >>> encoder(torch.randn(2, 300, 64), src_key_padding_mask=padding).shape
+    torch.Size([2, 300, 64])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        max_len: int,
+        k: int,
+        feedforward: int,
+        dropout: float = 0.1,
+        *,
+        norm_first: bool = True,
+        activation: Any = "relu",
+        sharing: str = "key-value",
+        projection: torch.Tensor | None = None,
+        **place: Any,
+    ) -> None:
+        options = {"batch_first": True, "norm_first": norm_first, **place}
+        super().__init__(dim, heads, feedforward, dropout, activation, **options)
+        self.self_attn = LinformerSelfAttention(  # type: ignore[assignment]
+            dim, heads, max_len, k, dropout=dropout, sharing=sharing, projection=projection, **place
+        )
+
+    def forward(
+        self,
+        src: torch.Tensor,
+        src_mask: torch.Tensor | None = None,
+        src_key_padding_mask: torch.Tensor | None = None,
+        is_causal: bool = False,
+    ) -> torch.Tensor:
+        """Let tokens look at each other, then treat each by itself.
+
+        Parameters
+        ----------
+        src : Tensor, shape (batch, n, dim)
+            Tokens; n is at most ``max_len``.
+        src_mask : None
+            Refused: there are no n by n weights to mask.
+        src_key_padding_mask : Tensor, shape (batch, n), optional
+            PyTorch's mask: True (or -inf) marks **padding**.
+        is_causal : bool
+            Refused where true.
+
+        Returns
+        -------
+        Tensor, shape (batch, n, dim)
+        """
+        if src_mask is not None:
+            raise ValueError("src_mask must be None: there are no n by n weights")
+        padding = src_key_padding_mask
+        real = None if padding is None else padding == 0
+        if self.norm_first:
+            src = src + self._attention(self.norm1(src), real, is_causal)
+            return src + self._ff_block(self.norm2(src))
+        src = self.norm1(src + self._attention(src, real, is_causal))
+        out: torch.Tensor = self.norm2(src + self._ff_block(src))
+        return out
+
+    def _attention(self, x: torch.Tensor, real: torch.Tensor | None, is_causal: bool) -> torch.Tensor:
+        mixed: torch.Tensor = self.dropout1(self.self_attn(x, token_mask=real, causal=is_causal))
+        return mixed

@@ -1,0 +1,258 @@
+"""Weights from elsewhere: exact attention's, biases, another sequence's tokens, a longer E, an emptied layer."""
+
+import copy
+import itertools
+import re
+
+import numpy as np
+import pytest
+import torch
+from attentions import real_tokens, tensors
+from linformers import MASKS, SHARINGS, layer_of, lengths
+from torch import nn
+
+from lowrank_tutor.linformer import (
+    LinformerCrossAttention,
+    LinformerEncoderLayer,
+    LinformerSelfAttention,
+    pooling_projection,
+)
+
+
+def exact_attention(bias=True, **options):
+    """PyTorch's own, with biases that matter."""
+    generator = torch.Generator().manual_seed(3)
+    mha = nn.MultiheadAttention(6, 2, bias=bias, batch_first=True, dtype=torch.float64, **options)
+    with torch.no_grad():
+        for parameter in mha.parameters():
+            parameter.normal_(std=0.5, generator=generator)
+    return mha
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize(("max_len", "masked"), [(6, False), (8, False), (6, True)])
+def test_with_the_identity_a_layer_that_took_over_is_the_exact_attention(bias, gradient, max_len, masked):
+    mha, (x,) = exact_attention(bias), tensors((3, 6, 6))
+    eye = torch.eye(max_len, dtype=torch.float64)
+    layer = LinformerSelfAttention.from_mha(mha, max_len, max_len, projection=eye)
+    real = lengths(6, 4, 1) if masked else torch.ones(3, 6, dtype=torch.bool)
+    with torch.set_grad_enabled(gradient):
+        expected = mha(x, x, x, key_padding_mask=~real)[0]
+        out = layer(x, token_mask=real if masked else None)
+    assert out.requires_grad == gradient
+    np.testing.assert_allclose(out.detach()[real], expected.detach()[real], rtol=0, atol=1e-13)
+
+
+def test_a_layer_that_took_over_has_copies_and_all_settings():
+    mha = exact_attention(dropout=0.25).eval()
+    layer = LinformerSelfAttention.from_mha(mha, 8, 3, sharing="headwise")
+    assert (layer.heads, layer.dropout, layer.training, layer.sharing) == (2, 0.25, False, "headwise")
+    assert layer.to_q.weight.dtype == torch.float64
+    assert torch.equal(layer.to_v.bias, mha.in_proj_bias[12:])
+    with torch.no_grad():
+        layer.to_v.bias.add_(1)
+        layer.to_out.weight.add_(1)
+    assert not torch.equal(layer.to_v.bias, mha.in_proj_bias[12:])
+    assert not torch.equal(layer.to_out.weight, mha.out_proj.weight)
+
+
+@pytest.mark.parametrize(
+    ("mha", "error", "message"),
+    [
+        (nn.Linear(6, 6), TypeError, "mha must be a torch.nn.MultiheadAttention, got Linear"),
+        (
+            nn.MultiheadAttention(6, 2, kdim=4),
+            ValueError,
+            "mha must have keys and values as wide as its queries, 6, got keys of width 4 and values of width 6",
+        ),
+        *(
+            (
+                nn.MultiheadAttention(6, 2, **{option: True}),
+                ValueError,
+                "mha must attend to the tokens alone, got add_bias_kv or add_zero_attn, which add one that no mixture"
+                " holds",
+            )
+            for option in ("add_bias_kv", "add_zero_attn")
+        ),
+    ],
+)
+def test_attention_of_another_kind_is_refused(mha, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        LinformerSelfAttention.from_mha(mha, 8, 3)
+
+
+def biased(layer):
+    with torch.no_grad():
+        for seed, part in enumerate((layer.to_q, layer.to_k, layer.to_v, layer.to_out)):
+            part.bias.copy_(tensors((6,), seed=seed)[0])
+    return layer
+
+
+def slow_order(layer, x, real):
+    """All keys and values with their biases first, then E K and F V by the norm rule, for one sequence at a time."""
+    rows = []
+    for tokens, kept in zip(x, real, strict=True):
+        q, k, v = (part(tokens) for part in (layer.to_q, layer.to_k, layer.to_v))
+        mixed, shares = [], []
+        for matrix, whole in ((layer.e, k), (layer.e if layer.f is None else layer.f, v)):
+            seen = torch.zeros_like(matrix)
+            seen[:, : len(kept)] = matrix[:, : len(kept)] * kept
+            share = seen.square().sum(1) / matrix.square().sum(1)
+            mixed.append(seen[:, : len(kept)] @ whole / share.sqrt()[:, None])
+            shares.append(share)
+        logits = torch.stack([
+            a @ b.T / 3**0.5 + torch.minimum(*shares).log()
+            for a, b in zip(q.split(3, dim=1), mixed[0].split(3, dim=1), strict=True)
+        ])  # fmt: skip
+        values = torch.stack(mixed[1].split(3, dim=1))
+        rows.append(layer.to_out((logits.softmax(2) @ values).transpose(0, 1).flatten(1)) * kept[:, None])
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("max_len", [6, 9])
+def test_biases_count_as_often_as_a_row_adds_up_to(sharing, gradient, max_len):
+    layer, (x,) = biased(layer_of(max_len=max_len, sharing=sharing, bias=True)), tensors((3, 6, 6))
+    for mask in (None, lengths(6, 4, 1)):
+        real = torch.ones(3, 6, dtype=torch.bool) if mask is None else mask
+        with torch.set_grad_enabled(gradient):
+            out = layer(x, token_mask=mask)
+        np.testing.assert_allclose(out.detach(), slow_order(layer, x, real).detach(), rtol=0, atol=1e-13)
+
+
+def test_biases_start_at_zero_and_are_learned_and_shown():
+    layer, (x,) = layer_of(bias=True), tensors((3, 6, 6))
+    np.testing.assert_array_equal(layer(x).detach(), layer_of()(x).detach())
+    layer(x).square().sum().backward()
+    assert all(part.bias.grad.abs().max() > 0 for part in (layer.to_q, layer.to_v))
+    assert "bias=True" in repr(layer)
+    assert "bias=True" not in layer_of().extra_repr()
+
+
+def test_a_hidden_sequence_gives_zeros_with_biases_too():
+    layer, (x,) = biased(layer_of(bias=True)), tensors((3, 6, 6))
+    for gradient in (False, True):
+        with torch.set_grad_enabled(gradient):
+            assert layer(x, token_mask=real_tokens())[2].abs().max() == 0
+
+
+def test_a_projection_of_keys_that_was_replaced_keeps_the_order_exact():
+    layer, (x,) = layer_of(), tensors((3, 6, 6))
+    layer.to_k = nn.Linear(6, 6, dtype=torch.float64)
+    nn.init.normal_(layer.to_k.bias)
+    real = torch.ones(3, 6, dtype=torch.bool)
+    np.testing.assert_allclose(layer(x).detach(), slow_order(layer, x, real).detach(), rtol=0, atol=1e-13)
+
+
+@MASKS
+@pytest.mark.parametrize("bias", [False, True])
+def test_cross_attention_to_itself_is_self_attention(mask, bias):
+    layer, (x,) = layer_of(bias=bias), tensors((3, 6, 6))
+    cross = LinformerCrossAttention(6, 2, 8, 3, bias=bias, dtype=torch.float64)
+    cross.load_state_dict(layer.state_dict())
+    real = torch.ones(3, 6, dtype=torch.bool) if mask is None else mask
+    for gradient in (False, True):
+        with torch.set_grad_enabled(gradient):
+            out, expected = cross(x, x, token_mask=mask).detach(), layer(x, token_mask=mask).detach()
+        np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-14)
+
+
+def test_cross_attention_with_the_identity_is_exact_and_padding_changes_nothing():
+    mha, (x, memory) = exact_attention(), tensors((3, 4, 6), (3, 6, 6))
+    cross = LinformerCrossAttention.from_mha(mha, 8, 8, projection=torch.eye(8, dtype=torch.float64))
+    assert isinstance(cross, LinformerCrossAttention)
+    expected = mha(x, memory, memory)[0].detach()
+    np.testing.assert_allclose(cross(x, memory).detach(), expected, rtol=0, atol=1e-13)
+    drawn = LinformerCrossAttention.from_mha(mha, 8, 3)
+    padded = torch.cat([memory, torch.full((3, 2, 6), torch.nan, dtype=torch.float64)], dim=1)
+    out = drawn(x, padded, token_mask=lengths(6, 6, 6, n=8)).detach()
+    np.testing.assert_allclose(out, drawn(x, memory).detach(), rtol=0, atol=1e-13)
+
+
+def test_cross_attention_refuses_what_does_not_fit():
+    cross, (x, memory) = LinformerCrossAttention(6, 2, 8, 3, dtype=torch.float64), tensors((3, 4, 6), (3, 6, 6))
+    for one, other, message in (
+        (x, memory[:, :, :5], "memory must have shape (batch, n, 6), got shape (3, 6, 5)"),
+        (x[:2], memory, "x must have the batch size of memory, got shapes (2, 4, 6) and (3, 6, 6)"),
+        (x[0], memory, "x must have shape (batch, n_queries, 6), got shape (4, 6)"),
+        (x, torch.cat([memory, memory], 1), "memory must hold between 1 and max_len = 8 tokens, got 12; cut it, or"),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+            cross(one, other)
+    with pytest.raises(ValueError, match=r"^causal must be False, got True"):
+        cross(x, memory, causal=True)
+    assert cross(torch.cat([x, x, x], 1), memory).shape == (3, 12, 6), "queries may be more than max_len"
+
+
+@MASKS
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_columns_of_zeros_change_no_result(mask, sharing):
+    layer, (x, longer) = layer_of(sharing=sharing), tensors((3, 6, 6), (3, 11, 6))
+    grown = layer.resized(11)
+    np.testing.assert_allclose(grown(x, token_mask=mask).detach(), layer(x, token_mask=mask).detach(), atol=1e-14)
+    assert grown.max_len == 11
+    assert grown.e.shape == (3, 11)
+    assert grown(longer).shape == (3, 11, 6)
+    grown(longer).square().sum().backward()
+    assert grown.e.grad[:, 8:].abs().max() > 0, "the new columns learn"
+    assert layer.e.grad is None
+    assert layer.max_len == 8
+
+
+def test_a_fixed_projection_stays_fixed_when_it_grows():
+    grown = layer_of(k=4, projection=pooling_projection(4, 8).double()).resized(9)
+    assert "e" not in dict(grown.named_parameters())
+    assert grown.state_dict()["e"].shape == (4, 9)
+    with pytest.raises(ValueError, match=r"^max_len must be at least that of the layer, 9, got 8$"):
+        grown.resized(8)
+
+
+@pytest.mark.parametrize(("sharing", "bias"), [("key-value", False), ("headwise", True)])
+def test_a_layer_that_was_emptied_is_whole_again(sharing, bias):
+    with torch.device("meta"):
+        layer = LinformerSelfAttention(6, 2, 8, 3, sharing=sharing, bias=bias)
+    layer.to_empty(device="cpu")
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.fill_(torch.nan)
+    layer.reset_parameters(generator=torch.Generator().manual_seed(0))
+    fresh = LinformerSelfAttention(
+        6, 2, 8, 3, sharing=sharing, bias=bias, generator=torch.Generator().manual_seed(0), device="cpu"
+    )
+    for name, value in fresh.state_dict().items():
+        assert torch.equal(layer.state_dict()[name], value), name
+
+
+def test_a_fixed_projection_that_was_lost_is_asked_for():
+    windows = pooling_projection(4, 8)
+    kept = LinformerSelfAttention(6, 2, 8, 4, projection=windows)
+    kept.reset_parameters()
+    assert torch.equal(kept.e, windows)
+    lost = copy.deepcopy(kept).to("meta").to_empty(device="cpu")
+    with pytest.raises(
+        ValueError, match=r"^projection must be given where a fixed E was on the meta device, got None$"
+    ):
+        lost.reset_parameters()
+    lost.reset_parameters(projection=windows)
+    assert torch.equal(lost.e, windows)
+    lost.reset_parameters()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_encoder_layer_with_the_identity_is_pytorchs(norm_first):
+    torch.manual_seed(0)
+    theirs = nn.TransformerEncoderLayer(6, 2, 12, dropout=0.0, batch_first=True, norm_first=norm_first)
+    ours = LinformerEncoderLayer(6, 2, 8, 8, 12, dropout=0.0, norm_first=norm_first)
+    ours.load_state_dict(
+        {name: value for name, value in theirs.state_dict().items() if "attn" not in name}, strict=False
+    )
+    ours.self_attn = LinformerSelfAttention.from_mha(theirs.self_attn, 8, 8, projection=torch.eye(8))
+    (x,), real = tensors((3, 6, 6), dtype=torch.float32), lengths(6, 4, 1)
+    for mode, gradient in itertools.product((True, False), (True, False)):
+        stack = nn.TransformerEncoder(ours, 1, enable_nested_tensor=False).train(mode)
+        with torch.set_grad_enabled(gradient):
+            out = stack(x, src_key_padding_mask=~real).detach()
+            expected = theirs.train(mode)(x, src_key_padding_mask=~real).detach()
+        np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-5)
