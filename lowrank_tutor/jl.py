@@ -9,6 +9,7 @@ with ``k`` degrees of freedom, over ``k``.
 
 import functools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -343,28 +344,69 @@ def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = 
     return check_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
 
 
-def _ratios(
-    i: int, points: FloatArray, images: FloatArray, r: FloatArray, limit: float, room: tuple[FloatArray, FloatArray]
-) -> FloatArray:
-    """Return ``||R s||^2 / ||s||^2`` for the steps ``s`` from point ``i`` to every later one, which fill ``room``.
+_FEW = 500  # up to so many points all steps are formed; of more, matrix products give the lengths
+_ROWS = 128  # whose distances to all later points are computed at a time
+
+
+def _ratios(steps: FloatArray, projected: FloatArray, r: FloatArray, limit: float) -> FloatArray:
+    """Return ``||R s||^2 / ||s||^2`` for steps ``s`` (p, d); NaN where there is no step. ``projected`` is overwritten.
 
     ``R s`` is the difference of two images. Of points that nearly coincide mostly rounding would be left of it: steps
     whose square is at most ``limit`` are projected themselves.
     """
-    steps = np.subtract(points[i + 1 :], points[i], out=room[0][i + 1 :])  # (n - 1 - i, d)
-    projected = np.subtract(images[i + 1 :], images[i], out=room[1][i + 1 :])  # (n - 1 - i, k)
     squared = np.einsum("ij,ij->i", steps, steps)
     near = np.flatnonzero(squared <= limit)
     if near.size:
         size = np.abs(steps[near]).max(axis=1)
-        if not size.all():
-            j = i + 1 + near[np.argmin(size)]
-            raise ValueError(f"x must hold different points, got the same in rows {i} and {j}")
-        unit = steps[near] / size[:, np.newaxis]  # so that no square underflows
+        unit = steps[near] / np.where(size > 0, size, np.nan)[:, np.newaxis]  # so that no square underflows
         projected[near] = unit @ r.T
         squared[near] = np.einsum("ij,ij->i", unit, unit)
     ratios: FloatArray = np.einsum("ij,ij->i", projected, projected) / squared
     return ratios
+
+
+def _rows_of_ratios(points: FloatArray, r: FloatArray) -> Iterator[FloatArray]:
+    """Yield for each point but the last the ratios of the steps to all later ones."""
+    centered = points - points.mean(axis=0)
+    images = centered @ r.T  # (n, k)
+    limit = 1e-8 * float(np.einsum("ij,ij->i", centered, centered).max())  # beyond it 12 digits survive the difference
+    if len(points) <= _FEW:
+        for i in range(len(points) - 1):
+            yield _ratios(points[i + 1 :] - points[i], images[i + 1 :] - images[i], r, limit)
+        return
+    for start in range(0, len(points), _ROWS):
+        ratios, i, j = _ratios_by_products(start, centered, images)
+        for some in range(0, len(i), _ROWS * 16):
+            one, other = i[some : some + _ROWS * 16], j[some : some + _ROWS * 16]
+            first, second = one + start, other + start
+            ratios[one, other] = _ratios(points[second] - points[first], images[second] - images[first], r, limit)
+        for row in range(min(len(ratios), len(points) - 1 - start)):
+            yield ratios[row, row + 1 :]
+
+
+def _ratios_by_products(
+    start: int, points: FloatArray, images: FloatArray
+) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    r"""Return the ratios of some points to all from ``start`` on, and which pairs (rows, columns) must be done again.
+
+    One product of matrices serves all pairs, $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$. Where the difference
+    keeps less than a thousandth, of the points or of the images, too few digits are left.
+    """
+    end = min(start + _ROWS, len(points))
+    squared, lost = _squared_distances(start, end, points)
+    projected, lost_too = _squared_distances(start, end, images)
+    later = np.arange(len(points) - start) > np.arange(end - start)[:, np.newaxis]
+    with np.errstate(divide="ignore", invalid="ignore"):  # on the diagonal, which nobody reads
+        ratios: FloatArray = projected / squared
+    return ratios, *np.nonzero((lost | lost_too) & later)
+
+
+def _squared_distances(start: int, end: int, points: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return squared distances from some points to all from ``start`` on, and where too few digits are left of them."""
+    squares = np.einsum("ij,ij->i", points[start:], points[start:])
+    sums = squares[: end - start, np.newaxis] + squares
+    distances: FloatArray = sums - 2 * (points[start:end] @ points[start:].T)
+    return distances, distances <= 1e-3 * sums
 
 
 def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
@@ -403,15 +445,13 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     if n_points < 2:
         raise ValueError(f"x must hold at least 2 points, got {n_points}")
     _check_product(points, r, "norm(x) * norm(projection)")
-    centered = points - points.mean(axis=0)
-    images = centered @ r.T  # (n_points, k)
-    limit = 1e-8 * float(np.einsum("ij,ij->i", centered, centered).max())  # beyond it 12 digits survive the difference
-    room = np.empty_like(points), np.empty_like(images)  # once for all points: new memory costs more than the sums
-    result, start = np.empty(n_points * (n_points - 1) // 2), 0
-    for i in range(n_points - 1):
-        end = start + n_points - 1 - i
-        result[start:end] = _ratios(i, points, images, r, limit, room)
-        start = end
+    result, filled = np.empty(n_points * (n_points - 1) // 2), 0
+    for i, row in enumerate(_rows_of_ratios(points, r)):
+        if np.isnan(row).any():
+            j = i + 1 + int(np.argmax(np.isnan(row)))
+            raise ValueError(f"x must hold different points, got the same in rows {i} and {j}")
+        result[filled : filled + len(row)] = row
+        filled += len(row)
     result -= 1
     return result
 

@@ -298,3 +298,16 @@ def test_what_takes_no_sparse_matrix_says_so_and_what_to_do(call):
 def test_a_seed_is_as_good_as_a_generator(call):
     np.testing.assert_array_equal(call(42), call(np.random.default_rng(42)))
     np.testing.assert_array_equal(call(np.int64(42)), call(42))
+
+
+def test_distances_of_many_points_are_those_of_the_steps(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.standard_normal((500, 30)), 1e3 + 1e-6 * rng.standard_normal((120, 30))])
+    for r in (gaussian_projection(5, 30, 1), np.eye(30)[:1]):
+        found = distortion(x, r)
+        monkeypatch.setattr("lowrank_tutor.jl._FEW", 10**9)
+        np.testing.assert_allclose(found, distortion(x, r), rtol=1e-9, atol=1e-11)
+        monkeypatch.undo()
+    x[601] = x[77]
+    with pytest.raises(ValueError, match=r"^x must hold different points, got the same in rows 77 and 601$"):
+        distortion(x, r)
