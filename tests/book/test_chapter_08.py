@@ -214,12 +214,12 @@ def test_a_model_is_read_right(chapter, capsys):
     """Where the output is keys and values themselves, the errors are tails of spectra that NumPy finds."""
     torch.manual_seed(0)
     layer, cuts = KeysAndValues(), (4, 12, 16)
-    x = torch.randn(1, 40, 16) @ torch.diag(torch.arange(1.0, 17) ** -1)
+    x = (torch.randn(1, 40, 16) @ torch.diag(torch.arange(1.0, 17) ** -1)).repeat(2, 1, 1)
     both = torch.cat([layer.k_proj.weight, layer.v_proj.weight]).detach().double().numpy()
     moment = (x[0].T @ x[0]) / 40
     found = [chapter["misses"](layer, {"hidden_states": x}, k, moment) for k in cuts]
     assert found == pytest.approx([tail(x[0].double().numpy() @ both.T, k) for k in cuts], abs=1e-5)
-    chapter["report"](layer, [{"hidden_states": x}] * 2, cuts)
+    chapter["report"](layer, {"hidden_states": x}, cuts)
     shown = capsys.readouterr().out
     assert shown.startswith("latents of (4, 12, 16) numbers, in place of 24\n")
     of_weights, plain, best = shares(shown)
