@@ -375,9 +375,9 @@ def _rows_of_ratios(points: FloatArray, r: FloatArray) -> Iterator[FloatArray]:
             yield _ratios(points[i + 1 :] - points[i], images[i + 1 :] - images[i], r, limit)
         return
     for start in range(0, len(points), _ROWS):
-        ratios, i, j = _ratios_by_products(start, centered, images)
-        for some in range(0, len(i), _ROWS * 16):
-            one, other = i[some : some + _ROWS * 16], j[some : some + _ROWS * 16]
+        ratios, rows, columns = _ratios_by_products(start, centered, images)
+        for some in range(0, len(rows), _ROWS * 16):
+            one, other = rows[some : some + _ROWS * 16], columns[some : some + _ROWS * 16]
             first, second = one + start, other + start
             ratios[one, other] = _ratios(points[second] - points[first], images[second] - images[first], r, limit)
         for row in range(min(len(ratios), len(points) - 1 - start)):
@@ -398,7 +398,8 @@ def _ratios_by_products(
     later = np.arange(len(points) - start) > np.arange(end - start)[:, np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):  # on the diagonal, which nobody reads
         ratios: FloatArray = projected / squared
-    return ratios, *np.nonzero((lost | lost_too) & later)
+    i, j = np.nonzero((lost | lost_too) & later)
+    return ratios, i, j
 
 
 def _squared_distances(start: int, end: int, points: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
