@@ -66,8 +66,8 @@ def test_words_of_the_data_cannot_end_the_script():
 
 def test_a_script_leaves_behind_what_only_people_read():
     kept = bare(asset("linalg.js"))
-    assert kept.startswith("const lowrankLinalg")
-    assert not re.search(r"^\s|^//|/\*", kept, re.M)
+    assert kept.startswith("var lowrankLinalg")
+    assert not re.search(r"^\s|^//|^/\*", kept, re.M)
 
 
 @each_instrument
