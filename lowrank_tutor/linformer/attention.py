@@ -117,7 +117,7 @@ def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
 
 def join_heads(x: torch.Tensor) -> torch.Tensor:
     """Lay the heads side by side again: (batch, heads, n, d) to (batch, n, D)."""
-    return x.transpose(1, 2).contiguous().flatten(2)  # in one piece, or an export to ONNX cannot flatten it
+    return x.transpose(1, 2).flatten(2)
 
 
 def _check(
