@@ -15,6 +15,42 @@ PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><titl
 <body style="max-width:688px;margin:1rem auto"><main><h1>An instrument</h1>{blocks}</main></body></html>"""
 
 
+class Seen(NamedTuple):
+    """What an instrument said in one of the states that it was led through: asked as a hand is."""
+
+    said: dict[str, Any]
+
+    def call(self, name: str) -> Any:
+        """Repeat what ``state``, ``table`` or ``numbers`` said."""
+        return self.said[name]
+
+    def shown(self) -> dict[str, float]:
+        """Repeat the numbers that stood on the page, which must be those of ``numbers()``."""
+        assert self.said["shown"] == self.said["numbers"]
+        return self.said["shown"]
+
+    def html(self) -> str:
+        """Repeat what the page held."""
+        return self.said["html"]
+
+
+# As text: a picture has too many numbers to be handed over one by one.
+TOUR = """
+async (figure, states) => {
+  const { instrument } = figure, seen = [];
+  for (const state of states) {
+    await instrument.set(state);
+    const data = [...figure.querySelectorAll("data")].map((d) => [d.dataset.name, Number(d.value)]);
+    seen.push(JSON.stringify({
+      state: instrument.state(), table: instrument.table(), numbers: instrument.numbers(),
+      shown: Object.fromEntries(data), html: figure.innerHTML,
+    }));
+  }
+  return `[${seen.join()}]`;
+}
+"""
+
+
 class Hand(NamedTuple):
     """An instrument on a page, and what a reader does with it."""
 
@@ -40,6 +76,14 @@ class Hand(NamedTuple):
         shown = dict(self.figure.evaluate(read))
         assert shown == self.call("numbers")
         return shown
+
+    def tour(self, states: list[dict[str, Any]]) -> list[Seen]:
+        """Put it into one state after the other, all in one go, and say what it said in each."""
+        return [Seen(said) for said in json.loads(self.figure.evaluate(TOUR, states))]
+
+    def html(self) -> str:
+        """Return what the page holds."""
+        return self.figure.inner_html()
 
     def handle(self, name: str) -> Locator:
         """Find a handle by the beginning of its words."""

@@ -29,11 +29,10 @@ def check(hand):
 
 def test_at_fifty_random_states_the_numbers_are_scikit_learns(hand):
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        state = {"center": rng.uniform(-10, 10, 2).tolist()}
-        hand.set(**state)
-        assert hand.call("state") == state
-        check(hand)
+    states = [{"center": rng.uniform(-10, 10, 2).tolist()} for _ in range(50)]
+    for state, seen in zip(states, hand.tour(states), strict=True):
+        assert seen.call("state") == state
+        check(seen)
 
 
 def test_the_cloud_is_dragged_and_the_centered_direction_stays(hand):

@@ -35,16 +35,18 @@ def check(hand):
 
 def test_at_fifty_random_states_the_numbers_are_numpys_and_scipys(hand):
     rng = np.random.default_rng(0)
-    for i in range(50):
-        state = {
+    states = [
+        {
             "k": int(rng.integers(1, 401 if i % 5 == 0 else 40)),
             "d": int(rng.integers(1, 1001 if i % 5 == 1 else 60)),
             "n": int(rng.integers(2, 33 if i % 5 == 2 else 8)),
             "eps": float(rng.uniform(0.01, 0.99)),
             "seed": int(rng.integers(1, 1_000_001)),
         }
-        hand.set(**state)
-        assert check(hand)[0] == state
+        for i in range(50)
+    ]
+    for state, seen in zip(states, hand.tour(states), strict=True):
+        assert check(seen)[0] == state
 
 
 def test_the_map_is_gaussian_linear_and_the_one_that_python_draws(hand):

@@ -52,11 +52,10 @@ def press(hand, words):
 @each_kind
 def test_at_fifty_random_guesses_the_gap_is_numpys(hands, name):
     hand, rng = hands[name], np.random.default_rng(0)
-    for _ in range(50):
-        guess = GUESSES[name](rng)
-        hand.set(guess=guess)
-        assert hand.call("state") == {"guess": guess, "shown": True}
-        check(name, hand)
+    guesses = [GUESSES[name](rng) for _ in range(50)]
+    for guess, seen in zip(guesses, hand.tour([{"guess": guess} for guess in guesses]), strict=True):
+        assert seen.call("state") == {"guess": guess, "shown": True}
+        check(name, seen)
 
 
 @each_kind

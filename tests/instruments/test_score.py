@@ -42,11 +42,10 @@ def box(hand):
 
 def test_at_fifty_random_states_the_numbers_are_numpys(hand):
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        state = {name: rng.uniform(-5, 5, 2).tolist() for name in ("s", "h")}
-        hand.set(**state)
-        assert hand.call("state") == state
-        check(hand)
+    states = [{name: rng.uniform(-5, 5, 2).tolist() for name in ("s", "h")} for _ in range(50)]
+    for state, seen in zip(states, hand.tour(states), strict=True):
+        assert seen.call("state") == state
+        check(seen)
 
 
 def test_the_rectangle_has_the_sides_p_and_q(hand):

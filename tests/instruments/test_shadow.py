@@ -26,11 +26,10 @@ def check(hand):
 
 def test_at_fifty_random_states_the_numbers_are_numpys(hand):
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        state = {"x": rng.uniform(-5, 5, 2).tolist(), "theta": float(rng.uniform(-7, 7))}
-        hand.set(**state)
-        assert hand.call("state") == state
-        check(hand)
+    states = [{"x": rng.uniform(-5, 5, 2).tolist(), "theta": float(rng.uniform(-7, 7))} for _ in range(50)]
+    for state, seen in zip(states, hand.tour(states), strict=True):
+        assert seen.call("state") == state
+        check(seen)
 
 
 def test_point_and_line_are_dragged(hand):

@@ -33,15 +33,17 @@ def check(hand):
 
 def test_at_fifty_random_states_the_numbers_are_numpys(hand):
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        state = {
+    states = [
+        {
             "picture": str(rng.choice(list(PICTURES))),
             "tilt": float(rng.choice([0, rng.uniform(0, 45), rng.integers(0, 46)])),
             "k": int(rng.integers(1, SIZE + 1)),
         }
-        hand.set(**state)
-        assert hand.call("state") == state
-        check(hand)
+        for _ in range(50)
+    ]
+    for state, seen in zip(states, hand.tour(states), strict=True):
+        assert seen.call("state") == state
+        check(seen)
 
 
 @pytest.mark.parametrize("picture", PICTURES)
