@@ -124,6 +124,10 @@ def test_the_ends_of_what_is_allowed_are_allowed():
     k = torch.eye(2)
     for options in ({"decay": 1}, {"decay": 1e-9}, {"delta": 0}, {"delta": 2}):
         linear_state(k, k, **options)
+    parts = delta_parts()[:4]
+    still = delta_attention(*parts, log_decay=torch.zeros_like(parts[3]))
+    for one, other in zip(still, delta_attention(*parts), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_no_error_is_relative_to_zeros_and_a_state_of_another_shape_is_refused():
