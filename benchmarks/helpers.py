@@ -14,13 +14,13 @@ import numpy as np
 import scipy.sparse
 import torch
 from linear_attention_transformer.linear_attention_transformer import linear_attn
-from performer_pytorch import FastAttention
 from scipy.spatial.distance import pdist
 from sklearn.decomposition import NMF as TheirNMF
 from sklearn.decomposition import PCA as TheirPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.extmath import randomized_svd as sklearn_svd
 
+from benchmarks.adapters_kernel import performer_pytorch
 from benchmarks.harness import all_hold, interleaved, provenance, say_if_busy, write
 from lowrank_tutor.attention import linear_attention, performer_attention
 from lowrank_tutor.family import lda, nmf
@@ -123,7 +123,7 @@ def tasks() -> list[Callable[[], Task]]:
     """All tasks; each makes its data when its turn comes."""
     linear = "linear_attention", "linear-attention-transformer"
     random = "performer_attention, 256 features", "performer-pytorch"
-    fast = FastAttention(64, 256)
+    fast = performer_pytorch.FastAttention(64, 256)
     performer = functools.partial(performer_attention, features=fast.projection_matrix)
     return [
         sparse_svd, lambda: pca(10_000, 100), lambda: pca(50_000, 64), discriminants, distances, parts,

@@ -228,7 +228,10 @@ def test_sparse_ratings_give_what_the_table_gives():
     assert np.isnan(sparse.p[7]).all()
     with pytest.raises(ValueError, match=r"^observed must be None for sparse ratings, whose stored entries are the"):
         factorize_ratings(triplets, known, 3)
-    with pytest.raises(TypeError, match=r"^observed must be an array of bools where ratings are no sparse matrix"):
+    with pytest.raises(
+        TypeError,
+        match=r"^observed must be an array of bools .True marks a known rating. unless ratings are sparse, got None",
+    ):
         factorize_ratings(table, None, 3)
 
 

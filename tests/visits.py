@@ -320,6 +320,9 @@ class Window:
         if kind != self.turned:
             self.page.emulate_media(color_scheme=kind.theme, reduced_motion="reduce" if kind.calm else "no-preference")
             self.screen.send("Emulation.setDeviceMetricsOverride", {**kind.screen, "deviceScaleFactor": 1})
+            self.page.wait_for_timeout(
+                400
+            )  # the theme lets a third of a second pass before it fits a page to a new size
             self.turned = kind
 
     def _go(self, path: str) -> None:
@@ -342,24 +345,29 @@ class Window:
             self.page.on(event, listener)
         self._turn(next(iter(self.kinds.values())))
         self._go(path)
-        looks = {who: self._look(kind) for who, kind in self.kinds.items()}
+        facts = {who: self._facts(kind) for who, kind in self.kinds.items()}  # before anything moves
+        tried = {who: self._try(kind) for who, kind in reversed(self.kinds.items())}
         for event, listener in listeners.items():
             self.page.remove_listener(event, listener)
         ours = (self.address + "/", SITE.as_uri() + "/", "data:", "blob:")
         local = [unquote(urlsplit(url).path).lstrip("/") for url in requests if url.startswith(self.address)]
         foreign = [url for url in requests if not url.startswith(ours)]
-        return {who: Seen(messages, foreign, missing, local, *look) for who, look in looks.items()}
+        return {who: Seen(messages, foreign, missing, local, facts[who], *tried[who]) for who in self.kinds}
 
-    def _look(self, kind: Kind) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
-        """Ask the open page what a reader may ask it."""
+    def _facts(self, kind: Kind) -> dict[str, Any]:
+        """Say how the open page looks to a reader."""
         self._turn(kind)
         settle(self.page)
-        facts = self.page.evaluate(FACTS, kind.screen["width"])
+        return self.page.evaluate(FACTS, kind.screen["width"])
+
+    def _try(self, kind: Kind) -> tuple[list[str], dict[str, Any]]:
+        """Let axe and a hand try what a reader's page lets them do."""
+        self._turn(kind)
         dragged = {}
         with self.cut_off():
             for figure in self.page.locator("figure.explorer").all() if kind.drags else []:
                 dragged[figure.get_attribute("data-name")] = figure.evaluate(DRAG)
-        return facts, violations(self.page) if kind.axe else [], dragged
+        return violations(self.page) if kind.axe else [], dragged
 
 
 class Reader(NamedTuple):

@@ -51,12 +51,12 @@ class NMF(NamedTuple):
 
         Parameters
         ----------
-        x : array_like, shape (n_new, d)
+        x : array_like, shape (n, d)
             Finite, no entry below zero.
 
         Returns
         -------
-        ndarray, shape (n_new, k)
+        ndarray, shape (n, k)
         """
         given = _as_nonnegative(x)
         if given.shape[1] != self.h.shape[1]:

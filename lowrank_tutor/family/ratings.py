@@ -83,7 +83,9 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
         known.data[:] = 1
         return table, known
     if observed is None:
-        raise TypeError("observed must be an array of bools where ratings are no sparse matrix, got None")
+        raise TypeError(
+            "observed must be an array of bools (True marks a known rating) unless ratings are sparse, got None"
+        )
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2:
         raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")

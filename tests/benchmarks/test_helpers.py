@@ -9,7 +9,7 @@ from benchmarks import harness, helpers
 
 def test_a_loss_is_written_like_a_win(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(harness, "DATA", tmp_path)
-    spend = {"win": (1, 200_000), "loss": (200_000, 1)}
+    spend = {"win": (2_000, 200_000), "loss": (200_000, 2_000)}
 
     def task(name):
         ours, theirs = spend[name]

@@ -176,8 +176,8 @@ def test_a_ridge_penalty_helps_the_full_table_as_much_as_the_text_says(chapter):
 
 def test_a_nuclear_norm_nearly_finds_the_truth_without_being_told_the_rank(chapter):
     errors = {k: np.mean([chapter["learn"](k, seed)[1] for seed in range(5)]) for k in (2, 4, 8)}
-    assert f"The penalty comes to {chapter['penalty_off'].mean():.0%}, close to the {errors[2]:.0%} of factors" in TEXT
-    assert f"({errors[4]:.0%} for 4, {errors[8]:.0%} for 8)" in TEXT
+    said = f"The penalty comes to {chapter['penalty_off'].mean():.0%}, against {errors[2]:.0%} for factors"
+    assert f"{said} that were told the rank, and {errors[4]:.0%} and {errors[8]:.0%} for those" in TEXT
     assert f"within {errors[2]:.0%} of the true table" in TEXT
     assert f"Rank 8 is off by {errors[8]:.0%}." in TEXT
     assert errors[2] < chapter["penalty_off"].mean() < errors[4]

@@ -174,7 +174,7 @@ def test_what_a_stored_token_costs(printed):
 
 
 def test_rotation_makes_full_rank_of_eight(printed):
-    assert "8 48 " in printed
+    assert "8 48\n" in printed
     assert "It is 48, as many as there are tokens." in TEXT
 
 

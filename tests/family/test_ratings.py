@@ -319,7 +319,7 @@ BOOLS = "observed must be an array of bools (True marks a known rating), got dty
     [
         (np.ones((3, 4)), TypeError, BOOLS + "float64"),
         (np.ones((3, 4), int), TypeError, BOOLS + "int64"),
-        (None, TypeError, BOOLS + "object"),
+        (None, TypeError, BOOLS.replace(", got dtype ", " unless ratings are sparse, got None")),
         (np.ones((4, 3), bool), ValueError, "observed must be of the shape of ratings (3, 4), got (4, 3)"),
         (np.ones(4, bool), ValueError, "observed must be of the shape of ratings (3, 4), got (4,)"),
         (np.zeros((3, 4), bool), ValueError, "observed must mark at least one rating as known, got none"),
