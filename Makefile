@@ -15,7 +15,7 @@ UNFINISHED := _build/unfinished
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 ARCHIVE := dist/low-rank-attention
 # Every core takes a chapter, a page or a file after the other (tests/conftest.py says what stays together).
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --durations 10
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 # What `make test FAST=1` leaves out: all that is not mathematics, all that needs the built book, and what trains networks
 # or starts processes.
 SLOW := book site notebooks explore exercises plotting benchmarks test_package.py test_sphinxext.py test_make.py \
