@@ -84,7 +84,7 @@ PIP = "python -m pip install --quiet --disable-pip-version-check --no-compile"
 INSTALLS = [f"{PIP} --requirement requirements.txt", f"{PIP} --no-deps --no-build-isolation --editable ."]
 INSTALLS_DEV = f"{PIP} --requirement requirements-dev.txt"
 BUILDS = "jupyter-book build . -W -n --keep-going"
-TESTS = "python -m pytest -n logical --maxprocesses 4 --dist loadgroup --durations 10"
+TESTS = "python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10"
 KILLED = "kill -9 $$"
 
 

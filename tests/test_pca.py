@@ -28,18 +28,26 @@ def cloud(n, d, seed=0):
     return rng.standard_normal((n, d)) * np.arange(1, d + 1) + 5
 
 
+def agree(n, d, k, *, atol, atol_of_projections):
+    """Compare all that PCA finds, and what it makes of points old and new, with scikit-learn's full decomposition."""
+    x, new = cloud(n, d), cloud(4, d, seed=1)
+    ours, judge = PCA(k).fit(x), decomposition.PCA(k, svd_solver="full").fit(x)
+    for name in ATTRIBUTES:
+        np.testing.assert_allclose(getattr(ours, name), getattr(judge, name), rtol=1e-10, atol=atol)
+    z = ours.transform(new)
+    for found, wanted in (
+        (z, judge.transform(new)),
+        (PCA(k).fit_transform(x), judge.transform(x)),
+        (ours.inverse_transform(z), judge.inverse_transform(z)),
+    ):
+        np.testing.assert_allclose(found, wanted, atol=atol_of_projections)
+
+
 @pytest.mark.parametrize(
     ("n", "d", "k"), [(2, 1, 1), (2, 5, 1), (20, 6, 1), (20, 6, 3), (20, 6, 6), (5, 9, 4), (9, 9, 2)]
 )
 def test_everything_agrees_with_scikit_learn(n, d, k):
-    x, new = cloud(n, d), cloud(4, d, seed=1)
-    ours, judge = PCA(k).fit(x), decomposition.PCA(k, svd_solver="full").fit(x)
-    for name in ATTRIBUTES:
-        np.testing.assert_allclose(getattr(ours, name), getattr(judge, name), rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(ours.transform(new), judge.transform(new), atol=1e-12)
-    np.testing.assert_allclose(PCA(k).fit_transform(x), judge.transform(x), atol=1e-12)
-    z = ours.transform(new)
-    np.testing.assert_allclose(ours.inverse_transform(z), judge.inverse_transform(z), atol=1e-12)
+    agree(n, d, k, atol=1e-13, atol_of_projections=1e-12)
 
 
 def test_the_digits_agree_with_scikit_learn():
@@ -252,14 +260,9 @@ def test_the_callers_array_is_never_changed(dtype):
 
 @pytest.mark.parametrize(("n", "d", "k"), [(1000, 100, 10), (1000, 30, 30), (5000, 8, 8), (20, 2, 1)])
 def test_tall_data_agree_with_the_decomposition_of_the_points(n, d, k, monkeypatch):
-    x, new = cloud(n, d), cloud(4, d, seed=1)
-    ours, judge = PCA(k).fit(x), decomposition.PCA(k, svd_solver="full").fit(x)
-    for name in ATTRIBUTES:
-        np.testing.assert_allclose(getattr(ours, name), getattr(judge, name), rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(ours.transform(new), judge.transform(new), atol=1e-10)
-    np.testing.assert_allclose(PCA(k).fit_transform(x), judge.transform(x), atol=1e-9)
+    agree(n, d, k, atol=1e-10, atol_of_projections=1e-10)
     monkeypatch.setattr(np.linalg, "svd", None)  # a tall cloud with no tiny variance does without
-    PCA(k).fit(x)
+    PCA(k).fit(cloud(n, d))
 
 
 def test_a_tiny_variance_is_found_from_the_points_themselves():

@@ -33,11 +33,11 @@ class Kind(NamedTuple):
     drags: bool = False  # with the network cut off, which a page from a file never had
 
 
-# Every color with every width, every way to open a page with both; axe on each color and width, and the sliders once in
-# each way. The first reader of each way opens the page, and the second turns the same window.
+# Every color with every width, every way to open a page with both; axe and the sliders at least once on each color, on
+# each width and in each way. The first reader of each way opens the page, and the second turns the same window.
 READERS = {
     "light": Kind("http", "light", WIDE, axe=True, drags=True),
-    "dark phone": Kind("http", "dark", PHONE, axe=True),
+    "dark phone": Kind("http", "dark", PHONE, axe=True, drags=True),
     "light phone, from a file": Kind("file", "light", PHONE, calm=True),
     "dark, from a file": Kind("file", "dark", WIDE, drags=True),
 }

@@ -40,7 +40,7 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     Worked
         The values of the steps: the pair of means, each (2, 1); the scatter (2, 2) of each class; their sum; its
         inverse; the axis (2, 1), in whole numbers without a common factor and from a to b; the threshold, midway
-        between the projected means; the squared gap over the scatter along the plain difference of the means, and along
+        between the projected means; the squared gap over the scatter along the direction between the means, and along
         the axis. The result is ``Discriminant(axis, threshold)``.
 
     Raises
@@ -56,7 +56,7 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     [1],
     [2]]), threshold=11/2)
     >>> print(worked.steps[-1].plain)
-    Compare: along the plain difference d of the means, 6 of 8 points lie on the side of their class. The squared gap
+    Compare: along the direction d between the means, 6 of 8 points lie on the side of their class. The squared gap
     over the scatter is 9/20; along w it is 9/4.
 
     References
@@ -205,7 +205,7 @@ def _cut_step(cut: _Cut) -> Step:
 
 
 def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix, count: str) -> Step:
-    """Put the plain difference of the means beside the axis."""
+    """Put the direction between the means beside the axis."""
 
     def ratio(direction: Matrix) -> tuple[Any, str]:
         apart, scatter = direction.dot(gap), (direction.T * within * direction)[0]
@@ -219,10 +219,12 @@ def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix,
         (r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}", best_line),
     )
     if difference == axis:
-        sentence = f"Compare: the plain difference $d$ of the means is the same direction, with the same ratio {best}."
+        sentence = (
+            f"Compare: $d$, along the difference of the means, is the same direction, with the same ratio {best}."
+        )
     else:
         sentence = (
-            f"Compare: along the plain difference $d$ of the means, {count} points lie on the side of their class. The "
+            f"Compare: along the direction $d$ between the means, {count} points lie on the side of their class. The "
             f"squared gap over the scatter is {plain}; along $w$ it is {best}."
         )
     return Step(sentence, lines, (plain, best))

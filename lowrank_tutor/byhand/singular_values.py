@@ -154,7 +154,7 @@ def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) 
             ("", f"{fraction} {tex_matrix(matrix)} {tex_matrix(right)}"),
             ("", tex_matrix(left)),
         )
-        return Step(f"Apply $A$ to $v_{i}$ and divide by singular value {i}: $u_{i}$.", lines, left)
+        return Step(f"Apply $A$ to $v_{i}$ and divide by its singular value: $u_{i}$.", lines, left)
     free = "any unit vector will do" if i == 1 else "take a unit vector at a right angle to $u_1$"
     sentence = f"Singular value {i} is zero, so $A$ does not say what $u_{i}$ is: {free}."
     return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {tex_matrix(left)}", left)

@@ -18,14 +18,8 @@ class LinformerCrossAttention(LinformerSelfAttention):
 
     Parameters
     ----------
-    dim : int
-        Width D of the tokens of both sequences.
-    heads : int
-        Number of heads; it must divide ``dim``.
-    max_len : int
-        Longest sequence that is looked at. Shorter ones follow the norm rule.
-    k : int
-        Length of the compressed sequence, between 1 and ``max_len``.
+    dim, heads, max_len, k : int
+        As in `LinformerSelfAttention`; both sequences have the width ``dim``.
     sharing, dropout, projection, bias, process_group, generator, device, dtype : optional
         As in `LinformerSelfAttention`.
 

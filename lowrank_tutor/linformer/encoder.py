@@ -16,14 +16,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
 
     Parameters
     ----------
-    dim : int
-        Width D of the tokens.
-    heads : int
-        Number of heads; it must divide ``dim``.
-    max_len : int
-        Longest sequence.
-    k : int
-        Length of the compressed sequence.
+    dim, heads, max_len, k : int
+        As in `LinformerSelfAttention`.
     feedforward : int
         Width of the small network.
     dropout : float

@@ -142,7 +142,7 @@ def test_two_classes_by_hand():
         "axis w.",
         "Multiply each point by w. Midway between the products of the means is the threshold c, and class b is above "
         "it: 8 of 8 points lie on the side of their class.",
-        "Compare: along the plain difference d of the means, 6 of 8 points lie on the side of their class. The squared "
+        "Compare: along the direction d between the means, 6 of 8 points lie on the side of their class. The squared "
         "gap over the scatter is 9/20; along w it is 9/4.",
     ]
     assert list(project(A, worked.result.axis).result) == [4, 3, 5, 4]
@@ -154,7 +154,7 @@ def test_where_the_scatter_is_round_the_difference_of_the_means_is_the_axis():
     worked = check_discriminant(square, [[x + 4, y + 2] for x, y in square])
     assert worked.result.axis == Matrix([2, 1])
     assert worked.steps[-1].plain == (
-        "Compare: the plain difference d of the means is the same direction, with the same ratio 10."
+        "Compare: d, along the difference of the means, is the same direction, with the same ratio 10."
     )
 
 

@@ -189,7 +189,7 @@ def test_each_printed_formula_of_a_2x2_decomposition_is_true(a):
         ),
         ([[3, -4], [4, 3]], 5, "Take axis 2 as v2."),
         ([[3, 0], [4, 5]], 4, "Find the eigenvector w1"),
-        ([[3, 0], [4, 5]], 7, "Apply A to v2 and divide by singular value 2: u2."),
+        ([[3, 0], [4, 5]], 7, "Apply A to v2 and divide by its singular value: u2."),
         (
             [[1, 2], [2, 4]],
             7,

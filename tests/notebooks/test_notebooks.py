@@ -1,7 +1,6 @@
 """The notebooks for Colab: derived from the chapters, plain enough for any front end, alive on nothing but the package.
 
-``make test-colab`` runs the part marked ``colab``: the notebooks themselves, with the versions that Colab has. With the
-book's own versions their cells run while the book is built, and once more for the judges of the explorers.
+``make test-colab`` runs the part marked ``colab``: the same notebooks with the versions that Colab has.
 """
 
 import functools
@@ -354,6 +353,11 @@ def check_alive(path: Path, python: Path, package: Path, folder: Path) -> None:
         for number, view in views.items():
             move_every_slider(number, view, page)
     assert list(folder.iterdir()) == [], "the notebook left files behind"
+
+
+@each_notebook
+def test_notebook_runs_and_its_explorers_live_on_the_wheel_alone(path, wheel_folder, tmp_path):
+    check_alive(path, Path(sys.executable), wheel_folder, tmp_path)
 
 
 DEAF = """

@@ -23,18 +23,20 @@ def title_of(path) -> str:
 # Folds
 
 
-# Of one fold: is it closed, then open after a click on its title, and closed after another?
+# Is a fold closed, then open after a click on its title, closed after one on its button, and can keys reach that?
 CLICK = """
 (folds) => folds.map((fold) => {
   const inside = [...fold.querySelectorAll("p")].find((p) => !p.matches(".admonition-title"));
   const title = fold.querySelector(".admonition-title");
   const visible = () => inside.checkVisibility({ visibilityProperty: true, opacityProperty: true });
+  const button = fold.querySelector("button.toggle-button");
   const seen = [title.textContent.trim() !== "", visible()];
-  for (let i = 0; i < 2; i++) {
-    title.click();
+  for (const press of [title, button]) {
+    press.click();
     seen.push(visible());
   }
-  return seen;
+  button.focus();
+  return [...seen, document.activeElement === button];
 })
 """
 
@@ -45,7 +47,7 @@ def test_proofs_and_solutions_are_folded_and_unfold_by_click_and_by_key(readers,
     page.add_style_tag(content="*{animation:none!important;transition:none!important}")
     folds = page.locator("div.admonition.dropdown, div.proof.dropdown, div.solution.dropdown")
     assert folds.count() == path.read_text(encoding="utf-8").count(":class: dropdown")
-    assert folds.evaluate_all(CLICK) == [[True, False, True, False]] * folds.count()
+    assert folds.evaluate_all(CLICK) == [[True, False, True, False, True]] * folds.count()
     for kind in ("admonition", "proof", "solution"):  # one of each, by a hand
         fold = page.locator(f"div.{kind}.dropdown").first
         if not fold.count():
@@ -77,15 +79,19 @@ def test_folded_code_unfolds(readers, path):
     page = readers["light"].open(address_of(path))
     folds = page.locator("details.hide")
     seen = folds.evaluate_all(
-        """(folds) => folds.map((fold) => [0, 1, 2].map(() => {
+        """(folds) => folds.map((fold) => {
           const code = fold.querySelector(":scope > :not(summary)"); // what a cell shows may be folded too
-          const shown = code.checkVisibility();
-          fold.querySelector("summary").click();
-          return shown;
-        }).concat(fold.open = false))"""
+          const summary = fold.querySelector("summary"), seen = [code.checkVisibility()];
+          for (let i = 0; i < 2; i++) {
+            summary.click();
+            seen.push(code.checkVisibility());
+          }
+          summary.focus();
+          return [...seen, document.activeElement === summary];
+        })"""
     )
     assert seen
-    assert seen == [[False, True, False, False]] * len(seen)
+    assert seen == [[False, True, False, True]] * len(seen)
     code = folds.first.locator(":scope > :not(summary)").first
     folds.first.locator("summary").focus()
     page.keyboard.press("Enter")
