@@ -2,10 +2,10 @@
 
 ``python -m benchmarks.training_study`` trains every model of ``KINDS`` from every seed on the bytes of Python's own
 help texts (``pydoc_data.topics``, whose wording changes with the Python version, so the data name it), two at a time,
-each on one thread, and writes ``lowrank_tutor/data/training_study.json``. It takes an hour on two cores; with
+each on one thread. Then it times blocks of training steps, all kinds in turn, so that a slow minute meets all of them,
+and writes ``lowrank_tutor/data/training_study.json``. It takes an hour and a half on two cores; with
 ``--resume runs.jsonl`` each run is written to that file when it ends, and a run that the file holds is not repeated.
-``--short`` takes a minute and writes nothing. Time is processor time of the training steps alone, so that other work
-of the machine counts little.
+``--short`` takes a minute and writes nothing.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import json
 import math
 import platform
 import sys
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -23,7 +22,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.harness import provenance, write
+from benchmarks.harness import interleaved, provenance, say_if_busy, write
 from lowrank_tutor.attention import linear_attention, orthogonal_features, performer_attention, softmax_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 
@@ -33,6 +32,7 @@ SLOW = 0.05  # rate of E where it learns slowly, as a share of the rate of all e
 MASK, SYMBOLS = 256, 257  # 256 bytes, and the sign that hides one
 HIDDEN_SHARE = 0.15
 VALIDATION_SEED = 10_000
+BLOCK, BLOCKS = 20, 9  # training steps that are timed together, and how often
 
 
 class Sizes(NamedTuple):
@@ -233,31 +233,55 @@ def groups(model: nn.Module, kind: str, rate: float) -> list[dict[str, Any]]:
     return [{"params": others, "lr": rate}, {"params": list(ours.values()), "lr": rate * KINDS[kind].rate_of_e}]
 
 
-def train(kind: str, seed: int, sizes: Sizes, device: str = "cpu") -> dict[str, Any]:
-    """Train one model; return its losses on the validation texts and when they were reached."""
-    torch.set_num_threads(1)
-    torch.manual_seed(seed)
-    generator = torch.Generator().manual_seed(seed)
-    data, held_out = texts()
-    checks = draw(held_out, sizes.n, sizes.validation, torch.Generator().manual_seed(VALIDATION_SEED))
-    checks = tuple(part.to(device) for part in checks)
-    model = Model(kind, sizes.n).to(device)
-    optimizer = torch.optim.Adam(groups(model, kind, sizes.learning_rate))
-    warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / sizes.warm_up))
-    seconds, curve = 0.0, []
-    for step in range(1, sizes.steps + 1):
-        start = time.process_time() if device == "cpu" else time.perf_counter()
-        x, hidden = (part.to(device) for part in draw(data, sizes.n, sizes.batch, generator))
-        optimizer.zero_grad(set_to_none=True)
-        loss_of(model, x, hidden).backward()
-        optimizer.step(), warm_up.step()
-        if device != "cpu":
+class Training:
+    """A model in training."""
+
+    def __init__(self, kind: str, seed: int, sizes: Sizes, device: str) -> None:
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        self.sizes, self.device = sizes, device
+        self.generator = torch.Generator().manual_seed(seed)
+        self.data, held_out = texts()
+        checks = draw(held_out, sizes.n, sizes.validation, torch.Generator().manual_seed(VALIDATION_SEED))
+        self.checks = tuple(part.to(device) for part in checks)
+        self.model = Model(kind, sizes.n).to(device)
+        self.optimizer = torch.optim.Adam(groups(self.model, kind, sizes.learning_rate))
+        self.warm_up = torch.optim.lr_scheduler.LambdaLR(
+            self.optimizer, lambda step: min(1.0, (step + 1) / sizes.warm_up)
+        )
+
+    def go_on(self, steps: int) -> None:
+        """Train for some steps more."""
+        for _ in range(steps):
+            batch = draw(self.data, self.sizes.n, self.sizes.batch, self.generator)
+            x, hidden = (part.to(self.device) for part in batch)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss_of(self.model, x, hidden).backward()
+            self.optimizer.step(), self.warm_up.step()
+        if self.device != "cpu":
             torch.cuda.synchronize()
-        seconds += (time.process_time() if device == "cpu" else time.perf_counter()) - start
-        if step % sizes.every == 0:
-            curve.append((step, round(seconds, 2), round(validate(model, checks), 4)))
-    parameters = sum(p.numel() for p in model.parameters())
+
+    def loss(self) -> float:
+        """Return the loss on the held-out texts, in nats a byte."""
+        return validate(self.model, self.checks)
+
+
+def train(kind: str, seed: int, sizes: Sizes, device: str = "cpu") -> dict[str, Any]:
+    """Train one model; return its losses on the held-out texts and after how many steps."""
+    training, curve = Training(kind, seed, sizes, device), []
+    for step in range(sizes.every, sizes.steps + 1, sizes.every):
+        training.go_on(sizes.every)
+        curve.append((step, round(training.loss(), 4)))
+    parameters = sum(p.numel() for p in training.model.parameters())
     return {"kind": kind, "seed": seed, "parameters": parameters, "curve": curve}
+
+
+def seconds_of_a_step(sizes: Sizes, device: str = "cpu") -> dict[str, list[float]]:
+    """Time blocks of training steps of every kind, in turn; return the seconds of a step in each block."""
+    trainings = {kind: Training(kind, 0, sizes, device) for kind in KINDS}
+    blocks = {kind: lambda _run, training=training: training.go_on(BLOCK) for kind, training in trainings.items()}
+    timings = interleaved(blocks, BLOCKS, judge=lambda _: None)
+    return {kind: [round(seconds / BLOCK, 5) for seconds in timings[kind].seconds] for kind in KINDS}
 
 
 def main() -> int:
@@ -269,7 +293,6 @@ def main() -> int:
     parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
     arguments = parser.parse_args()
     sizes, seeds = (SHORT, 1) if arguments.short else (Sizes(), arguments.seeds)
-    meta = provenance("python -m benchmarks.training_study", ["torch"])
     kept = arguments.resume.read_text().splitlines() if arguments.resume and arguments.resume.exists() else []
     done = {(row["kind"], row["seed"]): row for row in map(json.loads, kept)}
     jobs = [(kind, seed) for seed in range(seeds) for kind in KINDS]
@@ -278,20 +301,28 @@ def main() -> int:
         for run in as_completed(runs):
             row = run.result()
             done[row["kind"], row["seed"]] = row
-            step, seconds, loss = row["curve"][-1]
-            print(
-                f"{row['kind']:38} seed {row['seed']}: {loss:.3f} nats after {step} steps, {seconds:.0f} s", flush=True
-            )
+            step, loss = row["curve"][-1]
+            print(f"{row['kind']:38} seed {row['seed']}: {loss:.3f} nats after {step} steps", flush=True)
             if arguments.resume:
                 with arguments.resume.open("a") as file:
                     print(json.dumps(row), file=file)
-    rows = [done[job] for job in jobs]
+    meta = provenance("python -m benchmarks.training_study", ["torch"])
+    say_if_busy(meta["machine"])
+    seconds = seconds_of_a_step(sizes, arguments.device)
+    for kind, each in seconds.items():
+        print(f"{kind:38} {1000 * min(each):.0f} to {1000 * max(each):.0f} ms a step")
     if not arguments.short:
         meta |= {"text": f"pydoc_data.topics of Python {platform.python_version()}", "sizes": sizes._asdict()}
         meta |= {"width": WIDTH, "heads": HEADS, "layers": LAYERS, "hidden_share": HIDDEN_SHARE}
         meta |= {"slow_rate_of_e": SLOW, "redraw_every": REDRAW_EVERY}
-        meta |= {"definitions": {"curve": "steps, seconds of processor time in them, validation loss in nats a byte"}}
-        print(f"written: {write('training_study', meta, rows).name}")
+        meta |= {"seconds_of_a_step": seconds}
+        meta |= {
+            "definitions": {
+                "curve": "steps, loss on the held-out texts in nats a byte",
+                "seconds_of_a_step": f"of {BLOCKS} blocks of {BLOCK} steps, all kinds in turn, one thread",
+            }
+        }
+        print(f"written: {write('training_study', meta, [done[job] for job in jobs]).name}")
     return 0
 
 
