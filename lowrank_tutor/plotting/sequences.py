@@ -72,7 +72,7 @@ def grids(
         ax = fig.add_axes(place)
         ax.imshow(each, cmap=SHADES, vmin=0, vmax=highest, aspect="auto")
         _frame_cells(ax, rows, columns)
-        ax.set_title(title)
+        ax.set_title(title, pad=72 * (above - 0.3) + 8)  # above the words of the columns
         ax.set_xticks(range(columns), column_words, rotation=90)
         ax.set_yticks(range(rows), row_words if start == left else [""] * rows)
         for column in hidden:
