@@ -249,7 +249,6 @@ def test_the_exercise_by_hand():
 
 def test_queries_along_one_axis_need_one_row():
     root, w = np.diag([0.0, 1.0]), np.diag([2.0, 1.0])  # A is its own root, and B is I
-    assert np.linalg.matrix_rank(np.diag([0.0, 1.0])) == 1
     assert np.sum((root @ (w - np.diag([0.0, 1.0]))) ** 2) == 0
     assert np.sum((root @ (w - cut_of(w, 1))) ** 2) == pytest.approx(1)
 
