@@ -44,11 +44,11 @@ addEventListener("load", () => {
     button.setAttribute("aria-label", seen[name] > 1 ? `${name}, ${seen[name]}` : name);
   });
 });
-// A formula wider than its place becomes smaller, down to what can still be read. A table wider than a phone is stacked:
+// A formula wider than its place becomes smaller, down to what can still be read. A table too wide for a phone is stacked:
 // each row is a block, and its cells stand in it under the heads of their columns (book.css). What is still wider, as
 // code may be, scrolls: the keyboard must reach it, and an edge that fades must say so.
 addEventListener("load", async () => {
-  const SMALLEST = 0.58;
+  const SMALLEST = 0.58, TALLEST = 110; // of a formula's size; pixels of a row's name, about six lines
   const formulas = () => document.querySelectorAll(".bd-content .math");
   const scrolling = () => document.querySelectorAll(".bd-content :is(div.math, table, pre, .cell_output)");
   const phone = matchMedia("(max-width: 600px)");
@@ -75,8 +75,9 @@ addEventListener("load", async () => {
     drawn.forEach(([, formula], i) => {
       if (shares[i] > 0 && shares[i] < 0.995) formula.style.fontSize = `${parseFloat(formula.dataset.size || "100%") * Math.max(SMALLEST, 0.98 * shares[i])}%`;
     });
-    const wider = phone.matches ? tables.filter((table) => table.scrollWidth > table.clientWidth + 1) : [];
-    wider.forEach(stack);
+    const tall = (table) => [...table.querySelectorAll("tbody tr > :first-child:not([colspan])")].some((cell) => cell.clientHeight > TALLEST);
+    const narrow = phone.matches ? tables.filter((table) => table.scrollWidth > table.clientWidth + 1 || tall(table)) : [];
+    narrow.forEach(stack);
     const wide = [...scrolling()].map((box) => [box, box.scrollWidth > box.clientWidth + 1]);
     wide.forEach(([box, is]) => {
       cue(box);
