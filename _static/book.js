@@ -44,20 +44,40 @@ addEventListener("load", () => {
     button.setAttribute("aria-label", seen[name] > 1 ? `${name}, ${seen[name]}` : name);
   });
 });
-// A formula wider than its place becomes smaller, down to what can still be read. What is wider than that, as a table
-// or code may be, scrolls: the keyboard must reach it, and an edge that fades must say so.
+// A formula wider than its place becomes smaller, down to what can still be read. A table too wide for a phone is stacked:
+// each row is a block, and its cells stand in it under the heads of their columns (book.css). What is still wider, as
+// code may be, scrolls: the keyboard must reach it, and an edge that fades must say so.
 addEventListener("load", async () => {
-  const SMALLEST = 0.58;
+  const SMALLEST = 0.58, TALLEST = 110; // of a formula's size; pixels of a row's name, about six lines
   const formulas = () => document.querySelectorAll(".bd-content .math");
   const scrolling = () => document.querySelectorAll(".bd-content :is(div.math, table, pre, .cell_output)");
+  const phone = matchMedia("(max-width: 600px)");
+  const stack = (table) => {
+    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
+    const rows = [...table.querySelectorAll("tbody tr")].map((row) => [...row.cells]);
+    let longest = 0;
+    rows.forEach((cells) => cells.forEach((cell, i) => {
+      const words = cell.textContent.trim();
+      cell.classList.toggle("blank", !words);
+      if (!i || cell.colSpan > 1) return;
+      cell.dataset.head = heads[i] ?? "";
+      longest = Math.max(longest, words.length);
+    }));
+    table.classList.add(longest > 20 ? "stacked-words" : "stacked");
+  };
   const cue = (box) => box.toggleAttribute?.("data-more", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
   const fit = () => {
+    const tables = [...document.querySelectorAll(".bd-article table:has(thead)")];
+    tables.forEach((table) => table.classList.remove("stacked", "stacked-words"));
     const drawn = [...formulas()].map((box) => [box, box.querySelector("mjx-container")]).filter(([, formula]) => formula);
     drawn.forEach(([, formula]) => (formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize));
     const shares = drawn.map(([box]) => (box.matches("div") || box.clientWidth > 150 ? box.clientWidth / box.scrollWidth : 1));
     drawn.forEach(([, formula], i) => {
       if (shares[i] > 0 && shares[i] < 0.995) formula.style.fontSize = `${parseFloat(formula.dataset.size || "100%") * Math.max(SMALLEST, 0.98 * shares[i])}%`;
     });
+    const tall = (table) => [...table.querySelectorAll("tbody tr > :first-child:not([colspan])")].some((cell) => cell.clientHeight > TALLEST);
+    const narrow = phone.matches ? tables.filter((table) => table.scrollWidth > table.clientWidth + 1 || tall(table)) : [];
+    narrow.forEach(stack);
     const wide = [...scrolling()].map((box) => [box, box.scrollWidth > box.clientWidth + 1]);
     wide.forEach(([box, is]) => {
       cue(box);

@@ -397,6 +397,16 @@ QUESTIONS = {
         within=0.02,
         note="A large number as 3.2e5 or as 3.2*10^5.",
     ),
+    "ex-bilinear-direction": Question(
+        ("Squared error of the best rank-1 table", "That of the cut of W"),
+        (0, 1),
+        "Queries always have a zero first entry. Which row of a table do they meet?",
+        (
+            ((1, 1), "The best table for the scores need not be the cut of W: it may keep the second row instead."),
+            ((0, 2), "The cut keeps the first row and loses the second, whose entry is 1."),
+            ((0, 0), "The cut of W keeps only its first row, which no query ever meets."),
+        ),
+    ),
     "ex-bilinear-penalty": Question(
         ("Rank of M", "Distance of M", "Distance of the cut to rank 2", "Distance of S itself"),
         (2, sqrt(2), 0.0, 2.0),

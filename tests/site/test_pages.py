@@ -96,6 +96,7 @@ DEFINITIONS = {"equation-eq-attention", "equation-eq-linformer", "equation-eq-ta
 def test_on_a_phone_nothing_is_cut_without_a_sign_that_it_scrolls(readers, page, who):
     wide = readers[who].see(page).facts["wide"]
     assert [name for name, fades in wide if not fades] == []
+    assert "TABLE" not in [name for name, _ in wide], "a table too wide for a phone is stacked"
     assert DEFINITIONS.isdisjoint(name for name, _ in wide), "a definition is read without scrolling"
 
 
