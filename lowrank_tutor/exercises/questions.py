@@ -524,10 +524,13 @@ QUESTIONS = {
         (1 / 2, sqrt(99) / 100),
         "One output serves all queries. Which one is nearest to everything that they want?",
         (
-            ((1, sqrt(99) / 100), "Half of the heavy value would be nearer to both: to the value, and to zero."),
+            (
+                (1, sqrt(99) / 100),
+                "That is what the output zero needs. Something between zero and the value is nearer to both.",
+            ),
             ((0, sqrt(99) / 100), "The first query wants the value, and the others want zero. No output is both."),
             ((1 / 2, sqrt(99) / 10), "That is the error. Divide it by the norm of V, which is 10."),
-            ((1 / 2, 1 / 10), "That is what the output zero needs. The mean of the rows of V is a little nearer."),
+            ((1 / 2, 1 / 10), "The output zero needs that much. The mean of the rows of V is a little nearer."),
         ),
     ),
     # Low rank today
