@@ -510,15 +510,6 @@ QUESTIONS = {
             (1, "The first two windows end at tokens 4 and 8: both are past."),
         ),
     ),
-    "ex-linformer-copy": Question(
-        "The least relative error for n = 100 and k = 36 (the root of the bound)",
-        0.8,
-        "The bound speaks of squared norms. Divide, then take the root.",
-        (
-            (0.64, "That is the share of the squared norm. The relative error is its root."),
-            (0.6, "That is the root of what is kept. Asked is the root of what is lost."),
-        ),
-    ),
     "ex-linformer-break": Question(
         ("The least ε if only the first row is not zero", "The least ε if V = I"),
         (1 / 2, sqrt(99) / 100),
@@ -531,6 +522,15 @@ QUESTIONS = {
             ((0, sqrt(99) / 100), "The first query wants the value, and the others want zero. No output is both."),
             ((1 / 2, sqrt(99) / 10), "That is the error. Divide it by the norm of V, which is 10."),
             ((1 / 2, 1 / 10), "The output zero needs that much. The mean of the rows of V is a little nearer."),
+        ),
+    ),
+    "ex-linformer-copy": Question(
+        "The least relative error for n = 100 and k = 36 (the root of the bound)",
+        0.8,
+        "The bound speaks of squared norms. Divide, then take the root.",
+        (
+            (0.64, "That is the share of the squared norm. The relative error is its root."),
+            (0.6, "That is the root of what is kept. Asked is the root of what is lost."),
         ),
     ),
     # Low rank today
