@@ -265,7 +265,7 @@ def test_skips_alone_do_not_decide_whether_tokens_become_alike(page):
     step = apart - same @ apart / 2
     mean = np.abs(step.mean(axis=0)).max()
     assert mean == pytest.approx(np.abs(apart.mean(axis=0)).max() / 2), "the mean halves, what differs stays"
-    assert page["unlike"](1, 24) < 0.2 < 0.9 < page["unlike"](1, 24, page["minus"])
+    assert page["unlike"](1, 24) < 0.5 < 0.9 < page["unlike"](1, 24, page["minus"])
 
 
 def test_two_minus_signs_cancel_in_a_product_of_factors():
