@@ -194,8 +194,24 @@ def test_the_count_of_matrices_for_twelve_layers():
         layers = torch.nn.ModuleList(LinformerSelfAttention(**sizes, **way) for _ in range(12))
         learned = sum(p.numel() for p in layers.parameters())
         assert learned == 12 * (4 * 64**2 + 64) + matrices * 32 * 512
-        assert f"{learned:,}" in TEXT
     assert "288 for 12 layers of 12 heads" in TEXT
+    for counted in ("(*headwise*: 24)", "(*key-value*, $E = F$: 12)", "(*layerwise*: 1)"):
+        assert counted in TEXT
+
+
+@pytest.mark.parametrize("values", [np.eye(100)[:, :1], np.eye(100)])
+def test_one_output_for_all_queries_needs_the_epsilon_of_the_exercise(values):
+    """The center of the least ball around the rows of V, found by many starts, over the norm of V."""
+    rng, n = np.random.default_rng(0), 100
+    known = {1: 0.5, n: math.sqrt(1 - 1 / n) / math.sqrt(n)}[values.shape[1]]
+    center = {1: np.full(1, 0.5), n: np.full(n, 1 / n)}[values.shape[1]]
+    for size in (0, 1e-3, 1e-2, 0.1, 1):
+        for _ in range(20):
+            output = center + size * rng.standard_normal(center.shape) / math.sqrt(center.size)
+            least = np.linalg.norm(values - output, axis=1).max() / np.linalg.norm(values)
+            assert least >= known - 1e-12
+    assert np.linalg.norm(values - center, axis=1).max() / np.linalg.norm(values) == pytest.approx(known)
+    assert "\\sqrt{99}/100 = 0.0995$" in TEXT
 
 
 def test_each_entry_of_the_tables_of_costs():
