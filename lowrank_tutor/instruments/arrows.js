@@ -15,19 +15,13 @@ const arrows = ({ place, data, move }) => {
   const around = Array.from({ length: 121 }, (_, i) => onCircle(i * 3 * TURN));
 
   // What there is to see
-  const panels = controls.element("div", { class: "panels" });
-  place.append(panels);
+  const panels = controls.box(place, "panels");
   const square = { width: 288, height: 288, margin: [8, 8, 8, 8] };
-  const plane = (title, options) => {
-    const holder = controls.element("div", {}, controls.element("p", {}, title));
-    panels.append(holder);
-    return stage.panel(holder, { label: title, ...options });
-  };
+  const plane = (label, options) => stage.panel(controls.titled(panels, label), { label, ...options });
   const inputs = ellipse && plane(words.inputs, { ...square, ...box(1.35) });
   const outputs = plane(words.outputs, { ...square, ...box(reach) });
   const curve = ellipse && plane(words.curve, { height: 170, margin: [10, 10, 34, 34], x: [0, 180], y: [0, reach] });
-  const side = controls.element("div");
-  panels.append(side);
+  const side = controls.box(panels);
   const matrix = controls.element("p", { class: "matrix" });
   side.append(matrix);
 

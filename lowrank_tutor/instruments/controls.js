@@ -6,6 +6,8 @@
 //   picture.show("disc"); picture.offer("disc", false);        // a choice that is not offered is hidden
 //   controls.toggle(place, { label: "show it", input: (on) => ... }).show(true);
 //   controls.button(place, "Another", () => ...);
+//   const panels = controls.box(place, "panels");               // a part of the place; the class is one of the style's
+//   const holder = controls.titled(panels, "the spectrum");     // one with a title above it
 const controls = (() => {
   let made = 0; // groups of radio buttons need names of their own
   const element = (tag, attributes = {}, ...children) => {
@@ -14,6 +16,8 @@ const controls = (() => {
     made.append(...children);
     return made;
   };
+  const box = (place, look) => place.appendChild(element("div", look ? { class: look } : {}));
+  const titled = (place, title) => place.appendChild(element("div", {}, element("p", {}, title)));
 
   const range = (place, { label, min, max, step, input }) => {
     const slider = element("input", { type: "range", min, max, step, autocomplete: "off" });
@@ -60,5 +64,5 @@ const controls = (() => {
     return made;
   };
 
-  return { element, range, choice, toggle, button };
+  return { element, box, titled, range, choice, toggle, button };
 })();

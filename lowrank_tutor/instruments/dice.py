@@ -100,6 +100,7 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
         values={"pairs": n * (n - 1) // 2, "throws": 1, "good": int(start["worst"] <= eps)},
         say=SAY,
         remarks=REMARKS,
+        parts=("chisquare", "throws", "pairs"),
         data={"most": MOST, "sizes": SIZES, "throws": THROWS, "top": TOP, "words": WORDS},
         labels={
             "worst": "worst pair off by",
@@ -136,7 +137,7 @@ def ratios(points: NDArray[np.float64], mapped: NDArray[np.float64]) -> NDArray[
 
 
 def rows(seed: int, count: int, width: int) -> NDArray[np.float64]:
-    """Return the standard normal rows that ``dice.js`` draws, each from a stream of its own."""
+    """Return the standard normal rows that ``throws.js`` draws, each from a stream of its own."""
     start = seed * 0x9E3779B1 + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x85EBCA6B)
     steps = np.arange(1, 2 * width + 1, dtype=np.uint64) * np.uint64(0x6D2B79F5)
     at = (start[:, None] + steps).astype(np.uint32)

@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 from lowrank_tutor.instruments.guesses import FIRST, GAPS, SENTENCES, WORDS, still
 from lowrank_tutor.instruments.instrument import Instrument
 
-KINDS = ("number", "mark", "choice", "curve")
+KINDS: dict[str, tuple[str, ...]] = {  # with the scripts that each of them needs
+    "number": ("guesses", "ruler", "guess_number"),
+    "mark": ("guesses", "ruler", "guess_mark"),
+    "choice": ("guesses", "guess_choice"),
+    "curve": ("guesses", "guess_curve"),
+}
 LIMIT = 1e15  # of a number
 MOST = 20  # places of a curve, or words to choose from: as many as a finger tells apart
 
@@ -105,7 +110,7 @@ def draw_first(
     said = " ".join(part for part in (question, SENTENCES["shown"].format(truth=answer), note) if part)
     return Instrument(
         "draw_first",
-        parts=("guesses",),
+        parts=KINDS[kind],
         algebra=False,
         state={"guess": None, "shown": False},
         numbers={},

@@ -97,8 +97,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     numbers: () => ({ ...me.numbers() }),
     table: () => structuredClone(me.table()),
   };
-  const buttons = controls.element("div", { class: "instrument-buttons" });
-  place.append(buttons);
+  const buttons = controls.box(place, "instrument-buttons");
   controls.button(buttons, words.reset, () => move(start));
   if (window === window.top) controls.button(buttons, words.copy, copy); // nobody sees the address of a frame
   fromAddress().then((found) => found || set({}));

@@ -8,9 +8,7 @@ const shadow = ({ place, data, move }) => {
   const scaled = ([x, y], by) => [x * by, y * by];
   const written = ([x, y]) => "x " + format(x, ".1f") + ", y " + format(y, ".1f");
 
-  const holder = controls.element("div", { class: "single" });
-  place.append(holder);
-  const panel = stage.panel(holder, {
+  const panel = stage.panel(controls.box(place, "single"), {
     label: words.plane, width: 320, height: 320, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
   });
   const put = (point) => move({ x: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });

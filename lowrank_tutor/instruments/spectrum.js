@@ -6,17 +6,13 @@ const spectrum = ({ place, data, move }) => {
   const [u, v] = [data.u, data.v].map((rounded) => lowrankLinalg.qr(rounded).q);
   let state = null, errors = [];
 
-  const row = controls.element("div", { class: "pictures" });
-  place.append(row);
+  const row = controls.box(place, "pictures");
   const all = layerPictures.canvas(row, words.picture, size);
   const kept = layerPictures.canvas(row, words.picture, size);
-  const panels = controls.element("div", { class: "panels" });
-  place.append(panels);
-  const panelIn = (title, options) => {
-    const holder = controls.element("div", {}, controls.element("p", {}, title));
-    panels.append(holder);
-    return stage.panel(holder, { label: title, width: 336, height: 210, x: [0.5, count + 0.5], ...options });
-  };
+  const panels = controls.box(place, "panels");
+  const panelIn = (label, options) => stage.panel(controls.titled(panels, label), {
+    label, width: 336, height: 210, x: [0.5, count + 0.5], ...options,
+  });
   const bars = panelIn(words.bars, { margin: [16, 4, 34, 30], y: [0, 1.05] });
   const curve = panelIn(words.curve, { margin: [16, 4, 34, 42], x: [-0.3, count + 0.3], y: [0, 1.05] });
 
@@ -38,8 +34,8 @@ const spectrum = ({ place, data, move }) => {
     step: (dx, dy) => cut(state.k + dx + dy), end: (which) => cut(which < 0 ? 1 : count),
   });
   curve.grab("cut");
-  const buttons = controls.element("div", { class: "control" }, words.presets);
-  place.append(buttons);
+  const buttons = controls.box(place, "control");
+  buttons.append(words.presets);
   Object.entries(presets).forEach(([name, s]) => controls.button(buttons, words.names[name], () => move({ s })));
 
   const sumOf = (layers) => {

@@ -31,6 +31,10 @@ const stage = (() => {
   /** Write only what changes: what a browser is told anew, it may lay out anew. */
   const write = (element, attributes) => Object.entries(attributes).forEach(([name, value]) =>
     element.getAttribute(name) === String(value) || element.setAttribute(name, value));
+  /** How far from low to high a value lies: 0 to 1, in logarithms if `log`; and the value that lies so far. */
+  const part = (value, [low, high], log) =>
+    log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+  const whole = (share, [low, high], log) => log ? low * (high / low) ** share : low + share * (high - low);
   const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
   const PAGES = { PageUp: [0, 1], PageDown: [0, -1] };
   const ENDS = { Home: -1, End: 1 };
@@ -76,9 +80,6 @@ const stage = (() => {
     const [grid, marks, grips] = ["grid", "marks", "grips"].map((name) => make("g", { class: name }, svg));
     const things = new Map(), handles = new Map();
 
-    const part = (value, [low, high], log) =>
-      log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
-    const whole = (share, [low, high], log) => log ? low * (high / low) ** share : low + share * (high - low);
     const toX = (value) => left + part(value, x, xLog) * (width - left - right);
     const toY = (value) => height - bottom - part(value, y, yLog) * (height - top - bottom);
     const pixel = ([a, b]) => [toX(a), toY(b)];
@@ -182,5 +183,5 @@ const stage = (() => {
     return self;
   };
 
-  return { panel, make, onKey, follow };
+  return { panel, make, onKey, follow, part, whole };
 })();

@@ -1,5 +1,7 @@
 """Guess first: the truth is shown only after it, and the gap between the two is NumPy's."""
 
+import re
+
 import numpy as np
 import pytest
 from visits import violations
@@ -56,6 +58,11 @@ def test_at_fifty_random_guesses_the_gap_is_numpys(hands, name):
     for guess, seen in zip(guesses, hand.tour([{"guess": guess} for guess in guesses]), strict=True):
         assert seen.call("state") == {"guess": guess, "shown": True}
         check(name, seen)
+
+
+@each_kind
+def test_a_block_carries_the_one_way_to_guess_that_it_needs(name):
+    assert re.findall(r"guesses\.ways\.(\w+) =", ASKED[name].to_html()) == [ASKED[name].data["kind"]]
 
 
 @each_kind
