@@ -63,8 +63,12 @@ CARDS = {
         "Read a sequence of n tokens as k mixtures of them: what Linformer saves, what it loses, and when to use it.",
         "mixtures",
     ),
-    "book/08-today": Card(
-        "Low rank in the models of today: caches, adapters and states, and which theorem speaks about which of them.",
+    "book/08-caches": Card(
+        "How models of today keep less of each token, learn less of each weight, and send less of each gradient.",
+        "latents",
+    ),
+    "book/09-states": Card(
+        "What a table of fixed size can remember in place of a cache, and which theorem speaks of which rank.",
         "recent",
     ),
     "book/use-linformer": Card(
@@ -96,6 +100,7 @@ SHOWN = {
     "factors": "A row, a tall table, a wide table and a column, drawn to scale",
     "weights": "The attention weights of six words as a table of six rows, darker where they are larger",
     "mixtures": "Twelve small squares in four groups, and each group joined to one larger square",
+    "latents": "Five tall columns, each narrowed to a short column below it, and one row across the short ones",
     "recent": "Old tokens merged into faint squares, and the last four in full color",
 }
 
@@ -163,6 +168,17 @@ def draw_mixtures(ax):
         ax.add_patch(Rectangle((left + 0.6, -1.6), 1.6, 1.6, color=ORANGE))
         for i in range(3):
             ax.add_patch(Rectangle((left + 0.98 * i, 2), 0.86, 0.86, color=TEAL))
+
+
+def draw_latents(ax):
+    for i in range(5):
+        left = 2.2 * i
+        ax.add_patch(Rectangle((left, 2.2), 1.6, 3.2, color=GRAY, alpha=0.4))
+        ax.add_patch(
+            Polygon([(left, 2.0), (left + 1.6, 2.0), (left + 1.3, 1.1), (left + 0.3, 1.1)], color=GRAY, alpha=0.2, lw=0)
+        )
+        ax.add_patch(Rectangle((left + 0.3, -0.1), 1.0, 1.0, color=TEAL))
+    ax.add_patch(Rectangle((-0.3, -0.9), 11.0, 0.4, color=ORANGE))
 
 
 def draw_recent(ax):

@@ -1,9 +1,10 @@
 r"""What can a model remember in a state of fixed size, and what does it pay? Recurrences, their blocks, power steps.
 
-Chapter ``book/08-today.md``. Letters: keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S
-(d, d_v), which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed; the **delta rule** first takes
-out what the state holds under the key, a share $\beta$ of it. ``a`` are decays between 0 and 1, ``t`` the triangle
-that turns a product of reflections into one matrix. `power_step` and `newton_schulz` work on gradients ``m``.
+Chapters ``book/09-states.md`` and, for `power_step` and `newton_schulz`, which work on gradients ``m``,
+``book/08-caches.md``. Letters: keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S (d, d_v),
+which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed; the **delta rule** first takes out what the
+state holds under the key, a share $\beta$ of it. ``a`` are decays between 0 and 1, ``t`` the triangle that turns a
+product of reflections into one matrix.
 """
 
 import math

@@ -1,8 +1,9 @@
 r"""What must a model keep, and what must it learn anew? A latent in place of keys, an update of low rank, a short past.
 
-Chapter ``book/08-today.md``. Letters: a token ``x`` (batch, n, dim) leaves a **latent** $c = W_{DKV}^\top x$ of ``d_c``
-numbers, from which each head makes its key and its value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h`` numbers each.
-``r`` is the rank of an update $s B A$ of a weight $W$ (m, n). In `window_attention` ``m`` old tokens are one.
+Chapters ``book/08-caches.md`` and, for `window_attention`, ``book/09-states.md``. Letters: a token ``x``
+(batch, n, dim) leaves a **latent** $c = W_{DKV}^\top x$ of ``d_c`` numbers, from which each head makes its key and its
+value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h`` numbers each. ``r`` is the rank of an update $s B A$ of a weight
+$W$ (m, n). In `window_attention` ``m`` old tokens are one.
 """
 
 import math

@@ -1,15 +1,15 @@
 r"""How would you do it with pencil and paper? Every step, exactly.
 
 Chapters ``book/01-rank.md``, ``book/02-svd-pca.md``, ``book/03-family.md``, ``book/05-bilinear-scoring.md``,
-``book/07-linformer.md`` and ``book/08-today.md``. Each function returns ``Worked(steps, result)``: a notebook shows
-numbered steps, a sentence and a formula each; a terminal shows the same steps as text. Letters: ``a`` is the matrix,
-called A in the formulas;
+``book/07-linformer.md``, ``book/08-caches.md`` and ``book/09-states.md``. Each function returns
+``Worked(steps, result)``: a notebook shows numbered steps, a sentence and a formula each; a terminal shows the same
+steps as text. Letters: ``a`` is the matrix, called A in the formulas;
 ``w`` a map (k, d) applied to ``x``; $R_i$ is row i; $\sigma_i, u_i, v_i$ are singular values and vectors; ``s`` and
 ``h`` are scored by way of ``u`` and ``v``. W and H are non-negative factors, P and Q those of a table R with gaps. In
 attention, ``q``, ``k`` and ``v`` are queries, keys and values, a row for each token; ``e`` and ``f`` compress keys and
 values; there P is the matrix of weights, $p_i^\top$ its row i. In chapter 8 ``c`` are latents, and ``w_uk`` makes keys
-of them; ``b`` and ``a`` are the update of a weight; keys ``k`` and values ``v`` are written into a state S; in
-``semiseparable`` ``a`` are decays. Rows, columns and steps count from 1.
+of them; ``b`` and ``a`` are the update of a weight. In chapter 9 keys ``k`` and values ``v`` are written into a state
+S; in ``semiseparable`` ``a`` are decays. Rows, columns and steps count from 1.
 
 Only exact numbers come in: integers, ``Fraction``, SymPy rationals, strings such as ``"1/3"`` or ``"0.1"``, and NumPy
 arrays of integers. Floats are refused, whole ones too, because a float may have been rounded before it arrives: the

@@ -1,8 +1,9 @@
-r"""What does a latent, an update of low rank or a state of fixed size do, number by number? Four examples of chapter 8.
+r"""What does a latent, an update of low rank or a state of fixed size do, number by number? Four examples.
 
-Chapter ``book/08-today.md``; readers import all four from ``lowrank_tutor.byhand``. Letters: C holds latents, a row for
-each token, and $W_{UK}$ makes keys of them; W is a weight and $s B A$ its update; S is a state, written by keys $k_t$
-and values $v_t$; L is a mask that decays, $L_{ij} = a_{j+1} \cdots a_i$.
+Chapters ``book/08-caches.md`` (`latent_scores`, `lora`) and ``book/09-states.md`` (`delta_rule`, `semiseparable`);
+readers import all four from ``lowrank_tutor.byhand``. Letters: C holds latents, a row for each token, and $W_{UK}$
+makes keys of them; W is a weight and $s B A$ its update; S is a state, written by keys $k_t$ and values $v_t$; L is a
+mask that decays, $L_{ij} = a_{j+1} \cdots a_i$.
 """
 
 from typing import Any

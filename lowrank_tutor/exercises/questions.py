@@ -543,7 +543,7 @@ QUESTIONS = {
             (0.6, "That is the root of what is kept. Asked is the root of what is lost."),
         ),
     ),
-    # Low rank today
+    # Caches and adapters
     "ex-today-cache": Question(
         ("Numbers a token", "GiB"),
         (65536, 16),
@@ -583,16 +583,6 @@ QUESTIONS = {
             ((786432, 131072, 384), "Count both factors: 1536 times 128 and 512 times 128."),
         ),
     ),
-    "ex-today-delta": Question(
-        ("Sum, first key", "Sum, second key", "Delta rule, first key", "Delta rule, second key"),
-        (4, 2, 3, 0),
-        "The inner product of the two keys is one half. What does each key read, and what is taken away?",
-        (
-            ((4, 0, 4, 0), "The keys are not orthogonal: each reads a part of what is written under the other."),
-            ((4, 2, 4, 0), "What is taken away under the second key is missed by the first."),
-            ((4, 2, 2, 0), "Two is taken away along the second key. The first key meets half of that."),
-        ),
-    ),
     "ex-today-whiten": Question(
         ("Error of the plain cut", "Error of the best one"),
         (16, 9),
@@ -603,16 +593,6 @@ QUESTIONS = {
             ((9, 16), "The plain cut keeps the larger entry, 3, and loses the other."),
         ),
     ),
-    "ex-today-half": Question(
-        "The first n",
-        405,
-        "One half means that the n - 1 others weigh as much as the one, each at least exp(-6) as much.",
-        (
-            (404, "Then the others weigh 403 times exp(-6), still a little less than 1."),
-            (403, "It is n - 1, not n, that must pass exp(6)."),
-            (22, "The logits differ by up to 2b, which is 6, not 3."),
-        ),
-    ),
     "ex-today-trap": Question(
         ("Owed after 10 steps", "Second diagonal entry of what the other start sends"),
         (10, 1 / 5),
@@ -621,6 +601,61 @@ QUESTIONS = {
             ((0, 1 / 5), "Nothing is sent of the second direction, so each step adds its 1 to what is owed."),
             ((9, 1 / 5), "Each of the ten steps leaves 1 behind."),
             ((10, 1), "That is all of it. What is sent is the projection of M onto one direction."),
+        ),
+    ),
+    # States and theorems
+    "ex-states-recall": Question(
+        ("Relative error for 33 pairs", "Pairs at which it is 1"),
+        (1 / 2, 129),
+        "The theorem gives the square: (t - 1)/d. The pair that is read does not disturb itself.",
+        (
+            ((1 / 4, 129), "That is the mean square. Take the root."),
+            ((sqrt(33 / 128), 128), "Of 33 pairs 32 are others. The pair that is read does not disturb itself."),
+            ((1 / 2, 128), "With 128 pairs 127 are others."),
+        ),
+    ),
+    "ex-states-matrix": Question(
+        ("Row 3, column 1", "Row 4, column 2", "The determinant"),
+        (6, 2, 0),
+        "What is left at time i of what came at time j is the product of the numbers from time j + 1 to i.",
+        (
+            ((3, 6, 0), "The number of the first time is never used: begin with the one after the column's."),
+            ((6, 2, 24), "Multiply the diagonal, and take the product of the other two entries off."),
+            ((5, 3, 0), "What stays is multiplied at each step, not added."),
+        ),
+    ),
+    "ex-today-delta": Question(
+        ("Sum, first key", "Sum, second key", "Delta rule, first key", "Delta rule, second key"),
+        (4, 2, 3, 0),
+        "The inner product of the two keys is one half. What does each key read, and what is taken away?",
+        (
+            ((4, 0, 4, 0), "The keys are not orthogonal: each reads a part of what is written under the other."),
+            ((4, 2, 4, 0), "What is taken away under the second key is missed by the first."),
+            ((4, 2, 2, 0), "Two is taken away along the second key. The first key meets half of that."),
+        ),
+    ),
+    "ex-states-which": Question(
+        ("Rank of the logits", "Rank of their logarithmic softmax", "Rank of P", "Width of a head"),
+        (512, 513, 2000, 99),
+        "The logits are a product through the width. Softmax takes one number off each row. What bounds P itself?",
+        (
+            (
+                (512, 512, 512, 99),
+                "Softmax changes ranks: its logarithm has one more, and P is not bounded by the width.",
+            ),
+            ((512, 513, 513, 99), "The powers of e undo the bound: only the smaller side of the table is left."),
+            ((512, 513, 50000, 99), "A table of 2,000 rows has no rank above 2,000."),
+            ((512, 513, 2000, 100), "One less is enough: softmax does not notice the mean of a row."),
+        ),
+    ),
+    "ex-today-half": Question(
+        "The first n",
+        405,
+        "One half means that the n - 1 others weigh as much as the one, each at least exp(-6) as much.",
+        (
+            (404, "Then the others weigh 403 times exp(-6), still a little less than 1."),
+            (403, "It is n - 1, not n, that must pass exp(6)."),
+            (22, "The logits differ by up to 2b, which is 6, not 3."),
         ),
     ),
 }

@@ -1,0 +1,210 @@
+"""States and theorems: what its explorers must read, by NumPy alone, and the numbers in its text."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from chapters import CHAPTERS, code_cells, run
+
+(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
+TEXT = CHAPTER.read_text(encoding="utf-8")
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def off(found, wanted):
+    return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+
+
+def delta_state(k, v):
+    state = np.zeros((k.shape[1], v.shape[1]))
+    for key, value in zip(k, v, strict=True):
+        state = state + np.outer(key, value - key @ state)
+    return state
+
+
+def memory(chapter, *, t, d):
+    """Shares of values that are nearest to what their keys read; the newest eighth alone, too."""
+    hits = np.zeros((2, t))
+    for keys, values in chapter["pairs"][d]:
+        k, v = keys[:t].numpy(), values[:t].numpy()
+        for row, state in zip(hits, (k.T @ v, delta_state(k, v)), strict=True):
+            away = np.linalg.norm((k @ state)[:, None] - v, axis=2)
+            row += (away.argmin(axis=1) == np.arange(t)) / 20
+    plain, rule = hits
+    return {
+        "plain_sum": plain.mean(),
+        "delta_rule": rule.mean(),
+        "newest": rule[-t // 8 :].mean(),
+        "cache": d * d / (2 * d),  # a key and a value of d numbers each
+    }
+
+
+def recall(chapter, *, t, d):
+    squares = np.zeros(4)
+    for keys, values in chapter["pairs"][d][:8]:
+        k, v = keys[:t].numpy(), values[:t].numpy()
+        states = (k.T @ v, delta_state(k, v), np.linalg.lstsq(k, v, rcond=None)[0])
+        squares += np.array([*(off(k @ state, v) for state in states), off(softmax(40 * k @ k.T) @ v, v)]) ** 2 / 8
+    names = ("plain_sum", "delta_rule", "best_state", "softmax")
+    return {**dict(zip(names, np.sqrt(squares), strict=True)), "theorem": math.sqrt((t - 1) / d)}
+
+
+def collapse(chapter, *, layers, size):
+    def distance(skip, start):
+        x, drawn = start[0].numpy(), start[1]
+        for maps in drawn[:layers]:
+            w_q, w_k, w_v = size * maps.numpy()
+            x = skip * x + softmax(x @ w_q @ (x @ w_k).T / math.sqrt(32)) @ x @ w_v
+        return off(np.tile(x.mean(axis=0), (32, 1)), x)
+
+    alone, skips = ([distance(skip, start) for start in chapter["starts"]] for skip in (0, 1))
+    fifth = 4  # of ten numbers torch takes the lower of the two in the middle
+    return {"alone": sorted(alone)[fifth], "slowest": max(alone), "skips": sorted(skips)[fifth]}
+
+
+def window_error(chapter, *, m, rho):
+    x = chapter["noise"].numpy().copy()
+    for i in range(1, 128):
+        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * chapter["noise"][i].numpy()
+    q, k, v = (x @ w.numpy() for w in chapter["maps"])
+
+    def attend(groups_of, vote):
+        out = np.zeros((128, 32))
+        for i in range(128):
+            groups = max(0, (i + 1 - 16) // groups_of)
+            old = groups * groups_of
+            seen = [[p[:old].reshape(groups, groups_of, 32).mean(axis=1), p[old : i + 1]] for p in (k, v)]
+            keys, values = (np.concatenate(part) for part in seen)
+            added = np.r_[np.full(groups, vote), np.zeros(i + 1 - old)]
+            out[i] = (softmax((q[i] @ keys.T / math.sqrt(32) + added)[None]) @ values)[0]
+        return out
+
+    later = np.triu(np.full((128, 128), -np.inf), 1)
+    far = np.where(np.tri(128, k=-16) > 0, -np.inf, 0)
+    logits = q @ k.T / math.sqrt(32) + later
+    exact = softmax(logits) @ v
+    return {
+        "votes": off(attend(m, math.log(m)), exact),
+        "one": off(attend(m, 0.0), exact),
+        "alone": off(softmax(logits + far) @ v, exact),
+        "kept": (16 + 112 / m) / 128,
+    }
+
+
+EXPLORERS = {"memory": memory, "recall": recall, "collapse": collapse, "window-error": window_error}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return run(CHAPTER).namespace
+
+
+@pytest.fixture(scope="module")
+def printed():
+    return run(CHAPTER).printed
+
+
+def test_the_opening_counts(chapter):
+    found = memory(chapter, t=64, d=32)
+    assert f"a plain sum gives {found['plain_sum']:.0%} back" in TEXT
+    assert f"gives back {found['delta_rule']:.0%}: nearly all of the newest, and hardly any of the oldest" in TEXT
+    assert found["cache"] * 4 == 64
+    oldest, *_, newest = chapter["remembered"][64, 32]["delta rule"]
+    assert oldest < 0.1
+    assert newest > 0.95
+    assert memory(chapter, t=16, d=32)["plain_sum"] > 0.995, "all 16 values can be told apart"
+
+
+def test_recall_in_words(chapter):
+    found = recall(chapter, t=16, d=32)
+    assert found["plain_sum"] == pytest.approx(0.70, abs=0.03)
+    assert "$\\sqrt{15/32} = 0.68$" in TEXT
+    assert round(found["theorem"], 2) == 0.68
+    assert found["softmax"] < 1e-6
+    assert recall(chapter, t=32, d=32)["best_state"] < 1e-6 < 0.5 < recall(chapter, t=48, d=32)["best_state"]
+
+
+def test_every_state_with_the_delta_rule_errs_less_than_the_sum(chapter):
+    for d in chapter["WIDTHS"]:
+        lines = chapter["recalled"][d]
+        assert all(delta <= plain for delta, plain in zip(lines["delta rule"], lines["sum"], strict=True))
+
+
+def test_the_second_pair_takes_from_the_first():
+    keys = np.array([[1, 0], [0.6, 0.8]])
+    assert keys @ delta_state(keys, np.array([[5.0], [0.0]])) == pytest.approx(np.array([[16 / 5], [0]]))
+    assert "It reads 16/5. The second key read 3" in TEXT
+
+
+def test_a_chunk_of_steps_is_one_matrix(printed):
+    (off_by,) = re.findall(r"^(\de-\d\d)$", printed, re.M)
+    assert float(off_by) < 1e-13
+
+
+def test_blocks_below_the_diagonal(printed):
+    assert [int(n) for n in re.findall(r"blocks up to rank (\d+)", printed)] == [1, 32, 4]
+    assert "It is 32, all that a block of 32 rows and 32 columns can have." in TEXT
+
+
+def test_the_softmax_bottleneck(printed):
+    assert "8 9 100 " in printed
+
+
+def test_collapse_in_words(chapter):
+    """Alone, small weights make tokens alike within seven layers in all draws, large ones not; skips hinder both."""
+    for size in (0.5, 1.0):
+        assert chapter["alike"][size]["its slowest draw"][7] < 1e-15
+    assert chapter["alike"][3.0]["its slowest draw"][7] > 0.1
+    assert min(chapter["alike"][size]["with skips"][12] for size in chapter["SIZES"]) > 0.004
+
+
+def test_one_vote_makes_old_tokens_pale(chapter):
+    one, many = (chapter["seen"][votes].double().numpy() for votes in (False, True))
+    assert one[:, 0] / one[:, 8] == pytest.approx(1 / 4), "four times as pale"
+    assert many == pytest.approx(np.array([[(j <= i) / (i + 1) for j in range(12)] for i in range(8, 12)]))
+
+
+def test_votes_in_words(chapter):
+    found = window_error(chapter, m=8, rho=0.95)
+    assert f"the error is {found['votes']:.0%} with them and {found['one']:.0%} without" in TEXT
+
+
+def test_centered_logarithms_have_rank_n_minus_one():
+    p = softmax(np.random.default_rng(0).standard_normal((6, 6)))
+    centered = np.log(p) - np.log(p).mean(axis=1, keepdims=True)
+    assert np.linalg.matrix_rank(centered) == 5
+    assert softmax(centered) == pytest.approx(p)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_table_is_that_of_the_settings_in_transformers():
+    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
+    config = {
+        name: getattr(transformers, f"{name}Config")()
+        for name in ("DeepseekV3", "DeepseekV32", "DeepseekV4", "Qwen3Next", "Jamba", "KimiLinear")
+    }
+    older, newer = config["DeepseekV3"], config["DeepseekV32"]
+    for name in ("num_hidden_layers", "kv_lora_rank", "qk_rope_head_dim"):
+        assert getattr(older, name) == getattr(newer, name)
+    assert "| DeepSeek-V3.2 | the same; each new token reads 2,048 of them |" in TEXT
+    assert newer.index_topk == 2048
+    assert "128 exact tokens, and a mean for every 4 or every 128" in TEXT
+    assert (config["DeepseekV4"].sliding_window, {*config["DeepseekV4"].compress_rates.values()}) == (128, {4, 128})
+    assert "36 layers a gated delta-rule state, 12 keys and values" in TEXT
+    kinds = [*config["Qwen3Next"].layer_types]
+    assert (kinds.count("linear_attention"), kinds.count("full_attention")) == (36, 12)
+    assert "28 a state, 4 keys and values" in TEXT
+    kinds = config["Jamba"].layers_block_type
+    assert (kinds.count("mamba"), kinds.count("attention")) == (28, 4)
+    assert "three of four layers a state, the rest latents" in TEXT
+    kinds = config["KimiLinear"].layer_types
+    assert kinds.count("linear_attention") / kinds.count("full_attention") == pytest.approx(3, abs=0.6)
+
+
+def test_the_shown_code_has_the_cells_it_needs():
+    assert sum("explore(" in cell.source for cell in code_cells(CHAPTER)) == len(EXPLORERS)
