@@ -9,7 +9,10 @@ that turns a product of reflections into one matrix. `power_step` and `newton_sc
 import math
 from collections.abc import Sequence
 
-import torch
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
 
 from lowrank_tutor._checks import check_integer, check_real
 from lowrank_tutor._tensors import (

@@ -10,16 +10,19 @@ NumPy), ``name.js`` (one function that draws; ``instrument.js`` says what it ret
 what it draws with, ``linalg.js`` and ``background.js`` what it computes with) and ``tests/instruments/test_name.py``.
 """
 
-from lowrank_tutor.instruments.arrows import arrows
-from lowrank_tutor.instruments.cloud import cloud
-from lowrank_tutor.instruments.dice import dice
-from lowrank_tutor.instruments.draw_first import draw_first
-from lowrank_tutor.instruments.instrument import Instrument
-from lowrank_tutor.instruments.score import score
-from lowrank_tutor.instruments.shadow import shadow
-from lowrank_tutor.instruments.spectrum import spectrum
-from lowrank_tutor.instruments.tilt import tilt
-from lowrank_tutor.instruments.windows import windows
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    from lowrank_tutor.instruments.arrows import arrows
+    from lowrank_tutor.instruments.cloud import cloud
+    from lowrank_tutor.instruments.dice import dice
+    from lowrank_tutor.instruments.draw_first import draw_first
+    from lowrank_tutor.instruments.instrument import Instrument
+    from lowrank_tutor.instruments.score import score
+    from lowrank_tutor.instruments.shadow import shadow
+    from lowrank_tutor.instruments.spectrum import spectrum
+    from lowrank_tutor.instruments.tilt import tilt
+    from lowrank_tutor.instruments.windows import windows
 
 __all__ = [
     "Instrument",
