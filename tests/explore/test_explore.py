@@ -232,13 +232,13 @@ def test_hostile_words_stay_words():
     assert "<b>" not in source
     block = Block(source)
     assert not block.inside
-    assert block.one("img")["alt"] == HOSTILE + "1"
+    assert block.one("img")["alt"] == HOSTILE + "1<<<<<<<<"
     assert block.one("figcaption")["text"] == HOSTILE
     assert block.one("label")["text"].strip() == HOSTILE
     assert block.one("dt")["text"] == HOSTILE
     assert block.one("data")["data-name"] == HOSTILE
     assert block.one("output")["text"] == "1<<<<<<<<"
-    assert block.data()["alts"][3] == HOSTILE + "4"
+    assert block.data()["alts"][3] == HOSTILE + "4<<<<<<<<"
 
 
 def test_a_hostile_slider_name_stays_a_name():
