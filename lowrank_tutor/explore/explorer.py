@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 BREATH = 0.02  # seconds: a move that was waiting is handled within them
 STEP = 500  # milliseconds: how long a live figure that plays rests at each position
 FEW_FRAMES = 12  # are drawn before anybody asks what they weigh
-SURPRISE = 1.25  # how much heavier than allowed a few samples must be for the rest not to be drawn
+SURPRISE = 2  # how many times heavier than allowed a few samples must be for the rest not to be drawn
 ASLEEP = "The sliders of this figure move while Python runs: to wake them, run its cell again."
 VIEW_WIDTH = "720px"  # of the live face
 PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
