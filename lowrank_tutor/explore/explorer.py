@@ -84,7 +84,7 @@ class Explorer:
 
     def numbers(self, **values: Value) -> dict[str, Value]:
         """Return the readout at one position, each number checked to be finite."""
-        numbers = self.readout(**values)
+        numbers = self._ask(self.readout, values)
         if not isinstance(numbers, Mapping):
             raise TypeError(f"readout must return a dict of named numbers, got {numbers!r}")
         return {key: _readable(key, number, values) for key, number in numbers.items()}
@@ -95,13 +95,17 @@ class Explorer:
 
     def frame(self, **values: Value) -> Frame:
         """Draw one position: its pictures, its words and its numbers."""
+        numbers = self.numbers(**values)
+        panels = _panels(self._ask(self.draw, values))
+        return Frame(panels, self.words.sentence(self.alt, values | numbers), numbers)
+
+    def _ask(self, function: Callable[..., Any], values: Mapping[str, Value]) -> Any:
+        """Call the author's function, and say where if it fails."""
         try:
-            numbers = self.numbers(**values)
-            panels = _panels(self.draw(**values))
+            return function(**values)
         except Exception as error:
             error.add_note(f"while {self.name!r} was drawn at {values}")
             raise
-        return Frame(panels, self.words.sentence(self.alt, values | numbers), numbers)
 
     def to_html(self) -> str:
         """Draw every position and return the self-contained HTML block.
