@@ -66,7 +66,7 @@ def somebody_is_there() -> bool:
     if PAGE_VARIABLE in os.environ:
         return not page_is_built()
     ipython: Any = sys.modules.get("IPython")
-    kernel = getattr(ipython and ipython.get_ipython(), "kernel", None)
+    kernel: Any = getattr(ipython and ipython.get_ipython(), "kernel", None)
     request = (kernel.get_parent() if hasattr(kernel, "get_parent") else None) or {}
     return bool(request.get("content", {}).get("allow_stdin", True))
 

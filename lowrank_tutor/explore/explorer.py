@@ -20,8 +20,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+import lowrank_tutor.explore.page as page
 from lowrank_tutor._on_demand import needed
-from lowrank_tutor.explore import page
 from lowrank_tutor.explore.page import (
     DPI,
     PHOTOGRAPH_DPI,
