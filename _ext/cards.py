@@ -74,6 +74,9 @@ CARDS = {
     "book/use-linformer": Card(
         "Put Linformer into a PyTorch model of your own, and check what it costs you before you keep it.", "mixtures"
     ),
+    "book/use-sliders": Card(
+        "Put sliders that need no Python behind them on the pages of your own book, and fields that check an answer."
+    ),
     "book/gpu": Card(
         "The least time that attention and Linformer can take on six graphics cards, and cells that time your own."
     ),

@@ -1,12 +1,30 @@
-"""Which classes wait until they are asked for? Those that need PyTorch, in modules that otherwise do without it.
+"""What does a module need that may not be there? It is fetched when it is asked for, and named where it is missing.
 
-No chapter: ``bilinear`` and ``family`` share it, so that to import them takes no time.
+No chapter: every room that needs more than NumPy shares it. `on_demand` is for ``bilinear`` and ``family``, whose
+classes in PyTorch wait until they are asked for, so that to import these modules takes no time.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+
+# Which extra of the package brings what; pillow comes with matplotlib.
+EXTRAS = {"torch": "torch"} | dict.fromkeys(("IPython", "PIL", "ipywidgets", "matplotlib", "scipy", "sympy"), "book")
+
+
+@contextmanager
+def needed(by: str) -> Iterator[None]:
+    """Name the package that is missing, and the extra that brings it, if an import inside fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        remedy = f'pip install "lowrank-tutor[{EXTRAS[package]}]"'
+        raise ModuleNotFoundError(f"{by} needs {package}: {remedy}", name=error.name) from None
 
 
 def on_demand(module: str, **classes: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -15,7 +33,8 @@ def on_demand(module: str, **classes: str) -> tuple[Callable[[str], Any], Callab
     def fetch(name: str) -> Any:
         if name not in classes:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        return getattr(import_module(f"lowrank_tutor.{classes[name]}"), name)
+        with needed(f"{module}.{name}"):
+            return getattr(import_module(f"lowrank_tutor.{classes[name]}"), name)
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[module]), *classes})

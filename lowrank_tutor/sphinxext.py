@@ -1,8 +1,14 @@
 """Does a cell run for a page or for a person? This Sphinx extension lets :mod:`lowrank_tutor.explore` know.
 
-Any MyST-NB or Jupyter Book project can load it: ``extensions = ["myst_nb", "lowrank_tutor.sphinxext"]``. While a page
-is being built, explorers then come out as self-contained HTML: kernels inherit the variable ``LOWRANK_TUTOR_PAGE``,
-which is 1 while a page is built and otherwise 0 or unset. (Set it to 1 yourself where no Sphinx builds the page.)
+Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb", "lowrank_tutor.sphinxext"]``. While a
+page is being built, explorers then come out as self-contained HTML: kernels inherit the variable
+``LOWRANK_TUTOR_PAGE``, which is 1 while a page is built and otherwise 0 or unset. (Set it to 1 yourself where a tool
+runs the notebook as a person would, as Jupyter Book 2 does.)
+
+A notebook that was run elsewhere and saved shows what can be read without its kernel: a picture, and a sentence that
+says so. And worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
+``nb_render_markdown_format`` yourself, it becomes ``"myst"``. They need ``"dollarmath"`` among your
+``myst_enable_extensions``, which Jupyter Book has, and say so where it is missing.
 
 The extension also ties the execution cache to the package: MyST-NB looks only at a page's own cells, so without this a
 changed helper would leave stale figures behind.
@@ -18,12 +24,16 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 from lowrank_tutor import __version__
 
 PAGE_VARIABLE = "LOWRANK_TUTOR_PAGE"
+FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 where a page would show the dollars of a formula
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text/html
 CACHES = ".lowrank-cache"
 MARK = "made-by-lowrank-tutor"  # a folder without it is not ours to remove
 KEPT_CACHES = 3
@@ -47,12 +57,47 @@ def page_is_built() -> bool:
     return said == "1"
 
 
+def somebody_is_there() -> bool:
+    """Whether a person may be at the kernel, and move a slider after its cell has run.
+
+    Not while a page is built; and not where nobody could answer a question of the program either. Tools that execute a
+    notebook for later readers (nbconvert, papermill, MyST-NB) say so in every request: its ``allow_stdin`` is false.
+    """
+    if PAGE_VARIABLE in os.environ:
+        return not page_is_built()
+    ipython: Any = sys.modules.get("IPython")
+    kernel: Any = getattr(ipython and ipython.get_ipython(), "kernel", None)
+    request = (kernel.get_parent() if hasattr(kernel, "get_parent") else None) or {}
+    return bool(request.get("content", {}).get("allow_stdin", True))
+
+
+def formulas_are_read() -> bool:
+    """Whether formulas between dollars may stand in what a cell shows: everywhere, but on some pages."""
+    return os.environ.get(FORMULAS_VARIABLE) != "0"
+
+
+def _choose_what_is_shown(config: Any) -> None:
+    """Put what needs no kernel before widgets, and let Markdown from cells hold what that of pages may hold."""
+    # MyST-NB's number for text/html is 30. Choices of the author come later, and count.
+    config.nb_mime_priority_overrides = [
+        *((builder, WIDGET_VIEW, 35) for builder in PAGES),
+        *config.nb_mime_priority_overrides,
+    ]
+    if "nb_render_markdown_format" not in {*config._raw_config, *config.overrides}:
+        config.nb_render_markdown_format = "myst"
+    rendered = config.nb_render_markdown_format == "myst" and "dollarmath" in config.myst_enable_extensions
+    os.environ[FORMULAS_VARIABLE] = "1" if rendered else "0"
+
+
 def _tell_kernels(app: Any, config: Any) -> None:
     os.environ[PAGE_VARIABLE] = "1"
+    _choose_what_is_shown(config)
     config.exclude_patterns = [*config.exclude_patterns, f"**{CACHES}"]  # `sphinx-build . public` puts it among sources
     if config.nb_execution_mode == "cache" and not config.nb_execution_cache_path:
         pins = Path(app.confdir) / "requirements.txt"
-        config.nb_execution_cache_path = str(_cache(Path(app.outdir).parent / CACHES, package_fingerprint(pins)))
+        # What cells show depends on both.
+        state = package_fingerprint(pins) + ("" if formulas_are_read() else "-text")
+        config.nb_execution_cache_path = str(_cache(Path(app.outdir).parent / CACHES, state))
 
 
 def _cache(home: Path, fingerprint: str) -> Path:
@@ -69,6 +114,7 @@ def _cache(home: Path, fingerprint: str) -> Path:
 
 def _forget(_app: Any, _exception: Exception | None) -> None:
     os.environ.pop(PAGE_VARIABLE, None)
+    os.environ.pop(FORMULAS_VARIABLE, None)
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -10,7 +10,10 @@ product of reflections into one matrix.
 import math
 from collections.abc import Sequence
 
-import torch
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
 
 from lowrank_tutor._checks import check_integer, check_real
 from lowrank_tutor._tensors import (

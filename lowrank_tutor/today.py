@@ -9,9 +9,12 @@ $W$ (m, n). In `window_attention` ``m`` old tokens are one.
 import math
 from typing import Any, NamedTuple
 
-import torch
-from torch import nn
-from torch.nn import functional
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
+    from torch import nn
+    from torch.nn import functional
 
 from lowrank_tutor._checks import check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (

@@ -28,7 +28,7 @@ from lowrank_tutor.explore import Explorer
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
-WITH_EXPLORERS = [*CHAPTERS, ROOT / "book" / "gpu.md"]
+WITH_EXPLORERS = [*CHAPTERS, *(ROOT / "book" / name for name in ("gpu.md", "use-sliders.md"))]
 
 CELL_LINES = 15
 
@@ -76,7 +76,7 @@ def run(path: Path) -> Ran:
 @functools.cache
 def judges(path: Path) -> dict[str, Callable[..., Numbers]]:
     """The judges of a page's explorers, by their names."""
-    subject = f"chapter_{path.stem[:2]}" if path in CHAPTERS else path.stem
+    subject = f"chapter_{path.stem[:2]}" if path in CHAPTERS else path.stem.replace("-", "_")
     return importlib.import_module(f"tests.book.test_{subject}").EXPLORERS
 
 

@@ -1,21 +1,35 @@
-"""Tried as a stranger would: what other people's tools do with the layer, and other people's data with the helpers.
+"""Tried as a stranger would: what other people's tools do with the layer, other people's data with the helpers, other
+people's books with the sliders.
 
-The table of *Use it in your model* says what works; here each of its rows is done. Tools that this project does not
-require are left out where they are not installed.
+The tables of *Use it in your model* and *Use the sliders in your own book* say what works; here each of their rows is
+done. Tools that this project does not require are left out where they are not installed.
 """
 
 import copy
 import io
+import json
+import os
 import re
+import subprocess
+import sys
+import tomllib
+from fractions import Fraction
+from pathlib import Path
 
+import nbclient
+import nbformat
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
+import yaml
 from attentions import tensors
 from chapters import ROOT
+from matplotlib.figure import Figure
 from torch import nn
 
+from lowrank_tutor import exercises
+from lowrank_tutor.explore import explore
 from lowrank_tutor.family import factorize_ratings, lda, nmf
 from lowrank_tutor.jl import distortion, gaussian_projection
 from lowrank_tutor.linformer import LinformerSelfAttention
@@ -24,6 +38,7 @@ from lowrank_tutor.rank import numerical_rank
 from lowrank_tutor.svd import best_rank_k, randomized_svd, relative_error, truncated_svd
 
 PAGE = (ROOT / "book" / "use-linformer.md").read_text(encoding="utf-8")
+SLIDERS = (ROOT / "book" / "use-sliders.md").read_text(encoding="utf-8")
 (X,) = tensors((3, 40, 16), dtype=torch.float32)
 (WHOLE,) = tensors((3, 64, 16), seed=1, dtype=torch.float32)
 # Other people's tools warn of their own future.
@@ -315,3 +330,377 @@ def test_distances_of_many_points_are_those_of_the_steps(monkeypatch):
     x[601] = x[77]
     with pytest.raises(ValueError, match=r"^x must hold different points, got the same in rows 77 and 601$"):
         distortion(x, r)
+
+
+# installing
+
+# What each extra brings, and which modules cannot do without it.
+TORCH = ("attention", "linformer", "today", "state", "bilinear.ReducedRankAttention", "family.Autoencoder")
+HIDDEN = """
+import importlib, json, sys
+
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in hidden:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+hidden, names = json.loads(sys.argv[1])
+sys.meta_path.insert(0, Nothing())
+said = {}
+for name in names:
+    try:
+        room, _, thing = name.partition(".")
+        module = importlib.import_module(f"lowrank_tutor.{room}")
+        said[name] = bool(getattr(module, thing)) if thing else True
+    except ModuleNotFoundError as error:
+        said[name] = str(error)
+print(json.dumps(said))
+"""
+
+
+def imported_without(hidden, names):
+    """What importing says where these packages are missing."""
+    arguments = [sys.executable, "-c", HIDDEN, json.dumps([hidden, names])]
+    return json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
+
+
+def test_with_numpy_alone_the_mathematics_works_and_the_rest_names_its_extra():
+    alone = ("rank", "svd", "pca", "family", "jl", "bilinear", "tables", "exercises", "sphinxext")
+    pictures = ("explore", "instruments", "plotting")
+    hidden = ["torch", "matplotlib", "PIL", "sympy", "scipy", "sklearn", "ipywidgets", "IPython", "tqdm"]
+    said = imported_without(hidden, [*alone, *TORCH, *pictures, "byhand"])
+    assert {name: said.pop(name) for name in alone} == dict.fromkeys(alone, True)
+    remedy = 'pip install "lowrank-tutor[{}]"'.format
+    for name in TORCH:
+        assert said.pop(name) == f"lowrank_tutor.{name} needs torch: {remedy('torch')}"
+    for name in pictures:
+        assert said.pop(name).replace("PIL", "matplotlib") == f"lowrank_tutor.{name} needs matplotlib: {remedy('book')}"
+    assert said == {"byhand": f"lowrank_tutor.byhand needs sympy: {remedy('book')}"}
+
+
+def test_every_install_line_names_the_package_and_an_extra_that_there_is():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    pages = [ROOT / "README.md", *(ROOT / "book").glob("*.md")]
+    lines = [line for page in pages for line in re.findall(r"pip install (.*git\+.*)", page.read_text("utf-8"))]
+    named = [re.match(r'"lowrank-tutor(?:\[(\w+)\])? @ git\+', line) for line in lines]
+    assert len(lines) >= 5
+    assert all(named), lines
+    assert {one[1] for one in named} == {None, "torch", "book"}
+    assert set(extras) == {"torch", "book", "all"}
+
+
+def test_the_source_archive_is_the_repository_and_its_tests_run(tmp_path):
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("no repository, so nothing to compare an archive with")
+    names = [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
+    source = tmp_path / "source"
+    for name in names:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    run = subprocess.run([sys.executable, "-c", build], cwd=source, capture_output=True, text=True, check=True)
+    assert not re.search("warning|deprecat", run.stdout + run.stderr, re.IGNORECASE), run.stderr
+    (archive,) = tmp_path.glob("*.tar.gz")
+    subprocess.run(["tar", "-xzf", archive], cwd=tmp_path, check=True)
+    inside = tmp_path / archive.name.removesuffix(".tar.gz")
+    assert [name for name in names if not (inside / name).exists()] == []
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "tests/test_rank.py"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")} | {"PYTHONPATH": str(inside)}
+    run = subprocess.run(tests, cwd=inside, capture_output=True, text=True, env=environment, check=False)
+    assert re.search(r"\d+ passed", run.stdout), run.stdout + run.stderr
+    assert run.returncode == 0
+
+
+def test_names_that_end_in_an_underscore_keep_it_on_the_page_of_the_package(site):
+    page = (site / "book" / "api.html").read_text(encoding="utf-8")
+    assert {"components_", "mean_", "n_features_in_"} <= set(re.findall(r"<strong>(\w+)</strong>", page))
+
+
+def test_a_tag_publishes_a_release_and_no_password_is_kept():
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(text)
+    assert workflow[True] == {"push": {"tags": ["v*"]}}, "YAML takes the word on for a yes"
+    assert "secrets." not in text
+    publish = workflow["jobs"]["publish"]
+    assert (publish["needs"], publish["permissions"]) == ("build", {"id-token": "write"})
+    assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
+
+
+# other people's books
+
+
+def spring(k, **_others):
+    figure = Figure(figsize=(1, 0.5))
+    figure.add_axes((0, 0, 1, 1)).barh(0, k)
+    figure.axes[0].set_xlim(0, 10)
+    return figure
+
+
+def springs(**more):
+    settings = {"alt": "A spring of strength {k}.", "name": "spring", "k": [1, 2, 3]}
+    return explore(spring, **(settings | more))
+
+
+SAVED = "to wake them, run its cell again"
+OWN_PAGE = """---
+file_format: mystnb
+kernelspec: {name: python3, display_name: Python 3}
+---
+# Springs
+
+```{code-cell}
+:tags: [remove-cell]
+
+from matplotlib.figure import Figure
+from lowrank_tutor.byhand import project
+from lowrank_tutor.exercises import check, register
+from lowrank_tutor.explore import explore
+
+register("ex-my-spring", "The period", 2.5, otherwise="Divide.", hints={5: "That is twice the period."})
+```
+
+```{code-cell}
+explore(lambda k: Figure(figsize=(1, 1)), alt="A spring of strength {k}.", name="spring", k=range(1, 4))
+```
+
+```{code-cell}
+check("ex-my-spring", ...)
+```
+
+```{code-cell}
+project([[1, 0, 0]], [2, 4, 6])
+```
+"""
+# One process and one reading of the pages for three builders.
+BUILD = """
+import sys
+from pathlib import Path
+from sphinx.application import Sphinx
+
+source = sys.argv[1]
+for builder in ("html", "latex", "text"):
+    strict = builder == "html"  # a second one warns that all is registered already
+    app = Sphinx(source, source, f"{source}/out/{builder}", f"{source}/out/doctrees", builder, warningiserror=strict)
+    app.build()
+    assert app.statuscode == 0
+"""
+
+
+def own_folder(folder):
+    """Nothing of the machine's own settings: a home of its own, and the package of this checkout."""
+    home = {"HOME": str(folder), "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder), "PYTHONPATH": str(ROOT)}
+    return {k: v for k, v in os.environ.items() if k != "LOWRANK_TUTOR_PAGE"} | home
+
+
+def run_in(folder, *arguments):
+    command = [str(argument) for argument in arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=own_folder(folder), check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def saved_notebook(monkeypatch):
+    """A notebook as JupyterLab saves it when it is told to save the state of widgets, too."""
+    monkeypatch.delenv("LOWRANK_TUTOR_PAGE", raising=False)
+    bundle = springs()._repr_mimebundle_()
+    model = bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
+    output = nbformat.v4.new_output("execute_result", bundle, execution_count=1)
+    cell = nbformat.v4.new_code_cell("springs", outputs=[output], execution_count=1)
+    state = {"version_major": 2, "version_minor": 0, "state": {model: {"model_name": "VBoxModel", "state": {}}}}
+    metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "widgets": {"application/vnd.jupyter.widget-state+json": state},
+    }
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Saved"), cell], metadata=metadata)
+
+
+@pytest.mark.parametrize("formulas", [True, False])
+def test_a_sphinx_book_of_ones_own(tmp_path, monkeypatch, formulas):
+    """Sliders, a question, worked steps; a notebook saved elsewhere; and the same as LaTeX and as text."""
+    line = re.search(r"^extensions = .*sphinxext.*$", SLIDERS, re.M)[0]
+    settings = 'myst_enable_extensions = ["dollarmath"]' if formulas else ""
+    exclude = 'exclude_patterns = ["out", "jupyter_execute"]'
+    execution = "nb_execution_raise_on_error = True\nnb_execution_timeout = 300"  # a busy machine may take its time
+    (tmp_path / "conf.py").write_text("\n".join([line, exclude, execution, settings]))
+    (tmp_path / "index.md").write_text(OWN_PAGE + "\n```{toctree}\nsaved\n```\n")
+    nbformat.write(saved_notebook(monkeypatch), tmp_path / "saved.ipynb")
+    run_in(tmp_path, sys.executable, "-c", BUILD, tmp_path)
+
+    page = (tmp_path / "out/html/index.html").read_text(encoding="utf-8")
+    assert 'data-name="spring" data-frames="3"' in page
+    assert '<form class="check" data-name="ex-my-spring"' in page
+    assert "That is twice the period." in page
+    assert ('class="math notranslate nohighlight"' in page) is formulas
+    assert "$$" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert ("this book needs" in page) is not formulas
+
+    saved = (tmp_path / "out/html/saved.html").read_text(encoding="utf-8")
+    assert SAVED in saved
+    assert '<img alt="A spring of strength 1."' in saved
+    assert "widget-view+json" not in saved, "no slider that is dead"
+
+    latex = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "out/latex").glob("*.tex"))
+    assert latex.count(r"\noindent\sphinxincludegraphics") == 2, "one picture of each page"
+    assert "A spring of strength 1. (k = 1)" in (tmp_path / "out/text/index.txt").read_text(encoding="utf-8")
+
+
+def test_a_jupyter_book_of_ones_own(tmp_path):
+    config = yaml.safe_load(re.search(r"```yaml\n(.*?)```", SLIDERS, re.DOTALL)[1])
+    config["execute"]["timeout"] = 300
+    (tmp_path / "_config.yml").write_text(yaml.safe_dump(config))
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    (tmp_path / "index.md").write_text(OWN_PAGE)
+    run_in(tmp_path, Path(sys.executable).with_name("jupyter-book"), "build", tmp_path, "-W", "-n", "--keep-going")
+    page = (tmp_path / "_build/html/index.html").read_text(encoding="utf-8")
+    assert 'data-name="spring" data-frames="3"' in page
+    assert '<form class="check" data-name="ex-my-spring"' in page
+    assert 'class="math notranslate nohighlight"' in page
+    assert (tmp_path / "_build" / ".lowrank-cache").exists()
+
+
+def test_a_tool_that_only_executes_gets_sliders_that_need_no_kernel(tmp_path, monkeypatch):
+    """As `jupyter nbconvert --execute` does it, and every other tool that runs notebooks by nbclient."""
+    for name, value in own_folder(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("LOWRANK_TUTOR_PAGE", raising=False)
+    source = OWN_PAGE.split("```{code-cell}")[2].partition("```")[0].strip()
+    imports = "from matplotlib.figure import Figure\nfrom lowrank_tutor.explore import explore"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(f"{imports}\n{source}")])
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=300).execute()
+    (output,) = notebook.cells[0].outputs
+    assert set(output.data) == {"text/plain", "text/html", "image/png"}
+    assert 'data-frames="3"' in output.data["text/html"]
+    nbconvert = pytest.importorskip("nbconvert")
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
+    assert '<figure class="explorer" data-name="spring" data-frames="3"' in page
+    saved, _ = nbconvert.HTMLExporter().from_notebook_node(saved_notebook(monkeypatch))
+    assert SAVED in saved
+
+
+def test_marimo_gets_a_page_of_its_own():
+    kind, frame = springs()._mime_()
+    assert kind == "text/html"
+    assert frame.startswith('<iframe srcdoc="&lt;figure class=&quot;explorer&quot;')
+
+
+NOTE = """() => {
+  const note = document.querySelector(".explorer-asleep");
+  return note.checkVisibility() && note.textContent;
+}"""
+
+
+def test_live_sliders_that_lost_their_kernel_say_so(browser):
+    """ipywidgets gives every view without a kernel this class, in JupyterLab and in the pages that hold its state."""
+    *_, view = springs().to_widget().children
+    with browser.new_page() as page:
+        page.set_content(f"<div class='jupyter-widgets'>{view.value}</div>")
+        assert page.evaluate(NOTE) is False
+        page.set_content(f"<div class='jupyter-widgets jupyter-widgets-disconnected'>{view.value}</div>")
+        assert SAVED in page.evaluate(NOTE)
+
+
+def test_readouts_may_be_words_and_formats_may_have_units_or_be_functions():
+    def readout(k):
+        return {"motion": "swings" if k < 3 else "creeps", "time": k / 3, "share": Fraction(k, 4), "t": torch.tensor(k)}
+
+    roman = {1: "I", 2: "II", 3: "III"}
+    explorer = springs(
+        readout=readout, formats={"time": "{:.2f} s", "share": ".0%", "k": roman.get}, start={"k": 2},
+        alt="Strength {k}, or {k:d}: it {motion} for {time}, {share}, {t}.",
+    )  # fmt: skip
+    assert explorer.sentence(k=2) == "Strength II, or 2: it swings for 0.67 s, 50%, 2."
+    page = explorer.to_html()
+    assert '<data data-name="motion" value="swings">swings</data>' in page
+    assert f'value="{2 / 3!r}">0.67 s</data>' in page
+    assert 'aria-live="off">II</output>' in page
+    assert "Strength III, or 3: it creeps for 1.00 s, 75%, 3." in page
+
+
+def test_what_cannot_fit_is_said_before_all_is_drawn():
+    drawn = []
+
+    def speckle(k):
+        drawn.append(k)
+        figure = Figure(figsize=(4, 3))
+        figure.add_axes((0, 0, 1, 1)).imshow(np.random.default_rng(k).random((300, 400)))
+        return figure
+
+    explorer = explore(speckle, alt="Noise {k}.", k=range(40), limit=100_000)
+    with pytest.raises(ValueError, match=r"^'speckle' must weigh at most 100,000 bytes, got about [\d,]+ with 40 fr"):
+        explorer.to_html()
+    assert len(drawn) <= 3
+    assert len(springs(limit=30_000).to_html()) <= 30_000
+
+
+def test_what_fails_while_a_frame_is_drawn_says_where():
+    with pytest.raises(ZeroDivisionError) as caught:
+        springs(readout=lambda k: {"x": 1 / (k - 2)}).to_html()
+    assert caught.value.__notes__ == ["while 'spring' was drawn at {'k': 2}"]
+    with pytest.raises(ValueError, match=r"got '<lambda>', which is draw's own: give name=$"):
+        explore(lambda k: Figure(), alt="x", k=[1, 2])
+
+
+AT = """() => [document.querySelector("output").textContent, document.querySelector("button").textContent]"""
+
+
+def test_a_button_plays_and_steps_for_readers_who_want_less_motion(browser):
+    block = springs(play=True).to_html()
+    with browser.new_page() as page:
+        page.set_content(block)
+        page.get_by_role("button", name="Play").click()
+        assert page.evaluate(AT) == ["2", "Pause"]
+        page.wait_for_function("document.querySelector('output').textContent === '3'")
+        page.get_by_role("button", name="Play").click()  # it has stopped at the end, and begins again
+        assert page.evaluate(AT) == ["1", "Pause"]
+        page.get_by_role("slider").press("ArrowRight")  # a hand on the slider stops it
+        assert page.evaluate(AT) == ["2", "Play"]
+    with browser.new_page(reduced_motion="reduce") as page:
+        page.set_content(block)
+        page.get_by_role("button", name="Next").click()
+        page.wait_for_timeout(800)
+        assert page.evaluate(AT) == ["2", "Next"]
+    slider_and_player, _view = springs(play="k").to_widget().children
+    slider, player = slider_and_player.children
+    player.value = 1
+    assert slider.value == 2
+
+
+# questions of one's own
+
+
+@pytest.fixture
+def register(monkeypatch):
+    monkeypatch.setattr("lowrank_tutor.exercises.own.OWN", {})
+    return exercises.register
+
+
+def test_a_question_of_ones_own_is_judged_like_those_of_the_book(register):
+    register("ex-mine", ("Period", "Waves"), (2.5, 4), otherwise="Think.", hints={(5, 4): "Twice."}, digits=2)
+    assert exercises.check("ex-mine", [2.5, 4])
+    assert str(exercises.check("ex-mine", [5, 4])).endswith("Period: not yet. Twice.\n✓ Waves: right.")
+    assert "Period (to 2 digits); Waves (a whole number)" in str(exercises.check("ex-mine", ...))
+    register("ex-mine", "Period", 3, otherwise="A cell may run again.")
+    assert exercises.check("ex-mine", 3)
+    with pytest.raises(ValueError, match=r"got 'ex-mien' \(did you mean 'ex-mine'\?\)$"):
+        exercises.check("ex-mien", 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
+        ({"name": "ex-rank-hand"}, "name must not be that of an exercise of this book, got 'ex-rank-hand'"),
+        ({"ask": ()}, "ask must name 1 to 9 numbers, got 0"),
+        ({"ask": " "}, "ask must be words, got ' '"),
+        ({"otherwise": ""}, "otherwise must be words, got ''"),
+        ({"digits": 0}, "digits must be an integer from 1 to 9, got 0"),
+        ({"within": 1}, "within must be at least 0 and below 1, got 1"),
+        ({"right": (1, 2)}, "right must have a number for each name in ask, 1, got 2"),
+        ({"right": float("nan")}, "right must hold finite numbers, got nan"),
+        ({"hints": {(1, 2): "x"}}, "hints must have a number for each name in ask, 1, got 2"),
+    ],
+)
+def test_questions_that_cannot_be_are_refused(register, change, message):
+    question = {"name": "ex-mine", "ask": "Period", "right": 2.5, "otherwise": "Think."} | change
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        register(**question)

@@ -33,9 +33,10 @@ PUBLIC = [room for room in ROOMS if not room.startswith("_")]
 
 # Each room, a file or a folder, is of one kind, and a new one must be declared here. Imports run one way: a room may
 # use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures, and
-# both ask the "setting" whether a page is being built).
+# both ask the "setting" whether a page is being built). Where a package is missing, all say so by the same one.
 KINDS = {
-    "numpy": ["_checks", "_on_demand", "rank", "svd", "pca", "jl", "bilinear", "family"],
+    "asked": ["_on_demand"],
+    "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family"],
     "torch": ["_tensors", "attention", "linformer", "state", "today"],
     "exact": ["byhand"],
     "setting": ["sphinxext"],
@@ -47,16 +48,18 @@ ON_DEMAND = {"bilinear.layer": "torch", "family.autoencoder": "torch"}
 KIND_OF_ROOM = {room: kind for kind, rooms in KINDS.items() for room in rooms}
 KIND_OF = {name: ON_DEMAND.get(name, KIND_OF_ROOM.get(name.partition(".")[0])) for name in MODULES}
 MAY_USE = {
-    "numpy": {"numpy"},
-    "torch": {"numpy", "torch"},
-    "exact": {"numpy", "torch", "exact"},
+    "asked": set(),
+    "numpy": {"asked", "numpy"},
+    "torch": {"asked", "numpy", "torch"},
+    "exact": {"asked", "numpy", "torch", "setting", "exact"},  # a page may not show formulas
     "setting": set(),
-    "figures": {"numpy", "torch", "setting", "figures"},
-    "page": {"setting", "figures", "page"},
+    "figures": {"asked", "numpy", "torch", "setting", "figures"},
+    "page": {"asked", "setting", "figures", "page"},
 }
 # What importing a module of a kind must not bring along. Heavy things that one function needs are imported inside it.
 HEAVY = ["torch", "matplotlib", "ipywidgets", "IPython", "sympy", "scipy", "sklearn", "PIL"]
 NEEDS = {
+    "asked": [],
     "numpy": [],
     "torch": ["torch", "sympy", "scipy"],  # torch itself may bring the other two
     "exact": ["sympy"],
@@ -192,11 +195,9 @@ def settings():
 def test_requirements_have_lower_bounds_only(settings):
     """The package must install beside whatever a notebook service already has."""
     project = settings["project"]
-    wanted = [
-        *project["dependencies"],
-        *(item for extra in project["optional-dependencies"].values() for item in extra),
-    ]
-    for requirement in wanted:
+    extras = dict(project["optional-dependencies"])
+    assert extras.pop("all") == [f"{project['name']}[{','.join(extras)}]"]
+    for requirement in [*project["dependencies"], *(item for extra in extras.values() for item in extra)]:
         assert re.fullmatch(r"[\w-]+>=[\d.]+", requirement)
     assert re.fullmatch(r">=[\d.]+", project["requires-python"])
 

@@ -10,13 +10,22 @@ from types import SimpleNamespace
 import pytest
 
 from lowrank_tutor import sphinxext
-from lowrank_tutor.sphinxext import CACHES, KEPT_CACHES, MARK, PAGE_VARIABLE, package_fingerprint, page_is_built
+from lowrank_tutor.sphinxext import (
+    CACHES,
+    FORMULAS_VARIABLE,
+    KEPT_CACHES,
+    MARK,
+    PAGE_VARIABLE,
+    package_fingerprint,
+    page_is_built,
+)
 
 CONF = """
 extensions = ["myst_nb", "lowrank_tutor.sphinxext"]
 exclude_patterns = ["jupyter_execute"]  # MyST-NB's own output, which would be taken for a source
 nb_execution_mode = "{mode}"
 nb_execution_raise_on_error = True
+myst_enable_extensions = ["dollarmath"]
 """
 
 PAGE = """---
@@ -127,7 +136,11 @@ def test_a_book_that_always_executes_has_no_cache_to_move(tmp_path):
 
 def test_a_cache_path_of_the_authors_own_is_used_as_it_is(tmp_path, monkeypatch):
     monkeypatch.setenv(PAGE_VARIABLE, "")  # so that it is taken away again
-    config = SimpleNamespace(nb_execution_mode="cache", nb_execution_cache_path="mine", exclude_patterns=[])
+    monkeypatch.setenv(FORMULAS_VARIABLE, "")
+    config = SimpleNamespace(
+        nb_execution_mode="cache", nb_execution_cache_path="mine", exclude_patterns=[], nb_mime_priority_overrides=[],
+        myst_enable_extensions=[], _raw_config={}, overrides={},
+    )  # fmt: skip
     sphinxext._tell_kernels(SimpleNamespace(outdir=tmp_path / "html", confdir=tmp_path), config)
     assert config.nb_execution_cache_path == "mine"
     assert list(tmp_path.iterdir()) == []

@@ -23,7 +23,8 @@ SETUP = """# @title Set up: run this cell first
 import importlib.util
 
 if importlib.util.find_spec("lowrank_tutor") is None:
-    %pip install -q --no-deps "git+{repository}@{branch}"
+    # Colab has what this needs; elsewhere write "lowrank-tutor[all] @ git+..." and leave out --no-deps.
+    %pip install -q --no-deps "lowrank-tutor @ git+{repository}@{branch}"
 
 import platform
 

@@ -6,9 +6,12 @@ that the NumPy half imports no torch. Letters as there: ``u`` (k, d2) meets the 
 
 import math
 
-import torch
-from torch import nn
-from torch.nn import functional
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
+    from torch import nn
+    from torch.nn import functional
 
 from lowrank_tutor._checks import check_integer
 from lowrank_tutor._tensors import (

@@ -14,16 +14,22 @@ S; in ``semiseparable`` ``a`` are decays. Rows, columns and steps count from 1.
 Only exact numbers come in: integers, ``Fraction``, SymPy rationals, strings such as ``"1/3"`` or ``"0.1"``, and NumPy
 arrays of integers. Floats are refused, whole ones too, because a float may have been rounded before it arrives: the
 float 0.1 is not 1/10. A matrix has at most 12 rows and columns; what would fill the page with digits is refused too.
+
+A page that MyST-NB builds shows the formulas if it has ``nb_render_markdown_format = "myst"`` and ``"dollarmath"`` in
+``myst_enable_extensions``. ``lowrank_tutor.sphinxext`` sets the first, and says so where the second is missing.
 """
 
-from lowrank_tutor.byhand.attention import linformer_attention, softmax_attention
-from lowrank_tutor.byhand.discriminants import Discriminant, linear_discriminant
-from lowrank_tutor.byhand.matrices import OuterProduct, bilinear, project, rank_one, row_reduce
-from lowrank_tutor.byhand.nonnegative import NonnegativeFactors, nmf_update
-from lowrank_tutor.byhand.ratings import als_half_step
-from lowrank_tutor.byhand.singular_values import ExactSVD, svd_2x2
-from lowrank_tutor.byhand.today import delta_rule, latent_scores, lora, semiseparable
-from lowrank_tutor.byhand.worked import Step, Worked
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    from lowrank_tutor.byhand.attention import linformer_attention, softmax_attention
+    from lowrank_tutor.byhand.discriminants import Discriminant, linear_discriminant
+    from lowrank_tutor.byhand.matrices import OuterProduct, bilinear, project, rank_one, row_reduce
+    from lowrank_tutor.byhand.nonnegative import NonnegativeFactors, nmf_update
+    from lowrank_tutor.byhand.ratings import als_half_step
+    from lowrank_tutor.byhand.singular_values import ExactSVD, svd_2x2
+    from lowrank_tutor.byhand.today import delta_rule, latent_scores, lora, semiseparable
+    from lowrank_tutor.byhand.worked import Step, Worked
 
 __all__ = [
     "Discriminant",

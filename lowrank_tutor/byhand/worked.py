@@ -6,6 +6,13 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from lowrank_tutor.sphinxext import formulas_are_read
+
+# Shown in place of formulas on a page that would show their dollars.
+WITHOUT_FORMULAS = (
+    'For formulas in place of this text, this book needs `nb_render_markdown_format = "myst"`, and `"dollarmath"` in '
+    "`myst_enable_extensions`."
+)
 # How the formulas of a sentence are written in a terminal; they use nothing else.
 PLAIN = {r"^\top": "ᵀ", "^2": "²", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
 
@@ -53,6 +60,8 @@ class Worked(NamedTuple):
     result: Any
 
     def _repr_markdown_(self) -> str:
+        if not formulas_are_read():
+            return f"```text\n{self}\n```\n\n*{WITHOUT_FORMULAS}*"
         # No lists: every reader of Markdown treats an indented $$ block in its own way. One line a formula, so that no
         # line can be mistaken for the underline of a heading.
         return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lowrank_tutor.exercises.questions import ANOTHER_ORDER, COUNTED, QUESTIONS, Number, Question, numbers_of
-from lowrank_tutor.sphinxext import page_is_built
+from lowrank_tutor.exercises.own import question_named
+from lowrank_tutor.exercises.questions import ANOTHER_ORDER, COUNTED, Number, Question, numbers_of
+from lowrank_tutor.sphinxext import somebody_is_there
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -38,8 +39,8 @@ class Verdict:
         return self.message
 
     def _repr_html_(self) -> str | None:
-        waiting_on_a_page = self.message.startswith(WAITING) and page_is_built()
-        return page_form(self.name, QUESTIONS[self.name]) if waiting_on_a_page else None
+        waiting_on_a_page = self.message.startswith(WAITING) and not somebody_is_there()
+        return page_form(self.name, question_named(self.name)) if waiting_on_a_page else None
 
 
 def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
@@ -48,7 +49,7 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     Parameters
     ----------
     name : str
-        The exercise, such as ``"ex-rank-hand"``.
+        The exercise, such as ``"ex-rank-hand"``, or one of your own (:func:`register`).
     answer : number or array_like of numbers, or ``...``
         As many numbers as the exercise asks for, in its order. With ``...`` the cell waits for an answer; in a list
         they stand for a number that you do not have yet.
@@ -76,9 +77,7 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     ✓ The first length that saves for D = 512: right.
     ○ The first for D = 768: not yet. Just below the root nothing is saved yet: round up.
     """
-    if name not in QUESTIONS:
-        raise ValueError(f"name must be one of {', '.join(QUESTIONS)}, got {name!r}")
-    question = QUESTIONS[name]
+    question = question_named(name)
     if answer is ...:
         return Verdict(name, False, f"{WAITING} {_asked(question)}")
     given = _finite_numbers(answer)

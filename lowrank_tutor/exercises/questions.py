@@ -11,7 +11,7 @@ from math import exp, floor, log, log10, sqrt
 from typing import NamedTuple
 
 ANOTHER_ORDER = "These are the right numbers, but in another order."
-COUNTED = {2: "two", 3: "three", 4: "four"}
+COUNTED = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
 
 Answer = float | tuple[float, ...]
 
@@ -35,7 +35,9 @@ class Number(NamedTuple):
         """How near is near enough, in words that stand beside the field."""
         if self.whole:
             return "a whole number"
-        return f"within {100 * self.within:g}%" if self.within else f"to {self.digits} digits"
+        if self.within:
+            return f"within {100 * self.within:g}%"
+        return f"to {self.digits} {'digit' if self.digits == 1 else 'digits'}"
 
     def slack(self, value: float) -> float:
         """Return how far from ``value`` an answer may lie: one unit of the last digit asked for."""
@@ -75,7 +77,8 @@ class Number(NamedTuple):
             return "The answer is a whole number: round yours up or down, as the question needs."
         if self.within:
             return f"You are near, but not {self.rule}. Round only at the end."
-        return f"You are near: give {COUNTED[self.digits]} digits, and round only at the end."
+        digits = "digit" if self.digits == 1 else "digits"
+        return f"You are near: give {COUNTED[self.digits]} {digits}, and round only at the end."
 
     def is_rounded(self, given: float) -> bool:
         """Whether an answer looks like the right one, rounded too early or not at all."""

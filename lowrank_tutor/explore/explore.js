@@ -42,8 +42,41 @@
     clearTimeout(pause);
     pause = setTimeout(() => (said.textContent = moved ? data.alts[frame] : ""), 400);
   };
+  // A button that moves a slider by itself, one position after the other; where motion is not wanted, one a press.
+  const button = root.querySelector(".explorer-play");
+  let clock = 0;
+  let rest = () => {};
+  if (button) {
+    const slider = controls.find((control) => control.dataset.slider === root.dataset.plays);
+    const stepwise = matchMedia("(prefers-reduced-motion: reduce)");
+    const atEnd = () => Number(slider.value) >= Number(slider.max);
+    const step = () => {
+      slider.value = atEnd() ? slider.min : Number(slider.value) + Number(slider.step);
+      moved = true;
+      show();
+    };
+    rest = () => {
+      clearInterval(clock);
+      clock = 0;
+      button.textContent = stepwise.matches ? "Next" : "Play";
+    };
+    button.addEventListener("click", () => {
+      if (clock || stepwise.matches) {
+        if (!clock) step();
+        return rest();
+      }
+      button.textContent = "Pause";
+      step();
+      // Shorter than the pause before a sentence is said: it is said once, at the end.
+      clock = setInterval(() => (atEnd() ? rest() : step()), 350);
+    });
+    stepwise.addEventListener("change", rest);
+    button.hidden = false;
+    rest();
+  }
   controls.forEach((control) =>
     control.addEventListener("input", () => {
+      rest();
       moved = true;
       show();
     })

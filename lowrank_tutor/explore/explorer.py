@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +20,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+import lowrank_tutor.explore.page as page
+from lowrank_tutor._on_demand import needed
 from lowrank_tutor.explore.page import (
     DPI,
     PHOTOGRAPH_DPI,
     Film,
+    Format,
     Frame,
     Panel,
     Value,
@@ -32,12 +36,16 @@ from lowrank_tutor.explore.page import (
     page_block,
     panels_html,
 )
-from lowrank_tutor.sphinxext import page_is_built
+from lowrank_tutor.sphinxext import somebody_is_there
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
 
 BREATH = 0.02  # seconds: a move that was waiting is handled within them
+STEP = 500  # milliseconds: how long a live figure that plays rests at each position
+FEW_FRAMES = 12  # are drawn before anybody asks what they weigh
+SURPRISE = 2  # how many times heavier than allowed a few samples must be for the rest not to be drawn
+ASLEEP = "The sliders of this figure move while Python runs: to wake them, run its cell again."
 VIEW_WIDTH = "720px"  # of the live face
 PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
 
@@ -48,19 +56,22 @@ class Explorer:
     def __init__(
         self,
         draw: Callable[..., Figure | Sequence[Figure]],
-        readout: Callable[..., Mapping[str, float]],
+        readout: Callable[..., Mapping[str, Value]],
         sliders: Mapping[str, tuple[Value, ...]],
         start: Mapping[str, Value],
         name: str,
         alt: str,
         caption: str,
         labels: Mapping[str, str],
-        formats: Mapping[str, str],
+        formats: Mapping[str, Format],
+        plays: str | None = None,
+        limit: int | None = None,
     ) -> None:
         self.draw, self.readout = draw, readout
         self.sliders, self.start = sliders, start
         self.name, self.alt, self.caption = name, alt, caption
         self.labels, self.formats = labels, formats
+        self.plays, self.limit = plays, limit
         self.words = Words(labels, formats)
 
     def __repr__(self) -> str:
@@ -71,17 +82,30 @@ class Explorer:
         """Every combination of slider values, the last slider moving fastest."""
         return [dict(zip(self.sliders, values, strict=True)) for values in itertools.product(*self.sliders.values())]
 
-    def numbers(self, **values: Value) -> dict[str, float]:
+    def numbers(self, **values: Value) -> dict[str, Value]:
         """Return the readout at one position, each number checked to be finite."""
-        numbers = self.readout(**values)
+        numbers = self._ask(self.readout, values)
         if not isinstance(numbers, Mapping):
             raise TypeError(f"readout must return a dict of named numbers, got {numbers!r}")
-        return {key: _finite(key, number, values) for key, number in numbers.items()}
+        return {key: _readable(key, number, values) for key, number in numbers.items()}
+
+    def sentence(self, **values: Value) -> str:
+        """Return what the picture shows at one position, in words."""
+        return self.words.sentence(self.alt, values | self.numbers(**values))
 
     def frame(self, **values: Value) -> Frame:
         """Draw one position: its pictures, its words and its numbers."""
         numbers = self.numbers(**values)
-        return Frame(_panels(self.draw(**values)), self.alt.format(**values, **numbers), numbers)
+        panels = _panels(self._ask(self.draw, values))
+        return Frame(panels, self.words.sentence(self.alt, values | numbers), numbers)
+
+    def _ask(self, function: Callable[..., Any], values: Mapping[str, Value]) -> Any:
+        """Call the author's function, and say where if it fails."""
+        try:
+            return function(**values)
+        except Exception as error:
+            error.add_note(f"while {self.name!r} was drawn at {values}")
+            raise
 
     def to_html(self) -> str:
         """Draw every position and return the self-contained HTML block.
@@ -94,53 +118,124 @@ class Explorer:
         Raises
         ------
         ValueError
-            If the pictures differ in size, the numbers in name, or the block would weigh more than 0.75 MB.
+            If the pictures differ in size, the numbers in name, or the block would weigh more than ``limit``. Where a
+            few samples show that it would, by far, the rest is not drawn.
         """
-        frames = [self.frame(**values) for values in self.positions()]
+        return self._block(self._film())
+
+    def _block(self, film: Film) -> str:
+        return page_block(film, self._most_bytes())
+
+    def _most_bytes(self) -> int:
+        return page.MAX_BYTES if self.limit is None else self.limit
+
+    def _film(self) -> Film:
+        """Draw every position."""
+        drawn: dict[tuple[Value, ...], Frame] = {}
+
+        def frame(values: Mapping[str, Value]) -> Frame:
+            key = tuple(values.values())
+            if key not in drawn:
+                drawn[key] = self.frame(**values)
+            return drawn[key]
+
+        everywhere = self.positions()
+        if len(everywhere) > FEW_FRAMES:
+            self._weigh(frame)
+        frames = [frame(values) for values in everywhere]
         sizes = {tuple(panel.picture.shape[:2] for panel in f.panels) for f in frames}
         names = {tuple(f.numbers) for f in frames}
         if len(sizes) > 1:
             raise ValueError(f"draw must make the same panels at every position, got {sorted(sizes)} pixels")
         if len(names) > 1:
             raise ValueError(f"readout must name the same numbers everywhere, got {sorted(names)}")
-        return page_block(Film(self.name, self.caption, self.words, self.sliders, self.start, frames))
+        return Film(self.name, self.caption, self.words, self.sliders, self.start, frames, self.plays)
+
+    def _weigh(self, frame: Callable[[Mapping[str, Value]], Frame]) -> None:
+        """Refuse before all is drawn what a few samples show to be too heavy."""
+        first = frame(self.start)
+        others = {
+            name: frame({**self.start, name: _far(values, self.start[name])}) for name, values in self.sliders.items()
+        }
+        strips = []
+        for i, panel in enumerate(first.panels):
+            # A slider that leaves a panel alone makes no new pictures of it.
+            seen = {name: other.panels[i].picture for name, other in others.items() if i < len(other.panels)}
+            moved = [name for name, picture in seen.items() if not np.array_equal(picture, panel.picture)]
+            samples = [panel.picture, *(seen[name] for name in moved)]
+            strips.append((samples, math.prod(len(self.sliders[name]) for name in moved)))
+        if (weight := page.least_weight(strips)) > SURPRISE * self._most_bytes():
+            raise page.too_heavy(self.name, self._most_bytes(), f"about {weight:,.0f}", len(self.positions()), first)
 
     def to_widget(self) -> VBox:
         """Return the live face: an ipywidgets slider, or buttons, for each parameter above the pictures and numbers."""
-        import ipywidgets  # heavy, and not needed on a page
+        return self._to_widget(self.frame(**self.start))
+
+    def _to_widget(self, first: Frame) -> VBox:
+        with needed("a figure with live sliders"):
+            import ipywidgets  # heavy, and not needed on a page
 
         def control(name: str, values: tuple[Value, ...]) -> Any:
             choice = isinstance(values[0], str)
-            return (ipywidgets.ToggleButtons if choice else ipywidgets.SelectionSlider)(
+            made = (ipywidgets.ToggleButtons if choice else ipywidgets.SelectionSlider)(
                 options=[(self.words.text(name, v), v) for v in values],
                 value=self.start[name],
                 description=self.words.label(name),
                 style={"description_width": "initial"} | ({"button_width": "initial"} if choice else {}),
                 layout={"width": "100%", "max_width": VIEW_WIDTH},
             )
+            made.add_class("explorer-control")
+            return made
 
         sliders = {name: control(name, values) for name, values in self.sliders.items()}
+        controls = dict(sliders)
+        if self.plays:
+            slider = sliders[self.plays]
+            player = ipywidgets.Play(value=slider.index, max=len(self.sliders[self.plays]) - 1, interval=STEP)
+            ipywidgets.link((player, "value"), (slider, "index"))
+            controls[self.plays] = ipywidgets.HBox([slider, player], layout=slider.layout)
         view = ipywidgets.HTML()
 
         def update() -> None:
             try:
-                view.value = _live_view(self, {name: s.value for name, s in sliders.items()})
+                view.value = _live_view(self, self.frame(**{name: s.value for name, s in sliders.items()}))
             except Exception:
                 # A notebook hides what a callback raises in a log: show it where the picture would be.
                 view.value = f"<pre>{html.escape(traceback.format_exc())}</pre>"
                 raise
 
-        update()
+        view.value = _live_view(self, first)
         redraw = _Redraw(update)
         for slider in sliders.values():
             slider.observe(redraw.moved, "value")
-        return ipywidgets.VBox([*sliders.values(), view])
+        return ipywidgets.VBox([*controls.values(), view])
 
     def _repr_mimebundle_(self, **_kwargs: object) -> dict[str, Any]:
-        if page_is_built():
-            return {"text/plain": repr(self), "text/html": self.to_html()}
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.to_widget().model_id}
-        return {"text/plain": repr(self), "application/vnd.jupyter.widget-view+json": view}
+        """Return what each reader can use: sliders where somebody may move them, else a page, a picture, a sentence."""
+        if not somebody_is_there():
+            film = self._film()
+            first = film.frames[film.first]
+            read = self.words.place({**self.start, **first.numbers})
+            return {
+                "text/plain": f"{first.alt} ({read})",
+                "text/html": self._block(film),
+                "image/png": _as_png(_side_by_side(first)),
+            }
+        first = self.frame(**self.start)
+        view = {"version_major": 2, "version_minor": 0, "model_id": self._to_widget(first).model_id}
+        return {
+            "text/plain": repr(self),
+            "text/html": _saved_view(self, first),  # what is left when the notebook is read without a kernel
+            "image/png": _as_png(_side_by_side(first), scale=0.5),
+            "application/vnd.jupyter.widget-view+json": view,
+        }
+
+    def _mime_(self) -> tuple[str, str]:
+        """Return what marimo shows: a page of its own, because marimo runs no script that comes with an output."""
+        film = self._film()
+        height = 200 + 90 * len(self.sliders) + max(p.picture.shape[0] for p in film.frames[film.first].panels)
+        block = html.escape(self._block(film))
+        return "text/html", f'<iframe srcdoc="{block}" width="100%" height="{height}" style="border:0"></iframe>'
 
 
 class _Redraw:
@@ -181,11 +276,21 @@ class _Redraw:
             self.drawn = time.monotonic()
 
 
-def _finite(name: str, number: float, values: Mapping[str, Value]) -> float:
-    number = number.item() if isinstance(number, np.generic) else number
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise ValueError(f"readout {name!r} must be a finite number, got {number!r} at {values}")
-    return number
+def _readable(name: str, value: Any, values: Mapping[str, Value]) -> Value:
+    """Return a finite number or words, also those that NumPy, PyTorch or a fraction hold."""
+    plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+    if isinstance(plain, str) and plain.strip():
+        return str(plain)
+    if isinstance(plain, Fraction):
+        plain = float(plain)
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not math.isfinite(plain):
+        raise ValueError(f"readout {name!r} must be a finite number or words, got {value!r} at {values}")
+    return plain
+
+
+def _far(values: Sequence[Value], value: Value) -> Value:
+    """Return the end of a slider that is farther from where it stands."""
+    return values[0] if values.index(value) >= len(values) / 2 else values[-1]
 
 
 def _panels(drawn: Figure | Sequence[Figure]) -> tuple[Panel, ...]:
@@ -216,19 +321,41 @@ def _pixels(figure: Figure, dpi: int) -> np.ndarray:
     return np.asarray(Image.alpha_composite(paper, rgba).convert("RGB"))
 
 
-def _live_view(explorer: Explorer, values: dict[str, Value]) -> str:
-    frame = explorer.frame(**values)
+def _live_view(explorer: Explorer, frame: Frame) -> str:
+    # No network is between a kernel and its page.
+    sources = [f"data:image/png;base64,{_as_png(panel.picture, effort=1)}" for panel in frame.panels]
+    # As on a page, but without the frame around it: the sliders stand above, outside this HTML. Their library marks
+    # what has lost its kernel, and the style shows the note there.
+    return _still(explorer, frame, sources, '<p class="explorer-note explorer-asleep">' + ASLEEP + "</p>")
+
+
+def _saved_view(explorer: Explorer, frame: Frame) -> str:
+    """Return what a saved notebook shows without its kernel."""
+    sources = [f"data:image/webp;base64,{page.encode(panel.picture, 1, 80)}" for panel in frame.panels]
+    place = html.escape(explorer.words.place(explorer.start))
+    return _still(explorer, frame, sources, f'<p class="explorer-note">{ASLEEP} Shown here: {place}.</p>')
+
+
+def _still(explorer: Explorer, frame: Frame, sources: Sequence[str], note: str) -> str:
     caption = f"<figcaption>{html.escape(explorer.caption)}</figcaption>" if explorer.caption else ""
-    # As on a page, but without the frame around it: the sliders stand above, outside this HTML.
     return (
         f"<style>{asset('css')}</style>"
         f'<figure class="explorer" style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">'
-        f"{panels_html(frame, [_as_png(panel.picture) for panel in frame.panels])}"
-        f"<dl>{numbers_html(explorer.words, frame.numbers)}</dl>{caption}</figure>"
+        f"{panels_html(frame, sources)}<dl>{numbers_html(explorer.words, frame.numbers)}</dl>{note}{caption}</figure>"
     )
 
 
-def _as_png(picture: np.ndarray) -> str:
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "png", compress_level=1)  # no network is between a kernel and its page
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+def _side_by_side(frame: Frame) -> np.ndarray:
+    """Put the panels of a frame into one picture, for readers of one picture."""
+    pictures = [panel.picture for panel in frame.panels]
+    tallest = max(picture.shape[0] for picture in pictures)
+    images = [Image.fromarray(p).resize((round(p.shape[1] * tallest / p.shape[0]), tallest)) for p in pictures]
+    return np.concatenate([np.asarray(image) for image in images], axis=1)
+
+
+def _as_png(picture: np.ndarray, *, scale: float = 1, effort: int = 6) -> str:
+    image, buffer = Image.fromarray(picture), io.BytesIO()
+    if scale != 1:
+        image = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.LANCZOS)
+    image.save(buffer, "png", compress_level=effort)
+    return base64.b64encode(buffer.getvalue()).decode()

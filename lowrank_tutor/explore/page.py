@@ -8,9 +8,10 @@ import html
 import io
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+import string
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -39,14 +40,15 @@ MAX_LABELS = 6  # below a slider
 PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a digit of its labels
 
 
-Value = float | str  # a position of a slider: a number, or a word of a choice
+Value = float | str  # a position of a slider, or a readout: a number, or words
+Format = str | Callable[[Any], str]
 
 
 class Words(NamedTuple):
     """What sliders and readouts are called, and how their values are written."""
 
     labels: Mapping[str, str]
-    formats: Mapping[str, str]
+    formats: Mapping[str, Format]
 
     def label(self, name: str) -> str:
         """Name a slider or a readout."""
@@ -55,7 +57,38 @@ class Words(NamedTuple):
     def text(self, name: str, value: Value) -> str:
         """Write a slider's or a readout's value."""
         usual = "" if isinstance(value, str) else "," if isinstance(value, int) else ".4g"
-        return format(value, self.formats.get(name, usual))
+        how = self.formats.get(name, usual)
+        if callable(how):
+            return str(how(value))
+        return how.format(value) if "{" in how else format(value, how)
+
+    def place(self, values: Mapping[str, Value]) -> str:
+        """Say where the sliders stand, or what is read there."""
+        return ", ".join(f"{self.label(n)} = {self.text(n, v)}" for n, v in values.items())
+
+    def sentence(self, template: str, values: Mapping[str, Value]) -> str:
+        """Fill a template: a name without a format of its own is written as it stands on the page."""
+        return _Sentence(self).vformat(template, (), values)
+
+
+class _Sentence(string.Formatter):
+    """Fills a template as :meth:`str.format` does, and writes a bare name in the words of the page."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        value, first = super().get_field(field_name, args, kwargs)
+        return (field_name, value), first
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return value if conversion is None else super().convert_field(value[1], conversion)
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if not isinstance(value, tuple):  # converted already
+            return format(value, format_spec)
+        name, plain = value
+        return format(plain, format_spec) if format_spec else self.words.text(name, plain)
 
 
 class Panel(NamedTuple):
@@ -71,7 +104,7 @@ class Frame(NamedTuple):
 
     panels: tuple[Panel, ...]
     alt: str
-    numbers: dict[str, float]
+    numbers: dict[str, Value]
 
 
 class Film(NamedTuple):
@@ -83,6 +116,12 @@ class Film(NamedTuple):
     sliders: Mapping[str, tuple[Value, ...]]
     start: Mapping[str, Value]
     frames: list[Frame]  # the last slider moves fastest
+    plays: str | None = None  # the slider that a button moves by itself
+
+    @property
+    def first(self) -> int:
+        """The number of the frame that stands there at first."""
+        return list(itertools.product(*self.sliders.values())).index(tuple(self.start.values()))
 
 
 def asset(kind: str) -> str:
@@ -133,10 +172,16 @@ def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[lis
     return None
 
 
-def numbers_html(words: Words, numbers: dict[str, float]) -> str:
+def exact(value: Value) -> str:
+    """Write a readout for machines, numbers in full precision."""
+    return value if isinstance(value, str) else repr(value)
+
+
+def numbers_html(words: Words, numbers: Mapping[str, Value]) -> str:
     """Write the readouts: words for people, full precision for machines."""
     return "".join(
-        f'<div><dt>{html.escape(words.label(n))}</dt><dd><data data-name="{html.escape(n)}" value="{v!r}">'
+        f"<div><dt>{html.escape(words.label(n))}</dt>"
+        f'<dd><data data-name="{html.escape(n)}" value="{html.escape(exact(v))}">'
         f"{html.escape(words.text(n, v))}</data></dd></div>"
         for n, v in numbers.items()
     )
@@ -175,9 +220,11 @@ def control_html(film: Film, name: str) -> str:
         numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" aria-valuetext="{text}"'
         shown = labeled(texts)
     scale = "".join(f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown)
+    # Without a script it could do nothing: the script shows it.
+    play = '<button type="button" class="explorer-play" hidden>Play</button>' if name == film.plays else ""
     return (
         f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} autocomplete="off">'
-        f'</label> <output name="{quoted}" aria-live="off">{text}</output>'
+        f'</label> <output name="{quoted}" aria-live="off">{text}</output>{play}'
         f'<div class="explorer-scale" aria-hidden="true">{scale}</div></div>'
     )
 
@@ -199,18 +246,33 @@ def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
     return all(right - left >= a + b + PHONE_LETTER for (left, a), (right, b) in ends)
 
 
-def page_block(film: Film) -> str:
+def page_block(film: Film, limit: int) -> str:
     """Return the ``<figure>``: sliders, first pictures and numbers in the open, the rest for the script."""
     strips, frames = without_repetition(film.frames)
     without = fill_block(film, [[""] * len(strip) for strip in strips], frames)
-    encoded = encode_all(strips, MAX_BYTES - len(without.encode()))
+    encoded = encode_all(strips, limit - len(without.encode()))
     if encoded is None:
-        sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in film.frames[0].panels)
-        raise ValueError(
-            f"{film.name!r} must weigh at most {MAX_BYTES:,} bytes, got more with {len(film.frames)} frames of "
-            f"{sizes} pixels: draw fewer or smaller ones"
-        )
+        raise too_heavy(film.name, limit, "more", len(film.frames), film.frames[0])
     return fill_block(film, encoded, frames)
+
+
+def too_heavy(name: str, limit: int, weight: str, count: int, frame: Frame) -> ValueError:
+    """Say what a page would have to carry."""
+    sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frame.panels)
+    return ValueError(
+        f"{name!r} must weigh at most {limit:,} bytes, got {weight} with {count} frames of {sizes} pixels: draw fewer "
+        "or smaller ones, or raise limit"
+    )
+
+
+def least_weight(panels: Sequence[tuple[Sequence[np.ndarray], int]]) -> float:
+    """Guess from samples of each panel, and the number of its pictures, what they weigh in the coarsest encoding."""
+    line_art, other = ENCODINGS[-1]
+    total = 0.0
+    for samples, count in panels:
+        setting = line_art if all(map(has_few_colors, samples)) else other
+        total += count * sum(len(encode(picture, *setting)) for picture in samples) / len(samples)
+    return total
 
 
 def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]], list[list[int]]]:
@@ -232,14 +294,13 @@ def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]],
 
 def fill_block(film: Film, strips: list[list[str]], frames: list[list[int]]) -> str:
     """Put words and encoded pictures together; each picture stands there once."""
-    words = film.words
-    start = list(itertools.product(*film.sliders.values())).index(tuple(film.start.values()))
+    words, start = film.words, film.first
     first = film.frames[start]
     urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, frames[start], strict=True)]
     content = {
         "sliders": [[words.text(n, v) for v in values] for n, values in film.sliders.items()],
         "alts": [f.alt for f in film.frames],
-        "numbers": [[[repr(v), words.text(n, v)] for n, v in f.numbers.items()] for f in film.frames],
+        "numbers": [[[exact(v), words.text(n, v)] for n, v in f.numbers.items()] for f in film.frames],
         # The first pictures stand in the <img>s alone, where the script finds them.
         "pictures": [
             ["" if i == at else text for i, text in enumerate(strip)]
@@ -248,11 +309,13 @@ def fill_block(film: Film, strips: list[list[str]], frames: list[list[int]]) -> 
         "frames": frames,
     }
     data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
-    at_first = html.escape(", ".join(f"{words.label(n)} = {words.text(n, v)}" for n, v in film.start.items()))
-    return f"""<figure class="explorer" data-name="{film.name}" data-frames="{len(film.frames)}">
+    plays = f' data-plays="{html.escape(film.plays)}"' if film.plays else ""
+    # JupyterLab would take arrow keys for its own, and move to another cell.
+    return f"""<figure class="explorer" data-name="{film.name}" data-frames="{len(film.frames)}"{plays} \
+data-lm-suppress-shortcuts="true">
 <style>{asset("css")}</style>
 <div class="explorer-sliders">{"".join(control_html(film, name) for name in film.sliders)}</div>
-<noscript><p>The sliders need JavaScript. Shown here: {at_first}.</p></noscript>
+<noscript><p>The sliders need JavaScript. Shown here: {html.escape(words.place(film.start))}.</p></noscript>
 {panels_html(first, urls)}
 <dl>{numbers_html(words, first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>

@@ -8,8 +8,11 @@ import itertools
 import math
 from collections.abc import Callable
 
-import torch
-from torch import nn
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
+    from torch import nn
 
 from lowrank_tutor._checks import check_integer
 from lowrank_tutor._tensors import check_dtype, check_same_device_and_dtype, check_tensor, shape_of

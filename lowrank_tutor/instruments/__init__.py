@@ -14,16 +14,19 @@ looks); ``draw_first`` has a script for each way to guess, and a block carries t
 than 200 lines.
 """
 
-from lowrank_tutor.instruments.arrows import arrows
-from lowrank_tutor.instruments.cloud import cloud
-from lowrank_tutor.instruments.dice import dice
-from lowrank_tutor.instruments.draw_first import draw_first
-from lowrank_tutor.instruments.instrument import Instrument
-from lowrank_tutor.instruments.score import score
-from lowrank_tutor.instruments.shadow import shadow
-from lowrank_tutor.instruments.spectrum import spectrum
-from lowrank_tutor.instruments.tilt import tilt
-from lowrank_tutor.instruments.windows import windows
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    from lowrank_tutor.instruments.arrows import arrows
+    from lowrank_tutor.instruments.cloud import cloud
+    from lowrank_tutor.instruments.dice import dice
+    from lowrank_tutor.instruments.draw_first import draw_first
+    from lowrank_tutor.instruments.instrument import Instrument
+    from lowrank_tutor.instruments.score import score
+    from lowrank_tutor.instruments.shadow import shadow
+    from lowrank_tutor.instruments.spectrum import spectrum
+    from lowrank_tutor.instruments.tilt import tilt
+    from lowrank_tutor.instruments.windows import windows
 
 __all__ = [
     "Instrument",

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from lowrank_tutor._on_demand import needed
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
 
@@ -116,7 +117,8 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
 
 def numbers(points: NDArray[np.float64], mapped: NDArray[np.float64], eps: float) -> dict[str, float]:
     """Return what the instrument says of points and their images."""
-    from scipy.special import gammainc, gammaincc  # type: ignore[import-untyped]  # heavy, and needed here only
+    with needed("the figure of dice"):
+        from scipy.special import gammainc, gammaincc  # type: ignore[import-untyped]  # heavy, and needed here only
 
     off, half = np.abs(ratios(points, mapped) - 1), mapped.shape[1] / 2
     chance = float(gammainc(half, half * (1 - eps)) + gammaincc(half, half * (1 + eps)))  # of chi-square / k

@@ -8,12 +8,15 @@ $s_j$: a row that meets no real token takes no part (the **norm rule** of the ch
 share counts.
 """
 
-from lowrank_tutor.linformer.attention import linformer_attention
-from lowrank_tutor.linformer.costs import linformer_cost
-from lowrank_tutor.linformer.cross import LinformerCrossAttention
-from lowrank_tutor.linformer.encoder import LinformerEncoderLayer
-from lowrank_tutor.linformer.layer import LinformerSelfAttention
-from lowrank_tutor.linformer.pooling import pooling_projection
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    from lowrank_tutor.linformer.attention import linformer_attention
+    from lowrank_tutor.linformer.costs import linformer_cost
+    from lowrank_tutor.linformer.cross import LinformerCrossAttention
+    from lowrank_tutor.linformer.encoder import LinformerEncoderLayer
+    from lowrank_tutor.linformer.layer import LinformerSelfAttention
+    from lowrank_tutor.linformer.pooling import pooling_projection
 
 __all__ = [
     "LinformerCrossAttention",

@@ -77,8 +77,14 @@ class LinformerSelfAttention(nn.Module):
         spread of the scores does not depend on the length.
     f : Tensor, shape (k, max_len), or None
         Compresses the values.
-    to_q, to_k, to_v, to_out : Linear
-        The weights of queries, keys, values and output, each D to D; only the last has a bias unless ``bias`` is true.
+    to_q : Linear
+        The weights of the queries, D to D. Like those of keys and values they have a bias only if ``bias`` is true.
+    to_k : Linear
+        The weights of the keys.
+    to_v : Linear
+        The weights of the values.
+    to_out : Linear
+        The weights of the output, always with a bias.
     process_group : torch.distributed.ProcessGroup or None
         It may be set and taken away; ``state_dict`` does not hold it. A layer that has one can be neither pickled nor
         copied with ``copy.deepcopy``.

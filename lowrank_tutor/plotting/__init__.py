@@ -5,31 +5,41 @@ one below the other on a phone. None is registered with pyplot, so that a notebo
 line of a cell. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept.
 """
 
-from lowrank_tutor.plotting.arrows import arrows_in_space, shadow
-from lowrank_tutor.plotting.charts import cloud, curves, dots, ellipse, histogram
-from lowrank_tutor.plotting.compared import bars, by_name, weights_and_curves, weights_spectra_and_errors
-from lowrank_tutor.plotting.layers import (
-    above_level,
-    gray_picture,
-    layers_and_sums,
-    noise_cut,
-    numbers_and_direction,
-)
-from lowrank_tutor.plotting.maps import (
-    classes_and_axes,
-    digits_and_blocks,
-    dimensions_needed,
-    mean_of_bars,
-    one_of_several,
-    pairs,
-    shadows,
-)
-from lowrank_tutor.plotting.pictures import attention_cut, digits_cut, equation, images, images_and_curves, photo_cut
-from lowrank_tutor.plotting.rooflines import rooflines
-from lowrank_tutor.plotting.sequences import boxes, grids, sharing
-from lowrank_tutor.plotting.spectra import spectrum, spectrum_cut
-from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
-from lowrank_tutor.plotting.words import clouds, rankings, word_maps, word_points
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    from lowrank_tutor.plotting.arrows import arrows_in_space, shadow
+    from lowrank_tutor.plotting.charts import cloud, curves, dots, ellipse, histogram
+    from lowrank_tutor.plotting.compared import bars, by_name, weights_and_curves, weights_spectra_and_errors
+    from lowrank_tutor.plotting.layers import (
+        above_level,
+        gray_picture,
+        layers_and_sums,
+        noise_cut,
+        numbers_and_direction,
+    )
+    from lowrank_tutor.plotting.maps import (
+        classes_and_axes,
+        digits_and_blocks,
+        dimensions_needed,
+        mean_of_bars,
+        one_of_several,
+        pairs,
+        shadows,
+    )
+    from lowrank_tutor.plotting.pictures import (
+        attention_cut,
+        digits_cut,
+        equation,
+        images,
+        images_and_curves,
+        photo_cut,
+    )
+    from lowrank_tutor.plotting.rooflines import rooflines
+    from lowrank_tutor.plotting.sequences import boxes, grids, sharing
+    from lowrank_tutor.plotting.spectra import spectrum, spectrum_cut
+    from lowrank_tutor.plotting.style import Panels, legend_above, panel, photograph, styled
+    from lowrank_tutor.plotting.words import clouds, rankings, word_maps, word_points
 
 __all__ = [
     "Panels",

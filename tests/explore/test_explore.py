@@ -232,13 +232,13 @@ def test_hostile_words_stay_words():
     assert "<b>" not in source
     block = Block(source)
     assert not block.inside
-    assert block.one("img")["alt"] == HOSTILE + "1"
+    assert block.one("img")["alt"] == HOSTILE + "1<<<<<<<<"
     assert block.one("figcaption")["text"] == HOSTILE
     assert block.one("label")["text"].strip() == HOSTILE
     assert block.one("dt")["text"] == HOSTILE
     assert block.one("data")["data-name"] == HOSTILE
     assert block.one("output")["text"] == "1<<<<<<<<"
-    assert block.data()["alts"][3] == HOSTILE + "4"
+    assert block.data()["alts"][3] == HOSTILE + "4<<<<<<<<"
 
 
 def test_a_hostile_slider_name_stays_a_name():
@@ -450,7 +450,7 @@ def test_pictures_that_cannot_fit_are_refused(monkeypatch):
     explorer = make(draw=speckle, name="too-heavy")
     message = (
         "'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 680 x 510 pixels: draw fewer or "
-        "smaller ones"
+        "smaller ones, or raise limit"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         explorer.to_html()
@@ -522,7 +522,15 @@ def test_at_least_one_slider_is_needed():
         ({"start": {"j": 1}}, ValueError, "start must be a position of a slider, got j=1"),
         ({"labels": {"j": "rank"}}, ValueError, "labels must name one of ['k', 'twice'], got ['j']"),
         ({"formats": {"j": "d"}}, ValueError, "formats must name one of ['k', 'twice'], got ['j']"),
-        ({"formats": {"k": ".q"}}, ValueError, "formats must fit the number 1, got k='.q'"),
+        (
+            {"formats": {"k": "d Hz"}},
+            ValueError,
+            "formats must fit the number 1 (a unit goes into a template, such as '{:.2f} s'), got k='d Hz'",
+        ),
+        ({"formats": {"k": "{:q} s"}}, ValueError, "formats must fit the number 1, got k='{:q} s'"),
+        ({"start": 2}, TypeError, "start must be a dict with a value for each name, got 2"),
+        ({"limit": 0}, ValueError, "limit must be a positive number of bytes, got 0"),
+        ({"play": "j"}, ValueError, "play must be True or False or name one of the sliders of numbers ['k'], got 'j'"),
         ({"name": "Two Words"}, ValueError, "name must be lower-case words joined by hyphens, got 'Two Words'"),
         ({"name": "a-\n"}, ValueError, "name must be lower-case words joined by hyphens, got 'a-\\n'"),
         ({"readout": lambda k: {"k": k}}, ValueError, "readout must not name a number like a slider, got ['k']"),
@@ -534,10 +542,10 @@ def test_words_and_functions_that_do_not_fit_are_refused(argument, error, messag
         make(**argument)
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), -np.inf, "1", None, True, np.True_, 1j, np.ones(1)])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -np.inf, " ", None, True, np.True_, 1j, np.ones(1)])
 def test_a_readout_that_is_no_finite_number_is_refused_where_it_happens(number):
     explorer = make(readout=lambda k: {"x": number if k == 3 else 1.0})
-    with pytest.raises(ValueError, match=r"^readout 'x' must be a finite number, got .* at \{'k': 3\}$"):
+    with pytest.raises(ValueError, match=r"^readout 'x' must be a finite number or words, got .* at \{'k': 3\}$"):
         explorer.to_html()
 
 
@@ -694,11 +702,15 @@ def test_an_error_while_dragging_is_shown_and_raised():
     assert "<img" in view.value
 
 
-def test_a_kernel_gets_a_widget_and_no_html(monkeypatch):
+def test_a_kernel_gets_a_widget_and_no_living_page(monkeypatch):
     monkeypatch.delenv(PAGE_VARIABLE, raising=False)
     bundle = make()._repr_mimebundle_(include=None, exclude=None)
     view = bundle.pop("application/vnd.jupyter.widget-view+json")
-    assert bundle == {"text/plain": "<Explorer bar (k: 4 positions)>"}
+    # What is left when the notebook is read without its kernel: a picture, and a sentence.
+    assert set(bundle) == {"text/plain", "text/html", "image/png"}
+    assert bundle["text/plain"] == "<Explorer bar (k: 4 positions)>"
+    assert not Block(bundle["text/html"]).all("input")
+    assert "to wake them, run its cell again. Shown here: k = 1." in bundle["text/html"]
     assert (view["version_major"], view["version_minor"]) == (2, 0)
     assert re.fullmatch("[0-9a-f]{32}", view["model_id"])
 
@@ -707,8 +719,11 @@ def test_a_page_gets_html_and_no_widget(monkeypatch):
     monkeypatch.setenv(PAGE_VARIABLE, "1")
     monkeypatch.setattr(Explorer, "to_widget", None)
     bundle = make()._repr_mimebundle_()
-    assert set(bundle) == {"text/plain", "text/html"}
+    assert set(bundle) == {"text/plain", "text/html", "image/png"}
     assert bundle["text/html"] == make().to_html()
+    assert bundle["text/plain"] == "A bar of length 1. (k = 1, twice = 2)"
+    image = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
+    np.testing.assert_array_equal(np.asarray(image), make().frame(k=1).panels[0].picture)
 
 
 def test_a_file_that_is_named_by_the_switch_keeps_its_content(monkeypatch, tmp_path):

@@ -348,7 +348,7 @@ def test_only_pages_that_run_code_become_notebooks(book):
 
 def test_the_first_cell_installs_from_the_repository_and_leaves_torch_alone(book):
     setup = book.notebook("03-plain").cells[0]
-    assert '    %pip install -q --no-deps "git+https://github.com/Owner/name@main"\n' in setup.source
+    assert '    %pip install -q --no-deps "lowrank-tutor @ git+https://github.com/Owner/name@main"\n' in setup.source
     assert "torch" not in setup.source
 
 

@@ -33,7 +33,8 @@ def page_of(name: str) -> str:
 
 
 def written(explorer: Explorer, name: str, value: float) -> str:
-    return format(value, explorer.formats.get(name, "," if isinstance(value, int) else ".4g"))
+    how = explorer.formats.get(name, "," if isinstance(value, int) else ".4g")
+    return how.format(value) if "{" in how else format(value, how)
 
 
 def check(shown: dict[str, Any], explorer: Explorer, position: Position) -> None:
@@ -53,7 +54,7 @@ def check(shown: dict[str, Any], explorer: Explorer, position: Position) -> None
         else:
             assert float(value) == explorer.sliders[name].index(values[name])
             assert words == written(explorer, name, values[name])
-    assert shown["alt"] == explorer.alt.format(**values, **own)
+    assert shown["alt"] == explorer.sentence(**values)
     for panel in shown["panels"]:
         assert panel["decoded"]
         assert panel["width"] > 0
@@ -172,7 +173,7 @@ def test_a_slider_that_rests_is_announced_in_one_sentence(readers, name):
         ("ArrowRight", "ArrowLeft", at + 1) if at + 1 < len(steps) else ("ArrowLeft", "ArrowRight", at - 1)
     )
     moved = explorer.start | {slider: steps[to]}
-    sentence = explorer.alt.format(**moved, **explorer.numbers(**moved))
+    sentence = explorer.sentence(**moved)
     stop = "input[data-slider], [data-slider] input:checked"
     figure.locator(stop).first.press(there)
     said = figure.locator("p[role=status]").element_handle()
