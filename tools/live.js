@@ -4,22 +4,23 @@
   const page = location.pathname.split("/").pop().replace(/\.html$/, "");
   const all = (css, of = document) => [...of.querySelectorAll(css)];
   const make = (tag, attributes, ...inside) => {
-    const { text, ...rest } = attributes;
-    const element = Object.assign(document.createElement(tag), rest);
-    if (text) element.textContent = text;
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      name in element ? (element[name] = value) : element.setAttribute(name, value);
+    }
     element.append(...inside);
     return element;
   };
-  const button = (text, onclick, title = "") => make("button", { type: "button", className: "btn btn-sm btn-outline-primary", text, onclick, title });
+  const button = (text, onclick, title = "") => make("button", { type: "button", className: "btn btn-sm btn-outline-primary", textContent: text, onclick, title });
   const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
   // What Python does stands in a bar at the bottom of the window.
   const said = make("span", { role: "status" });
-  const progress = make("progress", { hidden: true, ariaLabel: "Loading Python" });
+  const progress = make("progress", { hidden: true, "aria-label": "Loading Python" });
   const amount = make("span", {});
   const stop = button("Stop", () => begin("Stopped. Python starts afresh: every name that the cells had made is gone, and comes back when you run them."));
   const choices = make("span", {});
-  const bar = make("section", { className: "live-bar d-print-none", ariaLabel: "Python on this page" }, said, progress, amount, choices, stop);
+  const bar = make("section", { className: "live-bar d-print-none", "aria-label": "Python on this page" }, said, progress, amount, choices, stop);
   const say = (text) => (said.textContent = text);
 
   let plan; // what tools/live.py wrote about this page
@@ -31,10 +32,12 @@
 
   const begin = (why) => {
     worker?.terminate();
+    choices.replaceChildren();
     done(false);
     ran.clear();
     all("figure[data-live]").forEach((figure) => figure.removeAttribute("data-live"));
-    stop.hidden = progress.hidden = amount.hidden = false;
+    stop.hidden = true;
+    progress.hidden = amount.hidden = false;
     say(why);
     worker = new Worker(base + "live_worker.js", { type: "module" });
     progress.max = plan.bytes;
@@ -43,9 +46,9 @@
         resolve(false);
         done(false);
         progress.hidden = amount.hidden = true;
-        say(`Python has stopped: ${text}. The page is as it was.`);
-        choices.replaceChildren(button("Start again", () => { choices.replaceChildren(); begin("Starting Python."); }));
         stop.hidden = true;
+        say(`Python has stopped: ${text}. Every name that the cells had made is gone.`);
+        choices.replaceChildren(button("Start again", () => begin("Starting Python.")));
         worker.terminate();
       };
       worker.onerror = (event) => broken(event.message || "its files could not be loaded");
@@ -54,7 +57,7 @@
           progress.value = data.loaded;
           amount.textContent = `${megabytes(Math.min(data.loaded, plan.bytes))} of ${megabytes(plan.bytes)} MB`;
         } else if (data.kind === "ready") {
-          progress.hidden = amount.hidden = stop.hidden = true;
+          progress.hidden = amount.hidden = true;
           say(why.startsWith("Stopped") ? why : "Python is ready. Change a cell and run it.");
           resolve(true);
         } else if (data.kind === "broken") broken(data.said);
@@ -63,15 +66,15 @@
         else cells[data.cell].show(data.kind, data.said);
       };
     });
-    worker.postMessage({ kind: "start", packages: plan.packages, files: plan.files });
+    worker.postMessage({ kind: "start", packages: plan.packages, files: plan.files, scripts: plan.scripts });
   };
 
   // Run a cell. Those above that have not run yet go first: it needs their names.
   let turn = Promise.resolve();
-  const run = (cell, again = false) => (turn = turn.then(async () => {
-    if (!(await ready)) return;
+  const run = (cell, again = false) => (turn = turn.then(() => runNow(cell, again, worker)));
+  const runNow = async (cell, again, mine) => {
+    if (!(await ready) || worker !== mine) return;
     const before = cells.slice(0, cell.index).filter((one) => one.code() && (again || !ran.has(one.index)));
-    const mine = worker;
     for (const one of again ? before : [...before, cell]) {
       say(`Running cell ${one.index + 1}.`);
       stop.hidden = false;
@@ -87,7 +90,7 @@
       ran.add(one.index);
     }
     say(again ? `The cells above cell ${cell.index + 1} have run.` : `Cell ${cell.index + 1} has run.`);
-  }));
+  };
 
   // What a cell has shown, as the page would show it.
   const escaped = (text) => text.replace(/[&<>]/g, (letter) => `&#${letter.charCodeAt()};`);
@@ -110,13 +113,13 @@
     text: (out, text) => {
       const last = out.lastElementChild;
       if (last?.matches(".stream")) last.querySelector("pre").append(text);
-      else out.append(make("div", { className: "output stream highlight-myst-ansi notranslate" }, make("div", { className: "highlight" }, make("pre", { text }))));
+      else out.append(make("div", { className: "output stream highlight-myst-ansi notranslate" }, make("div", { className: "highlight" }, make("pre", { textContent: text }))));
     },
-    error: (out, text) => out.append(make("pre", { className: "live-error", text })),
+    error: (out, text) => out.append(make("pre", { className: "live-error", textContent: text })),
     markdown: (out, text) => out.insertAdjacentHTML("beforeend", markdown(text)),
     image: (out, text, built) => {
       const [width, src] = text.split(" ");
-      const like = all("img", built)[all(":scope > img", out).length];
+      const like = all(":scope > img", built)[all(":scope > img", out).length];
       const image = make("img", { src, alt: like?.alt || "The figure that this cell has drawn.", className: like?.className ?? "" });
       image.style.width = `${width}px`;
       out.append(image);
@@ -125,7 +128,7 @@
       const box = make("div", { className: "output text_html", innerHTML: text });
       out.append(box);
       all("script", box).forEach((old) => { // scripts in a string do not run
-        const script = make("script", { text: old.textContent });
+        const script = make("script", { textContent: old.textContent });
         for (const { name, value } of old.attributes) script.setAttribute(name, value);
         old.replaceWith(script);
       });
@@ -170,12 +173,12 @@
   const prepare = (box, index) => {
     const { source, needsTorch, rest } = plan.cells[index];
     const input = box.querySelector(".cell_input");
-    const built = box.querySelector(".cell_output") ?? make("div", {});
+    const built = box.querySelector(".cell_output") ?? box.appendChild(make("div", {}));
     const out = make("div", { className: "cell_output live-output docutils container" });
     const cell = { index, clear: () => {}, settle: async () => {}, show: () => {} };
     if (needsTorch) {
       const colab = document.querySelector('a[href^="https://colab"]');
-      const link = colab ? make("a", { href: colab.href, text: "open this page in Colab" }) : "open this page in Colab";
+      const link = colab ? make("a", { href: colab.href, textContent: "open this page in Colab" }) : "open this page in Colab";
       box.append(make("p", { className: "live-note d-print-none" }, "This cell needs PyTorch, which does not run in a browser: ", link, "."));
       return { ...cell, code: () => rest };
     }
@@ -192,8 +195,7 @@
     const reset = () => {
       area.value = source;
       fit();
-      out.remove();
-      built.hidden = false;
+      out.replaceWith(built);
     };
     cell.run = button("Run", () => run(cell), "Shift+Enter");
     const tools = make("div", { className: "live-tools" }, cell.run, button("Run all above", () => run(cell, true)), button("Reset", reset));
@@ -201,12 +203,12 @@
     if (input) {
       input.classList.add("live-replaced");
       input.after(editor);
-    } else box.append(make("details", { className: "live-hidden d-print-none" }, make("summary", { text: "In Python" }), editor));
+    } else box.append(make("details", { className: "live-hidden d-print-none" }, make("summary", { textContent: "In Python" }), editor));
     return Object.assign(cell, {
       code: () => area.value,
       clear: (asked) => {
         cell.fresh = true; // the old output stays until the new one comes, so that nothing jumps
-        if (asked) built.closest("details.below-input")?.setAttribute("open", "");
+        if (asked) box.querySelector("details.below-input")?.setAttribute("open", "");
       },
       show: (kind, text) => {
         if (cell.fresh) cell.empty();
@@ -215,9 +217,7 @@
       empty: () => {
         cell.fresh = false;
         out.replaceChildren();
-        built.hidden = true;
-        if (built.isConnected) built.after(out);
-        else (box.querySelector(".cell_input") ?? box).after(out);
+        built.replaceWith(out);
       },
       settle: async () => {
         if (cell.fresh) cell.empty();
@@ -239,11 +239,13 @@
       const boxes = all("div.cell");
       const chosen = boxes.indexOf(box);
       cells = boxes.map(prepare);
-      all("button.run-here").forEach((one) => one.remove());
+      const [top, ...others] = all("button.run-here");
+      const note = make("p", { className: "live-note d-print-none", tabIndex: -1, textContent: "The cells of this page run here now. Change one, and press Run or Shift+Enter." });
+      top.replaceWith(note);
+      others.forEach((one) => one.remove());
       begin("Starting Python.");
-      const first = cells[chosen] ?? cells.find((cell) => cell.run);
-      first.run.focus({ preventScroll: true });
-      if (chosen >= 0) run(first);
+      (cells[chosen]?.run ?? note).focus({ preventScroll: true });
+      if (chosen >= 0) run(cells[chosen]);
     };
     if (!navigator.connection?.saveData) return go();
     say(`Python for this page is ${megabytes(plan.bytes)} MB, and your device asks to save data.`);

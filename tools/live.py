@@ -217,12 +217,14 @@ def make_live(site: Path, source: Path) -> None:
     for name, page in pages.items():
         files = [wheel, *([TOPICS] if page.reads_topics else [])]
         wheels = [lock["packages"][package]["file_name"] for package in page.packages]
-        loaded = [PACKED, "pyodide.asm.mjs", "pyodide.mjs", "python_stdlib.zip", LOCK, *wheels]
-        size = sum((live / "pyodide" / one).stat().st_size for one in loaded)
-        size += sum((live / one).stat().st_size for one in files)
+        scripts = sum((live / "pyodide" / one).stat().st_size for one in CORE if one.endswith(".mjs"))
+        loaded = [live / one for one in ("live_run.py", *files)]
+        loaded += [live / "pyodide" / one for one in (PACKED, "python_stdlib.zip", LOCK, *wheels)]
+        size = scripts + sum(path.stat().st_size for path in loaded)
         content = {
             "packages": page.packages,
             "files": files,
+            "scripts": scripts,
             "bytes": size,
             "cells": [{"source": c.source, "needsTorch": c.needs_torch, "rest": c.rest} for c in page.cells],
         }

@@ -67,7 +67,7 @@ def show(value, tell):
         return
     if type(value).__module__ == "lowrank_tutor.explore.explorer":
         tell("html", explorer_html(value))
-    elif hasattr(value, "_ipython_display_"):
+    elif hasattr(value, "_ipython_display_") and not isinstance(value, type):
         value._ipython_display_()
     elif "matplotlib.figure" in sys.modules and isinstance(value, sys.modules["matplotlib.figure"].Figure):
         show_figure(value, tell)

@@ -25,7 +25,8 @@ self.fetch = async (what, how) => {
 
 const bytes = async (name) => (await fetch(here(name))).arrayBuffer();
 
-const start = async ({ packages, files }) => {
+const start = async ({ packages, files, scripts }) => {
+  loaded = scripts; // which the browser loads by itself
   const ours = Promise.all([bytes("live_run.py"), ...files.map(bytes)]);
   python = await loadPyodide({ indexURL: here("pyodide/"), packages });
   const [run, ...archives] = await ours;
@@ -48,6 +49,6 @@ self.onmessage = async ({ data }) => {
   try {
     await work[data.kind](data);
   } catch (error) {
-    postMessage({ kind: "broken", said: String(error.message ?? error).split("\n").pop() }); // not a cell's error: Python itself
+    postMessage({ kind: "broken", said: String(error.message ?? error).trim().split("\n").pop() }); // not a cell's error: Python itself
   }
 };
