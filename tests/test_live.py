@@ -9,6 +9,7 @@ import zipfile
 
 import live
 import live_cells
+import live_files
 import pytest
 
 
@@ -29,7 +30,7 @@ def pyodide(tmp_path, monkeypatch):
     """A folder like Pyodide's: a core, three packages, of which one needs another, and their lock file."""
     folder = tmp_path / "pyodide"
     folder.mkdir()
-    core = {name: f"the file {name}".encode() for name in live.CORE}
+    core = {name: f"the file {name}".encode() for name in live_files.CORE}
     wheels = {name: wheel(name) for name in ("numpy", "scipy", "pandas")}
     lock = {
         "info": {"python": "3.14.0"},
@@ -47,65 +48,68 @@ def pyodide(tmp_path, monkeypatch):
     files = {
         **core,
         **{f"{n}-1.0-py3-none-any.whl": c for n, c in wheels.items()},
-        live.LOCK: json.dumps(lock).encode(),
+        live_files.LOCK: json.dumps(lock).encode(),
     }
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    monkeypatch.setattr(live, "CORE", {name: digest(content) for name, content in core.items()})
-    monkeypatch.setattr(live, "LOCKS", {digest(files[live.LOCK])})
+    monkeypatch.setattr(live_files, "CORE", {name: digest(content) for name, content in core.items()})
+    monkeypatch.setattr(live_files, "LOCKS", {digest(files[live_files.LOCK])})
     return folder
 
 
 def copy(folder, target, *packages):
-    lock = live.read_lock(folder)
-    live.copy_pyodide(folder, target, lock, set(live_cells.closure(lock, set(packages))))
+    lock = live_files.read_lock(folder)
+    live_files.copy_pyodide(folder, target, lock, set(live_cells.closure(lock, set(packages))))
 
 
 def test_the_site_gets_the_core_and_what_the_pages_need_with_licenses_and_a_lock_file_of_just_that(pyodide, tmp_path):
     copy(pyodide, tmp_path / "site", "scipy")
     names = {path.name for path in (tmp_path / "site").iterdir() if path.is_file()}
     wheels = {"numpy-1.0-py3-none-any.whl", "scipy-1.0-py3-none-any.whl"}
-    assert names == {*live.CORE, live.PACKED, live.LOCK, *wheels} - {live.WASM}
-    assert gzip.decompress((tmp_path / "site" / live.PACKED).read_bytes()) == (pyodide / live.WASM).read_bytes()
-    assert set(json.loads((tmp_path / "site" / live.LOCK).read_text())["packages"]) == {"numpy", "scipy"}
+    assert names == {*live_files.CORE, live_files.PACKED, live_files.LOCK, *wheels} - {live_files.WASM}
+    assert (
+        gzip.decompress((tmp_path / "site" / live_files.PACKED).read_bytes())
+        == (pyodide / live_files.WASM).read_bytes()
+    )
+    assert set(json.loads((tmp_path / "site" / live_files.LOCK).read_text())["packages"]) == {"numpy", "scipy"}
     assert (tmp_path / "site/licenses/scipy/LICENSE").read_text() == "Anyone may use scipy."
 
 
-@pytest.mark.parametrize("name", [*live.CORE, live.LOCK, "numpy-1.0-py3-none-any.whl"])
+@pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])
 def test_a_file_changed_by_one_byte_is_refused(pyodide, tmp_path, name):
     content = bytearray((pyodide / name).read_bytes())
     content[-1] ^= 1
     (pyodide / name).write_bytes(content)
-    with pytest.raises(live.Refused, match=re.escape(name) + ".*not the file that was promised"):
+    with pytest.raises(live_files.Refused, match=re.escape(name) + ".*not the file that was promised"):
         copy(pyodide, tmp_path / "site", "numpy")
 
 
-@pytest.mark.parametrize("name", [*live.CORE, live.LOCK, "numpy-1.0-py3-none-any.whl"])
+@pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])
 def test_a_missing_file_is_named(pyodide, tmp_path, name):
     (pyodide / name).unlink()
-    with pytest.raises(live.Refused, match=re.escape(f"{name} is missing in {pyodide}")):
+    with pytest.raises(live_files.Refused, match=re.escape(f"{name} is missing in {pyodide}")):
         copy(pyodide, tmp_path / "site", "numpy")
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "a/b.whl", "a\\b.whl", "..", ""])
 def test_a_name_that_leads_out_of_the_folder_is_refused(pyodide, tmp_path, name):
     (tmp_path / "secret").write_bytes(b"secret")
-    with pytest.raises(live.Refused, match="without a folder"):
-        live.verified(pyodide, name, digest(b"secret"))
+    with pytest.raises(live_files.Refused, match="without a folder"):
+        live_files.verified(pyodide, name, digest(b"secret"))
 
 
 def test_what_is_fetched_lies_in_the_cache_by_its_bare_name_and_nothing_else_does(tmp_path):
     carrier = tmp_path / "open_webui-0.12.4-py3-none-any.whl"
-    inside = [*live.CORE, live.LOCK, "numpy-1.0-py3-none-any.whl", "console.html"]
+    inside = [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl", "console.html"]
     with zipfile.ZipFile(carrier, "w") as archive:
         archive.writestr("open_webui/main.py", "")
         archive.writestr("open_webui/frontend/pyodide/../../../outside.whl", "")
         for name in inside:
-            archive.writestr(live.INSIDE + name, name)
-    live._unpack_wheel(carrier, tmp_path / "cache")
+            archive.writestr(live_files.INSIDE + name, name)
+    live_files._unpack_wheel(carrier, tmp_path / "cache")
     assert {path.name for path in (tmp_path / "cache").iterdir()} == {*inside, "outside.whl"} - {"console.html"}
     assert not list(tmp_path.glob("outside.whl"))
-    assert live.fetch(tmp_path / "cache") == tmp_path / "cache"  # without asking the network
+    assert live_files.fetch(tmp_path / "cache") == tmp_path / "cache"  # without asking the network
 
 
 PAGE = """
@@ -194,5 +198,5 @@ def test_buttons_are_added_once_and_nothing_else_is_changed(tmp_path):
 
 def test_a_site_older_than_its_chapters_is_refused(tmp_path):
     (tmp_path / "01-rank.html").write_text(BUILT, encoding="utf-8")
-    with pytest.raises(live.Refused, match="2 cells, and its source 1: run make book"):
+    with pytest.raises(live_files.Refused, match="2 cells, and its source 1: run make book"):
         live.add_buttons(tmp_path / "01-rank.html", [live_cells.Cell("1 + 1", False, "")])
