@@ -1,8 +1,8 @@
 """Let readers run the cells on the page itself: add Python for the browser to a built site (``make live``).
 
 Pyodide is CPython for WebAssembly, with NumPy and its kin; ``live_files.py`` fetches and verifies it, and
-``live_cells.py`` decides what each page needs of it. In the browser ``live.js`` is the page's side, ``live_show.js`` shows
-what a cell has shown, and ``live_worker.js`` runs Python, which runs the cells with ``live_run.py``.
+``live_cells.py`` decides what each page needs of it. In the browser ``live.js`` is the page's side, ``live_show.js``
+shows what cells have shown, and ``live_worker.js`` runs Python, which runs the cells with ``live_run.py``.
 
 A page gets buttons and one short script; everything else lies in ``_static/live`` and is asked for after a click.
 """
@@ -34,10 +34,11 @@ BUTTON = '<button class="run-here btn btn-sm btn-outline-primary d-print-none" t
 SCRIPT = (
     '<script class="run-here">addEventListener("click",(e)=>{const b=e.target.closest("button.run-here");if(!b)return;'
     'if(location.protocol!="file:")import("../_static/live/live.js").then((m)=>m.open(b));'
-    """else b.outerHTML='<p role="status">Cells run only on a page that comes from a server: type <code>make serve</code>, """
-    """and open the address that it prints.</p>'})</script>"""
+    """else b.outerHTML='<p role="status">Cells run only on a page that comes from a server: type """
+    """<code>make serve</code>, and open the address that it prints.</p>'})</script>"""
     "<noscript><style>.run-here{display:none}</style></noscript>"
 )
+CODE = re.compile(r'(<div class="cell_input.*?</pre></div>\n</div>)', re.S)
 ADDED = re.compile(
     r'<button class="run-here .*?</button>|<script class="run-here">.*?</script><noscript>.*?</noscript>', re.S
 )
@@ -78,9 +79,7 @@ def add_buttons(page: Path, cells: list[Cell]) -> None:
         raise Refused(f"{page.name} has {len(parts)} cells, and its source {len(cells)}: run make book")
     for i, cell in enumerate(cells):
         if not cell.needs_torch:  # below the code, where there is some
-            parts[i] = re.sub(
-                r'(<div class="cell_input.*?</pre></div>\n</div>)', rf"\1{BUTTON}", parts[i], count=1, flags=re.S
-            )
+            parts[i] = CODE.sub(rf"\1{BUTTON}", parts[i], count=1)
     html = before + article + top + "".join(parts)
     page.write_text(html.replace("</body>", SCRIPT + "</body>", 1), encoding="utf-8")
     source = (ROOT / "book" / f"{page.stem}.md").stat().st_mtime

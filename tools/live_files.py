@@ -1,4 +1,4 @@
-"""Where do Pyodide's files come from, and are they what Pyodide says they are?
+"""Fetch Pyodide's files, and make sure that they are what Pyodide says they are.
 
 From a folder that you name, else from the package index, where the wheel of Open WebUI carries a whole Pyodide folder,
 else from Pyodide's own release. Each is compared with its SHA-256 before a site gets it: those of the core stand below,

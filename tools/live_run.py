@@ -26,12 +26,14 @@ class Printed(io.TextIOBase):
         self.tell, self.line, self.left = tell, "", MOST
 
     def write(self, text):
+        """Take a piece of text."""
         self.line += text
         if "\n" in text or len(self.line) > 1000:
             self.flush()
         return len(text)
 
     def flush(self):
+        """Hand on what has gathered."""
         if self.line and self.left > 0:
             self.tell("text", self.line[: self.left])
             self.left -= len(self.line)
@@ -53,7 +55,7 @@ def run(number, source, tell):
         show(value, tell)
         show_open_figures(tell)
         return True
-    except BaseException as error:  # an exit, too, ends the cell and not the page
+    except BaseException as error:  # noqa: BLE001, an exit, too, ends the cell and not the page
         out.flush()
         tell("error", words(error))
         return False
@@ -80,11 +82,13 @@ def show(value, tell):
 
 
 def face(value, name):
+    """Ask a value for one of the faces that notebooks know."""
     method = None if isinstance(value, type) else getattr(value, name, None)
     return method() if callable(method) else None
 
 
 def show_figure(figure, tell):
+    """Hand on a figure as wide as the page shows it."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png", bbox_inches="tight", dpi=figure.dpi)
     width = int.from_bytes(picture.getvalue()[16:20]) / figure.dpi * INCH
@@ -135,13 +139,16 @@ def explorer_html(explorer):
 
 
 def frame_html(explorer, values):
+    """Draw one position."""
     from lowrank_tutor.explore.page import numbers_html, panels_html
 
     frame = explorer.frame(**values)
-    return f"{panels_html(frame, [png(p.picture) for p in frame.panels])}<dl>{numbers_html(explorer.words, frame.numbers)}</dl>"
+    panels = panels_html(frame, [png(panel.picture) for panel in frame.panels])
+    return f"{panels}<dl>{numbers_html(explorer.words, frame.numbers)}</dl>"
 
 
 def png(pixels):
+    """Write a picture as an address."""
     from PIL import Image
 
     picture = io.BytesIO()
@@ -152,11 +159,11 @@ def png(pixels):
 def move(key, positions, tell):
     """Draw the frame at some positions of the sliders, and say how each is written."""
     explorer = explorers[key]
-    values = {name: steps[at] for (name, steps), at in zip(explorer.sliders.items(), positions)}
+    values = {name: steps[at] for (name, steps), at in zip(explorer.sliders.items(), positions, strict=True)}
     texts = "\n".join(explorer.words.text(name, value) for name, value in values.items())
     try:
         tell("frame", texts + "\n\n" + frame_html(explorer, values))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001, whatever a reader's own function does
         tell("frame", texts + "\n\n<pre>" + html.escape(words(error)) + "</pre>")
 
 
