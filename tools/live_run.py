@@ -167,7 +167,7 @@ def move(key, positions, tell):
         tell("frame", texts + "\n\n<pre>" + html.escape(words(error)) + "</pre>")
 
 
-# The two names of IPython that cells and the package use
+# What cells, the package and matplotlib use of IPython
 
 ipython, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
 
@@ -183,4 +183,5 @@ class HTML:
 
 
 display.HTML, ipython.display = HTML, display
+ipython.version_info, ipython.get_ipython = (9, 0, 0), lambda: None  # matplotlib asks
 sys.modules |= {"IPython": ipython, "IPython.display": display}
