@@ -36,7 +36,7 @@ export const faces = {
   image: (out, text, built) => {
     const [width, src] = text.split(" ");
     const like = all(":scope > img", built)[all(":scope > img", out).length];
-    const image = make("img", { src, alt: like?.alt || "The figure that this cell has drawn.", className: like?.className ?? "" });
+    const image = make("img", { src, alt: like?.alt ?? "The figure that this cell has drawn.", className: like?.className ?? "" });
     image.style.width = `${width}px`;
     out.append(image);
   },
