@@ -83,8 +83,8 @@ const runNow = async (cell, again, mine) => {
     if (worker !== mine) return; // stopped
     await one.settle();
     stop.hidden = true;
-    if (!well) return say(one === cell ? `Cell ${one.index + 1} ended with an error.` : `Cell ${one.index + 1} ended with an error, so the cells below it did not run.`);
     ran.add(one.index);
+    if (!well && (again || one === cell)) return say(`Cell ${one.index + 1} ended with an error.`);
   }
   say(again ? `The cells above cell ${cell.index + 1} have run.` : `Cell ${cell.index + 1} has run.`);
 };

@@ -56,7 +56,7 @@ def read_page(path: Path, lock: dict[str, Any]) -> Page:
             read, made = _names(statement)
             if set(_imports(statement)) - set(known) or read & tainted:
                 whole = False
-                tainted |= made
+                tainted |= made | _changed(statement)
             else:
                 tainted -= made
                 kept.append(statement)
@@ -104,7 +104,23 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
     return read, made
 
 
-def _imports(statement: ast.stmt, lazily: bool = False) -> set[str]:
+def _changed(statement: ast.stmt) -> set[str]:
+    """Names whose values a statement changes: ``results.append(...)``, ``results[k] = ...``."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return set()  # it changes nothing before it is called
+    calls = [
+        node.value.func
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    ]
+    places = [
+        node for node in ast.walk(statement) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    ]
+    owners = [node.value for node in (*calls, *places) if isinstance(node, ast.Attribute | ast.Subscript)]
+    return {owner.id for owner in owners if isinstance(owner, ast.Name)}
+
+
+def _imports(statement: ast.AST, lazily: bool = False) -> set[str]:
     """Foreign modules that the imports of a statement bring along."""
     found: set[str] = set()
     for node in ast.walk(statement):
@@ -126,7 +142,7 @@ def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
     if name is None:
         return found
     if _file(f"{module}.{name}"):
-        return found | set(_behind(f"{module}.{name}"))
+        found |= _behind(f"{module}.{name}")
     tree = _tree(module)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and name in {a.asname or a.name for a in node.names}:
@@ -134,7 +150,7 @@ def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
         elif isinstance(node, ast.keyword) and node.arg == name and isinstance(node.value, ast.Constant):
             found |= _behind(f"{PACKAGE}.{node.value.value}")  # see lowrank_tutor/_on_demand.py
         elif lazily and isinstance(node, ast.FunctionDef) and node.name == name:
-            found |= {one for inner in node.body for one in _imports(inner)}
+            found |= _imports(tree)
     return found
 
 
