@@ -46,6 +46,7 @@ def read_page(path: Path, lock: dict[str, Any]) -> Page:
     notebook = read_myst_markdown_notebook(path.read_text(encoding="utf-8"), MdParserConfig())
     known = {name: key for key, entry in lock["packages"].items() for name in entry["imports"]}
     tainted: set[str] = set()
+    imported: set[str] = set()  # their functions change nothing of theirs
     cells, modules = [], set(ALWAYS)
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -56,9 +57,10 @@ def read_page(path: Path, lock: dict[str, Any]) -> Page:
             read, made = _names(statement)
             if set(_imports(statement)) - set(known) or read & tainted:
                 whole = False
-                tainted |= made | _changed(statement)
+                tainted |= made | (_changed(statement) - imported)
             else:
                 tainted -= made
+                imported = imported | made if isinstance(statement, ast.Import | ast.ImportFrom) else imported - made
                 kept.append(statement)
         cells.append((cell.source, whole, kept))
     result = []
