@@ -1,8 +1,8 @@
 """Which cells of a page can run in a browser, and what do they need there? Decided once, from their text.
 
 PyTorch does not run in a browser. A statement needs it if it imports a module that does, or uses a name that such a
-statement has made. A cell with such a statement is not offered; its other imports, definitions and assignments still
-run, so that the cells after it find their names.
+statement has made. A cell with such a statement is not offered; its other statements still run, unseen, so that the
+cells after it find their names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "lowrank_tutor"
 ALWAYS = {"numpy"}  # the first thing that a reader will import
 STAND_INS = {"IPython", "pydoc_data"}  # live_run.py and live.py bring what a page needs of them
-DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
 class Cell(NamedTuple):
@@ -46,6 +45,7 @@ def read_page(path: Path, lock: dict[str, Any]) -> Page:
     notebook = read_myst_markdown_notebook(path.read_text(encoding="utf-8"), MdParserConfig())
     known = {name: key for key, entry in lock["packages"].items() for name in entry["imports"]}
     tainted: set[str] = set()
+    generators: set[str] = set()
     imported: set[str] = set()  # their functions change nothing of theirs
     cells, modules = [], set(ALWAYS)
     for cell in notebook.cells:
@@ -58,14 +58,17 @@ def read_page(path: Path, lock: dict[str, Any]) -> Page:
             if set(_imports(statement)) - set(known) or read & tainted:
                 whole = False
                 tainted |= made | (_changed(statement) - imported)
+                if not isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                    tainted |= read & generators  # it has drawn numbers that others would get
             else:
                 tainted -= made
+                generators = generators | made if "default_rng(" in ast.unparse(statement) else generators - made
                 imported = imported | made if isinstance(statement, ast.Import | ast.ImportFrom) else imported - made
                 kept.append(statement)
         cells.append((cell.source, whole, kept))
     result = []
     for source, whole, kept in cells:
-        rest = [] if whole else [one for one in kept if isinstance(one, DEFINES)]
+        rest = [] if whole else kept[:-1] if kept and isinstance(kept[-1], ast.Expr) else kept
         for statement in kept if whole else rest:
             modules |= _imports(statement, lazily=True)
         result.append(Cell(source, not whole, "\n".join(map(ast.unparse, rest))))
