@@ -9,6 +9,7 @@ A page gets buttons and one short script; everything else lies in ``_static/live
 
 from __future__ import annotations
 
+import _pydecimal
 import argparse
 import json
 import os
@@ -28,7 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "_build" / "html"
 
 OURS = ("live.js", "live_show.js", "live.css", "live_worker.js", "live_run.py")
-TOPICS = "pydoc_data.zip"  # the one module of the standard library that a chapter reads and Pyodide leaves out
+# Modules of the standard library that Pyodide leaves out: a chapter reads one, and formats of Decimal need the other.
+TOPICS, DECIMAL = "pydoc_data.zip", "pydecimal.zip"
 
 BUTTON = '<button class="run-here btn btn-sm btn-outline-primary d-print-none" type="button">Run here</button>'
 SCRIPT = (
@@ -62,11 +64,17 @@ def build_wheel(target: Path) -> str:
     return wheel.name
 
 
-def write_topics(target: Path) -> None:
-    """Pack the manual's text as the Python that built the book has it, so that the numbers are the same."""
+def write_left_out(target: Path) -> None:
+    """Pack what Pyodide leaves out, from the Python that built the book: its manual's text gave the book its numbers."""
     with zipfile.ZipFile(target / TOPICS, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("pydoc_data/__init__.py", "")
         archive.write(pydoc_data.topics.__file__, "pydoc_data/topics.py")
+    with zipfile.ZipFile(target / DECIMAL, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(_pydecimal.__file__, "_pydecimal.py")
+    terms = Path(os.__file__).with_name("LICENSE.txt")
+    if terms.is_file():
+        (target / "pyodide" / "licenses" / "python").mkdir()
+        shutil.copyfile(terms, target / "pyodide" / "licenses" / "python" / terms.name)
 
 
 def add_buttons(page: Path, cells: list[Cell]) -> None:
@@ -95,11 +103,11 @@ def make_live(site: Path, source: Path) -> None:
     pages = {name: page for name, page in pages.items() if any(not cell.needs_torch for cell in page.cells)}
     copy_pyodide(source, live / "pyodide", lock, set().union(*(page.packages for page in pages.values())))
     wheel = build_wheel(live)
-    write_topics(live)
+    write_left_out(live)
     for name in OURS:
         shutil.copyfile(ROOT / "tools" / name, live / name)
     for name, page in pages.items():
-        files = [wheel, *([TOPICS] if page.reads_topics else [])]
+        files = [wheel, *[DECIMAL] * ("sympy" in page.packages), *[TOPICS] * page.reads_topics]
         wheels = [lock["packages"][package]["file_name"] for package in page.packages]
         scripts = sum((live / "pyodide" / one).stat().st_size for one in CORE if one.endswith(".mjs"))
         loaded = [live / one for one in ("live_run.py", *files)]
