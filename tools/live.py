@@ -65,7 +65,7 @@ def build_wheel(target: Path) -> str:
 
 
 def write_left_out(target: Path) -> None:
-    """Pack what Pyodide leaves out, from the Python that built the book: its manual's text gave the book its numbers."""
+    """Pack what Pyodide leaves out, from the Python that built the book, so that the numbers are the same."""
     with zipfile.ZipFile(target / TOPICS, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("pydoc_data/__init__.py", "")
         archive.write(pydoc_data.topics.__file__, "pydoc_data/topics.py")
