@@ -1,6 +1,7 @@
 # make book    build the site          make test      every test            make check   format, lint, types, stale files
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   the site as an archive that opens from a folder
+# make live    build it with cells that run on the page (fetches 106 MB once, or PYODIDE=a folder with Pyodide's files)
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,6 +12,7 @@ READY_DEV := .venv/ready-dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 SITE := _build/html
 UNFINISHED := _build/unfinished
+LIVE := $(SITE)/_static/live
 # Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 ARCHIVE := dist/low-rank-attention
@@ -18,10 +20,10 @@ ARCHIVE := dist/low-rank-attention
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 # What `make test FAST=1` leaves out: all that is not mathematics, all that needs the built book, and what trains networks
 # or starts processes.
-SLOW := book site notebooks explore exercises plotting benchmarks test_package.py test_sphinxext.py test_make.py \
+SLOW := book site notebooks explore exercises plotting benchmarks test_package.py test_sphinxext.py test_make.py test_live_tools.py \
   family/test_autoencoder.py linformer/test_shards.py
 
-.PHONY: book serve pdf offline test test-colab colab-image check notebooks bench mutants picture clean
+.PHONY: book serve live pdf offline test test-colab colab-image check notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # A build that was killed may leave half a page or half of a cached chapter, which the next would take for a whole one.
@@ -29,11 +31,17 @@ SLOW := book site notebooks explore exercises plotting benchmarks test_package.p
 book: $(READY)
 	@test ! -e $(UNFINISHED) || rm -rf _build
 	@mkdir -p _build && touch $(UNFINISHED)
+	@rm -rf $(LIVE)
 	@$(BUILD) || { status=$$?; test $$status -gt 127 || rm $(UNFINISHED); exit $$status; }
 	@rm $(UNFINISHED)
 	@echo "The book is ready, $$(du -sm $(SITE) | cut -f1) MB: $(CURDIR)/$(SITE)/index.html"
 
-serve: book
+# The next `make book` takes it away again.
+live: book
+	$(BIN)/python tools/live.py $(if $(PYODIDE),--pyodide "$(PYODIDE)")
+
+# A site with cells that run keeps them.
+serve: $(if $(wildcard $(LIVE)),live,book)
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory $(SITE)
 
 pdf: $(READY_DEV) book

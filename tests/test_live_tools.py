@@ -1,0 +1,202 @@
+"""Does the site get only files that are what Pyodide says they are, and which cells run in a browser?"""
+
+import gzip
+import hashlib
+import io
+import json
+import re
+import zipfile
+
+import live
+import live_cells
+import live_files
+import pytest
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def wheel(name: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(f"{name}/__init__.py", "")
+        archive.writestr(f"{name}-1.0.dist-info/licenses/LICENSE", f"Anyone may use {name}.")
+    return packed.getvalue()
+
+
+@pytest.fixture
+def pyodide(tmp_path, monkeypatch):
+    """A folder like Pyodide's: a core, three packages, of which one needs another, and their lock file."""
+    folder = tmp_path / "pyodide"
+    folder.mkdir()
+    core = {name: f"the file {name}".encode() for name in live_files.CORE}
+    wheels = {name: wheel(name) for name in ("numpy", "scipy", "pandas")}
+    lock = {
+        "info": {"python": "3.14.0"},
+        "packages": {
+            name: {
+                "name": name,
+                "file_name": f"{name}-1.0-py3-none-any.whl",
+                "sha256": digest(content),
+                "depends": ["numpy"] if name != "numpy" else [],
+                "imports": [name],
+            }
+            for name, content in wheels.items()
+        },
+    }
+    files = {
+        **core,
+        **{f"{n}-1.0-py3-none-any.whl": c for n, c in wheels.items()},
+        live_files.LOCK: json.dumps(lock).encode(),
+    }
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    monkeypatch.setattr(live_files, "CORE", {name: digest(content) for name, content in core.items()})
+    monkeypatch.setattr(live_files, "LOCKS", {digest(files[live_files.LOCK])})
+    return folder
+
+
+def copy(folder, target, *packages):
+    lock = live_files.read_lock(folder)
+    live_files.copy_pyodide(folder, target, lock, set(live_cells.closure(lock, set(packages))))
+
+
+def test_the_site_gets_the_core_and_what_the_pages_need_with_licenses_and_a_lock_file_of_just_that(pyodide, tmp_path):
+    copy(pyodide, tmp_path / "site", "scipy")
+    names = {path.name for path in (tmp_path / "site").iterdir() if path.is_file()}
+    wheels = {"numpy-1.0-py3-none-any.whl", "scipy-1.0-py3-none-any.whl"}
+    assert names == {*live_files.CORE, live_files.PACKED, live_files.LOCK, *wheels} - {live_files.WASM}
+    assert (
+        gzip.decompress((tmp_path / "site" / live_files.PACKED).read_bytes())
+        == (pyodide / live_files.WASM).read_bytes()
+    )
+    assert set(json.loads((tmp_path / "site" / live_files.LOCK).read_text())["packages"]) == {"numpy", "scipy"}
+    assert (tmp_path / "site/licenses/scipy/LICENSE").read_text() == "Anyone may use scipy."
+
+
+@pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])
+def test_a_file_changed_by_one_byte_is_refused(pyodide, tmp_path, name):
+    content = bytearray((pyodide / name).read_bytes())
+    content[-1] ^= 1
+    (pyodide / name).write_bytes(content)
+    with pytest.raises(live_files.Refused, match=re.escape(name) + ".*not the file that was promised"):
+        copy(pyodide, tmp_path / "site", "numpy")
+
+
+@pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])
+def test_a_missing_file_is_named(pyodide, tmp_path, name):
+    (pyodide / name).unlink()
+    with pytest.raises(live_files.Refused, match=re.escape(f"{name} is missing in {pyodide}")):
+        copy(pyodide, tmp_path / "site", "numpy")
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "a/b.whl", "a\\b.whl", "..", ""])
+def test_a_name_that_leads_out_of_the_folder_is_refused(pyodide, tmp_path, name):
+    (tmp_path / "secret").write_bytes(b"secret")
+    with pytest.raises(live_files.Refused, match="without a folder"):
+        live_files.verified(pyodide, name, digest(b"secret"))
+
+
+def test_what_is_fetched_lies_in_the_cache_by_its_bare_name_and_nothing_else_does(tmp_path):
+    carrier = tmp_path / "open_webui-0.12.4-py3-none-any.whl"
+    inside = [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl", "console.html"]
+    with zipfile.ZipFile(carrier, "w") as archive:
+        archive.writestr("open_webui/main.py", "")
+        archive.writestr("open_webui/frontend/pyodide/../../../outside.whl", "")
+        for name in inside:
+            archive.writestr(live_files.INSIDE + name, name)
+    live_files._unpack_wheel(carrier, tmp_path / "cache")
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {*inside, "outside.whl"} - {"console.html"}
+    assert not list(tmp_path.glob("outside.whl"))
+    assert live_files.fetch(tmp_path / "cache") == tmp_path / "cache"  # without asking the network
+
+
+PAGE = """
+# A page
+
+```{code-cell} ipython3
+import numpy as np
+import torch
+x = np.arange(3)
+torch.manual_seed(0)
+def net(y):
+    hidden = torch.ones(3) * y
+    return hidden
+```
+
+```{code-cell} ipython3
+hidden = x.sum()
+hidden
+```
+
+```{code-cell} ipython3
+net(x)
+```
+
+```{code-cell} ipython3
+from lowrank_tutor.bilinear import factorize
+from lowrank_tutor.instruments import dice
+```
+
+```{code-cell} ipython3
+from lowrank_tutor.bilinear import ReducedRankAttention
+```
+
+```{code-cell} ipython3
+:tags: [remove-input]
+def net(y):
+    return 2 * y
+```
+
+```{code-cell} ipython3
+net(x)
+```
+"""
+
+
+@pytest.fixture
+def page(tmp_path):
+    (tmp_path / "page.md").write_text(PAGE, encoding="utf-8")
+    names = {"numpy": "numpy", "scipy": "scipy", "matplotlib": "matplotlib", "pillow": "PIL"}
+    lock = {"packages": {name: {"imports": [one], "depends": []} for name, one in names.items()}}
+    return live_cells.read_page(tmp_path / "page.md", lock)
+
+
+def test_a_cell_needs_pytorch_if_it_imports_it_or_a_class_that_does_or_uses_such_a_name(page):
+    assert [cell.needs_torch for cell in page.cells] == [True, False, True, False, True, False, False]
+
+
+def test_what_needs_no_pytorch_in_such_a_cell_runs_all_the_same(page):
+    assert page.cells[0].rest == "import numpy as np\nx = np.arange(3)"
+
+
+def test_a_page_loads_what_its_cells_import_also_within_the_functions_that_they_call(page):
+    assert page.packages == ["matplotlib", "numpy", "pillow", "scipy"]  # dice needs scipy, and only when it is called
+
+
+BUILT = """<html><body><div class="onlyprint"><h1>A page</h1></div><article><h1>A page</h1>
+<div class="cell docutils container">
+<div class="cell_input docutils container">
+<div class="highlight-ipython3 notranslate"><div class="highlight"><pre>1 + 1</pre></div>
+</div>
+</div>
+</div>
+<div class="cell tag_remove-input docutils container"></div></article></body></html>"""
+
+
+def test_buttons_are_added_once_and_nothing_else_is_changed(tmp_path):
+    (tmp_path / "01-rank.html").write_text(BUILT, encoding="utf-8")
+    cells = [live_cells.Cell("1 + 1", False, ""), live_cells.Cell("check()", False, "")]
+    for _ in range(2):
+        live.add_buttons(tmp_path / "01-rank.html", cells)
+    live_page = (tmp_path / "01-rank.html").read_text(encoding="utf-8")
+    assert live_page.count("<button") == 2
+    assert live_page.count("<script") == 1
+    assert live.ADDED.sub("", live_page) == BUILT
+
+
+def test_a_site_older_than_its_chapters_is_refused(tmp_path):
+    (tmp_path / "01-rank.html").write_text(BUILT, encoding="utf-8")
+    with pytest.raises(live_files.Refused, match="2 cells, and its source 1: run make book"):
+        live.add_buttons(tmp_path / "01-rank.html", [live_cells.Cell("1 + 1", False, "")])

@@ -1,0 +1,192 @@
+"""Which cells of a page can run in a browser, and what do they need there? Decided once, from their text.
+
+PyTorch does not run in a browser. A statement needs it if it imports a module that does, or uses a name that such a
+statement has made. A cell with such a statement is not offered; its other statements still run, unseen, so that the
+cells after it find their names.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import symtable
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from myst_nb.core.read import read_myst_markdown_notebook
+from myst_parser.config.main import MdParserConfig
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "lowrank_tutor"
+ALWAYS = {"numpy"}  # the first thing that a reader will import
+STAND_INS = {"IPython", "pydoc_data"}  # live_run.py and live.py bring what a page needs of them
+
+
+class Cell(NamedTuple):
+    """A code cell: its text, whether it needs PyTorch, and the lines of it that do not."""
+
+    source: str
+    needs_torch: bool
+    rest: str
+
+
+class Page(NamedTuple):
+    """A page: its cells, the packages that Pyodide must load for them, and whether they read Python's manual."""
+
+    cells: list[Cell]
+    packages: list[str]
+    reads_topics: bool
+
+
+def read_page(path: Path, lock: dict[str, Any]) -> Page:
+    """Read a page's cells and find out what each of them needs."""
+    notebook = read_myst_markdown_notebook(path.read_text(encoding="utf-8"), MdParserConfig())
+    known = {name: key for key, entry in lock["packages"].items() for name in entry["imports"]}
+    tainted: set[str] = set()
+    generators: set[str] = set()
+    imported: set[str] = set()  # their functions change nothing of theirs
+    cells, modules = [], set(ALWAYS)
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        kept = []
+        whole = True
+        for statement in _one_import_each(ast.parse(cell.source)):
+            read, made = _names(statement)
+            if set(_imports(statement)) - set(known) or read & tainted:
+                whole = False
+                tainted |= made | (_changed(statement) - imported)
+                if not isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                    tainted |= read & generators  # it has drawn numbers that others would get
+            else:
+                tainted -= made
+                generators = generators | made if "default_rng(" in ast.unparse(statement) else generators - made
+                imported = imported | made if isinstance(statement, ast.Import | ast.ImportFrom) else imported - made
+                kept.append(statement)
+        cells.append((cell.source, whole, kept))
+    result = []
+    for source, whole, kept in cells:
+        rest = [] if whole else kept[:-1] if kept and isinstance(kept[-1], ast.Expr) else kept
+        for statement in kept if whole else rest:
+            modules |= _imports(statement, lazily=True)
+        result.append(Cell(source, not whole, "\n".join(map(ast.unparse, rest))))
+    topics = any("pydoc_data" in source for source, *_ in cells)
+    return Page(result, closure(lock, {known[name] for name in modules if name in known}), topics)
+
+
+def closure(lock: dict[str, Any], packages: set[str]) -> list[str]:
+    """Add what the packages depend on."""
+    found: set[str] = set()
+    waiting = set(packages)
+    while waiting:
+        package = waiting.pop()
+        found.add(package)
+        waiting |= set(lock["packages"][package]["depends"]) - found
+    return sorted(found)
+
+
+def _one_import_each(tree: ast.Module) -> Iterator[ast.stmt]:
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                yield ast.ImportFrom(statement.module, [alias], statement.level)
+        else:
+            yield statement
+
+
+def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """Names of the page that a statement reads, its functions too, and those that it makes."""
+    top = symtable.symtable(ast.unparse(statement), "cell", "exec")
+    read = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
+    made = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    waiting = top.get_children()
+    while waiting:
+        inner = waiting.pop()
+        read |= {symbol.get_name() for symbol in inner.get_symbols() if symbol.is_global()}
+        waiting += inner.get_children()
+    return read, made
+
+
+def _changed(statement: ast.stmt) -> set[str]:
+    """Names whose values a statement changes: ``results.append(...)``, ``results[k] = ...``."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return set()  # it changes nothing before it is called
+    calls = [
+        node.value.func
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    ]
+    places = [
+        node for node in ast.walk(statement) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    ]
+    owners = [node.value for node in (*calls, *places) if isinstance(node, ast.Attribute | ast.Subscript)]
+    return {owner.id for owner in owners if isinstance(owner, ast.Name)}
+
+
+def _imports(statement: ast.AST, lazily: bool = False) -> set[str]:
+    """Foreign modules that the imports of a statement bring along."""
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found |= _brought(alias.name, None, lazily)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                found |= _brought(node.module, alias.name, lazily)
+    return found
+
+
+def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
+    """Foreign modules behind ``from module import name``; with ``lazily`` those that its functions import, too."""
+    top = module.partition(".")[0]
+    if top != PACKAGE:
+        return set() if top in sys.stdlib_module_names | STAND_INS else {top}
+    found = set(_behind(module))
+    if name is None:
+        return found
+    if _file(f"{module}.{name}"):
+        found |= _behind(f"{module}.{name}")
+    tree = _tree(module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and name in {a.asname or a.name for a in node.names}:
+            found |= _brought(node.module, name, lazily)
+        elif isinstance(node, ast.keyword) and node.arg == name and isinstance(node.value, ast.Constant):
+            found |= _behind(f"{PACKAGE}.{node.value.value}")  # see lowrank_tutor/_on_demand.py
+        elif lazily and isinstance(node, ast.FunctionDef) and node.name == name:
+            found |= _imports(tree)
+    return found
+
+
+@functools.cache
+def _behind(module: str) -> frozenset[str]:
+    """Foreign modules that a module of the package imports as soon as it is imported."""
+    found: set[str] = set()
+    parents = module.split(".")
+    for name in (".".join(parents[:i]) for i in range(1, len(parents) + 1)):
+        for statement in _tree(name).body:
+            if isinstance(statement, ast.Import | ast.ImportFrom) and name not in _waiting:
+                _waiting.add(name)
+                try:
+                    for one in _tree(name).body:
+                        if isinstance(one, ast.Import | ast.ImportFrom):
+                            found |= _imports(one)
+                finally:
+                    _waiting.discard(name)
+                break
+    return frozenset(found)
+
+
+_waiting: set[str] = set()  # modules whose imports are being followed: a circle ends there
+
+
+def _file(module: str) -> Path | None:
+    base = ROOT.joinpath(*module.split("."))
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+
+@functools.cache
+def _tree(module: str) -> ast.Module:
+    path = _file(module)
+    return ast.parse(path.read_text(encoding="utf-8")) if path else ast.Module([], [])

