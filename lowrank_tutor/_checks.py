@@ -82,10 +82,13 @@ def _check_entries(array: FloatArray, name: str) -> None:
     """Refuse an array that is empty, holds NaN or infinity, or whose largest entry is beyond `SIZES`; zeros pass."""
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
+    low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
+    # The norm lies between the largest entry and sqrt(size) times it: one pass settles it, but for extreme cases.
+    if array.flags.forc and 2 * low * math.sqrt(array.size) < np.linalg.norm(array) < high / 2:
+        return
     largest = max(array.max(), -array.min())  # NaN where one is among them, and two passes without a mask
     if not np.isfinite(largest):
         raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
-    low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
     if largest != 0 and not low <= largest <= high:
         bounds = f"between {low:g} and {high:g}"
         raise ValueError(f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit")

@@ -275,10 +275,7 @@ def _axes_by_svd(points: FloatArray, mean: FloatArray, wanted: int | float | Non
 
 def _axes_by_scatter(points: FloatArray, mean: FloatArray, wanted: int | float | None) -> _Axes | None:
     """Take the eigenvectors of the scatter matrix, (d, d), in float64; None where that would cost digits."""
-    scatter = np.zeros((points.shape[1],) * 2)
-    for _, block in _centered(points, mean, scatter.dtype):
-        scatter += block.T @ block
-    squares, vectors = np.linalg.eigh(scatter)
+    squares, vectors = np.linalg.eigh(_scatter(points, mean))
     squares = np.maximum(squares[::-1], 0)
     if squares[0] == 0:
         return None
@@ -288,6 +285,20 @@ def _axes_by_scatter(points: FloatArray, mean: FloatArray, wanted: int | float |
         return None
     s, vt, share = (part.astype(points.dtype) for part in (np.sqrt(squares[:k]), vectors.T[::-1][:k], share[:k]))
     return _Axes(None, s, vt, share)
+
+
+def _scatter(points: FloatArray, mean: FloatArray) -> FloatArray:
+    r"""Return $(X - 1\mu^\top)^\top (X - 1\mu^\top)$ in float64.
+
+    It is $X^\top X - n \mu\mu^\top$ too, which needs no centered copy. That difference is taken where the mean holds at
+    most half of $\|X\|_F^2$, so that it costs no digit.
+    """
+    if points.dtype == np.float64 and 2 * len(points) * (mean @ mean) <= np.linalg.norm(points) ** 2:
+        return points.T @ points - len(points) * np.outer(mean, mean)
+    scatter = np.zeros((points.shape[1],) * 2)
+    for _, block in _centered(points, mean, scatter.dtype):
+        scatter += block.T @ block
+    return scatter
 
 
 def _centered(points: FloatArray, mean: FloatArray, dtype: Any) -> Iterator[tuple[slice, FloatArray]]:

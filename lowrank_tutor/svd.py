@@ -215,14 +215,16 @@ def _orthonormal(y: FloatArray) -> FloatArray:
     Cholesky QR, twice (Yamamoto and others 2015, ETNA 44, 306-326): products of matrices, several times faster than
     Householder's steps. The first pass squares the condition number, so its outcome is measured before the second.
     """
+    q = y
     with contextlib.suppress(np.linalg.LinAlgError):
-        q = y @ np.linalg.inv(np.linalg.cholesky(y.T @ y)).T
-        gram = q.T @ q
-        defect = np.abs(gram - np.eye(gram.shape[0], dtype=y.dtype)).max()
-        if defect < 8 * np.finfo(y.dtype).eps:
-            return q
-        if defect < 0.1:
-            return q @ np.linalg.inv(np.linalg.cholesky(gram)).T
+        for _ in range(2):
+            gram = q.T @ q
+            defect = np.abs(gram - np.eye(gram.shape[0], dtype=y.dtype)).max()
+            if defect < 8 * np.finfo(y.dtype).eps:
+                return q
+            q = q @ np.linalg.inv(np.linalg.cholesky(gram)).T
+            if defect < 0.1:
+                return q
     return np.linalg.qr(y)[0]
 
 
@@ -237,8 +239,11 @@ def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> FloatArray | Non
         return None
     q = _orthonormal(rest)
     # What was small in ``rest`` has lost its right angles to rounding. Now that all has length 1, they can be restored.
-    for block in blocks:
-        q -= block @ (block.T @ q)
+    overlaps = [block.T @ q for block in blocks]
+    if max(np.abs(overlap).max() for overlap in overlaps) < 8 * np.finfo(y.dtype).eps:
+        return q
+    for block, overlap in zip(blocks, overlaps, strict=True):
+        q -= block @ overlap
     return _orthonormal(q)
 
 
@@ -267,7 +272,9 @@ def _krylov_bases(
         left.append(fresh)
         images.append(a.T @ fresh)
     joined = _joined(right)
-    return _joined(left), _joined(images).T @ joined, joined
+    core = np.vstack([image.T @ joined for image in images])
+    del images  # before ``left`` is copied
+    return _joined(left), core, joined
 
 
 def _joined(blocks: list[FloatArray]) -> FloatArray:

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import tracemalloc
 
 import mpmath
 import numpy as np
@@ -700,6 +701,17 @@ def test_a_sparse_matrix_with_a_nan_an_operator_that_makes_one_and_complex_numbe
         randomized_svd(sparse_matrix(), 201)
     with pytest.raises(TypeError, match=r"^a must be a dense array, got a sparse csr_matrix of shape \(300, 200\): "):
         truncated_svd(sparse_matrix(), 3)
+
+
+def test_a_sparse_matrix_takes_the_memory_of_its_bases_and_half_as_much_again():
+    a = scipy.sparse.random(4000, 2000, 0.002, format="csr", rng=default_rng(0))
+    tracemalloc.start()
+    randomized_svd(a, 10, oversample=10, power_iterations=3, rng=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    bases = 8 * 20 * (4 * 4000 + 5 * 2000 + 4 * 2000)  # four blocks on the left, five on the right, and four images
+    assert peak < 1.5 * bases
+    assert bases < 0.1 * 8 * 4000 * 2000
 
 
 def test_zeros_alone_are_a_matrix_in_sparse_form_too():

@@ -26,6 +26,7 @@ from lowrank_tutor._tensors import (
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
+    is_transformed,
     shape_of,
     without_autocast,
     zero_hidden,
@@ -261,7 +262,31 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     Only rows without a positive entry are divided: they hold exponentials alone, and might hold nothing else than 0.
     """
     scale = x.detach().amax(dim=3, keepdim=True).clamp(max=0)
-    return torch.relu(x) + (x - scale).clamp(min=_lowest(x.dtype), max=0).exp(), scale
+    in_steps = torch.compiler.is_compiling() or is_transformed()
+    rows: torch.Tensor = _elu_plus_one(x, scale) if in_steps else _EluPlusOne.apply(x, scale)
+    return rows, scale
+
+
+def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x) + (x - scale).clamp(min=_lowest(x.dtype), max=0).exp()
+
+
+class _EluPlusOne(torch.autograd.Function):
+    """The same in place, and its derivative min(elu + 1, 1): half the time that a record of the steps takes.
+
+    The compiler, forward mode and vmap need the steps.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        rows = (x - scale).clamp_(min=_lowest(x.dtype), max=0).exp_().add_(torch.relu(x))
+        ctx.save_for_backward(rows)
+        return rows
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        (rows,) = ctx.saved_tensors
+        return rows.clamp(max=1) * gradients[0], None
 
 
 def _exponential_rows(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -282,37 +307,36 @@ def _average(
     causal: bool,
 ) -> torch.Tensor:
     """Divide the weighed sums of the values by those of a value that is 1, and 0 where a token is hidden."""
-    values = zero_hidden(v, token_mask)
-    one = zero_hidden(v.new_ones(1).expand(*v.shape[:3], 1), token_mask)
+    one = v.new_ones(1).expand(*v.shape[:3], 1)
+    values = zero_hidden(torch.cat([v, one], dim=3), token_mask)
     if token_mask is not None:  # no shift looks at hidden tokens
         k_scale = k_scale.masked_fill(~token_mask[:, None, :, None], torch.finfo(k_scale.dtype).min)
-    sums, normalizer = (_causal_sums if causal else _sums)(q_rows, k_rows, k_scale, values, one)
+    both = (_causal_sums if causal else _sums)(q_rows, k_rows, k_scale, values)
+    sums, normalizer = torch.split(both, [v.shape[3], 1], dim=3)
     return sums / torch.where(normalizer == 0, 1, normalizer)
 
 
-def _sums(
-    q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor, one: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Add up the keys' features times values first, (b, h, m, d_v), and times ones; let all queries meet both."""
+def _sums(q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Add up the keys' features times values first, (b, h, m, d_v + 1), and let all queries meet that."""
     weights = (k_scale - k_scale.detach().amax(dim=2, keepdim=True)).exp()  # (b, h, n_keys, 1)
-    return q_rows @ (k_rows.mT @ (weights * values)), q_rows @ (k_rows.mT @ (weights * one))
+    return q_rows @ (k_rows.mT @ (weights * values))
 
 
 def _causal_sums(
-    q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor, one: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+    q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor
+) -> torch.Tensor:
     """Do it chunk by chunk: weights are written out within a chunk, and what lies before it is one sum.
 
     That sum is stored divided by the largest factor so far. A query divides by the largest among its own past, so no
-    exponent is positive and none knows the future. The ones are one more column of the values.
+    exponent is positive and none knows the future.
     """
     batch, heads, _, m = k_rows.shape
     later = torch.ones(CHUNK, CHUNK, dtype=torch.bool, device=values.device).triu(1)
-    past = values.new_zeros(batch, heads, m, values.shape[3] + 1)
+    past = values.new_zeros(batch, heads, m, values.shape[3])
     largest = k_scale.new_full((batch, heads, 1, 1), torch.finfo(k_scale.dtype).min)
     outputs = []
     # Split once: the gradient of a slice would be as long as the whole, and every chunk would have its own.
-    parts = (torch.split(x, CHUNK, dim=2) for x in (q_rows, k_rows, k_scale, torch.cat([values, one], dim=3)))
+    parts = (torch.split(x, CHUNK, dim=2) for x in (q_rows, k_rows, k_scale, values))
     for queries, keys, scale, chunk in zip(*parts, strict=True):
         largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, h, c, 1)
         hidden = later[: chunk.shape[2], : chunk.shape[2]]
@@ -320,5 +344,4 @@ def _causal_sums(
         outputs.append((largest - largest_seen).exp() * (queries @ past) + weights @ chunk)
         before, largest = largest, largest_seen[:, :, -1:]
         past = (before - largest).exp() * past + keys.mT @ ((scale - largest).exp() * chunk)
-    sums, normalizer = torch.split(torch.cat(outputs, dim=2), [values.shape[3], 1], dim=3)
-    return sums, normalizer
+    return torch.cat(outputs, dim=2)

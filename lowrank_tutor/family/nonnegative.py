@@ -1,7 +1,7 @@
 """Of which parts is a table made, if parts may only be added? Non-negative matrix factorization looks for them."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, check_real, check_rng
 from lowrank_tutor.family.descent import Descent, Pair, descend
-from lowrank_tutor.svd import truncated_svd
+from lowrank_tutor.svd import randomized_svd
 
 _TRIAL_SWEEPS = 200  # how many each start gets before they are compared
 _TRIAL_TOLERANCE = 100  # how much looser the tolerance is meanwhile
 _NEW_SWEEPS = 10_000  # at most, for new rows
 _FOLLOWED = 2  # how many starts are then followed to the end
+_FEW_DIGITS = 1e-6  # of the squared size: down to here the squared error may be a difference of sums
 
 
 class NMF(NamedTuple):
@@ -83,6 +84,18 @@ def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray) -> FloatArray
     return w
 
 
+def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    r"""Return a function for $XH^\top$ that remembers the last: the error ends with what the next sweep begins with."""
+    last: list[FloatArray] = []
+
+    def product(h: FloatArray) -> FloatArray:
+        if not last or last[0] is not h:
+            last[:] = h, x @ h.T
+        return last[1]
+
+    return product
+
+
 def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
     """Start with ``k`` of the rows of ``x`` for parts, or of its columns if these are fewer; exact if it takes all."""
     if x.shape[1] < x.shape[0]:
@@ -96,7 +109,7 @@ def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
 
 def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
     """Yield starts without end: two from the SVD, one from ``x`` itself, then random ones."""
-    u, s, vt = truncated_svd(x, k)
+    u, s, vt = randomized_svd(x, k, oversample=20, rng=0)  # the same in each call; exact where the matrix is small
     up, down = (
         np.linalg.norm(np.maximum(sign * u, 0), axis=0) * np.linalg.norm(np.maximum(sign * vt.T, 0), axis=0)
         for sign in (1, -1)
@@ -205,12 +218,16 @@ def nmf(
     matrix, dtype = given.astype(np.float64), given.dtype
     size = float(np.linalg.norm(matrix))
 
+    times = _times(matrix)
+
     def sweep(w: FloatArray, h: FloatArray) -> Pair:
-        w = _update_columns(w, matrix @ h.T, h @ h.T)
+        w = _update_columns(w, times(h), h @ h.T)
         return w, _update_columns(h.T, matrix.T @ w, w.T @ w).T
 
     def error(w: FloatArray, h: FloatArray) -> float:
-        return float(np.linalg.norm(matrix - w @ h))
+        # ||X||^2 - 2 <X, WH> + ||WH||^2 writes no product of the size of X, but loses the digits of a small error.
+        square = size**2 - 2 * np.vdot(times(h), w) + np.vdot(w.T @ w, h @ h.T)
+        return math.sqrt(square) if square > _FEW_DIGITS * size**2 else float(np.linalg.norm(matrix - w @ h))
 
     def follow(begun: Descent, share: float, sweeps: int) -> Descent:
         return descend(begun, sweep, error, lambda _: share * size, sweeps)

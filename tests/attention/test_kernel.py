@@ -309,6 +309,30 @@ def test_gradients_are_right(method, causal, masked, monkeypatch):
     assert torch.autograd.gradcheck(lambda *x: METHODS[method](*x, token_mask=mask, causal=causal), leaves)
 
 
+def test_the_derivative_that_is_worked_out_is_that_of_the_steps():
+    x = tensors(1, 1, 30, 3, scale=3.0)
+    x[..., 0, :] -= 50  # a row of exponentials alone
+    x[..., 1, 1] = 0
+    scale = x.amax(dim=3, keepdim=True).clamp(max=0)
+    found = []
+    for rows_of in (kernel._EluPlusOne.apply, kernel._elu_plus_one):
+        leaf = x.clone().requires_grad_()
+        rows = rows_of(leaf, scale)
+        found.append((rows, *torch.autograd.grad(rows, leaf, x + 1)))
+    for one, other in zip(*found, strict=True):
+        close(one, other.detach(), atol=1e-15)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+def test_linear_attention_has_forward_mode_and_second_derivatives_too():
+    q, k, v = inputs(4, heads=1, batch=1)
+    leaf, step = q.clone().requires_grad_(), tensors(*q.shape, seed=7)
+    slope = torch.func.jvp(lambda q: linear_attention(q, k, v).sum(), (q,), (step,))[1]
+    (gradient,) = torch.autograd.grad(linear_attention(leaf, k, v).sum(), leaf)
+    close(slope, (gradient * step).sum())
+    assert torch.autograd.gradgradcheck(lambda q: linear_attention(q, k, v), leaf)
+
+
 def test_gradients_reach_the_features_of_performer():
     w = W.clone().requires_grad_()
     q, k, v = inputs(3, heads=1)

@@ -96,6 +96,22 @@ def test_bold_is_what_nobody_beats(page):
     assert not any(map(page["beaten"], fastest))
 
 
+def test_the_table_of_helpers_tells_every_task_and_bold_is_a_win(page):
+    helpers = stored("helpers")
+    assert page["helpers"] == helpers
+    for row in helpers["rows"]:
+        told = page["helper"](row)
+        assert row["task"] in told
+        assert f"beside {row['peer']}<" in told
+        assert f"{1000 * row['time_ours']:,.0f}</td><td>{1000 * row['time_theirs']:,.0f}</td>" in told
+        assert f">{row['ratio']:.2f}<" in told
+        assert row["ratio"] == pytest.approx(row["time_ours"] / row["time_theirs"], rel=0.01)
+        assert ("<b>" in told) == (row["ratio"] < 1)
+        assert all(f"{row[who]:.3g}" in told for who in ("error_ours", "error_theirs") if who in row)
+    linear = [row["peer"] for row in helpers["rows"] if row["task"].startswith("linear_attention")]
+    assert linear[-1] == "its formula in plain PyTorch"
+
+
 def test_what_the_sentences_say_of_the_times_of_linformer():
     took = {
         (row["method"], row["k"], row["n"]): row["time_median"]
