@@ -263,8 +263,8 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
     scale = x.detach().amax(dim=3, keepdim=True).clamp(max=0)
     in_steps = torch.compiler.is_compiling() or is_transformed()
-    rows: torch.Tensor = _elu_plus_one(x, scale) if in_steps else _EluPlusOne.apply(x, scale)
-    return rows, scale
+    features: Any = _elu_plus_one if in_steps else _EluPlusOne.apply
+    return features(x, scale), scale
 
 
 def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
