@@ -91,7 +91,14 @@ class Lab(NamedTuple):
 def notebook() -> dict[str, Any]:
     """All that a reader would type."""
     cells = [
-        {"cell_type": "code", "id": f"cell{i}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+        {
+            "cell_type": "code",
+            "id": f"c{i}",
+            "metadata": {},
+            "source": source,
+            "outputs": [],
+            "execution_count": None,
+        }
         for i, source in enumerate(CELLS)
     ]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -283,8 +290,8 @@ def test_the_slider_of_explore_redraws_while_it_is_dragged_and_drops_what_is_sta
     shown = figure.locator("dd data")
     read = "(all) => Object.fromEntries(all.map((d) => [d.dataset.name, Number(d.value)]))"
     pictures = {figure.locator("img").first.get_attribute("src")}
-    handle, track = cell.locator(".noUi-handle").bounding_box(), cell.locator(".noUi-base").bounding_box()
-    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+    knob, track = cell.locator(".noUi-handle").bounding_box(), cell.locator(".noUi-base").bounding_box()
+    x, y = knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2
     before = shown.evaluate_all(read)
     assert before["position"] == 1
     page.mouse.move(x, y)
@@ -296,9 +303,8 @@ def test_the_slider_of_explore_redraws_while_it_is_dragged_and_drops_what_is_sta
         pictures.add(figure.locator("img").first.get_attribute("src"))
     during = shown.evaluate_all(read)
     rests = page.locator(".widget-readout:visible").first.inner_text()
-    page.wait_for_function(
-        "([f, k]) => f.querySelector('data').value === k", arg=[figure.element_handle(), rests]
-    )  # with the button still down
+    # Still with the button down; what shows a position is a new figure each time.
+    page.wait_for_function("(k) => document.querySelector('figure.explorer data').value === k", arg=rests)
     page.mouse.up()
     page.wait_for_timeout(500)
     after = shown.evaluate_all(read)
