@@ -75,8 +75,7 @@ def page_block(
 ) -> str:
     """Return the ``<figure>``: a picture and its numbers in the open, and the script that brings them to life."""
     encoded, width, height = picture
-    # JupyterLab would take arrow keys for its own, and move to another cell.
-    return f"""<figure class="instrument" data-name="{name}" data-lm-suppress-shortcuts="true">
+    return f"""<figure class="instrument" data-name="{name}">
 <style>{asset("instrument.css")}</style>
 <img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" height="{height}" \
 src="data:image/webp;base64,{encoded}">

@@ -21,6 +21,7 @@ const cloud = ({ place, data, move }) => {
     const { s, v } = lowrankLinalg.svd(rows);
     return { axis: [v[0][0], v[1][0]], share: s[0] ** 2 / (s[0] ** 2 + s[1] ** 2) };
   };
+  const centered = direction(shape); // wherever the cloud is pulled
   const apart = () => {
     const [p, q] = [first.centered.axis, first.raw.axis];
     return Math.atan2(Math.abs(p[0] * q[1] - p[1] * q[0]), Math.abs(p[0] * q[0] + p[1] * q[1])) / TURN;
@@ -47,7 +48,7 @@ const cloud = ({ place, data, move }) => {
     draw: (state) => {
       center = state.center;
       points = shape.map(([x, y]) => [x + center[0], y + center[1]]);
-      first = { centered: direction(shape), raw: direction(points) };
+      first = { centered, raw: direction(points) };
       draw();
     },
     numbers: () => ({ apart: apart(), share_pca: first.centered.share, share_raw: first.raw.share }),

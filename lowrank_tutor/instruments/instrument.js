@@ -102,4 +102,6 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   if (window === window.top) controls.button(buttons, words.copy, copy); // nobody sees the address of a frame
   fromAddress().then((found) => found || set({}));
   addEventListener("hashchange", fromAddress);
+  // JupyterLab takes keys for its own, "d d" deletes a cell, unless what has the focus says this itself.
+  figure.addEventListener("focusin", ({ target }) => target.setAttribute("data-lm-suppress-shortcuts", "true"));
 };

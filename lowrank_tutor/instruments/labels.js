@@ -12,20 +12,25 @@ const labels = (() => {
 
   /**
    * Places (middle, baseline) for words beside their points; null where there is no room. All are in pixels. Words with
-   * a larger `claim` choose first; all keep off the boxes `taken`, and inside of [left, top, right, bottom].
+   * a larger `claim` choose first; all keep off the boxes `taken`, inside of [left, top, right, bottom], and off the other
+   * points where they can.
    */
   const place = (points, words, claim, taken, inside) => {
     const full = taken.slice(), places = points.map(() => null);
+    const dots = points.map(([x, y]) => [x - 2, y - 2, x + 2, y + 2]);
     points.map((_, i) => i).sort((i, j) => claim[j] - claim[i]).forEach((i) => {
       const [x, y] = points[i];
       const aside = LETTER * [...words[i]].length / 2 + 6;
-      const free = [[x, y - 5], [x, y + 15], [x + aside, y + 4], [x - aside, y + 4]].find((at) => {
+      const straight = [[x, y - 5], [x, y + 15], [x + aside, y + 4], [x - aside, y + 4]];
+      const slanted = [-7, 15].flatMap((down) => [[x + aside - 4, y + down], [x - aside + 4, y + down]]);
+      const free = [...straight, ...slanted].filter((at) => {
         const [left, top, right, bottom] = box(words[i], at);
         const within = left >= inside[0] && top >= inside[1] && right <= inside[2] && bottom <= inside[3];
         return within && full.every((other) => apart(other, [left, top, right, bottom]));
       });
-      if (free) full.push(box(words[i], free));
-      places[i] = free || null;
+      const best = free.find((at) => dots.every((dot) => apart(dot, box(words[i], at)))) || free[0];
+      if (best) full.push(box(words[i], best));
+      places[i] = best || null;
     });
     return places;
   };

@@ -16,8 +16,12 @@ var lowrankLinalg = (function make() {
     return i < x.length ? even + odd + x[i] * y[i] : even + odd;
   };
   const norm = (x) => Math.sqrt(dot(x, x));
-  const unit = (n, i) => Float64Array.from({ length: n }, (_, j) => Number(i === j));
-  const identity = (n) => Array.from({ length: n }, (_, i) => unit(n, i));
+  const unit = (n, i) => {
+    const x = new Float64Array(n);
+    x[i] = 1;
+    return x;
+  };
+  const units = (n, count) => Array.from({ length: count }, (_, i) => unit(n, i));
   /** The columns of a matrix, or the rows of one given by columns. */
   const transpose = (a) => a[0] ? Array.from(a[0], (_, j) => Float64Array.from(a, (row) => row[j])) : [];
   const plain = (a) => a.map((row) => Array.from(row));
@@ -73,7 +77,7 @@ var lowrankLinalg = (function make() {
       mirrors.push([v, vv]);
       if (vv) for (let i = j; i < r.length; i++) reflect(r[i], v, vv, j);
     }
-    const q = identity(m).slice(0, rank);
+    const q = units(m, rank);
     for (let j = rank - 1; j >= 0; j--) {
       const [v, vv] = mirrors[j];
       if (vv) for (let i = j; i < rank; i++) reflect(q[i], v, vv, j);
@@ -103,7 +107,7 @@ var lowrankLinalg = (function make() {
 
   /** Turn pairs of columns until all are perpendicular; return the rotations' product, by columns. */
   const jacobi = (columns, tolerance) => {
-    const turned = identity(columns.length);
+    const turned = units(columns.length, columns.length);
     let again = true;
     for (let sweep = 0; again && sweep < MAX_SWEEPS; sweep++) {
       const lengths = columns.map((column, j) => [dot(column, column), column, turned[j]]);
@@ -178,7 +182,7 @@ var lowrankLinalg = (function make() {
   /**
    * A = U diag(s) V^T by one-sided Jacobi rotations: u (m x r), s (r numbers, largest first), v (n x r), r = min(m, n).
    * Columns of u and v are orthonormal, also where s is 0. Pairs of columns whose cosine is below `tolerance` are left:
-   * by default nearly all digits are right, and 1e-6 is enough for a picture.
+   * by default nearly all digits are right, and 1e-5 is enough for a picture.
    */
   const svd = (a, tolerance) => {
     const found = layers(a, tolerance);

@@ -106,17 +106,15 @@ const stage = (() => {
       axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = (value) => String(value) }) => {
         grid.replaceChildren();
         const words = (a, b, text, anchor, turn) => {
+          if (!text) return;
           const where = { x: a, y: b, "text-anchor": anchor, ...(turn ? { transform: turn } : {}) };
           make("text", where, grid).textContent = text;
         };
-        xs.forEach((v) => {
-          make("path", { d: "M" + toX(v) + " " + top + "V" + (height - bottom) }, grid);
-          words(toX(v), height - bottom + 13, format(v, "x"), "middle");
-        });
-        ys.forEach((v) => {
-          make("path", { d: "M" + left + " " + toY(v) + "H" + (width - right) }, grid);
-          words(left - 5, toY(v) + 4, format(v, "y"), "end");
-        });
+        const upright = xs.map((v) => "M" + round(toX(v)) + " " + top + "V" + (height - bottom));
+        const level = ys.map((v) => "M" + left + " " + round(toY(v)) + "H" + (width - right));
+        make("path", { d: [...upright, ...level].join("") }, grid); // one: axes may be drawn anew at a step of a drag
+        xs.forEach((v) => words(toX(v), height - bottom + 13, format(v, "x"), "middle"));
+        ys.forEach((v) => words(left - 5, toY(v) + 4, format(v, "y"), "end"));
         const middle = (top + height - bottom) / 2;
         words((left + width - right) / 2, height - 5, xTitle, "middle");
         words(11, middle, yTitle, "middle", "rotate(-90 11 " + middle + ")");

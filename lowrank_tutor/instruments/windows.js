@@ -7,9 +7,8 @@ const windows = ({ place, data, move }) => {
   const average = (weights, rows) => [0, 1].map((j) => weights.reduce((sum, w, i) => sum + w * rows[i][j], 0));
   const even = (k, n) => Array.from({ length: k }, (_, i) => Math.floor(i * n / k));
   const split = (text) => text.split(/\s+/).filter(Boolean);
-  const percent = (share) => format(share, ".0%");
+  const percent = (share) => format(share, ".0%"), { short } = labels;
   const say = (template, value) => { throw new Error(fill(template, { value })); };
-  const { short } = labels;
   let rows = 0; // that the list has axes for
   let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
 
@@ -45,24 +44,23 @@ const windows = ({ place, data, move }) => {
     weights = { exact: attend(keys), mixed: attend(means[0]) };
     output = { exact: average(weights.exact, values), mixed: average(weights.mixed, means[1]) };
   };
-  const apart = () => Math.hypot(...[0, 1].map((j) => output.exact[j] - output.mixed[j]));
-  const gap = () => apart() / (Math.hypot(...output.exact) || 1);
+  const gap = () =>
+    Math.hypot(...[0, 1].map((j) => output.exact[j] - output.mixed[j])) / (Math.hypot(...output.exact) || 1);
 
   // What there is to see, and to take hold of
   const panels = place.appendChild(controls.element("div", { class: "panels" }));
   const cell = (title) => panels.appendChild(controls.element("div", {}, controls.element("p", {}, title)));
-  const wide = reach * 284 / 224, size = { width: 300, margin: [8, 8, 8, 8] }; // a unit is as long across as up
-  const open = { ...size, height: 240, x: [-wide, wide], y: [-reach, reach] };
-  const plane = stage.panel(cell(words.plane), { label: words.plane, ...open });
-  const list = stage.panel(cell(words.list), { label: words.list, width: 300, height: 330, margin: [4, 18, 32, 78] });
-  const shown = list.svg.parentNode.appendChild(controls.element("p"));
-  const result = stage.panel(cell(words.result), { label: words.result, ...size, height: 200 });
+  const HIGH = { plane: 216, list: 264, result: 152 }; // low enough that a phone shows all on two screens
+  const size = { width: 300, margin: [8, 8, 8, 8] }, inner = (name) => (HIGH[name] - 16) / 284;
+  const open = (name, more) =>
+    stage.panel(cell(words[name]), { label: words[name], ...size, height: HIGH[name], ...more });
+  const wide = reach / inner("plane"), plane = open("plane", { x: [-wide, wide], y: [-reach, reach] }); // square units
+  const list = open("list", { margin: [4, 18, 32, 78] }), result = open("result"), shown = controls.element("b");
+  panels.lastChild.firstChild.append(" " + words.gap, shown);
   const side = panels.appendChild(controls.element("div"));
   const put = (point) => move({ query: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
-  plane.handle("query", {
-    label: words.query, color: "violet", drag: put,
-    step: (dx, dy) => put([state.query[0] + dx / 10, state.query[1] + dy / 10]),
-  });
+  const step = (dx, dy) => put([state.query[0] + dx / 10, state.query[1] + dy / 10]);
+  plane.handle("query", { label: words.query, color: "violet", drag: put, step });
   const shift = (j, to) => {
     const borders = state.borders.slice();
     borders[j] = clamp(Math.round(to), borders[j - 1] + 1, ends[j] - 1);
@@ -73,6 +71,7 @@ const windows = ({ place, data, move }) => {
     for (let j = grips.length + 1; j < ends.length; j++) {
       list.handle("border " + j, {
         label: fill(words.border, { j }), color: "pink", axis: "y", large: 3, drag: ([, y]) => shift(j, y),
+        share: j % 2 ? 0.66 : 0.4, // knobs of neighbors stand apart
         step: (dx, dy) => shift(j, state.borders[j] + dx - dy), end: (which) => shift(j, which * most),
       });
     }
@@ -122,17 +121,17 @@ const windows = ({ place, data, move }) => {
       const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
       list.rect("mixed " + j, [0, from], [share, to], "orange");
       list.line("edge " + j, [[0, from], [share, from], [share, to], [0, to]], "orange thin");
-      list.text("total " + j, [1, (from + to) / 2 + n / 75], percent(weights.mixed[j] || 0), "orange end");
+      list.text("total " + j, [1, (from + to) / 2 + n / 58], percent(weights.mixed[j] || 0), "orange end");
       ["mixed ", "edge ", "total "].forEach((name) => list.hide(name + j, j >= ends.length));
     }
     for (let i = 0; i < most; i++) {
       list.rect("exact " + i, [0, i + 0.3], [weights.exact[i] || 0, i + 0.7], "teal solid");
-      list.text("word " + i, [-0.03, i + 0.5 + n / 75], short(tokens[i]), "ink end");
+      list.text("word " + i, [-0.03, i + 0.5 + n / 58], short(tokens[i]), "ink end");
       ["exact ", "word "].forEach((name) => list.hide(name + i, i >= n));
     }
   };
   const drawResult = () => {
-    const all = [...values, [0, 0]], tall = 184 / 284;
+    const all = [...values, [0, 0]], tall = inner("result");
     const [[x, wide], [y, high]] = [0, 1].map((j) => {
       const [low, up] = [Math.min, Math.max].map((pick) => pick(...all.map((row) => row[j])));
       return [(low + up) / 2, (up - low) / 2];
@@ -141,10 +140,10 @@ const windows = ({ place, data, move }) => {
     result.resize({ x: [x - half / tall, x + half / tall], y: [y - half, y + half] });
     result.line("axes", [[x - half / tall, 0], [x + half / tall, 0], [0, 0], [0, y - half], [0, y + half]],
       "gray thin dotted");
-    const upper = output.exact[1] >= output.mixed[1] ? "exact" : "mixed"; // whose name stands above, the other's below
+    const upper = output.exact[1] >= output.mixed[1] ? "exact" : "mixed"; // its name stands above, the other's below
     const named = Object.keys(COLORS).map((way) =>
-      [words[way], [output[way][0], output[way][1] + (way === upper ? 0.1 : -0.2) * half], way]);
-    drawPoints(result, values, means[1], 200, named);
+      [words[way], [output[way][0], output[way][1] + (way === upper ? 0.13 : -0.27) * half], way]);
+    drawPoints(result, values, means[1], HIGH.result, named);
     result.line("gap", [output.exact, output.mixed], "ink");
     named.forEach(([word, at, way]) => {
       result.dots(way, [output[way]], COLORS[way] + " large");
@@ -169,7 +168,7 @@ const windows = ({ place, data, move }) => {
       compute();
       plane.line("axis x", [[-wide, 0], [wide, 0]], "gray thin dotted");
       plane.line("axis y", [[0, -reach], [0, reach]], "gray thin dotted");
-      drawPoints(plane, keys, means[0], 240);
+      drawPoints(plane, keys, means[0], HIGH.plane);
       plane.arrow("query", [0, 0], state.query, "violet");
       const [value, y] = state.query, text = "x " + format(value, ".1f") + ", y " + format(y, ".1f");
       plane.place("query", state.query, { value, min: -reach, max: reach, text });
@@ -179,7 +178,7 @@ const windows = ({ place, data, move }) => {
       sharpness.show(state.sharpness, words.times + format(state.sharpness, ".3g"));
       counter.max = tokens.length;
       count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
-      shown.textContent = words.gap + format(gap(), ".1%");
+      shown.textContent = format(gap(), ".1%");
       if (document.activeElement !== field) field.value = state.words;
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),

@@ -36,23 +36,23 @@ REMARKS = {
 WORDS = {
     "plane": "Keys. Drag the query: it looks at keys that lie its way. Orange: the mean key of each window.",
     "list": "Weights. Teal: exact. Orange: through windows, shared equally by the words. Drag the borders.",
-    "result": "Values, and what the query gets: exactly, and through windows. The line between is the gap.",
+    "result": "Values, and what the query gets: exactly, and through windows.",
     "query": "tip of the query",
     "border": "border {j}, between windows",
     "between": "between {before} and {after}",
     "weight": "weight (right: of a whole window)",
     "exact": "exact",
     "mixed": "windows",
-    "gap": "Gap between the two outputs: ",
+    "gap": "The line between is the gap: ",
     "sharpness": "sharpness",
     "times": "scores times ",
     "count": "number of windows",
     "of": "{k} for {n} words",
-    "field": "Your own sentence, 1 to 12 words",
-    "use": "Use these words",
+    "field": "Your sentence, 1 to 12 words",
+    "use": "Use it",
     "rule": (
         "Words of the first sentence have numbers chosen by hand: right for a creature, up for what happens. "
-        "Any other word gets random ones, drawn from its spelling."
+        "Others get random ones, drawn from their spelling."
     ),
     "empty": "There is no word yet: type 1 to 12 words, with spaces between them.",
     "many": "These are {value} words: shorten the sentence to 12 at most.",

@@ -43,7 +43,7 @@ def hands(show):
 @each_instrument
 def test_a_block_keeps_to_its_budget_and_to_itself(name):
     html = INSTRUMENTS[name]().to_html()
-    assert html.startswith(f'<figure class="instrument" data-name="{name}" ')
+    assert html.startswith(f'<figure class="instrument" data-name="{name}">')
     own = re.sub(r"data:image/[a-z]+;base64,[\w+/=]+", "", html)
     assert len(own.encode()) <= KILOBYTES * 1000
     assert set(re.findall(r"https?://[\w./]+", own)) <= {"http://www.w3.org/2000/svg"}  # a name, never an address
@@ -147,13 +147,49 @@ def test_everyone_can_use_it(show, name, where):
         assert min(box["width"], box["height"]) >= 24
         assert handle.get_attribute("aria-label")
         assert handle.get_attribute("aria-valuetext")
-    for control in hand.figure.locator("button, .file, label:has(input[type=radio])").all():
+    controls = "button, .file, label:has(input[type=radio]), .switch, input[type=range], input[type=text]"
+    for control in hand.figure.locator(controls).all():
         assert not control.is_visible() or control.bounding_box()["height"] >= 24
     if where == "phone":
-        moving = (
-            "(f) => [...f.querySelectorAll('*')].filter((e) => /[1-9]/.test(getComputedStyle(e).transitionDuration))"
-        )
-        assert hand.figure.evaluate(f"{moving}.length") == 0
+        for grip in hand.figure.locator(f"{controls}, .knob").all():
+            box = grip.bounding_box()
+            assert box is None or (box["x"] >= 0 and box["x"] + box["width"] <= 360)  # within reach of a thumb
+
+
+@each_instrument
+def test_one_sentence_follows_many_quick_changes(show, name):
+    hand = show(INSTRUMENTS[name]())
+    status = hand.figure.locator("[role=status]")
+    assert status.count() == 1
+    assert status.inner_text() == "", "it speaks before it is asked"
+    watch = """(status) => {
+      window.sentences = [];
+      new MutationObserver(() => status.textContent && sentences.push(status.textContent))
+        .observe(status, { childList: true, characterData: true, subtree: true });
+    }"""
+    status.evaluate(watch)
+    grip = hand.figure.locator("[role=slider]:visible").first
+    for key in ("ArrowUp", "ArrowRight", "ArrowUp"):
+        grip.press(key)
+    if name == "draw_first":  # it says nothing of a draft
+        hand.figure.get_by_role("button", name="That is my guess").click()
+    hand.said()
+    hand.page.wait_for_timeout(600)
+    sentences = hand.page.evaluate("sentences")
+    assert len(sentences) == 1, sentences
+    assert sentences[0].endswith(".")
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_nothing_moves_by_itself_for_who_wants_it_so(show, motion):
+    """What unfolds unfolds for the others only."""
+    hand = show(*(make() for make in INSTRUMENTS.values()), reduced_motion=motion)
+    moving = """async () => {
+      const figures = [...document.querySelectorAll("figure")];
+      await Promise.all(figures.map((f) => f.instrument.set("shown" in f.instrument.state() ? { guess: 50 } : {})));
+      return document.getAnimations().length;
+    }"""
+    assert (hand.page.evaluate(moving) > 0) == (motion == "no-preference")
 
 
 def test_two_of_a_kind_have_addresses_of_their_own_and_a_state_comes_back(show):

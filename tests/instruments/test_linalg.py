@@ -76,8 +76,8 @@ def test_svd_has_numpys_singular_values_and_orthonormal_factors(js, name):
 
 def test_a_coarse_tolerance_is_exact_enough_for_a_picture(js):
     a = np.random.default_rng(1).integers(0, 256, (60, 60)).astype(float)
-    s = np.array(js("layers", a.tolist(), 1e-6)["s"])
-    assert np.abs(s - np.linalg.svd(a, compute_uv=False)).max() <= 1e-5 * s[0]
+    s = np.array(js("layers", a.tolist(), 1e-5)["s"])
+    assert np.abs(s - np.linalg.svd(a, compute_uv=False)).max() <= 1e-7 * s[0]
 
 
 @pytest.mark.parametrize("name", [name for name in MATRICES if name not in ("tiny", "huge")])

@@ -71,10 +71,10 @@ def test_at_fifty_random_states_the_numbers_are_numpys(hand):
 
 def test_borders_and_the_query_are_dragged(hand):
     first = start(hand)["gap"]
-    hand.drag("border 1,", 0, -28)
+    hand.drag("border 1,", 0, -20)
     assert hand.call("state")["borders"] == [0, 2, 6, 9]
     check(hand)
-    hand.drag("border 2,", 0, -56)
+    hand.drag("border 2,", 0, -40)
     assert hand.call("state")["borders"] == [0, 2, 4, 9]
     check(hand)
     hand.drag("border 3,", 0, -300)  # no farther than the border before it
@@ -131,9 +131,9 @@ def test_good_borders_part_unlike_neighbors_and_serve_one_query_only(hand):
 
 def test_a_sentence_of_ones_own_gets_numbers_from_its_spelling(hand):
     start(hand)
-    field = hand.figure.get_by_label("Your own sentence")
+    field = hand.figure.get_by_label("Your sentence")
     field.fill(f"  {OWN} ")
-    hand.figure.get_by_role("button", name="Use these words").click()
+    hand.figure.get_by_role("button", name="Use it").click()
     assert hand.call("state")["words"] == OWN
     assert hand.call("state")["borders"] == [0, 2, 5, 7]
     check(hand)
@@ -188,6 +188,14 @@ def test_no_name_covers_another(hand):
                     assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
+def test_a_phone_shows_all_of_it_on_two_screens(show):
+    hand = show(windows(), root=' style="padding:0 16px"', viewport={"width": 360, "height": 740})
+    assert hand.figure.bounding_box()["height"] <= 1300
+    hand.handle("tip of the query").press("ArrowUp")
+    hand.said("looks most at")
+    assert hand.figure.bounding_box()["height"] <= 2 * 740
+
+
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
@@ -205,7 +213,7 @@ def test_no_name_covers_another(hand):
 def test_what_is_no_sentence_is_answered_by_what_to_do(hand, typed, answer):
     start(hand)
     before = hand.shown()
-    field = hand.figure.get_by_label("Your own sentence")
+    field = hand.figure.get_by_label("Your sentence")
     field.fill(typed)
     field.press("Enter")
     hand.said(answer)
