@@ -3,7 +3,7 @@ import { alive, all, faces, make } from "./live_show.js";
 
 const base = new URL(".", import.meta.url).href;
 const page = location.pathname.split("/").pop().replace(/\.html$/, "");
-const button = (text, onclick, title = "") => make("button", { type: "button", className: "btn btn-sm btn-outline-primary", textContent: text, onclick, title });
+const button = (text, onclick, title = "") => make("button", { type: "button", className: "live-button", textContent: text, onclick, title });
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
 // What Python does stands in a bar at the bottom of the window.

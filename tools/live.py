@@ -32,18 +32,18 @@ OURS = ("live.js", "live_show.js", "live.css", "live_worker.js", "live_run.py")
 # Modules of the standard library that Pyodide leaves out: a chapter reads one, and formats of Decimal need the other.
 TOPICS, DECIMAL = "pydoc_data.zip", "pydecimal.zip"
 
-BUTTON = '<button class="run-here btn btn-sm btn-outline-primary d-print-none" type="button">Run here</button>'
+BUTTON = '<button class="run-here" type="button">Run here</button>'
 SCRIPT = (
     '<script class="run-here">addEventListener("click",(e)=>{const b=e.target.closest("button.run-here");if(!b)return;'
     'if(location.protocol!="file:")import("../_static/live/live.js").then((m)=>m.open(b));'
     """else b.outerHTML='<p role="status">Cells run only on a page that comes from a server: type """
     """<code>make serve</code>, and open the address that it prints.</p>'})</script>"""
+    "<style>.run-here{padding:.1rem .7rem;border:1px solid;border-radius:.3rem;background:var(--pst-color-background);"
+    "color:var(--pst-color-primary);font-size:.85rem}@media print{.run-here{display:none}}</style>"
     "<noscript><style>.run-here{display:none}</style></noscript>"
 )
 CODE = re.compile(r'(<div class="cell_input.*?</pre></div>\n</div>)', re.S)
-ADDED = re.compile(
-    r'<button class="run-here .*?</button>|<script class="run-here">.*?</script><noscript>.*?</noscript>', re.S
-)
+ADDED = re.compile(r'<button class="run-here".*?</button>|<script class="run-here">.*?</noscript>', re.S)
 
 
 def build_wheel(target: Path) -> str:
