@@ -29,6 +29,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from lowrank_tutor import exercises
+from lowrank_tutor.byhand import project
 from lowrank_tutor.explore import explore
 from lowrank_tutor.family import factorize_ratings, lda, nmf
 from lowrank_tutor.jl import distortion, gaussian_projection
@@ -515,11 +516,20 @@ def saved_notebook(monkeypatch):
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Saved"), cell], metadata=metadata)
 
 
-@pytest.mark.parametrize("formulas", [True, False])
-def test_a_sphinx_book_of_ones_own(tmp_path, monkeypatch, formulas):
+def test_worked_steps_say_which_settings_a_page_lacks(monkeypatch):
+    steps = project([[1, 0, 0]], [2, 4, 6])
+    assert "$$" in steps._repr_markdown_()
+    monkeypatch.setenv("LOWRANK_TUTOR_FORMULAS", "0")
+    text = steps._repr_markdown_()
+    assert "$" not in text
+    assert text.startswith("```text\n1. Multiply row 1")
+    assert all(word in text for word in ("nb_render_markdown_format", "dollarmath", "myst_enable_extensions"))
+
+
+def test_a_sphinx_book_of_ones_own(tmp_path, monkeypatch):
     """Sliders, a question, worked steps; a notebook saved elsewhere; and the same as LaTeX and as text."""
     line = re.search(r"^extensions = .*sphinxext.*$", SLIDERS, re.M)[0]
-    settings = 'myst_enable_extensions = ["dollarmath"]' if formulas else ""
+    settings = 'myst_enable_extensions = ["dollarmath"]'
     exclude = 'exclude_patterns = ["out", "jupyter_execute"]'
     execution = "nb_execution_raise_on_error = True\nnb_execution_timeout = 300"  # a busy machine may take its time
     (tmp_path / "conf.py").write_text("\n".join([line, exclude, execution, settings]))
@@ -531,9 +541,8 @@ def test_a_sphinx_book_of_ones_own(tmp_path, monkeypatch, formulas):
     assert 'data-name="spring" data-frames="3"' in page
     assert '<form class="check" data-name="ex-my-spring"' in page
     assert "That is twice the period." in page
-    assert ('class="math notranslate nohighlight"' in page) is formulas
+    assert 'class="math notranslate nohighlight"' in page
     assert "$$" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
-    assert ("this book needs" in page) is not formulas
 
     saved = (tmp_path / "out/html/saved.html").read_text(encoding="utf-8")
     assert SAVED in saved
