@@ -262,8 +262,9 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     Only rows without a positive entry are divided: they hold exponentials alone, and might hold nothing else than 0.
     """
     scale = x.detach().amax(dim=3, keepdim=True).clamp(max=0)
-    in_steps = torch.compiler.is_compiling() or is_transformed()
-    rows: torch.Tensor = _elu_plus_one(x, scale) if in_steps else _EluPlusOne.apply(x, scale)
+    if torch.compiler.is_compiling() or is_transformed():
+        return _elu_plus_one(x, scale), scale
+    rows: torch.Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
     return rows, scale
 
 
