@@ -171,13 +171,12 @@ def test_an_exported_program_takes_every_length(masked):
 
 
 @others_warn
-@pytest.mark.parametrize("gradients", [True, False])
-def test_onnx_takes_every_length(gradients):
+def test_onnx_takes_every_length():
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     layer, file = a_layer(), io.BytesIO()
     n = torch.export.Dim("n", min=1, max=64)
-    with torch.set_grad_enabled(gradients):
+    with torch.no_grad():
         torch.onnx.export(layer, (X,), dynamo=True, dynamic_shapes=({1: n},), verbose=False).save(file)
     session = onnxruntime.InferenceSession(file.getvalue())
     for length in (1, 33, 64):

@@ -16,7 +16,6 @@ from lowrank_tutor._tensors import (
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
-    is_exporting,
     is_transformed,
     shape_of,
     zero_hidden,
@@ -117,12 +116,8 @@ def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 def join_heads(x: torch.Tensor) -> torch.Tensor:
-    """Lay the heads side by side again: (batch, heads, n, d) to (batch, n, D).
-
-    An exported program copies them first: how they lie in memory is up to the attention that it will run with.
-    """
-    x = x.transpose(1, 2)
-    return (x.clone(memory_format=torch.contiguous_format) if is_exporting() else x).flatten(2)
+    """Lay the heads side by side again: (batch, heads, n, d) to (batch, n, D)."""
+    return x.transpose(1, 2).flatten(2)
 
 
 def _check(
