@@ -55,7 +55,7 @@ const windows = ({ place, data, move }) => {
   const open = (name, more) =>
     stage.panel(cell(words[name]), { label: words[name], ...size, height: HIGH[name], ...more });
   const wide = reach / inner("plane"), plane = open("plane", { x: [-wide, wide], y: [-reach, reach] }); // square units
-  const list = open("list", { margin: [4, 18, 32, 78] }), result = open("result"), shown = controls.element("b");
+  const list = open("list", { margin: [4, 44, 32, 78] }), result = open("result"), shown = controls.element("b");
   panels.lastChild.firstChild.append(" " + words.gap, shown);
   const side = panels.appendChild(controls.element("div"));
   const put = (point) => move({ query: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
@@ -121,7 +121,7 @@ const windows = ({ place, data, move }) => {
       const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
       list.rect("mixed " + j, [0, from], [share, to], "orange");
       list.line("edge " + j, [[0, from], [share, from], [share, to], [0, to]], "orange thin");
-      list.text("total " + j, [1, (from + to) / 2 + n / 58], percent(weights.mixed[j] || 0), "orange end");
+      list.text("total " + j, [1.24, (from + to) / 2 + n / 58], percent(weights.mixed[j] || 0), "orange end");
       ["mixed ", "edge ", "total "].forEach((name) => list.hide(name + j, j >= ends.length));
     }
     for (let i = 0; i < most; i++) {
