@@ -42,7 +42,7 @@ class Kernel:
 
     def run(self, source: str) -> Ran:
         """Execute one cell; an exception in it is an error here."""
-        sent = self.client.execute(source, allow_stdin=False)
+        sent = self.client.execute(source, allow_stdin=True)  # as a front end does in which somebody can answer
         outputs = list(self._until_idle(sent))
         reply = self._reply(sent)
         assert reply["status"] == "ok", "\n".join([source, *reply["traceback"]])

@@ -107,7 +107,7 @@ def test_a_plain_book_gets_living_sliders_and_a_fresh_page_when_the_package_chan
     write(tmp_path, NEIGHBORS)
     said = book.build("one")
     page = book.page()
-    assert '<figure class="explorer" data-name="white" data-frames="2">' in page
+    assert '<figure class="explorer" data-name="white" data-frames="2"' in page
     assert "application/vnd.jupyter.widget" not in page
     assert "jupyter-widgets" not in page
     assert "&lt;Explorer" not in page  # text/html wins over text/plain
