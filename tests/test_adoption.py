@@ -582,8 +582,6 @@ def test_a_tool_that_only_executes_gets_sliders_that_need_no_kernel(tmp_path, mo
     nbconvert = pytest.importorskip("nbconvert")
     page, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
     assert re.search('<figure [^>]*data-frames="3"', page)  # it sorts attributes
-    saved, _ = nbconvert.HTMLExporter().from_notebook_node(saved_notebook(monkeypatch))
-    assert SAVED in saved
 
 
 def test_marimo_gets_a_page_of_its_own():

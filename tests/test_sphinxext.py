@@ -109,7 +109,7 @@ def test_a_plain_book_gets_living_sliders_and_a_fresh_page_when_the_package_chan
     page = book.page()
     assert '<figure class="explorer" data-name="white" data-frames="2"' in page
     assert "application/vnd.jupyter.widget" not in page
-    assert "jupyter-widgets" not in page
+    assert "jupyter-widgets/" not in page  # the script that would wake widgets
     assert "&lt;Explorer" not in page  # text/html wins over text/plain
     # While the page is built the kernels know; afterwards nobody is told any more.
     assert re.search(r"^PAGE VARIABLE 1$", said, re.M)
