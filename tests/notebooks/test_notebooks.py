@@ -318,7 +318,9 @@ def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
 def move_every_slider(number: int, view: str, page: Kernel) -> None:
     """Drag each slider of an explorer: a new picture comes, with the numbers that its own functions give."""
     explorer = f"Out[{number}]"
-    *sliders, face = page.children(view)
+    *controls, face = page.children(view)
+    rows = [page.children(control) if "children" in page.models[control] else [control] for control in controls]
+    sliders = [part for row in rows for part in row if "index" in page.models[part]]  # not the button that plays
     names = json.loads(page.value(f"__import__('json').dumps(list({explorer}.sliders))"))
     at = {slider: page.models[slider]["index"] for slider in sliders}
     for slider, name in zip(sliders, names, strict=True):
