@@ -5,8 +5,7 @@ import re
 from fractions import Fraction
 
 import numpy as np
-import pytest
-from chapters import CHAPTERS, run
+from chapters import CHAPTERS
 
 from lowrank_tutor.instruments.pictures import grays
 
@@ -25,11 +24,6 @@ def rank_tolerance(chapter, *, t):
 
 
 EXPLORERS = {"rank-tolerance": rank_tolerance}
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
 
 
 def test_the_window_takes_one_layer_upright_and_as_many_as_the_text_says_when_it_is_tilted():

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, run
+from chapters import CHAPTERS
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("02-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
@@ -33,11 +33,6 @@ def noise_cut(chapter, *, noise, k):
 
 
 EXPLORERS = {"digits-cut": digits_cut, "spectrum-cut": spectrum_cut, "noise-cut": noise_cut}
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
 
 
 def test_the_digits_need_as_many_components_as_the_text_says(chapter):

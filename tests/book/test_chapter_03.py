@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, run
+from chapters import CHAPTERS
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
@@ -56,11 +56,6 @@ def completion_error(chapter, *, k, penalty):
 
 
 EXPLORERS = {"family-reconstruction": family_reconstruction, "completion-error": completion_error}
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
 
 
 def test_the_new_digits_were_seen_by_no_fit(chapter):

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, run
+from chapters import CHAPTERS
 from scipy.spatial.distance import pdist
 from scipy.stats import chi2
 
@@ -57,11 +57,6 @@ def jl_needed(chapter, *, d):
 
 
 EXPLORERS = {"jl-distortion": jl_distortion, "jl-shadows": jl_shadows, "jl-needed": jl_needed}
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
 
 
 def test_ten_points_by_hand():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, run
+from chapters import CHAPTERS
 
 from lowrank_tutor.byhand.sentence import W_K, W_Q
 
@@ -44,11 +44,6 @@ def where_w_looks(chapter, *, spread):
 
 
 EXPLORERS = {"document-ranking": document_ranking, "where-w-looks": where_w_looks}
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
 
 
 def in_place(chapter, k):

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, run
+from chapters import CHAPTERS
 from scipy.special import iv
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("06-")]
@@ -56,11 +56,6 @@ def performer_error(chapter, *, m, length):
 
 
 EXPLORERS = {"attention-rank": attention_rank, "performer-error": performer_error}
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
 
 
 def test_the_logits_have_rank_32_everywhere_and_softmax_nearly_full_rank_in_most_places(chapter):

@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, run
+from chapters import CHAPTERS
 
 from lowrank_tutor.attention import softmax_cost
 from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, WORDS, X
@@ -52,11 +52,6 @@ def linformer_error(chapter, *, k, rho):
 
 
 EXPLORERS = {"linformer-error": linformer_error}
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
 
 
 def test_the_errors_in_the_text_are_those_of_the_explorer(chapter):

@@ -10,7 +10,7 @@ import types
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, code_cells, run
+from chapters import CHAPTERS, code_cells
 from torch import distributed, nn
 
 from lowrank_tutor.state import power_step
@@ -76,16 +76,6 @@ EXPLORERS = {
     "lora-step": lora_step,
     "muon-step": muon_step,
 }
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
-
-
-@pytest.fixture(scope="module")
-def printed():
-    return run(CHAPTER).printed
 
 
 # -------------------------------------------------------------------------------------------- numbers in the text

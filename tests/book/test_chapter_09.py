@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, code_cells, run
+from chapters import CHAPTERS, code_cells
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
@@ -97,16 +97,6 @@ def window_error(chapter, *, m, rho):
 
 
 EXPLORERS = {"memory": memory, "recall": recall, "collapse": collapse, "window-error": window_error}
-
-
-@pytest.fixture(scope="module")
-def chapter():
-    return run(CHAPTER).namespace
-
-
-@pytest.fixture(scope="module")
-def printed():
-    return run(CHAPTER).printed
 
 
 def test_the_opening_counts(chapter):
