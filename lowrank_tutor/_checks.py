@@ -286,6 +286,13 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     return value
 
 
+def check_bool(value: object, name: str) -> bool:
+    """Return ``value`` if it is True or False; what only counts as true or false is refused."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
     """Return the generator that came in, one made from a seed, or an unseeded one for ``None``; refuse anything else.
 

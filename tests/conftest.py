@@ -3,10 +3,12 @@
 Drawn examples are the same in every run, and a slow machine may take its time over them.
 """
 
+import functools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores: more threads would wait for one another
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
@@ -96,3 +98,13 @@ def readers(browser, address) -> Iterator[dict[str, Reader]]:
     yield {who: Reader(windows[kind.where], who) for who, kind in READERS.items()}
     for window in windows.values():
         window.context.close()
+
+
+@pytest.fixture
+def compiler() -> Iterator[Callable[..., Any]]:
+    """PyTorch's, to make one graph of a function or of a layer; it forgets what other tests have compiled."""
+    import torch  # only here: most tests of the book's pages need none
+
+    torch.compiler.reset()
+    yield functools.partial(torch.compile, fullgraph=True)
+    torch.compiler.reset()

@@ -238,13 +238,11 @@ def test_narrow_types_keep_their_sums_in_float32(dtype, bound):
     assert (inside.double() - wanted).norm() < 1e-5 * wanted.norm()
 
 
-def test_it_compiles_whole():
-    torch.compiler.reset()
+def test_it_compiles_whole(compiler):
     parts = delta_parts(dtype=torch.float32)
-    compiled = torch.compile(delta_attention, fullgraph=True, backend="eager")
+    compiled = compiler(delta_attention, backend="eager")
     for one, other in zip(compiled(*parts[:4], chunk=4), delta_attention(*parts[:4], chunk=4), strict=True):
         torch.testing.assert_close(one, other)
-    torch.compiler.reset()
 
 
 @pytest.mark.parametrize(

@@ -724,16 +724,15 @@ def test_half_precision_takes_rows_of_float32():
 
 @both
 @both_orders
-def test_it_compiles_in_one_graph(method, causal):
+def test_it_compiles_in_one_graph(compiler, method, causal):
     q, k, v = inputs(CHUNK + 3, dtype=torch.float32)
     mask = a_mask(CHUNK + 3)
-    compiled = torch.compile(METHODS[method], backend="aot_eager", fullgraph=True)
+    compiled = compiler(METHODS[method], backend="aot_eager")
     close(
         compiled(q, k, v, token_mask=mask, causal=causal),
         METHODS[method](q, k, v, token_mask=mask, causal=causal),
         atol=1e-6,
     )
-    torch.compiler.reset()
 
 
 @both

@@ -1,7 +1,6 @@
-"""What the layer hands to PyTorch, and its compiler."""
+"""What the layer hands to PyTorch."""
 
 import pytest
-import torch
 from torch.nn import functional
 
 
@@ -16,10 +15,3 @@ def calls(monkeypatch):
 
     monkeypatch.setattr(functional, "scaled_dot_product_attention", spy)
     return seen
-
-
-@pytest.fixture
-def compiler():
-    torch.compiler.reset()
-    yield lambda function, **options: torch.compile(function, fullgraph=True, **options)
-    torch.compiler.reset()

@@ -1,0 +1,277 @@
+"""Keep a latent of each token in place of its keys and values; make one of the heads of a model."""
+
+from typing import NamedTuple
+
+import torch
+from torch.nn import functional
+
+from lowrank_tutor._checks import check_bool, check_integer
+from lowrank_tutor._tensors import (
+    check_same_device_and_dtype,
+    check_tensor,
+    check_token_mask,
+    shape_of,
+    zero_hidden,
+)
+from lowrank_tutor.bilinear import factorize
+
+
+class LatentCost(NamedTuple):
+    """What one new token takes, in one layer, to attend to ``n`` tokens whose latents are stored.
+
+    Attributes
+    ----------
+    multiplications : int
+        Those that involve the stored latents or turn the query and the output, softmax left out.
+    read : int
+        Numbers that are read from the cache.
+    """
+
+    multiplications: int
+    read: int
+
+
+class Latent(NamedTuple):
+    """One narrow projection in place of the keys' and values' weights.
+
+    Attributes
+    ----------
+    down : Tensor, shape (dim, k)
+        Makes the latent of a token, `latent_attention`'s ``w_dkv``.
+    up_k : Tensor, shape (heads, k, d_h)
+        Makes the keys of the latent, ``w_uk``.
+    up_v : Tensor, shape (heads, k, d_v)
+        Makes the values, ``w_uv``.
+    """
+
+    down: torch.Tensor
+    up_k: torch.Tensor
+    up_v: torch.Tensor
+
+
+def latent_attention(
+    x: torch.Tensor,
+    w_dkv: torch.Tensor,
+    w_uk: torch.Tensor,
+    w_uv: torch.Tensor,
+    w_q: torch.Tensor,
+    *,
+    q_rope: torch.Tensor | None = None,
+    k_rope: torch.Tensor | None = None,
+    token_mask: torch.Tensor | None = None,
+    causal: bool = True,
+    absorb: bool = True,
+) -> torch.Tensor:
+    r"""Attend to tokens of which only a latent is kept, $c = W_{DKV}^\top x$; keys and values are made of it.
+
+    Keys are $W_{UK}^\top c$ and values $W_{UV}^\top c$. Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and
+    $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$, queries can be brought to the latents, and keys and
+    values are never made. Both orders give the same result. The logits are divided by $\sqrt{d_h + d_R}$, with the
+    width $d_R$ of what is rotated.
+
+    Parameters
+    ----------
+    x : Tensor, shape (batch, n, dim)
+        Tokens.
+    w_dkv : Tensor, shape (dim, d_c)
+        Makes the latents.
+    w_uk : Tensor, shape (heads, d_c, d_h)
+        Makes the keys of each head of the latents.
+    w_uv : Tensor, shape (heads, d_c, d_v)
+        Makes the values.
+    w_q : Tensor, shape (heads, dim, d_h)
+        Makes the queries of the tokens.
+    q_rope : Tensor, shape (batch, heads, n, d_rope), optional
+        Rotated parts of the queries; with ``k_rope`` or not at all.
+    k_rope : Tensor, shape (batch, n, d_rope), optional
+        The rotated part of the key, one for all heads, which is kept beside the latent.
+    token_mask : bool Tensor, shape (batch, n), optional
+        **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens do not count,
+        whatever they hold, and their own output is zero.
+    causal : bool
+        Whether a token sees only itself and those before it.
+    absorb : bool
+        Whether queries are brought to the latents, or keys and values made of them.
+
+    Returns
+    -------
+    Tensor, shape (batch, heads, n, d_v)
+
+    Examples
+    --------
+    >>> import torch
+    >>> x, w_dkv = torch.randn(1, 5, 12), torch.randn(12, 3)
+    >>> w_uk, w_uv, w_q = torch.randn(2, 3, 4), torch.randn(2, 3, 4), torch.randn(2, 12, 4)
+    >>> short, long = (latent_attention(x, w_dkv, w_uk, w_uv, w_q, absorb=order) for order in (True, False))
+    >>> short.shape, torch.allclose(short, long, atol=1e-4)
+    (torch.Size([1, 2, 5, 4]), True)
+
+    References
+    ----------
+    DeepSeek-AI (2024), arXiv:2405.04434, section 2.1.
+    """
+    _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
+    causal, absorb = check_bool(causal, "causal"), check_bool(absorb, "absorb")
+    x = zero_hidden(x, token_mask)
+
+    latents = (x @ w_dkv)[:, None]  # (batch, 1, n, d_c)
+    q = x[:, None] @ w_q  # (batch, heads, n, d_h)
+    scale = (q.shape[3] + (0 if q_rope is None else q_rope.shape[3])) ** -0.5
+    if absorb:
+        q, keys, values = q @ w_uk.mT, latents, latents  # (batch, heads, n, d_c), and one latent for all heads
+    else:
+        keys, values = latents @ w_uk, latents @ w_uv  # (batch, heads, n, d_h), (batch, heads, n, d_v)
+    if q_rope is not None and k_rope is not None:
+        shared = zero_hidden(k_rope, token_mask)[:, None].expand(-1, keys.shape[1], -1, -1)
+        q, keys = torch.cat([q, q_rope.to(q.dtype)], dim=3), torch.cat([keys, shared.to(keys.dtype)], dim=3)
+    keys, values = (part.expand(-1, q.shape[1], -1, -1) for part in (keys, values))
+    mixed = _attend(q, keys, values, scale, token_mask, causal=causal)
+    return mixed @ w_uv if absorb else mixed
+
+
+def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: bool) -> LatentCost:
+    r"""Count what one new token takes to attend to ``n`` stored latents, in one layer.
+
+    With the query brought to the latents: $n h (2 d_c + d_R)$ multiplications, and $2 h d_h d_c$ to bring it there and
+    the output back. With keys and values made anew: $2 n h d_c d_h$ to make them, and $n h (2 d_h + d_R)$.
+
+    Parameters
+    ----------
+    n : int
+        Tokens stored, at least 1.
+    heads, d_h : int
+        Heads, and the width of their keys and values.
+    d_c, d_rope : int
+        Width of the latent, and of the rotated key that is stored beside it; the latter may be 0.
+    absorb : bool
+        Whether queries are brought to the latents.
+
+    Returns
+    -------
+    LatentCost
+
+    Examples
+    --------
+    >>> latent_cost(1000, 128, 128, 512, 64, absorb=True)
+    LatentCost(multiplications=156041216, read=576000)
+    >>> latent_cost(1000, 128, 128, 512, 64, absorb=False)
+    LatentCost(multiplications=16818176000, read=576000)
+    """
+    n, heads = check_integer(n, "n", 1), check_integer(heads, "heads", 1)
+    d_h, d_c = check_integer(d_h, "d_h", 1), check_integer(d_c, "d_c", 1)
+    d_rope = check_integer(d_rope, "d_rope", 0)
+    if check_bool(absorb, "absorb"):
+        work = n * heads * (2 * d_c + d_rope) + 2 * heads * d_h * d_c
+    else:
+        work = 2 * n * heads * d_c * d_h + n * heads * (2 * d_h + d_rope)
+    return LatentCost(work, n * (d_c + d_rope))
+
+
+def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: torch.Tensor | None = None) -> Latent:
+    r"""Turn the keys' and values' weights of all heads into one latent of ``k`` numbers.
+
+    The weights side by side, $[W_K\; W_V]$, are cut to rank ``k`` in one go, so that what keys and values have in
+    common is stored once. With the second moment $E\,x x^\top$ of the tokens the cut is best for the keys and values of
+    such tokens, and not for the weights: a change of variables, as in ``bilinear.factorize``, which does it.
+
+    Parameters
+    ----------
+    w_k : Tensor, shape (heads, dim, d_h)
+        Makes the keys of each head. Heads that share them are given once.
+    w_v : Tensor, shape (heads, dim, d_v)
+        Makes the values.
+    k : int
+        Width of the latent, at most dim and heads · (d_h + d_v).
+    moment : Tensor, shape (dim, dim), optional
+        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64: directions that
+        rounding could have made are left out. Without it the identity.
+
+    Returns
+    -------
+    Latent
+
+    Examples
+    --------
+    >>> import torch
+    >>> w_k, w_v = torch.randn(2, 4, 16, 8)  # 4 heads of width 8
+    >>> down, up_k, up_v = latent_from_heads(w_k, w_v, k=16)
+    >>> down.shape, up_k.shape, torch.allclose(down @ up_v, w_v, atol=1e-4)
+    (torch.Size([16, 16]), torch.Size([4, 16, 8]), True)
+
+    References
+    ----------
+    Meng et al. (2025), arXiv:2502.07864, for the joint cut; Wang et al. (2024), arXiv:2403.07378, for the moment.
+    """
+    check_tensor("w_k", w_k, ("heads", "dim", "d_h"))
+    heads, dim, d_h = w_k.shape
+    check_tensor("w_v", w_v, (heads, dim, "d_v"))
+    check_same_device_and_dtype("w_v", w_v, "w_k", w_k)
+    d_v = w_v.shape[2]
+    k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
+    if moment is not None:
+        check_tensor("moment", moment, (dim, dim))
+        precision = torch.promote_types(moment.dtype, torch.float32)  # kept: it says how much rounding to allow for
+        moment = moment.detach().to("cpu", precision)
+
+    joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (w_k, w_v)], dim=1)  # (dim, heads (d_h + d_v))
+    table = joint.detach().double().cpu().numpy()
+    u, v = factorize(table, k, s_moment=None if moment is None else moment.numpy())
+    down, up = (torch.from_numpy(part).to(w_k) for part in (u.T.copy(), v))
+    up_k, up_v = torch.split(up, [heads * d_h, heads * d_v], dim=1)
+    return Latent(down, *(part.reshape(k, heads, -1).transpose(0, 1).contiguous() for part in (up_k, up_v)))
+
+
+def _attend(
+    q: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scale: float,
+    token_mask: torch.Tensor | None,
+    *,
+    causal: bool,
+) -> torch.Tensor:
+    """Attend with a scale of its own, causal or not; hidden tokens neither count nor get anything."""
+    if token_mask is None:
+        return functional.scaled_dot_product_attention(q, keys, values, is_causal=causal, scale=scale)
+    n = q.shape[2]
+    seen = token_mask[:, None, None, :]
+    if causal:
+        seen = seen & torch.ones(n, n, dtype=torch.bool, device=q.device).tril()
+    seen = seen | ~seen.any(dim=3, keepdim=True)  # such a query is hidden itself, or there is nothing but zeros
+    mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=scale)
+    return zero_hidden(mixed, token_mask)
+
+
+def _check_latent(
+    x: torch.Tensor,
+    w_dkv: torch.Tensor,
+    w_uk: torch.Tensor,
+    w_uv: torch.Tensor,
+    w_q: torch.Tensor,
+    q_rope: torch.Tensor | None,
+    k_rope: torch.Tensor | None,
+    token_mask: torch.Tensor | None,
+) -> None:
+    check_tensor("x", x, ("batch", "n", "dim"))
+    batch, n, dim = x.shape
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"x must be of a floating-point type, got {x.dtype}")
+    if 0 in (n, dim):
+        raise ValueError(f"x must hold at least one token of at least one number, got shape {shape_of(x)}")
+    check_tensor("w_dkv", w_dkv, (dim, "d_c"))
+    check_tensor("w_uk", w_uk, ("heads", w_dkv.shape[1], "d_h"))
+    heads, d_c, d_h = w_uk.shape
+    check_tensor("w_uv", w_uv, (heads, d_c, "d_v"))
+    check_tensor("w_q", w_q, (heads, dim, d_h))
+    if (q_rope is None) != (k_rope is None):
+        given, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
+        raise ValueError(f"{missing} must be given with {given}, got None")
+    weights = {"w_dkv": w_dkv, "w_uk": w_uk, "w_uv": w_uv, "w_q": w_q}
+    if q_rope is not None and k_rope is not None:
+        check_tensor("q_rope", q_rope, (batch, heads, n, "d_rope"))
+        check_tensor("k_rope", k_rope, (batch, n, q_rope.shape[3]))
+        weights |= {"q_rope": q_rope, "k_rope": k_rope}
+    for name, weight in weights.items():
+        check_same_device_and_dtype(name, weight, "x", x)
+    if token_mask is not None:
+        check_token_mask(token_mask, x, (batch, n))

@@ -1,0 +1,212 @@
+"""Learn an update of low rank beside a weight that stays as it is."""
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._tensors import check_same_device_and_dtype, shape_of
+
+SCALINGS = ("alpha/r", "alpha/sqrt(r)")
+INITS = ("zero", "principal")
+
+
+class LoraLinear(nn.Module):
+    r"""A linear layer whose weight stays as it is, and an update of rank ``r`` that learns beside it.
+
+    $y = W x + s\, B (A x)$. Merged into $W + s B A$, the update costs nothing at inference. What lies in the null space
+    of $A$, of dimension at least $n - r$, is mapped as before.
+
+    The weight that came in is never overwritten: with ``init="principal"`` the update is $s (B A - B_0 A_0)$, and the
+    start $s B_0 A_0$, the first ``r`` layers of the singular value decomposition, is kept beside it.
+
+    Parameters
+    ----------
+    linear : nn.Linear
+        The layer. Its weight and bias stop learning, until `reset_base`.
+    r : int
+        Rank of the update, between 1 and the smaller side of the weight.
+    alpha : float, optional
+        Strength of the update, above 0; by default ``r``.
+    scaling : {"alpha/r", "alpha/sqrt(r)"}
+        The factor s: LoRA's own, or that of rsLoRA.
+    init : {"zero", "principal"}
+        LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's.
+    magnitude : bool
+        DoRA: each row of the weight is divided by its length, and that length is learned apart. Gradients pass through
+        the division.
+    generator : torch.Generator, optional
+        Draws A. Without it the global generator of torch draws.
+
+    Attributes
+    ----------
+    a : Parameter, shape (r, n)
+        What the update looks at.
+    b : Parameter, shape (m, r)
+        What it adds.
+    g : Parameter, shape (m,), or None
+        Lengths of the rows, with ``magnitude``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> linear = torch.nn.Linear(64, 48)
+    >>> layer = LoraLinear(linear, r=4)
+    >>> x = torch.randn(2, 64)
+    >>> torch.equal(layer(x), linear(x)), sum(p.numel() for p in layer.parameters() if p.requires_grad)
+    (True, 448)
+
+    References
+    ----------
+    Hu et al. (2021), arXiv:2106.09685; Kalajdzievski (2023), arXiv:2312.03732, the root; Meng, Wang and Zhang (2024),
+    arXiv:2404.02948, PiSSA; Liu et al. (2024), arXiv:2402.09353, DoRA.
+    """
+
+    a: nn.Parameter
+    b: nn.Parameter
+    g: nn.Parameter | None
+    a_start: torch.Tensor | None
+    b_start: torch.Tensor | None
+
+    def __init__(
+        self,
+        linear: nn.Linear,
+        r: int,
+        *,
+        alpha: float | None = None,
+        scaling: str = "alpha/r",
+        init: str = "zero",
+        magnitude: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(linear, nn.Linear):
+            raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}")
+        m, n = linear.weight.shape
+        self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
+        self.alpha = check_real(self.r if alpha is None else alpha, "alpha", "finite and above 0", math.ulp(0.0))
+        self.scaling = check_choice(scaling, "scaling", SCALINGS)
+        self.init = check_choice(init, "init", INITS)
+        magnitude = check_bool(magnitude, "magnitude")
+
+        self.factor = self.alpha / (self.r if scaling == "alpha/r" else math.sqrt(self.r))
+        self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
+        self.linear = linear.requires_grad_(False)
+        place: dict[str, Any] = {"device": linear.weight.device, "dtype": linear.weight.dtype}
+        self.register_buffer("a_start", None)
+        self.register_buffer("b_start", None)
+        if init == "zero":
+            bound = 1 / math.sqrt(n)
+            self.a = nn.Parameter(torch.empty(self.r, n, **place).uniform_(-bound, bound, generator=generator))
+            self.b = nn.Parameter(torch.zeros(m, self.r, **place))
+        else:
+            b, a = _principal(linear.weight, self.r, self.factor)
+            self.a, self.b = nn.Parameter(a), nn.Parameter(b)
+            self.a_start, self.b_start = a.clone(), b.clone()
+        self.g = nn.Parameter(_row_lengths(linear.weight.detach())) if magnitude else None
+
+    def extra_repr(self) -> str:
+        """Name the settings, for the layer's printed form.
+
+        Returns
+        -------
+        str
+        """
+        kind = "" if self.g is None else ", magnitude=True"
+        return f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map vectors.
+
+        Parameters
+        ----------
+        x : Tensor, shape (..., n)
+            Inputs, as for the linear layer.
+
+        Returns
+        -------
+        Tensor, shape (..., m)
+        """
+        weight, bias = self.linear.weight, self.linear.bias
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+        if x.ndim == 0 or x.shape[-1] != weight.shape[1]:
+            raise ValueError(f"x must have shape (..., {weight.shape[1]}), got shape {shape_of(x)}")
+        check_same_device_and_dtype("x", x, "the layer", weight)
+        if self.g is not None:
+            return functional.linear(x, self._weight(), bias)
+        update = functional.linear(functional.linear(x, self.a), self.b)
+        if self.a_start is not None and self.b_start is not None:
+            update = update - functional.linear(functional.linear(x, self.a_start), self.b_start)
+        return functional.linear(x, weight, bias) + self.factor * update
+
+    def update(self) -> torch.Tensor:
+        """Return what training has added to the weight so far.
+
+        Returns
+        -------
+        Tensor, shape (m, n)
+            $s B A$; with ``init="principal"`` $s (B A - B_0 A_0)$; with ``magnitude`` the difference of the weights.
+        """
+        return self._product() if self.g is None else self._weight() - self.linear.weight
+
+    def merged(self) -> nn.Linear:
+        """Return a plain linear layer that maps as this one does.
+
+        In a narrow type the sum is rounded: what is too small beside an entry of the weight is lost.
+
+        Returns
+        -------
+        nn.Linear
+            A new one; the layer and its weight stay as they are.
+        """
+        weight, bias = self.linear.weight, self.linear.bias
+        plain: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
+            nn.Linear, weight.shape[1], weight.shape[0], bias=bias is not None, device=weight.device, dtype=weight.dtype
+        )
+        with torch.no_grad():
+            plain.weight.copy_(self._weight())
+            if bias is not None:
+                plain.bias.copy_(bias)
+        return plain
+
+    def reset_base(self) -> nn.Linear:
+        """Take the update off: return the layer that came in, with its own weight, learning if it learned before.
+
+        Returns
+        -------
+        nn.Linear
+        """
+        for name, part in self.linear.named_parameters():
+            part.requires_grad_(self._learned[name])
+        return self.linear
+
+    def _product(self) -> torch.Tensor:
+        product = self.b @ self.a
+        if self.a_start is not None and self.b_start is not None:
+            product = product - self.b_start @ self.a_start
+        return self.factor * product
+
+    def _weight(self) -> torch.Tensor:
+        """Return the weight (m, n) that inputs meet."""
+        sum_of_both = self.linear.weight + self._product()
+        if self.g is None:
+            return sum_of_both
+        lengths = _row_lengths(sum_of_both)
+        return (self.g / torch.where(lengths == 0, 1, lengths))[:, None] * sum_of_both
+
+
+def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return b (m, r) and a (r, n) such that factor times b a is the best approximation of rank r."""
+    wide = weight.detach().to(torch.promote_types(weight.dtype, torch.float32))
+    u, sigma, vt = torch.linalg.svd(wide, full_matrices=False)
+    root = (sigma[:r] / factor).sqrt()
+    return (u[:, :r] * root).to(weight.dtype), (root[:, None] * vt[:r]).to(weight.dtype)
+
+
+def _row_lengths(weight: torch.Tensor) -> torch.Tensor:
+    lengths: torch.Tensor = torch.linalg.vector_norm(weight, dim=1)
+    return lengths

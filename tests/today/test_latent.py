@@ -1,0 +1,257 @@
+"""Attention to latents and latents of heads, against plain loops, the other order, counts, and spectra."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from attentions import by_loops, real_tokens, tensors
+from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
+
+from lowrank_tutor.svd import tail_error
+from lowrank_tutor.today import (
+    Latent,
+    LatentCost,
+    latent_attention,
+    latent_cost,
+    latent_from_heads,
+)
+
+
+def latent_parts(batch=3, n=6, dim=7, heads=2, d_c=3, d_h=4, d_v=5, d_rope=2, **options):
+    """Tokens, four matrices and rotated parts of sizes that are all different."""
+    shapes = ((batch, n, dim), (dim, d_c), (heads, d_c, d_h), (heads, d_c, d_v), (heads, dim, d_h))
+    *parts, q_rope, k_rope = tensors(*shapes, (batch, heads, n, d_rope), (batch, n, d_rope), **options)
+    return parts, {"q_rope": q_rope, "k_rope": k_rope}
+
+
+def latent_by_loops(x, w_dkv, w_uk, w_uv, w_q, q_rope=None, k_rope=None, mask=None, causal=True):
+    """Keys and values written out, a sequence, a head and a query at a time; attention by loops does the rest."""
+    batch, n, _ = x.shape
+    out = np.zeros((batch, w_uk.shape[0], n, w_uv.shape[2]))
+    for b, h in np.ndindex(out.shape[:2]):
+        latents = x[b] @ w_dkv
+        q, k, v = x[b] @ w_q[h], latents @ w_uk[h], latents @ w_uv[h]
+        if q_rope is not None:
+            q, k = torch.cat([q, q_rope[b, h]], dim=1), torch.cat([k, k_rope[b]], dim=1)
+        for i in range(n):
+            seen = torch.arange(n) <= (i if causal else n)
+            if mask is not None:
+                seen = seen & mask[b]
+                if not mask[b, i]:
+                    continue
+            out[b, h, i] = by_loops(q[None, None, i : i + 1], k[None, None], v[None, None], seen[None])[0, 0, 0]
+    return out
+
+
+@pytest.mark.parametrize("absorb", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("rotated", [True, False])
+@pytest.mark.parametrize("mask", [None, real_tokens()], ids=["whole", "masked"])
+def test_latent_attention_is_that_of_the_keys_and_values_written_out(absorb, causal, rotated, mask):
+    parts, rope = latent_parts()
+    rope = rope if rotated else {}
+    out = latent_attention(*parts, **rope, token_mask=mask, causal=causal, absorb=absorb)
+    assert out.shape == (3, 2, 6, 5)
+    np.testing.assert_allclose(out, latent_by_loops(*parts, **rope, mask=mask, causal=causal), rtol=0, atol=1e-13)
+
+
+def test_absorbed_equals_naive_to_twelve_digits_at_the_widths_of_a_model():
+    parts, rope = latent_parts(1, 48, 64, 8, 16, 24, 24, 8)
+    short, long = (latent_attention(*parts, **rope, absorb=absorb) for absorb in (True, False))
+    assert (short - long).abs().max() < 1e-12 * long.abs().max()
+
+
+def test_hidden_tokens_may_hold_anything_and_the_scale_counts_what_is_rotated():
+    parts, rope = latent_parts()
+    mask = real_tokens()
+    before = latent_attention(*parts, **rope, token_mask=mask)
+    parts[0] = parts[0].masked_fill(~mask[:, :, None], math.nan)
+    rope["k_rope"] = rope["k_rope"].masked_fill(~mask[:, :, None], math.nan)
+    assert torch.equal(latent_attention(*parts, **rope, token_mask=mask), before)
+    still = {name: torch.zeros_like(part) for name, part in rope.items()}
+    narrow = latent_attention(*parts[:4], parts[4] * math.sqrt(4 / 6), token_mask=mask)
+    torch.testing.assert_close(latent_attention(*parts, **still, token_mask=mask), narrow)
+
+
+def test_grouped_queries_are_a_latent_of_the_same_size_but_not_the_other_way_round():
+    heads, groups, d, dim = 4, 2, 3, 12
+    x, w_q, w_k, w_v = tensors((1, 5, dim), (heads, dim, d), (groups, dim, d), (groups, dim, d))
+    down = torch.cat([*w_k, *w_v], dim=1)  # (dim, 2 groups d): what grouped-query attention stores
+    blocks = torch.eye(2 * groups * d, dtype=torch.float64).split(d, dim=1)
+    up_k = torch.stack([blocks[h * groups // heads] for h in range(heads)])
+    up_v = torch.stack([blocks[groups + h * groups // heads] for h in range(heads)])
+    q, k, v = x[:, None] @ w_q, *((x[:, None] @ w).repeat_interleave(2, dim=1) for w in (w_k, w_v))
+    exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(latent_attention(x, down, up_k, up_v, w_q), exact, rtol=0, atol=1e-13)
+    free = tensors((heads, 2 * groups * d, d))[0]
+    of_all_heads = torch.cat([*(down @ free)], dim=1)
+    assert torch.linalg.matrix_rank(of_all_heads) == 12 > groups * d, "no two groups of keys have that rank"
+
+
+@pytest.mark.parametrize(("absorb", "per_token"), [(True, 139_264), (False, 16_818_176)])
+def test_the_count_is_that_of_the_products(absorb, per_token):
+    one, two = (latent_cost(n, 128, 128, 512, 64, absorb=absorb) for n in (1, 2))
+    assert two.multiplications - one.multiplications == per_token
+    assert (one.read, two.read) == (576, 1152)
+    n, heads, d_h, d_c, d_rope = 5, 2, 4, 3, 2
+    q, latents = torch.zeros(1, heads, 1, d_h), torch.zeros(1, n, d_c)
+    up = torch.zeros(heads, d_c, d_h)
+    counter = FlopCounterMode(display=False)
+    with counter:
+        if absorb:
+            rows = torch.cat([q @ up.mT, torch.zeros(1, heads, 1, d_rope)], dim=3)
+            stored = torch.cat([latents, torch.zeros(1, n, d_rope)], dim=2)
+            ((rows @ stored[:, None].mT) @ latents[:, None]) @ up
+        else:
+            keys = torch.cat([latents[:, None] @ up, torch.zeros(1, heads, n, d_rope)], dim=3)
+            (torch.cat([q, torch.zeros(1, heads, 1, d_rope)], dim=3) @ keys.mT) @ (latents[:, None] @ up)
+    found = latent_cost(n, heads, d_h, d_c, d_rope, absorb=absorb)
+    assert found == LatentCost(counter.get_total_flops() // 2, n * (d_c + d_rope))
+
+
+def test_joint_and_whitened_cuts_reach_what_the_spectra_say():
+    x, w_k, w_v, mix = tensors((500, 12), (3, 12, 4), (3, 12, 2), (12, 12))
+    x = x @ (mix / torch.arange(1, 13))
+    table = torch.cat([*w_k, *w_v], dim=1)
+    for k in (1, 5, 12):
+        plain, white = latent_from_heads(w_k, w_v, k), latent_from_heads(w_k, w_v, k, moment=x.T @ x / 500)
+        assert (plain.down.shape, plain.up_k.shape, plain.up_v.shape) == ((12, k), (3, k, 4), (3, k, 2))
+        for found, before in ((plain, table), (white, x @ table)):
+            after = torch.cat([*(found.down @ found.up_k), *(found.down @ found.up_v)], dim=1)
+            missed = torch.linalg.norm((after if found is plain else x @ after) - before)
+            least = tail_error(np.linalg.svd(before.numpy(), compute_uv=False), k)
+            assert float(missed) == pytest.approx(least, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("dtype", "bar"), [(torch.float64, 1.0001), (torch.float32, 1.2)])
+def test_a_moment_of_few_samples_is_taken_in_single_precision_too(dtype, bar):
+    """Eigenvalues that ought to be zero are rounded to negative numbers, and the large mean makes them larger."""
+    x, w_k, w_v = tensors((40, 96), (2, 96, 8), (2, 96, 8), dtype=torch.float32)
+    x = x @ torch.diag(torch.arange(1, 97) ** -1.0) + 1
+    moment = x.to(dtype).T @ x.to(dtype) / 40
+    found, table = latent_from_heads(w_k, w_v, 8, moment=moment), torch.cat([*w_k, *w_v], dim=1)
+    after = torch.cat([*(found.down @ found.up_k), *(found.down @ found.up_v)], dim=1)
+    before = x.double() @ table.double()
+    least = tail_error(np.linalg.svd(before.numpy(), compute_uv=False), 8)
+    assert (x.double() @ after.double() - before).norm() < bar * least
+
+
+def test_a_full_latent_is_the_attention_it_came_from_also_in_single_precision():
+    x, w_q, w_k, w_v = tensors((2, 6, 8), *[(4, 8, 3)] * 3, dtype=torch.float32)
+    found = latent_from_heads(w_k, w_v, 8)
+    assert isinstance(found, Latent)
+    assert found.down.dtype == torch.float32
+    q, k, v = (x[:, None] @ w for w in (w_q, w_k, w_v))
+    exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(latent_attention(x, *found, w_q), exact, rtol=1e-4, atol=1e-5)
+
+
+def test_a_latent_is_made_of_weights_that_learn_but_does_not_learn_with_them():
+    w_k, w_v, moment = (part.requires_grad_() for part in tensors((2, 6, 3), (2, 6, 3), (6, 6)))
+    found = latent_from_heads(w_k, w_v, 6, moment=moment @ moment.mT)
+    assert not any(part.requires_grad for part in found)
+    torch.testing.assert_close(found.down @ found.up_v, w_v.detach())
+    with pytest.raises(TypeError, match=r"^w_v must be of the type of w_k, torch\.float64, got torch\.float32$"):
+        latent_from_heads(w_k, w_v.float(), 2)
+    with pytest.raises(ValueError, match=r"^w_k must have shape \(heads, dim, d_h\), got shape \(6, 3\)$"):
+        latent_from_heads(w_k[0], w_v, 2)
+
+
+LATENT_ERRORS = [
+    ({"x": (3, 6)}, ValueError, "x must have shape (batch, n, dim), got shape (3, 6)"),
+    ({"x": (3, 0, 7)}, ValueError, "x must hold at least one token of at least one number, got shape (3, 0, 7)"),
+    ({"w_dkv": (6, 3)}, ValueError, "w_dkv must have shape (7, d_c), got shape (6, 3)"),
+    ({"w_uk": (2, 4, 4)}, ValueError, "w_uk must have shape (heads, 3, d_h), got shape (2, 4, 4)"),
+    ({"w_uv": (1, 3, 5)}, ValueError, "w_uv must have shape (2, 3, d_v), got shape (1, 3, 5)"),
+    ({"w_q": (2, 7, 5)}, ValueError, "w_q must have shape (2, 7, 4), got shape (2, 7, 5)"),
+    ({"q_rope": None}, ValueError, "q_rope must be given with k_rope, got None"),
+    ({"k_rope": None}, ValueError, "k_rope must be given with q_rope, got None"),
+    ({"q_rope": (3, 2, 5, 2)}, ValueError, "q_rope must have shape (3, 2, 6, d_rope), got shape (3, 2, 5, 2)"),
+    ({"k_rope": (3, 6, 3)}, ValueError, "k_rope must have shape (3, 6, 2), got shape (3, 6, 3)"),
+    ({"w_q": torch.zeros(2, 7, 4)}, TypeError, "w_q must be of the type of x, torch.float64, got torch.float32"),
+    ({"x": torch.zeros(3, 6, 7, dtype=torch.int64)}, TypeError, "x must be of a floating-point type, got torch.int64"),
+    ({"causal": 1}, TypeError, "causal must be True or False, got 1"),
+    ({"absorb": None}, TypeError, "absorb must be True or False, got None"),
+    ({"token_mask": torch.ones(3, 5, dtype=torch.bool)}, ValueError,
+     "token_mask must have shape (batch, n_keys) = (3, 6), got shape (3, 5)"),
+    ({"token_mask": torch.ones(3, 6)}, TypeError,
+     "token_mask must be a bool tensor (True marks a real token), got torch.float32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "kind", "message"), LATENT_ERRORS)
+def test_what_does_not_fit_a_latent_is_refused(change, kind, message):
+    parts, rope = latent_parts()
+    given = dict(zip(("x", "w_dkv", "w_uk", "w_uv", "w_q"), parts, strict=True)) | rope
+    change = {
+        name: torch.zeros(value, dtype=torch.float64) if isinstance(value, tuple) else value
+        for name, value in change.items()
+    }
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+        latent_attention(**(given | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 0}, "k must be between 1 and min(dim, heads * (d_h + d_v)) = 5, got 0"),
+        ({"k": 6}, "k must be between 1 and min(dim, heads * (d_h + d_v)) = 5, got 6"),
+        ({"w_v": torch.zeros(1, 8, 2)}, "w_v must have shape (1, 7, d_v), got shape (1, 8, 2)"),
+        ({"moment": torch.eye(6)}, "moment must have shape (7, 7), got shape (6, 6)"),
+    ],
+)
+def test_a_latent_wider_than_its_heads_is_refused(change, message):
+    given = {"w_k": torch.zeros(1, 7, 3), "w_v": torch.zeros(1, 7, 2), "k": 2} | change
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        latent_from_heads(**given)
+
+
+@pytest.mark.parametrize("name", ["n", "heads", "d_h", "d_c", "d_rope"])
+def test_a_count_below_its_least_is_refused(name):
+    sizes = {"n": 1, "heads": 1, "d_h": 1, "d_c": 1, "d_rope": 0}
+    least = latent_cost(**sizes, absorb=True)
+    assert least == LatentCost(4, 1)
+    with pytest.raises(ValueError, match=f"^{name} must be at least {sizes[name]}, got {sizes[name] - 1}$"):
+        latent_cost(**(sizes | {name: sizes[name] - 1}), absorb=True)
+
+
+@pytest.mark.parametrize("absorb", [True, False])
+def test_gradients_of_latents_are_those_of_differences(absorb):
+    parts, rope = latent_parts(batch=2, n=3, dim=4, d_c=2, d_h=2, d_v=3)
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+
+    def output(*given):
+        named = dict(zip(("q_rope", "k_rope"), given[5:], strict=True))
+        return latent_attention(*given[:5], **named, token_mask=mask, absorb=absorb)
+
+    assert torch.autograd.gradcheck(output, [part.requires_grad_() for part in (*parts, *rope.values())])
+
+
+def test_latents_under_autocast():
+    parts, rope = latent_parts(dtype=torch.float32)
+    for absorb in (True, False):
+        wanted = latent_attention(*parts, **rope, token_mask=real_tokens(), absorb=absorb)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = latent_attention(*parts, **rope, token_mask=real_tokens(), absorb=absorb)
+        assert found.dtype == torch.bfloat16
+        assert (found - wanted).norm() < 0.1 * wanted.norm()
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 4e-5), (torch.bfloat16, 0.2)])
+def test_latents_in_narrow_types(dtype, bound):
+    parts, rope = latent_parts()
+    found = latent_attention(*(p.to(dtype) for p in parts), **{name: p.to(dtype) for name, p in rope.items()})
+    assert found.dtype == dtype
+    assert (found.double() - latent_attention(*parts, **rope)).norm() < bound * found.double().norm()
+
+
+def test_latents_compile_whole(compiler):
+    parts, rope = latent_parts(dtype=torch.float32)
+
+    def latents(*parts):
+        return latent_attention(*parts, **rope)
+
+    torch.testing.assert_close(compiler(latents, backend="eager")(*parts), latents(*parts))

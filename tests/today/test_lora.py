@@ -1,0 +1,209 @@
+"""Updates of low rank, against their formula, what was there before, and differences."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from attentions import tensors
+from torch import nn
+
+from lowrank_tutor.today import (
+    LoraLinear,
+)
+
+LORAS = pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"scaling": "alpha/sqrt(r)"}, {"init": "principal"}, {"magnitude": True},
+        {"init": "principal", "magnitude": True},
+    ],
+    ids=str,
+)  # fmt: skip
+
+
+def lora_of(m=5, n=7, r=2, bias=True, dtype=torch.float64, trained=True, **options):
+    """An adapted layer whose factors have moved."""
+    linear = nn.Linear(n, m, bias=bias, dtype=dtype)
+    with torch.no_grad():
+        for part, number in zip(linear.parameters(), tensors((m, n), (m,)), strict=False):
+            part.copy_(number)
+    layer = LoraLinear(linear, r, generator=torch.Generator().manual_seed(0), **options)
+    if trained:
+        with torch.no_grad():
+            for seed, part in enumerate(part for part in layer.parameters() if part.requires_grad):
+                part += tensors(tuple(part.shape), seed=seed + 1)[0].to(dtype)
+    return layer
+
+
+@LORAS
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_output_follows_the_formula_and_merging_changes_nothing(options, bias):
+    layer, (x,) = lora_of(alpha=3, bias=bias, **options), tensors((4, 6, 7), seed=9)
+    factor = 3 / (math.sqrt(2) if options.get("scaling") else 2)
+    w, b, a = (part.detach().numpy() for part in (layer.linear.weight, layer.b, layer.a))
+    v = w + factor * b @ a
+    if options.get("init") == "principal":
+        u, s, vt = np.linalg.svd(w)
+        v = v - (u[:, :2] * s[:2]) @ vt[:2]
+    if options.get("magnitude"):
+        v = layer.g.detach().numpy()[:, None] * v / np.linalg.norm(v, axis=1, keepdims=True)
+    expected = x.numpy() @ v.T + (layer.linear.bias.numpy() if bias else 0)
+    np.testing.assert_allclose(layer(x).detach(), expected, atol=1e-12)
+    np.testing.assert_allclose(layer.update().detach(), v - w, atol=1e-12)
+    merged = layer.merged()
+    assert type(merged) is nn.Linear
+    assert (merged.bias is not None) == bias
+    torch.testing.assert_close(merged(x), layer(x), rtol=0, atol=1e-12)
+
+
+@LORAS
+def test_the_start_changes_nothing_and_the_base_comes_back_bit_by_bit(options):
+    linear = nn.Linear(7, 5)
+    weight, (x,) = linear.weight.detach().clone(), tensors((4, 7), dtype=torch.float32)
+    linear.bias.requires_grad_(False)
+    before = linear(x).detach()
+    layer = LoraLinear(linear, 2, **options)
+    torch.testing.assert_close(layer(x), before, rtol=1e-5, atol=1e-5)
+    optimizer = torch.optim.Adam([part for part in layer.parameters() if part.requires_grad], lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        layer(x).square().sum().backward()
+        optimizer.step()
+    assert not torch.allclose(layer(x), before, atol=1e-2)
+    back = layer.reset_base()
+    assert back is linear
+    assert torch.equal(back.weight, weight)
+    assert [part.requires_grad for part in back.parameters()] == [True, False]
+
+
+def test_only_the_update_learns_and_it_has_r_m_plus_n_numbers():
+    for options, more in (({}, 0), ({"magnitude": True}, 5), ({"init": "principal"}, 0)):
+        layer = lora_of(**options)
+        assert sum(part.numel() for part in layer.parameters() if part.requires_grad) == 2 * (5 + 7) + more
+    layer = lora_of()
+    layer(tensors((3, 7))[0]).sum().backward()
+    assert layer.linear.weight.grad is None
+    assert layer.a.grad.abs().sum() > 0
+
+
+def test_null_space_of_a_is_mapped_as_before_and_the_update_has_rank_r():
+    layer = lora_of(r=3, n=9)
+    null = torch.linalg.svd(layer.a.detach()).Vh[3:]
+    assert len(null) == 6
+    torch.testing.assert_close(layer(null), layer.linear(null), rtol=0, atol=1e-12)
+    assert torch.linalg.matrix_rank(layer.update()) == 3
+
+
+def test_a_starts_uniform_with_variance_one_third_of_one_over_n():
+    layer = LoraLinear(nn.Linear(400, 3), 3, generator=torch.Generator().manual_seed(0))
+    assert layer.a.abs().max() <= 1 / 20
+    assert layer.a.abs().max() > 0.99 / 20
+    assert float(layer.a.detach().var()) == pytest.approx(1 / 1200, rel=0.1)
+    assert not layer.b.any()
+    again = LoraLinear(nn.Linear(400, 3), 3, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(layer.a, again.a)
+
+
+def test_one_step_of_descent_does_not_depend_on_r_with_the_root_and_does_without():
+    """The theorem of the chapter: from B = 0, the first step is - eta s^2 G A^T A, and A^T A has the mean (r/3n) I."""
+    (x,) = tensors((64,), seed=3)
+
+    def response(r, scaling, draws=20):
+        moved = torch.zeros(512, dtype=torch.float64)
+        for seed in range(draws):
+            layer = LoraLinear(nn.Linear(64, 512, bias=False, dtype=torch.float64), r, alpha=8, scaling=scaling,
+                               generator=torch.Generator().manual_seed(seed))  # fmt: skip
+            before = layer(x).detach()
+            layer(x).sum().backward()
+            with torch.no_grad():
+                layer.b -= layer.b.grad
+                moved += (layer(x) - before) / draws
+        return float(moved.norm())
+
+    with_root, without = ([response(r, scaling) for r in (4, 64)] for scaling in ("alpha/sqrt(r)", "alpha/r"))
+    expected = 64 / (3 * 64) * float(x @ x) * math.sqrt(512)  # s^2 (r/3n) |x|^2, with G = 1 x^T and s^2 r = 64
+    assert with_root == pytest.approx([expected, expected], rel=0.2)
+    assert without == pytest.approx([expected / 4, expected / 64], rel=0.2)
+
+
+def test_gradients_are_those_of_differences_through_the_division_too():
+    layer, (x,) = lora_of(magnitude=True), tensors((3, 7), seed=5)
+    names = ("a", "b", "g")
+
+    def output(*parts):
+        return torch.func.functional_call(layer, dict(zip(names, parts, strict=True)), (x,))
+
+    start = [getattr(layer, name).detach().clone().requires_grad_() for name in names]
+    assert torch.autograd.gradcheck(output, start)
+
+
+@pytest.mark.parametrize("options", [{}, {"magnitude": True}, {"init": "principal"}], ids=str)
+def test_bfloat16_autocast_and_saving(options):
+    layer = lora_of(dtype=torch.bfloat16, **options)
+    assert layer(torch.ones(2, 7, dtype=torch.bfloat16)).dtype == torch.bfloat16
+    wide = lora_of(dtype=torch.float32, **options)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.isfinite(wide(torch.ones(2, 7))).all()
+    other = lora_of(dtype=torch.float32, trained=False, **options)
+    other.load_state_dict(wide.state_dict())
+    assert torch.equal(other(torch.ones(2, 7)), wide(torch.ones(2, 7)))
+
+
+@LORAS
+def test_it_compiles_whole(compiler, options):
+    layer, (x,) = lora_of(dtype=torch.float32, **options), tensors((4, 7), dtype=torch.float32)
+    torch.testing.assert_close(compiler(layer, backend="eager")(x), layer(x))
+
+
+def test_a_merge_in_bfloat16_loses_most_of_a_small_update():
+    """What the chapter says: of an update a thousandth as large, the merged weight keeps little."""
+    linear = nn.Linear(256, 256, bias=False)
+    layer = LoraLinear(linear, 4, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        linear.weight.copy_(tensors((256, 256), dtype=torch.float32)[0])
+        layer.b.copy_(tensors((256, 4), seed=1, dtype=torch.float32)[0])
+        layer.b *= 1e-3 * linear.weight.norm() / layer.update().norm()
+    wanted = layer.update().detach()
+    base = linear.weight.detach().bfloat16()
+    narrow = (base.float() + wanted).bfloat16().float() - base.float()
+    assert (narrow - wanted).norm() / wanted.norm() > 0.5
+    assert (layer.merged().weight - linear.weight - wanted).norm() / wanted.norm() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        ({"linear": nn.Identity()}, TypeError, "linear must be a torch.nn.Linear, got Identity"),
+        ({"r": 0}, ValueError, "r must be between 1 and min(m, n) = 5, got 0"),
+        ({"r": 6}, ValueError, "r must be between 1 and min(m, n) = 5, got 6"),
+        ({"alpha": 0}, ValueError, "alpha must be finite and above 0, got 0.0"),
+        ({"alpha": math.inf}, ValueError, "alpha must be finite and above 0, got inf"),
+        ({"scaling": "r"}, ValueError, 'scaling must be "alpha/r" or "alpha/sqrt(r)", got \'r\''),
+        ({"init": "ones"}, ValueError, 'init must be "zero" or "principal", got \'ones\''),
+        ({"magnitude": 1}, TypeError, "magnitude must be True or False, got 1"),
+    ],
+)
+def test_an_adapter_that_cannot_be_is_refused(change, kind, message):
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+        LoraLinear(**({"linear": nn.Linear(7, 5), "r": 2} | change))
+
+
+def test_an_input_of_another_width_or_type_is_refused():
+    layer = lora_of()
+    for x, kind, message in (
+        (torch.zeros(3, 6).double(), ValueError, "x must have shape (..., 7), got shape (3, 6)"),
+        (torch.zeros(()).double(), ValueError, "x must have shape (..., 7), got shape ()"),
+        (torch.zeros(3, 7), TypeError, "x must be of the type of the layer, torch.float64, got torch.float32"),
+        ([1.0] * 7, TypeError, "x must be a tensor, got list"),
+    ):
+        with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+            layer(x)
+
+
+def test_the_printed_form_names_the_settings():
+    assert lora_of(alpha=3, magnitude=True).extra_repr() == (
+        "r=2, alpha=3, scaling='alpha/r', init='zero', magnitude=True"
+    )
+    assert "magnitude" not in lora_of().extra_repr()
