@@ -67,6 +67,14 @@ def title_folded_proofs(app, doctree):
             proof["ids"] = []
 
 
+def tell_claims_from_what_holds(app, doctree):
+    # On the page of corrections a paragraph says by its first, bold word which of the two it is: book.css colors it.
+    for paragraph in doctree.findall(nodes.paragraph):
+        first = paragraph[0] if len(paragraph) else None
+        if isinstance(first, nodes.strong) and first.astext() in ("Claim.", "Right.", "What survives."):
+            paragraph["classes"].append("claimed" if first.astext() == "Claim." else "holds")
+
+
 class FiguresAreAsWideAsTheirInchesSay(SphinxPostTransform):
     """Gives a figure its width on the page, however finely it is drawn.
 
@@ -255,6 +263,7 @@ def setup(app):
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("source-read", name_the_repository)
     app.connect("doctree-read", title_folded_proofs)
+    app.connect("doctree-read", tell_claims_from_what_holds)
     app.add_post_transform(FiguresAreAsWideAsTheirInchesSay)
     app.add_post_transform(CodeBelowItsFigure)
     app.connect("html-page-context", mend_page, priority=900)  # after the theme has added its own

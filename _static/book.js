@@ -71,7 +71,8 @@ addEventListener("load", async () => {
     tables.forEach((table) => table.classList.remove("stacked", "stacked-words"));
     const drawn = [...formulas()].map((box) => [box, box.querySelector("mjx-container")]).filter(([, formula]) => formula);
     drawn.forEach(([, formula]) => (formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize));
-    const shares = drawn.map(([box]) => (box.matches("div") || box.clientWidth > 150 ? box.clientWidth / box.scrollWidth : 1));
+    const room = (box) => (box.matches("div") ? box : box.closest("p, li, td, th, dt, dd, div")).clientWidth;
+    const shares = drawn.map(([box]) => room(box) / box.scrollWidth);
     drawn.forEach(([, formula], i) => {
       if (shares[i] > 0 && shares[i] < 0.995) formula.style.fontSize = `${parseFloat(formula.dataset.size || "100%") * Math.max(SMALLEST, 0.98 * shares[i])}%`;
     });

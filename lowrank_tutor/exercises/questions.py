@@ -559,13 +559,15 @@ QUESTIONS = {
         ),
     ),
     "ex-today-lora": Question(
-        ("Numbers in the update", "Smallest rank that saves nothing"),
-        (241664, 2986),
-        "Two factors of rank r hold r(m + n) numbers, the weight mn.",
+        ("Numbers in the update", "Smallest rank that saves nothing", "Second row, first number", "Second number"),
+        (241664, 2986, 2, 4),
+        "Two factors of rank r hold r(m + n) numbers, the weight mn. The second row of BA is the second number of B times "
+        "A.",
         (
-            ((65536, 2986), "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
-            ((241664, 2985), "At rank 2,985 the factors still have a few numbers fewer: round up."),
-            ((241664, 4096), "That is the largest rank there is. Factors stop saving before."),
+            ((65536, 2986, 2, 4), "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
+            ((241664, 2985, 2, 4), "At rank 2,985 the factors still have a few numbers fewer: round up."),
+            ((241664, 4096, 2, 4), "That is the largest rank there is. Factors stop saving before."),
+            ((241664, 2986, 4, 7), "That is BA in full: half of it is added."),
         ),
     ),
     "ex-today-absorb": Question(
@@ -608,13 +610,15 @@ QUESTIONS = {
     ),
     # States and theorems
     "ex-states-recall": Question(
-        ("Relative error for 33 pairs", "Pairs at which it is 1"),
-        (1 / 2, 129),
-        "The theorem gives the square: (t - 1)/d. The pair that is read does not disturb itself.",
+        ("Relative error for 33 pairs", "Pairs at which it is 1", "Pairs that some state holds exactly"),
+        (1 / 2, 129, 128),
+        "The theorem gives the square: (t - 1)/d. The pair that is read does not disturb itself. And a state solves as "
+        "many equations as a key has numbers.",
         (
-            ((1 / 4, 129), "That is the mean square. Take the root."),
-            ((sqrt(33 / 128), 128), "Of 33 pairs 32 are others. The pair that is read does not disturb itself."),
-            ((1 / 2, 128), "With 128 pairs 127 are others."),
+            ((1 / 4, 129, 128), "That is the mean square. Take the root."),
+            ((sqrt(33 / 128), 128, 128), "Of 33 pairs 32 are others. The pair that is read does not disturb itself."),
+            ((1 / 2, 128, 128), "With 128 pairs 127 are others."),
+            ((1 / 2, 129, 1), "A sum holds one pair exactly. The best state solves for all values at once."),
         ),
     ),
     "ex-states-matrix": Question(

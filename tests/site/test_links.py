@@ -156,3 +156,14 @@ def test_the_page_of_times_names_every_chapter(readers):
     rows = readers["light"].see("book/times.html").facts["rows"]
     for path in CHAPTERS:
         assert any(re.search(rf"{path.stem}\b.*\d\.\d", row, re.DOTALL) for row in rows), rows
+
+
+def test_corrections_show_what_is_claimed_and_what_holds_in_two_colors(site, readers):
+    text = (ROOT / "book" / "corrections.md").read_text(encoding="utf-8")
+    page = readers["light"].open("book/corrections.html")
+    colors = "(all) => all.map((e) => getComputedStyle(e).borderLeftColor)"
+    claims, truths = (page.locator(f"article p.{kind}").evaluate_all(colors) for kind in ("claimed", "holds"))
+    assert len(claims) == text.count("\n**Claim.**")
+    assert len(truths) == text.count("\n**Right.**") + text.count("\n**What survives.**")
+    assert len({*claims}) == len({*truths}) == 1
+    assert {*claims} != {*truths}
