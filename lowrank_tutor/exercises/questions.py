@@ -561,8 +561,8 @@ QUESTIONS = {
     "ex-today-lora": Question(
         ("Numbers in the update", "Smallest rank that saves nothing", "Second row, first number", "Second number"),
         (241664, 2986, 2, 4),
-        "Two factors of rank r hold r(m + n) numbers, the weight mn. The second row of BA is the second number of B times "
-        "A.",
+        "Two factors of rank r hold r(m + n) numbers, the weight mn. The second row of BA is A times the second number "
+        "of B.",
         (
             ((65536, 2986, 2, 4), "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
             ((241664, 2985, 2, 4), "At rank 2,985 the factors still have a few numbers fewer: round up."),
