@@ -262,7 +262,7 @@ def test_the_verdict_says_of_the_study_what_its_data_say():
     assert slow < windows
     assert "averages of windows did far better than any $E$ that started at random" in TEXT
     from_random = [kind for kind in ends if kind.startswith("linformer") and "averages" not in kind]
-    assert windows < min(np.mean(ends[kind]) for kind in from_random) - 0.3 * (nothing - exact)
+    assert windows < min(np.mean(ends[kind]) for kind in from_random) - 0.25 * (nothing - exact)
 
 
 def test_the_verdict_says_of_the_trained_encoder_what_its_data_say():
