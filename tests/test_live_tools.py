@@ -73,6 +73,7 @@ def test_the_site_gets_the_core_and_what_the_pages_need_with_licenses_and_a_lock
     )
     assert set(json.loads((tmp_path / "site" / live_files.LOCK).read_text())["packages"]) == {"numpy", "scipy"}
     assert (tmp_path / "site/licenses/scipy/LICENSE").read_text() == "Anyone may use scipy."
+    assert "Mozilla Public License 2.0" in (tmp_path / "site/licenses/pyodide/NOTICE.txt").read_text()
 
 
 @pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])

@@ -13,7 +13,7 @@ import live
 import live_files
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browsing import serve
+from browsing import find_browser, serve
 from chapters import ROOT
 from playwright.sync_api import expect
 
@@ -39,8 +39,8 @@ def live_site(site, tmp_path_factory) -> Path:
 class Visitor:
     """Someone who opens a page of the live site, and what the page has asked for and complained of."""
 
-    def __init__(self, browser, where, path, **options):
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+    def __init__(self, context, where, path):
+        self.context = context
         self.context.set_default_timeout(WAIT)
         self.messages, self.asked = [], []
         self.context.on("request", lambda request: self.asked.append(request.url))
@@ -94,7 +94,8 @@ def visit(live_site, browser):
     with serve(live_site) as where:
 
         def go(path, **options):
-            visitors.append(Visitor(browser, where, path, **options))
+            context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+            visitors.append(Visitor(context, where, path))
             return visitors[-1]
 
         yield go
@@ -317,18 +318,19 @@ def test_who_opens_a_file_or_has_lost_the_network_gets_a_sentence(visit, live_si
     reader.says("ready")
 
 
-def test_a_second_visit_fetches_nothing_again(live_site, browser):
-    """A server that says only when a file has changed: the browser asks whether one has, and keeps what it has."""
+def test_a_second_visit_fetches_nothing_again(live_site, browser, tmp_path):
+    """Of a server that says no more than when a file was changed. A browser keeps large files only outside incognito."""
     answered = []
     with serve(live_site, answered) as where:
-        reader = Visitor(browser, where, "01-rank")
+        context = browser.browser_type.launch_persistent_context(tmp_path, executable_path=find_browser())
+        reader = Visitor(context, where, "01-rank")
         reader.start()
         first = {path for path, code in answered if "/_static/live/" in path and code == 200}
         answered.clear()
         reader.page.close()
         reader.visit()
         reader.start()
-        reader.context.close()
+        context.close()
     assert any("numpy" in path for path in first)
     assert [path for path, code in answered if "/_static/live/" in path and code == 200] == []
 
