@@ -73,6 +73,7 @@ def test_the_site_gets_the_core_and_what_the_pages_need_with_licenses_and_a_lock
     )
     assert set(json.loads((tmp_path / "site" / live_files.LOCK).read_text())["packages"]) == {"numpy", "scipy"}
     assert (tmp_path / "site/licenses/scipy/LICENSE").read_text() == "Anyone may use scipy."
+    assert "Mozilla Public License 2.0" in (tmp_path / "site/licenses/pyodide/NOTICE.txt").read_text()
 
 
 @pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])
@@ -155,16 +156,35 @@ net(x)
 """
 
 
+NAMES = {"matplotlib": "matplotlib", "numpy": "numpy", "pillow": "PIL", "scikit-learn": "sklearn", "scipy": "scipy"}
+PACKAGES = {"packages": {name: {"imports": [one], "depends": []} for name, one in NAMES.items()}}
+
+
 @pytest.fixture
 def page(tmp_path):
     (tmp_path / "page.md").write_text(PAGE, encoding="utf-8")
-    names = {"numpy": "numpy", "scipy": "scipy", "matplotlib": "matplotlib", "pillow": "PIL"}
-    lock = {"packages": {name: {"imports": [one], "depends": []} for name, one in names.items()}}
-    return live_cells.read_page(tmp_path / "page.md", lock)
+    return live_cells.read_page(tmp_path / "page.md", PACKAGES)
 
 
 def test_a_cell_needs_pytorch_if_it_imports_it_or_a_class_that_does_or_uses_such_a_name(page):
     assert [cell.needs_torch for cell in page.cells] == [True, False, True, False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("loop", "runs"),
+    [
+        ("for v in (1, 2):\n    w = v\n    print(w)", True),
+        ("for v in (1, 2):\n    print(w)\n    w = v", False),
+        ("for v in (v, 2):\n    print(v)", False),
+        ("for w in (1, 2):\n    if w > 1:\n        v = w\n    print(v)", False),
+    ],
+)
+def test_a_loop_that_makes_a_name_before_it_reads_it_needs_none_from_pytorch(tmp_path, loop, runs):
+    cells = "".join(
+        f"```{{code-cell}} ipython3\n{code}\n```\n\n" for code in ("import torch\nv = w = torch.ones(1)", loop)
+    )
+    (tmp_path / "page.md").write_text(cells, encoding="utf-8")
+    assert live_cells.read_page(tmp_path / "page.md", PACKAGES).cells[1].needs_torch != runs
 
 
 def test_what_needs_no_pytorch_in_such_a_cell_runs_all_the_same(page):
@@ -173,6 +193,25 @@ def test_what_needs_no_pytorch_in_such_a_cell_runs_all_the_same(page):
 
 def test_a_page_loads_what_its_cells_import_also_within_the_functions_that_they_call(page):
     assert page.packages == ["matplotlib", "numpy", "pillow", "scipy"]  # dice needs scipy, and only when it is called
+
+
+@pytest.mark.parametrize("name", ["01-rank", "02-svd-pca", "04-johnson-lindenstrauss"])
+def test_chapters_about_matrices_run_whole(name):
+    cells = live_cells.read_page(live.ROOT / "book" / f"{name}.md", PACKAGES).cells
+    assert not any(cell.needs_torch for cell in cells)
+
+
+def test_corrections_runs_every_cell_that_has_nothing_of_pytorch():
+    cells = live_cells.read_page(live.ROOT / "book" / "corrections.md", PACKAGES).cells
+    of_torch = r"torch|normal\(|attention import|today import|decoder"
+    assert [cell.source for cell in cells if cell.needs_torch and not re.search(of_torch, cell.source)] == []
+
+
+def test_the_wheel_of_the_site_is_this_tree(tmp_path):
+    with zipfile.ZipFile(tmp_path / live.build_wheel(tmp_path)) as archive:
+        inside = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+    tree = [path for path in (live.ROOT / "lowrank_tutor").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert inside == {path.relative_to(live.ROOT).as_posix(): path.read_bytes() for path in tree}
 
 
 BUILT = """<html><body><div class="onlyprint"><h1>A page</h1></div><article><h1>A page</h1>
@@ -189,14 +228,17 @@ def test_buttons_are_added_once_and_nothing_else_is_changed(tmp_path):
     (tmp_path / "01-rank.html").write_text(BUILT, encoding="utf-8")
     cells = [live_cells.Cell("1 + 1", False, ""), live_cells.Cell("check()", False, "")]
     for _ in range(2):
-        live.add_buttons(tmp_path / "01-rank.html", cells)
+        live.add_buttons(tmp_path / "01-rank.html", cells, 20_900_000)
     live_page = (tmp_path / "01-rank.html").read_text(encoding="utf-8")
     assert live_page.count("<button") == 2
+    assert "Run here (21 MB)" in live_page
     assert live_page.count("<script") == 1
     assert live.ADDED.sub("", live_page) == BUILT
+    source = live.ROOT / "book" / "01-rank.md"
+    assert (tmp_path / "01-rank.html").stat().st_mtime < source.stat().st_mtime  # make book writes it anew
 
 
 def test_a_site_older_than_its_chapters_is_refused(tmp_path):
     (tmp_path / "01-rank.html").write_text(BUILT, encoding="utf-8")
     with pytest.raises(live_files.Refused, match="2 cells, and its source 1: run make book"):
-        live.add_buttons(tmp_path / "01-rank.html", [live_cells.Cell("1 + 1", False, "")])
+        live.add_buttons(tmp_path / "01-rank.html", [live_cells.Cell("1 + 1", False, "")], 1)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
 MAC_BROWSERS = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
@@ -21,14 +22,22 @@ def find_browser() -> str | None:
 
 
 class _Quiet(SimpleHTTPRequestHandler):
+    def __init__(self, *args: Any, answered: list[tuple[str, int]], **words: Any) -> None:
+        self.answered = answered
+        super().__init__(*args, **words)
+
+    def log_request(self, code: object = "-", size: object = "-") -> None:
+        self.answered.append((self.path, int(str(code))))
+
     def log_message(self, *args: object) -> None:
         pass
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """Serve a folder from this machine, and yield its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder)) as server:
+def serve(folder: Path, answered: list[tuple[str, int]] | None = None) -> Iterator[str]:
+    """Serve a folder from this machine, yield its address, and write down what was asked for and answered."""
+    handler = partial(_Quiet, directory=folder, answered=[] if answered is None else answered)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

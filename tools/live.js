@@ -127,6 +127,7 @@ const prepare = (box, index) => {
     area.value = source;
     fit();
     out.replaceWith(built);
+    ran.delete(index); // its names are still those of the changed cell: it runs again before what follows
   };
   cell.run = button("Run", () => run(cell), "Shift+Enter");
   const tools = make("div", { className: "live-tools" }, cell.run, button("Run all above", () => run(cell, true)), button("Reset", reset));
@@ -159,16 +160,24 @@ const prepare = (box, index) => {
   });
 };
 
+const closed = () => {
+  bar.remove();
+  choices.replaceChildren();
+};
 export const open = async (pressed) => {
   const box = pressed.closest("div.cell");
   if (bar.isConnected) return;
   document.head.append(make("link", { rel: "stylesheet", href: base + "live.css" }));
   document.body.append(bar);
   stop.hidden = true;
-  plan = await (await fetch(`${base}${page}.json`)).json();
+  const boxes = all("div.cell");
+  plan = await fetch(`${base}${page}.json`).then((answer) => answer.json()).catch(() => null);
+  if (plan?.cells.length !== boxes.length) { // nobody answers, or this page is older than what lies beside it
+    say("Python could not be loaded. Reload the page, and see whether this device is online.");
+    return choices.append(button("Try again", () => { closed(); open(pressed); }));
+  }
   const go = () => {
     choices.replaceChildren();
-    const boxes = all("div.cell");
     const chosen = boxes.indexOf(box);
     cells = boxes.map(prepare);
     const [top, ...others] = all("button.run-here");
@@ -181,6 +190,6 @@ export const open = async (pressed) => {
   };
   if (!navigator.connection?.saveData) return go();
   say(`Python for this page is ${megabytes(plan.bytes)} MB, and your device asks to save data.`);
-  choices.append(button("Load it", go), button("Not now", () => { bar.remove(); choices.replaceChildren(); }));
+  choices.append(button("Load it", go), button("Not now", closed));
   choices.firstElementChild.focus();
 };

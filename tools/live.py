@@ -32,12 +32,14 @@ OURS = ("live.js", "live_show.js", "live.css", "live_worker.js", "live_run.py")
 # Modules of the standard library that Pyodide leaves out: a chapter reads one, and formats of Decimal need the other.
 TOPICS, DECIMAL = "pydoc_data.zip", "pydecimal.zip"
 
-BUTTON = '<button class="run-here" type="button">Run here</button>'
+BUTTON = '<button class="run-here" type="button" title="Starts Python on this page, {0:.0f} MB">Run here{1}</button>'
 SCRIPT = (
     '<script class="run-here">addEventListener("click",(e)=>{const b=e.target.closest("button.run-here");if(!b)return;'
-    'if(location.protocol!="file:")import("../_static/live/live.js").then((m)=>m.open(b));'
-    """else b.outerHTML='<p role="status">Cells run only on a page that comes from a server: type """
-    """<code>make serve</code>, and open the address that it prints.</p>'})</script>"""
+    """const say=(why)=>b.outerHTML='<p role="status">'+why+"</p>";"""
+    'if(location.protocol!="file:")import("../_static/live/live.js").then((m)=>m.open(b),'
+    '()=>say("Python could not be loaded. Reload the page, and see whether this device is online."));'
+    'else say("Cells run only on a page that comes from a server: type '
+    '<code>make serve</code>, and open the address that it prints.")})</script>'
     "<style>.run-here{padding:.1rem .7rem;border:1px solid;border-radius:.3rem;background:var(--pst-color-background);"
     "color:var(--pst-color-primary);font-size:.85rem}@media print{.run-here{display:none}}</style>"
     "<noscript><style>.run-here{display:none}</style></noscript>"
@@ -77,17 +79,19 @@ def write_left_out(target: Path) -> None:
         shutil.copyfile(terms, target / "pyodide" / "licenses" / "python" / terms.name)
 
 
-def add_buttons(page: Path, cells: list[Cell]) -> None:
-    """Give a built page its buttons and its script, and let the next ``make book`` write it anew without them."""
+def add_buttons(page: Path, cells: list[Cell], size: int) -> None:
+    """Give a built page its buttons, with what a click will load, and let ``make book`` write it without them."""
+    megabytes = size / 1e6
+    below = BUTTON.format(megabytes, "")
     html = ADDED.sub("", page.read_text(encoding="utf-8"))
     before, article, text = html.partition("<article")
-    text = text.replace("</h1>", "</h1>" + BUTTON, 1)
+    text = text.replace("</h1>", "</h1>" + BUTTON.format(megabytes, f" ({megabytes:.0f} MB)"), 1)
     top, *parts = re.split(r'(?=<div class="cell[ "])', text)
     if len(parts) != len(cells):
         raise Refused(f"{page.name} has {len(parts)} cells, and its source {len(cells)}: run make book")
     for i, cell in enumerate(cells):
         if not cell.needs_torch:  # below the code, where there is some
-            parts[i] = CODE.sub(rf"\1{BUTTON}", parts[i], count=1)
+            parts[i] = CODE.sub(rf"\1{below}", parts[i], count=1)
     html = before + article + top + "".join(parts)
     page.write_text(html.replace("</body>", SCRIPT + "</body>", 1), encoding="utf-8")
     source = (ROOT / "book" / f"{page.stem}.md").stat().st_mtime
@@ -121,7 +125,7 @@ def make_live(site: Path, source: Path) -> None:
             "cells": [{"source": c.source, "needsTorch": c.needs_torch, "rest": c.rest} for c in page.cells],
         }
         (live / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-        add_buttons(site / "book" / f"{name}.html", page.cells)
+        add_buttons(site / "book" / f"{name}.html", page.cells, size)
         offered = sum(not cell.needs_torch for cell in page.cells)
         print(f"{name}: {offered} of {len(page.cells)} cells, {size / 1e6:.1f} MB ({', '.join(page.packages)})")
 

