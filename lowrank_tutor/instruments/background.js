@@ -16,7 +16,10 @@ const background = (task) => {
     const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
     try {
       worker = new Worker(address);
-      worker.onmessage = ({ data }) => finish(data);
+      worker.onmessage = ({ data }) => {
+        URL.revokeObjectURL(address);
+        finish(data);
+      };
       worker.onerror = (event) => { // it was never started: a page may forbid workers
         event.preventDefault();
         refused = true;
