@@ -308,6 +308,7 @@ def test_it_lives_in_an_output_of_jupyterlab(browser, name, late):
 
 def test_an_output_that_is_thrown_away_is_forgotten(browser):
     page = browser.new_page()
+    page.clock.install()
     page.goto("about:blank")
     page.evaluate(AS_JUPYTERLAB, [tilt().to_html(), False])
     page.wait_for_function("() => document.querySelector('figure').instrument.numbers().relative_error")
@@ -315,8 +316,9 @@ def test_an_output_that_is_thrown_away_is_forgotten(browser):
     page.evaluate(
         "() => { window.gone = new WeakRef(document.querySelector('figure')); document.body.replaceChildren(); }"
     )
+    page.clock.fast_forward(60_000)  # a worker waits a while for more to do
     session = page.context.new_cdp_session(page)
-    for _ in range(100):  # the worker ends a moment later
+    for _ in range(100):
         session.send("HeapProfiler.collectGarbage")
         if page.evaluate("gone.deref() === undefined") and page.workers == []:
             break
