@@ -311,7 +311,7 @@ def test_an_output_that_is_thrown_away_is_forgotten(browser):
     page.clock.install()
     page.goto("about:blank")
     page.evaluate(AS_JUPYTERLAB, [tilt().to_html(), False])
-    page.wait_for_function("() => document.querySelector('figure').instrument.numbers().relative_error")
+    page.evaluate("() => document.querySelector('figure').instrument.set({})")
     assert len(page.workers) == 1
     page.evaluate(
         "() => { window.gone = new WeakRef(document.querySelector('figure')); document.body.replaceChildren(); }"
