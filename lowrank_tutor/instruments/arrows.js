@@ -3,7 +3,7 @@ const arrows = ({ place, data, move }) => {
   const { words, form, reach } = data;
   const ellipse = form === "ellipse";
   const TURN = Math.PI / 180;
-  let state = null, svd = null, eigen = false;
+  let state = null, svd = null, eigen = false, clear = () => {};
   const times = ([[a, b], [c, d]], [x, y]) => [a * x + b * y, c * x + d * y];
   const onCircle = (theta) => [Math.cos(theta), Math.sin(theta)];
   const scaled = ([x, y], by) => [x * by, y * by];
@@ -57,7 +57,8 @@ const arrows = ({ place, data, move }) => {
       eigen = on;
       draw();
     };
-    controls.toggle(side, { label: words.eigen, input: show });
+    const seen = controls.toggle(side, { label: words.eigen, input: show });
+    clear = () => seen.show((eigen = false));
   }
   const note = controls.element("p");
   side.append(note);
@@ -163,6 +164,7 @@ const arrows = ({ place, data, move }) => {
       sigma_1: svd.s[0], sigma_2: svd.s[1], length: Math.hypot(...times(state.a, onCircle(state.theta))), rank: rank(),
     }),
     table: () => ({ a: state.a }),
+    clear: () => clear(),
     values: () => ({ degrees: degrees(state.theta) }),
     remarks: () => {
       if (rank() < 2) return [rank() ? "flat" : "zero"];

@@ -92,6 +92,10 @@ const dice = ({ place, data, move, tell }) => {
       points: found.points.map((row) => [...row]), mapped: found.points.map((_, i) => throws.image(found, i, state.k)),
     }),
     values: counted,
+    clear: () => {
+      chosen = null;
+      if (found) showPair();
+    },
     remarks: () => (state.k >= state.d ? ["wide"] : numbers.union === 1 ? ["empty"] : []),
   };
 };

@@ -45,5 +45,6 @@ const drawFirst = ({ place, data, move, tell }) => {
     numbers: () => (state.guess === null ? {} : { gap: own.gap(state.guess) }),
     table: () => ({ truth, ...(kind === "curve" ? { x } : {}) }),
     values: () => ({ words: sentence() }),
+    clear: () => own.clear(),
   };
 };

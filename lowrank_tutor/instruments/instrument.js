@@ -9,12 +9,19 @@
 //     table: () => ({ w: [[1]] }),      // the arrays that the numbers are computed from
 //     values: () => ({}),               // optional: more words for the sentence
 //     remarks: () => ["flat"],          // optional: names of `remarks` in Python, which follow the sentence
+//     clear: () => {},                  // optional: what the state does not hold begins again, too
 //     share: (state) => [state, ""],    // optional: what the address may carry, and a sentence about it
 //   });
 //
 // Its controls and handles call move({ name: value }), which says in words what is wrong; `check` (values.js) has rules
 // for `clean`. While numbers() has no names, the numbers of the page stay as Python wrote them.
 const PAUSE = 400; // milliseconds of rest before the sentence is said
+
+/** Hand an event of the window on to a figure, and do not keep one that a notebook has thrown away. */
+const passOn = (kind, figure) => {
+  const held = new WeakRef(figure);
+  addEventListener(kind, () => held.deref()?.dispatchEvent(new Event(kind)));
+};
 
 const mount = (name, build, { state: start, data, formats, say, remarks, words }) => {
   const kind = 'figure.instrument[data-name="' + name + '"]';
@@ -98,10 +105,17 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     table: () => structuredClone(me.table()),
   };
   const buttons = controls.box(place, "instrument-buttons");
-  controls.button(buttons, words.reset, () => move(start));
-  if (window === window.top) controls.button(buttons, words.copy, copy); // nobody sees the address of a frame
+  controls.button(buttons, words.reset, () => {
+    if (me.clear) me.clear();
+    move(start);
+  });
+  // Nobody sees the address of a frame, and nobody else can open that of JupyterLab.
+  if (window === window.top && !document.getElementById("jupyter-config-data")) {
+    controls.button(buttons, words.copy, copy);
+  }
   fromAddress().then((found) => found || set({}));
-  addEventListener("hashchange", fromAddress);
+  figure.addEventListener("hashchange", fromAddress);
+  passOn("hashchange", figure);
   // JupyterLab takes keys for its own, "d d" deletes a cell, unless what has the focus says this itself.
   figure.addEventListener("focusin", ({ target }) => target.setAttribute("data-lm-suppress-shortcuts", "true"));
 };

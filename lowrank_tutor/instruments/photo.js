@@ -35,29 +35,31 @@ const photo = (() => {
     image.src = address;
   });
 
+  let open = false; // the camera is, or the browser still asks whether it may be
   /** Open the camera in `place`; the button there takes the picture, and both camera and preview go. */
   const fromCamera = async (place, size, words) => {
-    let stream;
+    if (open) return null;
+    open = true;
+    let stream = null;
     try {
       stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "user" } });
+      const video = controls.element("video", { playsinline: "", muted: "" });
+      video.muted = true;
+      video.srcObject = stream;
+      place.replaceChildren(video);
+      await video.play();
+      return await new Promise((resolve) => {
+        const take = () => resolve(square(video, video.videoWidth, video.videoHeight, size));
+        controls.button(place, "Take the picture", take).focus();
+        controls.button(place, "Close the camera", () => resolve(null));
+      });
     } catch (_) {
       throw new Error(words);
+    } finally {
+      if (stream) stream.getTracks().forEach((track) => track.stop());
+      place.replaceChildren();
+      open = false;
     }
-    const video = controls.element("video", { playsinline: "", muted: "" });
-    video.muted = true;
-    video.srcObject = stream;
-    place.replaceChildren(video);
-    await video.play();
-    return new Promise((resolve) => {
-      const close = (grays) => {
-        stream.getTracks().forEach((track) => track.stop());
-        place.replaceChildren();
-        resolve(grays);
-      };
-      const take = () => close(square(video, video.videoWidth, video.videoHeight, size));
-      controls.button(place, "Take the picture", take).focus();
-      controls.button(place, "Close the camera", () => close(null));
-    });
   };
 
   return { fromFile, fromAddress, fromCamera };

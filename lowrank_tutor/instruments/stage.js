@@ -52,9 +52,12 @@ const stage = (() => {
     return true;
   };
 
-  /** Follow a pointer that presses on an element; hold(event) may return the offset from the pointer to keep. */
-  const follow = (element, at, drag, hold) => {
-    let offset = [0, 0];
+  /**
+   * Follow a pointer that presses on an element; hold(event) may return the offset from the pointer to keep. Where a
+   * finger may also scroll the page, it counts only once it goes sideways, or is lifted.
+   */
+  const follow = (element, at, drag, hold, scrolls = false) => {
+    let offset = [0, 0], down = null; // where a finger that may want to scroll came down
     const moved = (event) => {
       const [x, y] = at(event);
       drag([x, y], offset);
@@ -65,11 +68,16 @@ const stage = (() => {
       event.stopPropagation();
       element.setPointerCapture(event.pointerId);
       offset = hold(event) || [0, 0];
+      down = scrolls && event.pointerType === "touch" ? event : null;
+      if (!down) moved(event);
+    });
+    ["pointermove", "pointerup"].forEach((kind) => element.addEventListener(kind, (event) => {
+      if (!element.hasPointerCapture(event.pointerId)) return;
+      const upright = down && Math.abs(event.clientX - down.clientX) <= Math.abs(event.clientY - down.clientY);
+      if (kind === "pointermove" ? upright : !down) return;
+      down = null;
       moved(event);
-    });
-    element.addEventListener("pointermove", (event) => {
-      if (element.hasPointerCapture(event.pointerId)) moved(event);
-    });
+    }));
   };
 
   const panel = (parent, options) => {
@@ -171,7 +179,7 @@ const stage = (() => {
       grab: (name) => {
         const { grip, drag } = handles.get(name);
         svg.classList.add("grab");
-        follow(svg, at, (where) => drag(point(where)), () => grip.focus({ preventScroll: true }));
+        follow(svg, at, (where) => drag(point(where)), () => grip.focus({ preventScroll: true }), true);
       },
       paint: (drag) => {
         svg.classList.add("paint");

@@ -65,14 +65,17 @@ const tilt = ({ place, data, move, tell }) => {
     if (file.files[0]) take(photo.fromFile(file.files[0], size, words.no_picture));
     file.value = ""; // so that the same file can be chosen again
   });
-  controls.button(own, "Use the camera", () => take(photo.fromCamera(camera, size, words.no_camera)));
+  const opener = controls.button(own, "Use the camera", async () => {
+    await take(photo.fromCamera(camera, size, words.no_camera));
+    if (!camera.firstChild) opener.focus(); // the button pressed last is gone
+  });
   side.append(own, camera);
   const leave = (on) => {
     left = on;
     rest.box.hidden = !on;
     draw();
   };
-  controls.toggle(side, { label: "show what is left out", input: leave });
+  const leftOut = controls.toggle(side, { label: "show what is left out", input: leave });
   const bar = stage.panel(side, {
     label: "numbers kept", width: 320, height: 62, margin: [24, 26, 18, 8], x: [0, 2 * size * size], y: [0, 1],
   });
@@ -157,6 +160,10 @@ const tilt = ({ place, data, move, tell }) => {
       if (found.s[0] === 0) return ["black"];
       if (found.rows.every((values) => values.every((value) => value === found.rows[0][0]))) return ["even"];
       return state.k > size / 2 ? ["beyond"] : [];
+    },
+    clear: () => {
+      leftOut.show(false);
+      leave(false);
     },
     share: (all) => all.picture === "own" ? [{ ...all, picture: "window" }, words.stays] : [all, ""],
   };

@@ -9,7 +9,7 @@ const windows = ({ place, data, move }) => {
   const split = (text) => text.split(/\s+/).filter(Boolean);
   const percent = (share) => format(share, ".0%"), { short } = labels;
   const say = (template, value) => { throw new Error(fill(template, { value })); };
-  let rows = 0; // that the list has axes for
+  let rows = 0, used = null; // how many words the list has axes for; the sentence that was used last
   let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
 
   // What a word is: a key and a value, chosen in Python or made up from its letters alone
@@ -56,7 +56,7 @@ const windows = ({ place, data, move }) => {
     stage.panel(cell(words[name]), { label: words[name], ...size, height: HIGH[name], ...more });
   const wide = reach / inner("plane"), plane = open("plane", { x: [-wide, wide], y: [-reach, reach] }); // square units
   const list = open("list", { margin: [4, 44, 32, 78] }), result = open("result"), shown = controls.element("b");
-  panels.lastChild.firstChild.append(" " + words.gap, shown);
+  panels.lastChild.firstChild.replaceChildren(words.gap, shown, words.between_outputs);
   const side = panels.appendChild(controls.element("div"));
   const put = (point) => move({ query: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
   const step = (dx, dy) => put([state.query[0] + dx / 10, state.query[1] + dy / 10]);
@@ -179,10 +179,11 @@ const windows = ({ place, data, move }) => {
       counter.max = tokens.length;
       count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
       shown.textContent = format(gap(), ".1%");
-      if (document.activeElement !== field) field.value = state.words;
+      if (state.words !== used) field.value = used = state.words; // else what is being typed would be lost
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),
     table: () => ({ keys, values }),
+    clear: () => (used = null),
     values: () => {
       const at = weights.exact.indexOf(Math.max(...weights.exact)), window = members[at];
       const size = ends[window] - state.borders[window];

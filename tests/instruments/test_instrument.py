@@ -220,6 +220,48 @@ def test_a_state_can_be_copied_and_started_again(show):
     assert hand.call("state") == tilt().state
 
 
+def test_starting_again_takes_back_what_the_state_does_not_hold(show):
+    checked = "(f) => f.querySelector('input[type=checkbox]').checked"
+    typed = "(f) => f.querySelector('input[type=text]').value"
+    said = "(f) => f.querySelector('[role=slider]').getAttribute('aria-valuetext')"
+    ways = {
+        "tilt": (checked, lambda figure: figure.get_by_label("show what is left out").check()),
+        "arrows": (checked, lambda figure: figure.locator("input[type=checkbox]").check()),
+        "dice": (said, lambda figure: figure.locator("[role=slider]").first.press("Home")),
+        "windows": (typed, lambda figure: figure.get_by_label("Your sentence").fill("a cat sat")),
+        "draw_first": (said, lambda figure: figure.locator("[role=slider]").press("End")),
+    }
+    for name, (read, change) in ways.items():
+        hand = show(INSTRUMENTS[name]())
+        before = hand.figure.evaluate(read)
+        change(hand.figure)
+        assert hand.figure.evaluate(read) != before
+        hand.figure.get_by_role("button", name="Start again").click()
+        hand.settle()
+        assert hand.figure.evaluate(read) == before, name
+
+
+SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
+
+
+@pytest.mark.parametrize("way", SWIPE)
+def test_a_finger_that_scrolls_past_a_picture_leaves_it_alone(show, way):
+    hand = show(tilt(), viewport={"width": 360, "height": 500}, is_mobile=True, has_touch=True)
+    hand.figure.locator("svg.grab").scroll_into_view_if_needed()
+    box, before = hand.figure.locator("svg.grab").bounding_box(), hand.page.evaluate("scrollY")
+    x, y = box["x"] + 0.5 * box["width"], box["y"] + 0.7 * box["height"]
+    session = hand.page.context.new_cdp_session(hand.page)
+    for part in range(9 if any(SWIPE[way]) else 1):
+        point = {"x": x + part / 8 * SWIPE[way][0], "y": y + part / 8 * SWIPE[way][1]}
+        session.send(
+            "Input.dispatchTouchEvent", {"type": "touchMove" if part else "touchStart", "touchPoints": [point]}
+        )
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    hand.settle()
+    assert (hand.call("state") == tilt().state) == (way == "up")
+    assert (hand.page.evaluate("scrollY") > before) == (way == "up")
+
+
 # As JupyterLab 4 puts HTML into an output (rendermime's renderHTML): the text first, then each script made anew in its
 # place, and the whole attached to the page before that or after. Its style of dt and dd stands in the page.
 AS_JUPYTERLAB = """
@@ -261,6 +303,28 @@ def test_it_lives_in_an_output_of_jupyterlab(browser, name, late):
         )
         assert all(number > name for name, number in zip(tops[::2], tops[1::2], strict=True))  # below its name
     assert thrown == []
+    page.close()
+
+
+def test_an_output_that_is_thrown_away_is_forgotten(browser):
+    page = browser.new_page()
+    page.clock.install()
+    page.goto("about:blank")
+    page.evaluate(AS_JUPYTERLAB, [tilt().to_html(), False])
+    page.evaluate("() => document.querySelector('figure').instrument.set({})")
+    assert len(page.workers) == 1
+    page.evaluate(
+        "() => { window.gone = new WeakRef(document.querySelector('figure')); document.body.replaceChildren(); }"
+    )
+    page.clock.fast_forward(60_000)  # a worker waits a while for more to do
+    session = page.context.new_cdp_session(page)
+    for _ in range(100):
+        session.send("HeapProfiler.collectGarbage")
+        if page.evaluate("gone.deref() === undefined") and page.workers == []:
+            break
+        page.wait_for_timeout(100)
+    assert page.evaluate("gone.deref() === undefined")
+    assert page.workers == []
     page.close()
 
 

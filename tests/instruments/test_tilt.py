@@ -167,7 +167,7 @@ def test_a_huge_picture_is_taken_in(show):
     assert check(hand)["layers_for_5_percent"] == 1
 
 
-def test_the_camera_is_asked_for_and_let_go(show, browser):
+def test_the_camera_is_asked_for_once_and_let_go(show):
     hand = show(tilt())
     hand.page.evaluate(
         """() => {
@@ -175,19 +175,23 @@ def test_the_camera_is_asked_for_and_let_go(show, browser):
           [canvas.width, canvas.height] = [320, 240];
           const pen = canvas.getContext("2d");
           setInterval(() => { pen.fillStyle = "#777"; pen.fillRect(0, 0, 320, 240); }, 20);
-          window.stream = canvas.captureStream();
-          navigator.mediaDevices.getUserMedia = async () => window.stream;
+          window.streams = [];
+          navigator.mediaDevices.getUserMedia = async () => streams[streams.push(canvas.captureStream()) - 1];
         }"""
     )
-    hand.figure.get_by_role("button", name="Use the camera").click()
+    opener = hand.figure.get_by_role("button", name="Use the camera")
+    opener.click()
     hand.page.wait_for_function("() => document.querySelector('video')?.videoWidth > 0")
+    opener.click()  # a second one would never be let go
     hand.figure.get_by_role("button", name="Take the picture").click()
     hand.page.wait_for_function("() => document.querySelector('figure').instrument.state().picture === 'own'")
-    assert hand.page.evaluate("window.stream.getTracks().every((track) => track.readyState === 'ended')")
+    tracks = "streams.flatMap((stream) => stream.getTracks().map((track) => track.readyState))"
+    assert hand.page.evaluate(tracks) == ["ended"]
     assert hand.figure.locator("video").count() == 0
+    assert opener.evaluate("(opener) => opener === document.activeElement"), "the next Tab begins at the top"
     hand.page.evaluate("() => (navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error('no'))) && 0")
     hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
-    hand.figure.get_by_role("button", name="Use the camera").click()
+    opener.click()
     assert "choose a file instead" in hand.said()
 
 

@@ -1,0 +1,314 @@
+"""A reader's own JupyterLab: a notebook is opened in a browser, all its cells are run, and what they show is dragged.
+
+One server, one notebook, one page for all tests. Each instrument stands in a cell of its own, and so does an explorer
+whose pictures take longer to draw than a hand takes to the next position. The notebook is opened and run through Lab's
+own object, which knows when that has ended: its indicator says "idle" before there is a kernel, and "Run all" is then
+lost without a word.
+"""
+
+import itertools
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+from chapters import ROOT
+from playwright.sync_api import Browser, Locator, Page
+
+from lowrank_tutor import instruments
+from lowrank_tutor.sphinxext import PAGE_VARIABLE
+
+CALLS = {name: f"{name}()" for name in instruments.__all__ if name != "Instrument"}
+CALLS["draw_first"] = 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)'
+each_instrument = pytest.mark.parametrize("name", CALLS)
+
+SLOW = """
+import time
+from matplotlib.figure import Figure
+from lowrank_tutor.explore import explore
+
+drawn = []
+
+def draw(k):
+    drawn.append(k)
+    time.sleep(0.5)
+    figure = Figure(figsize=(3, 1))
+    figure.add_subplot().axvline(k)
+    return figure
+
+explore(draw, lambda k: {"position": k, "pictures": len(drawn), "relative_error": 1 / k}, alt="A line.", k=range(1, 41))
+"""
+CELLS = {"explorer": SLOW} | {
+    name: f"from lowrank_tutor.instruments import {name}\n\n{call}" for name, call in CALLS.items()
+}
+HANG = 600  # seconds after which what is silent counts as dead
+
+RUN = """
+async (path) => {
+  const { restored, commands } = window.jupyterapp;
+  await restored;
+  const panel = window.panel = await commands.execute("docmanager:open", { path, factory: "Notebook" });
+  await panel.context.ready;
+  await panel.sessionContext.ready;
+  await commands.execute("notebook:run-all-cells");
+  return panel.content.model.sharedModel.cells.map((cell) => cell.getOutputs().map((output) => output.output_type));
+}
+"""
+
+
+class Lab(NamedTuple):
+    """The notebook in the browser, after all its cells were run."""
+
+    page: Page
+    outputs: list[list[str]]
+    complaints: list[str]
+    asked: set[str]
+
+    def find(self, name: str) -> Locator:
+        """Scroll to what a cell shows: Lab leaves away what is far from the screen."""
+        self.page.evaluate("(at) => panel.content.scrollToItem(at, 'start')", list(CELLS).index(name))
+        kind = f'figure.instrument[data-name="{name}"]' if name in CALLS else "figure.explorer"
+        figure = self.page.locator(f".jp-OutputArea {kind}")
+        figure.wait_for()
+        return figure
+
+    def cells(self) -> list[str]:
+        """Return the sources of the notebook's cells."""
+        sources: list[str] = self.page.evaluate(
+            "() => panel.content.model.sharedModel.cells.map((cell) => cell.getSource())"
+        )
+        return sources
+
+
+def notebook() -> dict[str, Any]:
+    """All that a reader would type."""
+    code = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    cells = [{**code, "id": name, "source": source} for name, source in CELLS.items()]
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": cells}
+
+
+@pytest.fixture(scope="module")
+def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """A JupyterLab that has only the notebook, and settings of nobody; its address and its key."""
+    folder, settings = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("settings")
+    (folder / "small.ipynb").write_text(json.dumps(notebook()), encoding="utf-8")
+    (settings / "config" / "labconfig").mkdir(parents=True)
+    quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}  # else it asks for news
+    (settings / "config" / "labconfig" / "page_config.json").write_text(json.dumps(quiet))
+    own = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "lab",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+    }
+    environment = {k: v for k, v in os.environ.items() if k not in {PAGE_VARIABLE, "MPLBACKEND"}}
+    environment |= {name: str(settings / place) for name, place in own.items()}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
+    key = secrets.token_hex()
+    options = [f"--IdentityProvider.token={key}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--expose-app-in-browser", "--allow-root", *options]
+    with (settings / "log").open("w") as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+    try:
+        yield wait_for(process, settings), key
+    finally:
+        process.terminate()
+        process.wait(timeout=HANG)
+
+
+def wait_for(process: subprocess.Popen[bytes], settings: Path) -> str:
+    """Return the address of a server once it has one."""
+    told = settings / "runtime" / f"jpserver-{process.pid}.json"
+    for _ in range(10 * HANG):
+        if told.exists() and (text := told.read_text()):
+            return str(json.loads(text)["url"]).rstrip("/")
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    pytest.fail("JupyterLab did not start:\n" + (settings / "log").read_text())
+
+
+@pytest.fixture(scope="module")
+def lab(browser: Browser, server: tuple[str, str]) -> Iterator[Lab]:
+    """The notebook, opened, and run."""
+    address, key = server
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(HANG * 1000)
+    page = context.new_page()
+    complaints: list[str] = []
+    asked: set[str] = set()
+    page.on("pageerror", lambda error: complaints.append(f"thrown: {error}"))
+    page.on("console", lambda m: complaints.append(f"{m.text} ({m.location['url']})") if m.type == "error" else None)
+    page.on("request", lambda request: asked.add(urlsplit(request.url).netloc))
+    page.goto(f"{address}/lab?token={key}")
+    page.wait_for_function("() => window.jupyterapp")
+    yield Lab(page, page.evaluate(RUN, "small.ipynb"), complaints, asked)
+    context.close()
+
+
+def test_the_cells_ran_without_a_word_of_warning(lab):
+    assert lab.outputs == [["execute_result"]] * len(CELLS)
+
+
+SHOWN = """
+(figure) => ({
+  live: figure.classList.contains("live"),
+  still: figure.querySelector("img.instrument-still").checkVisibility(),
+  numbers: figure.instrument.numbers(),
+  width: figure.clientWidth,
+  reach: figure.scrollWidth - figure.clientWidth,
+})
+"""
+
+
+@each_instrument
+def test_an_instrument_shows_itself(lab, name):
+    figure = lab.find(name)
+    wait_until_computed(lab.page, figure)
+    shown = figure.evaluate(SHOWN)
+    assert shown["live"]
+    assert not shown["still"]
+    assert shown["numbers"] == pytest.approx(make(name).numbers, rel=1e-5, abs=1e-5)
+    assert shown["width"] > 300
+    assert shown["reach"] <= 1  # nothing sticks out
+    assert figure.locator("[role=slider]:visible").count() >= 1
+    assert figure.get_by_role("button", name="Copy a link").count() == 0  # nobody else can open the address of this Lab
+
+
+def make(name: str) -> instruments.Instrument:
+    """Call the same as the notebook."""
+    made: instruments.Instrument = eval(CALLS[name], vars(instruments))
+    return made
+
+
+def wait_until_computed(page: Page, figure: Locator) -> None:
+    page.wait_for_function("(f) => f.getAttribute('aria-busy') !== 'true'", arg=figure.element_handle())
+
+
+def handle(figure: Locator, name: str) -> Locator:
+    """One that is free to move: the largest bar of a spectrum stays where it is."""
+    return figure.locator("[role=slider]:visible").nth(4 if name == "spectrum" else 0)
+
+
+@each_instrument
+def test_an_instrument_answers_to_the_pointer(lab, name):
+    page, figure = lab.page, lab.find(name)
+    knob = handle(figure, name).locator(".knob")
+    knob.scroll_into_view_if_needed()
+    before, box = figure.inner_text(), knob.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    right, down = (0, 30) if name == "spectrum" else (50, 15)  # bars are painted, each where the pointer is
+    for share in (0.3, 0.6, 1):
+        page.mouse.move(x + right * share, y + down * share)
+    page.mouse.up()
+    wait_until_computed(page, figure)
+    moved = knob.bounding_box()
+    assert abs(moved["x"] - box["x"]) + abs(moved["y"] - box["y"]) > 5
+    assert figure.inner_text() != before  # a number, a word, the sentence
+    assert page.evaluate("getSelection().toString()") == ""  # a drag selects no text
+
+
+@each_instrument
+def test_an_instrument_answers_to_keys_and_lab_does_not(lab, name):
+    """Lab's own keys would leave the cell, copy it, move it, or delete it."""
+    page, figure = lab.page, lab.find(name)
+    grip, status = handle(figure, name), figure.locator("p[role=status]")
+    cells, before = lab.cells(), grip.get_attribute("transform")
+    status.evaluate("(status) => (status.textContent = '')")
+    grip.focus()
+    for key in ("ArrowUp", "ArrowRight", "Shift+ArrowRight"):
+        page.keyboard.press(key)
+    assert grip.get_attribute("transform") != before
+    if name not in ("draw_first", "dice"):  # a draft, and another pair, are said by the handle itself
+        page.wait_for_function("(status) => status.textContent.endsWith('.')", arg=status.element_handle())
+    for key in ("b", "d", "d", "x", "m"):
+        page.keyboard.press(key)
+    assert grip.evaluate("(grip) => grip === document.activeElement")
+    assert lab.cells() == cells
+
+
+def test_without_the_focus_on_a_handle_those_keys_do_change_the_notebook(lab):
+    """Else the test above would show nothing."""
+    cells = lab.cells()
+    lab.page.evaluate("() => { panel.content.activeCellIndex = 0; panel.content.mode = 'command'; panel.activate(); }")
+    lab.page.keyboard.press("b")
+    lab.page.wait_for_function("(n) => panel.content.widgets.length === n", arg=len(cells) + 1)
+    lab.page.keyboard.press("d")
+    lab.page.keyboard.press("d")
+    lab.page.wait_for_function("(n) => panel.content.widgets.length === n", arg=len(cells))
+    assert lab.cells() == cells
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_readouts_stand_below_their_labels_and_beside_each_other(lab, name):
+    figure = lab.find(name)
+    if name == "draw_first":  # it has a readout once there is a guess
+        figure.get_by_role("button", name=instruments.guesses.WORDS["commit"]).click()
+        figure.locator("dl data").wait_for()
+    boxes = figure.locator("dl > div").evaluate_all(
+        """(all) => all.map((one) => ["dt", "dd"].map((tag) => {
+          const range = document.createRange();
+          range.selectNodeContents(one.querySelector(tag));
+          const { left, top, right, bottom } = range.getBoundingClientRect();
+          return [left, top, right, bottom];
+        }))"""
+    )
+    assert boxes
+    for label, value in boxes:
+        assert value[1] >= label[3] - 4, "a number lies on its label"  # of lines that leave room above and below
+        assert abs(value[0] - label[0]) <= 2, "a number does not begin where its label does"
+    for one, other in itertools.combinations(itertools.chain(*boxes), 2):
+        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] - 4 <= other[1] or other[3] - 4 <= one[1]
+        assert apart, f"{one} lies on {other}"
+
+
+def test_the_slider_of_explore_redraws_while_it_is_dragged_and_drops_what_is_stale(lab):
+    """A move is much quicker than a picture."""
+    page, figure = lab.page, lab.find("explorer")
+    cell = page.locator(".jp-OutputArea-output", has=page.locator("figure.explorer"))
+    shown = "() => Object.fromEntries([...document.querySelectorAll('.jp-OutputArea figure.explorer dd data')]"
+    shown += ".map((d) => [d.dataset.name, Number(d.value)]))"
+    drawn = f"(k) => ({shown})().position === k"  # what shows a position is a new figure each time
+    picture = figure.locator("img").first.get_attribute("src")
+    before = page.evaluate(shown)
+    assert before["position"] == 1
+    knob, track = cell.locator(".noUi-handle").bounding_box(), cell.locator(".noUi-base").bounding_box()
+    x, y = knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    passed = 30
+    for i in range(1, passed + 1):
+        page.mouse.move(x + i * track["width"] / 40, y)
+    rests = int(cell.locator(".widget-readout:visible").first.inner_text())
+    page.wait_for_function(drawn, arg=rests)  # still with the button down
+    assert rests >= 25
+    assert figure.locator("img").first.get_attribute("src") != picture
+    assert page.evaluate(shown)["pictures"] - before["pictures"] <= passed / 2, "positions were drawn that were left"
+    page.mouse.up()
+
+
+def test_what_was_dragged_is_still_so_when_the_reader_comes_back(lab):
+    state = "(f) => f.instrument.state()"
+    columns = lab.find("arrows").evaluate(state)
+    lab.find(list(CELLS)[-1])
+    assert lab.find("arrows").evaluate(state) == columns
+
+
+def test_nothing_complains_and_no_other_host_is_asked(lab):
+    """What Lab says of its own files is Lab's; what our blocks say has the notebook's address, or throws."""
+    here = urlsplit(lab.page.url)
+    own = f"{here.scheme}://{here.netloc}/static/"
+    assert [words for words in lab.complaints if own not in words] == []
+    assert lab.asked <= {here.netloc, ""}  # data: and blob: have no host
