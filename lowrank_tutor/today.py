@@ -19,6 +19,7 @@ with needed(__name__):
 from lowrank_tutor._checks import check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
     check_attention_inputs,
+    check_generator,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
@@ -373,6 +374,7 @@ class LoraLinear(nn.Module):
         self.scaling = check_choice(scaling, "scaling", SCALINGS)
         self.init = check_choice(init, "init", INITS)
         magnitude = _check_bool("magnitude", magnitude)
+        generator = check_generator(generator)
 
         self.factor = self.alpha / (self.r if scaling == "alpha/r" else math.sqrt(self.r))
         self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
