@@ -69,6 +69,9 @@ def as_float_array(value: Any, name: str) -> FloatArray:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError):  # ragged lists; tensors that refuse to become arrays
+        if hasattr(value, "detach"):
+            way = ".detach().cpu().float() makes one that it can"
+            raise TypeError(f"{name} must be an array, got a tensor that NumPy cannot read: {way}") from None
         raise ValueError(f"{name} must be a rectangular array of real numbers, got {reprlib.repr(value)}") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}")

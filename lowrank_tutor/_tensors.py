@@ -39,6 +39,14 @@ def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
     return dtype
 
 
+def check_generator(generator: object) -> torch.Generator | None:
+    """Return what draws: a generator, or None for torch's global one; say how a seed becomes one."""
+    if generator is None or isinstance(generator, torch.Generator):
+        return generator
+    way = f": torch.Generator().manual_seed({generator}) makes one" if isinstance(generator, int) else ""
+    raise TypeError(f"generator must be a torch.Generator or None, got {type(generator).__name__}{way}")
+
+
 def check_token_mask(token_mask: object, keys: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
     """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
     if not isinstance(token_mask, torch.Tensor) or token_mask.dtype != torch.bool:

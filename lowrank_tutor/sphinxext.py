@@ -3,7 +3,7 @@
 Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb", "lowrank_tutor.sphinxext"]``. While a
 page is being built, explorers then come out as self-contained HTML: kernels inherit the variable
 ``LOWRANK_TUTOR_PAGE``, which is 1 while a page is built and otherwise 0 or unset. (Set it to 1 yourself where a tool
-runs the notebook as a person would, as Jupyter Book 2 does.)
+runs the notebook as a person would.)
 
 A notebook that was run elsewhere and saved shows what can be read without its kernel: a picture, and a sentence that
 says so. And worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a

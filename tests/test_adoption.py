@@ -29,14 +29,17 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from lowrank_tutor import exercises
+from lowrank_tutor.attention import orthogonal_features
+from lowrank_tutor.bilinear import ReducedRankAttention
 from lowrank_tutor.byhand import project
 from lowrank_tutor.explore import explore
-from lowrank_tutor.family import factorize_ratings, lda, nmf
+from lowrank_tutor.family import Autoencoder, factorize_ratings, lda, nmf
 from lowrank_tutor.jl import distortion, gaussian_projection
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.rank import numerical_rank
 from lowrank_tutor.svd import best_rank_k, randomized_svd, relative_error, truncated_svd
+from lowrank_tutor.today import LoraLinear
 
 PAGE = (ROOT / "book" / "use-linformer.md").read_text(encoding="utf-8")
 SLIDERS = (ROOT / "book" / "use-sliders.md").read_text(encoding="utf-8")
@@ -171,17 +174,24 @@ def test_an_exported_program_takes_every_length(masked):
 
 
 @others_warn
-def test_onnx_takes_every_length():
+@pytest.mark.parametrize("gradient", [True, False])
+@pytest.mark.parametrize("masked", [False, True])
+def test_onnx_takes_every_length(gradient, masked):
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    layer, file = a_layer(), io.BytesIO()
+    layer, file = Masked(a_layer()) if masked else a_layer(), io.BytesIO()
     n = torch.export.Dim("n", min=1, max=64)
-    with torch.no_grad():
-        torch.onnx.export(layer, (X,), dynamo=True, dynamic_shapes=({1: n},), verbose=False).save(file)
+    example = (X, torch.ones(3, 40, dtype=torch.bool))[: 1 + masked]
+    shapes = ({1: n},) * (1 + masked)
+    with torch.set_grad_enabled(gradient):
+        torch.onnx.export(layer, example, dynamo=True, dynamic_shapes=shapes, verbose=False).save(file)
     session = onnxruntime.InferenceSession(file.getvalue())
     for length in (1, 33, 64):
-        (out,) = session.run(None, {session.get_inputs()[0].name: WHOLE[:, :length].numpy()})
-        np.testing.assert_allclose(out, layer(WHOLE[:, :length]).detach(), rtol=0, atol=1e-5)
+        x, real = WHOLE[:, :length], torch.arange(length) < torch.tensor([[64], [30], [1]])
+        given = (x, real)[: 1 + masked]
+        names = [put.name for put in session.get_inputs()]
+        (out,) = session.run(None, {name: one.numpy() for name, one in zip(names, given, strict=True)})
+        np.testing.assert_allclose(out, layer(*given).detach(), rtol=0, atol=1e-5)
 
 
 BERT = re.search(r"```python\n(class LinformerForBert.*?)```", PAGE, re.DOTALL)
@@ -318,6 +328,30 @@ def test_what_takes_no_sparse_matrix_says_so_and_what_to_do(call):
 def test_a_seed_is_as_good_as_a_generator(call):
     np.testing.assert_array_equal(call(42), call(np.random.default_rng(42)))
     np.testing.assert_array_equal(call(np.int64(42)), call(42))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: LinformerSelfAttention(16, 4, 64, 8, generator=seed),
+        lambda seed: a_layer().reset_parameters(generator=seed),
+        lambda seed: orthogonal_features(2, 3, generator=seed),
+        lambda seed: ReducedRankAttention(4, 4, 2, generator=seed),
+        lambda seed: Autoencoder(4, 2, generator=seed),
+        lambda seed: LoraLinear(nn.Linear(4, 4), 2, generator=seed),
+    ],
+)
+def test_where_torch_draws_a_seed_hears_how_it_becomes_a_generator(make):
+    with pytest.raises(TypeError, match=r"^generator must be .* got int: torch\.Generator\(\)\.manual_seed\(7\) makes"):
+        make(7)
+    make(torch.Generator().manual_seed(7))
+
+
+@pytest.mark.parametrize("tensor", [torch.ones(4, 3, requires_grad=True), torch.ones(4, 3, dtype=torch.bfloat16)])
+def test_a_tensor_that_numpy_cannot_read_hears_the_way_out(tensor):
+    with pytest.raises(TypeError, match=r"^a must be an array, got a tensor that NumPy cannot read: (.*) makes one"):
+        truncated_svd(tensor, 1)
+    assert truncated_svd(tensor.detach().cpu().float(), 1).s.dtype == np.float32
 
 
 def test_distances_of_many_points_are_those_of_the_steps(monkeypatch):

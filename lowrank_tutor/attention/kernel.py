@@ -9,12 +9,16 @@ Softmax attention has no such features of finite number. It is a kernel smoother
 $\exp(q^\top k / \sqrt{d})$; for keys of one norm that is the Gaussian of Nadaraya and Watson, bandwidth $d^{1/4}$.
 Linear attention takes another kernel; Performer keeps this one and estimates it by random features.
 
-Here z is the sum for one more value, which is 1 for real tokens and 0 for hidden ones. And each row of
-features is stored divided by a factor of its own, so that its largest is near 1: a query's factor cancels, a key's is
-carried as its logarithm.
+The same feature by feature: feature f gives the values an average of its own, row f of S divided by $z_f$, and a query
+weighs these m averages by $\mathrm{softmax}_f(\ln \varphi_f(q) + \ln z_f)$, in which nothing vanishes or overflows. In
+the causal form every query has sums of its own. There z is the sum for one more value, which is 1 for real tokens and 0
+for hidden ones, and each row of features is stored divided by a factor, so that its largest is near 1: a query's
+factor cancels, a key's is carried as its logarithm.
 """
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,6 +27,7 @@ from lowrank_tutor._checks import check_integer
 from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_dtype,
+    check_generator,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
@@ -84,9 +89,15 @@ def linear_attention(
     """
     dtype = _check(q, k, v, token_mask, causal)
     with without_autocast(q.device):
-        q_rows, _ = _elu_rows(q.to(dtype))
-        k_rows, k_scale = _elu_rows(zero_hidden(k, token_mask).to(dtype))
-        return _average(q_rows, k_rows, k_scale, v.to(dtype), token_mask, causal).to(q.dtype)
+        queries, keys, values = q.to(dtype), zero_hidden(k, token_mask).to(dtype), zero_hidden(v, token_mask).to(dtype)
+        if causal:
+            return _causal_average(_elu_rows, queries, keys, values, token_mask).to(q.dtype)
+        real = keys.detach()
+        if token_mask is not None:
+            real = real.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).min)
+        scale = real.amax(dim=2, keepdim=True).clamp(max=0)
+        averages, log_totals = _by_feature(_elu_plus_one(keys, scale), scale, values, token_mask)
+        return (torch.softmax(_log_elu(queries, log_totals), dim=3) @ averages).to(q.dtype)
 
 
 def performer_attention(
@@ -137,12 +148,12 @@ def performer_attention(
 
     Notes
     -----
-    Exponentials are kept in range by shifts that cancel: each query's largest feature, and each key's. A key's own
-    factor comes back when it is added up, relative to the largest among the keys that a query may see; so in the causal
-    form no later key touches an earlier output, not even its last bit (unless it is infinite or NaN: zero times that is
-    NaN, here as in exact attention). Nothing is added to the features or to what divides. Instead no feature counts
-    less than about e^-39 of the largest in its row (in float64, e^-319): a query and its keys never share only zeros.
-    Where that makes a difference, the estimate rests on a single feature anyway.
+    Exponentials are kept in range by shifts that cancel, and nothing is added to the features or to what divides. In
+    the causal form the shifts are each query's largest feature and each key's. A key's own factor comes back when it is
+    added up, relative to the largest among the keys that a query may see; so no later key touches an earlier output,
+    not even its last bit (unless it is infinite or NaN: zero times that is NaN, here as in exact attention). There no
+    feature counts less than about e^-39 of the largest in its row (in float64, e^-319): a query and its keys never
+    share only zeros. Where that makes a difference, the estimate rests on a single feature anyway.
 
     Examples
     --------
@@ -169,10 +180,18 @@ def performer_attention(
         if generator is not None:
             raise ValueError("generator must be None where features are given, got a generator")
     with without_autocast(q.device):
+        queries, keys, values = q.to(dtype), zero_hidden(k, token_mask).to(dtype), zero_hidden(v, token_mask).to(dtype)
         w = features.to(dtype)
-        q_rows, _ = _exponential_rows(q.to(dtype), w)
-        k_rows, k_scale = _exponential_rows(zero_hidden(k, token_mask).to(dtype), w)
-        return _average(q_rows, k_rows, k_scale, v.to(dtype), token_mask, causal).to(q.dtype)
+        if causal:
+            rows_of = functools.partial(_exponential_rows, w=w)
+            return _causal_average(rows_of, queries, keys, values, token_mask).to(q.dtype)
+        half_squares = _half_squares(keys)
+        if token_mask is not None:  # as if a hidden key were endless
+            half_squares = half_squares.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).max)
+        logs = _exponents(keys, w) - half_squares
+        scale = logs.detach().amax(dim=2, keepdim=True)
+        averages, log_totals = _by_feature((logs - scale).exp(), scale, values, token_mask)
+        return (torch.softmax(_exponents(queries, w) + log_totals, dim=3) @ averages).to(q.dtype)
 
 
 def orthogonal_features(
@@ -218,9 +237,7 @@ def orthogonal_features(
     Choromanski et al. (2020), arXiv:2009.14794, section 2.4; Mezzadri (2006), arXiv:math-ph/0609050, on the signs.
     """
     m, d = check_integer(n_features, "n_features", 1), check_integer(d, "d", 1)
-    if generator is not None and not isinstance(generator, torch.Generator):
-        raise TypeError(f"generator must be a torch.Generator or None, got {type(generator).__name__}")
-    dtype = check_dtype(dtype)
+    generator, dtype = check_generator(generator), check_dtype(dtype)
     device = torch.get_default_device() if device is None else device
     place: dict[str, Any] = {"device": device if generator is None else generator.device, "dtype": _sum_type(dtype)}
     blocks = torch.randn(-(-m // d), d, d, generator=generator, **place)
@@ -256,30 +273,46 @@ def _lowest(dtype: torch.dtype) -> float:
     return 0.45 * math.log(torch.finfo(dtype).tiny)
 
 
+def _by_feature(
+    k_rows: torch.Tensor, k_scale: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the average of the values by each feature, (b, h, m, d_v), and ln z but for a constant, (b, h, 1, m)."""
+    k_rows = zero_hidden(k_rows, token_mask)
+    totals = k_rows.sum(dim=2, keepdim=True)
+    totals = torch.where(totals == 0, 1, totals)  # all tokens are hidden
+    # S^T in place of S, so that the gradient of k_rows lies in memory as they do.
+    averages = (v.mT @ k_rows / totals).mT
+    return averages, totals.log() + (k_scale - k_scale.amax(dim=3, keepdim=True))
+
+
+def _in_steps() -> bool:
+    """Whether the compiler, forward mode or vmap looks on: they need to see the steps of a function."""
+    return torch.compiler.is_compiling() or is_transformed()
+
+
 def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return elu(x) + 1, in rows of which each is divided by a factor, and the factors' logarithms, (..., n, 1).
 
     Only rows without a positive entry are divided: they hold exponentials alone, and might hold nothing else than 0.
     """
     scale = x.detach().amax(dim=3, keepdim=True).clamp(max=0)
-    in_steps = torch.compiler.is_compiling() or is_transformed()
-    features: Any = _elu_plus_one if in_steps else _EluPlusOne.apply
-    return features(x, scale), scale
+    return _elu_plus_one(x, scale), scale
 
 
 def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    return torch.relu(x) + (x - scale).clamp(min=_lowest(x.dtype), max=0).exp()
+    """Return (elu(x) + 1) / exp(scale), where ``scale`` is 0 or the largest of the entries that share it."""
+    if _in_steps():
+        return torch.relu(x) + (x - scale).clamp(min=_lowest(x.dtype), max=0).exp()
+    rows: torch.Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
+    return rows
 
 
 class _EluPlusOne(torch.autograd.Function):
-    """The same in place, and its derivative min(elu + 1, 1): half the time that a record of the steps takes.
-
-    The compiler, forward mode and vmap need the steps.
-    """
+    """The same in place, and its derivative min(elu + 1, 1): half the time that a record of the steps takes."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-        rows = (x - scale).clamp_(min=_lowest(x.dtype), max=0).exp_().add_(torch.relu(x))
+        rows = (x - scale).clamp_(min=_lowest(x.dtype), max=0).exp_().add_(x.clamp(min=0))
         ctx.save_for_backward(rows)
         return rows
 
@@ -289,59 +322,83 @@ class _EluPlusOne(torch.autograd.Function):
         return rows.clamp(max=1) * gradients[0], None
 
 
+def _log_elu(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
+    """Return ln(elu(x) + 1) + more; ``more`` is (batch, heads, 1, d)."""
+    if _in_steps():
+        return torch.relu(x).log1p() + x.clamp(max=0) + more
+    logs: torch.Tensor = _LogElu.apply(x, more)  # type: ignore[no-untyped-call]
+    return logs
+
+
+class _LogElu(torch.autograd.Function):
+    """The same in place: where x is below 0 it is less than ln(1 + 0), elsewhere ln(1 + x) is less than x."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x.clamp(min=0).log1p_().clamp_(max=x).add_(more)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        (x,) = ctx.saved_tensors
+        return gradients[0] / x.clamp(min=0).add_(1), gradients[0].sum(dim=2, keepdim=True)
+
+
+def _exponents(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """Return w x of x / d^(1/4), (..., n, m)."""
+    exponents: torch.Tensor = x / x.shape[3] ** 0.25 @ w.T
+    return exponents
+
+
+def _half_squares(x: torch.Tensor) -> torch.Tensor:
+    """Return |x|^2/2 of x / d^(1/4), (..., n, 1)."""
+    half_squares: torch.Tensor = x.square().sum(dim=3, keepdim=True) / (2 * math.sqrt(x.shape[3]))
+    return half_squares
+
+
 def _exponential_rows(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return exp(w x - |x|^2/2) of x / d^(1/4), (..., n, m), in the same way; the root of m cancels."""
-    x = x / x.shape[3] ** 0.25
-    exponents = x @ w.T
-    largest = exponents.detach().amax(dim=3, keepdim=True)
-    rows = (exponents - largest).clamp(min=_lowest(x.dtype)).exp()
-    return rows, largest - x.square().sum(dim=3, keepdim=True) / 2
+    """Return exp(w x - |x|^2/2) in rows of which each is divided by a factor, and the factors' logarithms.
+
+    The root of m cancels.
+    """
+    logs = _exponents(x, w)
+    largest = logs.detach().amax(dim=3, keepdim=True)
+    return (logs - largest).clamp(min=_lowest(x.dtype)).exp(), largest - _half_squares(x)
 
 
-def _average(
-    q_rows: torch.Tensor,
-    k_rows: torch.Tensor,
-    k_scale: torch.Tensor,
+def _causal_average(
+    rows_of: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
+    q: torch.Tensor,
+    k: torch.Tensor,
     v: torch.Tensor,
     token_mask: torch.Tensor | None,
-    causal: bool,
 ) -> torch.Tensor:
-    """Divide the weighed sums of the values by those of a value that is 1, and 0 where a token is hidden."""
-    one = v.new_ones(1).expand(*v.shape[:3], 1)
-    values = zero_hidden(torch.cat([v, one], dim=3), token_mask)
-    if token_mask is not None:  # no shift looks at hidden tokens
-        k_scale = k_scale.masked_fill(~token_mask[:, None, :, None], torch.finfo(k_scale.dtype).min)
-    both = (_causal_sums if causal else _sums)(q_rows, k_rows, k_scale, values)
-    sums, normalizer = torch.split(both, [v.shape[3], 1], dim=3)
-    return sums / torch.where(normalizer == 0, 1, normalizer)
+    """Divide the weighed sums of the values by those of a value that is 1, and 0 where a token is hidden.
 
-
-def _sums(q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """Add up the keys' features times values first, (b, h, m, d_v + 1), and let all queries meet that."""
-    weights = (k_scale - k_scale.detach().amax(dim=2, keepdim=True)).exp()  # (b, h, n_keys, 1)
-    return q_rows @ (k_rows.mT @ (weights * values))
-
-
-def _causal_sums(
-    q_rows: torch.Tensor, k_rows: torch.Tensor, k_scale: torch.Tensor, values: torch.Tensor
-) -> torch.Tensor:
-    """Do it chunk by chunk: weights are written out within a chunk, and what lies before it is one sum.
-
-    That sum is stored divided by the largest factor so far. A query divides by the largest among its own past, so no
-    exponent is positive and none knows the future.
+    Do it chunk by chunk: weights are written out within a chunk, and what lies before it is one sum. That sum is stored
+    divided by the largest factor so far. A query divides by the largest among its own past, so no exponent is positive
+    and none knows the future.
     """
-    batch, heads, _, m = k_rows.shape
-    later = torch.ones(CHUNK, CHUNK, dtype=torch.bool, device=values.device).triu(1)
-    past = values.new_zeros(batch, heads, m, values.shape[3])
-    largest = k_scale.new_full((batch, heads, 1, 1), torch.finfo(k_scale.dtype).min)
-    outputs = []
+    batch, heads, n, _ = k.shape
+    real = k.new_ones(batch, n) if token_mask is None else token_mask.to(k.dtype)
+    later = torch.ones(CHUNK, CHUNK, dtype=torch.bool, device=k.device).triu(1)
+    lowest = torch.finfo(k.dtype).min
+    past, largest = k.new_zeros(1), k.new_full((batch, heads, 1, 1), lowest)
+    outputs: list[torch.Tensor] = []
     # Split once: the gradient of a slice would be as long as the whole, and every chunk would have its own.
-    parts = (torch.split(x, CHUNK, dim=2) for x in (q_rows, k_rows, k_scale, values))
-    for queries, keys, scale, chunk in zip(*parts, strict=True):
+    parts = (torch.split(x, CHUNK, dim=2) for x in (q, k, v, real[:, None, :, None].expand(-1, heads, -1, -1)))
+    for queries, keys, values, ones in zip(*parts, strict=True):
+        q_rows, k_rows, k_scale = rows_of(queries)[0], *rows_of(keys)
+        scale = k_scale.masked_fill(ones == 0, lowest)  # no shift looks at hidden tokens
+        chunk = torch.cat([values, ones], dim=3)  # (b, h, c, d_v + 1)
         largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, h, c, 1)
         hidden = later[: chunk.shape[2], : chunk.shape[2]]
-        weights = (scale.mT - largest_seen).masked_fill(hidden, -math.inf).exp() * (queries @ keys.mT)  # (b, h, c, c)
-        outputs.append((largest - largest_seen).exp() * (queries @ past) + weights @ chunk)
+        weights = (scale.mT - largest_seen).masked_fill(hidden, -math.inf).exp() * (q_rows @ k_rows.mT)  # (b, h, c, c)
+        both = weights @ chunk
+        if outputs:
+            both = both + (largest - largest_seen).exp() * (q_rows @ past)
         before, largest = largest, largest_seen[:, :, -1:]
-        past = (before - largest).exp() * past + keys.mT @ ((scale - largest).exp() * chunk)
+        past = (before - largest).exp() * past + k_rows.mT @ ((scale - largest).exp() * chunk)  # (b, h, m, d_v + 1)
+        sums, normalizer = torch.split(both, [v.shape[3], 1], dim=3)
+        outputs.append(sums / torch.where(normalizer == 0, 1, normalizer))
     return torch.cat(outputs, dim=2)

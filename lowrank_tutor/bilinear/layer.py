@@ -16,6 +16,7 @@ with needed(__name__):
 from lowrank_tutor._checks import check_integer
 from lowrank_tutor._tensors import (
     check_dtype,
+    check_generator,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
@@ -89,7 +90,7 @@ class ReducedRankAttention(nn.Module):
         self.query_dim = check_integer(query_dim, "query_dim", 1)
         self.key_dim = check_integer(key_dim, "key_dim", 1)
         self.k = check_integer(k, "k", 1, min(self.query_dim, self.key_dim), "min(query_dim, key_dim)")
-        dtype = check_dtype(dtype)
+        dtype, generator = check_dtype(dtype), check_generator(generator)
         for name, width in (("u", self.query_dim), ("v", self.key_dim)):
             start = torch.empty((self.k, width), device=device, dtype=dtype)
             start.normal_(std=1 / math.sqrt(width), generator=generator)

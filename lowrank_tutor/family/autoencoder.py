@@ -15,7 +15,13 @@ with needed(__name__):
     from torch import nn
 
 from lowrank_tutor._checks import check_integer
-from lowrank_tutor._tensors import check_dtype, check_same_device_and_dtype, check_tensor, shape_of
+from lowrank_tutor._tensors import (
+    check_dtype,
+    check_generator,
+    check_same_device_and_dtype,
+    check_tensor,
+    shape_of,
+)
 
 
 class Autoencoder(nn.Module):
@@ -94,7 +100,7 @@ class Autoencoder(nn.Module):
         self.d = check_integer(d, "d", 1)
         self.k = check_integer(k, "k", 1, self.d, "d")
         self.hidden = None if hidden is None else check_integer(hidden, "hidden", self.k)
-        dtype = check_dtype(dtype)
+        dtype, generator = check_dtype(dtype), check_generator(generator)
         widths = [self.d, self.k] if self.hidden is None else [self.d, self.hidden, self.k]
         starts = []  # of the encoder's layers, (width out, width in)
         for width, out in itertools.pairwise(widths):

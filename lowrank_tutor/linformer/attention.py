@@ -16,6 +16,7 @@ from lowrank_tutor._tensors import (
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
+    is_exporting,
     is_transformed,
     shape_of,
     zero_hidden,
@@ -116,8 +117,11 @@ def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 def join_heads(x: torch.Tensor) -> torch.Tensor:
-    """Lay the heads side by side again: (batch, heads, n, d) to (batch, n, D)."""
-    return x.transpose(1, 2).flatten(2)
+    """Lay the heads side by side again: (batch, heads, n, d) to (batch, n, D); an export copies, as in `columns`."""
+    rows = x.transpose(1, 2)
+    if is_exporting():  # the exporter to ONNX writes attention out, and what then comes cannot be seen as rows
+        rows = rows.clone(memory_format=torch.contiguous_format)
+    return rows.flatten(2)
 
 
 def _check(

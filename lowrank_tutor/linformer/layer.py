@@ -15,6 +15,7 @@ from torch import nn
 from lowrank_tutor._checks import check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
     check_dtype,
+    check_generator,
     check_heads,
     check_same_device_and_dtype,
     check_tensor,
@@ -407,6 +408,7 @@ class LinformerSelfAttention(nn.Module):
 
     def _draw_weights(self, generator: torch.Generator | None) -> None:
         """Draw the weights of the linear layers; their biases start at zero."""
+        generator = check_generator(generator)
         for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
             nn.init.uniform_(linear.weight, -1 / math.sqrt(self.dim), 1 / math.sqrt(self.dim), generator=generator)
             if linear.bias is not None:

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
-from lowrank_tutor._tensors import check_same_device_and_dtype, shape_of
+from lowrank_tutor._tensors import check_generator, check_same_device_and_dtype, shape_of
 
 SCALINGS = ("alpha/r", "alpha/sqrt(r)")
 INITS = ("zero", "principal")
@@ -91,6 +91,7 @@ class LoraLinear(nn.Module):
         self.scaling = check_choice(scaling, "scaling", SCALINGS)
         self.init = check_choice(init, "init", INITS)
         magnitude = check_bool(magnitude, "magnitude")
+        generator = check_generator(generator)
 
         self.factor = self.alpha / (self.r if scaling == "alpha/r" else math.sqrt(self.r))
         self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
