@@ -204,11 +204,12 @@ def handle(figure: Locator, name: str) -> Locator:
 def test_an_instrument_answers_to_the_pointer(lab, name):
     page, figure = lab.page, lab.find(name)
     knob = handle(figure, name).locator(".knob")
-    knob.scroll_into_view_if_needed()
+    knob.hover()  # once it stands still: Lab moves its cells a while after it has scrolled
     before, box = figure.inner_text(), knob.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
+    assert handle(figure, name).evaluate("(grip) => grip === document.activeElement"), "the pointer missed it"
     right, down = (0, 30) if name == "spectrum" else (50, 15)  # bars are painted, each where the pointer is
     for share in (0.3, 0.6, 1):
         page.mouse.move(x + right * share, y + down * share)
