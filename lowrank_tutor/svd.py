@@ -228,29 +228,22 @@ def _orthonormal(y: FloatArray) -> FloatArray:
     return np.linalg.qr(y)[0]
 
 
-def _nearly_orthonormal(y: FloatArray) -> FloatArray:
-    """Return `_orthonormal` columns, or what one pass of Cholesky QR makes, if that is right to half the digits."""
-    with contextlib.suppress(np.linalg.LinAlgError):
-        factor = np.linalg.cholesky(y.T @ y)
-        inverse = np.linalg.inv(factor)
-        if np.linalg.norm(factor) * np.linalg.norm(inverse) < np.finfo(y.dtype).eps ** -0.25:
-            return y @ inverse.T
-    return _orthonormal(y)
-
-
-def _new_directions(y: FloatArray, basis: FloatArray) -> FloatArray | None:
-    """Orthonormalize ``y`` against a basis (orthonormal columns); ``None`` if nothing but rounding is left of it.
+def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> FloatArray | None:
+    """Orthonormalize ``y`` against all blocks (orthonormal columns); ``None`` if nothing but rounding is left of it.
 
     In exact arithmetic the images of a Krylov block lean on the last block of the other side only.
     """
-    last = basis[:, -y.shape[1] :]
-    q: FloatArray = y - last @ (last.T @ y)
+    rest = y - blocks[-1] @ (blocks[-1].T @ y)
     roundoff = 2 * math.sqrt(y.shape[0]) * float(np.finfo(y.dtype).eps)
-    if np.linalg.norm(q) <= roundoff * np.linalg.norm(y):
+    if np.linalg.norm(rest) <= roundoff * np.linalg.norm(y):
         return None
-    q = _nearly_orthonormal(q)
-    # What was small has lost its right angles to rounding. Now that all has length 1, they can be restored.
-    q -= basis @ (basis.T @ q)
+    q = _orthonormal(rest)
+    # What was small in ``rest`` has lost its right angles to rounding. Now that all has length 1, they can be restored.
+    overlaps = [block.T @ q for block in blocks]
+    if max(np.abs(overlap).max() for overlap in overlaps) < 8 * np.finfo(y.dtype).eps:
+        return q
+    for block, overlap in zip(blocks, overlaps, strict=True):
+        q -= block @ overlap
     return _orthonormal(q)
 
 
@@ -263,27 +256,36 @@ def _krylov_bases(
     ``a x, (a a.T) a x, ...`` and ``right`` spans ``x, (a.T a) x, ...``. Where a step brings nothing new, the spaces map
     into themselves, and more steps would change nothing.
     """
-    width = block * (powers + 1)
-    left = np.empty((a.shape[0], width), a.dtype)
-    images = np.empty((a.shape[1], width), a.dtype)  # of the columns of left
-    right = np.empty((a.shape[1], width + block), a.dtype)  # one block more, so that it holds all the images
-    x: FloatArray = _orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))
-    right[:, :block] = x
-    lefts, rights = 0, block  # columns that are filled
-    while lefts < width:
-        fresh = _new_directions(a @ x, left[:, :lefts]) if lefts else _orthonormal(a @ x)
+    right = [_orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))]  # blocks of (n, b)
+    left = [_orthonormal(a @ right[0])]  # blocks of (m, b)
+    images = [a.T @ left[0]]  # of the blocks in left, (n, b)
+    for step in range(powers + 1):
+        fresh = _new_directions(images[-1], right)
         if fresh is None:
             break
-        left[:, lefts : lefts + block] = fresh
-        images[:, lefts : lefts + block] = image = a.T @ fresh
-        lefts += block
-        fresh = _new_directions(image, right[:, :rights])
+        right.append(fresh)
+        if step == powers:  # the last block only completes ``right``, so that it holds all the images
+            break
+        fresh = _new_directions(a @ fresh, left)
         if fresh is None:
             break
-        right[:, rights : rights + block] = x = fresh
-        rights += block
-    right = right[:, :rights]
-    return left[:, :lefts], images[:, :lefts].T @ right, right
+        left.append(fresh)
+        images.append(a.T @ fresh)
+    joined = _joined(right)
+    core = np.vstack([image.T @ joined for image in images])
+    del images  # before ``left`` is copied
+    return _joined(left), core, joined
+
+
+def _joined(blocks: list[FloatArray]) -> FloatArray:
+    """Lay blocks side by side, and let go of each once it is copied."""
+    whole = np.empty((blocks[0].shape[0], sum(block.shape[1] for block in blocks)), dtype=blocks[0].dtype)
+    end = whole.shape[1]
+    while blocks:
+        block = blocks.pop()
+        whole[:, end - block.shape[1] : end] = block
+        end -= block.shape[1]
+    return whole
 
 
 def _dense(a: Factor) -> FloatArray:

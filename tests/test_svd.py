@@ -399,17 +399,16 @@ def test_a_dependent_block_is_left_to_householder(monkeypatch):
     assert len(asked) == 1
 
 
-@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e12])
-def test_new_directions_are_orthonormal_to_all_old_ones_even_where_little_is_new(condition):
+def test_new_directions_are_orthonormal_to_all_old_ones_even_where_little_is_new():
     rng = default_rng(0)
     basis = orthonormal(90, 6, rng)
-    old = basis[:, 3:] @ rng.standard_normal((3, 3))
-    y = old + 1e-9 * rng.standard_normal((90, 3)) @ np.diag(np.geomspace(1, 1 / condition, 3))
-    q = svd._new_directions(y, basis)
+    blocks = [basis[:, :3], basis[:, 3:]]
+    y = blocks[1] @ rng.standard_normal((3, 3)) + 1e-9 * rng.standard_normal((90, 3))
+    q = svd._new_directions(y, blocks)
     assert np.abs(basis.T @ q).max() < 1e-15
     np.testing.assert_allclose(q.T @ q, np.eye(3), atol=1e-14)
-    assert svd._new_directions(old, basis) is None
-    assert svd._new_directions(np.zeros((90, 3)), basis) is None
+    assert svd._new_directions(blocks[1] @ rng.standard_normal((3, 3)), blocks) is None
+    assert svd._new_directions(np.zeros((90, 3)), blocks) is None
 
 
 @pytest.mark.parametrize("shape", SHAPES)
