@@ -95,8 +95,7 @@ def windows(
     Raises
     ------
     ValueError
-        If ``borders`` do not rise from 0 to the last word at most, if ``sharpness`` or ``query`` lies too far out, or
-        if ``sentence`` has other words.
+        If ``borders`` do not rise, ``sharpness`` or ``query`` lie too far out, or ``sentence`` has other words.
 
     Examples
     --------
