@@ -70,7 +70,7 @@ def title_folded_proofs(app, doctree):
 def tell_claims_from_what_holds(app, doctree):
     # On the page of corrections a paragraph says by its first, bold word which of the two it is: book.css colors it.
     for paragraph in doctree.findall(nodes.paragraph):
-        first = paragraph[0] if len(paragraph) else None
+        first = next((child for child in paragraph if child.astext()), None)  # MyST begins with an empty text
         if isinstance(first, nodes.strong) and first.astext() in ("Claim.", "Right.", "What survives."):
             paragraph["classes"].append("claimed" if first.astext() == "Claim." else "holds")
 

@@ -201,7 +201,7 @@ class Model(nn.Module):
 
 
 def texts() -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the bytes to train on and the last tenth, to validate."""
+    """Return the bytes to train on and the last tenth, to validate: 8% of these stand in the other part, too."""
     from pydoc_data.topics import topics
 
     data = torch.tensor(list("\n".join(topics[name] for name in sorted(topics)).encode()))
