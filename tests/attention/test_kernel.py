@@ -763,7 +763,7 @@ def test_functions_are_pickled_and_their_arguments_have_names():
 
 
 def test_gradients_of_the_causal_form_write_as_much_for_each_token_of_a_long_text():
-    """The gradient of a slice is as long as what it was cut from: cut from the whole, they would grow like n squared."""
+    """The gradient of a slice is as long as what was cut: slices of the whole would write numbers like n squared."""
 
     def written(tokens):
         q, k, v = torch.ones(3, 1, 1, tokens, 4, requires_grad=True).unbind()

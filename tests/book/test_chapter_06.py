@@ -284,7 +284,8 @@ def test_averages_lead_for_a_while():
 
     def loss(kind):
         runs = [row["curve"] for row in data["rows"] if row["kind"] == kind]
-        return np.interp(steps, [step for step, _ in runs[0]], np.mean([[one for _, one in run] for run in runs], axis=0))
+        measured, losses = np.mean(runs, axis=0).T
+        return np.interp(steps, measured, losses)
 
     kinds = averages, exact = "linformer k=32 averages, not learned", "exact"
     (until,) = re.findall(r"Averages lead until step (\d+), and step faster:", TEXT)
