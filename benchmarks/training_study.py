@@ -201,12 +201,24 @@ class Model(nn.Module):
 
 
 def texts() -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the bytes to train on and the last tenth, to validate: 8% of these stand in the other part, too."""
+    """Return the bytes to train on and the last tenth, to validate."""
     from pydoc_data.topics import topics
 
     data = torch.tensor(list("\n".join(topics[name] for name in sorted(topics)).encode()))
     cut = len(data) * 9 // 10
     return data[:cut], data[cut:]
+
+
+def repeated(trained: torch.Tensor, held_out: torch.Tensor, length: int) -> float:
+    """Return the share of the held-out bytes that lie in a passage of this length that was trained on, too."""
+    before, after = bytes(trained.tolist()), bytes(held_out.tolist())
+    known = {before[at : at + length] for at in range(len(before) - length + 1)}
+    inside, end = 0, 0  # bytes counted so far, and where the last passage ended
+    for at in range(len(after) - length + 1):
+        if after[at : at + length] in known:
+            inside += at + length - max(at, end)
+            end = at + length
+    return inside / len(after)
 
 
 def draw(data: torch.Tensor, n: int, batch: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
@@ -319,10 +331,11 @@ def main() -> int:
         meta |= {"text": f"pydoc_data.topics of Python {platform.python_version()}", "sizes": sizes._asdict()}
         meta |= {"width": WIDTH, "heads": HEADS, "layers": LAYERS, "hidden_share": HIDDEN_SHARE}
         meta |= {"slow_rate_of_e": SLOW, "redraw_every": REDRAW_EVERY}
-        meta |= {"seconds_of_a_step": seconds}
+        meta |= {"seconds_of_a_step": seconds, "held_out_repeats": round(repeated(*texts(), sizes.n), 4)}
         meta |= {
             "definitions": {
                 "curve": "steps, loss on the held-out texts in nats a byte",
+                "held_out_repeats": f"share of the held-out bytes in passages of {sizes.n} that were trained on, too",
                 "seconds_of_a_step": f"of {BLOCKS} blocks of {BLOCK} steps, all kinds in turn, one thread",
             }
         }
