@@ -35,20 +35,26 @@ PAINTED = """
 # The last slider moves fastest, each step is a new frame; a pause between steps, as a hand leaves one.
 STEPS = """
 async (figure) => {
-  const inputs = [...figure.querySelectorAll("input")];
   const img = figure.querySelector("img");
-  const positions = (i) => Array.from({ length: (i.max - i.min) / i.step + 1 }, (_, n) => +i.min + n * i.step);
+  const change = (input, key, value) => {
+    input[key] = value;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const moves = (control) => {
+    if (control.matches("fieldset"))
+      return [...control.querySelectorAll("input")].map((choice) => () => change(choice, "checked", true));
+    const { min, max, step } = control;
+    return Array.from({ length: (max - min) / step + 1 }, (_, n) => () => change(control, "value", +min + n * step));
+  };
   let places = [[]];
-  for (const input of inputs) places = places.flatMap((p) => positions(input).map((v) => [...p, v]));
+  for (const control of figure.querySelectorAll("[data-slider]"))
+    places = places.flatMap((place) => moves(control).map((move) => [...place, move]));
   const times = [];
   for (const place of places) {
     await new Promise((done) => setTimeout(done, 10 + 20 * Math.random()));
     const before = img.src;
     const start = performance.now();
-    place.forEach((value, i) => {
-      inputs[i].value = value;
-      inputs[i].dispatchEvent(new Event("input", { bubbles: true }));
-    });
+    place.forEach((move) => move());
     await img.decode();
     if (img.src !== before) times.push(performance.now() - start);
   }
