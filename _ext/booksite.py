@@ -14,6 +14,7 @@ from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from lowrank_tutor.explore.page import COLORS, has_few_colors
+from lowrank_tutor.plotting.style import PHOTOGRAPH, PHOTOGRAPH_DPI
 
 INCH = 104  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
 
@@ -76,7 +77,7 @@ def tell_claims_from_what_holds(app, doctree):
 
 
 class FiguresAreAsWideAsTheirInchesSay(SphinxPostTransform):
-    """Gives a figure its width on the page, however finely it is drawn.
+    """Gives a figure its width on the page, however finely it is drawn, and says so if it is a photograph.
 
     Of several panels that one cell shows, the first says in words what all of them show.
     """
@@ -94,6 +95,8 @@ class FiguresAreAsWideAsTheirInchesSay(SphinxPostTransform):
                     _keep_few_colors(path, picture)
                     image["width"] = f"{round(INCH * picture.width / picture.info['dpi'][0])}px"
                     image["classes"].append("no-scaled-link")
+                    if round(picture.info["dpi"][0]) == PHOTOGRAPH_DPI:
+                        image["classes"].append(PHOTOGRAPH)
                 if i > 0:
                     image["alt"] = ""
 

@@ -278,16 +278,37 @@ def _by_feature(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the average of the values by each feature, (b, h, m, d_v), and ln z but for a constant, (b, h, 1, m)."""
     k_rows = zero_hidden(k_rows, token_mask)
-    totals = k_rows.sum(dim=2, keepdim=True)
+    sums, totals = _sums(k_rows, v)
     totals = torch.where(totals == 0, 1, totals)  # all tokens are hidden
-    # S^T in place of S, so that the gradient of k_rows lies in memory as they do.
-    averages = (v.mT @ k_rows / totals).mT
-    return averages, totals.log() + (k_scale - k_scale.amax(dim=3, keepdim=True))
+    return sums / totals.mT, totals.log() + (k_scale - k_scale.amax(dim=3, keepdim=True))
 
 
 def _in_steps() -> bool:
     """Whether the compiler, forward mode or vmap looks on: they need to see the steps of a function."""
     return torch.compiler.is_compiling() or is_transformed()
+
+
+def _sums(rows: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return S = rows^T v, (b, h, m, d_v), and z, the sum of the rows, (b, h, 1, m)."""
+    if _in_steps():
+        return rows.mT @ v, rows.sum(dim=2, keepdim=True)
+    s, z = _Sums.apply(rows, v)  # type: ignore[no-untyped-call]
+    return s, z
+
+
+class _Sums(torch.autograd.Function):
+    """The same, with gradients that lie in memory as the tensors do: else that of the rows comes transposed."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        ctx.save_for_backward(rows, v)
+        return rows.mT @ v, rows.sum(dim=2, keepdim=True)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        rows, v = ctx.saved_tensors
+        of_s, of_z = gradients
+        return (v @ of_s.mT).add_(of_z), rows @ of_s
 
 
 def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -319,7 +340,7 @@ class _EluPlusOne(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         (rows,) = ctx.saved_tensors
-        return rows.clamp(max=1) * gradients[0], None
+        return rows.clamp(max=1).mul_(gradients[0]), None
 
 
 def _log_elu(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:

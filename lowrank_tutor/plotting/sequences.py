@@ -124,7 +124,7 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
                 sign = part
                 continue
             if x > margin:
-                ax.text(x + ROOM * 0.3, top - head - tall / 2, sign, ha="center", va="center", fontsize=12)
+                ax.text(x + ROOM * 0.2, top - head - tall / 2, sign, ha="center", va="center", fontsize=12)
                 x += ROOM
             high = scale * part[1][1]
             _draw_box(ax, part, (x, top - head - (tall - high) / 2), scale, ORANGE if part[0] in marked else TEAL)

@@ -34,6 +34,7 @@ LINES = ((TEAL, "-"), (ORANGE, "--"), (PURPLE, "-."), ("black", ":"), (PINK, (0,
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
 PHOTOGRAPH = "photograph"
+PHOTOGRAPH_DPI = PAGE_DPI + 1  # a file keeps nothing of a figure but its resolution: by this one a page knows them
 
 
 class Panels(tuple[Figure, ...]):
@@ -93,7 +94,7 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
         for figure in drawn if isinstance(drawn, Panels) else (drawn,):
             plt.close(figure)  # which gives a figure back the resolution that it was made with, so first
             if page_is_built():
-                figure.set_dpi(PAGE_DPI)
+                figure.set_dpi(PHOTOGRAPH_DPI if figure.get_gid() == PHOTOGRAPH else PAGE_DPI)
         return drawn
 
     return wrapped

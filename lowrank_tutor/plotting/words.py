@@ -16,7 +16,6 @@ from lowrank_tutor.plotting.style import (
     Panels,
     legend_above,
     panel,
-    photograph,
     styled,
 )
 
@@ -71,7 +70,7 @@ def word_maps(
         fig, ax = panel(beside + side + 0.05, 0.3 + side + below, left=beside, right=0.05, top=0.3, bottom=below)
         _draw_map(ax, table, words, float(table.max()), decimals)
         ax.set(title=title, xlabel=axes[1], ylabel=axes[0])
-        drawn.append(photograph(fig))
+        drawn.append(fig)
     return Panels(drawn)
 
 

@@ -18,7 +18,7 @@ from lowrank_tutor.state import power_step
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
 SCRIPT = re.search(r"Save this as `compress\.py`:\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
-PRINTED = re.search(r"what was compressed:\n\n```\n(.*?)^```$", TEXT, re.M | re.S)[1]
+PRINTED = re.search(r"what was compressed:\n\n```text\n(.*?)^```$", TEXT, re.M | re.S)[1]
 
 
 def off(found, wanted):
@@ -96,8 +96,10 @@ def test_what_a_stored_token_costs(printed):
     absorbed, anew = heads * (2 * d_c + d_r), heads * d_c * 2 * d_h + heads * (2 * d_h + d_r)
     assert f"{absorbed:,}" in printed
     assert f"{anew:,}" in printed
-    assert f"{anew / absorbed:.0f} times the work" in TEXT
-    assert f"{heads * (d_h + d_r) + heads * d_h:,} multiplications" in TEXT
+    assert f"anew takes {anew / absorbed:.0f} times as many" in TEXT
+    assert f"${heads}\\,({d_c} + {d_r} + {d_c})$ if absorbed" in TEXT
+    stored = f"{heads * (d_h + d_r) + heads * d_h:,}".replace(",", "{,}")
+    assert f"${heads}\\,({d_h} + {d_r} + {d_h}) = {stored}$" in TEXT
     assert f"in place of ${d_c} + {d_r} = {d_c + d_r}$" in TEXT
 
 
@@ -213,7 +215,7 @@ def test_the_shapes_are_those_of_the_settings_in_transformers(chapter):
 
 def test_lora_of_llama_counts_and_merging_rounds(printed):
     assert 2 * 32 * 8 * (4096 + 4096) == 4_194_304
-    assert "4,194,304 numbers learn, out of 6.7 billion" in TEXT
+    assert "4,194,304 numbers are trained, out of 6.7 billion" in TEXT
     assert "65,536 a weight, 4,194,304 in 32 layers" in printed
     averaged = re.search(r"averaged factors are off by (\d+)%", printed)
     assert abs(int(averaged[1]) / 100 - math.sqrt(0.5)) < 0.04, "off by about 70%"

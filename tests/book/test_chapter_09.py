@@ -151,6 +151,9 @@ def test_collapse_in_words(chapter):
     for size in (0.5, 1.0):
         assert chapter["alike"][size]["its slowest draw"][7] < 1e-15
     assert chapter["alike"][3.0]["its slowest draw"][7] > 0.1
+    assert "At size 3 neither holds: in the slowest draw" in TEXT
+    assert "skips let them come within 1%" in TEXT
+    assert chapter["alike"][3.0]["with skips"][12] == pytest.approx(0.01, abs=0.005)
     small, middle, large = (chapter["alike"][size]["with skips"] for size in chapter["SIZES"])
     assert small[0] > small[12] > middle[12] > 0.1, "still apart, though they draw together"
     assert 0 < large[12] < middle[12]
@@ -185,18 +188,18 @@ def test_the_table_is_that_of_the_settings_in_transformers():
     older, newer = config["DeepseekV3"], config["DeepseekV32"]
     for name in ("num_hidden_layers", "kv_lora_rank", "qk_rope_head_dim"):
         assert getattr(older, name) == getattr(newer, name)
-    assert "| DeepSeek-V3.2 | the same, and a key to choose the 2,048 that a new token reads |" in TEXT
+    assert "| the same, and a small key by which a new token chooses the 2,048 that it reads |" in TEXT
     assert newer.index_topk == 2048
     assert "128 exact tokens; means for every 4 (512 are read) or every 128" in TEXT
     assert config["DeepseekV4"].index_topk == 512
     assert (config["DeepseekV4"].sliding_window, {*config["DeepseekV4"].compress_rates.values()}) == (128, {4, 128})
-    assert "36 layers a gated delta-rule state, 12 keys and values" in TEXT
+    assert "a gated delta-rule state in 36 layers, keys and values in 12" in TEXT
     kinds = [*config["Qwen3Next"].layer_types]
     assert (kinds.count("linear_attention"), kinds.count("full_attention")) == (36, 12)
-    assert "28 a state, 4 keys and values" in TEXT
+    assert "a state in 28 layers, keys and values in 4" in TEXT
     kinds = config["Jamba"].layers_block_type
     assert (kinds.count("mamba"), kinds.count("attention")) == (28, 4)
-    assert "three of four layers a state, the rest latents" in TEXT
+    assert "a state in three of four layers, latents in the rest" in TEXT
     kinds = config["KimiLinear"].layer_types
     assert kinds.count("linear_attention") / kinds.count("full_attention") == pytest.approx(3, abs=0.6)
 

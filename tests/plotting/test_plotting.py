@@ -186,7 +186,6 @@ def test_photographs_say_so_and_line_art_does_not():
     assert marked.pop("photo_cut") == marked.pop("attention_cut") == [True, True, False]
     assert marked.pop("layers_and_sums") == marked.pop("gray_picture") == [True]
     assert marked.pop("weights_spectra_and_errors") == [True, False, False]
-    assert marked.pop("word_maps") == [True, True]
     assert not any(itertools.chain(*marked.values()))
 
 

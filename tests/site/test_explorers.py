@@ -281,6 +281,12 @@ def test_in_the_dark_photographs_alone_stay_as_they_are(readers, path):
             assert (picture["filter"] == "none") == stays, (who, picture)
 
 
+@pytest.mark.parametrize(("page", "many"), [("01-rank", 2), ("02-svd-pca", 1)])
+def test_a_photograph_that_no_slider_moves_is_known_as_one(readers, page, many):
+    pictures = readers["light"].see(f"book/{page}.html").facts["pictures"]
+    assert [picture["photograph"] for picture in pictures if not picture["of"]].count(True) == many
+
+
 # On the page about sliders of one's own the code is what readers came for, and stands open.
 @pytest.mark.parametrize("name", [name for name, path in explorers().items() if path.stem != "use-sliders"])
 def test_its_code_stands_below_it_behind_a_small_link(readers, name):

@@ -159,22 +159,27 @@ def test_a_field_says_of_every_answer_what_the_package_says(readers, path):
 
 @each_chapter
 def test_a_field_is_found_by_its_name_and_worked_by_keyboard_and_button(readers, path):
-    page = readers["light"].open(address_of(path))
-    for form in page.locator("form.check").all():
+    forms = readers["light"].open(address_of(path)).locator("form.check")
+    for form in forms.all():
         question = QUESTIONS[form.get_attribute("data-name")]
-        for number in question.numbers:
-            field = form.get_by_label(number.name, exact=True)
-            field.fill(repr(number.right))
-            rule = field.evaluate("(e) => document.getElementById(e.getAttribute('aria-describedby').split(' ')[0])")
-            assert rule is not None
-            assert field.locator("xpath=following-sibling::small").inner_text() == number.rule
-        field.press("Enter")
-        assert form.locator("output").inner_text() == "✓ Right."
-        good = form.locator(".check-right > span").evaluate("(e) => getComputedStyle(e).color")
-        field.fill("-123")
-        form.get_by_role("button", name="Check").click()
-        assert "ot yet." in form.locator("output").inner_text()
-        assert form.locator(".check-open > span").last.evaluate("(e) => getComputedStyle(e).color") != good
+        told = form.evaluate(
+            """(form) => [...form.querySelectorAll("input")].map((input) => {
+              const rule = document.getElementById(input.getAttribute("aria-describedby").split(" ")[0]);
+              return [input.labels[0].textContent.trim(), rule.textContent, rule === input.nextElementSibling];
+            })"""
+        )
+        assert told == [[number.name, number.rule, True] for number in question.numbers]
+    form = forms.first  # all are made by one function: one of them is worked by hand
+    for number in QUESTIONS[form.get_attribute("data-name")].numbers:
+        field = form.get_by_label(number.name, exact=True)
+        field.fill(repr(number.right))
+    field.press("Enter")
+    assert form.locator("output").inner_text() == "✓ Right."
+    good = form.locator(".check-right > span").evaluate("(e) => getComputedStyle(e).color")
+    field.fill("-123")
+    form.get_by_role("button", name="Check").click()
+    assert "ot yet." in form.locator("output").inner_text()
+    assert form.locator(".check-open > span").last.evaluate("(e) => getComputedStyle(e).color") != good
 
 
 @each_chapter
@@ -228,17 +233,17 @@ def test_a_field_reads_a_number_as_people_write_it(readers, chapter, name, typed
 
 
 @pytest.mark.parametrize("who", ["light", "dark, from a file"])
-@each_chapter
-def test_search_finds_the_chapter_by_a_word_of_its_title(readers, path, who):
-    title = title_of(path)
+def test_search_finds_each_chapter_by_a_word_of_its_title(readers, who):
     page = readers[who].window.context.new_page()
     page.goto(f"{readers[who].window.start}/book/index.html")
-    page.locator(".search-button__button:visible").first.click()
-    page.keyboard.type(max(re.findall(r"\w+", title), key=len))
-    page.keyboard.press("Enter")
-    hit = page.locator(f'#search-results a[href*="{path.stem}.html"]').first
-    hit.wait_for()
-    assert title in hit.inner_text()
+    for path in CHAPTERS:  # the second and the others from the page of what was found
+        title = title_of(path)
+        page.locator(".search-button__button:visible").first.click()
+        page.keyboard.type(max(re.findall(r"\w+", title), key=len))
+        page.keyboard.press("Enter")
+        hit = page.locator(f'#search-results a[href*="{path.stem}.html"]').first
+        hit.wait_for()
+        assert title in hit.inner_text()
     page.close()
 
 
