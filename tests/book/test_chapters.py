@@ -149,7 +149,7 @@ def test_shown_code_fits_its_column(path):
     shown, folded = [], []
     for info, body in re.findall(r"^```([^\n]*)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S):
         options = re.match(r"(?:---\n.*?\n---\n)?(?::[^\n]*\n)*", body, re.S)[0]
-        if info.split(" ")[0] in ("{code-cell}", "python", ""):
+        if info.split(" ")[0] in ("{code-cell}", "python", "text", ""):
             kept = folded if re.search(r"(hide|remove)-(input|cell)", options) else shown
             kept += body[len(options) :].splitlines()
     assert [line for line in shown if len(line) > SHOWN_WIDTH] == []
