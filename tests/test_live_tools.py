@@ -238,7 +238,7 @@ def test_buttons_are_added_once_and_nothing_else_is_changed(tmp_path):
         live.add_buttons(tmp_path / "01-rank.html", cells, 20_900_000)
     live_page = (tmp_path / "01-rank.html").read_text(encoding="utf-8")
     assert live_page.count("<button") == 2
-    assert "Run here (21 MB)" in live_page
+    assert "Run here and change the code (21 MB)" in live_page
     assert live_page.count("<script") == 1
     assert live.ADDED.sub("", live_page) == BUILT
     source = live.ROOT / "book" / "01-rank.md"
