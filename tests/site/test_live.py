@@ -20,6 +20,7 @@ from playwright.sync_api import expect
 WAIT = 300_000  # milliseconds, for a slow machine that is busy
 WHOLE = {"01-rank", "02-svd-pca", "04-johnson-lindenstrauss", "use-sliders"}
 NONE = {"gpu", "use-linformer"}  # pages on which every cell needs PyTorch
+THEME = ("[PST]", "[togglebutton]")  # what the theme notes on every page
 WITH_CELLS = {path.stem for path in (ROOT / "book").glob("*.md") if "{code-cell}" in path.read_text(encoding="utf-8")}
 PAGES = sorted(WITH_CELLS - NONE)
 
@@ -51,7 +52,7 @@ class Visitor:
         """Open the page."""
         self.page = self.context.new_page()
         self.page.on("console", lambda m: self.messages.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("console", lambda m: self.told.append(f"{m.type}: {m.text}"))
+        self.page.on("console", lambda m: None if m.text.startswith(THEME) else self.told.append(m.text))
         self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.goto(self.address, wait_until="load")
         self.cells = self.page.locator("div.cell")
