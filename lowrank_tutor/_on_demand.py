@@ -1,7 +1,7 @@
 """What does a module need that may not be there? It is fetched when it is asked for, and named where it is missing.
 
-No chapter: every room that needs more than NumPy shares it. `on_demand` is for ``bilinear`` and ``family``, whose
-classes in PyTorch wait until they are asked for, so that to import these modules takes no time.
+No chapter: every room that needs more than NumPy shares it. `on_demand` is for ``bilinear``, ``family`` and
+``today``, whose parts in PyTorch wait until they are asked for, so that to import these modules takes no time.
 """
 
 import sys
@@ -27,16 +27,16 @@ def needed(by: str) -> Iterator[None]:
         raise ModuleNotFoundError(f"{by} needs {package}: {remedy}", name=error.name) from None
 
 
-def on_demand(module: str, **classes: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a module's ``__getattr__`` and ``__dir__``, given each class and the module of the package that has it."""
+def on_demand(module: str, **parts: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a module's ``__getattr__`` and ``__dir__``, given each part and the module of the package that has it."""
 
     def fetch(name: str) -> Any:
-        if name not in classes:
+        if name not in parts:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         with needed(f"{module}.{name}"):
-            return getattr(import_module(f"lowrank_tutor.{classes[name]}"), name)
+            return getattr(import_module(f"lowrank_tutor.{parts[name]}"), name)
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[module]), *classes})
+        return sorted({*vars(sys.modules[module]), *parts})
 
     return fetch, names

@@ -370,7 +370,7 @@ def test_distances_of_many_points_are_those_of_the_steps(monkeypatch):
 # installing
 
 # What each extra brings, and which modules cannot do without it.
-TORCH = ("attention", "linformer", "today", "state", "bilinear.ReducedRankAttention", "family.Autoencoder")
+TORCH = ("attention", "linformer", "state", "today.LoraLinear", "bilinear.ReducedRankAttention", "family.Autoencoder")
 HIDDEN = """
 import importlib, json, sys
 
@@ -400,7 +400,7 @@ def imported_without(hidden, names):
 
 
 def test_with_numpy_alone_the_mathematics_works_and_the_rest_names_its_extra():
-    alone = ("rank", "svd", "pca", "family", "jl", "bilinear", "tables", "exercises", "sphinxext")
+    alone = ("rank", "svd", "pca", "family", "jl", "bilinear", "today", "tables", "exercises", "sphinxext")
     pictures = ("explore", "instruments", "plotting")
     hidden = ["torch", "matplotlib", "PIL", "sympy", "scipy", "sklearn", "ipywidgets", "IPython", "tqdm"]
     said = imported_without(hidden, [*alone, *TORCH, *pictures, "byhand"])

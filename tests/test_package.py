@@ -36,15 +36,17 @@ PUBLIC = [room for room in ROOMS if not room.startswith("_")]
 # both ask the "setting" whether a page is being built). Where a package is missing, all say so by the same one.
 KINDS = {
     "asked": ["_on_demand"],
-    "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family"],
-    "torch": ["_tensors", "attention", "linformer", "state", "today"],
+    "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family", "today"],
+    "torch": ["_tensors", "attention", "linformer", "state"],
     "exact": ["byhand"],
     "setting": ["sphinxext"],
     "figures": ["plotting", "tables"],
     "page": ["explore", "exercises", "instruments"],
 }
-# Classes that need PyTorch, in rooms that otherwise do without it: fetched when they are asked for.
-ON_DEMAND = {"bilinear.layer": "torch", "family.autoencoder": "torch"}
+# Modules that need PyTorch, in rooms that otherwise do without it: fetched when they are asked for.
+ON_DEMAND = dict.fromkeys(
+    ("bilinear.layer", "family.autoencoder", "today.latent", "today.lora", "today.windows"), "torch"
+)
 KIND_OF_ROOM = {room: kind for kind, rooms in KINDS.items() for room in rooms}
 KIND_OF = {name: ON_DEMAND.get(name, KIND_OF_ROOM.get(name.partition(".")[0])) for name in MODULES}
 MAY_USE = {

@@ -27,6 +27,7 @@ const end = () => {
   worker = null;
   done(false);
   ran.clear();
+  all(".live-waiting").forEach((box) => box.classList.remove("live-waiting"));
   all("figure[data-live]").forEach((figure) => figure.removeAttribute("data-live"));
   stop.hidden = true;
 };
@@ -140,6 +141,7 @@ const prepare = (box, index) => {
     code: () => area.value,
     clear: (asked) => {
       cell.fresh = true; // the old output stays until the new one comes, so that nothing jumps
+      box.classList.add("live-waiting");
       if (asked) box.querySelector("details.below-input")?.setAttribute("open", "");
     },
     show: (kind, text) => {
@@ -149,6 +151,7 @@ const prepare = (box, index) => {
     },
     empty: () => {
       cell.fresh = false;
+      box.classList.remove("live-waiting");
       out.replaceChildren();
       built.replaceWith(out);
     },

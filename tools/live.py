@@ -41,7 +41,9 @@ SCRIPT = (
     'else say("Cells run only on a page that comes from a server: type '
     '<code>make serve</code>, and open the address that it prints.")})</script>'
     "<style>.run-here{padding:.1rem .7rem;border:1px solid;border-radius:.3rem;background:var(--pst-color-background);"
-    "color:var(--pst-color-primary);font-size:.85rem}@media print{.run-here{display:none}}</style>"
+    "color:var(--pst-color-primary);font-size:.85rem}h1+.run-here{margin-bottom:1rem}"
+    ".cell_input .run-here{display:block;width:fit-content;align-self:start;margin:0 .8rem .7rem}"
+    "@media print{.run-here{display:none}}</style>"
     "<noscript><style>.run-here{display:none}</style></noscript>"
 )
 CODE = re.compile(r'(<div class="cell_input.*?</pre></div>\n</div>)', re.S)
@@ -85,7 +87,7 @@ def add_buttons(page: Path, cells: list[Cell], size: int) -> None:
     below = BUTTON.format(megabytes, "")
     html = ADDED.sub("", page.read_text(encoding="utf-8"))
     before, article, text = html.partition("<article")
-    text = text.replace("</h1>", "</h1>" + BUTTON.format(megabytes, f" ({megabytes:.0f} MB)"), 1)
+    text = text.replace("</h1>", "</h1>" + BUTTON.format(megabytes, f" and change the code ({megabytes:.0f} MB)"), 1)
     top, *parts = re.split(r'(?=<div class="cell[ "])', text)
     if len(parts) != len(cells):
         raise Refused(f"{page.name} has {len(parts)} cells, and its source {len(cells)}: run make book")

@@ -142,33 +142,31 @@ def _changed(statement: ast.stmt) -> set[str]:
 
 def _imports(statement: ast.AST, lazily: bool = False) -> set[str]:
     """Foreign modules that the imports of a statement bring along."""
-    found: set[str] = set()
+    return set().union(*(_brought(module, name, lazily) for module, name in _asked(statement)))
+
+
+def _asked(statement: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """Every module that a statement imports, and what from it."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                found |= _brought(alias.name, None, lazily)
+            yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                found |= _brought(node.module, alias.name, lazily)
-    return found
+            yield from ((node.module, alias.name) for alias in node.names)
 
 
 def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
     """Foreign modules behind ``from module import name``; with ``lazily`` those that its functions import, too."""
-    top = module.partition(".")[0]
-    if top != PACKAGE:
-        return set() if top in sys.stdlib_module_names | STAND_INS else {top}
+    if _is_foreign(module):
+        return _foreign(module)
     found = set(_behind(module))
     if name is None:
         return found
-    if _file(f"{module}.{name}"):
-        found |= _behind(f"{module}.{name}")
+    for own in _named(module, name):
+        found |= _behind(own)
     tree = _tree(module)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and name in {a.asname or a.name for a in node.names}:
             found |= _brought(node.module, name, lazily)
-        elif isinstance(node, ast.keyword) and node.arg == name and isinstance(node.value, ast.Constant):
-            found |= _behind(f"{PACKAGE}.{node.value.value}")  # see lowrank_tutor/_on_demand.py
         elif lazily and isinstance(node, ast.FunctionDef) and node.name == name:
             found |= _imports(tree)
     return found
@@ -178,22 +176,47 @@ def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
 def _behind(module: str) -> frozenset[str]:
     """Foreign modules that a module of the package imports as soon as it is imported."""
     found: set[str] = set()
-    parents = module.split(".")
-    for name in (".".join(parents[:i]) for i in range(1, len(parents) + 1)):
-        for statement in _tree(name).body:
-            if isinstance(statement, ast.Import | ast.ImportFrom) and name not in _waiting:
-                _waiting.add(name)
-                try:
-                    for one in _tree(name).body:
-                        if isinstance(one, ast.Import | ast.ImportFrom):
-                            found |= _imports(one)
-                finally:
-                    _waiting.discard(name)
-                break
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        waiting += [name.rpartition(".")[0]] if "." in name else []
+        for statement in _at_once(_tree(name).body):
+            for other, part in _asked(statement):
+                if _is_foreign(other):
+                    found |= _foreign(other)
+                else:
+                    waiting += [other, *_named(other, part)]
     return frozenset(found)
 
 
-_waiting: set[str] = set()  # modules whose imports are being followed: a circle ends there
+def _at_once(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the imports that run with a module, also those inside ``with needed(...)``."""
+    for statement in statements:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield statement
+        elif isinstance(statement, ast.With):
+            yield from _at_once(statement.body)
+
+
+def _named(module: str, name: str | None) -> list[str]:
+    """Modules of the package that a name of a module stands for or waits in, see ``lowrank_tutor/_on_demand.py``."""
+    own = [f"{module}.{name}"] if _file(f"{module}.{name}") else []
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.keyword) and node.arg == name and isinstance(node.value, ast.Constant):
+            own.append(f"{PACKAGE}.{node.value.value}")
+    return own
+
+
+def _is_foreign(module: str) -> bool:
+    return module.partition(".")[0] != PACKAGE
+
+
+def _foreign(module: str) -> set[str]:
+    return {module.partition(".")[0]} - (sys.stdlib_module_names | STAND_INS)
 
 
 def _file(module: str) -> Path | None:

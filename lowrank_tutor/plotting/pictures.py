@@ -100,7 +100,8 @@ def equation(*parts: ArrayLike | str, names: Sequence[str] = (), limit: float | 
     """
     shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
     matrices = [np.asarray(p, dtype=float) for p in parts if not isinstance(p, str)]
-    limit = limit if limit is not None else max(float(np.abs(matrix).max()) for matrix in matrices)
+    largest = max(float(np.abs(matrix).max()) for matrix in matrices)
+    limit = largest if limit is None else limit
     above = iter([*names, *[""] * (len(matrices) - len(names))])
     height, width = max(shape[0] for shape in shapes), sum(shape[1] for shape in shapes)
     unit = min(0.5, (WIDTH - 0.1) / width)
@@ -119,7 +120,8 @@ def equation(*parts: ArrayLike | str, names: Sequence[str] = (), limit: float | 
         # Pale, so that entries stay legible.
         ax.imshow(np.asarray(part, float), cmap="PuOr", vmin=-1.6 * limit, vmax=1.6 * limit, aspect="auto")
         for (i, j), entry in np.ndenumerate(np.asarray(part, dtype=float)):
-            ax.text(j, i, f"{entry:.3g}".replace("-", "\N{MINUS SIGN}"), ha="center", va="center")
+            seen = entry if abs(entry) > 1e-12 * largest else 0.0  # what rounding leaves of a zero
+            ax.text(j, i, f"{seen:.3g}".replace("-", "\N{MINUS SIGN}"), ha="center", va="center")
         ax.text(0.5, 1, next(above), ha="center", va="bottom", transform=ax.transAxes)
     return fig
 

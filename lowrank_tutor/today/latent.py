@@ -16,21 +16,6 @@ from lowrank_tutor._tensors import (
 from lowrank_tutor.bilinear import factorize
 
 
-class LatentCost(NamedTuple):
-    """What one new token takes, in one layer, to attend to ``n`` tokens whose latents are stored.
-
-    Attributes
-    ----------
-    multiplications : int
-        Those that involve the stored latents or turn the query and the output, softmax left out.
-    read : int
-        Numbers that are read from the cache.
-    """
-
-    multiplications: int
-    read: int
-
-
 class Latent(NamedTuple):
     """One narrow projection in place of the keys' and values' weights.
 
@@ -127,44 +112,6 @@ def latent_attention(
     keys, values = (part.expand(-1, q.shape[1], -1, -1) for part in (keys, values))
     mixed = _attend(q, keys, values, scale, token_mask, causal=causal)
     return mixed @ w_uv if absorb else mixed
-
-
-def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: bool) -> LatentCost:
-    r"""Count what one new token takes to attend to ``n`` stored latents, in one layer.
-
-    With the query brought to the latents: $n h (2 d_c + d_R)$ multiplications, and $2 h d_h d_c$ to bring it there and
-    the output back. With keys and values made anew: $2 n h d_c d_h$ to make them, and $n h (2 d_h + d_R)$.
-
-    Parameters
-    ----------
-    n : int
-        Tokens stored, at least 1.
-    heads, d_h : int
-        Heads, and the width of their keys and values.
-    d_c, d_rope : int
-        Width of the latent, and of the rotated key that is stored beside it; the latter may be 0.
-    absorb : bool
-        Whether queries are brought to the latents.
-
-    Returns
-    -------
-    LatentCost
-
-    Examples
-    --------
-    >>> latent_cost(1000, 128, 128, 512, 64, absorb=True)
-    LatentCost(multiplications=156041216, read=576000)
-    >>> latent_cost(1000, 128, 128, 512, 64, absorb=False)
-    LatentCost(multiplications=16818176000, read=576000)
-    """
-    n, heads = check_integer(n, "n", 1), check_integer(heads, "heads", 1)
-    d_h, d_c = check_integer(d_h, "d_h", 1), check_integer(d_c, "d_c", 1)
-    d_rope = check_integer(d_rope, "d_rope", 0)
-    if check_bool(absorb, "absorb"):
-        work = n * heads * (2 * d_c + d_rope) + 2 * heads * d_h * d_c
-    else:
-        work = 2 * n * heads * d_c * d_h + n * heads * (2 * d_h + d_rope)
-    return LatentCost(work, n * (d_c + d_rope))
 
 
 def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: torch.Tensor | None = None) -> Latent:

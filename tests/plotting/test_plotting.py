@@ -283,6 +283,16 @@ def test_an_equation_shows_every_entry_and_every_sign():
     assert sorted(shown) == sorted(["1", "2", "3", "4.5", "=", "1", "2", "1", "2"])  # mathematics writes no @
 
 
+def test_an_equation_writes_what_rounding_leaves_of_a_zero_as_zero():
+    assert texts(plotting.equation([[3, -4e-16]], "+", [[1e-3, 1e-11]])) == [
+        "3",
+        "0",
+        "+",
+        "0.001",
+        "1e\N{MINUS SIGN}11",
+    ]
+
+
 def test_an_equation_names_its_matrices_and_keeps_its_colors():
     def drawn(last, **more):
         return plotting.equation([[1, -2]], "@", [[3], [last]], names=("U", "s"), **more)
