@@ -47,8 +47,8 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   };
   const write = () => Object.entries(me.numbers()).forEach(([number, value]) => {
     if (!shown[number]) return; // the instrument itself writes a number that it has not from the start
-    shown[number].value = String(value);
-    shown[number].textContent = format(value, formats[number] || ",");
+    stage.write(shown[number], { value });
+    stage.say(shown[number], format(value, formats[number] || ","));
   });
   const set = async (partial) => {
     const unknown = Object.keys(partial).find((part) => !(part in start));

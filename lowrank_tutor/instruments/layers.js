@@ -10,8 +10,8 @@ const layerPictures = (() => {
     image.data.fill(255);
     return { box, canvas: made, data: image.data, paint: () => pen.putImageData(image, 0, 0),
       title: (text) => {
-        words.textContent = text;
-        made.setAttribute("aria-label", text);
+        stage.say(words, text);
+        stage.write(made, { "aria-label": text });
       } };
   };
 
@@ -55,8 +55,8 @@ const layerPictures = (() => {
       ...made,
       show: (u, v) => {
         signs(made, (i) => u[Math.floor(i / size)] * v[i % size], size * size, largest(u) * largest(v));
-        top.setAttribute("d", path(v, (i, x) => i + " " + -x));
-        side.setAttribute("d", path(u, (i, x) => -x + " " + i));
+        stage.write(top, { d: path(v, (i, x) => i + " " + -x) });
+        stage.write(side, { d: path(u, (i, x) => -x + " " + i) });
       },
     };
   };

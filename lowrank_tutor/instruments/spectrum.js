@@ -38,12 +38,18 @@ const spectrum = ({ place, data, move }) => {
   buttons.append(words.presets);
   Object.entries(presets).forEach(([name, s]) => controls.button(buttons, words.names[name], () => move({ s })));
 
-  const sumOf = (layers) => {
+  /** Show the sum of all layers, and on the way there that of the first k. */
+  const drawPictures = ({ s, k }) => {
     const gray = new Float64Array(size * size);
-    index.slice(0, layers).forEach((i) => {
-      for (let l = 0; l < gray.length; l++) gray[l] += scale * state.s[i] * u[Math.floor(l / size)][i] * v[l % size][i];
+    index.forEach((i) => {
+      for (let row = 0, l = 0; row < size; row++) {
+        const weight = scale * s[i] * u[row][i];
+        for (let column = 0; column < size; column++) gray[l++] += weight * v[column][i];
+      }
+      if (i === k - 1) layerPictures.grays(kept, gray);
     });
-    return gray;
+    layerPictures.grays(all, gray);
+    kept.title(words.sum + k);
   };
   const draw = () => {
     const { s, k } = state, top = 1.05 * Math.max(1, s[0]);
@@ -62,9 +68,7 @@ const spectrum = ({ place, data, move }) => {
     const beside = [Math.min(k + 0.3, count - 3), Math.min(1, errors[k] + 0.08)];
     curve.text("error", beside, format(errors[k], ".1%"), "orange");
     curve.place("cut", [k, 0], { value: k, min: 1, max: count, text: k + words.of + count });
-    layerPictures.grays(all, sumOf(count));
-    layerPictures.grays(kept, sumOf(k));
-    kept.title(words.sum + k);
+    drawPictures(state);
   };
 
   return {

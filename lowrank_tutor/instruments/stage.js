@@ -22,6 +22,7 @@
 //   .grab(name)               a press anywhere on the panel takes that handle
 //   .paint(drag)              a press anywhere, and every move after it, is handed to drag([x, y])
 //   .resize({x, y})           other limits; axes and lines must be drawn again
+// write(element, attributes), say(element, words)   change an element only where it differs
 const stage = (() => {
   const make = (tag, attributes, parent) => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -31,6 +32,8 @@ const stage = (() => {
   /** Write only what changes: what a browser is told anew, it may lay out anew. */
   const write = (element, attributes) => Object.entries(attributes).forEach(([name, value]) =>
     element.getAttribute(name) === String(value) || element.setAttribute(name, value));
+  /** The same for the words of an element. */
+  const say = (element, words) => element.textContent === words || (element.textContent = words);
   /** How far from low to high a value lies: 0 to 1, in logarithms if `log`; and the value that lies so far. */
   const part = (value, [low, high], log) =>
     log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
@@ -112,20 +115,22 @@ const stage = (() => {
     const self = {
       svg, pixel, point,
       axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = (value) => String(value) }) => {
-        grid.replaceChildren();
-        const words = (a, b, text, anchor, turn) => {
-          if (!text) return;
-          const where = { x: a, y: b, "text-anchor": anchor, ...(turn ? { transform: turn } : {}) };
-          make("text", where, grid).textContent = text;
-        };
         const upright = xs.map((v) => "M" + round(toX(v)) + " " + top + "V" + (height - bottom));
         const level = ys.map((v) => "M" + left + " " + round(toY(v)) + "H" + (width - right));
-        make("path", { d: [...upright, ...level].join("") }, grid); // one: axes may be drawn anew at a step of a drag
-        xs.forEach((v) => words(toX(v), height - bottom + 13, format(v, "x"), "middle"));
-        ys.forEach((v) => words(left - 5, toY(v) + 4, format(v, "y"), "end"));
-        const middle = (top + height - bottom) / 2;
-        words((left + width - right) / 2, height - 5, xTitle, "middle");
-        words(11, middle, yTitle, "middle", "rotate(-90 11 " + middle + ")");
+        const middle = (top + height - bottom) / 2, turn = "rotate(-90 11 " + middle + ")";
+        const texts = [
+          ...xs.map((v) => [toX(v), height - bottom + 13, "middle", format(v, "x")]),
+          ...ys.map((v) => [left - 5, toY(v) + 4, "end", format(v, "y")]),
+          [(left + width - right) / 2, height - 5, "middle", xTitle], [11, middle, "middle", yTitle, turn],
+        ].filter(([, , , words]) => words);
+        if (!grid.firstChild) make("path", {}, grid);
+        write(grid.firstChild, { d: [...upright, ...level].join("") });
+        while (grid.childNodes.length > texts.length + 1) grid.lastChild.remove();
+        texts.forEach(([a, b, anchor, words, transform = ""], i) => {
+          const text = grid.childNodes[i + 1] || make("text", {}, grid);
+          write(text, { x: round(a), y: round(b), "text-anchor": anchor, transform });
+          say(text, words);
+        });
       },
       line: (name, points, look) => thing(name, "path", "line " + look, { d: path(points) }),
       area: (name, points, look) => thing(name, "path", "area " + look, { d: path(points) + "Z" }),
@@ -141,7 +146,7 @@ const stage = (() => {
       text: (name, where, words, look) => {
         const [a, b] = pixel(where);
         const element = thing(name, "text", "word " + look, { x: round(a), y: round(b) });
-        if (element.textContent !== words) element.textContent = words;
+        say(element, words);
       },
       rect: (name, one, other, look) => {
         const [[a, b], [c, d]] = [pixel(one), pixel(other)];
@@ -183,11 +188,11 @@ const stage = (() => {
       },
       paint: (drag) => {
         svg.classList.add("paint");
-        follow(svg, at, (where) => drag(point(where)), () => null);
+        follow(svg, at, (where) => drag(point(where)), () => null, true);
       },
     };
     return self;
   };
 
-  return { panel, make, onKey, follow, part, whole };
+  return { panel, make, write, say, onKey, follow, part, whole };
 })();

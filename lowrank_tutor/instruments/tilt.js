@@ -79,7 +79,7 @@ const tilt = ({ place, data, move, tell }) => {
   const bar = stage.panel(side, {
     label: "numbers kept", width: 320, height: 62, margin: [24, 26, 18, 8], x: [0, 2 * size * size], y: [0, 1],
   });
-  bar.axes({ x: [0, size * size, 2 * size * size], format: (value) => value.toLocaleString("en") });
+  bar.axes({ x: [0, 2 * size * size], format: (value) => value.toLocaleString("en") });
 
   // What is computed
   const key = (wished) => wished.picture + " " + wished.tilt;
@@ -130,7 +130,7 @@ const tilt = ({ place, data, move, tell }) => {
     panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: k + " of " + size + " layers" });
     const kept = 2 * size * k, full = size * size;
     bar.rect("kept", [0, 0], [kept, 1], kept > full ? "orange solid" : "teal solid");
-    bar.line("full", [[full, -0.2], [full, 1.4]], "ink");
+    bar.line("full", [[full, 0], [full, 1.4]], "ink");
     bar.text("words", [full, 1.7], "the picture itself: " + full.toLocaleString("en"), "ink middle");
   };
 

@@ -176,9 +176,9 @@ const windows = ({ place, data, move }) => {
       placeBorders();
       drawResult();
       sharpness.show(state.sharpness, words.times + format(state.sharpness, ".3g"));
-      counter.max = tokens.length;
+      stage.write(counter, { max: tokens.length });
       count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
-      shown.textContent = format(gap(), ".1%");
+      stage.say(shown, format(gap(), ".1%"));
       if (state.words !== used) field.value = used = state.words; // else what is being typed would be lost
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),

@@ -244,22 +244,100 @@ def test_starting_again_takes_back_what_the_state_does_not_hold(show):
 SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
 
 
-@pytest.mark.parametrize("way", SWIPE)
-def test_a_finger_that_scrolls_past_a_picture_leaves_it_alone(show, way):
-    hand = show(tilt(), viewport={"width": 360, "height": 500}, is_mobile=True, has_touch=True)
-    hand.figure.locator("svg.grab").scroll_into_view_if_needed()
-    box, before = hand.figure.locator("svg.grab").bounding_box(), hand.page.evaluate("scrollY")
-    x, y = box["x"] + 0.5 * box["width"], box["y"] + 0.7 * box["height"]
-    session = hand.page.context.new_cdp_session(hand.page)
+def swipe(page, x, y, way):
+    """Lay a finger down, move it in small steps, and lift it."""
+    session = page.context.new_cdp_session(page)
     for part in range(9 if any(SWIPE[way]) else 1):
         point = {"x": x + part / 8 * SWIPE[way][0], "y": y + part / 8 * SWIPE[way][1]}
         session.send(
             "Input.dispatchTouchEvent", {"type": "touchMove" if part else "touchStart", "touchPoints": [point]}
         )
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    session.detach()
+
+
+@pytest.mark.parametrize("way", SWIPE)
+def test_a_finger_that_scrolls_past_a_picture_leaves_it_alone(show, way):
+    hand = show(tilt(), viewport={"width": 360, "height": 500}, is_mobile=True, has_touch=True)
+    hand.figure.locator("svg.grab").scroll_into_view_if_needed()
+    box, before = hand.figure.locator("svg.grab").bounding_box(), hand.page.evaluate("scrollY")
+    swipe(hand.page, box["x"] + 0.5 * box["width"], box["y"] + 0.7 * box["height"], way)
     hand.settle()
     assert (hand.call("state") == tilt().state) == (way == "up")
     assert (hand.page.evaluate("scrollY") > before) == (way == "up")
+
+
+SAID = "(all) => all.map((handle) => handle.getAttribute('aria-valuetext'))"
+DRAWN = {
+    **INSTRUMENTS,
+    "curve": lambda: draw_first("How fast?", [4, 3, 2, 1], kind="curve", x=[1, 2, 3, 4], limits=(0, 5)),
+}
+AT_REST = """async () => {
+  for (let at = null; at !== scrollY; await new Promise((done) => setTimeout(done, 200))) at = scrollY;
+}"""
+# Where on a panel a finger comes down beside every handle: the middle of those places.
+BESIDE = """
+(panel) => {
+  panel.scrollIntoView({ block: "center" });
+  const { left, top, width, height } = panel.getBoundingClientRect(), free = [];
+  for (let i = 1; i < 20; i++) for (let j = 1; j < 20; j++) {
+    const [x, y] = [left + i / 20 * width, top + j / 20 * height], around = [-5, 0, 5];
+    const there = around.map((off) => document.elementFromPoint(x, y + off));
+    if (there.every((one) => one && panel.contains(one) && !one.closest(".handle"))) free.push([x, y]);
+  }
+  return free[Math.floor(free.length / 2)];
+}
+"""
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_on_a_phone_the_page_scrolls_wherever_no_handle_is(show, name):
+    hand = show(DRAWN[name](), viewport={"width": 360, "height": 500}, is_mobile=True, has_touch=True)
+    hand.page.add_style_tag(content="body { padding-bottom: 2000px }")
+    before = hand.call("state"), hand.figure.locator("[role=slider]").evaluate_all(SAID)
+    panels = hand.figure.locator(":is(svg:has(.grips), canvas, input[type=range]):visible")
+    assert panels.count() >= 1
+    for panel in panels.all():
+        x, y = panel.evaluate(BESIDE)
+        at = hand.page.evaluate("scrollY")
+        swipe(hand.page, x, y, "up")
+        hand.page.wait_for_function("(at) => scrollY > at + 20", arg=at)
+        hand.page.evaluate(AT_REST)
+        assert (hand.call("state"), hand.figure.locator("[role=slider]").evaluate_all(SAID)) == before
+
+
+@each_instrument
+def test_a_finger_drags_a_handle_and_the_page_stands_still(show, name):
+    hand = show(INSTRUMENTS[name](), viewport={"width": 360, "height": 500}, is_mobile=True, has_touch=True)
+    hand.page.add_style_tag(content="body { padding-bottom: 2000px }")
+    for handle in hand.figure.locator("[role=slider]:visible").all()[:3]:
+        handle.evaluate("(handle) => handle.scrollIntoView({ block: 'center' })")
+        hand.page.evaluate(AT_REST)
+        box = handle.locator(".knob").bounding_box()
+        before = hand.page.evaluate("scrollY"), handle.get_attribute("aria-valuetext")
+        swipe(hand.page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, "up")
+        hand.page.evaluate(AT_REST)
+        assert hand.page.evaluate("scrollY") == before[0]
+        sideways = name in ("tilt", "draw_first") or handle.get_attribute("aria-label").startswith("direction")
+        assert sideways or handle.get_attribute("aria-valuetext") != before[1]
+
+
+def test_a_finger_moves_a_slider_only_where_it_goes_sideways_or_taps(show):
+    hand = show(tilt(), viewport={"width": 360, "height": 500}, is_mobile=True, has_touch=True)
+    slider = hand.figure.locator("input[type=range]")
+    seen = {}
+    for way in ("up", "tap", "sideways"):
+        slider.evaluate("(slider) => slider.scrollIntoView({ block: 'center' })")
+        hand.page.evaluate(AT_REST)
+        box = slider.bounding_box()
+        swipe(hand.page, box["x"] + 0.4 * box["width"], box["y"] + box["height"] / 2, way)
+        hand.page.evaluate(AT_REST)
+        hand.settle()
+        seen[way] = hand.call("state")["tilt"]
+        assert seen[way] == float(slider.input_value())
+    assert seen["up"] == 0
+    assert 15 <= seen["tap"] <= 21
+    assert seen["sideways"] > 22
 
 
 # As JupyterLab 4 puts HTML into an output (rendermime's renderHTML): the text first, then each script made anew in its
