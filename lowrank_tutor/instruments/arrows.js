@@ -20,7 +20,7 @@ const arrows = ({ place, data, move }) => {
   const plane = (label, options) => stage.panel(controls.titled(panels, label), { label, ...options });
   const inputs = ellipse && plane(words.inputs, { ...square, ...box(1.35) });
   const outputs = plane(words.outputs, { ...square, ...box(reach) });
-  const curve = ellipse && plane(words.curve, { height: 170, margin: [10, 10, 34, 34], x: [0, 180], y: [0, reach] });
+  const curve = ellipse && plane(words.curve, { height: 170, margin: [10, 20, 34, 34], x: [0, 180], y: [0, reach] });
   const side = controls.box(panels);
   const matrix = controls.element("p", { class: "matrix" });
   side.append(matrix);
@@ -94,14 +94,15 @@ const arrows = ({ place, data, move }) => {
     inputs.text("name", scaled(x, 0.55), "x", "orange");
     outputs.arrow("second", [0, 0], second, "orange thin dashed");
     outputs.arrow("image", [0, 0], image, "orange");
-    outputs.text("name", scaled(image, 0.55), "Ax", "orange");
+    outputs.text("name", scaled(image, 1.12), "Ax", "orange"); // beyond the tip: the names of the columns stand within
     outputs.line("corner", corner(image, second, 0.08 * reached), "orange");
     outputs.hide("corner", !isRight(image, second));
     const half = Array.from({ length: 91 }, (_, i) => 2 * i);
     const lengths = half.map((turned) => [turned, Math.hypot(...times(state.a, onCircle(turned * TURN)))]);
     curve.resize({ y: [0, reached] });
-    const ticks = [0, Math.round(svd.s[1]), Math.round(svd.s[0])];
-    curve.axes({ x: [0, 45, 90, 135, 180], y: ticks, xTitle: words.degrees });
+    const sizes = { [svd.s[1]]: "σ₂", [svd.s[0]]: "σ₁", 0: "0" };
+    const format = (value, axis) => (axis === "y" ? sizes[value] : String(value));
+    curve.axes({ x: [0, 45, 90, 135, 180], y: [...new Set([0, svd.s[1], svd.s[0]])], xTitle: words.degrees, format });
     curve.line("lengths", lengths, "orange");
     const at = ((state.theta / TURN) % 180 + 180) % 180;
     curve.dots("here", [[at, Math.hypot(...image)]], "orange");

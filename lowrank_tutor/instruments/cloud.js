@@ -38,7 +38,7 @@ const cloud = ({ place, data, move }) => {
     panel.arrow("pca", center, tips[0], "teal");
     panel.arrow("raw", [0, 0], tips[1], "orange");
     panel.text("pca name", tips[0], words.pca, "teal middle");
-    panel.text("raw name", to([0, -0.1 * reach], raw, 0.3 * reach), words.raw, "orange middle");
+    panel.text("raw name", tips[1], words.raw, "orange middle");
     const text = "x " + format(center[0], ".1f") + ", y " + format(center[1], ".1f");
     panel.place("center", center, { value: center[0], min: -reach, max: reach, text });
   };

@@ -1,7 +1,7 @@
 // Where do guess and truth stand, if both are numbers? On a line, the truth lower, and between them the gap.
 const ruler = (holder, data) => {
   const { question, truth, answer, log, spec, titles, words } = data;
-  const size = { width: 336, height: 112, margin: [40, 18, 34, 18] };
+  const size = { width: 336, height: 112, margin: [40, 30, 34, 30] };
   const panel = stage.panel(holder, { label: question, xLog: log, ...size });
   let limits = null;
   const mark = (name, value, height, text, color) => {
