@@ -162,7 +162,8 @@ const arrows = ({ place, data, move }) => {
       draw();
     },
     numbers: () => ({
-      sigma_1: svd.s[0], sigma_2: svd.s[1], length: Math.hypot(...times(state.a, onCircle(state.theta))), rank: rank(),
+      sigma_1: svd.s[0], sigma_2: svd.s[1], rank: rank(),
+      ...(ellipse ? { length: Math.hypot(...times(state.a, onCircle(state.theta))) } : {}),
     }),
     table: () => ({ a: state.a }),
     clear: () => clear(),
