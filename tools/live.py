@@ -42,6 +42,7 @@ SCRIPT = (
     '<code>make serve</code>, and open the address that it prints.")})</script>'
     "<style>.run-here{padding:.1rem .7rem;border:1px solid;border-radius:.3rem;background:var(--pst-color-background);"
     "color:var(--pst-color-primary);font-size:.85rem}h1+.run-here{margin-bottom:1rem}"
+    "div.cell>div.cell_input:has(.run-here){background:var(--pst-color-surface)}"
     ".cell_input .run-here{display:block;width:fit-content;align-self:start;margin:0 .8rem .7rem}"
     "@media print{.run-here{display:none}}</style>"
     "<noscript><style>.run-here{display:none}</style></noscript>"
