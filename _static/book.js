@@ -88,7 +88,8 @@ addEventListener("load", async () => {
   await window.MathJax?.startup?.promise;
   fit();
   document.fonts.ready.then(fit); // the letters of formulas come late, and have other widths
-  addEventListener("resize", fit);
+  let width = innerWidth; // a phone whose address bar comes and goes changes the height alone, at every scroll
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; fit(); } });
   // What was folded has a width only once it is unfolded.
   document.addEventListener("toggle", fit, true);
   document.addEventListener("click", ({ target }) => { if (target.closest?.(".dropdown")) setTimeout(fit); });

@@ -94,7 +94,7 @@ const arrows = ({ place, data, move }) => {
     inputs.text("name", scaled(x, 0.55), "x", "orange");
     outputs.arrow("second", [0, 0], second, "orange thin dashed");
     outputs.arrow("image", [0, 0], image, "orange");
-    outputs.text("name", scaled(image, 0.55), "Ax", "orange");
+    outputs.text("name", scaled(image, 0.8), "Ax", "orange"); // farther out than the names of the columns
     outputs.line("corner", corner(image, second, 0.08 * reached), "orange");
     outputs.hide("corner", !isRight(image, second));
     const half = Array.from({ length: 91 }, (_, i) => 2 * i);
@@ -161,7 +161,8 @@ const arrows = ({ place, data, move }) => {
       draw();
     },
     numbers: () => ({
-      sigma_1: svd.s[0], sigma_2: svd.s[1], length: Math.hypot(...times(state.a, onCircle(state.theta))), rank: rank(),
+      sigma_1: svd.s[0], sigma_2: svd.s[1], rank: rank(),
+      ...(ellipse ? { length: Math.hypot(...times(state.a, onCircle(state.theta))) } : {}),
     }),
     table: () => ({ a: state.a }),
     clear: () => clear(),

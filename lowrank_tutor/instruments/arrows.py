@@ -26,7 +26,7 @@ FORMS = {
 }
 LABELS = {
     "ellipse": {"sigma_1": "σ₁, the longest Ax", "sigma_2": "σ₂, the shortest Ax", "length": "length of Ax"},
-    "rank": {"sigma_1": "half its length", "sigma_2": "half its width", "length": "length of one sum"},
+    "rank": {"sigma_1": "half the length of the ellipse", "sigma_2": "half its width"},
 }
 REMARKS = {
     "flat": "The ellipse has fallen flat: both columns lie on one line, and one direction is left.",
@@ -66,7 +66,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     Returns
     -------
     Instrument
-        State ``a``, ``theta``; numbers ``sigma_1``, ``sigma_2``, ``length`` ($\|Ax\|$), ``rank``.
+        State ``a``, ``theta``; numbers ``sigma_1``, ``sigma_2``, ``rank`` and, of an ellipse, ``length`` ($\|Ax\|$).
 
     Raises
     ------
@@ -86,6 +86,8 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     if not -LIMIT <= theta <= LIMIT:
         raise ValueError(f"theta must be -{LIMIT} to {LIMIT}, got {theta!r}")
     start = numbers(matrix, theta)
+    if form == "rank":  # it shows no single input
+        del start["length"]
     outputs = WORDS["outputs"] if form == "ellipse" else "all sums of the two columns with whole numbers: drag the tips"
     longest = float(np.linalg.norm(matrix, axis=0).max())
     return Instrument(
