@@ -156,6 +156,21 @@ def test_everyone_can_use_it(show, name, where):
             assert box is None or (box["x"] >= 0 and box["x"] + box["width"] <= 360)  # within reach of a thumb
 
 
+@pytest.mark.parametrize("name", ["tilt", "spectrum", "shadow", "cloud", "windows"])
+def test_what_did_not_change_is_not_written_again(hands, name):
+    """A step of a drag that changes little lays out and paints little."""
+    hand = hands[name]
+    hand.call("set", {})
+    count = """async (figure) => {
+      const seen = new MutationObserver(() => {});
+      seen.observe(figure.querySelector(".instrument-live"), { attributes: true, childList: true, subtree: true });
+      seen.observe(figure.querySelector("dl"), { attributes: true, childList: true, subtree: true });
+      await figure.instrument.set({});
+      return seen.takeRecords().map(({ target, attributeName }) => target.outerHTML.slice(0, 60) + attributeName);
+    }"""
+    assert hand.figure.evaluate(count) == []
+
+
 @each_instrument
 def test_one_sentence_follows_many_quick_changes(show, name):
     hand = show(INSTRUMENTS[name]())
@@ -281,9 +296,9 @@ BESIDE = """
   panel.scrollIntoView({ block: "center" });
   const { left, top, width, height } = panel.getBoundingClientRect(), free = [];
   for (let i = 1; i < 20; i++) for (let j = 1; j < 20; j++) {
-    const [x, y] = [left + i / 20 * width, top + j / 20 * height], around = [-5, 0, 5];
-    const there = around.map((off) => document.elementFromPoint(x, y + off));
-    if (there.every((one) => one && panel.contains(one) && !one.closest(".handle"))) free.push([x, y]);
+    const [x, y] = [left + i / 20 * width, top + j / 20 * height], off = [-12, -9, -6, -3, 0, 3, 6, 9, 12];
+    const near = off.flatMap((a) => off.map((b) => document.elementFromPoint(x + a, y + b)?.closest(".handle")));
+    if (panel.contains(document.elementFromPoint(x, y)) && !near.some(Boolean)) free.push([x, y]);
   }
   return free[Math.floor(free.length / 2)];
 }
@@ -310,16 +325,16 @@ def test_on_a_phone_the_page_scrolls_wherever_no_handle_is(show, name):
 def test_a_finger_drags_a_handle_and_the_page_stands_still(show, name):
     hand = show(INSTRUMENTS[name](), viewport={"width": 360, "height": 500}, is_mobile=True, has_touch=True)
     hand.page.add_style_tag(content="body { padding-bottom: 2000px }")
-    for handle in hand.figure.locator("[role=slider]:visible").all()[:3]:
+    before = hand.figure.locator("[role=slider]").evaluate_all(SAID)
+    for handle in hand.figure.locator("[role=slider]:visible").all()[:3]:  # the first may be at its end already
         handle.evaluate("(handle) => handle.scrollIntoView({ block: 'center' })")
         hand.page.evaluate(AT_REST)
-        box = handle.locator(".knob").bounding_box()
-        before = hand.page.evaluate("scrollY"), handle.get_attribute("aria-valuetext")
+        box, at = handle.locator(".knob").bounding_box(), hand.page.evaluate("scrollY")
         swipe(hand.page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, "up")
         hand.page.evaluate(AT_REST)
-        assert hand.page.evaluate("scrollY") == before[0]
-        sideways = name in ("tilt", "draw_first") or handle.get_attribute("aria-label").startswith("direction")
-        assert sideways or handle.get_attribute("aria-valuetext") != before[1]
+        assert hand.page.evaluate("scrollY") == at
+    moved = hand.figure.locator("[role=slider]").evaluate_all(SAID) != before
+    assert moved or name == "tilt"  # its cut goes sideways alone
 
 
 def test_a_finger_moves_a_slider_only_where_it_goes_sideways_or_taps(show):
