@@ -194,10 +194,13 @@ def test_styled_keeps_a_functions_name_and_words():
     assert plotting.photo_cut.__doc__.startswith("Show a rank-``k`` photograph")
 
 
-@pytest.mark.parametrize(("said", "resolution"), [("1", style.PAGE_DPI), ("0", 120)])
-def test_a_page_gets_two_pixels_for_each_that_it_shows_and_a_person_the_usual(monkeypatch, said, resolution):
+@pytest.mark.parametrize(
+    ("said", "resolutions"), [("1", [style.PHOTOGRAPH_DPI] * 2 + [style.PAGE_DPI]), ("0", [120] * 3)]
+)
+def test_a_page_gets_two_pixels_for_each_that_it_shows_and_a_person_the_usual(monkeypatch, said, resolutions):
+    """By one more dot an inch a page knows a photograph."""
     monkeypatch.setenv(PAGE_VARIABLE, said)
-    assert {figure.dpi for figure in CALLS["photo_cut"]()} == {resolution}
+    assert [figure.dpi for figure in CALLS["photo_cut"]()] == resolutions
 
 
 def test_an_error_while_drawing_gives_the_settings_back():

@@ -281,6 +281,13 @@ def test_in_the_dark_photographs_alone_stay_as_they_are(readers, path):
             assert (picture["filter"] == "none") == stays, (who, picture)
 
 
+def test_in_the_dark_the_page_shows_through_the_paper_of_a_figure(readers):
+    figure = readers["dark, from a file"].open("book/09-states.html").locator(".cell_output > img").first
+    ground = figure.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    seen = Image.open(io.BytesIO(figure.screenshot())).convert("RGB")
+    assert seen.getpixel((8, seen.height - 8)) == tuple(map(int, re.findall(r"\d+", ground)))
+
+
 @pytest.mark.parametrize(("page", "many"), [("01-rank", 2), ("02-svd-pca", 1)])
 def test_a_photograph_that_no_slider_moves_is_known_as_one(readers, page, many):
     pictures = readers["light"].see(f"book/{page}.html").facts["pictures"]
