@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
+from browsing import PLACES
 from chapters import ROOT
 from playwright.sync_api import Browser, Locator, Page
 
@@ -218,38 +219,17 @@ READ = """
 DRAG = f"""
 async (figure, each) => {{
   const read = {READ};
-  const controls = [...figure.querySelectorAll("[data-slider]")];
   const shifts = [];
   const note = (entries) => entries.forEach((entry) => shifts.push(
     ...entry.sources.map((source) => source.node?.parentElement?.outerHTML.slice(0, 120))));
-  const change = (input, key, value) => {{
-    if (input[key] === value) return;
-    input[key] = value;
-    input.dispatchEvent(new Event("input", {{ bubbles: true }}));
-  }};
-  // What puts a control on each of its positions, and on the one where it stands.
-  const moves = (control) => {{
-    if (control.matches("fieldset"))
-      return [...control.querySelectorAll("input")].map((choice) => () => change(choice, "checked", true));
-    const {{ min, max, step }} = control;
-    const values = Array.from({{ length: (max - min) / step + 1 }}, (_, i) => String(+min + i * step));
-    return values.map((value) => () => change(control, "value", value));
-  }};
-  const stay = (control) => {{
-    if (!control.matches("fieldset")) return ((value) => () => change(control, "value", value))(control.value);
-    const choice = control.querySelector(":checked");
-    return () => change(choice, "checked", true);
-  }};
+  const {{ places, back }} = ({PLACES})(figure);
   const size = () => {{
     const {{ x, y, width, height }} = figure.getBoundingClientRect();
     return [x, y, width, height];
   }};
-  let places = [[]];
-  for (const control of controls) places = places.flatMap((place) => moves(control).map((move) => [...place, move]));
   figure.scrollIntoView({{ behavior: "instant", block: "center" }});
   const observer = new PerformanceObserver((list) => note(list.getEntries()));
   observer.observe({{ type: "layout-shift" }});
-  const back = controls.map(stay);
   const before = size();
   const shown = [];
   for (const [at, place] of places.entries()) {{

@@ -15,6 +15,29 @@ GET_ONE = (
     "no Chromium or Chrome found: install one (Debian: apt-get install chromium; macOS: brew install --cask chromium)"
 )
 
+# All positions of an explorer's sliders, each a list of moves that lead there, and those that lead back.
+PLACES = """
+(figure) => {
+  const change = (input, key, value) => {
+    if (input[key] === value) return;
+    input[key] = value;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const move = (control, value) => () => change(control, "value", value);
+  const choose = (choice) => () => change(choice, "checked", true);
+  const moves = (control) => {
+    if (control.matches("fieldset")) return [...control.querySelectorAll("input")].map(choose);
+    const { min, max, step } = control;
+    return Array.from({ length: (max - min) / step + 1 }, (_, i) => move(control, String(+min + i * step)));
+  };
+  const stay = (c) => (c.matches("fieldset") ? choose(c.querySelector(":checked")) : move(c, c.value));
+  const controls = [...figure.querySelectorAll("[data-slider]")];
+  let places = [[]];
+  for (const control of controls) places = places.flatMap((place) => moves(control).map((one) => [...place, one]));
+  return { places, back: controls.map(stay) };
+}
+"""
+
 
 def find_browser() -> str | None:
     """Return the program of a Chromium or Chrome, or nothing."""

@@ -16,7 +16,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from browsing import find_browser, serve
+from browsing import PLACES, find_browser, serve
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 SITE = Path(sys.argv[1] if sys.argv[1:] else Path(__file__).resolve().parent.parent / "_build" / "html").resolve()
@@ -33,33 +33,21 @@ PAINTED = """
 """
 
 # The last slider moves fastest, each step is a new frame; a pause between steps, as a hand leaves one.
-STEPS = """
-async (figure) => {
+STEPS = f"""
+async (figure) => {{
   const img = figure.querySelector("img");
-  const change = (input, key, value) => {
-    input[key] = value;
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  };
-  const moves = (control) => {
-    if (control.matches("fieldset"))
-      return [...control.querySelectorAll("input")].map((choice) => () => change(choice, "checked", true));
-    const { min, max, step } = control;
-    return Array.from({ length: (max - min) / step + 1 }, (_, n) => () => change(control, "value", +min + n * step));
-  };
-  let places = [[]];
-  for (const control of figure.querySelectorAll("[data-slider]"))
-    places = places.flatMap((place) => moves(control).map((move) => [...place, move]));
+  const {{ places }} = ({PLACES})(figure);
   const times = [];
-  for (const place of places) {
+  for (const place of places) {{
     await new Promise((done) => setTimeout(done, 10 + 20 * Math.random()));
     const before = img.src;
     const start = performance.now();
     place.forEach((move) => move());
     await img.decode();
     if (img.src !== before) times.push(performance.now() - start);
-  }
+  }}
   return times;
-}
+}}
 """
 
 

@@ -100,9 +100,10 @@ const arrows = ({ place, data, move }) => {
     const half = Array.from({ length: 91 }, (_, i) => 2 * i);
     const lengths = half.map((turned) => [turned, Math.hypot(...times(state.a, onCircle(turned * TURN)))]);
     curve.resize({ y: [0, reached] });
-    const sizes = { [svd.s[1]]: "σ₂", [svd.s[0]]: "σ₁", 0: "0" };
-    const format = (value, axis) => (axis === "y" ? sizes[value] : String(value));
-    curve.axes({ x: [0, 45, 90, 135, 180], y: [...new Set([0, svd.s[1], svd.s[0]])], xTitle: words.degrees, format });
+    const [largest, least] = svd.s, apart = Math.min(least, largest - least) > reached / 12; // or one name hides another
+    const format = (value, axis) => (axis === "x" || !value ? String(value) : value === largest ? "σ₁" : "σ₂");
+    const ticks = [0, ...(apart ? [least] : []), ...(largest ? [largest] : [])];
+    curve.axes({ x: [0, 45, 90, 135, 180], y: ticks, xTitle: words.degrees, format });
     curve.line("lengths", lengths, "orange");
     const at = ((state.theta / TURN) % 180 + 180) % 180;
     curve.dots("here", [[at, Math.hypot(...image)]], "orange");
