@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from lowrank_tutor.instruments import Instrument
 
@@ -116,10 +116,37 @@ class Hand(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def show(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Hand]]:
+def contexts() -> list[BrowserContext]:
+    """Those that are open; the last one was opened last."""
+    return []
+
+
+def close_later_ones(contexts: list[BrowserContext]) -> Iterator[None]:
+    before = len(contexts)
+    yield
+    while len(contexts) > before:
+        contexts.pop().close()
+
+
+# What a fixture of the whole file opened is open before its first test, and so stays until the file has ended. Without
+# these a hundred pages would be open at the end, each with processes of its own.
+@pytest.fixture(scope="module", autouse=True)
+def a_file_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
+    yield from close_later_ones(contexts)
+
+
+@pytest.fixture(autouse=True)
+def a_test_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
+    yield from close_later_ones(contexts)
+
+
+@pytest.fixture(scope="session")
+def show(
+    browser: Browser, contexts: list[BrowserContext], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Hand]]:
     """Put blocks on a page of their own, opened from a file; what the browser complains of fails the test."""
     folder: Path = tmp_path_factory.mktemp("instruments")
-    contexts, messages = [], []
+    messages: list[str] = []
 
     def open_page(*instruments: Instrument, address: str = "", root: str = "", **settings: Any) -> Hand:
         path = folder / f"{len(contexts)}.html"
@@ -140,6 +167,4 @@ def show(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         return hand
 
     yield open_page
-    for context in contexts:
-        context.close()
     assert messages == [], json.dumps(messages)
