@@ -23,6 +23,9 @@ PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup -
 SLOW := book site notebooks explore exercises plotting instruments benchmarks test_package.py test_sphinxext.py test_make.py \
   test_live_tools.py test_adoption.py family/test_autoencoder.py linformer/test_shards.py
 
+# Some machines tell Python to keep no bytecode. Then each chapter's kernel would compile all of PyTorch anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: book serve live pdf offline test test-colab colab-image check notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 

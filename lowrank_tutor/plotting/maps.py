@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
@@ -22,10 +21,13 @@ from lowrank_tutor.plotting.style import (
     ORANGE,
     PURPLE,
     TEAL,
+    TITLE,
+    draw_image,
     draw_lines,
     draw_points,
     legend_above,
     panel,
+    sheet,
     styled,
 )
 
@@ -219,23 +221,20 @@ def digits_and_blocks(digits: ArrayLike, approx: ArrayLike, blocks: ArrayLike, *
     matplotlib.figure.Figure
     """
     digits, approx, blocks = (np.asarray(part, dtype=float) for part in (digits, approx, blocks))
-    fig = plt.figure(figsize=(3.6, 2.75), layout="none")
-    shown: list[tuple[str, np.ndarray, int, float, dict[str, Any]]] = [
-        ("new digits", digits, len(digits), 0.71, {"cmap": "gray_r", "vmin": 0, "vmax": 16}),
-        (f"made of {len(blocks)} number{'s' if len(blocks) > 1 else ''} each", approx, len(digits), 0.36,
-         {"cmap": "gray_r", "vmin": 0, "vmax": 16}),
-        ("what each number adds", blocks, most, 0.02, {"cmap": "PuOr"}),
-    ]  # fmt: skip
-    for title, images, columns, low, look in shown:
+    width, ink = 3.6, {"cmap": "gray_r", "vmin": 0, "vmax": 16}
+    fig, ax = sheet(width, 2.75)
+    rows: tuple[tuple[str, np.ndarray, int, float, dict[str, Any]], ...] = (
+        ("new digits", digits, len(digits), 0.2, ink),
+        (f"made of {len(blocks)} number{'s' if len(blocks) > 1 else ''} each", approx, len(digits), 1.16, ink),
+        ("what each number adds", blocks, most, 2.25, {"cmap": "PuOr"}),
+    )
+    for title, images, columns, down, look in rows:
+        side = width / columns
+        ax.text(0.02, 0.01 - down, title, **TITLE)
         for column, image in enumerate(images):
-            height = 0.22 if columns == len(digits) else 0.24 * len(digits) / columns
-            ax = fig.add_axes((0.005 + column / columns, low, 0.94 / columns, height))
             limit = float(np.abs(image).max()) or 1.0
-            scale = look if "vmin" in look else {**look, "vmin": -limit, "vmax": limit}
-            ax.imshow(image.reshape(8, 8), **scale)
-            ax.set_axis_off()
-            if column == 0:
-                ax.set_title(title, pad=3)
+            scale = {"vmin": -limit, "vmax": limit} | look
+            draw_image(ax, image.reshape(8, 8), ((column + 0.03) * side, -down), (0.94 * side, 0.94 * side), **scale)
     return fig
 
 

@@ -17,13 +17,16 @@ from lowrank_tutor.plotting.style import (
     LINES,
     ORANGE,
     TEAL,
+    TITLE,
     WIDTH,
     Panels,
+    draw_image,
     draw_lines,
     draw_points,
     legend_above,
     panel,
     photograph,
+    sheet,
     styled,
     tick_each,
 )
@@ -144,19 +147,16 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
     Panels
         The digits above their approximations; the share.
     """
-    digits, approx = np.asarray(digits), np.asarray(approx)
-    images = plt.figure(figsize=(3.9, 1.75), layout="none")
-    grid = images.add_gridspec(2, len(digits), left=0.005, right=0.995, top=0.85, bottom=0.01, wspace=0.06, hspace=0.42)
-    for row, (shown, title) in enumerate(
-        ((digits, "the digits, 64 numbers each"), (approx, f"from {k} number{'s' if k > 1 else ''} each"))
-    ):
-        for column, image in enumerate(shown):
-            ax = images.add_subplot(grid[row, column])
-            ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=16)
-            ax.set_anchor("N")
-            ax.set_axis_off()
-            if column == 0:
-                ax.set_title(title, pad=4)
+    width, top, below = 3.9, 0.27, 0.35
+    side = min(width / len(np.asarray(digits)), 0.55)  # two rows fit
+    images, ax = sheet(width, 1.75)
+    titles = ("the digits, 64 numbers each", f"from {k} number{'s' if k > 1 else ''} each")
+    for row, (shown, title) in enumerate(zip((digits, approx), titles, strict=True)):
+        y = -top - row * (side + below)
+        ax.text(0.02, y + 0.02, title, **TITLE)
+        for column, image in enumerate(np.asarray(shown)):
+            corner = (column * side + 0.03 * side, y)
+            draw_image(ax, image.reshape(8, 8), corner, (0.94 * side, 0.94 * side), cmap="gray_r", vmin=0, vmax=16)
     curve, ax = panel(2.3, 1.75, left=0.55)
     total = np.concatenate([[0], np.cumsum(explained)])
     ax.plot(total, color=GREY, linewidth=1)
@@ -172,20 +172,15 @@ def _image_rows(rows: Mapping[str, ArrayLike], width: float, scale: tuple[float,
     number = len(np.asarray(next(iter(rows.values()))))
     words = 0.2 + 0.078 * max(map(len, rows))  # inches
     side = (width - words) / number
-    fig = plt.figure(figsize=(width, side * len(rows) + 0.04), layout="none")
-    grid = fig.add_gridspec(
-        len(rows), number, left=words / width, right=0.995, top=0.99, bottom=0.01, wspace=0.06, hspace=0.06
-    )
+    fig, ax = sheet(width, side * len(rows) + 0.04)
+    hidden = plt.get_cmap("gray_r").with_extremes(bad=HIDDEN)  # seen where a pixel is NaN
     for row, (name, images) in enumerate(rows.items()):
+        y = -0.02 - side * row
+        ax.text(words - 0.09, y - side / 2, name, ha="right", va="center")
         for column, image in enumerate(np.asarray(images, dtype=float)):
-            ax = fig.add_subplot(grid[row, column])
-            ax.set_facecolor(HIDDEN)  # seen where a pixel is NaN
             low, high = scale or (float(np.nanmin(image)), float(np.nanmax(image)))
-            ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=low, vmax=high)
-            ax.set(xticks=[], yticks=[])
-            ax.spines[:].set_visible(False)
-            if column == 0:
-                ax.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=6)
+            corner = (words + column * side, y)
+            draw_image(ax, image.reshape(8, 8), corner, (0.94 * side, 0.94 * side), cmap=hidden, vmin=low, vmax=high)
     return fig
 
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.style import GREY, HIDDEN, ORANGE, TEAL, WIDTH, styled
+from lowrank_tutor.plotting.style import GREY, HIDDEN, ORANGE, TEAL, WIDTH, sheet, styled
 
 SHADES = LinearSegmentedColormap.from_list("white to teal", ("white", TEAL))
 ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
@@ -111,10 +111,7 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
     tallest = [scale * max(high for _, (_, high), _ in each) for each in shapes]  # inches
     head, foot = 0.5, 0.12
     height = sum(tallest) + len(lines) * (head + foot)
-    fig = plt.figure(figsize=(WIDTH, height), layout="none")
-    ax = fig.add_axes((0, 0, 1, 1))
-    ax.set(xlim=(0, WIDTH), ylim=(-height, 0))
-    ax.set_axis_off()
+    fig, ax = sheet(WIDTH, height)
     top = 0.0
     for (heading, line), tall in zip(lines.items(), tallest, strict=True):
         ax.text(margin / 3, top - 0.06, heading, va="top", fontweight="bold")
@@ -151,10 +148,7 @@ def sharing(ways: Mapping[str, tuple[bool, bool, bool]], *, layers: int = 3, hea
     """
     unit, left, top, between, apart = 0.36, 1.55, 0.3, 0.22, 0.2
     height = top + len(ways) * (2 * unit + between)
-    fig = plt.figure(figsize=(WIDTH, height), layout="none")
-    ax = fig.add_axes((0, 0, 1, 1))
-    ax.set(xlim=(0, WIDTH), ylim=(-height, 0))
-    ax.set_axis_off()
+    fig, ax = sheet(WIDTH, height)
     starts = [left + layer * (heads * unit + apart) for layer in range(layers)]
     for layer, start in enumerate(starts):
         ax.text(start + heads * unit / 2, -0.06, f"layer {layer + 1}", ha="center", va="top")

@@ -33,6 +33,7 @@ LINES = ((TEAL, "-"), (ORANGE, "--"), (PURPLE, "-."), ("black", ":"), (PINK, (0,
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
+TITLE: dict[str, Any] = {"va": "bottom", "fontsize": 10, "fontweight": "bold"}  # of what has no axes of its own
 PHOTOGRAPH = "photograph"
 PHOTOGRAPH_DPI = PAGE_DPI + 1  # a file keeps nothing of a figure but its resolution: by this one a page knows them
 
@@ -143,6 +144,35 @@ def panel(
     fig = plt.figure(figsize=(width, height), layout="none")
     across, up = (width - left - right) / width, (height - top - bottom) / height
     return fig, fig.add_axes((left / width, bottom / height, across, up))
+
+
+def sheet(width: float, height: float) -> tuple[Figure, Axes]:
+    """Make a figure whose one pair of unseen axes counts inches from its upper left corner, downward below zero.
+
+    A pair of axes takes longer to make than all that is drawn in it: many small pictures share one.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches.
+
+    Returns
+    -------
+    (matplotlib.figure.Figure, matplotlib.axes.Axes)
+    """
+    fig = plt.figure(figsize=(width, height), layout="none")
+    ax = fig.add_axes((0, 0, 1, 1))
+    ax.set(xlim=(0, width), ylim=(-height, 0), autoscale_on=False)
+    ax.set_axis_off()
+    return fig, ax
+
+
+def draw_image(
+    ax: Axes, image: np.ndarray, corner: tuple[float, float], size: tuple[float, float], **look: Any
+) -> None:
+    """Draw an image on a sheet, by its upper left corner and its width and height in inches."""
+    (left, top), (width, height) = corner, size
+    ax.imshow(image, extent=(left, left + width, top - height, top), aspect="auto", **look)
 
 
 def legend_above(ax: Axes) -> Axes:

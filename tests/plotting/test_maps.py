@@ -48,10 +48,10 @@ def test_the_line_of_a_threshold_is_where_the_axis_gives_it():
 
 def test_what_a_number_adds_is_white_where_it_adds_nothing():
     digits = np.random.default_rng(1).integers(0, 17, (6, 64))
-    axes = plotting.digits_and_blocks(digits, digits / 2, digits[:2] - 8.0, most=9).axes
-    assert len(axes) == 6 + 6 + 2
-    for ax in axes[-2:]:
-        low, high = ax.images[0].get_clim()
+    (ax,) = plotting.digits_and_blocks(digits, digits / 2, digits[:2] - 8.0, most=9).axes
+    assert len(ax.images) == 6 + 6 + 2
+    for image in ax.images[-2:]:
+        low, high = image.get_clim()
         assert low == -high < 0
 
 

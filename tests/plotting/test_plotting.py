@@ -321,9 +321,11 @@ def test_digits_stand_above_their_approximations():
     approx = DIGITS / 2
     explained = np.linspace(2, 0, 64) / 64
     pictures, beside = plotting.digits_cut(DIGITS, approx, explained, 10)
-    images, (curve,) = pictures.axes, beside.axes
-    shown = [ax.images[0].get_array().ravel() for ax in images]
-    np.testing.assert_array_equal(shown, np.vstack([DIGITS, approx]))
+    (ax,), (curve,) = pictures.axes, beside.axes
+    np.testing.assert_array_equal([image.get_array().ravel() for image in ax.images], np.vstack([DIGITS, approx]))
+    above, below = np.split(np.array([image.get_extent() for image in ax.images]), 2)
+    np.testing.assert_allclose(above[:, :2], below[:, :2])
+    assert below[:, 3].max() < above[:, 2].min()
     _, upto, point = curve.lines
     np.testing.assert_allclose(point.get_data(), [[10], [explained[:10].sum()]])
     assert len(upto.get_xdata()) == 11
@@ -363,21 +365,23 @@ def test_a_cloud_with_labels_or_paths_shows_them_and_no_origin():
 
 
 def test_images_stand_in_named_rows_each_on_its_own_scale():
-    axes = CALLS["images"]().axes
-    assert len(axes) == 8
-    assert [ax.get_ylabel() for ax in axes] == ["PCA", "", "", "", "NMF", "", "", ""]
-    for ax, image in zip(axes, [*(DIGITS - 3.0), *DIGITS], strict=True):
-        np.testing.assert_array_equal(ax.images[0].get_array(), image.reshape(8, 8))
-        assert ax.images[0].get_clim() == (image.min(), image.max())
+    (ax,) = CALLS["images"]().axes
+    first, second = (text.get_position()[1] for text in ax.texts)
+    assert [text.get_text() for text in ax.texts] == ["PCA", "NMF"]
+    for image, pixels, row in zip(ax.images, [*(DIGITS - 3.0), *DIGITS], [first] * 4 + [second] * 4, strict=True):
+        np.testing.assert_array_equal(image.get_array(), pixels.reshape(8, 8))
+        assert image.get_clim() == (pixels.min(), pixels.max())
+        left, right, low, high = image.get_extent()
+        assert low < row < high
+        assert high - low == pytest.approx(right - left)
     assert plotting.images({"one": DIGITS}, scale=(0, 20)).axes[0].images[0].get_clim() == (0, 20)
 
 
 def test_images_beside_curves_share_one_scale_and_mark_the_k():
     pictures, beside = CALLS["images_and_curves"]()
-    images, (panel,) = pictures.axes, beside.axes
-    assert len(images) == 8
-    assert {ax.images[0].get_clim() for ax in images} == {(0, 16)}
-    shown = images[4].images[0].get_array()
+    (ax,), (panel,) = pictures.axes, beside.axes
+    assert [image.get_clim() for image in ax.images] == [(0, 16)] * 8
+    shown = ax.images[4].get_array()
     np.testing.assert_array_equal(np.ma.getmaskarray(shown), np.isnan(GAPS[0]).reshape(8, 8))
     assert [line.get_label() for line in panel.lines[:2]] == ["PCA", "LDA"]
     assert [(float(x[0]), float(y[0])) for x, y in (line.get_data() for line in panel.lines[2:])] == [
