@@ -18,8 +18,8 @@ BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 ARCHIVE := dist/low-rank-attention
 # Every core takes a chapter, a page or a file after the other (tests/conftest.py says what stays together).
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
-# What `make test FAST=1` leaves out: all that is not mathematics, all that needs the built book, and what trains networks
-# or starts processes.
+# What `make test FAST=1` leaves out: all that is not mathematics, all that needs the built book, and what trains networks,
+# starts processes or asks PyTorch to compile.
 SLOW := book site notebooks explore exercises plotting instruments benchmarks test_package.py test_sphinxext.py test_make.py \
   test_live_tools.py test_adoption.py family/test_autoencoder.py linformer/test_shards.py
 
@@ -55,7 +55,7 @@ offline: book
 	$(BIN)/python -c 'import shutil; print(shutil.make_archive("$(ARCHIVE)", "zip", "$(SITE)"))'
 
 test: $(READY_DEV) $(if $(FAST),,book)
-	$(PYTEST) $(if $(FAST),$(SLOW:%=--ignore tests/%))
+	$(PYTEST) $(if $(FAST),$(SLOW:%=--ignore tests/%) -k "not compile")
 
 test-colab: $(READY_DEV)
 	$(PYTEST) tests/notebooks -m colab
