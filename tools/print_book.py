@@ -1,7 +1,7 @@
 """Print the whole book as one PDF: ``make pdf`` builds the book as one page and then runs this.
 
-The browser prints again and again: first to learn on which page each heading falls, then with those numbers in the
-contents, until none of them moves.
+The browser prints a draft to learn on which page each heading falls, and then with those numbers in the contents, until
+none of them moves.
 """
 
 import re
@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ONE_PAGE = ROOT / "_build" / "singlehtml"
 PDF = ROOT / "dist" / "low-rank-attention.pdf"
 PATIENCE = 600_000  # milliseconds: hundreds of formulas are typeset at once
-PRINTS = 5  # at most: a number that is filled in may move what follows it
+FIGURE = re.compile('<figure class="(?:explorer|instrument)".*?</figure>', re.S)
+PRINTS = 4  # at most: a number that is filled in may move what follows it
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
 FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
 PAPER: dict[str, Any] = {
@@ -37,9 +38,13 @@ PAPER: dict[str, Any] = {
 }
 
 
+DRAFT = PAPER | {"tagged": False, "outline": False}
+
+
 def one_file(folder: Path) -> Path:
-    """Put the page where its links are right, and turn links between pages into links within it."""
+    """Put the page where its links are right, turn links between pages into links within it, and hold figures still."""
     text = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    text = FIGURE.sub(lambda figure: re.sub("<script.*?</script>", "", figure[0], flags=re.S), text)
     path = folder / "print.html"
     path.write_text(re.sub(r'href="[^":]*index\.html#', 'href="#', text), encoding="utf-8")
     return path
@@ -58,16 +63,17 @@ def outline(pdf: Path) -> Iterator[tuple[str, int]]:
         yield " ".join(entry.title.split()), reader.get_destination_page_number(entry) + 1
 
 
+def heading_pages(pdf: Path, count: int) -> list[int]:
+    """Return the page of each heading that the contents link to."""
+    reader = PdfReader(pdf)
+    places = [reader.named_destinations[f"/heading-{i}"] for i in range(count)]
+    return [reader.get_destination_page_number(place) + 1 for place in places]
+
+
 def names(words: str, heading: str) -> bool:
     """Whether a bookmark is that of a heading; the browser drops spaces at line ends, and may say the words twice."""
     number, title = re.fullmatch(r"((?:\d+\.)*) ?(.*)", heading).groups()
     return words.startswith(number) and "".join(title.split()) in "".join(words.split())
-
-
-def pages_of(headings: list[str], pdf: Path) -> list[int]:
-    """Return the page of each heading; bookmarks stand in the same order, with smaller headings between."""
-    found = outline(pdf)
-    return [next(page for words, page in found if names(words, heading)) for heading in headings]
 
 
 def edition() -> list[str]:
@@ -98,14 +104,13 @@ def print_book(page: Page, pdf: Path) -> None:
         raise RuntimeError(f"wider than the paper: {too_wide}")
     headings = page.evaluate("printing.contents")
     pdf.parent.mkdir(exist_ok=True)
-    numbers: list[int] = []
+    page.pdf(path=pdf, **DRAFT)
     for _ in range(PRINTS):
-        page.pdf(path=pdf, **PAPER)
-        found = pages_of(headings, pdf)
-        if found == numbers:
-            break
-        numbers = found
+        numbers = heading_pages(pdf, len(headings))
         page.evaluate("printing.fill", numbers)
+        page.pdf(path=pdf, **PAPER)
+        if heading_pages(pdf, len(headings)) == numbers:
+            break
     else:
         raise RuntimeError(f"the page numbers still move after {PRINTS} prints")
     finish(pdf, headings)
