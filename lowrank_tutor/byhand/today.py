@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy import Integer, Matrix
 
-from lowrank_tutor.byhand.exact import as_exact_matrix, as_exact_number, check_length
+from lowrank_tutor.byhand.exact import as_exact_matrix, as_exact_number, as_exact_vector, check_length
 from lowrank_tutor.byhand.tex import tex_factor, tex_lines, tex_matrix, tex_number
 from lowrank_tutor.byhand.worked import Step, Worked, saving
 
@@ -44,7 +44,7 @@ def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
     [ 1]])
     """
     latents, up = as_exact_matrix("c", c), as_exact_matrix("w_uk", w_uk)
-    query = _vector("q", q)
+    query = as_exact_vector("q", q)
     if up.rows != latents.cols:
         raise ValueError(f"w_uk must have a row for each number of a latent, got shapes {up.shape} and {latents.shape}")
     if query.rows != up.cols:
@@ -110,7 +110,7 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
     [0]])
     """
     weight, left, right = as_exact_matrix("w", w), as_exact_matrix("b", b), as_exact_matrix("a", a)
-    vector, factor = _vector("x", x), as_exact_number("s", s)
+    vector, factor = as_exact_vector("x", x), as_exact_number("s", s)
     (m, n), r = weight.shape, right.rows
     if left.shape != (m, r) or right.cols != n:
         raise ValueError(
@@ -259,7 +259,7 @@ def semiseparable(a: Any, x: Any) -> Worked:
     [3],
     [9]])
     """
-    decays, inputs = _vector("a", a), _vector("x", x)
+    decays, inputs = as_exact_vector("a", a), as_exact_vector("x", x)
     n = decays.rows
     if inputs.rows != n:
         raise ValueError(f"x must be as long as a, got lengths {inputs.rows} and {n}")
@@ -306,13 +306,6 @@ def semiseparable(a: Any, x: Any) -> Worked:
         ),
     ]
     return Worked(tuple(steps), output)
-
-
-def _vector(name: str, value: Any) -> Matrix:
-    vector = as_exact_matrix(name, value, vector_allowed=True)
-    if vector.cols != 1:
-        raise ValueError(f"{name} must be one vector, got shape {vector.shape}")
-    return vector
 
 
 def _product(name: str, left: Matrix, right: Matrix, product: Matrix) -> str:

@@ -89,8 +89,8 @@ def explore(
     Raises
     ------
     TypeError
-        If ``draw`` or ``readout`` cannot be called, ``start``, ``labels`` or ``formats`` are no mappings, or a slider's
-        values are not all numbers or all words.
+        If ``draw`` or ``readout`` cannot be called, ``start``, ``labels`` or ``formats`` is not a mapping, or a
+        slider's values are not all numbers or all words.
     ValueError
         If there is no slider, a slider has too few or too many positions or does not increase, choices repeat, there
         are too many frames, or ``alt``, ``start``, ``labels``, ``formats`` or ``play`` do not fit the sliders.
