@@ -265,6 +265,15 @@ def test_tall_data_agree_with_the_decomposition_of_the_points(n, d, k, monkeypat
     PCA(k).fit(cloud(n, d))
 
 
+@pytest.mark.parametrize(("share", "by_scatter"), [(1.1e-5, True), (0.9e-5, False)])
+def test_the_scatter_matrix_serves_while_the_least_variance_kept_is_1e_5_of_the_largest(share, by_scatter, monkeypatch):
+    half = with_spectrum([1, 1, np.sqrt(share)], 100, 3)
+    svd, asked = np.linalg.svd, []
+    monkeypatch.setattr(np.linalg, "svd", lambda *a, **options: asked.append(a) or svd(*a, **options))
+    PCA(3).fit(np.concatenate([half, -half]))  # of mean zero
+    assert (asked == []) == by_scatter
+
+
 def test_a_tiny_variance_is_found_from_the_points_themselves():
     """Contrast: the scatter matrix loses it. Its square is 1e-20 of the largest, below the rounding of the matrix."""
     x = with_spectrum([1e5, 1, 1e-5], 500, 3)
