@@ -284,6 +284,17 @@ def test_a_tiny_variance_is_found_from_the_points_themselves():
     assert not np.isclose(by_scatter, exact[2], rtol=0.1)
 
 
+def test_a_tall_cloud_far_from_the_origin_keeps_its_digits():
+    """Contrast: the difference of two sums of squares, which serves nearer by, loses most of them."""
+    half = with_spectrum([3, 2, 1], 100, 3)
+    x = np.concatenate([half, -half]) + 2.0**20
+    mean = x.mean(axis=0)
+    squares = np.linalg.svd(x - mean, compute_uv=False) ** 2
+    np.testing.assert_allclose(PCA(3).fit(x).singular_values_ ** 2, squares, rtol=1e-8)
+    by_sums = np.linalg.eigvalsh(x.T @ x - len(x) * np.outer(mean, mean))[::-1]
+    assert not np.allclose(by_sums, squares, rtol=1e-3)
+
+
 @pytest.mark.parametrize("share", [1.0, 1e-2])
 def test_float32_clouds_are_added_up_in_float64(share):
     x = (with_spectrum([3, 2, share], 400, 3) + 5).astype(np.float32)
