@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks._memory import peak_bytes
 from benchmarks.harness import Timing, all_hold, interleaved, provenance, say_if_busy, wall_clock, write
 from benchmarks.linformer_findings import (
     CPU_LENGTHS,
@@ -32,6 +31,7 @@ from benchmarks.linformer_findings import (
     report,
 )
 from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, fitting, methods
+from benchmarks.memory import peak_bytes
 from benchmarks.shared import write_shared
 from lowrank_tutor.attention import half_type
 from lowrank_tutor.attention.gpu import RESERVE

@@ -17,9 +17,7 @@ from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_ra
 from lowrank_tutor.svd import fix_signs
 
 _TALL = 10  # from so many points for each coordinate on, the small scatter matrix is tried first
-_SAFE = (
-    1e-5  # and taken if the last variance kept is at least this share of the first: 1e-16 / 1e-5 is left of rounding
-)
+_SAFE = 1e-5  # and taken if the last variance kept is at least this share of the first: of 16 digits it costs 5
 _BLOCK = 1 << 15  # numbers centered at a time, which stay in the processor's cache
 
 

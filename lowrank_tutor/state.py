@@ -8,6 +8,7 @@ product of reflections into one matrix.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 
 from lowrank_tutor._on_demand import needed
@@ -110,7 +111,7 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     check_same_device_and_dtype("state", state, "k", k)
     size = float(torch.linalg.vector_norm(v))
     if size == 0:
-        raise ValueError("v must not be zero: no error is relative to it, got zeros")
+        raise ValueError("v must be non-zero, got zeros: no error is relative to them")
     return float(torch.linalg.vector_norm(k @ state - v)) / size
 
 
@@ -399,7 +400,7 @@ def newton_schulz(
     numbers = tuple(coefficients)
     if len(numbers) != 3:
         raise ValueError(f"coefficients must be three numbers, got {len(numbers)}")
-    a, b, c = (check_real(number, "coefficients", "finite", -math.inf) for number in numbers)
+    a, b, c = (check_real(number, "coefficients", "finite", -sys.float_info.max) for number in numbers)
 
     tall = x.shape[-2] > x.shape[-1]
     y = x.mT if tall else x  # the smaller Gram matrix of the two

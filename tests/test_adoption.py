@@ -242,60 +242,6 @@ def ratings(n=60, m=40, share=0.4, seed=0):
     return whole, rng.random((n, m)) < share
 
 
-def test_sparse_ratings_give_what_the_table_gives():
-    table, known = ratings()
-    known[7], known[:, 5] = False, False
-    triplets = scipy.sparse.coo_array((table[known], np.nonzero(known)), shape=table.shape)
-    for penalty in (1.0, 0.0):
-        dense = factorize_ratings(table, known, 3, regularization=penalty, rng=0, max_sweeps=5)
-        sparse = factorize_ratings(triplets, None, 3, regularization=penalty, rng=0, max_sweeps=5)
-        assert sparse.losses[-1] == pytest.approx(dense.losses[-1], rel=0.05)
-        np.testing.assert_array_equal(np.isnan(sparse.estimates), np.isnan(dense.estimates))
-    assert np.isnan(sparse.p[7]).all()
-    with pytest.raises(ValueError, match=r"^observed must be None for sparse ratings, whose stored entries are the"):
-        factorize_ratings(triplets, known, 3)
-    with pytest.raises(
-        TypeError,
-        match=r"^observed must be an array of bools .True marks a known rating. unless ratings are sparse, got None",
-    ):
-        factorize_ratings(table, None, 3)
-
-
-def test_a_large_table_settles_where_the_whole_svd_would_have_begun():
-    table, known = ratings(620, 530, share=0.2)
-    found = factorize_ratings(table, known, 3, regularization=0.1, rng=0)
-    assert found.converged
-    assert relative_error(found.estimates, table) < 0.01
-
-
-def test_nmf_says_of_new_rows_what_they_hold():
-    rng = np.random.default_rng(0)
-    parts = rng.random((3, 12))
-    found = nmf(rng.random((40, 3)) @ parts, 3, rng=0)
-    weights = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.5, 3.0, 0.0]])
-    new = weights @ found.h
-    np.testing.assert_allclose(found.transform(new), weights, atol=1e-6)
-    noisy = new + rng.random(new.shape)
-    w = found.transform(noisy)
-    slope = (w @ found.h - noisy) @ found.h.T  # at the optimum: none where w is positive, none downhill elsewhere
-    assert (w >= 0).all()
-    assert (slope > -1e-6).all()
-    assert np.abs(slope[w > 0]).max() < 1e-6
-    with pytest.raises(ValueError, match=r"^x must have 12 columns, got shape \(3, 11\)$"):
-        found.transform(noisy[:, :11])
-
-
-def test_lda_of_many_points_is_that_of_their_decomposition(monkeypatch):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 4, 2000)
-    x = rng.standard_normal((2000, 5)) * [1, 2, 3, 4, 5] + rng.standard_normal((4, 5))[labels] * 3
-    found = lda(x, labels, 3)
-    monkeypatch.setattr("lowrank_tutor.family.discriminants._TALL", 10**9)
-    judge = lda(x, labels, 3)
-    np.testing.assert_allclose(found.axes, judge.axes, atol=1e-10)
-    np.testing.assert_allclose(found.ratio, judge.ratio, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -352,19 +298,6 @@ def test_a_tensor_that_numpy_cannot_read_hears_the_way_out(tensor):
     with pytest.raises(TypeError, match=r"^a must be an array, got a tensor that NumPy cannot read: (.*) makes one"):
         truncated_svd(tensor, 1)
     assert truncated_svd(tensor.detach().cpu().float(), 1).s.dtype == np.float32
-
-
-def test_distances_of_many_points_are_those_of_the_steps(monkeypatch):
-    rng = np.random.default_rng(0)
-    x = np.concatenate([rng.standard_normal((500, 30)), 1e3 + 1e-6 * rng.standard_normal((120, 30))])
-    for r in (gaussian_projection(5, 30, 1), np.eye(30)[:1]):
-        found = distortion(x, r)
-        monkeypatch.setattr("lowrank_tutor.jl._FEW", 10**9)
-        np.testing.assert_allclose(found, distortion(x, r), rtol=1e-9, atol=1e-11)
-        monkeypatch.undo()
-    x[601] = x[77]
-    with pytest.raises(ValueError, match=r"^x must hold different points, got the same in rows 77 and 601$"):
-        distortion(x, r)
 
 
 # installing

@@ -637,6 +637,19 @@ def test_a_plain_cloud_is_projected_once_wherever_it_lies(shift, monkeypatch):
     assert 1e-9 < max(seen) / pdist(x).min() ** 2 < 1e-6
 
 
+def test_distances_of_many_points_are_those_of_the_steps(monkeypatch):
+    rng = default_rng(0)
+    x = np.concatenate([rng.standard_normal((500, 30)), 1e3 + 1e-6 * rng.standard_normal((120, 30))])
+    for r in (gaussian_projection(5, 30, 1), np.eye(30)[:1]):
+        found = distortion(x, r)
+        monkeypatch.setattr("lowrank_tutor.jl._FEW", 10**9)
+        np.testing.assert_allclose(found, distortion(x, r), rtol=1e-9, atol=1e-11)
+        monkeypatch.undo()
+    x[601] = x[77]
+    with pytest.raises(ValueError, match=r"^x must hold different points, got the same in rows 77 and 601$"):
+        distortion(x, r)
+
+
 def test_memory_grows_with_the_points_not_with_the_pairs():
     n_points, n = 300, 200
     x, r = default_rng(0).standard_normal((n_points, n)), gaussian_projection(20, n, default_rng(1))

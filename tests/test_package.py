@@ -90,6 +90,14 @@ def test_only_what_several_rooms_share_is_private():
         assert len(users) > 1, f"{name} belongs to {users}"
 
 
+def test_the_face_of_a_folder_defines_nothing_itself():
+    for path in FILES.values():
+        if path.stem == "__init__":
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+            assert defined == [], path.parent.name
+
+
 def test_the_package_alone_imports_nothing_heavy():
     assert not loaded_by("import lowrank_tutor") & {"numpy", *HEAVY}
 

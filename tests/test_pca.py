@@ -265,6 +265,15 @@ def test_tall_data_agree_with_the_decomposition_of_the_points(n, d, k, monkeypat
     PCA(k).fit(cloud(n, d))
 
 
+@pytest.mark.parametrize(("share", "by_scatter"), [(1.1e-5, True), (0.9e-5, False)])
+def test_the_scatter_matrix_serves_while_the_least_variance_kept_is_1e_5_of_the_largest(share, by_scatter, monkeypatch):
+    half = with_spectrum([1, 1, np.sqrt(share)], 100, 3)
+    svd, asked = np.linalg.svd, []
+    monkeypatch.setattr(np.linalg, "svd", lambda *a, **options: asked.append(a) or svd(*a, **options))
+    PCA(3).fit(np.concatenate([half, -half]))  # of mean zero
+    assert (asked == []) == by_scatter
+
+
 def test_a_tiny_variance_is_found_from_the_points_themselves():
     """Contrast: the scatter matrix loses it. Its square is 1e-20 of the largest, below the rounding of the matrix."""
     x = with_spectrum([1e5, 1, 1e-5], 500, 3)
@@ -273,6 +282,17 @@ def test_a_tiny_variance_is_found_from_the_points_themselves():
     np.testing.assert_allclose(PCA(3).fit(x).singular_values_, exact, rtol=1e-4)
     by_scatter = np.sqrt(np.abs(np.linalg.eigvalsh(x.T @ x)[0]))
     assert not np.isclose(by_scatter, exact[2], rtol=0.1)
+
+
+def test_a_tall_cloud_far_from_the_origin_keeps_its_digits():
+    """Contrast: the difference of two sums of squares, which serves nearer by, loses most of them."""
+    half = with_spectrum([3, 2, 1], 100, 3)
+    x = np.concatenate([half, -half]) + 2.0**20
+    mean = x.mean(axis=0)
+    squares = np.linalg.svd(x - mean, compute_uv=False) ** 2
+    np.testing.assert_allclose(PCA(3).fit(x).singular_values_ ** 2, squares, rtol=1e-8)
+    by_sums = np.linalg.eigvalsh(x.T @ x - len(x) * np.outer(mean, mean))[::-1]
+    assert not np.allclose(by_sums, squares, rtol=1e-3)
 
 
 @pytest.mark.parametrize("share", [1.0, 1e-2])

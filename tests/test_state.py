@@ -132,7 +132,7 @@ def test_the_ends_of_what_is_allowed_are_allowed():
 
 def test_no_error_is_relative_to_zeros_and_a_state_of_another_shape_is_refused():
     k = torch.eye(2)
-    with pytest.raises(ValueError, match=r"^v must not be zero: no error is relative to it, got zeros$"):
+    with pytest.raises(ValueError, match=r"^v must be non-zero, got zeros: no error is relative to them$"):
         recall_error(k, k, 0 * k)
     with pytest.raises(ValueError, match=re.escape("state must have shape (2, 2), got shape (2, 1)")):
         recall_error(k[:, :1], k, k)
@@ -426,6 +426,7 @@ def test_other_coefficients_converge_to_the_nearest_orthogonal_matrix():
         ((torch.ones(2, 2), -1), ValueError, "steps must be at least 0, got -1"),
         ((torch.ones(2, 2), 1, (1.0, 2.0)), ValueError, "coefficients must be three numbers, got 2"),
         ((torch.ones(2, 2), 1, (1.0, 2.0, math.nan)), ValueError, "coefficients must be finite, got nan"),
+        ((torch.ones(2, 2), 1, (-math.inf, 2.0, 3.0)), ValueError, "coefficients must be finite, got -inf"),
     ],
 )
 def test_what_newton_schulz_cannot_take_is_refused(given_, kind, message):

@@ -46,6 +46,14 @@ def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False, gaps
     return Matrix([[read(f"{name}[{i}][{j}]", entry) for j, entry in enumerate(row)] for i, row in enumerate(rows)])
 
 
+def as_exact_vector(name: str, value: Any) -> Matrix:
+    """Read one vector of exact numbers: a flat list, or a matrix of one column."""
+    vector = as_exact_matrix(name, value, vector_allowed=True)
+    if vector.cols != 1:
+        raise ValueError(f"{name} must be one vector, got shape {vector.shape}")
+    return vector
+
+
 def as_exact_number(name: str, value: Any) -> Any:
     """Read one exact number as a SymPy rational, or refuse it and say how to write it."""
     rule = 'a number given exactly (an integer, a Fraction, or a string such as "1/3")'

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sympy import Matrix, Rational
 
-from lowrank_tutor.byhand.exact import as_exact_matrix, without_common_factor
+from lowrank_tutor.byhand.exact import as_exact_matrix, as_exact_vector, without_common_factor
 from lowrank_tutor.byhand.tex import tex_dot, tex_factor, tex_lines, tex_matrix, tex_number
 from lowrank_tutor.byhand.worked import Step, Worked, saving
 
@@ -266,7 +266,7 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
        takes 1; once W h is known, it takes 2.
        (5, 6, 1, 2)
     """
-    query, key = _vector("s", s), _vector("h", h)  # (d2, 1), (d1, 1)
+    query, key = as_exact_vector("s", s), as_exact_vector("h", h)  # (d2, 1), (d1, 1)
     left, right = as_exact_matrix("u", u), as_exact_matrix("v", v)  # (k, d2), (k, d1)
     for factor_name, factor, vector_name, vector in (("u", left, "s", query), ("v", right, "h", key)):
         if factor.cols != vector.rows:
@@ -305,13 +305,6 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
         *_cost_steps(w.rows, w.cols, left.rows),
     )
     return Worked(steps, score)
-
-
-def _vector(name: str, value: Any) -> Matrix:
-    vector = as_exact_matrix(name, value, vector_allowed=True)
-    if vector.cols != 1:
-        raise ValueError(f"{name} must be one vector, got shape {vector.shape}")
-    return vector
 
 
 def _product_step(letter: str, symbol: str, matrix: Matrix, vector_name: str, vector: Matrix) -> Step:

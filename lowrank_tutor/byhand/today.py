@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy import Integer, Matrix
 
-from lowrank_tutor.byhand.exact import as_exact_matrix, as_exact_number, check_length
+from lowrank_tutor.byhand.exact import as_exact_matrix, as_exact_number, as_exact_vector, check_length
 from lowrank_tutor.byhand.tex import tex_factor, tex_lines, tex_matrix, tex_number
 from lowrank_tutor.byhand.worked import Step, Worked, saving
 
@@ -44,7 +44,7 @@ def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
     [ 1]])
     """
     latents, up = as_exact_matrix("c", c), as_exact_matrix("w_uk", w_uk)
-    query = _vector("q", q)
+    query = as_exact_vector("q", q)
     if up.rows != latents.cols:
         raise ValueError(f"w_uk must have a row for each number of a latent, got shapes {up.shape} and {latents.shape}")
     if query.rows != up.cols:
@@ -109,16 +109,9 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
     [1],
     [0]])
     """
-    weight, left, right = as_exact_matrix("w", w), as_exact_matrix("b", b), as_exact_matrix("a", a)
-    vector, factor = _vector("x", x), as_exact_number("s", s)
+    weight, left, right, vector = _read_update(w, b, a, x)
+    factor = as_exact_number("s", s)
     (m, n), r = weight.shape, right.rows
-    if left.shape != (m, r) or right.cols != n:
-        raise ValueError(
-            f"b and a must be of shapes (m, r) and (r, n) where w is (m, n), got shapes {left.shape}, {right.shape} "
-            f"and {weight.shape}"
-        )
-    if vector.rows != n:
-        raise ValueError(f"x must be as long as w is wide, got length {vector.rows} and shape {weight.shape}")
     plain, seen = weight * vector, right * vector
     added, merged = factor * left * seen, weight + factor * left * right
     output, again = plain + added, merged * vector
@@ -159,6 +152,20 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
     return Worked(steps, output)
 
 
+def _read_update(w: Any, b: Any, a: Any, x: Any) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    weight, left, right = as_exact_matrix("w", w), as_exact_matrix("b", b), as_exact_matrix("a", a)
+    vector = as_exact_vector("x", x)
+    (m, n), r = weight.shape, right.rows
+    if left.shape != (m, r) or right.cols != n:
+        raise ValueError(
+            f"b and a must be of shapes (m, r) and (r, n) where w is (m, n), got shapes {left.shape}, {right.shape} "
+            f"and {weight.shape}"
+        )
+    if vector.rows != n:
+        raise ValueError(f"x must be as long as w is wide, got length {vector.rows} and shape {weight.shape}")
+    return weight, left, right, vector
+
+
 def delta_rule(k: Any, v: Any, beta: Any = 1) -> Worked:
     r"""Write pairs into a state by the delta rule, then read them all: $S \leftarrow S + \beta k (v - S^\top k)^\top$.
 
@@ -190,32 +197,11 @@ def delta_rule(k: Any, v: Any, beta: Any = 1) -> Worked:
     keys, values, share = as_exact_matrix("k", k), as_exact_matrix("v", v), as_exact_number("beta", beta)
     if values.rows != keys.rows:
         raise ValueError(f"v must have a row for each key, got v of shape {values.shape} and k of shape {keys.shape}")
-    state, steps = sympy.zeros(keys.cols, values.cols), []
+    state: Matrix = sympy.zeros(keys.cols, values.cols)
+    steps: list[Step] = []
     for t in range(keys.rows):
-        key, value = keys[t, :], values[t, :]
-        held = key * state
-        new = state + share * key.T * (value - held)
-        check_length("k and v", *new)
-        name = f"k_{t + 1}"
-        steps.append(
-            Step(
-                f"Read the state with key {t + 1}, before anything is written under it.",
-                rf"{name}^\top S = {tex_matrix(key)} {tex_matrix(state)} = {tex_matrix(held)}",
-                held,
-            )
-        )
-        scaled = "" if share == 1 else f"{tex_factor(share)} "
-        steps.append(
-            Step(
-                f"Value {t + 1} should be there instead: add the difference under the key.",
-                tex_lines(
-                    ("S", rf"{tex_matrix(state)} + {scaled}{tex_matrix(key.T)} {tex_matrix(value - held)}"),
-                    ("", tex_matrix(new)),
-                ),
-                new,
-            )
-        )
-        state = new
+        steps += _write_steps(t + 1, state, keys[t, :], values[t, :], share)
+        state = steps[-1].value
     read, plain = keys * state, keys * (keys.T * values)
     steps.append(
         Step(
@@ -232,6 +218,29 @@ def delta_rule(k: Any, v: Any, beta: Any = 1) -> Worked:
         )
     )
     return Worked(tuple(steps), state)
+
+
+def _write_steps(number: int, state: Matrix, key: Matrix, value: Matrix, share: Any) -> tuple[Step, Step]:
+    """Read a state with a key, (1, d), and write the value, (1, d_v), under it."""
+    held = key * state
+    new = state + share * key.T * (value - held)
+    check_length("k and v", *new)
+    scaled = "" if share == 1 else f"{tex_factor(share)} "
+    return (
+        Step(
+            f"Read the state with key {number}, before anything is written under it.",
+            rf"k_{number}^\top S = {tex_matrix(key)} {tex_matrix(state)} = {tex_matrix(held)}",
+            held,
+        ),
+        Step(
+            f"Value {number} should be there instead: add the difference under the key.",
+            tex_lines(
+                ("S", rf"{tex_matrix(state)} + {scaled}{tex_matrix(key.T)} {tex_matrix(value - held)}"),
+                ("", tex_matrix(new)),
+            ),
+            new,
+        ),
+    )
 
 
 def semiseparable(a: Any, x: Any) -> Worked:
@@ -259,7 +268,7 @@ def semiseparable(a: Any, x: Any) -> Worked:
     [3],
     [9]])
     """
-    decays, inputs = _vector("a", a), _vector("x", x)
+    decays, inputs = as_exact_vector("a", a), as_exact_vector("x", x)
     n = decays.rows
     if inputs.rows != n:
         raise ValueError(f"x must be as long as a, got lengths {inputs.rows} and {n}")
@@ -287,32 +296,30 @@ def semiseparable(a: Any, x: Any) -> Worked:
                 block,
             )
         )
-    product, output = mask * inputs, Matrix(inputs)
-    lines = [("y_1", tex_number(output[0]))]
-    for i in range(1, n):
-        before = output[i - 1]
-        output[i] = decays[i] * before + inputs[i]
-        terms = rf"{tex_factor(decays[i])} \cdot {tex_factor(before)} + {tex_factor(inputs[i])}"
-        lines.append((f"y_{i + 1}", f"{terms} = {tex_number(output[i])}"))
-    check_length("a and x", *output)
+    product, recurrence = mask * inputs, _recurrence_step(decays, inputs)
     many, few = n * (n + 1) // 2, n - 1
     steps += [
         Step("Multiply $L$ with $x$.", _product("L x", mask, inputs, product), product),
-        Step("The recurrence gives the same, with one number to remember.", tex_lines(*lines), output),
+        recurrence,
         Step(
             f"Multiplications: {many} with the lower half of $L$ and {few} with the recurrence, {saving(few, many)}.",
             tex_lines((r"\frac{n (n + 1)}{2}", str(many)), ("n - 1", str(few))),
             (many, few),
         ),
     ]
-    return Worked(tuple(steps), output)
+    return Worked(tuple(steps), recurrence.value)
 
 
-def _vector(name: str, value: Any) -> Matrix:
-    vector = as_exact_matrix(name, value, vector_allowed=True)
-    if vector.cols != 1:
-        raise ValueError(f"{name} must be one vector, got shape {vector.shape}")
-    return vector
+def _recurrence_step(decays: Matrix, inputs: Matrix) -> Step:
+    output = Matrix(inputs)
+    lines = [("y_1", tex_number(output[0]))]
+    for i in range(1, inputs.rows):
+        before = output[i - 1]
+        output[i] = decays[i] * before + inputs[i]
+        terms = rf"{tex_factor(decays[i])} \cdot {tex_factor(before)} + {tex_factor(inputs[i])}"
+        lines.append((f"y_{i + 1}", f"{terms} = {tex_number(output[i])}"))
+    check_length("a and x", *output)
+    return Step("The recurrence gives the same, with one number to remember.", tex_lines(*lines), output)
 
 
 def _product(name: str, left: Matrix, right: Matrix, product: Matrix) -> str:

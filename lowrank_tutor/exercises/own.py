@@ -42,7 +42,7 @@ def register(
     within : float
         How near is near enough, relative to the answer: ``0.01`` for 1%. By default ``digits`` count.
     digits : int
-        To how many digits a number that is no integer must be right, from one to nine.
+        To how many digits a number that is not an integer must be right, from one to nine.
     note : str
         A sentence below the fields of the page, such as how the numbers may be written.
 

@@ -60,13 +60,6 @@ class Autoencoder(nn.Module):
     decoder : Module
         From ``k`` numbers to ``d``, likewise. In the linear case the columns of ``decoder.weight`` span the plane.
 
-    Raises
-    ------
-    TypeError
-        If a size is not an integer, or ``dtype`` not a floating-point type.
-    ValueError
-        If a size is outside its bounds.
-
     Examples
     --------
     >>> import torch
@@ -130,13 +123,6 @@ class Autoencoder(nn.Module):
         Returns
         -------
         Tensor, shape (n, k)
-
-        Raises
-        ------
-        TypeError
-            If ``x`` is not a tensor, or of another type than the parameters (unless under autocast).
-        ValueError
-            If its shape or device does not match.
         """
         self._check("x", x, self.d)
         codes: torch.Tensor = self.encoder(x - self.mean)
@@ -153,13 +139,6 @@ class Autoencoder(nn.Module):
         Returns
         -------
         Tensor, shape (n, d)
-
-        Raises
-        ------
-        TypeError
-            If ``z`` is not a tensor, or of another type than the parameters (unless under autocast).
-        ValueError
-            If its shape or device does not match.
         """
         self._check("z", z, self.k)
         points: torch.Tensor = self.mean + self.decoder(z)
@@ -203,11 +182,8 @@ class Autoencoder(nn.Module):
 
         Raises
         ------
-        TypeError
-            If ``x`` is not a tensor or of another type than the parameters, or ``steps`` is not an integer.
         ValueError
-            If the shape or device does not match, ``x`` is empty, not finite or too large to be squared, ``steps`` is
-            negative, or the loss is not finite.
+            If ``x`` is too large to be squared, or the parameters are such that the loss is not finite.
 
         References
         ----------

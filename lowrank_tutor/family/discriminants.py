@@ -53,7 +53,6 @@ class Discriminants(NamedTuple):
         Returns
         -------
         ndarray, shape (n, k)
-
         """
         points = as_matrix(x, "x")
         if points.shape[1] != len(self.mean):
@@ -77,7 +76,6 @@ class Discriminants(NamedTuple):
         -------
         ndarray, shape (n,)
             Labels, of the type of ``classes``.
-
         """
         z, centers = self.project(x), (self.centers - self.mean) @ self.axes  # (n, k), (C, k)
         # The square of z is the same for every class.

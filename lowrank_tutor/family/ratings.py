@@ -75,7 +75,10 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     """Return the ratings with zeros in the gaps, and what is observed: bools, or a sparse matrix of ones."""
     if is_sparse(ratings):
         if observed is not None:
-            raise ValueError("observed must be None for sparse ratings, whose stored entries are the known ones")
+            raise ValueError(
+                "observed must be None for sparse ratings, whose stored entries are the known ones,"
+                f" got {type(observed).__name__}"
+            )
         table: Table = as_factor(ratings, "ratings")
         if table.nnz == 0:
             raise ValueError("ratings must store at least one rating, got none")

@@ -71,7 +71,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     Raises
     ------
     ValueError
-        If ``a`` is not 2 by 2 or holds what is no number up to 100, or there is no such form.
+        If ``a`` is not 2 by 2 with entries from -100 to 100, ``theta`` lies outside them, or there is no such form.
 
     Examples
     --------

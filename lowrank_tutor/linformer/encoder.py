@@ -89,7 +89,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         Tensor, shape (batch, n, dim)
         """
         if src_mask is not None:
-            raise ValueError("src_mask must be None: there are no n by n weights")
+            raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
         padding = src_key_padding_mask
         real = None if padding is None else padding == 0
         if self.norm_first:

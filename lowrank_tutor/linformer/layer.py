@@ -382,7 +382,8 @@ class LinformerSelfAttention(nn.Module):
         log_shares = None
         if squares:
             scales, log_shares = norm_rule(squares)
-            mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales * (1 + biased), strict=True)]
+            scales = [*scales, *scales] if biased else scales  # E1 is mixed like EX, and rescaled like it
+            mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales, strict=True)]
         tokens, counts = mixed[: len(matrices)], mixed[len(matrices) :]
         keys, values = self.to_k(tokens[0]), self.to_v(tokens[-1])  # the same EX where E = F
         if biased:

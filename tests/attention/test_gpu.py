@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks._memory import peak_bytes
+from benchmarks.memory import peak_bytes
 from lowrank_tutor.attention import (
     GPUS,
     attention_bytes,

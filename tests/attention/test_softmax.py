@@ -14,7 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import multi_head_attention_forward
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks._memory import LiveBytes
+from benchmarks.memory import LiveBytes
 from lowrank_tutor.attention import Cost, attention_weights, softmax_attention, softmax_cost
 
 FUNCTIONS = {

@@ -12,7 +12,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import harness, linformer, linformer_findings, linformer_methods
-from benchmarks._memory import LiveBytes, peak_bytes
 from benchmarks.adapters_linformer import Ours, Size, split
 from benchmarks.linformer import Bench, Plan
 from benchmarks.linformer_findings import (
@@ -48,6 +47,7 @@ from benchmarks.linformer_methods import (
     Group,
     methods,
 )
+from benchmarks.memory import LiveBytes, peak_bytes
 from benchmarks.promises_linformer import draw_weights, judge, tokens
 from lowrank_tutor.attention import attention_bytes
 from lowrank_tutor.linformer import linformer_cost

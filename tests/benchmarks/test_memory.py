@@ -2,8 +2,8 @@
 
 import torch
 
-from benchmarks._memory import LiveBytes, peak_bytes
 from benchmarks.adapters_linformer import Ours, Size
+from benchmarks.memory import LiveBytes, peak_bytes
 
 CPU = torch.device("cpu")
 

@@ -7,17 +7,12 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS
+from chapters import CHAPTERS, softmax
 from scipy.special import iv
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("06-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
 N, D = 256, 32
-
-
-def softmax(logits):
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def attention_rank(chapter, *, sharpness, rho):

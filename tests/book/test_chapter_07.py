@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS
+from chapters import CHAPTERS, softmax
 
 from lowrank_tutor.attention import softmax_cost
 from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, WORDS, X
@@ -17,11 +17,6 @@ from lowrank_tutor.linformer import LinformerSelfAttention, linformer_cost
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("07-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
 N, D = 128, 32
-
-
-def softmax(logits):
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def tokens(noise, rho):

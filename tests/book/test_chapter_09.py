@@ -5,15 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, code_cells
+from chapters import CHAPTERS, code_cells, softmax
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
-
-
-def softmax(logits):
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def off(found, wanted):

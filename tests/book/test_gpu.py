@@ -13,8 +13,8 @@ import torch
 from chapters import ROOT, code_cells, run
 
 import lowrank_tutor.attention
-from benchmarks._memory import LiveBytes
 from benchmarks.harness import DATA
+from benchmarks.memory import LiveBytes
 from lowrank_tutor.attention import GPUS
 
 PAGE = ROOT / "book" / "gpu.md"

@@ -3,8 +3,8 @@
 import numpy as np
 from chapters import ROOT, run
 
-from lowrank_tutor.explore import MAX_FRAMES, MAX_POSITIONS
 from lowrank_tutor.explore.page import MAX_BYTES
+from lowrank_tutor.explore.sliders import MAX_FRAMES, MAX_POSITIONS
 
 PAGE = ROOT / "book" / "use-sliders.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -300,3 +300,14 @@ def test_points_with_another_number_of_columns_are_refused():
     for method in (found.project, found.classify):
         with pytest.raises(ValueError, match=r"^x must have 2 columns, got shape \(3, 1\)$"):
             method(np.ones((3, 1)))
+
+
+def test_lda_of_many_points_is_that_of_their_decomposition(monkeypatch):
+    rng = fresh()
+    labels = rng.integers(0, 4, 2000)
+    x = rng.standard_normal((2000, 5)) * [1, 2, 3, 4, 5] + rng.standard_normal((4, 5))[labels] * 3
+    found = lda(x, labels, 3)
+    monkeypatch.setattr("lowrank_tutor.family.discriminants._TALL", 10**9)
+    judge = lda(x, labels, 3)
+    np.testing.assert_allclose(found.axes, judge.axes, atol=1e-10)
+    np.testing.assert_allclose(found.ratio, judge.ratio, atol=1e-12)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matrices import fresh, with_spectrum
@@ -282,6 +283,35 @@ def test_the_generator_decides_the_factors():
     assert not np.array_equal(one.p, other.p)
     np.testing.assert_allclose(one.estimates, other.estimates, atol=0.3)
     assert not np.array_equal(factorize_ratings(table, seen, 2).p, factorize_ratings(table, seen, 2).p)
+
+
+def test_sparse_ratings_settle_where_the_table_does():
+    table, known = ratings_of(60, 40, 3, kind="far from zero")
+    known[7], known[:, 5] = False, False
+    triplets = scipy.sparse.coo_array((table[known], np.nonzero(known)), shape=table.shape)
+    for penalty in (1.0, 0.0):
+        options = {"regularization": penalty, "tolerance": 1e-12}
+        dense = factorize_ratings(table, known, 3, rng=0, **options)
+        sparse = factorize_ratings(triplets, None, 3, rng=0, **options)
+        np.testing.assert_allclose(sparse.estimates, dense.estimates, atol=1e-6)
+        assert np.isnan(sparse.estimates).sum() == 40 + 60 - 1  # one row and one column of which nothing is known
+    with pytest.raises(
+        ValueError,
+        match=r"^observed must be None for sparse ratings, whose stored entries are the known ones, got ndarray$",
+    ):
+        factorize_ratings(triplets, known, 3)
+    with pytest.raises(
+        TypeError,
+        match=r"^observed must be an array of bools .True marks a known rating. unless ratings are sparse, got None$",
+    ):
+        factorize_ratings(table, None, 3)
+
+
+def test_a_large_table_settles_where_the_whole_svd_would_have_begun():
+    table, known = ratings_of(620, 530, 3, share=0.2, kind="far from zero")
+    found = factorize_ratings(table, known, 3, regularization=0.1, rng=0)
+    assert found.converged
+    assert relative_error(found.estimates, table) < 0.01
 
 
 def test_the_tolerance_and_the_number_of_sweeps_end_the_search():

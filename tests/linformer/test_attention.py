@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks._memory import LiveBytes
+from benchmarks.memory import LiveBytes
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
 
 

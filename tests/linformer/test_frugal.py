@@ -12,7 +12,7 @@ from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks._memory import LiveBytes
+from benchmarks.memory import LiveBytes
 from lowrank_tutor.linformer import LinformerSelfAttention, frugal
 
 

@@ -230,14 +230,16 @@ def test_a_fixed_projection_that_was_lost_is_asked_for():
     kept = LinformerSelfAttention(6, 2, 8, 4, projection=windows)
     kept.reset_parameters()
     assert torch.equal(kept.e, windows)
-    lost = copy.deepcopy(kept).to("meta").to_empty(device="cpu")
-    with pytest.raises(
-        ValueError, match=r"^projection must be given where a fixed E was on the meta device, got None$"
-    ):
+    made_there = LinformerSelfAttention(6, 2, 8, 4, projection=windows.to("meta"), device="meta")
+    for layer in (copy.deepcopy(kept).to("meta"), made_there):
+        lost = layer.to_empty(device="cpu")
+        with pytest.raises(
+            ValueError, match=r"^projection must be given where a fixed E was on the meta device, got None$"
+        ):
+            lost.reset_parameters()
+        lost.reset_parameters(projection=windows)
+        assert torch.equal(lost.e, windows)
         lost.reset_parameters()
-    lost.reset_parameters(projection=windows)
-    assert torch.equal(lost.e, windows)
-    lost.reset_parameters()
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

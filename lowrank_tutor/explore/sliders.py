@@ -1,0 +1,198 @@
+"""How does a figure get its sliders? By one call, which checks every argument before all of it is drawn."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lowrank_tutor.explore.explorer import Explorer
+from lowrank_tutor.explore.page import Format, Value
+
+MAX_POSITIONS = 48  # a slider: more positions than that are no easier to hit than a number is to type
+MAX_CHOICES = 8  # a row of radio buttons
+MAX_FRAMES = 240  # all sliders together
+
+
+def explore(
+    draw: Callable[..., Figure | Sequence[Figure]],
+    readout: Callable[..., Mapping[str, Value]] | None = None,
+    *,
+    alt: str,
+    caption: str = "",
+    name: str | None = None,
+    start: Mapping[str, Value] | None = None,
+    labels: Mapping[str, str] | None = None,
+    formats: Mapping[str, Format] | None = None,
+    play: bool | str = False,
+    limit: int | None = None,
+    **sliders: Iterable[Value],
+) -> Explorer:
+    r"""Put sliders on a figure.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(k=...)`` returns a matplotlib figure, or a list of figures, the panels: they stand side by side where
+        there is room and one below the other on a phone, so they should have one height, and 6.3 inches together at
+        most. A panel up to 4.5 inches wide can be read on a phone in type of 9 points. Number and sizes must be the
+        same at every position; a panel that is the same at several positions is stored once. A dark page inverts
+        panels, except those that ``plotting.photograph`` has marked.
+    readout : callable, optional
+        ``readout(k=...)`` returns a dict of named finite numbers or words, the same names at every position.
+    alt : str
+        What the picture shows, in words, for people who cannot see it. A template: ``{k}`` is the slider's value,
+        written as on the page, ``{relative_error:.1%}`` a number of the readout in a format of its own.
+    caption : str, optional
+        A sentence below the figure (plain text).
+    name : str, optional
+        The explorer's name on the page; by default the name of ``draw`` with hyphens.
+    start : mapping, optional
+        Where each slider stands at first; by default at its first value.
+    labels, formats : mapping, optional
+        Words and formats for sliders and readouts, by name. A format is a specification (``".1%"``), a template with
+        a unit (``"{:.2f} s"``), or a function that returns words.
+    play : bool or str
+        Whether a button moves the first slider of numbers by itself, or the name of the slider that it moves. It starts
+        only when it is pressed, and stops when it is pressed again or a slider is touched; for readers who ask for less
+        motion each press is one step.
+    limit : int, optional
+        What the block may weigh on a page, in bytes, pictures and all; by default 750,000. Heavier pictures are made
+        smaller and coarser until they fit. What cannot fit is refused, before all of it is drawn if a few samples show
+        it.
+    **sliders : iterable of numbers or of words
+        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. Words, such as
+        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons. At most 240 frames in all. A slider cannot have the
+        name of another argument.
+
+    Returns
+    -------
+    Explorer
+        Shows itself when it is the last line of a cell.
+
+    Raises
+    ------
+    TypeError
+        If ``draw`` or ``readout`` cannot be called, ``start``, ``labels`` or ``formats`` is not a mapping, or a
+        slider's values are not all numbers or all words.
+    ValueError
+        If there is no slider, a slider has too few or too many positions or does not increase, choices repeat, there
+        are too many frames, or ``alt``, ``start``, ``labels``, ``formats`` or ``play`` do not fit the sliders.
+
+    Examples
+    --------
+    >>> from lowrank_tutor import plotting
+    >>> from lowrank_tutor.svd import tail_error
+    >>> s = [3.0, 2.0, 1.0]
+    >>> explore(
+    ...     lambda k: plotting.spectrum(s, k),
+    ...     lambda k: {"error": tail_error(s, k)},
+    ...     alt="Three singular values; cutting after {k} leaves an error of {error:.3f}.",
+    ...     name="three-values",
+    ...     k=range(1, 4),
+    ... )
+    <Explorer three-values (k: 3 positions)>
+    """
+    readout = readout if readout is not None else _no_numbers
+    for argument, function in (("draw", draw), ("readout", readout)):
+        if not callable(function):
+            raise TypeError(f"{argument} must be callable, got {function!r}")
+    for argument, mapping in (("start", start), ("labels", labels), ("formats", formats)):
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise TypeError(f"{argument} must be a dict with a value for each name, got {mapping!r}")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise ValueError(f"limit must be a positive number of bytes, got {limit!r}")
+    if not isinstance(alt, str) or not alt.strip():
+        raise ValueError(f"alt must be words that describe the picture, got {alt!r}")
+    values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
+    if not values:
+        raise ValueError("sliders must be given by name, such as k=range(1, 49), got none")
+    counts = [len(v) for v in values.values()]
+    if math.prod(counts) > MAX_FRAMES:
+        product = " x ".join(map(str, counts)) + f" = {math.prod(counts)}"
+        raise ValueError(f"sliders must give at most {MAX_FRAMES} frames, got {product}")
+    first = {slider: v[0] for slider, v in values.items()}
+    for slider, value in (start or {}).items():
+        if value not in values.get(slider, ()):
+            raise ValueError(f"start must be a position of a slider, got {slider}={value!r}")
+        first[slider] = values[slider][values[slider].index(value)]  # the slider's own 8, not the caller's np.int64(8)
+    named = name if name is not None else getattr(draw, "__name__", "explorer").replace("_", "-")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", named):
+        whose = "" if name is not None else ", which is draw's own: give name="
+        raise ValueError(f"name must be lower-case words joined by hyphens, got {named!r}{whose}")
+    explorer = Explorer(
+        draw, readout, values, first, named, alt, caption, dict(labels or {}), dict(formats or {}),
+        _player(play, values), limit,
+    )  # fmt: skip
+    _check_words(explorer)
+    return explorer
+
+
+def _no_numbers(**_values: Value) -> dict[str, Value]:
+    return {}
+
+
+def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str | None:
+    """Return the name of the slider that a button moves, if there is a button."""
+    if play is False:
+        return None
+    numeric = [name for name, values in sliders.items() if not isinstance(values[0], str)]
+    if not numeric or (play is not True and play not in numeric):
+        raise ValueError(f"play must be True or False or name one of the sliders of numbers {numeric}, got {play!r}")
+    return numeric[0] if play is True else str(play)
+
+
+def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
+    if isinstance(raw, str) or not isinstance(raw, Iterable):
+        raise TypeError(f"{name} must be a sequence of numbers or of words, got {raw!r}")
+    values = tuple(v.item() if isinstance(v, np.generic) else v for v in raw)
+    words = [v for v in values if isinstance(v, str)]
+    return _choices(name, words) if words and len(words) == len(values) else _numbers(name, values)
+
+
+def _choices(name: str, values: list[str]) -> tuple[str, ...]:
+    if not 2 <= len(values) <= MAX_CHOICES:
+        raise ValueError(f"{name} must have 2 to {MAX_CHOICES} choices, got {len(values)}")
+    if len({v.strip() for v in values} - {""}) < len(values):
+        raise ValueError(f"{name} must have choices that differ and are not empty, got {values}")
+    return tuple(values)
+
+
+def _numbers(name: str, values: tuple[Any, ...]) -> tuple[float, ...]:
+    for v in values:
+        if isinstance(v, bool) or not isinstance(v, int | float):
+            raise TypeError(f"{name} must hold numbers alone or words alone, got {v!r}")
+        if not math.isfinite(v):
+            raise ValueError(f"{name} must hold finite numbers, got {v!r}")
+    if not 2 <= len(values) <= MAX_POSITIONS:
+        raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got {len(values)}")
+    if any(b <= a for a, b in itertools.pairwise(values)):
+        raise ValueError(f"{name} must increase, got {list(values)}")
+    return values
+
+
+def _check_words(explorer: Explorer) -> None:
+    """Refuse words for what does not exist: a typing slip would otherwise show only on the page."""
+    numbers = explorer.numbers(**explorer.start)
+    if both := set(numbers) & set(explorer.start):
+        raise ValueError(f"readout must not name a number like a slider, got {sorted(both)}")
+    known = {**explorer.start, **numbers}
+    for argument in ("labels", "formats"):
+        if unknown := set(getattr(explorer, argument)) - set(known):
+            raise ValueError(f"{argument} must name one of {sorted(known)}, got {sorted(unknown)}")
+    for name, spec in explorer.formats.items():
+        try:
+            explorer.words.text(name, known[name])
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+            kind = "words" if isinstance(known[name], str) else "number"
+            unit = "" if callable(spec) or "{" in spec else " (a unit goes into a template, such as '{:.2f} s')"
+            raise ValueError(f"formats must fit the {kind} {known[name]!r}{unit}, got {name}={spec!r}") from error
+    try:
+        explorer.words.sentence(explorer.alt, known)
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f"alt must use only {sorted(known)}, got {explorer.alt!r}") from error
