@@ -161,6 +161,7 @@ def mend_page(app, pagename, templatename, context, doctree):
     for file in context["script_files"]:
         if "window.mathjax" in _written(file):
             file.attributes["body"] = MATHJAX
+    context["author"] = re.sub("^The ", "the ", app.config.author)  # it stands after "By"
     body = context.get("body", "")
     context["metatags"] = context.get("metatags", "") + meta(app, pagename, site(app.config))
     if 'class="math' not in body:  # 300 kB that a page without a formula can do without

@@ -30,7 +30,8 @@ class Table(NamedTuple):
     right: tuple[bool, ...]
 
     def _repr_markdown_(self) -> str:
-        lines = [self.header, [" ---:" if right else ":--- " for right in self.right], *self.rows]
+        header = [name.replace(" = ", "\u00a0=\u00a0") for name in self.header]  # no line breaks in "k = 8"
+        lines = [header, [" ---:" if right else ":--- " for right in self.right], *self.rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def __repr__(self) -> str:
