@@ -75,7 +75,7 @@ def read_number(latex):
 
 def without_struts(latex):
     """What is to be read of a formula, without what only holds rows apart."""
-    return re.sub(r"\\vphantom\{\\Bigg?\(\} ", "", latex)
+    return re.sub(r" \\vphantom\{\\Bigg?\(\}", "", latex)
 
 
 def read_matrices(latex):

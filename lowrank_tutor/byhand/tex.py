@@ -20,8 +20,8 @@ def tex_matrix(matrix: Matrix, *, decimals: bool = False) -> str:
 
 def _apart(rows: list[str], height: str) -> str:
     r"""Join rows; those of fractions, which would nearly touch, are held apart by an unseen parenthesis."""
-    strut = rf"\vphantom{{{height}(}} "
-    return r" \cr ".join(strut + row if r"\frac" in row and len(rows) > 1 else row for row in rows)
+    strut = rf" \vphantom{{{height}(}}"  # behind the last entry: before a minus it would make that a difference
+    return r" \cr ".join(row + strut if r"\frac" in row and len(rows) > 1 else row for row in rows)
 
 
 def _rounded(number: Any) -> str:
