@@ -110,7 +110,7 @@ def _keep_few_colors(path, picture):
 
 
 class CodeBelowItsFigure(SphinxPostTransform):
-    """Puts the fold with a figure's code below the figure, for the eye and for the Tab key."""
+    """Puts the fold with the code of a figure or a table below it, for the eye and for the Tab key."""
 
     default_priority = 200  # MyST-NB makes the folds at 199
     formats = ("html",)
@@ -118,8 +118,11 @@ class CodeBelowItsFigure(SphinxPostTransform):
     def run(self, **kwargs):
         for cell in self.document.findall(nodes.container):
             fold, *shown = cell.children or [None]
-            if _element(cell) == "cell_code" and isinstance(fold, HideCodeCellNode) and any(map(_has_figure, shown)):
-                fold["prompt_show"] = "Code of this figure"
+            if _element(cell) != "cell_code" or not isinstance(fold, HideCodeCellNode):
+                continue
+            kind = "figure" if any(map(_has_figure, shown)) else "table" if any(map(_has_table, shown)) else ""
+            if kind:
+                fold["prompt_show"] = f"Code of this {kind}"
                 fold["classes"].append("code-of-figure")
                 cell.children = [*shown, fold]
 
@@ -132,6 +135,10 @@ def _has_figure(node):
     if any(node.findall(nodes.image)):
         return True
     return any(re.search('<figure class="(explorer|instrument)"', raw.astext()) for raw in node.findall(nodes.raw))
+
+
+def _has_table(node):
+    return any(node.findall(nodes.table)) or any("<table" in raw.astext() for raw in node.findall(nodes.raw))
 
 
 # MathJax's menu can switch on a speech explorer whose files the site does not carry (and file:// would refuse), and
@@ -154,6 +161,7 @@ def mend_page(app, pagename, templatename, context, doctree):
     for file in context["script_files"]:
         if "window.mathjax" in _written(file):
             file.attributes["body"] = MATHJAX
+    context["author"] = re.sub("^The ", "the ", app.config.author)  # it stands after "By"
     body = context.get("body", "")
     context["metatags"] = context.get("metatags", "") + meta(app, pagename, site(app.config))
     if 'class="math' not in body:  # 300 kB that a page without a formula can do without

@@ -21,7 +21,8 @@ logger = logging.getLogger(__name__)
 
 FOLDING_TAGS = {"hide-input", "hide-cell"}
 # "remove-input" hides code that the site has no use for and the notebook has: an answer is typed into it.
-TAGS = FOLDING_TAGS | {"remove-input", "hide-output", "remove-cell"}  # no raises-exception: "Run all" would stop
+# Without raises-exception, at which "Run all" would stop.
+TAGS = FOLDING_TAGS | {"remove-input", "hide-output", "remove-output", "remove-cell"}
 ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 

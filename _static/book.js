@@ -71,8 +71,14 @@ addEventListener("load", async () => {
     tables.forEach((table) => table.classList.remove("stacked", "stacked-words"));
     const drawn = [...formulas()].map((box) => [box, box.querySelector("mjx-container")]).filter(([, formula]) => formula);
     drawn.forEach(([, formula]) => (formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize));
-    const room = (box) => (box.matches("div") ? box : box.closest("p, li, td, th, dt, dd, div")).clientWidth;
-    const shares = drawn.map(([box]) => room(box) / box.scrollWidth);
+    // A line's formula is measured itself: beside it lies, unseen, what a screen reader reads, which may be wider.
+    const share = ([box, formula]) => {
+      if (box.matches("div")) return box.clientWidth / box.scrollWidth;
+      const place = box.closest("p, li, td, th, dt, dd, div");
+      const { paddingLeft, paddingRight } = getComputedStyle(place);
+      return (place.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)) / formula.getBoundingClientRect().width;
+    };
+    const shares = drawn.map(share);
     drawn.forEach(([, formula], i) => {
       if (shares[i] > 0 && shares[i] < 0.995) formula.style.fontSize = `${parseFloat(formula.dataset.size || "100%") * Math.max(SMALLEST, 0.98 * shares[i])}%`;
     });

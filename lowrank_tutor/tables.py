@@ -1,11 +1,15 @@
 """How does one read many numbers? In a table, which a page and a notebook typeset alike.
 
-Readers import ``table``; what it returns shows itself as the last line of a cell.
+Readers import ``table``; what it returns shows itself as the last line of a cell. ``number`` writes one number alike.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import NamedTuple
+
+NARROW = "\u202f"  # a space at which no line breaks
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Table(NamedTuple):
@@ -26,7 +30,8 @@ class Table(NamedTuple):
     right: tuple[bool, ...]
 
     def _repr_markdown_(self) -> str:
-        lines = [self.header, [" ---:" if right else ":--- " for right in self.right], *self.rows]
+        header = [name.replace(" = ", "\u00a0=\u00a0") for name in self.header]  # no line breaks in "k = 8"
+        lines = [header, [" ---:" if right else ":--- " for right in self.right], *self.rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def __repr__(self) -> str:
@@ -51,7 +56,7 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
         leaves a cell empty.
     formats : mapping of str to str, optional
         How the numbers of a column are written, such as ``".1%"``; without it whole numbers as ``"1,234"`` and all
-        others with three digits.
+        others with three digits. A format that leads to an exponent is written as :func:`number` does.
 
     Returns
     -------
@@ -80,4 +85,31 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
 def _written(cell: object, form: str | None) -> str:
     if cell is None or isinstance(cell, str):
         return cell or ""
-    return format(cell, form or ("," if isinstance(cell, Integral) else ".3g"))
+    return number(cell, form or ("," if isinstance(cell, Integral) else ".3g"))
+
+
+def number(value: object, form: str = ".3g") -> str:
+    """Write a number as people do: 2 · 10⁻⁷ where Python writes 2e-07.
+
+    Parameters
+    ----------
+    value : number
+    form : str
+        A format specification of Python.
+
+    Returns
+    -------
+    str
+        Its spaces are narrow, and no line breaks there.
+
+    Examples
+    --------
+    >>> number(2.34e-7, ".1e").split(), number(0.25), number(1000, ",")
+    (['2.3', '·', '10⁻⁷'], '0.25', '1,000')
+    """
+    written = format(value, form)
+    split = re.fullmatch(r"(.+)e([-+]\d+)", written)
+    if not split:
+        return written
+    mantissa, power = split.groups()
+    return f"{mantissa}{NARROW}·{NARROW}10{str(int(power)).translate(RAISED)}" if value else "0"

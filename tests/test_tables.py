@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowrank_tutor.tables import table
+from lowrank_tutor.tables import number, table
 
 
 def test_numbers_are_written_as_asked_and_as_people_write_them():
@@ -12,6 +12,21 @@ def test_numbers_are_written_as_asked_and_as_people_write_them():
     assert made.right == (True, True, False)
     assert table({"x": [0.123456, 12.3456]}).rows == (("0.123",), ("12.3",))
     assert table({"x": [None, 0.5]}, {"x": ".0%"}) == (("x",), (("",), ("50%",)), (True,))
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "words"),
+    [
+        (2.34e-7, ".1e", "2.3 · 10⁻⁷"),
+        (np.float64(-6e12), ".3g", "-6 · 10¹²"),
+        (0.0, ".0e", "0"),
+        (0.00123, ".2g", "0.0012"),
+        (0.5, ".1%", "50.0%"),
+    ],
+)
+def test_exponents_stand_raised_and_break_no_line(value, form, words):
+    assert number(value, form) == words.replace(" ", "\u202f")
+    assert table({"x": [value]}, {"x": form}).rows == ((number(value, form),),)
 
 
 def test_a_page_gets_a_markdown_table_and_a_terminal_straight_columns():

@@ -4,6 +4,7 @@ To load a page costs more than any question to it. So a :class:`Window` reads th
 said to each of its readers when it was new; then it may be used for what a hand does, keys and clicks.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,7 +89,7 @@ FACTS = """
       filter: getComputedStyle(i).filter, photograph: i.matches(".photograph"), inch: i.getBoundingClientRect().width /
         (i.style.getPropertyValue("--inches") || parseFloat(i.style.width) / 104) })),
     codes: all("details.code-of-figure", (d) => {
-      const figure = d.closest(".cell").querySelector("figure.explorer, figure.instrument, img");
+      const figure = d.closest(".cell").querySelector("figure.explorer, figure.instrument, img, table");
       const summary = d.querySelector("summary");
       return { of: figure.dataset.name ?? "", words: words(summary.querySelector(".collapsed")),
         gap: d.getBoundingClientRect().top - figure.getBoundingClientRect().bottom,
@@ -377,6 +378,12 @@ class Reader(NamedTuple):
 def address_of(chapter: Path) -> str:
     """The page that is made of a chapter."""
     return f"book/{chapter.stem}.html"
+
+
+def title_of(chapter: Path) -> str:
+    """Its first heading."""
+    (title, *_) = re.findall("^# (.*)$", chapter.read_text(encoding="utf-8"), re.MULTILINE)
+    return str(title)
 
 
 def block(path: Path, name: str) -> str:

@@ -73,8 +73,13 @@ def read_number(latex):
     return parse_expr(text.replace("{", "(").replace("}", ")"), transformations=(*standard_transformations, implicit))
 
 
+def without_struts(latex):
+    """What is to be read of a formula, without what only holds rows apart."""
+    return re.sub(r" \\vphantom\{\\Bigg?\(\}", "", latex)
+
+
 def read_matrices(latex):
-    bodies = re.findall(r"\\begin\{pmatrix\} (.*?) \\end\{pmatrix\}", latex)
+    bodies = re.findall(r"\\begin\{pmatrix\} (.*?) \\end\{pmatrix\}", without_struts(latex))
     return [Matrix([[read_number(x) for x in row.split(" & ")] for row in body.split(r" \cr ")]) for body in bodies]
 
 
@@ -119,6 +124,7 @@ def check_formulas(worked):
         "leftrightarrow",
         "approx",
     }
+    known |= {"vphantom", "Big", "Bigg"}  # these hold rows apart
     known |= {"lambda", "sigma", "Sigma", "pm", "det", "lVert", "rVert", "operatorname", "mathbb", "in", "times", "neq"}
     for step in worked.steps:
         assert "\n" not in step.latex
@@ -147,6 +153,7 @@ def check_terminal(worked):
 
 def read_lines(latex):
     """The lines of aligned equations, each as (left, relation, right)."""
+    latex = without_struts(latex)
     body = latex.removeprefix(r"\begin{aligned} ").removesuffix(r" \end{aligned}")
     assert len(body) + len(r"\begin{aligned}  \end{aligned}") == len(latex)
     hidden = re.sub(r"\\begin\{pmatrix\}.*?\\end\{pmatrix\}", lambda m: m[0].replace("&", "@").replace("cr", "#"), body)

@@ -15,7 +15,13 @@ def tex_matrix(matrix: Matrix, *, decimals: bool = False) -> str:
     """Write a matrix, exactly or in decimals."""
     write = _rounded if decimals else tex_number
     rows = [" & ".join(write(entry) for entry in matrix[row, :]) for row in range(matrix.rows)]
-    return r"\begin{pmatrix} " + r" \cr ".join(rows) + r" \end{pmatrix}"
+    return r"\begin{pmatrix} " + _apart(rows, r"\Big") + r" \end{pmatrix}"
+
+
+def _apart(rows: list[str], height: str) -> str:
+    r"""Join rows; those of fractions, which would nearly touch, are held apart by an unseen parenthesis."""
+    strut = rf" \vphantom{{{height}(}}"  # behind the last entry: before a minus it would make that a difference
+    return r" \cr ".join(row + strut if r"\frac" in row and len(rows) > 1 else row for row in rows)
 
 
 def _rounded(number: Any) -> str:
@@ -28,7 +34,7 @@ def tex_lines(*equations: tuple[str, str], nearly: tuple[str, str] | None = None
     rows = [f"{left} &= {right}" for left, right in equations]
     if nearly:
         rows.append(rf"{nearly[0]} &\approx {nearly[1]}")
-    return r"\begin{aligned} " + r" \cr ".join(rows) + r" \end{aligned}"
+    return r"\begin{aligned} " + _apart(rows, r"\Bigg") + r" \end{aligned}"
 
 
 def tex_number(number: Any) -> str:

@@ -8,6 +8,8 @@ from importlib.resources import files
 import pytest
 from chapters import ROOT, run
 
+from lowrank_tutor.tables import number
+
 PAGE = ROOT / "book" / "packages.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 CONTRACTS = {"linformer_contract": "linformers", "kernel_contract": "kernels"}
@@ -35,7 +37,7 @@ def test_a_table_has_every_question_once_every_outcome_and_every_remark(page, na
         if all(row["outcome"] == "holds" for row in rows):
             assert escape(told["title"]) in others
         else:
-            assert table.count(f">{escape(told['title'])} (at most {told['bar']:g})<") == 1
+            assert table.count(f">{escape(told['title'])} (at most {number(told['bar'], 'g')})<") == 1
             shown += rows
     for outcome, (_, mark) in page["LOOKS"].items():
         assert table.count(f"{mark} {outcome}<") == sum(row["outcome"] == outcome for row in shown)
@@ -107,7 +109,7 @@ def test_the_table_of_helpers_tells_every_task_and_bold_is_a_win(page):
         assert f">{row['ratio']:.2f}<" in told
         assert row["ratio"] == pytest.approx(row["time_ours"] / row["time_theirs"], rel=0.01)
         assert ("<b>" in told) == (row["ratio"] < 1)
-        assert all(f"{row[who]:.4g}" in told for who in ("error_ours", "error_theirs") if who in row)
+        assert all(number(row[who], ".4g") in told for who in ("error_ours", "error_theirs") if who in row)
     linear = [row["peer"] for row in helpers["rows"] if row["task"].startswith("linear_attention")]
     assert linear[-1] == "its formula in plain PyTorch"
 

@@ -1,4 +1,4 @@
-"""Decimals are rounded as they should be, and the numbers behind them are never cut short."""
+"""Decimals are rounded as they should be, and rows of fractions stand apart."""
 
 import pytest
 import sympy
@@ -26,3 +26,16 @@ from lowrank_tutor.byhand.tex import tex_matrix
 )
 def test_decimals_are_rounded_to_three_places(number, shown):
     assert tex_matrix(Matrix([[number, 1]]), decimals=True) == rf"\begin{{pmatrix}} {shown} & 1.000 \end{{pmatrix}}"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "rows"),
+    [
+        ([[1, 2], [3, 4]], ["1 & 2", "3 & 4"]),
+        ([["1/2", 3]], [r"\frac{1}{2} & 3"]),
+        ([["-1/2", 3], [4, 5]], [r"- \frac{1}{2} & 3 \vphantom{\Big(}", "4 & 5"]),
+    ],
+)
+def test_a_row_of_fractions_keeps_its_distance_and_nothing_stands_before_a_minus(matrix, rows):
+    body = r" \cr ".join(rows)
+    assert tex_matrix(Matrix(matrix)) == rf"\begin{{pmatrix}} {body} \end{{pmatrix}}"

@@ -222,6 +222,10 @@ After.
     ),
     "cell to answer in": ("```{code-cell}\n:tags: [remove-input]\nx = 6\n```", [("x = 6", {})]),
     "folded cell": ("```{code-cell}\n:tags: [hide-input]\nx = 7\n```", [("# @title Show the code\nx = 7", FOLDED)]),
+    "folded cell whose output the site leaves out": (
+        "```{code-cell}\n:tags: [hide-input, remove-output]\nprint(8)\n```",
+        [("# @title Show the code\nprint(8)", FOLDED)],
+    ),
     "folded cell with a prompt": (
         "```{code-cell}\n---\ntags: [hide-cell]\nmystnb: {code_prompt_show: Draw}\n---\nx = 8\n```",
         [("# @title Draw\nx = 8", FOLDED)],

@@ -130,6 +130,10 @@ def test_folds_and_statements_are_quiet(readers, path):
     assert {weight for weight, _ in folds} == {"400"}
     boxes = page.locator("details.hide, div.proof, div.exercise, div.solution, div.admonition").evaluate_all(look)
     assert {shadow for _, shadow in boxes} == {"none"}
+    grounds = page.locator(".admonition section").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).backgroundColor)"
+    )
+    assert {*grounds} == {"rgba(0, 0, 0, 0)"}, "what a box says stands on the box's own ground"
     widths = page.locator("details.hide:not([open]) > summary").evaluate_all("(all) => all.map((e) => e.offsetWidth)")
     assert max(widths) < 300, "no bar across the page"
 

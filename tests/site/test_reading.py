@@ -7,17 +7,12 @@ from collections.abc import Iterator
 import pytest
 from chapters import CHAPTERS
 from playwright.sync_api import Page
-from visits import address_of, settle
+from visits import address_of, settle, title_of
 
 from lowrank_tutor import exercises
 from lowrank_tutor.exercises.questions import QUESTIONS, numbers_of
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-
-
-def title_of(path) -> str:
-    """A chapter's title."""
-    return re.search("^# (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 
 # Folds
