@@ -239,12 +239,17 @@ def test_starting_again_takes_back_what_the_state_does_not_hold(show):
     checked = "(f) => f.querySelector('input[type=checkbox]').checked"
     typed = "(f) => f.querySelector('input[type=text]').value"
     said = "(f) => f.querySelector('[role=slider]').getAttribute('aria-valuetext')"
+
+    def guess(figure):
+        figure.locator("[role=slider]").press("End")
+        figure.get_by_role("button", name="That is my guess").click()
+
     ways = {
         "tilt": (checked, lambda figure: figure.get_by_label("show what is left out").check()),
         "arrows": (checked, lambda figure: figure.locator("input[type=checkbox]").check()),
         "dice": (said, lambda figure: figure.locator("[role=slider]").first.press("Home")),
         "windows": (typed, lambda figure: figure.get_by_label("Your sentence").fill("a cat sat")),
-        "draw_first": (said, lambda figure: figure.locator("[role=slider]").press("End")),
+        "draw_first": (said, guess),
     }
     for name, (read, change) in ways.items():
         hand = show(INSTRUMENTS[name]())
