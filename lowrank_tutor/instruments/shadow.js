@@ -15,7 +15,7 @@ const shadow = ({ place, data, move }) => {
   const curve = Array.from({ length: 91 }, (_, i) => [i, Math.cos(i * TURN)]);
 
   const panels = controls.box(place, "panels");
-  const open = (title, options) => stage.panel(controls.titled(panels, title), { label: title, width: 300, ...options });
+  const open = (label, options) => stage.panel(controls.titled(panels, label), { label, width: 300, ...options });
   const plane = open(words.plane, { height: 300, margin: [4, 4, 4, 4], x: [-WIDE, WIDE], y: [-WIDE, WIDE] });
   const loss = open(words.curve, { height: 250, margin: [22, 18, 34, 46], x: [0, 90], y: [0, 1] });
   loss.axes({

@@ -161,6 +161,15 @@ def test_keys_move_a_mark(hands):
     assert "the answer is 24: a factor of 8 too low" in hands["log"].said("You guessed 3,")
 
 
+def test_the_line_of_the_guess_does_not_cross_the_words_of_the_answer(hands):
+    hand = hands["log"]
+    for guess in (2, 20, 28, 300):  # the answer is 24
+        hand.set(guess=guess)
+        line, words = (hand.figure.locator(f"svg {part}").bounding_box() for part in (".line.teal", ".word.orange"))
+        middle = line["x"] + line["width"] / 2
+        assert middle < words["x"] + 1 or middle > words["x"] + words["width"] - 1
+
+
 def test_a_word_is_chosen(hands):
     hand = hands["choice"]
     for word in ("apple, red", "stone", "5"):
