@@ -248,6 +248,21 @@ async (figure, each) => {{
 """
 
 
+SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
+
+
+def swipe(page: Page, x: float, y: float, way: str) -> None:
+    """Lay a finger down, move it in small steps, and lift it."""
+    session = page.context.new_cdp_session(page)
+    for part in range(9 if any(SWIPE[way]) else 1):
+        point = {"x": x + part / 8 * SWIPE[way][0], "y": y + part / 8 * SWIPE[way][1]}
+        session.send(
+            "Input.dispatchTouchEvent", {"type": "touchMove" if part else "touchStart", "touchPoints": [point]}
+        )
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    session.detach()
+
+
 def settle(page: Page) -> None:
     """Wait for the maths and the fonts, and for what they may have set off."""
     page.evaluate(

@@ -74,13 +74,41 @@
     button.hidden = false;
     rest();
   }
-  controls.forEach((control) =>
-    control.addEventListener("input", () => {
+  // A browser moves a slider as soon as a finger is laid on it, and that finger may only want to scroll the page: the
+  // figure waits until it goes sideways, or is lifted. Where the page scrolls, the slider goes back.
+  const waitForFinger = (slider, down, settled) => {
+    const before = slider.value;
+    const stop = new AbortController();
+    const listen = (kind, answer) => slider.addEventListener(kind, answer, { signal: stop.signal });
+    const settle = (value) => {
+      stop.abort();
+      slider.value = value;
+      settled(value !== before);
+    };
+    listen("pointermove", ({ clientX, clientY }) => {
+      if (Math.abs(clientX - down.clientX) > Math.abs(clientY - down.clientY)) settle(slider.value);
+    });
+    listen("pointerup", () => settle(slider.value));
+    listen("pointercancel", () => settle(before));
+  };
+  controls.forEach((control) => {
+    let waits = false;
+    const change = () => {
+      if (waits) return;
       rest();
       moved = true;
       show();
-    })
-  );
+    };
+    control.addEventListener("input", change);
+    control.addEventListener("pointerdown", (down) => {
+      if (waits || down.pointerType !== "touch" || control.matches("fieldset")) return;
+      waits = true;
+      waitForFinger(control, down, (changed) => {
+        waits = false;
+        if (changed) change();
+      });
+    });
+  });
   addEventListener("pageshow", show); // a browser may bring a slider back where it was left
   // Pictures are decoded before they are asked for, so that a step never waits.
   const keep = [];

@@ -15,7 +15,7 @@ const arrows = ({ place, data, move }) => {
   const around = Array.from({ length: 121 }, (_, i) => onCircle(i * 3 * TURN));
 
   // What there is to see
-  const panels = controls.box(place, "panels");
+  const panels = controls.box(place, ellipse ? "panels" : "panels single"); // one picture stands in the middle
   const square = { width: 288, height: 288, margin: [8, 8, 8, 8] };
   const plane = (label, options) => stage.panel(controls.titled(panels, label), { label, ...options });
   const inputs = ellipse && plane(words.inputs, { ...square, ...box(1.35) });

@@ -7,15 +7,15 @@ const drawFirst = ({ place, data, move, tell }) => {
     const guess = state.shown ? null : own.read();
     if (guess === null) return tell(state.shown ? sentence() : words.first);
     await move({ guess });
-    if (state.shown) show.focus(); // the button pressed is gone
   };
-  place.append(controls.element("p", {}, controls.element("b", {}, question)));
+  const asking = controls.element("p", { tabindex: -1 }, controls.element("b", {}, question));
+  place.append(asking);
   const own = guesses.ways[kind](controls.box(place), controls.box(place, "single"), data, commit);
   const buttons = controls.box(place, "instrument-buttons");
   const readout = controls.element("dl", {});
   place.append(readout);
-  const done = controls.button(buttons, words.commit, commit);
-  const show = controls.button(buttons, words.show, () => move({ shown: true }));
+  controls.button(buttons, words.commit, commit);
+  controls.button(buttons, words.show, () => move({ shown: true }));
 
   const sentence = () => {
     const { guess, shown } = state, { sentences } = words;
@@ -32,10 +32,12 @@ const drawFirst = ({ place, data, move, tell }) => {
     },
     draw: (wished) => {
       if (state.shown && !wished.shown) own.clear();
+      const held = state.shown !== wished.shown && place.contains(document.activeElement);
       state = wished;
       const { guess, shown } = state;
       own.draw(state);
-      done.hidden = shown;
+      buttons.hidden = shown; // and those to start again, or to copy a link, are there then: begun()
+      if (held) asking.focus({ preventScroll: true }); // what was pressed is gone, and here no key does any harm
       readout.replaceChildren();
       if (guess === null) return;
       const value = controls.element("data", { "data-name": "gap", value: own.gap(guess) }, own.far(own.gap(guess)));
@@ -46,5 +48,6 @@ const drawFirst = ({ place, data, move, tell }) => {
     table: () => ({ truth, ...(kind === "curve" ? { x } : {}) }),
     values: () => ({ words: sentence() }),
     clear: () => own.clear(),
+    begun: () => state.shown,
   };
 };

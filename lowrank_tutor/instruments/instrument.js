@@ -10,6 +10,7 @@
 //     values: () => ({}),               // optional: more words for the sentence
 //     remarks: () => ["flat"],          // optional: names of `remarks` in Python, which follow the sentence
 //     clear: () => {},                  // optional: what the state does not hold begins again, too
+//     begun: () => true,                // optional: whether there is anything yet to start again, or to link to
 //     share: (state) => [state, ""],    // optional: what the address may carry, and a sentence about it
 //   });
 //
@@ -55,6 +56,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     if (unknown) check.fail("state", "made of " + Object.keys(start).join(", "), unknown);
     state = me.clean({ ...state, ...partial });
     const later = me.draw(state);
+    buttons.hidden = Boolean(me.begun) && !me.begun();
     write();
     if (!later) return;
     figure.setAttribute("aria-busy", String(Boolean(++pending)));

@@ -1,43 +1,79 @@
-// Drag a point and a line: what one number keeps of two. Python's shadow.py says what it teaches, and has its words.
+// Drag a point and a line: what one number keeps of two, and how fast it is lost. Its words, and why: shadow.py.
 const shadow = ({ place, data, move }) => {
   const { words, reach } = data;
-  const TURN = Math.PI / 180, ARM = 0.94 * reach; // where the line can be taken hold of
-  let state = null;
+  const TURN = Math.PI / 180, WIDE = 1.22 * reach; // a shadow may be farther out in one coordinate than its point
+  let state = null, ahead = 1, left = 1; // on which side of the origin, and of the line, x was last
   const w = () => [Math.cos(state.theta), Math.sin(state.theta)];
-  const along = () => w()[0] * state.x[0] + w()[1] * state.x[1];
+  const unless = (value) => (Math.abs(value) < 1e-12 ? 0 : value); // or a sine would write "-0.00"
+  const along = () => unless(w()[0] * state.x[0] + w()[1] * state.x[1]);
+  const aside = () => unless(w()[0] * state.x[1] - w()[1] * state.x[0]); // positive to the left of the row
+  const length = () => Math.hypot(...state.x);
+  const angle = () => Math.atan2(Math.abs(aside()), Math.abs(along())) / TURN;
+  const share = () => (length() ? Math.abs(along()) / length() : 1);
   const scaled = ([x, y], by) => [x * by, y * by];
   const written = ([x, y]) => "x " + format(x, ".1f") + ", y " + format(y, ".1f");
+  const curve = Array.from({ length: 91 }, (_, i) => [i, Math.cos(i * TURN)]);
 
-  const panel = stage.panel(controls.box(place, "single"), {
-    label: words.plane, width: 320, height: 320, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
+  const panels = controls.box(place, "panels");
+  const open = (label, options) => stage.panel(controls.titled(panels, label), { label, width: 300, ...options });
+  const plane = open(words.plane, { height: 300, margin: [4, 4, 4, 4], x: [-WIDE, WIDE], y: [-WIDE, WIDE] });
+  const loss = open(words.curve, { height: 250, margin: [22, 18, 34, 46], x: [0, 90], y: [0, 1] });
+  loss.axes({
+    x: [0, 15, 30, 45, 60, 75, 90], y: [0, 0.25, 0.5, 0.75, 1], xTitle: words.degrees,
+    format: (value, axis) => (axis === "x" ? value + "°" : format(value, ".0%")),
   });
+  loss.line("curve", curve, "violet");
+
   const put = (point) => move({ x: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
   const turn = (theta) => move({ theta: Math.atan2(Math.sin(theta), Math.cos(theta)) });
-  panel.handle("line", {
+  /** Turn x, which keeps its length and its side, until it stands at this angle to the line. */
+  const openTo = (degrees) => {
+    const to = state.theta + (ahead < 0 ? Math.PI : 0) + ahead * left * clamp(Math.round(degrees), 0, 90) * TURN;
+    move({ x: scaled([Math.cos(to), Math.sin(to)], Math.min(length() || reach / 2, reach)) });
+  };
+  plane.handle("line", {
     label: words.line, color: "violet", large: 15, drag: ([x, y]) => turn(Math.round(Math.atan2(y, x) / TURN) * TURN),
     step: (dx, dy) => turn(state.theta + (dx + dy) * TURN), end: (which) => turn(which < 0 ? 0 : Math.PI / 2),
   });
-  panel.handle("x", {
+  plane.handle("x", {
     label: words.x, color: "teal", drag: put, step: (dx, dy) => put([state.x[0] + dx / 10, state.x[1] + dy / 10]),
   });
+  loss.handle("angle", {
+    label: words.angle, color: "teal", large: 15, drag: ([degrees]) => openTo(degrees),
+    step: (dx, dy) => openTo(angle() + dx + dy), end: (which) => openTo(which < 0 ? 0 : 90),
+  });
+  loss.grab("angle");
 
-  const draw = () => {
-    const row = w(), foot = scaled(row, along()), turned = Math.round(state.theta / TURN);
-    const aside = [state.x[0] - foot[0], state.x[1] - foot[1]], far = Math.hypot(...aside);
-    panel.line("axis x", [[-reach, 0], [reach, 0]], "gray thin dotted");
-    panel.line("axis y", [[0, -reach], [0, reach]], "gray thin dotted");
-    panel.line("line", [scaled(row, -0.98 * reach), scaled(row, 0.98 * reach)], "violet thin");
-    panel.line("aside", [foot, state.x], "orange dashed");
-    panel.arrow("x", [0, 0], state.x, "teal");
-    panel.arrow("shadow", [0, 0], foot, "violet");
-    const [back, up] = [scaled(row, -Math.sign(along() || 1) * 0.05 * reach), scaled(aside, 0.05 * reach / (far || 1))];
+  /** Write beside a place of an arrow, on the side that the direction (dx, dy) shows. */
+  const beside = (name, where, [dx, dy], text, color) => {
+    const [a, b] = plane.pixel(where), far = 13 / (Math.hypot(dx, dy) || 1);
+    const anchor = Math.abs(dx) * far < 4 ? " middle" : dx < 0 ? " end" : "";
+    plane.text(name, plane.point([a + far * dx, b - far * dy + 4]), text, color + anchor);
+  };
+  const drawPlane = () => {
+    const row = w(), foot = scaled(row, along()), up = scaled([-row[1], row[0]], left), far = Math.abs(aside());
+    plane.line("axis x", [[-WIDE, 0], [WIDE, 0]], "gray thin dotted");
+    plane.line("axis y", [[0, -WIDE], [0, WIDE]], "gray thin dotted");
+    const edge = scaled(row, 0.98 * WIDE / Math.max(...row.map(Math.abs)));
+    plane.line("line", [scaled(edge, -1), edge], "violet thin");
+    plane.line("aside", [foot, state.x], "orange dashed");
+    plane.arrow("x", [0, 0], state.x, "teal");
+    plane.arrow("shadow", [0, 0], foot, "violet");
+    const step = 0.05 * reach, back = scaled(row, -ahead * step), over = scaled(up, step);
     const from = (...parts) => parts.reduce(([a, b], [c, d]) => [a + c, b + d], foot);
-    panel.line("corner", [from(back), from(back, up), from(up)], "orange thin");
-    panel.hide("corner", far < 0.12 * reach);
-    panel.text("name x", scaled(state.x, 0.5), "x", "teal");
-    panel.text("name shadow", scaled(foot, 0.6), "Px", "violet");
-    panel.place("x", state.x, { value: state.x[0], min: -reach, max: reach, text: written(state.x) });
-    panel.place("line", scaled(row, ARM), { value: turned, min: -180, max: 180, text: turned + words.degrees });
+    plane.line("corner", [from(back), from(back, over), from(over)], "orange thin");
+    plane.hide("corner", far < 0.12 * reach);
+    beside("name x", scaled(state.x, 0.5), [-ahead * row[0] + up[0], -ahead * row[1] + up[1]], "x", "teal");
+    beside("name shadow", scaled(foot, 0.6), scaled(up, -1), "Px: " + format(share(), ".0%"), "violet");
+    plane.place("x", state.x, { value: state.x[0], min: -reach, max: reach, text: written(state.x) });
+    const turned = Math.round(state.theta / TURN), said = { value: turned, min: -180, max: 180 };
+    plane.place("line", scaled(row, 0.94 * WIDE), { ...said, text: turned + words.turned });
+  };
+  const drawLoss = () => {
+    const degrees = angle(), kept = share(), text = fill(words.kept, { degrees, kept });
+    loss.line("across", [[0, kept], [degrees, kept], [degrees, 0]], "violet thin dotted");
+    loss.text("share", [Math.min(degrees + 9, 84), Math.max(kept + 0.05, 0.19)], format(kept, ".0%"), "violet middle");
+    loss.place("angle", [degrees, kept], { value: Math.round(degrees), min: 0, max: 90, text });
   };
 
   return {
@@ -46,17 +82,18 @@ const shadow = ({ place, data, move }) => {
     }),
     draw: (wished) => {
       state = wished;
-      draw();
+      if (Math.abs(along()) > 1e-6) ahead = Math.sign(along());
+      if (Math.abs(aside()) > 1e-6) left = Math.sign(aside());
+      drawPlane();
+      drawLoss();
     },
-    numbers: () => ({
-      along: along(), left_out: Math.hypot(state.x[0] - along() * w()[0], state.x[1] - along() * w()[1]),
-    }),
-    table: () => ({ w: [w()], x: state.x }),
+    numbers: () => ({ share: share(), angle: angle(), along: along(), left_out: Math.abs(aside()) }),
+    table: () => ({ w: [w()], x: state.x, curve }),
+    values: () => ({ more: share() - Math.cos((angle() + 1) * TURN) }),
     remarks: () => {
-      const length = Math.hypot(...state.x);
-      if (length === 0) return [];
-      const share = Math.abs(along()) / length;
-      return share > 0.99995 ? ["kept"] : share < 0.01 ? ["lost"] : [];
+      if (length() === 0) return ["zero"];
+      if (share() > 0.99995) return ["kept"];
+      return share() < 0.01 ? ["lost"] : angle() <= 89 ? ["steep"] : [];
     },
   };
 };

@@ -1,4 +1,4 @@
-"""What does one number keep of two? Drag a point and a line: the shadow, its one coordinate, and what is left out."""
+"""What does one number keep of two? Drag a point and a line: the shadow, its length, and how fast it shrinks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,24 +14,31 @@ from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.style import ORANGE, PURPLE, TEAL, styled
 
 REACH = 5.0
+WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
 SAY = (
-    "W x = {along:.2f} is all that is kept of x. It leads back to the shadow Px on the line, "
-    "which is {left_out:.2f} away from x."
+    "At {angle:.0f} degrees to the line, the shadow Px keeps {share:.0%} of the length of x. "
+    "W x = {along:.2f} is all that is kept, and Px is {left_out:.2f} away from x."
 )
 REMARKS = {
     "kept": "x lies on the line: its one coordinate says it all.",
     "lost": "x is perpendicular to the line: nothing of it is kept.",
+    "steep": "One degree more would cost another {more:.2%} of the length of x.",
+    "zero": "x is zero, so there is nothing to keep and nothing to lose.",
 }
 WORDS = {
-    "plane": "the plane: drag x, or turn the line",
+    "plane": "Drag x, or turn the line",
+    "curve": "Share of the length kept: drag the point",
+    "degrees": "angle between x and the line",
     "x": "tip of x",
     "line": "direction of the line, the row of W",
-    "degrees": " degrees",
+    "angle": "angle between x and the line",
+    "turned": " degrees",
+    "kept": "{degrees:.0f} degrees, {kept:.0%} of the length kept",
 }
 
 
 def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
-    r"""Drag a point and a line, and see the shadow.
+    r"""Drag a point and a line, and see the shadow; or drag the angle between the two along the curve of what is kept.
 
     Parameters
     ----------
@@ -42,8 +50,9 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
     Returns
     -------
     Instrument
-        State ``x``, ``theta`` (the angle of the row, in radians); numbers ``along`` ($Wx$) and ``left_out``
-        ($\|x - W^\top W x\|$).
+        State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|Px\| / \|x\|$ with
+        $P = W^\top W$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along``
+        ($Wx$) and ``left_out`` ($\|x - Px\|$).
 
     Raises
     ------
@@ -52,8 +61,8 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
 
     Examples
     --------
-    >>> {name: round(value, 6) for name, value in shadow().numbers.items()}
-    {'along': 4.0, 'left_out': 2.0}
+    >>> {name: round(value, 4) for name, value in shadow().numbers.items()}
+    {'share': 0.8944, 'angle': 26.5651, 'along': 4.0, 'left_out': 2.0}
     """
     point, row = np.asarray(x, dtype=float), np.asarray(w, dtype=float)
     if point.shape != (2,) or not (np.abs(point) <= REACH).all():
@@ -68,9 +77,15 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
         say=SAY,
         remarks=REMARKS,
         data={"reach": REACH, "words": WORDS},
-        labels={"along": "W x, the one number kept", "left_out": "distance from x to Px"},
-        formats={"along": ".2f", "left_out": ".2f"},
+        labels={
+            "share": "length kept",
+            "angle": "angle in degrees",
+            "along": "W x, the number kept",
+            "left_out": "distance from x to Px",
+        },
+        formats={"share": ".1%", "angle": ".1f", "along": ".2f", "left_out": ".2f"},
         picture=lambda: _still(point, theta),
+        algebra=False,
     )
 
 
@@ -78,18 +93,40 @@ def numbers(x: NDArray[np.float64], theta: float) -> dict[str, float]:
     """Return what the instrument says of a point and a line."""
     row = np.array([math.cos(theta), math.sin(theta)])
     along = float(row @ x)
-    return {"along": along, "left_out": float(np.linalg.norm(x - along * row))}
+    left_out, length = float(np.linalg.norm(x - along * row)), float(np.linalg.norm(x))
+    angle = math.degrees(math.atan2(left_out, abs(along)))
+    return {"share": abs(along) / length if length else 1.0, "angle": angle, "along": along, "left_out": left_out}
 
 
 @styled
 def _still(x: NDArray[np.float64], theta: float) -> Figure:
+    fig, (plane, curve) = plt.subplots(1, 2, layout="constrained", figsize=(6.4, 3.1))
+    said = numbers(x, theta)
+    _draw_plane(plane, x, theta, f"Px: {said['share']:.0%}")
+    degrees = np.linspace(0, 90, 91)
+    curve.plot(degrees, np.cos(np.radians(degrees)), color=PURPLE)
+    curve.plot([0, said["angle"], said["angle"]], [said["share"], said["share"], 0], ":", color=PURPLE, linewidth=1)
+    curve.plot(said["angle"], said["share"], "o", color=TEAL)
+    curve.annotate(
+        f"{said['share']:.0%}",
+        (said["angle"], said["share"]),
+        xytext=(5, 3),
+        textcoords="offset points",
+        color=PURPLE,
+    )
+    ticks = np.linspace(0, 1, 5)
+    curve.set_yticks(ticks, [f"{tick:.0%}" for tick in ticks])
+    curve.set_xticks(range(0, 91, 15))
+    curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees", xlim=(0, 95))
+    return fig
+
+
+def _draw_plane(ax: Axes, x: NDArray[np.float64], theta: float, name: str) -> None:
     row = np.array([math.cos(theta), math.sin(theta)])
     foot = (row @ x) * row
-    fig, ax = plt.subplots(layout="none", figsize=(3.2, 3.2))
-    ax.plot(*np.outer(row, [-REACH, REACH]), color=PURPLE, linewidth=1)
+    ax.plot(*np.outer(row, [-WIDE, WIDE]), color=PURPLE, linewidth=1)
     ax.plot(*np.transpose([foot, x]), "--", color=ORANGE)
-    for tip, color, name in ((x, TEAL, "x"), (foot, PURPLE, "Px")):
+    for tip, color, word, down in ((x, TEAL, "x", 4), (foot, PURPLE, name, -12)):
         ax.annotate("", tuple(tip), (0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
-        ax.annotate(name, tuple(tip), xytext=(4, 4), textcoords="offset points", color=color)
-    ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
-    return fig
+        ax.annotate(word, tuple(tip), xytext=(4, down), textcoords="offset points", color=color)
+    ax.set(xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE), xticks=(-5, 0, 5), yticks=(-5, 0, 5), aspect="equal")

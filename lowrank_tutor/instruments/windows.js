@@ -50,7 +50,8 @@ const windows = ({ place, data, move }) => {
   // What there is to see, and to take hold of
   const panels = place.appendChild(controls.element("div", { class: "panels" }));
   const cell = (title) => panels.appendChild(controls.element("div", {}, controls.element("p", {}, title)));
-  const HIGH = { plane: 216, list: 264, result: 152 }; // low enough that a phone shows all on two screens
+  const roomy = matchMedia("(min-width: 601px)").matches; // a phone shows all of it on two screens
+  const HIGH = { plane: roomy ? 284 : 216, list: 264, result: 152 };
   const size = { width: 300, margin: [8, 8, 8, 8] }, inner = (name) => (HIGH[name] - 16) / 284;
   const open = (name, more) =>
     stage.panel(cell(words[name]), { label: words[name], ...size, height: HIGH[name], ...more });
@@ -95,8 +96,7 @@ const windows = ({ place, data, move }) => {
   };
   field.addEventListener("keydown", (event) => event.key === "Enter" && use());
   const typed = controls.element("label", { class: "typed" }, words.field, field);
-  side.append(controls.element("div", { class: "control" }, typed));
-  controls.button(side.lastChild, words.use, use);
+  controls.button(controls.box(place, "control"), words.use, use).before(typed);
   side.append(controls.element("p", {}, words.rule));
 
   // What is drawn

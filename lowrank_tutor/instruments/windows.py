@@ -47,7 +47,7 @@ WORDS = {
     "between_outputs": ", the line between what the query gets exactly and through windows. Gray: the values.",
     "sharpness": "sharpness",
     "times": "scores times ",
-    "count": "number of windows",
+    "count": "windows",
     "of": "{k} for {n} words",
     "field": "Your sentence, 1 to 12 words",
     "use": "Use it",

@@ -160,7 +160,8 @@ def dimensions_needed(n: ArrayLike, eps: ArrayLike, k: ArrayLike, *, available: 
         ink = "white" if k[row, column] > 4000 and not useless else "black"
         paper = {"facecolor": "#eceef0", "edgecolor": "none", "pad": 1.5} if useless else None
         ax.text(column, row, f"{k[row, column]:,.0f}", ha="center", va="center", color=ink, fontsize=9, bbox=paper)
-    ax.set_xticks(columns, [f"{value:,.0f}" for value in n])
+    # Seven digits would touch those beside them.
+    ax.set_xticks(columns, [f"{value:,.0f}" if value < 1e6 else f"{value / 1e6:g} million" for value in n])
     ax.set_yticks(rows, [f"{value:.0%}" for value in eps])
     ax.set(xlabel="n, points", ylabel="ε, change allowed", title=f"k needed (no use where gray: d = {available:,})")
     ax.grid(visible=False)

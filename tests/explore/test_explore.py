@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
+from visits import swipe
 
 from lowrank_tutor import explore, plotting
 from lowrank_tutor.explore import Explorer, page
@@ -403,6 +404,28 @@ def test_a_slider_shows_its_ends_and_where_its_steps_are_uneven_what_lies_betwee
     texts = [f"{v:,}" for v in values]
     expected = [texts.index(text) / (len(texts) - 1) for text in written]
     assert [float(at) for at, _ in spans] == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_finger_moves_a_slider_only_where_it_goes_sideways_or_taps(browser):
+    block = make(k=range(1, 10)).to_html()
+    phone = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
+    with browser.new_page(**phone) as page:
+        page.set_content(
+            f'<meta name="viewport" content="width=device-width"><div style="padding:300px 0 2000px">{block}'
+        )
+        slider, seen = page.locator("input[type=range]"), {}
+        for way in ("up", "tap", "sideways"):
+            slider.evaluate("(slider) => slider.scrollIntoView({ block: 'center' })")
+            page.wait_for_timeout(200)
+            box, at = slider.bounding_box(), page.evaluate("scrollY")
+            swipe(page, box["x"] + 0.5 * box["width"], box["y"] + box["height"] / 2, way)
+            page.wait_for_timeout(200)
+            assert (page.evaluate("scrollY") > at) == (way == "up")
+            seen[way] = int(slider.input_value())
+            assert page.locator("output").inner_text() == str(seen[way])
+    assert seen["up"] == 1
+    assert seen["tap"] == 5
+    assert seen["sideways"] > 5
 
 
 def test_a_sliders_name_stands_above_it_and_each_is_as_wide_as_the_figure(browser):

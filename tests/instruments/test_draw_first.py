@@ -51,6 +51,14 @@ def press(hand, words):
     hand.settle()
 
 
+def begin(hand):
+    """Take the guess away, by the button that is there once there is one."""
+    again = hand.figure.get_by_role("button", name="Start again")
+    assert again.is_visible() == hand.call("state")["shown"]
+    if again.is_visible():
+        press(hand, "Start again")
+
+
 @each_kind
 def test_at_fifty_random_guesses_the_gap_is_numpys(hands, name):
     hand, rng = hands[name], np.random.default_rng(0)
@@ -102,7 +110,7 @@ def test_show_me_shows_the_truth_without_a_guess(hands, name):
 )
 def test_a_number_is_typed(hands, name, typed, guess):
     hand = hands[name]
-    press(hand, "Start again")
+    begin(hand)
     field = hand.figure.locator("input")
     for wrong in ("", "many", "1e99"):
         field.fill(wrong)
@@ -123,7 +131,7 @@ def test_a_number_is_typed(hands, name, typed, guess):
 def test_a_mark_is_dragged(hands, name):
     hand, seen = hands[name], []
     for dx in (-60, -20, 10, 40, 900):
-        press(hand, "Start again")
+        begin(hand)
         hand.drag("your guess", dx, 0)
         assert hand.shown() == {}
         press(hand, "That is my guess")
@@ -135,13 +143,13 @@ def test_a_mark_is_dragged(hands, name):
 
 def test_keys_move_a_mark(hands):
     for key, guess in {"ArrowRight": 0.02, "Shift+ArrowLeft": -0.2, "Home": -1, "End": 1, "ArrowDown": -0.02}.items():
-        press(hands["mark"], "Start again")
+        begin(hands["mark"])
         mark = hands["mark"].handle("your guess")
         mark.press(key)
         assert mark.get_attribute("aria-valuenow") == str(guess)
         press(hands["mark"], "That is my guess")
         assert check("mark", hands["mark"]) == pytest.approx(guess)
-    press(hands["log"], "Start again")
+    begin(hands["log"])
     mark = hands["log"].handle("your guess")
     mark.press("Home")
     for whole in (2, 3, 4):
@@ -153,29 +161,38 @@ def test_keys_move_a_mark(hands):
     assert "the answer is 24: a factor of 8 too low" in hands["log"].said("You guessed 3,")
 
 
+def test_the_line_of_the_guess_does_not_cross_the_words_of_the_answer(hands):
+    hand = hands["log"]
+    for guess in (2, 20, 28, 300):  # the answer is 24
+        hand.set(guess=guess)
+        line, words = (hand.figure.locator(f"svg {part}").bounding_box() for part in (".line.teal", ".word.orange"))
+        middle = line["x"] + line["width"] / 2
+        assert middle < words["x"] + 1 or middle > words["x"] + words["width"] - 1
+
+
 def test_a_word_is_chosen(hands):
     hand = hands["choice"]
     for word in ("apple, red", "stone", "5"):
-        press(hand, "Start again")
+        begin(hand)
         hand.figure.get_by_label(word).check()
         assert hand.shown() == {}
         press(hand, "That is my guess")
         assert check("choice", hand) == word
         assert hand.figure.locator("label b").inner_text() == "✓ the answer"
         assert hand.figure.get_by_label(word).is_checked()
-    press(hand, "Start again")
+    begin(hand)
     assert hand.figure.locator("input:checked").count() == 0
 
 
 def test_a_curve_is_dragged_painted_and_moved_by_keys(hands):
     hand = hands["curve"]
     for i, dy in enumerate((-40, 30, 200, 12)):
-        press(hand, "Start again")
+        begin(hand)
         hand.drag(f"your guess at {X[i]}", 0, dy)
         press(hand, "That is my guess")
         guess = check("curve", hand)
         assert [value != 0.5 for value in guess] == [j == i for j in range(4)]
-    press(hand, "Start again")
+    begin(hand)
     box = hand.figure.locator("svg.paint").bounding_box()
     hand.page.mouse.move(box["x"] + box["width"] * 0.16, box["y"] + box["height"] * 0.12)
     hand.page.mouse.down()
@@ -185,12 +202,30 @@ def test_a_curve_is_dragged_painted_and_moved_by_keys(hands):
     painted = check("curve", hand)
     assert painted == sorted(painted, reverse=True)
     assert len(set(painted)) == 4
-    press(hand, "Start again")
+    begin(hand)
     for place, key, height in ((1, "End", 1), (2, "ArrowUp", 0.51), (5, "Shift+ArrowDown", 0.4), (9, "Home", 0)):
         hand.handle(f"your guess at {place}").press(key)
         assert float(hand.handle(f"your guess at {place}").get_attribute("aria-valuenow")) == height
     press(hand, "That is my guess")
     assert check("curve", hand) == [1, 0.51, 0.4, 0]
+
+
+def test_the_focus_stays_with_the_question_when_buttons_come_and_go(hands):
+    hand = hands["mark"]
+    begin(hand)
+    hand.handle("your guess").press("End")
+    focused = "(f) => f.contains(document.activeElement) && document.activeElement.textContent"
+    hand.figure.get_by_role("button", name="That is my guess").press("Enter")
+    for words, gone in ((None, "That is my guess"), ("Start again", "Start again")):
+        if words:
+            hand.page.keyboard.press("Tab")
+            assert hand.figure.evaluate(focused) == words
+            hand.page.keyboard.press("Enter")
+        hand.settle()
+        assert hand.figure.evaluate(focused) == ASKED["mark"].data["question"]
+        assert not hand.figure.get_by_role("button", name=gone).is_visible()
+    hand.page.keyboard.press("Tab")
+    assert hand.page.evaluate("document.activeElement.getAttribute('role')") == "slider"
 
 
 @pytest.mark.parametrize("name", ["number", "choice", "curve"])

@@ -4,7 +4,7 @@ import re
 from importlib.resources import files
 
 import pytest
-from visits import violations
+from visits import SWIPE, swipe, violations
 
 from lowrank_tutor.instruments import (
     arrows,
@@ -239,12 +239,17 @@ def test_starting_again_takes_back_what_the_state_does_not_hold(show):
     checked = "(f) => f.querySelector('input[type=checkbox]').checked"
     typed = "(f) => f.querySelector('input[type=text]').value"
     said = "(f) => f.querySelector('[role=slider]').getAttribute('aria-valuetext')"
+
+    def guess(figure):
+        figure.locator("[role=slider]").press("End")
+        figure.get_by_role("button", name="That is my guess").click()
+
     ways = {
         "tilt": (checked, lambda figure: figure.get_by_label("show what is left out").check()),
         "arrows": (checked, lambda figure: figure.locator("input[type=checkbox]").check()),
         "dice": (said, lambda figure: figure.locator("[role=slider]").first.press("Home")),
         "windows": (typed, lambda figure: figure.get_by_label("Your sentence").fill("a cat sat")),
-        "draw_first": (said, lambda figure: figure.locator("[role=slider]").press("End")),
+        "draw_first": (said, guess),
     }
     for name, (read, change) in ways.items():
         hand = show(INSTRUMENTS[name]())
@@ -254,21 +259,6 @@ def test_starting_again_takes_back_what_the_state_does_not_hold(show):
         hand.figure.get_by_role("button", name="Start again").click()
         hand.settle()
         assert hand.figure.evaluate(read) == before, name
-
-
-SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
-
-
-def swipe(page, x, y, way):
-    """Lay a finger down, move it in small steps, and lift it."""
-    session = page.context.new_cdp_session(page)
-    for part in range(9 if any(SWIPE[way]) else 1):
-        point = {"x": x + part / 8 * SWIPE[way][0], "y": y + part / 8 * SWIPE[way][1]}
-        session.send(
-            "Input.dispatchTouchEvent", {"type": "touchMove" if part else "touchStart", "touchPoints": [point]}
-        )
-    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    session.detach()
 
 
 @pytest.mark.parametrize("way", SWIPE)

@@ -1,4 +1,4 @@
-"""Drag a point and a line: the number kept and the distance to the shadow are NumPy's."""
+"""Drag a point and a line: the shadow, its length beside that of the point, and the angle between them are NumPy's."""
 
 import math
 
@@ -21,6 +21,13 @@ def check(hand):
     assert shown["along"] == pytest.approx((w @ x).item(), abs=1e-9)
     assert shown["left_out"] == pytest.approx(np.linalg.norm(x - w.T @ (w @ x)), abs=1e-9)
     assert shown["along"] ** 2 + shown["left_out"] ** 2 == pytest.approx(x @ x)  # Pythagoras
+    share = np.linalg.norm(w.T @ (w @ x)) / np.linalg.norm(x)
+    assert shown["share"] == pytest.approx(share, abs=1e-9)
+    assert shown["angle"] == pytest.approx(np.degrees(np.arccos(min(1, share))), abs=1e-5)
+    degrees, kept = np.array(table["curve"]).T
+    assert kept == pytest.approx(np.cos(np.radians(degrees)), abs=1e-12)
+    assert np.interp(shown["angle"], degrees, kept) == pytest.approx(share, abs=1e-4)  # the point is on the curve
+    assert "NaN" not in hand.html()
     return shown
 
 
@@ -46,6 +53,20 @@ def test_point_and_line_are_dragged(hand):
     assert after["theta"] != before["theta"]
 
 
+def test_on_the_curve_the_angle_is_dragged_and_x_keeps_its_length_and_its_side(hand):
+    for x in ([2, 4], [-1, 3], [-3, -1], [3, -2]):  # on every side of the origin and of the line
+        hand.set(x=x, theta=0.1)
+        before = check(hand)
+        hand.drag("angle between", 30, 0)
+        after = check(hand)
+        assert after["angle"] > before["angle"]
+        assert after["angle"] == pytest.approx(round(after["angle"]))
+        w, turned = (np.array(hand.call("table")[name]) for name in ("w", "x"))
+        assert np.linalg.norm(turned) == pytest.approx(np.linalg.norm(x))
+        sides = [np.sign([w[0] @ at, np.linalg.det([w[0], at])]).tolist() for at in (x, turned)]
+        assert sides[0] == sides[1]
+
+
 def test_keys_move_the_point_by_tenths_and_the_line_by_degrees(hand):
     hand.set(x=[1, 2], theta=0)
     for key, x in {"ArrowRight": [1.1, 2], "ArrowDown": [1.1, 1.9], "Shift+ArrowUp": [1.1, 2.9]}.items():
@@ -56,6 +77,12 @@ def test_keys_move_the_point_by_tenths_and_the_line_by_degrees(hand):
         hand.handle("direction of the line").press(key)
         assert math.degrees(hand.call("state")["theta"]) == pytest.approx(degrees)
         check(hand)
+    hand.set(x=[-3, -4], theta=0)  # 53 degrees
+    keys = {"ArrowRight": 54, "ArrowDown": 53, "Shift+ArrowUp": 68, "End": 90, "ArrowLeft": 89, "Home": 0}
+    for key, degrees in keys.items():
+        hand.handle("angle between").press(key)
+        assert check(hand)["angle"] == pytest.approx(degrees)
+    assert hand.call("state")["x"] == pytest.approx([-5, 0])
 
 
 def test_on_the_line_all_is_kept_and_across_it_nothing(hand):
@@ -66,6 +93,25 @@ def test_on_the_line_all_is_kept_and_across_it_nothing(hand):
     hand.set(x=[0, 2.1])
     hand.handle("tip of x").press("ArrowDown")
     assert hand.said("nothing of it is kept")
+    hand.handle("angle between").press("Home")
+    assert hand.said("100% of the length of x")
+    hand.set(x=[0, 0.1])
+    hand.handle("tip of x").press("ArrowDown")
+    assert hand.said("x is zero")
+    assert hand.shown() == {"share": 1, "angle": 0, "along": 0, "left_out": 0}
+
+
+def test_a_degree_costs_most_near_the_perpendicular(hand):
+    hand.set(x=[1, 0], theta=0)
+    costs = []
+    for key in ("Shift+ArrowUp", "PageUp", "PageUp", "PageUp", "PageUp"):  # 15 degrees each
+        hand.handle("angle between").press(key)
+        share = check(hand)["share"]
+        said = hand.said(f"keeps {share:.0%}")
+        costs.append(float(said.split("another ")[1].split("%")[0]))
+        more = share - np.cos(np.arccos(share) + np.pi / 180)
+        assert costs[-1] == pytest.approx(100 * more, abs=0.006)
+    assert costs == sorted(costs)
 
 
 @pytest.mark.parametrize(

@@ -105,13 +105,13 @@ def test_keys_move_borders_by_words_and_the_query_by_tenths(hand):
 
 def test_sliders_choose_the_sharpness_and_how_many_windows(hand):
     start(hand)
-    hand.figure.get_by_label("number of windows").fill("5")
+    hand.figure.get_by_label("windows", exact=True).fill("5")
     assert hand.call("state")["borders"] == [0, 2, 4, 7, 9]
     check(hand)
-    hand.figure.get_by_label("number of windows").fill("12")
+    hand.figure.get_by_label("windows", exact=True).fill("12")
     assert check(hand)["gap"] == pytest.approx(0, abs=1e-12)
     hand.said("window of its own")
-    hand.figure.get_by_label("number of windows").fill("1")
+    hand.figure.get_by_label("windows", exact=True).fill("1")
     check(hand)
     hand.said("single window")
     start(hand, borders=[0, 1, 2])
@@ -150,7 +150,7 @@ def test_a_sentence_of_ones_own_gets_numbers_from_its_spelling(hand):
         field.press("Enter")
         assert hand.call("state")["words"] == words
         check(hand)
-        count = hand.figure.get_by_label("number of windows")
+        count = hand.figure.get_by_label("windows", exact=True)
         assert count.get_attribute("max") == str(len(words.split()))
     hand.figure.get_by_role("button", name="Start again").click()
     hand.page.wait_for_function("(f) => f.value.startsWith('the old')", arg=field.element_handle())
