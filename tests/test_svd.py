@@ -662,6 +662,7 @@ def test_a_sparse_matrix_has_the_factors_of_the_dense_one(kind, wide):
         np.testing.assert_allclose((u * s) @ vt, (dense.u * dense.s) @ dense.vt, atol=1e-8)
         error = np.linalg.norm((u * s) @ vt - a.toarray())
         assert error <= 1.01 * tail_error(np.linalg.svd(a.toarray())[1], k)
+        assert error**2 == pytest.approx(np.square(a.data).sum() - np.square(s).sum(), rel=1e-10), "as the text says"
 
 
 @pytest.mark.parametrize("wide", [False, True])
