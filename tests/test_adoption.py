@@ -603,7 +603,6 @@ def test_a_sphinx_book_of_ones_own(tmp_path, monkeypatch):
 
 def test_a_jupyter_book_of_ones_own(tmp_path):
     config = yaml.safe_load(re.search(r"```yaml\n(.*?)```", SLIDERS, re.DOTALL)[1])
-    config["execute"]["timeout"] = 300
     (tmp_path / "_config.yml").write_text(yaml.safe_dump(config))
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
     (tmp_path / "index.md").write_text(OWN_PAGE)
