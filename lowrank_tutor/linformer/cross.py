@@ -32,7 +32,7 @@ class LinformerCrossAttention(LinformerSelfAttention):
     torch.Size([2, 20, 64])
     """
 
-    _sequences = ("x", "memory")
+    _sequences: tuple[str, ...] = ("x", "memory")
 
     def forward(  # type: ignore[override]
         self,

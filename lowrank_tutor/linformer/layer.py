@@ -132,7 +132,7 @@ class LinformerSelfAttention(nn.Module):
     process_group: "ProcessGroup | None"
     batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
     _qkv_same_embed_dim = False
-    _sequences = ("x",)  # what ``forward`` takes without a name
+    _sequences: tuple[str, ...] = ("x",)  # what ``forward`` takes without a name
     _lost_projection: bool = False  # a fixed E that was on the meta device, where no numbers are
 
     def __init__(
