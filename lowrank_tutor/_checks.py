@@ -156,6 +156,7 @@ class Operator:
         self.shape = tuple(map(int, operator.shape))
         self.dtype = np.dtype(np.float32 if kind in (np.float16, np.float32) else np.float64)
         self._name, self._forward, self._backward = name, operator.matmat, operator.rmatmat
+        self._turned = False
 
     @property
     def T(self) -> "Operator":
@@ -163,10 +164,17 @@ class Operator:
         other = copy.copy(self)
         other.shape = self.shape[::-1]
         other._forward, other._backward = self._backward, self._forward
+        other._turned = not self._turned
         return other
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
-        product = np.asarray(self._forward(x)).astype(self.dtype, copy=False)
+        try:
+            product = np.asarray(self._forward(x)).astype(self.dtype, copy=False)
+        except (TypeError, NotImplementedError, AttributeError) as error:  # SciPy asks for no rmatvec until it is used
+            if not self._turned:
+                raise
+            rule = "an operator whose transpose multiplies too (give it rmatvec or rmatmat)"
+            raise TypeError(f"{self._name} must be {rule}, got {type(error).__name__} from rmatmat") from error
         if not np.isfinite(product).all():
             raise ValueError(f"{self._name} must be finite, got {product[~np.isfinite(product)][0]} in a product")
         return product

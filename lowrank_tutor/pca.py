@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, check_real
+from lowrank_tutor._checks import FloatArray, as_matrix, check_choice, check_integer, check_rank, check_real
 from lowrank_tutor.svd import fix_signs
 
 _TALL = 10  # from so many points for each coordinate on, the small scatter matrix is tried first
@@ -54,6 +54,8 @@ class PCA:
         How many axes were kept.
     n_features_in_ : int
         The number d of coordinates.
+    feature_names_in_ : ndarray of str, shape (d,)
+        The names of the columns, if the points came as a data frame whose columns have words for names.
 
     Examples
     --------
@@ -76,6 +78,8 @@ class PCA:
 
     n_components_: int
     n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    _sklearn_output_config: dict[str, str]  # the name that scikit-learn's ``clone`` copies
 
     def __init__(self, n_components: int | float | None = None) -> None:
         self.n_components = _check_components(n_components)
@@ -116,6 +120,26 @@ class PCA:
         self.n_components = _check_components(params.get("n_components", self.n_components))
         return self
 
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` and `fit_transform` return, as scikit-learn does for a whole pipeline.
+
+        Without it they obey scikit-learn's ``set_config(transform_output=...)`` where scikit-learn is loaded.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            An array, or a data frame of that library with the columns pca0, pca1 and so on; None changes nothing.
+
+        Returns
+        -------
+        PCA
+            Itself.
+        """
+        if transform is not None:
+            check_choice(transform, "transform", ("default", "pandas", "polars"))
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
     def fit(self, x: ArrayLike, y: object = None) -> Self:
         """Find the mean and the axes of the points.
 
@@ -137,7 +161,7 @@ class PCA:
             If there is one point only, which has no variance, or if there are fewer points or coordinates than axes to
             keep.
         """
-        self._fit(as_matrix(x, "x"))
+        self._fit(as_matrix(x, "x"), _names(x))
         return self
 
     def fit_transform(self, x: ArrayLike, y: object = None) -> FloatArray:
@@ -155,10 +179,11 @@ class PCA:
         ndarray, shape (n, k)
         """
         points = as_matrix(x, "x")
-        u = self._fit(points)
-        return self._coordinates(points) if u is None else u * self.singular_values_
+        u = self._fit(points, _names(x))
+        framed: FloatArray = self._framed(self._coordinates(points) if u is None else u * self.singular_values_, x)
+        return framed
 
-    def _fit(self, points: FloatArray) -> FloatArray | None:
+    def _fit(self, points: FloatArray, names: NDArray[np.object_] | None) -> FloatArray | None:
         """Set the attributes; return the left singular vectors, (n, k), where they were found on the way."""
         n, d = points.shape
         if n < 2:
@@ -175,6 +200,9 @@ class PCA:
         self.explained_variance_ratio_ = share
         self.singular_values_ = s.copy()
         self.n_components_, self.n_features_in_ = len(s), d
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
         return None if u is None else u * signs
 
     def transform(self, x: ArrayLike) -> FloatArray:
@@ -188,14 +216,32 @@ class PCA:
         Returns
         -------
         ndarray, shape (n, k)
+            Or a data frame, see `set_output`.
 
         Raises
         ------
         ValueError
-            If nothing was fitted yet; where scikit-learn is loaded its ``NotFittedError``, which is a ValueError.
+            If nothing was fitted yet; where scikit-learn is loaded its ``NotFittedError``, which is a ValueError. Or if
+            ``x`` is a data frame whose columns have other names than those of the fit, or another order.
         """
         points = self._check_fitted(x, "x", axis=1)
-        return self._coordinates(points)
+        names, known = _names(x), getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and not np.array_equal(names, known):
+            raise ValueError(f"x must have the columns of the fit in their order, {list(known)}, got {list(names)}")
+        framed: FloatArray = self._framed(self._coordinates(points), x)
+        return framed
+
+    def _framed(self, coordinates: FloatArray, x: Any) -> Any:
+        """Make a data frame of the coordinates if one was asked for, with the index of ``x`` if that is one."""
+        everywhere = sys.modules.get("sklearn")
+        config = everywhere.get_config()["transform_output"] if everywhere else "default"
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform", config)
+        if kind == "default":
+            return coordinates
+        frame, names = import_module(kind).DataFrame, list(self.get_feature_names_out())
+        if kind == "polars":
+            return frame(coordinates, schema=names)
+        return frame(coordinates, columns=names, index=x.index if isinstance(x, frame) else None)
 
     def _coordinates(self, points: FloatArray) -> FloatArray:
         """Multiply block by block: a centered copy of all points would take longer to make than the product."""
@@ -222,13 +268,16 @@ class PCA:
 
     def _check_fitted(self, value: ArrayLike, name: str, axis: int) -> FloatArray:
         """Check that there is a fit, and that ``value`` has as many columns as the axes have entries along ``axis``."""
-        if not hasattr(self, "components_"):
-            raise _not_fitted_error()(f"{self!r} must be fitted first: call fit(x), got no fit yet")
+        self._insist_on_fit()
         matrix = as_matrix(value, name)
         columns = self.components_.shape[axis]
         if matrix.shape[1] != columns:
             raise ValueError(f"{name} must have {columns} columns, got shape {matrix.shape}")
         return matrix
+
+    def _insist_on_fit(self) -> None:
+        if not hasattr(self, "components_"):
+            raise _not_fitted_error()(f"{self!r} must be fitted first: call fit(x), got no fit yet")
 
     def get_feature_names_out(self, input_features: object = None) -> Any:
         """Return names for the axes: pca0, pca1 and so on.
@@ -242,6 +291,7 @@ class PCA:
         -------
         ndarray of str, shape (k,)
         """
+        self._insist_on_fit()
         return np.array([f"pca{i}" for i in range(self.n_components_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -306,6 +356,13 @@ def _centered(points: FloatArray, mean: FloatArray, dtype: Any) -> Iterator[tupl
     for start in range(0, len(points), count):
         rows = slice(start, min(start + count, len(points)))
         yield rows, np.subtract(points[rows], mean, out=buffer[: rows.stop - start])
+
+
+def _names(x: Any) -> NDArray[np.object_] | None:
+    """Return the names of the columns of a data frame if all are words, as scikit-learn does; else None."""
+    columns = getattr(x, "columns", None)
+    words = columns is not None and all(isinstance(name, str) for name in columns)
+    return np.array(list(columns), dtype=object) if words else None  # type: ignore[arg-type]
 
 
 def _how_many(share: FloatArray, wanted: int | float | None) -> int:

@@ -228,64 +228,66 @@ def _orthonormal(y: FloatArray) -> FloatArray:
     return np.linalg.qr(y)[0]
 
 
-def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> FloatArray | None:
-    """Orthonormalize ``y`` against all blocks (orthonormal columns); ``None`` if nothing but rounding is left of it.
+def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> tuple[FloatArray, FloatArray | None]:
+    """Return ``blocks[-1].T @ y``, and ``y`` orthonormalized against all blocks (orthonormal columns).
 
-    In exact arithmetic the images of a Krylov block lean on the last block of the other side only.
+    The second is ``None`` if nothing but rounding is left of ``y``. In exact arithmetic the images of a Krylov block
+    lean on the last block of the other side only.
     """
-    rest = y - blocks[-1] @ (blocks[-1].T @ y)
+    lean = blocks[-1].T @ y
+    rest = blocks[-1] @ lean
+    np.subtract(y, rest, out=rest)
     roundoff = 2 * math.sqrt(y.shape[0]) * float(np.finfo(y.dtype).eps)
     if np.linalg.norm(rest) <= roundoff * np.linalg.norm(y):
-        return None
+        return lean, None
     q = _orthonormal(rest)
     # What was small in ``rest`` has lost its right angles to rounding. Now that all has length 1, they can be restored.
     overlaps = [block.T @ q for block in blocks]
     if max(np.abs(overlap).max() for overlap in overlaps) < 8 * np.finfo(y.dtype).eps:
-        return q
+        return lean, q
     for block, overlap in zip(blocks, overlaps, strict=True):
         q -= block @ overlap
-    return _orthonormal(q)
+    return lean, _orthonormal(q)
 
 
 def _krylov_bases(
     a: Factor, block: int, powers: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[list[FloatArray], FloatArray, list[FloatArray]]:
     """Return ``left``, ``core``, ``right`` with ``a ~ left @ core @ right.T``, from a random block ``x`` of vectors.
 
     Block Golub-Kahan bidiagonalization with every block made orthogonal to all before it: ``left`` spans
-    ``a x, (a a.T) a x, ...`` and ``right`` spans ``x, (a.T a) x, ...``. Where a step brings nothing new, the spaces map
-    into themselves, and more steps would change nothing.
+    ``a x, (a a.T) a x, ...`` and ``right`` spans ``x, (a.T a) x, ...``, both as lists of blocks, and in the core the
+    image of a block of ``left`` leans on two blocks of ``right``. Where a step brings nothing new, the spaces map into
+    themselves, and more steps would change nothing.
     """
     right = [_orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))]  # blocks of (n, b)
     left = [_orthonormal(a @ right[0])]  # blocks of (m, b)
-    images = [a.T @ left[0]]  # of the blocks in left, (n, b)
+    core = np.zeros((block * (powers + 1), block * (powers + 2)), dtype=a.dtype)
     for step in range(powers + 1):
-        fresh = _new_directions(images[-1], right)
+        image = a.T @ left[-1]  # (n, b)
+        lean, fresh = _new_directions(image, right)
+        rows = core[step * block : (step + 1) * block, step * block :]
+        rows[:, :block] = lean.T
         if fresh is None:
             break
+        rows[:, block : 2 * block] = image.T @ fresh
         right.append(fresh)
         if step == powers:  # the last block only completes ``right``, so that it holds all the images
             break
-        fresh = _new_directions(a @ fresh, left)
+        _, fresh = _new_directions(a @ fresh, left)
         if fresh is None:
             break
         left.append(fresh)
-        images.append(a.T @ fresh)
-    joined = _joined(right)
-    core = np.vstack([image.T @ joined for image in images])
-    del images  # before ``left`` is copied
-    return _joined(left), core, joined
+    return left, core[: block * len(left), : block * len(right)], right
 
 
-def _joined(blocks: list[FloatArray]) -> FloatArray:
-    """Lay blocks side by side, and let go of each once it is copied."""
-    whole = np.empty((blocks[0].shape[0], sum(block.shape[1] for block in blocks)), dtype=blocks[0].dtype)
-    end = whole.shape[1]
-    while blocks:
-        block = blocks.pop()
-        whole[:, end - block.shape[1] : end] = block
-        end -= block.shape[1]
-    return whole
+def _combined(blocks: list[FloatArray], weights: FloatArray) -> FloatArray:
+    """Return the blocks, laid side by side, times ``weights``, without laying them side by side."""
+    width = blocks[0].shape[1]
+    total = blocks[0] @ weights[:width]
+    for i, block in enumerate(blocks[1:], 1):
+        total += block @ weights[i * width : (i + 1) * width]
+    return total
 
 
 def _dense(a: Factor) -> FloatArray:
@@ -315,7 +317,9 @@ def randomized_svd(
 
     Work: ``2 (q + 1)`` products of ``a`` with ``b`` vectors. Where the blocks together would be as wide as the matrix,
     the answer is that of `truncated_svd`, exact and no slower. Nothing but these products is asked of ``a``, so that a
-    sparse matrix stays sparse, and a matrix that is too large to write down can be a linear operator.
+    sparse matrix stays sparse, and a matrix that is too large to write down can be a linear operator. What is found is
+    the nearest matrix of rank k to a projection of ``a``, so its error needs no product:
+    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i s_i^2$.
 
     Parameters
     ----------
@@ -360,7 +364,7 @@ def randomized_svd(
     wide = matrix.shape[0] < matrix.shape[1]
     left, core, right = _krylov_bases(matrix.T if wide else matrix, block, powers, generator)
     w, s, zt = np.linalg.svd(core, full_matrices=False)
-    u, v = left @ w[:, :rank], right @ zt[:rank].T
+    u, v = _combined(left, w[:, :rank]), _combined(right, zt[:rank].T)
     return _leading(v, s, u.T, rank) if wide else _leading(u, s, v.T, rank)
 
 

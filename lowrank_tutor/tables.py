@@ -74,6 +74,8 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
       100   48.0%
     1,000    2.5%
     """
+    if not isinstance(columns, Mapping):
+        raise TypeError(f"columns must be a dict from names to cells, got {type(columns).__name__}")
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(f"columns must be at least one and equally long, got {lengths}")

@@ -20,7 +20,7 @@ import nbclient
 import nbformat
 import numpy as np
 import pytest
-import scipy.sparse
+import scipy.sparse.linalg
 import torch
 import yaml
 from attentions import tensors
@@ -28,17 +28,19 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from torch import nn
 
-from lowrank_tutor import exercises
+from lowrank_tutor import exercises, plotting
 from lowrank_tutor.attention import orthogonal_features
 from lowrank_tutor.bilinear import ReducedRankAttention
 from lowrank_tutor.byhand import project
 from lowrank_tutor.explore import explore
 from lowrank_tutor.family import Autoencoder, factorize_ratings, lda, nmf
+from lowrank_tutor.instruments import tilt
 from lowrank_tutor.jl import distortion, gaussian_projection
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.rank import numerical_rank
 from lowrank_tutor.svd import best_rank_k, randomized_svd, relative_error, truncated_svd
+from lowrank_tutor.tables import table
 from lowrank_tutor.today import LoraLinear
 
 PAGE = (ROOT / "book" / "use-linformer.md").read_text(encoding="utf-8")
@@ -293,6 +295,18 @@ def test_where_torch_draws_a_seed_hears_how_it_becomes_a_generator(make):
     make(torch.Generator().manual_seed(7))
 
 
+def test_an_operator_that_multiplies_from_one_side_only_says_what_it_lacks():
+    a = np.random.default_rng(0).random((90, 80))
+    operator = scipy.sparse.linalg.LinearOperator(a.shape, matvec=lambda x: a @ x)
+    with pytest.raises(TypeError, match=r"^a must be an operator whose transpose multiplies too \(give it rmatvec or"):
+        randomized_svd(operator, 3)
+    broken = scipy.sparse.linalg.LinearOperator(
+        a.shape, matvec=lambda _x: None + 1, rmatvec=lambda x: a.T @ x, dtype=float
+    )
+    with pytest.raises(TypeError, match="NoneType"):  # an error of the operator's own stays as it is
+        randomized_svd(broken, 3)
+
+
 @pytest.mark.parametrize("tensor", [torch.ones(4, 3, requires_grad=True), torch.ones(4, 3, dtype=torch.bfloat16)])
 def test_a_tensor_that_numpy_cannot_read_hears_the_way_out(tensor):
     with pytest.raises(TypeError, match=r"^a must be an array, got a tensor that NumPy cannot read: (.*) makes one"):
@@ -522,7 +536,6 @@ def test_a_sphinx_book_of_ones_own(tmp_path, monkeypatch):
 
 def test_a_jupyter_book_of_ones_own(tmp_path):
     config = yaml.safe_load(re.search(r"```yaml\n(.*?)```", SLIDERS, re.DOTALL)[1])
-    config["execute"]["timeout"] = 300
     (tmp_path / "_config.yml").write_text(yaml.safe_dump(config))
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
     (tmp_path / "index.md").write_text(OWN_PAGE)
@@ -637,6 +650,67 @@ def test_a_button_plays_and_steps_for_readers_who_want_less_motion(browser):
     slider, player = slider_and_player.children
     player.value = 1
     assert slider.value == 2
+
+
+PLAIN = Figure()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: plotting.spectrum(np.eye(3)), ValueError, "s must be a vector (one axis), got shape (3, 3)"),
+        (lambda: plotting.spectrum([3, 2, 1], k=9), ValueError, "k must be between 0 and len(s) = 3, got 9"),
+        (
+            lambda: plotting.equation([1, 2, 3]),
+            ValueError,
+            "parts must be matrices (two axes) or signs, got shape (3,)",
+        ),
+        (
+            lambda: plotting.curves([1, 2], [3, 4]),
+            TypeError,
+            "lines must be a dict from names to ordinates, got list",
+        ),
+        (
+            lambda: plotting.curves([1, 2], {"a": [3, 4, 5]}),
+            ValueError,
+            "lines['a'] must have a number for each of x, 2, got 3",
+        ),
+        (
+            lambda: plotting.curves([1, 2], {"a": [3, 4]}, at=2.5),
+            ValueError,
+            "at must be one of the abscissas x, got 2.5",
+        ),
+        (
+            lambda: plotting.images([np.zeros((1, 64))]),
+            TypeError,
+            "rows must be a dict from names to images, got list",
+        ),
+        (
+            lambda: plotting.images({"a": np.zeros(10)}),
+            ValueError,
+            "rows['a'] must have shape (number, 64), got (10,)",
+        ),
+        (
+            lambda: plotting.ellipse(np.eye(3), *np.linalg.svd(np.eye(3))),
+            ValueError,
+            "a must have shape (2, 2), got (3, 3)",
+        ),
+        (lambda: table([[1, 2], [3, 4]]), TypeError, "columns must be a dict from names to cells, got list"),
+        (
+            lambda: explore(lambda **_: PLAIN, alt="x", name="x", k={"small": 1, "big": 9}),
+            TypeError,
+            "k must be a sequence of numbers or of words, got {'small': 1, 'big': 9}",
+        ),
+        (
+            lambda: tilt([[0, 1], [1, 0]]),
+            ValueError,
+            "picture must be one of stripes, window, disc, noise, portrait, got [[0, 1], [1, 0]]",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_the_words_of_the_call(call, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        call()
 
 
 # questions of one's own

@@ -1,6 +1,8 @@
 """Principal components, against scikit-learn and against the covariance matrix."""
 
 import re
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -353,9 +355,50 @@ def test_scikit_learn_clones_it_and_finds_the_best_setting_in_a_pipeline():
 def test_scikit_learn_recognizes_what_is_not_fitted():
     with pytest.raises(NotFittedError, match=r"must be fitted first"):
         PCA(2).transform(np.ones((3, 2)))
+    with pytest.raises(NotFittedError, match=r"must be fitted first"):
+        PCA(2).get_feature_names_out()
     with pytest.raises(NotFittedError):
         check_is_fitted(PCA(2))
     check_is_fitted(PCA(2).fit(cloud(20, 4)))
     with pytest.raises(ValueError, match=r"^params must be n_components, got whiten$"):
         PCA(2).set_params(whiten=True)
     assert PCA(2).set_params(n_components=0.5).get_params() == {"n_components": 0.5}
+
+
+class Frame:
+    """As much of pandas' and of polars' data frame as counts here; neither is installed."""
+
+    def __init__(self, data, columns=None, schema=None, index=None):
+        self.data, self.columns, self.index = np.asarray(data), columns or schema, index
+
+    def __array__(self, dtype=None, copy=None):
+        return self.data
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_pipeline_gets_a_data_frame_when_it_asks_for_one(kind, monkeypatch):
+    monkeypatch.setitem(sys.modules, kind, types.SimpleNamespace(DataFrame=Frame))
+    x = Frame(cloud(20, 3), columns=list("abc"), index=range(5, 25))
+    expected = PCA(2).fit_transform(x.data)
+    pca = clone(make_pipeline(PCA(2)).set_output(transform=kind)[0])
+    for z in (pca.fit_transform(x), pca.transform(x)):
+        np.testing.assert_allclose(z.data, expected, atol=1e-12)
+        assert (z.columns, z.index) == (["pca0", "pca1"], range(5, 25) if kind == "pandas" else None)
+    assert isinstance(pca.set_output(transform="default").transform(x), np.ndarray)
+    assert isinstance(pca.set_output().transform(x), np.ndarray)
+    everywhere = {"sklearn": types.SimpleNamespace(get_config=lambda: {"transform_output": kind})}
+    monkeypatch.setitem(sys.modules, "sklearn", everywhere["sklearn"])
+    assert isinstance(PCA(2).fit_transform(x), Frame)
+    with pytest.raises(ValueError, match=r'^transform must be "default" or "pandas" or "polars", got \'arrow\'$'):
+        pca.set_output(transform="arrow")
+
+
+def test_columns_in_another_order_are_refused():
+    x = cloud(20, 3)
+    pca = PCA(2).fit(Frame(x, columns=["a", "b", "c"]))
+    assert list(pca.feature_names_in_) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match=r"^x must have the columns of the fit in their order, \['a', 'b', 'c'\], got"):
+        pca.transform(Frame(x[:, ::-1], columns=["c", "b", "a"]))
+    pca.transform(x)  # columns without names, or with numbers for names, are taken as they come
+    pca.transform(Frame(x, columns=[1, 2, 3]))
+    assert not hasattr(pca.fit(x), "feature_names_in_")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,7 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
 
 
 def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
-    if isinstance(raw, str) or not isinstance(raw, Iterable):
+    if isinstance(raw, str | Mapping | Set) or not isinstance(raw, Iterable):  # a set has no order
         raise TypeError(f"{name} must be a sequence of numbers or of words, got {raw!r}")
     values = tuple(v.item() if isinstance(v, np.generic) else v for v in raw)
     words = [v for v in values if isinstance(v, str)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
@@ -64,8 +66,8 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
     >>> tilt("window", degrees=5, k=17).numbers["layers_for_5_percent"]
     17
     """
-    if picture not in PICTURES:
-        raise ValueError(f"picture must be one of {', '.join(PICTURES)}, got {picture!r}")
+    if not isinstance(picture, str) or picture not in PICTURES:
+        raise ValueError(f"picture must be one of {', '.join(PICTURES)}, got {reprlib.repr(picture)}")
     if not 0 <= degrees <= MAX_TILT:
         raise ValueError(f"degrees must be 0 to {MAX_TILT}, got {degrees!r}")
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= SIZE:

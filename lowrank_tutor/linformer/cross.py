@@ -32,6 +32,8 @@ class LinformerCrossAttention(LinformerSelfAttention):
     torch.Size([2, 20, 64])
     """
 
+    _sequences: tuple[str, ...] = ("x", "memory")
+
     def forward(  # type: ignore[override]
         self,
         x: torch.Tensor,

@@ -3,7 +3,8 @@
 Chapter ``book/07-linformer.md``, and the page ``book/use-linformer.md``.
 """
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -63,6 +64,69 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         self.self_attn = LinformerSelfAttention(  # type: ignore[assignment]
             dim, heads, max_len, k, dropout=dropout, sharing=sharing, projection=projection, **place
         )
+
+    @classmethod
+    def from_layer(
+        cls,
+        layer: nn.TransformerEncoderLayer,
+        max_len: int,
+        k: int,
+        *,
+        projection: torch.Tensor | None = None,
+        sharing: str = "key-value",
+        generator: torch.Generator | None = None,
+    ) -> Self:
+        """Take over all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
+
+        Attention is taken over as `LinformerSelfAttention.from_mha` does it, and everything else is copied. For a whole
+        encoder, put the new layers into its ``layers``.
+
+        Parameters
+        ----------
+        layer : torch.nn.TransformerEncoderLayer
+            Made with ``batch_first=True``. Its tensors are copied.
+        max_len : int
+            Longest sequence.
+        k : int
+            Length of the compressed sequence, between 1 and ``max_len``.
+        projection : Tensor, shape (k, max_len), optional
+            As in `LinformerSelfAttention`.
+        sharing : {"key-value", "headwise"}
+            As in `LinformerSelfAttention`.
+        generator : torch.Generator, optional
+            Draws E (and F).
+
+        Returns
+        -------
+        LinformerEncoderLayer
+
+        Examples
+        --------
+        >>> import torch
+        >>> exact = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 3)
+        >>> new = (LinformerEncoderLayer.from_layer(old, max_len=50, k=4) for old in exact.layers)
+        >>> exact.layers = torch.nn.ModuleList(new)
+        >>> exact(torch.randn(3, 30, 8)).shape
+        torch.Size([3, 30, 8])
+        """
+        exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
+        if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
+            got = type(layer).__name__
+            raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}")
+        if not layer.self_attn.batch_first:
+            way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"
+            raise ValueError(f"layer must be batch first, got batch_first=False: {way}")
+        attention = LinformerSelfAttention.from_mha(
+            layer.self_attn, max_len, k, projection=projection, sharing=sharing, generator=generator
+        )
+        sizes = (attention.dim, attention.heads, 1, 1, layer.linear1.out_features)
+        with torch.device("meta"):  # every part is replaced
+            taken = cls(*sizes, norm_first=layer.norm_first, activation=layer.activation)
+        for name, part in layer.named_children():
+            if name != "self_attn":
+                setattr(taken, name, copy.deepcopy(part))
+        taken.self_attn = attention  # type: ignore[assignment]
+        return taken.train(layer.training)
 
     def forward(
         self,

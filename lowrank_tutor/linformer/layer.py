@@ -27,7 +27,7 @@ from lowrank_tutor._tensors import (
 from lowrank_tutor.linformer.attention import attend, join_heads, mix, split_heads
 from lowrank_tutor.linformer.biases import bias_of, with_bias_of_mixtures
 from lowrank_tutor.linformer.costs import SHARINGS
-from lowrank_tutor.linformer.from_mha import weights_of_mha
+from lowrank_tutor.linformer.from_mha import refuse_calls_of_mha, weights_of_mha
 from lowrank_tutor.linformer.frugal import attend_in_place, can_overwrite
 from lowrank_tutor.linformer.norm_rule import norm_rule, rescale, row_squares
 from lowrank_tutor.linformer.shards import add_up_shards, announce_refusal, check_process_group, locate
@@ -132,6 +132,7 @@ class LinformerSelfAttention(nn.Module):
     process_group: "ProcessGroup | None"
     batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
     _qkv_same_embed_dim = False
+    _sequences: tuple[str, ...] = ("x",)  # what ``forward`` takes without a name
     _lost_projection: bool = False  # a fixed E that was on the meta device, where no numbers are
 
     def __init__(
@@ -310,6 +311,21 @@ class LinformerSelfAttention(nn.Module):
                 self._draw_into(self.e, generator)
             if self.f is not None:
                 self._draw_into(self.f, generator)
+
+    def __call__(self, *tensors: Any, **options: Any) -> Any:
+        """Call `forward` with all its hooks; who calls the layer like PyTorch's attention hears what to call instead.
+
+        Parameters
+        ----------
+        *tensors, **options
+            Those of ``forward``.
+
+        Returns
+        -------
+        Tensor, shape (batch, n, dim)
+        """
+        refuse_calls_of_mha(len(tensors), options, self._sequences)
+        return super().__call__(*tensors, **options)
 
     def forward(self, x: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False) -> torch.Tensor:
         r"""Let every token look at the k compressed tokens.

@@ -40,6 +40,8 @@ def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Panels:
         The circle; the ellipse.
     """
     a, u, s, vt = (np.asarray(x) for x in (a, u, s, vt))
+    if a.shape != (2, 2):
+        raise ValueError(f"a must have shape (2, 2), got {a.shape}")
     angle = np.linspace(0, 2 * np.pi, 400)
     circle = np.vstack([np.cos(angle), np.sin(angle)])
     return Panels(

@@ -102,6 +102,9 @@ def equation(*parts: ArrayLike | str, names: Sequence[str] = (), limit: float | 
     matplotlib.figure.Figure
     """
     shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
+    for shape in shapes:
+        if len(shape) != 2:
+            raise ValueError(f"parts must be matrices (two axes) or signs, got shape {shape}")
     matrices = [np.asarray(p, dtype=float) for p in parts if not isinstance(p, str)]
     largest = max(float(np.abs(matrix).max()) for matrix in matrices)
     limit = largest if limit is None else limit
@@ -169,6 +172,11 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
 
 def _image_rows(rows: Mapping[str, ArrayLike], width: float, scale: tuple[float, float] | None) -> Figure:
     """Draw images of 8 x 8 pixels, a row after the other, each with its name at the left."""
+    if not isinstance(rows, Mapping):
+        raise TypeError(f"rows must be a dict from names to images, got {type(rows).__name__}")
+    for name, pixels in rows.items():
+        if np.ndim(pixels) != 2 or np.shape(pixels)[1] != 64:
+            raise ValueError(f"rows[{name!r}] must have shape (number, 64), got {np.shape(pixels)}")
     number = len(np.asarray(next(iter(rows.values()))))
     words = 0.2 + 0.078 * max(map(len, rows))  # inches
     side = (width - words) / number

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from lowrank_tutor._checks import as_spectrum, check_integer
 from lowrank_tutor.plotting.style import (
     GREY,
     ORANGE,
@@ -36,7 +37,9 @@ def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, 
     -------
     matplotlib.figure.Figure
     """
-    s = np.asarray(s, dtype=float)
+    s = as_spectrum(s, "s")
+    if k is not None:
+        check_integer(k, "k", 0, len(s), "len(s)")
     floor = max(s.max(), 1e-300) * 1e-18
     index, drawn = np.arange(1, len(s) + 1), np.maximum(s, floor)
     kept = index <= k if k is not None else s > (level if level is not None else 0)

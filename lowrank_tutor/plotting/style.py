@@ -213,6 +213,12 @@ def legend_above(ax: Axes) -> Axes:
 
 def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
     """Draw named lines, each in a look of its own."""
+    if not isinstance(lines, Mapping):
+        raise TypeError(f"lines must be a dict from names to ordinates, got {type(lines).__name__}")
+    count = len(np.asarray(x))
+    for name, y in lines.items():
+        if len(np.asarray(y)) != count:
+            raise ValueError(f"lines[{name!r}] must have a number for each of x, {count}, got {len(np.asarray(y))}")
     for (name, y), (color, dashes) in zip(lines.items(), looks, strict=False):
         ax.plot(np.asarray(x, float), np.asarray(y, float), linestyle=dashes, color=color, label=name, **style)
 
@@ -224,6 +230,8 @@ def draw_points(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: f
     """
     low, high = sorted(ax.get_ylim())
     x = np.asarray(x, dtype=float)
+    if not (x == at).any():
+        raise ValueError(f"at must be one of the abscissas x, got {at}")
     for y, (color, _) in zip(lines.values(), looks, strict=False):
         (value,) = np.asarray(y, dtype=float)[x == at]
         mark = "^" if value > high else "v" if value < low else "o"

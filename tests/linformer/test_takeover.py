@@ -82,6 +82,81 @@ def test_attention_of_another_kind_is_refused(mha, error, message):
         LinformerSelfAttention.from_mha(mha, 8, 3)
 
 
+@pytest.mark.parametrize("options", [{}, {"norm_first": True, "activation": nn.GELU(), "bias": False}])
+@pytest.mark.parametrize("gradient", [False, True])
+def test_a_whole_encoder_is_taken_over(options, gradient):
+    torch.manual_seed(0)
+    options |= {"batch_first": True, "dtype": torch.float64, "layer_norm_eps": 0.1, "dropout": 0.3}
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 12, **options), 2, enable_nested_tensor=False)
+    encoder, (x,), real = encoder.eval(), tensors((3, 6, 6)), lengths(6, 4, 1)
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+        expected = encoder(x, src_key_padding_mask=~real)[real]
+    eye = torch.eye(8, dtype=torch.float64)
+    layers = [LinformerEncoderLayer.from_layer(old, 8, 8, projection=eye) for old in encoder.layers]
+    assert not {id(p) for new in layers for p in new.parameters()} & {id(p) for p in encoder.parameters()}
+    assert (layers[0].dropout.p, layers[0].self_attn.dropout, layers[0].training) == (0.3, 0.3, False)
+    encoder.layers = nn.ModuleList(layers)
+    with torch.set_grad_enabled(gradient):
+        out = encoder(x, src_key_padding_mask=~real)
+    np.testing.assert_allclose(out.detach()[real], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("layer", "error", "message"),
+    [
+        (
+            nn.Linear(6, 6),
+            TypeError,
+            "layer must be a torch.nn.TransformerEncoderLayer with exact attention, got Linear",
+        ),
+        (
+            nn.TransformerEncoderLayer(6, 2, 12),
+            ValueError,
+            "layer must be batch first, got batch_first=False: hand tokens over as (batch, n, dim), and set"
+            " layer.self_attn.batch_first = True",
+        ),
+        (
+            LinformerEncoderLayer(6, 2, 8, 3, 12),
+            TypeError,
+            "layer must be a torch.nn.TransformerEncoderLayer with exact attention, got LinformerEncoderLayer",
+        ),
+    ],
+)
+def test_encoder_layers_of_another_kind_are_refused(layer, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        LinformerEncoderLayer.from_layer(layer, 8, 3)
+
+
+MINE = torch.zeros(3, 6, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"key_padding_mask": MINE}, "got key_padding_mask: token_mask=~key_padding_mask says the same"),
+        (
+            {"attn_mask": None},
+            "got attn_mask: there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer"
+            " stood",
+        ),
+        ({"need_weights": False}, "got need_weights: there are no n by n weights to return"),
+    ],
+)
+def test_a_call_with_the_words_of_pytorchs_attention_hears_those_of_the_layer(given, message):
+    (x,) = tensors((3, 6, 6))
+    for layer, tokens in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
+        with pytest.raises(TypeError, match=f"^options must be token_mask or causal, {re.escape(message)}$"):
+            layer(*tokens, **given)
+        names = " and ".join(("x", "memory")[: len(tokens)])
+        message_of_tensors = f"tensors must be {names}, and masks go by name, got {len(tokens) + 1}: keys and values"
+        with pytest.raises(TypeError, match=f"^{message_of_tensors} both come from one sequence$"):
+            layer(*tokens, x)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'mask'$"):
+        layer(*tokens, mask=MINE)
+
+
 def biased(layer):
     with torch.no_grad():
         for seed, part in enumerate((layer.to_q, layer.to_k, layer.to_v, layer.to_out)):
