@@ -56,7 +56,7 @@ for parameter in layer.parameters():  # each has that of its own loss
 layer.process_group = None  # and now every process alone
 expected = layer(x).tensor_split(size, dim=1)[rank]
 difference = (out - expected).abs().max().item()
-told = f"{difference:.0e} from one process"
+told = f"{difference:.7f} from one process"
 print(f"process {rank}: {own.shape[1]} tokens, {told}")
 distributed.destroy_process_group()
 """
