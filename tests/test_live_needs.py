@@ -3,7 +3,6 @@
 import contextlib
 import io
 import random
-import re
 
 import pytest
 from live_needs import Page, Runs
@@ -11,13 +10,21 @@ from live_needs import Page, Runs
 FIRST = "import numpy as np\nA = np.ones(3)"
 
 
+def inside(value, depth=5):
+    """What a value holds, to a depth: lists may hold one another."""
+    if isinstance(value, list | tuple):
+        return [inside(one, depth - 1) for one in value] if depth else len(value)
+    return value if isinstance(value, int | str) else type(value)
+
+
 def result(cells, order, names=None):
     """What the last cell of an order prints, when they run in one Python."""
     names = {} if names is None else names
+    names["show"] = lambda value: print(inside(value))
     for i in order:
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            exec(cells[i], names)  # noqa: S102
-    return re.sub("0x[0-9a-f]+", "", out.getvalue())
+            exec(cells[i], names)
+    return out.getvalue()
 
 
 PAGES = 30
@@ -64,56 +71,32 @@ def test_a_cell_needs_those_that_bind_or_may_change_what_it_reads(cells, needed)
     assert Page(cells).needs(len(cells) - 1) == sorted(needed)
 
 
-BIND = [
-    *(
-        "A = [1]",
-        "B = [A]",
-        "A = [*B]",
-        "B = 2",
-        "C = [2]",
-        "C = f(A)",
-        "A = A, B",
-        "C = [B for B in A]",
-        "A = list(C)",
-    ),
-    *("C = (a for a in B)", "B = lambda: C", "C = B()", "A, B = B, A", "A: list = [4]", "C = B or (A := [5])"),
-    *("def f(x=0): return A", "def f(x=0): return C, x", "def A(x): return f(x)", "import math as A", "del C\nC = [6]"),
-    *("for B in C: A = [B]", "for A in []: pass", "for C in A: C", "if A: B = [A]", "with memoryview(b'') as C: A = B"),
-]
-CHANGE = [
-    *(
-        "A += [4]",
-        "B += [5]",
-        "A.append(6)",
-        "C.append(7)",
-        "A[0] = 8",
-        "C[0] = B",
-        "f()",
-        "f(C)",
-        "B = A",
-        "C = A.pop()",
-    ),
-    *(
-        "[b.append(9) for b in list(B)]",
-        "def f(x=0): A.append(x); return A",
-        "def f(x=0): x.append(A)",
-        "if f(A): del A[0]",
-    ),
-    *("def f(x=0):\n    global B\n    B = A, x", "for C in list(A): C.append(1)", "for C in list(A): B[-1] = C"),
-]
-
-
-OTHERS = str.maketrans("ABCf", "DEGg")
+BIND = """
+A = [1] | B = [A] | A = [*B] | B = 2 | C = [2] | C = F(A) | A = A, B | C = [B for B in A] | A = list(C) | A, B = B, A
+C = (a for a in B) | B = lambda: C | C = B() | A: list = [4] | C = B or (A := [5]) | import math as A | del C; C = [6]
+def F(x=0): return A | def F(x=0): return C, x | def A(x): return F(x) | for B in C: A = [B] | for A in []: pass
+for C in A: C | if A: B = [A] | with memoryview(b"") as C: A = B
+"""
+CHANGE = """
+A += [4] | B += [5] | A.append(6) | C.append(7) | A[0] = 8 | C[0] = B | F() | F(C) | B = A | C = A.pop()
+[b.append(9) for b in list(B)] | def F(x=0): A.append(x); return A | def F(x=0): x.append(A) | if F(A): del A[0]
+def F(x=0): global B; B = A, x | for C in list(A): C.append(1) | for C in list(A): B[-1] = C
+"""
+OTHERS = str.maketrans("ABCF", "DEGH")
 
 
 def pages(statements, count):
     """Pages at random, with what each of their cells prints when all of them run; there, each comes to its end."""
     draw = random.Random(0)
+    choices = [one.strip() for line in statements.strip().splitlines() for one in line.split("|")]
     while count:
-        start = "A, B, C = [1], [2], [3]\ndef f(x=0): return B"
+        start = "A, B, C = [1], [2], [3]\ndef F(x=0): return B"
         cells = [start, start.translate(OTHERS)]
         for _ in range(6):
-            lines = draw.choices(statements, k=draw.choice((1, 1, 2))) + [f"print({draw.choice(['A', 'C', 'f(B)'])})"]
+            lines = [
+                *draw.choices(choices, k=draw.choice((1, 1, 2))),
+                draw.choice(["show(A)", "show(C)", "show(F(B))"]),
+            ]
             cells.append("\n".join(lines).translate(draw.choice([{}, OTHERS])))
         with contextlib.suppress(Exception):
             names: dict[str, object] = {}
