@@ -8,6 +8,16 @@ may happen at any time. What is imported is only read, and what may change the w
 from live_names import OURS, names_of
 
 Node = tuple[str, int]  # a name, and the cell that has bound it
+Makers = tuple[int | str, ...]  # what a name stands for: something imported, or what a cell, and perhaps others, made
+
+
+def bind(makers: Makers, name: str, cell: int, source: str) -> Makers:
+    """Return what a name stands for when one more cell has run."""
+    names = names_of(source)
+    if name not in names.made:
+        return makers
+    what = dict(names.imports).get(name, cell)
+    return (what,) if name in names.bound else (*(one for one in makers if one != what), what)
 
 
 class Page:
@@ -32,9 +42,12 @@ class Page:
             self.known[last] = sorted(found - {last})
         return self.known[last]
 
-    def maker(self, name: str, cells: list[int]) -> int:
-        """Return the last of some cells that binds a name."""
-        return max(i for i in cells if name in self.names[i].made)
+    def makers(self, name: str, cells: list[int]) -> Makers:
+        """Return what a name stands for after some cells."""
+        makers: Makers = ()
+        for i in cells:
+            makers = bind(makers, name, i, self.cells[i])
+        return makers
 
     def _tie(self) -> list[set[Node]]:
         data = {name for one in self.names for name in one.made - dict(one.imports).keys()}
@@ -69,14 +82,15 @@ class Runs:
 
     def __init__(self) -> None:
         self.ran: dict[int, tuple[int, str]] = {}  # the time and the text of a cell's last run
-        self.bound: dict[str, object] = {}  # what names stand for
+        self.bound: dict[str, Makers] = {}
         self.time = 0
 
     def note(self, cell: int, source: str) -> None:
         """Write down that a cell runs."""
         self.time += 1
         self.ran[cell] = self.time, source
-        self.bound |= dict.fromkeys(names_of(source).made, cell) | dict(names_of(source).imports)
+        for name in names_of(source).made:
+            self.bound[name] = bind(self.bound.get(name, ()), name, cell, source)
 
     def plan(self, cells: list[str], last: int) -> list[int]:
         """Return which cells must run now, in this order, so that the last of them can."""
@@ -99,5 +113,6 @@ class Runs:
             return False
         needed = page.needs(reader)
         read = page.names[reader].read.union(*(page.names[each].late for each in (*needed, reader)))
-        mine = {name for name in read & page.names[one].made if page.maker(name, needed) == one}
-        return all(self.bound[name] == dict(page.names[one].imports).get(name, one) for name in mine)
+        expected = {name: page.makers(name, needed) for name in read & page.names[one].made}
+        mine = {name for name, makers in expected.items() if dict(page.names[one].imports).get(name, one) in makers}
+        return all(self.bound[name] == expected[name] for name in mine)
