@@ -19,14 +19,12 @@ let plan; // what tools/live.py wrote about this page
 let cells;
 let worker;
 let ready; // resolves once Python can run
-let done = () => {}; // ends the wait for the cell that runs
-const ran = new Set();
+let done = () => {}; // ends the wait for what Python does
 
 const end = () => {
   worker?.terminate();
   worker = null;
-  done(false);
-  ran.clear();
+  done();
   all(".live-waiting").forEach((box) => box.classList.remove("live-waiting"));
   all("figure[data-live]").forEach((figure) => figure.removeAttribute("data-live"));
   stop.hidden = true;
@@ -57,14 +55,20 @@ const begin = (why) => {
         resolve(true);
       } else if (data.kind === "broken") broken(data.said);
       else if (data.kind === "frame") frame(data);
+      else if (data.kind === "plan") done(data.order);
       else if (data.kind === "done") done(data.well);
       else cells[data.cell].show(data.kind, data.said);
     };
   });
-  worker.postMessage({ kind: "start", packages: plan.packages, files: plan.files, scripts: plan.scripts });
+  worker.postMessage({ kind: "start", ...plan, cells: null });
 };
 
-// Run a cell. Those above that have not run yet go first: it needs their names.
+const asked = (what) => new Promise((resolve) => {
+  done = resolve;
+  worker.postMessage(what);
+});
+
+// Run a cell. Those above that it needs go first, if they have not run as they stand now (see live_needs.py).
 let turn = Promise.resolve();
 const run = (cell, again = false) => {
   const mine = worker; // what waits behind a cell that is stopped does not run
@@ -72,19 +76,18 @@ const run = (cell, again = false) => {
 };
 const runNow = async (cell, again, mine) => {
   if (!(await ready) || worker !== mine) return;
-  const before = cells.slice(0, cell.index).filter((one) => one.code() && (again || !ran.has(one.index)));
-  for (const one of again ? before : [...before, cell]) {
+  const sources = cells.map((one) => one.code());
+  const above = [...sources.keys()].slice(0, cell.index);
+  const order = again ? above : await asked({ kind: "plan", cell: cell.index, sources });
+  if (worker !== mine) return; // stopped
+  for (const one of order.map((i) => cells[i]).filter((each) => each === cell || sources[each.index])) {
     say(`Running cell ${one.index + 1}.`);
     stop.hidden = false;
     one.clear(one === cell || again);
-    const well = await new Promise((resolve) => {
-      done = resolve;
-      worker.postMessage({ kind: "run", cell: one.index, source: one.code() });
-    });
+    const well = await asked({ kind: "run", cell: one.index, source: sources[one.index] });
     if (worker !== mine) return; // stopped
     await one.settle();
     stop.hidden = true;
-    ran.add(one.index);
     if (!well && (again || one === cell)) return say(`Cell ${one.index + 1} ended with an error.`);
   }
   say(again ? `The cells above cell ${cell.index + 1} have run.` : `Cell ${cell.index + 1} has run.`);
@@ -128,7 +131,6 @@ const prepare = (box, index) => {
     area.value = source;
     fit();
     out.replaceWith(built);
-    ran.delete(index); // its names are still those of the changed cell: it runs again before what follows
   };
   cell.run = button("Run", () => run(cell), "Shift+Enter");
   const tools = make("div", { className: "live-tools" }, cell.run, button("Run all above", () => run(cell, true)), button("Reset", reset));

@@ -2,7 +2,8 @@
 
 Pyodide is CPython for WebAssembly, with NumPy and its kin; ``live_files.py`` fetches and verifies it, and
 ``live_cells.py`` decides what each page needs of it. In the browser ``live.js`` is the page's side, ``live_show.js``
-shows what cells have shown, and ``live_worker.js`` runs Python, which runs the cells with ``live_run.py``.
+shows what cells have shown, and ``live_worker.js`` runs Python, which runs the cells with ``live_run.py``, each after
+those that it needs (``live_needs.py``).
 
 A page gets buttons and one short script; everything else lies in ``_static/live`` and is asked for after a click.
 """
@@ -28,7 +29,8 @@ from live_files import CACHE, CORE, LOCK, PACKED, Refused, copy_pyodide, fetch, 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "_build" / "html"
 
-OURS = ("live.js", "live_show.js", "live.css", "live_worker.js", "live_run.py")
+OURS = ("live.js", "live_show.js", "live.css", "live_worker.js")
+MODULES = ("live_names.py", "live_needs.py", "live_run.py")  # the last one imports the others
 # Modules of the standard library that Pyodide leaves out: a chapter reads one, and formats of Decimal need the other.
 TOPICS, DECIMAL = "pydoc_data.zip", "pydecimal.zip"
 
@@ -111,17 +113,18 @@ def make_live(site: Path, source: Path) -> None:
     copy_pyodide(source, live / "pyodide", lock, set().union(*(page.packages for page in pages.values())))
     wheel = build_wheel(live)
     write_left_out(live)
-    for name in OURS:
+    for name in (*OURS, *MODULES):
         shutil.copyfile(ROOT / "tools" / name, live / name)
     for name, page in pages.items():
         files = [wheel, *[DECIMAL] * ("sympy" in page.packages), *[TOPICS] * page.reads_topics]
         wheels = [lock["packages"][package]["file_name"] for package in page.packages]
         scripts = sum((live / "pyodide" / one).stat().st_size for one in CORE if one.endswith(".mjs"))
-        loaded = [live / one for one in ("live_run.py", *files)]
+        loaded = [live / one for one in (*MODULES, *files)]
         loaded += [live / "pyodide" / one for one in (PACKED, "python_stdlib.zip", LOCK, *wheels)]
         size = scripts + sum(path.stat().st_size for path in loaded)
         content = {
             "packages": page.packages,
+            "modules": MODULES,
             "files": files,
             "scripts": scripts,
             "bytes": size,

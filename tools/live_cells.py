@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import symtable
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from live_names import mentions, read_first
 from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
 
@@ -54,7 +54,7 @@ def read_page(path: Path, lock: dict[str, Any]) -> Page:
         kept = []
         whole = True
         for statement in _one_import_each(ast.parse(cell.source)):
-            read, made = _read_first([statement]), _names(statement)[1]
+            read, made = read_first([statement])[0], mentions(statement)[1]
             if set(_imports(statement)) - set(known) or read & tainted:
                 whole = False
                 tainted |= made | (_changed(statement) - imported)
@@ -94,34 +94,6 @@ def _one_import_each(tree: ast.Module) -> Iterator[ast.stmt]:
                 yield ast.ImportFrom(statement.module, [alias], statement.level)
         else:
             yield statement
-
-
-def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """Names of the page that a statement reads, its functions too, and those that it makes."""
-    top = symtable.symtable(ast.unparse(statement), "cell", "exec")
-    read = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
-    made = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
-    waiting = top.get_children()
-    while waiting:
-        inner = waiting.pop()
-        read |= {symbol.get_name() for symbol in inner.get_symbols() if symbol.is_global()}
-        waiting += inner.get_children()
-    return read, made
-
-
-def _read_first(statements: list[ast.stmt], made: frozenset[str] = frozenset()) -> set[str]:
-    """Names that statements read before they make them: a loop makes its own, whatever had them before."""
-    found: set[str] = set()
-    for statement in statements:
-        if isinstance(statement, ast.For):
-            found |= _names(ast.Expr(statement.iter))[0] - made
-            own = {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
-            found |= _read_first(statement.body, made | own) | _read_first(statement.orelse, made)
-        else:
-            read, new = _names(statement)
-            found |= read - made
-            made |= new if isinstance(statement, ast.Assign | ast.FunctionDef | ast.Import | ast.ImportFrom) else set()
-    return found
 
 
 def _changed(statement: ast.stmt) -> set[str]:

@@ -9,6 +9,7 @@ import sys
 import traceback
 import types
 
+import live_needs
 from pyodide.code import eval_code
 
 os.environ |= {"LOWRANK_TUTOR_PAGE": "1", "MPLBACKEND": "agg"}  # cells come out as on the page
@@ -17,6 +18,7 @@ MOST = 50_000  # letters that one cell may print
 
 names = {"__name__": "__main__"}
 explorers = []
+runs = live_needs.Runs()
 
 
 class Printed(io.TextIOBase):
@@ -45,6 +47,7 @@ class Printed(io.TextIOBase):
 def run(number, source, tell):
     """Run a cell; True if it came to its end."""
     where = f"<cell {number}>"
+    runs.note(number - 1, source)
     linecache.cache[where] = (len(source), None, source.splitlines(True), where)
     out = sys.stdout = sys.stderr = Printed(tell)
     display = sys.modules["IPython.display"]

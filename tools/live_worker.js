@@ -25,13 +25,14 @@ self.fetch = async (what, how) => {
 
 const bytes = async (name) => (await fetch(here(name))).arrayBuffer();
 
-const start = async ({ packages, files, scripts }) => {
+const start = async ({ packages, modules, files, scripts }) => {
   loaded = scripts; // which the browser loads by itself
-  const ours = Promise.all([bytes("live_run.py"), ...files.map(bytes)]);
+  const ours = Promise.all([...modules, ...files].map(bytes));
   python = await loadPyodide({ indexURL: here("pyodide/"), packages });
-  const [run, ...archives] = await ours;
-  archives.forEach((archive) => python.unpackArchive(archive, "wheel"));
-  python.FS.writeFile("live_run.py", new Uint8Array(run));
+  (await ours).forEach((content, i) => {
+    if (i < modules.length) python.FS.writeFile(modules[i], new Uint8Array(content));
+    else python.unpackArchive(content, "wheel");
+  });
   cells = python.pyimport("live_run");
   postMessage({ kind: "ready" });
 };
@@ -41,6 +42,11 @@ const work = {
   run: ({ cell, source }) => {
     const well = cells.run(cell + 1, source, (kind, said) => postMessage({ kind, said, cell }));
     postMessage({ kind: "done", cell, well });
+  },
+  plan: ({ cell, sources }) => {
+    const order = cells.runs.plan(python.toPy(sources), cell);
+    postMessage({ kind: "plan", order: order.toJs() });
+    order.destroy();
   },
   move: ({ key, positions }) => cells.move(key, positions, (kind, said) => postMessage({ kind, said, key })),
 };
