@@ -499,12 +499,15 @@ def test_a_layer_is_accepted_up_to_all_bounds():
 
 def test_masks_have_a_name():
     """PyTorch's names for a mask, which mean something else, are refused, and so is a mask without a name."""
-    for keyword in ("mask", "key_padding_mask", "attn_mask"):
-        with pytest.raises(TypeError, match="unexpected keyword argument"):
+    unknown = "unexpected keyword argument"
+    for keyword, words in (
+        ("mask", unknown), ("key_padding_mask", "token_mask=~key_padding_mask"), ("attn_mask", "got attn_mask")
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=words):
             layer_of()(X, **{keyword: None})
-        with pytest.raises(TypeError, match="unexpected keyword argument"):
+        with pytest.raises(TypeError, match=unknown):
             linformer_attention(X[:, None], X[:, None], X[:, None], torch.eye(6), **{keyword: None})
-    with pytest.raises(TypeError, match="positional argument"):
+    with pytest.raises(TypeError, match="masks go by name, got 2"):
         layer_of()(X, real_tokens())
     with pytest.raises(TypeError, match="positional argument"):
         linformer_attention(X[:, None], X[:, None], X[:, None], torch.eye(6), None, real_tokens())
