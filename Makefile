@@ -20,8 +20,8 @@ ARCHIVE := dist/low-rank-attention
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 # What `make test FAST=1` leaves out: all that is not mathematics, all that needs the built book, and what trains networks,
 # starts processes or asks PyTorch to compile.
-SLOW := book site notebooks explore exercises plotting instruments benchmarks test_package.py test_sphinxext.py test_make.py \
-  test_live_tools.py test_adoption.py family/test_autoencoder.py linformer/test_shards.py
+SLOW := book site notebooks explore exercises plotting byhand instruments benchmarks test_package.py test_sphinxext.py \
+  test_make.py test_live_tools.py test_live_needs.py test_adoption.py family/test_autoencoder.py linformer/test_shards.py
 
 # Some machines tell Python to keep no bytecode. Then each chapter's kernel would compile all of PyTorch anew.
 unexport PYTHONDONTWRITEBYTECODE

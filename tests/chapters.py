@@ -15,17 +15,18 @@ import io
 import linecache
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
-import jupytext
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-from nbformat import NotebookNode
 
 from lowrank_tutor import explore
 from lowrank_tutor.explore import Explorer
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
@@ -45,8 +46,10 @@ class Ran(NamedTuple):
     printed: str
 
 
-def code_cells(path: Path) -> list[NotebookNode]:
+def code_cells(path: Path) -> "list[NotebookNode]":
     """The code cells of a chapter, those of its folded solutions too, in reading order."""
+    import jupytext  # slow to load, and the mathematics needs no notebooks
+
     return [cell for cell in jupytext.read(path, fmt="md:myst").cells if cell.cell_type == "code"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import as_spectrum, check_integer
+from lowrank_tutor._checks import check_integer
 from lowrank_tutor.plotting.style import (
     GREY,
     ORANGE,
@@ -37,7 +37,9 @@ def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, 
     -------
     matplotlib.figure.Figure
     """
-    s = as_spectrum(s, "s")
+    s = np.asarray(s, dtype=float)
+    if s.ndim != 1:
+        raise ValueError(f"s must be a vector (one axis), got shape {s.shape}")
     if k is not None:
         check_integer(k, "k", 0, len(s), "len(s)")
     floor = max(s.max(), 1e-300) * 1e-18

@@ -136,7 +136,7 @@ def test_on_a_cpu_the_cells_say_so_and_check_before_they_time():
     printed = run(PAGE).printed
     assert "CPU: torch.float32, kernels: of the CPU" in printed
     for words in ("exact", "Linformer"):
-        assert float(re.search(rf"^{words}: off by (\S+) from", printed, re.M)[1]) < 1e-5
+        assert float(re.search(rf"^{words}: off by (\S+)% from", printed, re.M)[1]) < 1e-3
     took = run(PAGE).namespace["took"]
     assert [len(times) for times in took.values()] == [3, 3]
     assert all(time > 0 for times in took.values() for time in times)

@@ -35,6 +35,8 @@ def page_of(name: str) -> str:
 
 def written(explorer: Explorer, name: str, value: float) -> str:
     how = explorer.formats.get(name, "," if isinstance(value, int) else ".4g")
+    if callable(how):
+        return how(value)
     return how.format(value) if "{" in how else format(value, how)
 
 
