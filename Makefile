@@ -55,7 +55,7 @@ offline: book
 	$(BIN)/python -c 'import shutil; print(shutil.make_archive("$(ARCHIVE)", "zip", "$(SITE)"))'
 
 test: $(READY_DEV) $(if $(FAST),,book)
-	$(PYTEST) $(if $(FAST),$(SLOW:%=--ignore tests/%) -k "not compile")
+	$(PYTEST) $(if $(FAST),$(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile")
 
 test-colab: $(READY_DEV)
 	$(PYTEST) tests/notebooks -m colab
