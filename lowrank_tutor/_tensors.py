@@ -117,16 +117,6 @@ def is_exporting() -> bool:
     return hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()
 
 
-def columns(matrix: torch.Tensor, start: int, count: int) -> torch.Tensor:
-    """Return ``count`` columns from ``start`` on: a view, but a copy in an export.
-
-    Whether a view lies in one piece of memory depends on its length, and an exported program must hold for all.
-    """
-    if is_exporting():
-        return matrix.index_select(1, torch.arange(start, start + count, device=matrix.device))
-    return matrix.narrow(1, start, count)
-
-
 def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:
     """Let products stay in the type of their factors: long sums need more than the 8 bits of bfloat16."""
     return torch.autocast(device.type, enabled=False) if is_autocast(device) else contextlib.nullcontext()

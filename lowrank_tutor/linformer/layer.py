@@ -20,17 +20,15 @@ from lowrank_tutor._tensors import (
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
-    columns,
-    is_exporting,
     zero_hidden,
 )
-from lowrank_tutor.linformer.attention import attend, join_heads, mix, split_heads
+from lowrank_tutor.linformer.attention import attend, join_heads, split_heads
 from lowrank_tutor.linformer.biases import bias_of, with_bias_of_mixtures
+from lowrank_tutor.linformer.compress import compress
 from lowrank_tutor.linformer.costs import SHARINGS
 from lowrank_tutor.linformer.from_mha import refuse_calls_of_mha, weights_of_mha
 from lowrank_tutor.linformer.frugal import attend_in_place, can_overwrite
-from lowrank_tutor.linformer.norm_rule import norm_rule, rescale, row_squares
-from lowrank_tutor.linformer.shards import add_up_shards, announce_refusal, check_process_group, locate
+from lowrank_tutor.linformer.shards import announce_refusal, check_process_group
 
 if TYPE_CHECKING:  # a build of PyTorch may lack it
     from torch.distributed import ProcessGroup
@@ -345,8 +343,13 @@ class LinformerSelfAttention(nn.Module):
         Tensor, shape (batch, n, dim)
         """
         self._check(x, token_mask, causal)
-        keys, values, log_shares = self._compress(x, token_mask)
-        return self._attend(x, keys, values, log_shares, token_mask)
+        tokens = zero_hidden(x, token_mask)
+        compressed = self._compress(tokens, token_mask)
+        if can_overwrite(x, self.to_q, self.to_out):
+            del tokens  # where there is a mask they are a copy, and their rows of the result are hidden instead
+            return attend_in_place(x, self.to_q, self.to_out, *compressed, token_mask, self._dropout_now())
+        result = self._attend(tokens, *compressed)
+        return zero_hidden(result, token_mask)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # of ``to``, ``to_empty`` and their like
@@ -380,27 +383,9 @@ class LinformerSelfAttention(nn.Module):
         self, x: torch.Tensor, token_mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Return keys and values (batch, heads, k, d), and what the norm rule adds to logits, (batch, 1, 1, k)."""
-        shard = locate(self.process_group, x, token_mask, self.max_len)
         matrices = [self.e] if self.f is None else [self.e, self.f]
-        own = [columns(matrix, shard.start, x.shape[1]) for matrix in matrices]  # the columns of these tokens
-        mixed = _mix_each(own, zero_hidden(x, token_mask))  # (batch, k, D) each
         biased = any(bias_of(part) is not None for part in (self.to_k, self.to_v))
-        partly = shard.masked or is_exporting() or shard.total < self.max_len  # an export holds for all lengths
-        real = token_mask
-        if real is None and (biased or partly):
-            real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-        if biased and real is not None:
-            mixed += _mix_each(own, real[:, :, None].to(x.dtype))  # E1, how often a bias counts: (batch, k, 1) each
-        squares = []
-        if partly and real is not None:
-            squares = [row_squares(matrix, real, self.dim, shard.start) for matrix in matrices]
-        mixed, squares = add_up_shards(self.process_group, mixed, squares)
-        log_shares = None
-        if squares:
-            scales, log_shares = norm_rule(squares)
-            scales = [*scales, *scales] if biased else scales  # E1 is mixed like EX, and rescaled like it
-            mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales, strict=True)]
-        tokens, counts = mixed[: len(matrices)], mixed[len(matrices) :]
+        tokens, counts, log_shares = compress(matrices, x, token_mask, self.process_group, with_counts=biased)
         keys, values = self.to_k(tokens[0]), self.to_v(tokens[-1])  # the same EX where E = F
         if biased:
             keys = with_bias_of_mixtures(keys, self.to_k, counts[0])
@@ -408,20 +393,14 @@ class LinformerSelfAttention(nn.Module):
         return split_heads(keys, self.heads), split_heads(values, self.heads), log_shares
 
     def _attend(
-        self,
-        x: torch.Tensor,
-        keys: torch.Tensor,
-        values: torch.Tensor,
-        log_shares: torch.Tensor | None,
-        token_mask: torch.Tensor | None,
+        self, x: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, log_shares: torch.Tensor | None
     ) -> torch.Tensor:
         """Let each token (batch, n, D) look at the compressed ones."""
-        dropout = self.dropout if self.training else 0.0
-        if can_overwrite(x, self.to_q, self.to_out):
-            return attend_in_place(x, self.to_q, self.to_out, keys, values, log_shares, token_mask, dropout)
-        q = split_heads(self.to_q(zero_hidden(x, token_mask)), self.heads)
-        mixed = join_heads(attend(q, keys, values, log_shares, dropout))
-        return zero_hidden(self.to_out(mixed), token_mask)
+        q = split_heads(self.to_q(x), self.heads)
+        return self.to_out(join_heads(attend(q, keys, values, log_shares, self._dropout_now())))
+
+    def _dropout_now(self) -> float:
+        return self.dropout if self.training else 0.0
 
     def _draw_weights(self, generator: torch.Generator | None) -> None:
         """Draw the weights of the linear layers; their biases start at zero."""
@@ -452,8 +431,3 @@ class LinformerSelfAttention(nn.Module):
         else:
             self.register_buffer("e", projection.detach().clone())
             self._lost_projection = projection.is_meta
-
-
-def _mix_each(projections: list[torch.Tensor], x: torch.Tensor) -> list[torch.Tensor]:
-    """Mix with one matrix or two. What a mask makes of ``x`` is a copy, which need not outlive this call."""
-    return [mix(projection, x) for projection in projections]

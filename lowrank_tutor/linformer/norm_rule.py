@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from lowrank_tutor._tensors import columns, without_autocast
+from lowrank_tutor._tensors import is_exporting, without_autocast
 
 
 class RowSquares(NamedTuple):
@@ -35,6 +35,16 @@ def row_squares(projection: torch.Tensor, token_mask: torch.Tensor, width: int, 
             real = token_mask.to(squares.dtype) @ columns(squares, start, n).T
             parts.append((squares.sum(dim=1), real))
     return RowSquares(torch.cat([total for total, _ in parts]), torch.cat([real for _, real in parts], dim=1))
+
+
+def columns(matrix: torch.Tensor, start: int, count: int) -> torch.Tensor:
+    """Return ``count`` columns from ``start`` on: a view, but a copy in an export.
+
+    Whether a view lies in one piece of memory depends on its length, and an exported program must hold for all.
+    """
+    if is_exporting():
+        return matrix.index_select(1, torch.arange(start, start + count, device=matrix.device))
+    return matrix.narrow(1, start, count)
 
 
 def norm_rule(squares: list[RowSquares]) -> tuple[list[torch.Tensor], torch.Tensor]:

@@ -286,9 +286,10 @@ BESIDE = """
   panel.scrollIntoView({ block: "center" });
   const { left, top, width, height } = panel.getBoundingClientRect(), free = [];
   for (let i = 1; i < 20; i++) for (let j = 1; j < 20; j++) {
-    const [x, y] = [left + i / 20 * width, top + j / 20 * height], off = [-12, -9, -6, -3, 0, 3, 6, 9, 12];
-    const near = off.flatMap((a) => off.map((b) => document.elementFromPoint(x + a, y + b)?.closest(".handle")));
-    if (panel.contains(document.elementFromPoint(x, y)) && !near.some(Boolean)) free.push([x, y]);
+    const [x, y] = [left + i / 20 * width, top + j / 20 * height];
+    if (!panel.contains(document.elementFromPoint(x, y))) continue;
+    const near = (a) => [-12, -6, 0, 6, 12].some((b) => document.elementFromPoint(x + a, y + b)?.closest(".handle"));
+    if (![-12, -6, 0, 6, 12].some(near)) free.push([x, y]);
   }
   return free[Math.floor(free.length / 2)];
 }

@@ -57,7 +57,7 @@ def check(shown: dict[str, Any], explorer: Explorer, position: Position) -> None
         else:
             assert float(value) == explorer.sliders[name].index(values[name])
             assert words == written(explorer, name, values[name])
-    assert shown["alt"] == explorer.sentence(**values)
+    assert shown["alt"] == explorer.words.sentence(explorer.alt, values | own)
     for panel in shown["panels"]:
         assert panel["decoded"]
         assert panel["width"] > 0

@@ -1,0 +1,59 @@
+r"""How do n tokens become k? Each row of E mixes all of them, whoever holds them, and the norm rule sets its length.
+
+Chapter ``book/07-linformer.md``; letters as in ``linformer``, and ``x`` (batch, n, D) are tokens. The layers of
+``linformer`` call this before they form keys and values: E(XW) = (EX)W.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from lowrank_tutor._tensors import is_exporting
+from lowrank_tutor.linformer.attention import mix
+from lowrank_tutor.linformer.norm_rule import columns, norm_rule, rescale, row_squares
+from lowrank_tutor.linformer.shards import add_up_shards, locate
+
+if TYPE_CHECKING:  # a build of PyTorch may lack it
+    from torch.distributed import ProcessGroup
+
+
+class Mixtures(NamedTuple):
+    """What is left of a sequence: one of each for keys and values where E = F, else two.
+
+    ``tokens`` are EX, (batch, k, D); ``counts`` are E1, (batch, k, 1), how often a bias counts, where that was asked
+    for; and ``log_shares`` is what the norm rule adds to logits, (batch, 1, 1, k), or None.
+    """
+
+    tokens: list[torch.Tensor]
+    counts: list[torch.Tensor]
+    log_shares: torch.Tensor | None
+
+
+def compress(
+    matrices: list[torch.Tensor],
+    x: torch.Tensor,
+    token_mask: torch.Tensor | None,
+    group: "ProcessGroup | None",
+    *,
+    with_counts: bool,
+) -> Mixtures:
+    """Mix tokens (batch, n, D), zeros where they are hidden, by one or two matrices (k, max_len)."""
+    shard = locate(group, x, token_mask, matrices[0].shape[1])
+    own = [columns(matrix, shard.start, x.shape[1]) for matrix in matrices]  # the columns of these tokens
+    mixed = [mix(matrix, x) for matrix in own]  # (batch, k, D) each
+    partly = shard.masked or is_exporting() or shard.total < matrices[0].shape[1]  # an export holds for all lengths
+    real = token_mask
+    if real is None and (with_counts or partly):
+        real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+    if with_counts and real is not None:
+        mixed += [mix(matrix, real[:, :, None].to(x.dtype)) for matrix in own]  # (batch, k, 1) each
+    squares = []
+    if partly and real is not None:
+        squares = [row_squares(matrix, real, x.shape[2], shard.start) for matrix in matrices]
+    mixed, squares = add_up_shards(group, mixed, squares)
+    log_shares = None
+    if squares:
+        scales, log_shares = norm_rule(squares)
+        scales = [*scales, *scales] if with_counts else scales  # E1 is mixed like EX, and rescaled like it
+        mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales, strict=True)]
+    return Mixtures(mixed[: len(matrices)], mixed[len(matrices) :], log_shares)
