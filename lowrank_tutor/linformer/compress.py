@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from lowrank_tutor._tensors import is_exporting
+from lowrank_tutor._tensors import is_exporting, zero_hidden
 from lowrank_tutor.linformer.attention import mix
 from lowrank_tutor.linformer.norm_rule import columns, norm_rule, rescale, row_squares
 from lowrank_tutor.linformer.shards import add_up_shards, locate
@@ -37,16 +37,16 @@ def compress(
     *,
     with_counts: bool,
 ) -> Mixtures:
-    """Mix tokens (batch, n, D), zeros where they are hidden, by one or two matrices (k, max_len)."""
+    """Mix tokens (batch, n, D) by one or two matrices (k, max_len)."""
     shard = locate(group, x, token_mask, matrices[0].shape[1])
     own = [columns(matrix, shard.start, x.shape[1]) for matrix in matrices]  # the columns of these tokens
-    mixed = [mix(matrix, x) for matrix in own]  # (batch, k, D) each
+    mixed = _mix_each(own, zero_hidden(x, token_mask))  # (batch, k, D) each
     partly = shard.masked or is_exporting() or shard.total < matrices[0].shape[1]  # an export holds for all lengths
     real = token_mask
     if real is None and (with_counts or partly):
         real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
     if with_counts and real is not None:
-        mixed += [mix(matrix, real[:, :, None].to(x.dtype)) for matrix in own]  # (batch, k, 1) each
+        mixed += _mix_each(own, real[:, :, None].to(x.dtype))  # (batch, k, 1) each
     squares = []
     if partly and real is not None:
         squares = [row_squares(matrix, real, x.shape[2], shard.start) for matrix in matrices]
@@ -57,3 +57,8 @@ def compress(
         scales = [*scales, *scales] if with_counts else scales  # E1 is mixed like EX, and rescaled like it
         mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales, strict=True)]
     return Mixtures(mixed[: len(matrices)], mixed[len(matrices) :], log_shares)
+
+
+def _mix_each(projections: list[torch.Tensor], x: torch.Tensor) -> list[torch.Tensor]:
+    """Mix with one matrix or two. What a mask makes of ``x`` is a copy, which need not outlive this call."""
+    return [mix(projection, x) for projection in projections]

@@ -343,12 +343,10 @@ class LinformerSelfAttention(nn.Module):
         Tensor, shape (batch, n, dim)
         """
         self._check(x, token_mask, causal)
-        tokens = zero_hidden(x, token_mask)
-        compressed = self._compress(tokens, token_mask)
+        compressed = self._compress(x, token_mask)
         if can_overwrite(x, self.to_q, self.to_out):
-            del tokens  # where there is a mask they are a copy, and their rows of the result are hidden instead
             return attend_in_place(x, self.to_q, self.to_out, *compressed, token_mask, self._dropout_now())
-        result = self._attend(tokens, *compressed)
+        result = self._attend(zero_hidden(x, token_mask), *compressed)
         return zero_hidden(result, token_mask)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
