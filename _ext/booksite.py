@@ -154,6 +154,13 @@ MATHJAX = """window.MathJax = {
 };"""
 
 
+def leave_the_words(app, pagename, templatename, context, doctree):
+    # The theme looks for the first words of a page in all that its sections hold, megabytes of pictures among them. By
+    # now the page is written.
+    for picture in list(doctree.findall(nodes.raw)) if doctree else []:
+        picture.parent.remove(picture)
+
+
 def mend_page(app, pagename, templatename, context, doctree):
     # Thebe would run cells on a foreign server; the book does not use it, and its scripts throw an error.
     for kind in ("script_files", "css_files"):
@@ -277,6 +284,7 @@ def setup(app):
     app.connect("doctree-read", tell_claims_from_what_holds)
     app.add_post_transform(FiguresAreAsWideAsTheirInchesSay)
     app.add_post_transform(CodeBelowItsFigure)
+    app.connect("html-page-context", leave_the_words, priority=400)  # before the theme
     app.connect("html-page-context", mend_page, priority=900)  # after the theme has added its own
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -38,15 +38,17 @@ PAPER: dict[str, Any] = {
 }
 
 
-DRAFT = PAPER | {"tagged": False, "outline": False}
+DRAFT = PAPER | {"tagged": False, "outline": False, "print_background": False}
 
 
 def one_file(folder: Path) -> Path:
     """Put the page where its links are right, turn links between pages into links within it, and hold figures still."""
     text = (folder / "book" / "index.html").read_text(encoding="utf-8")
     text = FIGURE.sub(lambda figure: re.sub("<script.*?</script>", "", figure[0], flags=re.S), text)
+    text = re.sub(r'href="[^":]*index\.html#', 'href="#', text)
+    style = (ROOT / "tools" / "print.css").read_text(encoding="utf-8")
     path = folder / "print.html"
-    path.write_text(re.sub(r'href="[^":]*index\.html#', 'href="#', text), encoding="utf-8")
+    path.write_text(text.replace("</head>", f"<style>{style}</style></head>", 1), encoding="utf-8")
     return path
 
 
@@ -92,10 +94,9 @@ def edition() -> list[str]:
 def print_book(page: Page, pdf: Path) -> None:
     """Open the one-page book in a window and print it; a slow machine may take minutes."""
     page.set_default_timeout(PATIENCE)
+    page.emulate_media(media="print", color_scheme="light")
     page.goto(one_file(ONE_PAGE).as_uri())
     page.wait_for_function("window.MathJax?.startup?.promise")
-    page.emulate_media(media="print", color_scheme="light")
-    page.add_style_tag(path=ROOT / "tools" / "print.css")
     page.add_script_tag(path=ROOT / "tools" / "print.js")
     page.evaluate("async () => { await MathJax.startup.promise; await document.fonts.ready; }")
     page.evaluate("printing.prepare", edition())
@@ -104,7 +105,9 @@ def print_book(page: Page, pdf: Path) -> None:
         raise RuntimeError(f"wider than the paper: {too_wide}")
     headings = page.evaluate("printing.contents")
     pdf.parent.mkdir(exist_ok=True)
+    page.evaluate("printing.draft", True)
     page.pdf(path=pdf, **DRAFT)
+    page.evaluate("printing.draft", False)
     for _ in range(PRINTS):
         numbers = heading_pages(pdf, len(headings))
         page.evaluate("printing.fill", numbers)
@@ -118,7 +121,7 @@ def print_book(page: Page, pdf: Path) -> None:
 
 def finish(pdf: Path, headings: list[str]) -> None:
     """Say who wrote it, and mend bookmarks: the browser writes a heading after a page break twice."""
-    writer = PdfWriter(clone_from=pdf)
+    writer = PdfWriter(pdf, incremental=True)
     title, author, *_ = edition()
     writer.add_metadata({"/Author": author, "/Subject": f"Low-rank attention: {title}"})
     found = bookmarks(writer.outline)

@@ -280,18 +280,19 @@ DRAWN = {
 AT_REST = """async () => {
   for (let at = null; at !== scrollY; await new Promise((done) => setTimeout(done, 200))) at = scrollY;
 }"""
-# Where on a panel a finger comes down beside every handle: the middle of those places.
+# Where on a panel a finger comes down beside every handle: of those places the one nearest to the middle.
 BESIDE = """
 (panel) => {
   panel.scrollIntoView({ block: "center" });
-  const { left, top, width, height } = panel.getBoundingClientRect(), free = [];
-  for (let i = 1; i < 20; i++) for (let j = 1; j < 20; j++) {
-    const [x, y] = [left + i / 20 * width, top + j / 20 * height];
-    if (!panel.contains(document.elementFromPoint(x, y))) continue;
-    const near = (a) => [-12, -6, 0, 6, 12].some((b) => document.elementFromPoint(x + a, y + b)?.closest(".handle"));
-    if (![-12, -6, 0, 6, 12].some(near)) free.push([x, y]);
-  }
-  return free[Math.floor(free.length / 2)];
+  const { left, top, width, height } = panel.getBoundingClientRect(), places = [];
+  const steps = Array.from({ length: 19 }, (_, i) => (i + 1) / 20 - 0.5), off = [-12, -9, -6, -3, 0, 3, 6, 9, 12];
+  for (const a of steps) for (const b of steps) places.push([a * width, b * height]);
+  places.sort((p, q) => Math.hypot(...p) - Math.hypot(...q));
+  const at = (x, y) => document.elementFromPoint(left + width / 2 + x, top + height / 2 + y);
+  const free = ([x, y]) => panel.contains(at(x, y))
+    && !off.some((a) => off.some((b) => at(x + a, y + b)?.closest(".handle")));
+  const [x, y] = places.find(free);
+  return [left + width / 2 + x, top + height / 2 + y];
 }
 """
 
