@@ -202,11 +202,12 @@ def violations(page: Page) -> list[str]:
 # Explorers
 
 
+# What stands in an explorer; of its pictures' data only the beginning, if not all of it is asked for.
 READ = """
-(figure) => ({
+(figure, most) => ({
   alt: figure.querySelector(".explorer-panels img").alt,
   panels: [...figure.querySelectorAll(".explorer-panels img")].map((img) => (
-    { src: img.src, width: img.naturalWidth, decoded: img.complete })),
+    { src: img.src.slice(0, most ?? 30), width: img.naturalWidth, decoded: img.complete })),
   controls: [...figure.querySelectorAll("[data-slider]")].map((c) => c.matches("fieldset")
     ? [c.dataset.slider, c.querySelector(":checked").value, null]
     : [c.dataset.slider, c.value, c.getAttribute("aria-valuetext")]),
@@ -237,7 +238,7 @@ async (figure, each) => {{
     if (at % each && at < places.length - 1) continue;
     place.forEach((move) => move());
     await Promise.all([...figure.querySelectorAll("img")].map((img) => img.decode()));
-    shown.push([at, read(figure)]);
+    shown.push([at, read(figure, Infinity)]);
   }}
   back.forEach((move) => move());
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
