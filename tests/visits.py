@@ -154,7 +154,8 @@ HIDE_COLORS = """
 """
 SHOW_ALL = "() => replaced.reverse().forEach(([original, word]) => word.replaceWith(original))"
 
-# Contrast is most of axe's work, and the same for all words of one color, size and ground: three of each are looked at.
+# Contrast, of words with their ground and of links with the words around them, is most of axe's work, and the same for
+# all words of one color, size and ground: three of each are looked at, among links three of each kind of place.
 MARK_SAMPLES = """
 () => {
   const grounds = new Map([[null, ""]]);
@@ -171,10 +172,11 @@ MARK_SAMPLES = """
   while (words.nextNode()) {
     const e = words.currentNode.parentElement;
     if (!words.currentNode.data.trim() || !e.checkVisibility()) continue;
-    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e);
-    const look = [color, fontSize, fontWeight, textShadow, ground(e)].join();
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e), link = e.closest("a[href]");
+    const place = link && [getComputedStyle(link).textDecorationLine, link.parentElement.tagName, link.className];
+    const look = [color, fontSize, fontWeight, textShadow, ground(e), place].join();
     seen.set(look, (seen.get(look) ?? 0) + 1);
-    if (seen.get(look) <= 3) e.dataset.sample = "";
+    if (seen.get(look) <= 3) (link ?? e).dataset.sample = "";
   }
   document.querySelectorAll("input, select, textarea").forEach((e) => (e.dataset.sample = ""));
 }
@@ -182,12 +184,13 @@ MARK_SAMPLES = """
 SAMPLES = {"include": [["[data-sample]"]]}
 # Without "preload" axe asks for no style sheet of its own, which a page from a file may not read.
 LEAN = {"resultTypes": ["violations"], "preload": False, "selectors": False}
+OF_SAMPLES = ["color-contrast", "link-in-text-block"]
 STRUCTURE = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
-    "rules": {"color-contrast": {"enabled": False}},
+    "rules": {rule: {"enabled": False} for rule in OF_SAMPLES},
     **LEAN,
 }
-CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, **LEAN}
+CONTRAST = {"runOnly": {"type": "rule", "values": OF_SAMPLES}, **LEAN}
 
 
 def violations(page: Page) -> list[str]:
