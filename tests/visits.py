@@ -50,6 +50,15 @@ READERS = {
 # away, and make each formula a stop of the Tab key.
 STORED = "localStorage['MathJax-Menu-Settings'] = JSON.stringify({ explorer: true, assistiveMml: false })"
 
+# Where a window turns narrow, the theme slides its columns away, and lays the whole page out anew for every frame.
+NO_SLIDING = """
+document.addEventListener("DOMContentLoaded", () => {
+  const style = document.createElement("style");
+  style.textContent = ".bd-sidebar-primary, .bd-sidebar-secondary { transition: none !important }";
+  document.head.append(style);
+});
+"""
+
 
 class Seen(NamedTuple):
     """What one reader's browser had to say about one page."""
@@ -287,7 +296,7 @@ class Window:
         self.start = SITE.as_uri() if where == "file" else address
         self.context = browser.new_context()
         self.context.set_default_timeout(300_000)  # a slow machine may take its time
-        self.context.add_init_script(STORED)
+        self.context.add_init_script(STORED + NO_SLIDING)
         self.page = self.context.new_page()
         self.screen = self.context.new_cdp_session(self.page)
         self.pages: dict[str, dict[str, Seen]] = {}
@@ -320,9 +329,8 @@ class Window:
         if kind != self.turned:
             self.page.emulate_media(color_scheme=kind.theme, reduced_motion="reduce" if kind.calm else "no-preference")
             self.screen.send("Emulation.setDeviceMetricsOverride", {**kind.screen, "deviceScaleFactor": 1})
-            self.page.wait_for_timeout(
-                400
-            )  # the theme lets a third of a second pass before it fits a page to a new size
+            # A third of a second after a change of size the theme lets keys reach what scrolls.
+            self.page.wait_for_timeout(400)
             self.turned = kind
 
     def _go(self, path: str) -> None:
