@@ -243,7 +243,10 @@ def test_the_whole_site_fits_into_an_attachment(site):
 
 SPOILED = {
     "color-contrast": '<p style="color: #999; background: #fff">Words too pale to read.</p>',
-    "link-in-text-block": '<p>Words and <a href="#" style="color: inherit; text-decoration: none">a link</a>.</p>',
+    "link-in-text-block": (
+        '<p style="color: #000">More words stand here, before <a href="#x" style="color: #333; text-decoration: none">'
+        "a link</a>, than in it.</p>"
+    ),
     "image-alt": '<img src="data:,">',
     "button-name": "<button></button>",
     "label": "<input>",
