@@ -395,7 +395,9 @@ class LinformerSelfAttention(nn.Module):
     ) -> torch.Tensor:
         """Let each token (batch, n, D) look at the compressed ones."""
         q = split_heads(self.to_q(x), self.heads)
-        return self.to_out(join_heads(attend(q, keys, values, log_shares, self._dropout_now())))
+        mixed = join_heads(attend(q, keys, values, log_shares, self._dropout_now()))
+        result: torch.Tensor = self.to_out(mixed)
+        return result
 
     def _dropout_now(self) -> float:
         return self.dropout if self.training else 0.0
