@@ -43,11 +43,6 @@ def subject(item: pytest.Item) -> str:
     return item.path.stem
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than cores: while one waits for its browser to rest, another has its core."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares work: a chapter's cells run once, and a page is opened once, in one worker."""
