@@ -309,6 +309,13 @@ def test_float32_clouds_are_added_up_in_float64(share):
 # as many axes as it takes
 
 
+def test_a_share_that_is_met_exactly_is_not_yet_exceeded():
+    """Half of the variance lies along the first axis, a quarter along each of the others, without a rounding."""
+    points = np.repeat(np.vstack([np.eye(3), -np.eye(3)]), [10, 5, 5, 10, 5, 5], axis=0)
+    assert PCA(0.499).fit(points).n_components_ == 1
+    assert PCA(0.5).fit(points).n_components_ == 2
+
+
 @pytest.mark.parametrize("n", [12, 200])
 @pytest.mark.parametrize("wanted", [None, 0.5, 0.9, 0.999999, 1e-9])
 def test_a_share_of_the_variance_and_all_axes_are_those_of_scikit_learn(n, wanted):

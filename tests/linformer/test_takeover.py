@@ -284,6 +284,10 @@ def test_a_fixed_projection_stays_fixed_when_it_grows():
         grown.resized(8)
 
 
+def test_a_layer_for_one_token_can_stay_as_long():
+    assert LinformerSelfAttention(6, 2, max_len=1, k=1).resized(1).max_len == 1
+
+
 @pytest.mark.parametrize(("sharing", "bias"), [("key-value", False), ("headwise", True)])
 def test_a_layer_that_was_emptied_is_whole_again(sharing, bias):
     with torch.device("meta"):
