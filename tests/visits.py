@@ -182,7 +182,8 @@ MARK_SAMPLES = """
     const e = words.currentNode.parentElement;
     if (!words.currentNode.data.trim() || !e.checkVisibility()) continue;
     const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e), link = e.closest("a[href]");
-    const place = link && [getComputedStyle(link).textDecorationLine, link.parentElement.tagName, link.className];
+    const around = link?.parentElement;
+    const place = link && [getComputedStyle(link).textDecorationLine, getComputedStyle(around).color, around.tagName];
     const look = [color, fontSize, fontWeight, textShadow, ground(e), place].join();
     seen.set(look, (seen.get(look) ?? 0) + 1);
     if (seen.get(look) <= 3) (link ?? e).dataset.sample = "";

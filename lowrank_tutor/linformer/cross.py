@@ -6,7 +6,6 @@ Chapter ``book/07-linformer.md``; letters as in ``linformer``.
 import torch
 
 from lowrank_tutor._tensors import check_same_device_and_dtype, check_tensor, shape_of
-from lowrank_tutor.linformer.frugal import attend_in_place, can_overwrite
 from lowrank_tutor.linformer.layer import LinformerSelfAttention
 
 
@@ -67,7 +66,5 @@ class LinformerCrossAttention(LinformerSelfAttention):
         if x.shape[0] != memory.shape[0]:
             shapes = f"{shape_of(x)} and {shape_of(memory)}"
             raise ValueError(f"x must have the batch size of memory, got shapes {shapes}")
-        compressed = self._compress(memory, token_mask)
-        if can_overwrite(x, self.to_q, self.to_out):
-            return attend_in_place(x, self.to_q, self.to_out, *compressed, None, self._dropout_now())
-        return self._attend(x, *compressed)
+        keys, values, log_shares = self._compress(memory, token_mask)
+        return self._attend(x, keys, values, log_shares, None)

@@ -343,11 +343,8 @@ class LinformerSelfAttention(nn.Module):
         Tensor, shape (batch, n, dim)
         """
         self._check(x, token_mask, causal)
-        compressed = self._compress(x, token_mask)
-        if can_overwrite(x, self.to_q, self.to_out):
-            return attend_in_place(x, self.to_q, self.to_out, *compressed, token_mask, self._dropout_now())
-        result = self._attend(zero_hidden(x, token_mask), *compressed)
-        return zero_hidden(result, token_mask)
+        keys, values, log_shares = self._compress(x, token_mask)
+        return self._attend(x, keys, values, log_shares, token_mask)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # of ``to``, ``to_empty`` and their like
@@ -391,16 +388,20 @@ class LinformerSelfAttention(nn.Module):
         return split_heads(keys, self.heads), split_heads(values, self.heads), log_shares
 
     def _attend(
-        self, x: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, log_shares: torch.Tensor | None
+        self,
+        x: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        log_shares: torch.Tensor | None,
+        token_mask: torch.Tensor | None,
     ) -> torch.Tensor:
         """Let each token (batch, n, D) look at the compressed ones."""
-        q = split_heads(self.to_q(x), self.heads)
-        mixed = join_heads(attend(q, keys, values, log_shares, self._dropout_now()))
-        result: torch.Tensor = self.to_out(mixed)
-        return result
-
-    def _dropout_now(self) -> float:
-        return self.dropout if self.training else 0.0
+        dropout = self.dropout if self.training else 0.0
+        if can_overwrite(x, self.to_q, self.to_out):
+            return attend_in_place(x, self.to_q, self.to_out, keys, values, log_shares, token_mask, dropout)
+        q = split_heads(self.to_q(zero_hidden(x, token_mask)), self.heads)
+        mixed = join_heads(attend(q, keys, values, log_shares, dropout))
+        return zero_hidden(self.to_out(mixed), token_mask)
 
     def _draw_weights(self, generator: torch.Generator | None) -> None:
         """Draw the weights of the linear layers; their biases start at zero."""

@@ -223,17 +223,17 @@ def test_an_error_while_drawing_gives_the_settings_back():
 @pytest.mark.parametrize(
     ("draw", "positions"),
     [
-        (lambda k: plotting.photo_cut(PHOTO, at_rank(k), S, k), (0, 1, 5, 9)),
-        (lambda k: plotting.spectrum(S, k), (0, 1, 5, 9)),
+        (lambda k: plotting.photo_cut(PHOTO, at_rank(k), S, k), range(10)),
+        (lambda k: plotting.spectrum(S, k), range(10)),
         (lambda k: plotting.digits_cut(DIGITS, DIGITS, np.full(64, 1 / 64), k), [0, 1, 64]),
-        (lambda k: plotting.spectrum_cut(S, k), (0, 1, 5, 9)),
+        (lambda k: plotting.spectrum_cut(S, k), range(10)),
         (
             lambda k: plotting.attention_cut(np.eye(4), np.eye(4) / (k + 1), (1, 2, 4), {"e": [3, 2, 1]}, at=k),
             [1, 2, 4],
         ),
-        (lambda k: plotting.noise_cut(PHOTO, PHOTO, at_rank(k), S, np.linspace(1, 0.2, 10), k, 0.5), (0, 1, 5, 9)),
-        (lambda k: plotting.above_level(S, S[k] / 2, title="s", lowest=1e-3), (0, 1, 5, 8)),
-        (lambda k: plotting.numbers_and_direction(POINTS[:, 0], DIGITS[0], k), (1, 2, 10, 19)),
+        (lambda k: plotting.noise_cut(PHOTO, PHOTO, at_rank(k), S, np.linspace(1, 0.2, 10), k, 0.5), range(10)),
+        (lambda k: plotting.above_level(S, S[k] / 2, title="s", lowest=1e-3), range(9)),
+        (lambda k: plotting.numbers_and_direction(POINTS[:, 0], DIGITS[0], k), range(1, 20)),
     ],
 )
 def test_frames_of_a_slider_have_one_size_at_both_ends_and_between(draw, positions):
