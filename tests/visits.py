@@ -5,6 +5,7 @@ said to each of its readers when it was new; then it may be used for what a hand
 """
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,13 +39,16 @@ class Kind(NamedTuple):
 # Every color with every width, every way to open a page with both; axe and the sliders at least once on each color, on
 # each width and in each way. One reader sees every position of every slider; what another color, width or way could
 # spoil is no matter of the position, so the others see one in seven. The first reader of each way opens the page, and
-# the second turns the same window.
+# the second turns the same window, which stays so for what a hand does: mostly by day, on a wide screen.
 READERS = {
-    "light": Kind("http", "light", WIDE, axe=True, drags=1),
     "dark phone": Kind("http", "dark", PHONE, axe=True, drags=7),
+    "light": Kind("http", "light", WIDE, axe=True, drags=1),
     "light phone, from a file": Kind("file", "light", PHONE, calm=True),
     "dark, from a file": Kind("file", "dark", WIDE, drags=7),
 }
+
+BLANK = "about:blank"
+REST = 0.4  # seconds: a third of one after a change of size the theme lets keys reach what scrolls
 
 # MathJax keeps what a reader chose in its menu for all pages of a site. These choices would take the formulas' words
 # away, and make each formula a stop of the Tab key.
@@ -67,10 +71,14 @@ class Seen(NamedTuple):
     foreign: list[str]
     missing: list[str]
     local: list[str]
+    said: list[str]
     facts: dict[str, Any]
     axe: list[str]
     dragged: dict[str, dict[str, Any]]
 
+
+# What explorers have said to a reader who hears the page.
+SAID = "() => [...document.querySelectorAll('figure.explorer p[role=status]')].map((p) => p.textContent.trim())"
 
 # A phone zooms out of a page that is too wide, and its innerWidth grows with it: compare with the width it has.
 FACTS = """
@@ -109,7 +117,6 @@ FACTS = """
     mathErrors: all("mjx-merror", words),
     spoken: count("mjx-container mjx-assistive-mml math"),
     mathStops: count("mjx-container[tabindex]"),
-    said: all("figure.explorer p[role=status]", words),
     equations: Object.fromEntries(all("div.math[id], span.eqno", (e) => e.closest("div.math")).filter(Boolean)
       .map((e) => [e.id, e.querySelector(".eqno")?.firstChild.textContent.trim()])),
     statements: all("div.proof:not(.dropdown), div.exercise", (e) =>
@@ -302,6 +309,7 @@ class Window:
         self.screen = self.context.new_cdp_session(self.page)
         self.pages: dict[str, dict[str, Seen]] = {}
         self.turned: Kind | None = None
+        self.resting = 0.0
 
     def see(self, path: str) -> dict[str, Seen]:
         """What a page said to each reader when it was opened; asked again, remember."""
@@ -315,6 +323,7 @@ class Window:
         self._turn(kind)
         if self.page.url != f"{self.start}/{path}":
             self._go(path)
+        self._rest()
         return self.page
 
     @contextmanager
@@ -330,9 +339,13 @@ class Window:
         if kind != self.turned:
             self.page.emulate_media(color_scheme=kind.theme, reduced_motion="reduce" if kind.calm else "no-preference")
             self.screen.send("Emulation.setDeviceMetricsOverride", {**kind.screen, "deviceScaleFactor": 1})
-            # A third of a second after a change of size the theme lets keys reach what scrolls.
-            self.page.wait_for_timeout(400)
             self.turned = kind
+            if self.page.url != BLANK:
+                self.resting = time.monotonic() + REST
+
+    def _rest(self) -> None:
+        """Wait for what the theme does when a window has stopped changing."""
+        self.page.wait_for_timeout(max(0, 1000 * (self.resting - time.monotonic())))
 
     def _go(self, path: str) -> None:
         self.page.goto(f"{self.start}/{path}")
@@ -349,19 +362,19 @@ class Window:
             "requestfailed": lambda request: missing.append(request.url),
             "response": lambda r: missing.append(f"{r.status} {r.url}") if r.status >= 400 else None,
         }
-        self.page.goto("about:blank")  # what the page before still says is its own
+        self.page.goto(BLANK)  # what the page before still says is its own
         for event, listener in listeners.items():
             self.page.on(event, listener)
         self._turn(next(iter(self.kinds.values())))
         self._go(path)
-        facts = {who: self._facts(kind) for who, kind in self.kinds.items()}  # before anything moves
-        tried = {who: self._try(kind) for who, kind in reversed(self.kinds.items())}
+        said = self.page.evaluate(SAID)
+        seen = {who: (self._facts(kind), *self._try(kind)) for who, kind in self.kinds.items()}
         for event, listener in listeners.items():
             self.page.remove_listener(event, listener)
         ours = (self.address + "/", SITE.as_uri() + "/", "data:", "blob:")
         local = [unquote(urlsplit(url).path).lstrip("/") for url in requests if url.startswith(self.address)]
         foreign = [url for url in requests if not url.startswith(ours)]
-        return {who: Seen(messages, foreign, missing, local, facts[who], *tried[who]) for who in self.kinds}
+        return {who: Seen(messages, foreign, missing, local, said, *seen[who]) for who in self.kinds}
 
     def _facts(self, kind: Kind) -> dict[str, Any]:
         """Say how the open page looks to a reader."""
@@ -370,13 +383,15 @@ class Window:
         return self.page.evaluate(FACTS, kind.screen["width"])
 
     def _try(self, kind: Kind) -> tuple[list[str], dict[str, Any]]:
-        """Let axe and a hand try what a reader's page lets them do."""
-        self._turn(kind)
+        """Let a hand and axe try what the page lets a reader do, who has it open."""
         dragged = {}
         with self.cut_off():
             for figure in self.page.locator("figure.explorer").all() if kind.drags else []:
                 dragged[figure.get_attribute("data-name")] = figure.evaluate(DRAG, kind.drags)
-        return violations(self.page) if kind.axe else [], dragged
+        if not kind.axe:
+            return [], dragged
+        self._rest()
+        return violations(self.page), dragged
 
 
 class Reader(NamedTuple):

@@ -36,9 +36,8 @@ PAPER: dict[str, Any] = {
     "header_template": "<span></span>",
     "footer_template": FOOTER,
 }
-
-
-DRAFT = PAPER | {"tagged": False, "outline": False, "print_background": False}
+# Only to learn where the headings fall: each footer is a page of its own to lay out.
+DRAFT = PAPER | dict.fromkeys(("tagged", "outline", "print_background", "display_header_footer"), False)
 
 
 def one_file(folder: Path) -> Path:

@@ -15,6 +15,17 @@ PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><titl
 <body style="max-width:688px;margin:1rem auto"><main><h1>An instrument</h1>{blocks}</main></body></html>"""
 
 
+blocks: dict[str, str] = {}
+
+
+def block(one: Instrument) -> str:
+    """An instrument as it stands on a page. The picture of a start is drawn once, for all tests that show it."""
+    start = repr((one.name, one.state, one.numbers, one.say, one.data, one.remarks, one.words, one.caption))
+    if start not in blocks:
+        blocks[start] = one.to_html()
+    return blocks[start]
+
+
 class Seen(NamedTuple):
     """What an instrument said in one of the states that it was led through: asked as a hand is."""
 
@@ -150,8 +161,8 @@ def show(
 
     def open_page(*instruments: Instrument, address: str = "", root: str = "", **settings: Any) -> Hand:
         path = folder / f"{len(contexts)}.html"
-        blocks = "".join(one.to_html() for one in instruments)
-        path.write_text(PAGE.replace("{root}", root).replace("{blocks}", blocks), encoding="utf-8")
+        text = PAGE.replace("{root}", root).replace("{blocks}", "".join(map(block, instruments)))
+        path.write_text(text, encoding="utf-8")
         context = browser.new_context(**settings)
         context.set_default_timeout(300_000)  # a slow machine may take its time
         contexts.append(context)

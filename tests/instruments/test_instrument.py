@@ -319,8 +319,7 @@ def test_a_finger_drags_a_handle_and_the_page_stands_still(show, name):
     hand.page.add_style_tag(content="body { padding-bottom: 2000px }")
     before = hand.figure.locator("[role=slider]").evaluate_all(SAID)
     for handle in hand.figure.locator("[role=slider]:visible").all()[:3]:  # the first may be at its end already
-        handle.evaluate("(handle) => handle.scrollIntoView({ block: 'center' })")
-        hand.page.evaluate(AT_REST)
+        handle.evaluate("(handle) => handle.scrollIntoView({ block: 'center', behavior: 'instant' })")
         box, at = handle.locator(".knob").bounding_box(), hand.page.evaluate("scrollY")
         swipe(hand.page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, "up")
         hand.page.evaluate(AT_REST)
@@ -372,12 +371,13 @@ AS_JUPYTERLAB = """
 @each_instrument
 def test_it_lives_in_an_output_of_jupyterlab(browser, name, late):
     one = INSTRUMENTS[name]()
+    html = one.to_html()
     page = browser.new_page()
     thrown = []
     page.on("pageerror", lambda error: thrown.append(str(error)))
     page.goto("about:blank")
     for _ in range(2):  # the same cell run twice
-        page.evaluate(AS_JUPYTERLAB, [one.to_html(), late])
+        page.evaluate(AS_JUPYTERLAB, [html, late])
     for at in (0, 1):
         figure = page.locator("figure.instrument").nth(at)
         numbers = figure.evaluate("async (f) => (await f.instrument.set({}), f.instrument.numbers())")
