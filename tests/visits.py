@@ -71,14 +71,10 @@ class Seen(NamedTuple):
     foreign: list[str]
     missing: list[str]
     local: list[str]
-    said: list[str]
     facts: dict[str, Any]
     axe: list[str]
     dragged: dict[str, dict[str, Any]]
 
-
-# What explorers have said to a reader who hears the page.
-SAID = "() => [...document.querySelectorAll('figure.explorer p[role=status]')].map((p) => p.textContent.trim())"
 
 # A phone zooms out of a page that is too wide, and its innerWidth grows with it: compare with the width it has.
 FACTS = """
@@ -117,6 +113,7 @@ FACTS = """
     mathErrors: all("mjx-merror", words),
     spoken: count("mjx-container mjx-assistive-mml math"),
     mathStops: count("mjx-container[tabindex]"),
+    said: all("figure.explorer p[role=status]", words),
     equations: Object.fromEntries(all("div.math[id], span.eqno", (e) => e.closest("div.math")).filter(Boolean)
       .map((e) => [e.id, e.querySelector(".eqno")?.firstChild.textContent.trim()])),
     statements: all("div.proof:not(.dropdown), div.exercise", (e) =>
@@ -269,6 +266,10 @@ async (figure, each) => {{
 """
 
 
+# Each says its sentence when its sliders rest; the next reader hears none of that.
+SPOKEN = "() => [...document.querySelectorAll('figure.explorer p[role=status]')].every((p) => p.textContent)"
+HUSH = "() => document.querySelectorAll('figure.explorer p[role=status]').forEach((p) => (p.textContent = ''))"
+
 SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
 
 
@@ -367,14 +368,13 @@ class Window:
             self.page.on(event, listener)
         self._turn(next(iter(self.kinds.values())))
         self._go(path)
-        said = self.page.evaluate(SAID)
         seen = {who: (self._facts(kind), *self._try(kind)) for who, kind in self.kinds.items()}
         for event, listener in listeners.items():
             self.page.remove_listener(event, listener)
         ours = (self.address + "/", SITE.as_uri() + "/", "data:", "blob:")
         local = [unquote(urlsplit(url).path).lstrip("/") for url in requests if url.startswith(self.address)]
         foreign = [url for url in requests if not url.startswith(ours)]
-        return {who: Seen(messages, foreign, missing, local, said, *seen[who]) for who in self.kinds}
+        return {who: Seen(messages, foreign, missing, local, *seen[who]) for who in self.kinds}
 
     def _facts(self, kind: Kind) -> dict[str, Any]:
         """Say how the open page looks to a reader."""
@@ -388,10 +388,14 @@ class Window:
         with self.cut_off():
             for figure in self.page.locator("figure.explorer").all() if kind.drags else []:
                 dragged[figure.get_attribute("data-name")] = figure.evaluate(DRAG, kind.drags)
-        if not kind.axe:
-            return [], dragged
-        self._rest()
-        return violations(self.page), dragged
+        found = []
+        if kind.axe:
+            self._rest()
+            found = violations(self.page)
+        if dragged:
+            self.page.wait_for_function(SPOKEN)
+            self.page.evaluate(HUSH)
+        return found, dragged
 
 
 class Reader(NamedTuple):

@@ -36,6 +36,7 @@ PAPER: dict[str, Any] = {
     "header_template": "<span></span>",
     "footer_template": FOOTER,
 }
+
 # Only to learn where the headings fall: each footer is a page of its own to lay out.
 DRAFT = PAPER | dict.fromkeys(("tagged", "outline", "print_background", "display_header_footer"), False)
 

@@ -15,15 +15,15 @@ PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><titl
 <body style="max-width:688px;margin:1rem auto"><main><h1>An instrument</h1>{blocks}</main></body></html>"""
 
 
-blocks: dict[str, str] = {}
+markups: dict[str, str] = {}
 
 
-def block(one: Instrument) -> str:
-    """An instrument as it stands on a page. The picture of a start is drawn once, for all tests that show it."""
-    start = repr((one.name, one.state, one.numbers, one.say, one.data, one.remarks, one.words, one.caption))
-    if start not in blocks:
-        blocks[start] = one.to_html()
-    return blocks[start]
+def markup(one: Instrument) -> str:
+    """An instrument as it stands on a page; its picture is drawn once for all tests that start it in the same way."""
+    start = repr(vars(one) | {"picture": None})  # a function, made anew each time
+    if start not in markups:
+        markups[start] = one.to_html()
+    return markups[start]
 
 
 class Seen(NamedTuple):
@@ -161,7 +161,7 @@ def show(
 
     def open_page(*instruments: Instrument, address: str = "", root: str = "", **settings: Any) -> Hand:
         path = folder / f"{len(contexts)}.html"
-        text = PAGE.replace("{root}", root).replace("{blocks}", "".join(map(block, instruments)))
+        text = PAGE.replace("{root}", root).replace("{blocks}", "".join(map(markup, instruments)))
         path.write_text(text, encoding="utf-8")
         context = browser.new_context(**settings)
         context.set_default_timeout(300_000)  # a slow machine may take its time

@@ -188,7 +188,7 @@ def test_a_slider_that_rests_is_announced_in_one_sentence(readers, name):
 @each_chapter
 def test_nothing_is_announced_before_a_slider_moves(readers, path):
     for reader in readers.values():
-        assert reader.see(address_of(path)).said == [""] * len(judges(path))
+        assert reader.see(address_of(path)).facts["said"] == [""] * len(judges(path))
 
 
 @each_explorer
