@@ -211,7 +211,9 @@ def violations(page: Page) -> list[str]:
     """What axe finds on a page."""
     for step in (HIDE_MATHS, MARK_SAMPLES, HIDE_COLORS):
         page.evaluate(step)
-    found = [Axe().run(page, *what).response["violations"] for what in ((None, STRUCTURE), (SAMPLES, CONTRAST))]
+    page.evaluate(Axe().axe_script)  # once for both runs
+    run = "([context, options]) => axe.run(context ?? document, options).then((results) => results.violations)"
+    found = [page.evaluate(run, what) for what in ([None, STRUCTURE], [SAMPLES, CONTRAST])]
     page.evaluate(SHOW_ALL)
     return [f"{v['id']} ({v['impact']}): {n['html'][:150]}" for each in found for v in each for n in v["nodes"][:3]]
 
