@@ -4,6 +4,7 @@ Drawn examples are the same in every run, and a slow machine may take its time o
 """
 
 import functools
+import gc
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -55,9 +56,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(subjects[item]))
 
 
+# What is imported and collected, about a million objects, lives until the end: no collection need look through it.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Rest the garbage collector until the tests are collected."""
+    gc.disable()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Stop where the groups come to nothing, as they silently do if pytest-xdist cannot name them in this pytest."""
+    gc.freeze()
+    gc.enable()
     in_groups = getattr(session.config.option, "loadgroup", False)
     if in_groups and not all("@" in item.nodeid for item in session.items):
         raise pytest.UsageError("pytest-xdist must keep tests of a group together, and with this pytest it does not")
