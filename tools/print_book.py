@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pikepdf
 import yaml
 from browsing import find_browser
+from pikepdf import Dictionary
 from playwright.sync_api import Page, sync_playwright
-from pypdf import PdfReader, PdfWriter
-from pypdf.generic import Destination, NameObject, TextStringObject
 
 from lowrank_tutor import __version__
 
@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ONE_PAGE = ROOT / "_build" / "singlehtml"
 PDF = ROOT / "dist" / "low-rank-attention.pdf"
 PATIENCE = 600_000  # milliseconds: hundreds of formulas are typeset at once
-FIGURE = re.compile('<figure class="(?:explorer|instrument)".*?</figure>', re.S)
+SCRIPT = re.compile("<script.*?</script>", re.S)
+NEEDED = re.compile("<script[^>]*>window.MathJax|<script[^>]*(?:mathjax/|book.js)")  # formulas, and the room they take
 PRINTS = 4  # at most: a number that is filled in may move what follows it
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
 FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
@@ -42,9 +43,10 @@ DRAFT = PAPER | dict.fromkeys(("tagged", "outline", "print_background", "display
 
 
 def one_file(folder: Path) -> Path:
-    """Put the page where its links are right, turn links between pages into links within it, and hold figures still."""
+    """Put the page where its links are right, and turn links between pages into links within it; little may move."""
     text = (folder / "book" / "index.html").read_text(encoding="utf-8")
-    text = FIGURE.sub(lambda figure: re.sub("<script.*?</script>", "", figure[0], flags=re.S), text)
+    text = SCRIPT.sub(lambda script: script[0] if NEEDED.match(script[0]) else "", text)
+    text = text.replace("<html ", '<html data-theme="light" ', 1)
     text = re.sub(r'href="[^":]*index\.html#', 'href="#', text)
     style = (ROOT / "tools" / "print.css").read_text(encoding="utf-8")
     path = folder / "print.html"
@@ -52,24 +54,20 @@ def one_file(folder: Path) -> Path:
     return path
 
 
-def bookmarks(entries: list[Any]) -> Iterator[Destination]:
-    """Yield the bookmarks of an outline in reading order; what stands below one is a list after it."""
-    for entry in entries:
-        yield from bookmarks(entry) if isinstance(entry, list) else [entry]
-
-
-def outline(pdf: Path) -> Iterator[tuple[str, int]]:
-    """Yield the words of each bookmark and its page, counted from 1."""
-    reader = PdfReader(pdf)
-    for entry in bookmarks(reader.outline):
-        yield " ".join(entry.title.split()), reader.get_destination_page_number(entry) + 1
+def bookmarks(above: Dictionary) -> Iterator[Dictionary]:
+    """Yield the bookmarks below one, or below the root of them all, in reading order."""
+    entry = above.get("/First")
+    while entry is not None:
+        yield entry
+        yield from bookmarks(entry)
+        entry = entry.get("/Next")
 
 
 def heading_pages(pdf: Path, count: int) -> list[int]:
-    """Return the page of each heading that the contents link to."""
-    reader = PdfReader(pdf)
-    places = [reader.named_destinations[f"/heading-{i}"] for i in range(count)]
-    return [reader.get_destination_page_number(place) + 1 for place in places]
+    """Return the page, counted from 1, of each heading that the contents link to."""
+    with pikepdf.open(pdf) as document:
+        places = [document.Root.Dests[f"/heading-{i}"] for i in range(count)]
+        return [pikepdf.Page(place[0]).index + 1 for place in places]
 
 
 def names(words: str, heading: str) -> bool:
@@ -121,14 +119,14 @@ def print_book(page: Page, pdf: Path) -> None:
 
 def finish(pdf: Path, headings: list[str]) -> None:
     """Say who wrote it, and mend bookmarks: the browser writes a heading after a page break twice."""
-    writer = PdfWriter(pdf, incremental=True)
-    title, author, *_ = edition()
-    writer.add_metadata({"/Author": author, "/Subject": f"Low-rank attention: {title}"})
-    found = bookmarks(writer.outline)
-    for heading in headings:
-        entry = next(entry for entry in found if names(" ".join(entry.title.split()), heading))
-        entry.node[NameObject("/Title")] = TextStringObject(heading)
-    writer.write(pdf)
+    with pikepdf.open(pdf, allow_overwriting_input=True) as document:
+        title, author, *_ = edition()
+        document.docinfo.Author = author
+        document.docinfo.Subject = f"Low-rank attention: {title}"
+        found = bookmarks(document.Root.Outlines)
+        for heading in headings:
+            next(entry for entry in found if names(" ".join(str(entry.Title).split()), heading)).Title = heading
+        document.save()
 
 
 def main() -> int:
@@ -137,7 +135,8 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=find_browser())
         page = browser.new_page(viewport=TEXT)
         print_book(page, PDF)
-    print(f"{PDF}: {len(PdfReader(PDF).pages)} pages, {PDF.stat().st_size / 1e6:.1f} MB")
+    with pikepdf.open(PDF) as document:
+        print(f"{PDF}: {len(document.pages)} pages, {PDF.stat().st_size / 1e6:.1f} MB")
     return 0
 
 

@@ -8,12 +8,13 @@ import re
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
+import pikepdf
 import print_book
 import pytest
 from chapters import CHAPTERS, ROOT, explorers
-from pypdf import PdfReader
 from pypdfium2 import PdfDocument
 from visits import address_of, block
 
@@ -24,13 +25,14 @@ def bare(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def pdf(site, browser) -> PdfReader:
+def pdf(site, browser) -> Iterator[pikepdf.Pdf]:
     build = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "--builder", "custom"]
     subprocess.run([*build, "--custom-builder", "singlehtml"], check=True, capture_output=True)
     page = browser.new_page(viewport=print_book.TEXT)
     print_book.print_book(page, print_book.PDF)
     page.close()
-    return PdfReader(print_book.PDF)
+    with pikepdf.open(print_book.PDF) as document:
+        yield document
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def pages(pdf) -> list[str]:
 
 def test_the_chapters_stand_in_the_bookmarks_in_their_order(pdf):
     titles = [re.search("^# (.*)$", path.read_text(encoding="utf-8"), re.M)[1] for path in CHAPTERS]
-    bookmarks = " ".join(words for words, _ in print_book.outline(print_book.PDF))
+    bookmarks = " ".join(str(entry.Title) for entry in print_book.bookmarks(pdf.Root.Outlines))
     places = [bookmarks.index(f"{number}. {title}") for number, title in enumerate(titles, start=1)]
     assert places == sorted(places)
     assert bookmarks.count(titles[0]) == 1, "the browser writes it twice"
@@ -93,6 +95,7 @@ def test_nothing_that_only_a_screen_can_do_is_printed(pages):
 
 
 def test_the_file_says_what_it_is(pdf):
-    assert pdf.metadata.title == "Low-Rank Attention"
-    assert pdf.root_object["/Lang"] == "en"
-    assert pdf.root_object["/MarkInfo"]["/Marked"], "tagged for screen readers"
+    assert pdf.docinfo.Title == "Low-Rank Attention"
+    assert pdf.docinfo.Author == print_book.edition()[1]
+    assert pdf.Root.Lang == "en"
+    assert pdf.Root.MarkInfo.Marked, "tagged for screen readers"
