@@ -278,8 +278,8 @@ SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
 def swipe(page: Page, x: float, y: float, way: str) -> None:
     """Lay a finger down, move it in small steps, and lift it."""
     session = page.context.new_cdp_session(page)
-    for part in range(9 if any(SWIPE[way]) else 1):
-        point = {"x": x + part / 8 * SWIPE[way][0], "y": y + part / 8 * SWIPE[way][1]}
+    for part in range(6 if any(SWIPE[way]) else 1):
+        point = {"x": x + part / 5 * SWIPE[way][0], "y": y + part / 5 * SWIPE[way][1]}
         session.send(
             "Input.dispatchTouchEvent", {"type": "touchMove" if part else "touchStart", "touchPoints": [point]}
         )
