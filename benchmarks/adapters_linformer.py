@@ -41,9 +41,10 @@ class Weights(NamedTuple):
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Let the global generator of torch start from a seed, and give it back as it was."""
+    """Let the CPU's global generator start from a seed, and give it back as it was."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        # torch.manual_seed would also write down for a GPU from where it was called, which takes longer than the draw.
+        torch.default_generator.manual_seed(seed)
         yield
 
 

@@ -15,15 +15,18 @@ PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><titl
 <body style="max-width:688px;margin:1rem auto"><main><h1>An instrument</h1>{blocks}</main></body></html>"""
 
 
-markups: dict[str, str] = {}
-
-
-def markup(one: Instrument) -> str:
+@pytest.fixture(scope="session")
+def markup() -> Callable[[Instrument], str]:
     """An instrument as it stands on a page; its picture is drawn once for all tests that start it in the same way."""
-    start = repr(vars(one) | {"picture": None})  # a function, made anew each time
-    if start not in markups:
-        markups[start] = one.to_html()
-    return markups[start]
+    markups: dict[str, str] = {}
+
+    def drawn_once(one: Instrument) -> str:
+        start = repr(vars(one) | {"picture": None})  # a function, made anew each time
+        if start not in markups:
+            markups[start] = one.to_html()
+        return markups[start]
+
+    return drawn_once
 
 
 class Seen(NamedTuple):
@@ -153,7 +156,10 @@ def a_test_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def show(
-    browser: Browser, contexts: list[BrowserContext], tmp_path_factory: pytest.TempPathFactory
+    browser: Browser,
+    contexts: list[BrowserContext],
+    markup: Callable[[Instrument], str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[..., Hand]]:
     """Put blocks on a page of their own, opened from a file; what the browser complains of fails the test."""
     folder: Path = tmp_path_factory.mktemp("instruments")

@@ -69,8 +69,8 @@ def test_at_fifty_random_guesses_the_gap_is_numpys(hands, name):
 
 
 @each_kind
-def test_a_block_carries_the_one_way_to_guess_that_it_needs(name):
-    assert re.findall(r"guesses\.ways\.(\w+) =", ASKED[name].to_html()) == [ASKED[name].data["kind"]]
+def test_a_block_carries_the_one_way_to_guess_that_it_needs(markup, name):
+    assert re.findall(r"guesses\.ways\.(\w+) =", markup(ASKED[name])) == [ASKED[name].data["kind"]]
 
 
 @each_kind
