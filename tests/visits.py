@@ -153,12 +153,12 @@ HIDE_MATHS = """
   replaced.forEach(([formula, word]) => formula.replaceWith(word));
 }
 """
-# So do the colors of code, but for the samples: a span that says nothing but its color is as good as its words.
+# So do the colors of code and the slant of types, but for the samples: what says nothing else is as good as its words.
 HIDE_COLORS = """
 () => {
   const plain = (e) => !e.childElementCount && e.getAttributeNames().every((name) => name === "class");
   for (let depth = 0; depth < 3; depth++) {
-    const bare = [...document.querySelectorAll("pre span, dt.sig span")].filter(plain)
+    const bare = [...document.querySelectorAll("pre span, code span, dt.sig :is(span, em), dd em")].filter(plain)
       .map((span) => [span, document.createTextNode(span.textContent)]);
     bare.forEach(([span, words]) => span.replaceWith(words));
     replaced.push(...bare);
