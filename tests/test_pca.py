@@ -408,4 +408,5 @@ def test_columns_in_another_order_are_refused():
         pca.transform(Frame(x[:, ::-1], columns=["c", "b", "a"]))
     pca.transform(x)  # columns without names, or with numbers for names, are taken as they come
     pca.transform(Frame(x, columns=[1, 2, 3]))
-    assert not hasattr(pca.fit(x), "feature_names_in_")
+    for unnamed in (x, Frame(x, columns=["a", 2, 3])):  # one that is no word, and none are names
+        assert not hasattr(pca.fit(unnamed), "feature_names_in_")
