@@ -71,15 +71,11 @@ def test_a_script_leaves_behind_what_only_people_read():
 
 
 @each_instrument
-def test_it_says_in_plain_text_what_its_picture_shows(name):
+def test_it_says_in_plain_text_what_its_picture_shows(markup, name):
     one = INSTRUMENTS[name]()
-    assert repr(one) == f"<Instrument {name}: {one.alt}>"
-
-
-def test_a_cell_shows_its_block_or_where_there_is_no_page_its_words(markup):
-    one = tilt()
-    assert one._repr_mimebundle_() == {"text/plain": repr(one), "text/html": markup(one)}
-    assert one._repr_html_() == markup(one)
+    bundle = one._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(one) == f"<Instrument {name}: {one.alt}>"
+    assert bundle["text/html"] == one._repr_html_() == markup(one)
 
 
 @each_instrument
