@@ -409,16 +409,18 @@ def test_a_slider_shows_its_ends_and_where_its_steps_are_uneven_what_lies_betwee
 def test_a_finger_moves_a_slider_only_where_it_goes_sideways_or_taps(browser):
     block = make(k=range(1, 10)).to_html()
     phone = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
-    with browser.new_page(**phone) as page:
-        page.set_content(
-            f'<meta name="viewport" content="width=device-width"><div style="padding:300px 0 2000px">{block}'
-        )
-        slider, seen = page.locator("input[type=range]"), {}
-        for way in ("up", "tap", "sideways"):
+    seen = {}
+    for way in ("up", "tap", "sideways"):  # each on a page of its own, so that no scroll is still under way
+        with browser.new_page(**phone) as page:
+            page.set_content(
+                f'<meta name="viewport" content="width=device-width"><div style="padding:300px 0 2000px">{block}'
+            )
+            slider = page.locator("input[type=range]")
             slider.evaluate("(slider) => slider.scrollIntoView({ block: 'center' })")
-            page.wait_for_timeout(200)
             box, at = slider.bounding_box(), page.evaluate("scrollY")
             swipe(page, box["x"] + 0.5 * box["width"], box["y"] + box["height"] / 2, way)
+            if way == "up":
+                page.wait_for_function("(at) => scrollY > at", arg=at)
             page.wait_for_timeout(200)
             assert (page.evaluate("scrollY") > at) == (way == "up")
             seen[way] = int(slider.input_value())
