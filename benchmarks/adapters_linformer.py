@@ -43,7 +43,7 @@ class Weights(NamedTuple):
 def seeded(seed: int) -> Iterator[None]:
     """Let the CPU's global generator start from a seed, and give it back as it was."""
     with torch.random.fork_rng(devices=[]):
-        # torch.manual_seed would also write down for a GPU from where it was called, which takes longer than the draw.
+        # torch.manual_seed would also note for a GPU where it was called from, which takes longer than the draw.
         torch.default_generator.manual_seed(seed)
         yield
 

@@ -276,6 +276,7 @@ def set_up(device: torch.device) -> tuple[Bench, list[str], Row]:
     if device.type == "cpu":
         torch.set_num_threads(CPU_THREADS)
         return Bench(device), ["float32"], {"threads": torch.get_num_threads()}
+    torch.cuda.manual_seed(0)  # draws what is measured
     half = str(half_type(device)).removeprefix("torch.")
     flushed = min(256 * 2**20, int(torch.cuda.mem_get_info(device)[0] / 4))
     bench, dtypes = Bench(device, CudaClock(device, flushed)), [half, "float32"]

@@ -14,7 +14,7 @@ from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, Panels, legend_abov
 COLORS = (TEAL, ORANGE)
 WALLS = {"compute": "-", "memory": (0, (1.2, 1.2))}  # how a line looks where it meets this wall
 WIDTH = 3.15  # inches of each: side by side on a wide page
-# The vertical axes, which no choice moves: their ends, and where a number stands.
+# The vertical axes, which no choice moves: their ends, and where a number stands. Times beyond an end move it.
 MILLISECONDS, TIMES = ((3e-4, 2000), (0.01, 1, 100)), ((0.3, 500), (1, 10, 100))
 
 
@@ -77,13 +77,14 @@ def _times(
         ax.annotate(name, (n[-1], floor[-1]), xytext=(5, 0), textcoords="offset points", color=color, va="center")
     for word, kind in (("processors", "compute"), ("memory", "memory")):
         ax.plot([], [], color=GREY, linestyle=WALLS[kind], label=word)
-    for points, color in zip(measured.values(), COLORS, strict=False):
-        ax.plot(*np.asarray(points, dtype=float).reshape(-1, 2).T, "D", color=color, markersize=6)
+    pairs = [np.asarray(points, dtype=float).reshape(-1, 2) for points in measured.values()]
+    for points, color in zip(pairs, COLORS, strict=False):
+        ax.plot(*points.T, "D", color=color, markersize=6)
     if at is not None:
         ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
         for floor, color in zip(floors.values(), COLORS, strict=True):
             ax.plot(at, floor[n == at], "o", color=color, markersize=7, zorder=4)
-    _frame(ax, title, MILLISECONDS)
+    _frame(ax, title, MILLISECONDS, [ms for points in pairs for ms in points[:, 1]])
     return fig
 
 
@@ -93,7 +94,7 @@ def _ratios(
     own: tuple[str, Mapping[str, ArrayLike]],
     reported: tuple[str, Mapping[int, float]] | None,
 ) -> Figure:
-    whose, measured = own
+    (whose, measured), found = own, []
     fig, ax = panel(WIDTH, 3.0, left=0.5, right=0.25)
     ax.plot(n, ratio, color="black", label="least times")
     if reported is not None:
@@ -102,8 +103,9 @@ def _ratios(
     if measured:
         slow, fast = (dict(np.asarray(points, dtype=float).reshape(-1, 2)) for points in measured.values())
         both = sorted(slow.keys() & fast.keys())
-        ax.plot(both, [slow[x] / fast[x] for x in both], "D", color=GREY, markersize=6, label=whose)
-    _frame(ax, "exact / Linformer", TIMES)
+        found = [slow[x] / fast[x] for x in both]
+        ax.plot(both, found, "D", color=GREY, markersize=6, label=whose)
+    _frame(ax, "exact / Linformer", TIMES, found)
     ax.axhline(1, color=GREY, linewidth=0.8)
     return fig
 
@@ -116,8 +118,11 @@ def _line(ax: Axes, n: np.ndarray, floor: np.ndarray, walls: np.ndarray, color: 
         ax.plot(n, np.where(seen, floor, np.nan), color=color, linestyle=dashes, linewidth=2.2)
 
 
-def _frame(ax: Axes, title: str, axis: tuple[tuple[float, float], tuple[float, ...]]) -> None:
-    ylim, ticks = axis
+def _frame(
+    ax: Axes, title: str, axis: tuple[tuple[float, float], tuple[float, ...]], measured: Sequence[float]
+) -> None:
+    (low, high), ticks = axis
+    ylim = np.fmin.reduce([low, *(0.7 * x for x in measured)]), np.fmax.reduce([high, *(1.4 * x for x in measured)])
     ax.set(xscale="log", yscale="log", xlabel="tokens n", title=title, ylim=ylim)
     ax.set_xticks([512, 4096, 32768], ["512", "4,096", "32,768"])
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])

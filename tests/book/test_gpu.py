@@ -1,10 +1,10 @@
 """On a GPU: the floors that the page draws and tells, and its cells on a CPU and on cards that are played."""
 
 import contextlib
-import importlib.resources
 import inspect
 import io
 import json
+import math
 import re
 
 import numpy as np
@@ -13,12 +13,15 @@ import torch
 from chapters import ROOT, code_cells, run
 
 import lowrank_tutor.attention
+from benchmarks import shared
 from benchmarks.harness import DATA
+from benchmarks.linformer_findings import crossovers
 from benchmarks.memory import LiveBytes
-from lowrank_tutor.attention import GPUS
+from lowrank_tutor.attention import GPUS, gpu_floor
 
 PAGE = ROOT / "book" / "gpu.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+WORDS = " ".join(TEXT.split())
 
 
 def seconds(n, gpu, k=None, d=64, heads=8):
@@ -42,7 +45,7 @@ EXPLORERS = {"gpu-floors": gpu_floors}
 
 
 def told(pattern):
-    return re.search(pattern, " ".join(TEXT.split()))[1]
+    return re.search(pattern, WORDS)[1]
 
 
 def test_the_sentences_below_the_explorer():
@@ -152,6 +155,7 @@ class Played:
     """A card that is not there: tensors without memory stand for its own, and the page's cells run on them."""
 
     def __init__(self, monkeypatch, name, capability, kernels, free, total):
+        page = run(PAGE).namespace  # before anything is played
         self.memory, self.before = LiveBytes(), 0
         real, cuda = lowrank_tutor.attention.half_type, torch.cuda
         monkeypatch.setattr(cuda, "get_device_capability", lambda _device: capability)
@@ -164,8 +168,7 @@ class Played:
         if kernels:  # a fused kernel makes its result and nothing else; without one PyTorch writes the weights out
             attend = "scaled_dot_product_attention"
             monkeypatch.setattr(torch.nn.functional, attend, lambda q, _k, _v, **_rest: torch.empty_like(q))
-        page = run(PAGE).namespace
-        given = ("HEADS", "WIDTH", "CURVE", "LENGTHS", "np", "plotting", "floor_line")
+        given = ("HEADS", "WIDTH", "CURVE", "LENGTHS", "np", "plotting", "picture")
         self.names = {name: page[name] for name in given} | {"table": lambda columns, formats: columns}
         self.said = io.StringIO()
 
@@ -221,7 +224,7 @@ def test_a_readers_times_are_drawn_into_the_picture(name, total, floors, monkeyp
     drawn = []
     real = card.names["plotting"].rooflines
     monkeypatch.setattr(card.names["plotting"], "rooflines", lambda *a, **w: drawn.append(real(*a, **w)) or drawn[-1])
-    for words in ("mem_get_info", "def best_of", "def picture"):
+    for words in ("mem_get_info", "def best_of", "yours = {"):
         card.run(words)
     left, right = (figure.axes[0] for figure in drawn[0])
     points = [line.get_xydata() for line in left.get_lines() if line.get_marker() == "D" and len(line.get_xdata())]
@@ -251,9 +254,31 @@ def test_the_cells_take_less_than_a_minute_on_a_t4_at_three_times_the_floors(mon
     assert 3 * (runs * sum(floors) + swept) < 60
 
 
+def inside(ax):
+    """Whether every diamond of a picture can be seen."""
+    times = [y for line in ax.get_lines() if line.get_marker() == "D" for y in line.get_ydata()]
+    low, high = ax.get_ylim()
+    return all(low < time < high for time in times)
+
+
+@pytest.mark.parametrize("ms", [1e-6, 1e-4, 1.0, 1e4, float("nan")])
+def test_no_time_that_was_measured_falls_out_of_the_picture(ms):
+    page = run(PAGE).namespace
+    times = {"exact": [(512, ms), (4096, 1.0)], "k = 256": [(512, 1.0), (4096, ms)]}
+    for figure, usual in zip(
+        page["picture"]("Tesla T4", 15.8e9, times, "yours"), ((3e-4, 2000), (0.3, 500)), strict=True
+    ):
+        ax = figure.axes[0]
+        assert inside(ax) or math.isnan(ms)
+        low, high = ax.get_ylim()
+        assert low <= usual[0] < usual[1] <= high
+        if ms == 1 or math.isnan(ms):
+            assert (low, high) == usual
+
+
 def test_each_file_that_was_sent_is_drawn(tmp_path, monkeypatch):
-    folder = tmp_path / "data" / "gpu"
-    folder.mkdir(parents=True)
+    folder = tmp_path / "gpu"
+    folder.mkdir()
     row = {"series": "core", "mode": "forward", "batch": 1, "dtype": "float16"}
     rows = [row | {"n": n, "method": "exact, fused", "k": None, "time_min": 3 * seconds(n, "T4")} for n in (512, 4096)]
     rows += [row | {"n": 4096, "method": "linformer_attention", "k": 256, "time_min": 1e-3}]
@@ -261,16 +286,125 @@ def test_each_file_that_was_sent_is_drawn(tmp_path, monkeypatch):
     gpu = {"name": "Tesla T4", "memory_bytes": 15_800_000_000}
     meta = {"gpu": gpu, "versions": {"torch": "2.13.0"}, "date": "2026-11-22"}
     (folder / "tesla-t4.json").write_text(json.dumps({"meta": meta, "rows": rows}), encoding="utf-8")
-    monkeypatch.setattr(importlib.resources, "files", lambda _package: tmp_path)
-    shown = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
-    names = dict(run(PAGE).namespace)
+    names, shown = run(PAGE).namespace, []
+    monkeypatch.setitem(names, "display", shown.append)
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(cell_with("Nobody has sent one yet"), names)
+        exec(cell_with("Nobody has sent one yet"), names | {"data": tmp_path})
     assert said.getvalue() == "Tesla T4, PyTorch 2.13.0, 2026-11-22\n"
     ((left, right),) = shown
     drawn = [line.get_xydata().tolist() for line in left.axes[0].get_lines() if line.get_marker() == "D"]
     assert [[n for n, _ in points] for points in drawn if points] == [[512, 4096], [4096]]
+    assert all(inside(figure.axes[0]) for figure in (left, right))
     assert drawn[0][1][1] == pytest.approx(3000 * seconds(4096, "T4"))
     (ratio,) = [line.get_ydata() for line in right.axes[0].get_lines() if line.get_marker() == "D"]
     assert ratio == pytest.approx([3000 * seconds(4096, "T4")])
+
+
+H100 = json.loads((DATA / "h100_short.json").read_text(encoding="utf-8"))
+
+
+def on_h100(series, method, k=None, batch=1, quantity="time_min"):
+    """Milliseconds by length, forward."""
+    return {
+        row["n"]: 1000 * row[quantity]
+        for row in H100["rows"]
+        if [row[name] for name in ("series", "method", "k", "batch", "mode")] == [series, method, k, batch, "forward"]
+    }
+
+
+H100_LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
+EXACT, MIXED = ("exact, fused", None), ("linformer_attention", 256)
+
+
+def test_the_record_says_where_it_comes_from_and_no_time_of_it_is_below_the_floor():
+    meta = H100["meta"]
+    assert all(meta[name] for name in shared.PROVENANCE)
+    assert set(shared.CARD) <= set(meta["gpu"])
+    for row in H100["rows"]:
+        assert 0 < row["time_min"] <= row["time_median"]
+        assert row["peak_bytes"] < meta["gpu"]["memory_bytes"]
+        if (row["series"], row["mode"]) == ("core", "forward"):
+            floor = gpu_floor(row["n"], 64, 8, "H100", k=row["k"], batch=row["batch"]).seconds
+            assert row["time_min"] > floor, row
+
+
+def first_below(fast, slow, lengths=H100_LENGTHS):
+    """Between which two lengths the first becomes faster than the second, for good."""
+    last = max(i for i, n in enumerate(lengths) if fast[n] >= slow[n])
+    return lengths[last], lengths[last + 1]
+
+
+def test_what_the_page_says_of_attention_on_an_h100():
+    exact, mixed = on_h100("core", *EXACT), on_h100("core", *MIXED)
+    above = [exact[n] / (1000 * seconds(n, "H100")) for n in H100_LENGTHS]
+    assert above == sorted(above, reverse=True), "the longer, the nearer"
+    assert "from 4,096 tokens on lie at about twice its height" in WORDS
+    assert above[3:] == pytest.approx([2, 2, 2], rel=0.15)
+    assert f"{exact[16384]:.2f} ms for 16,384 tokens, where the floor is {1000 * seconds(16384, 'H100'):.2f}" in WORDS
+    for n in (512, 1024, 2048):
+        assert f"{mixed[n]:.3f}" == told(r"takes ([\d.]+) ms for 512 tokens, and just as long for 1,024 and for 2,048")
+    assert f"eight times the work, took {on_h100('core', *MIXED, batch=8)[2048]:.3f} ms" in WORDS
+    assert all(ms > mixed[n] for n, ms in on_h100("core", "linformer_attention", 128).items())
+    assert f"meets it too and takes {exact[512]:.3f} ms for 512 tokens" in WORDS
+    assert int(told(r"The floors part at (\d+) tokens; the fastest")) == parts_from("H100", 256)
+    medians = [on_h100("core", *method, quantity="time_median") for method in (MIXED, EXACT)]
+    bounds = [f"{n:,}" for n in (*first_below(mixed, exact), *first_below(*medians))]
+    found = re.search(r"fastest runs cross between (\S+) and (\S+), the median runs between (\S+) and (\S+)\.", WORDS)
+    assert list(found.groups()) == bounds
+
+
+def test_what_the_page_says_of_longer_sequences_on_an_h100():
+    mixed, two = on_h100("core", *MIXED), on_h100("core", *MIXED, batch=2)[8192]
+    assert f"16,384 tokens take {mixed[16384]:.2f} ms, nearly six times the floor" in WORDS
+    assert 5.5 < mixed[16384] / (1000 * seconds(16384, "H100", 256)) < 6
+    assert mixed[8192] == pytest.approx(mixed[16384], rel=0.03)
+    assert f"two sequences of 8,192 at once took only {two:.2f} ms" in WORDS
+    assert 0.45 < 1 - two / mixed[8192] < 0.5
+    varies = [
+        {n: ms / on_h100("core", *method)[n] for n, ms in on_h100("core", *method, quantity="time_median").items()}
+        for method in (MIXED, EXACT)
+    ]
+    low, high = (f"{bound(varies[0].values()):.1f}" for bound in (min, max))
+    assert f"median run took {low} to {high} times as long as its fastest" in WORDS
+    assert max(varies[1][n] for n in (4096, 8192, 16384)) < 1.1
+
+
+def test_what_the_pages_say_of_layers_on_an_h100():
+    layers = {"exact": EXACT, "linformer": ("linformer", 256), "linformer-pytorch": ("linformer-pytorch kv", 256)}
+    layers["this book"] = ("lowrank_tutor E = F", 256)
+    times = {name: on_h100("module", *layer) for name, layer in layers.items()}
+    shown = run(PAGE).namespace["columns"]
+    assert shown == {f"{name}, ms": pytest.approx(list(line.values())) for name, line in times.items()}
+    most = float(told(r"longest time is more than ([\d.]+) times its shortest"))
+    for name in ("linformer", "linformer-pytorch", "this book"):
+        assert times[name][16384] < max(times[name].values()) < most * min(times[name].values())
+    assert times["exact"][512] > times["exact"][2048]
+    medians = [{**row, "time_min": row["time_median"]} for row in H100["rows"]]
+    fastest, median = (
+        next(
+            item
+            for item in crossovers(rows)
+            if (item["method"], item["k"], item["mode"]) == ("lowrank_tutor E = F", 256, "forward")
+        )
+        for rows in (H100["rows"], medians)
+    )
+    assert f"({round(fastest['measured'], -2):,} by the fastest runs, {round(median['measured'], -2):,}" in WORDS
+    assert f"where a count of operations says {fastest['by_operations']}." in WORDS
+    about = int(told(r"layer pays from about ([\d,]+) tokens on").replace(",", ""))
+    assert fastest["measured"] < about < median["measured"]
+    assert f"it is {times['exact'][16384] / times['this book'][16384]:.1f} times as fast as the exact layer" in WORDS
+    chapter = " ".join((ROOT / "book" / "07-linformer.md").read_text(encoding="utf-8").split())
+    assert f"with $k = 256$ this book's layer is faster on an H100 only from about {about:,} tokens on" in chapter
+
+
+def test_what_the_cells_gave_on_an_h100_can_be():
+    cells = H100["cells"]
+    for n, exact, mixed in zip(cells["n"], cells["exact_ms"], cells["mixed_ms"], strict=True):
+        assert exact > 1000 * seconds(n, "H100")
+        assert mixed > 1000 * seconds(n, "H100", 256)
+    assert n == 65536
+    assert f"gave {exact} ms for exact attention and {mixed} ms for Linformer" in WORDS
+    assert f"a factor of {exact / mixed:.0f}" in WORDS
+    assert {round(cells[name][0], 2) for name in ("exact_ms", "mixed_ms")} == {
+        float(told(r"were even there, ([\d.]+) ms"))
+    }
