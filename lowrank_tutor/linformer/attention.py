@@ -4,7 +4,6 @@ Chapter ``book/07-linformer.md``; letters as in ``linformer``. Its layer is made
 norm rule, and `attend`.
 """
 
-import math
 from contextlib import nullcontext
 
 import torch
@@ -21,6 +20,7 @@ from lowrank_tutor._tensors import (
     shape_of,
     zero_hidden,
 )
+from lowrank_tutor.linformer.compress import mix
 from lowrank_tutor.linformer.norm_rule import norm_rule, rescale, row_squares
 
 
@@ -81,19 +81,6 @@ def linformer_attention(
     scales, log_shares = norm_rule(squares)
     keys, values = rescale(keys, scales[0]), rescale(values, scales[-1])
     return attend(q, keys, values, log_shares)
-
-
-def mix(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Mix n tokens to k: (k, n) times (batch, n, width) or (batch, heads, n, width).
-
-    A batch of products copies nothing. But its gradient holds a (k, n) for every sequence and head before they are
-    added up: where there are heads and that is asked for, ``@`` copies the tokens instead, which is less.
-    """
-    if x.ndim == 4 and torch.is_grad_enabled() and projection.requires_grad:
-        return projection @ x
-    *batch, _, width = x.shape
-    rows = torch.bmm(projection.expand(math.prod(batch), -1, -1), x.flatten(0, -3))
-    return rows.view(*batch, projection.shape[0], width)
 
 
 def attend(

@@ -4,12 +4,12 @@ Chapter ``book/07-linformer.md``; letters as in ``linformer``, and ``x`` (batch,
 ``linformer`` call this before they form keys and values: E(XW) = (EX)W.
 """
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from lowrank_tutor._tensors import is_exporting, zero_hidden
-from lowrank_tutor.linformer.attention import mix
 from lowrank_tutor.linformer.norm_rule import columns, norm_rule, rescale, row_squares
 from lowrank_tutor.linformer.shards import add_up_shards, locate
 
@@ -57,6 +57,19 @@ def compress(
         scales = [*scales, *scales] if with_counts else scales  # E1 is mixed like EX, and rescaled like it
         mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales, strict=True)]
     return Mixtures(mixed[: len(matrices)], mixed[len(matrices) :], log_shares)
+
+
+def mix(projection: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Mix n tokens to k: (k, n) times (batch, n, width) or (batch, heads, n, width).
+
+    A batch of products copies nothing. But its gradient holds a (k, n) for every sequence and head before they are
+    added up: where there are heads and that is asked for, ``@`` copies the tokens instead, which is less.
+    """
+    if x.ndim == 4 and torch.is_grad_enabled() and projection.requires_grad:
+        return projection @ x
+    *batch, _, width = x.shape
+    rows = torch.bmm(projection.expand(math.prod(batch), -1, -1), x.flatten(0, -3))
+    return rows.view(*batch, projection.shape[0], width)
 
 
 def _mix_each(projections: list[torch.Tensor], x: torch.Tensor) -> list[torch.Tensor]:
