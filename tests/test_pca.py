@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from lowrank_tutor.pca import PCA
@@ -235,6 +236,16 @@ def test_use_before_a_fit_is_refused(method):
         getattr(PCA(2), method)(np.ones((3, 2)))
 
 
+@pytest.mark.parametrize("loaded", [None, types.ModuleType("sklearn.exceptions")])
+def test_where_scikit_learn_is_not_loaded_it_is_not_asked(loaded, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.exceptions", loaded)
+    with pytest.raises(ValueError, match=r"must be fitted first") as refused:
+        PCA(2).transform(np.ones((3, 2)))
+    assert refused.type is ValueError
+    assert isinstance(PCA(2).fit_transform(cloud(20, 4)), np.ndarray)
+
+
 def test_another_number_of_columns_is_refused():
     pca = PCA(2).fit(cloud(20, 4))
     with pytest.raises(ValueError, match=r"^x must have 4 columns, got shape \(3, 2\)$"):
@@ -356,7 +367,8 @@ def test_scikit_learn_clones_it_and_finds_the_best_setting_in_a_pipeline():
     theirs = GridSearchCV(judge, {"pca__n_components": [2, 20, 0.9]}, cv=2).fit(x, y)
     np.testing.assert_allclose(grid.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12)
     assert grid.best_estimator_[0].n_features_in_ == 64
-    assert list(PCA(2).fit(x).get_feature_names_out()) == ["pca0", "pca1"]
+    names = PCA(2).fit(x).get_feature_names_out()
+    assert (list(names), names.dtype) == (["pca0", "pca1"], object)
 
 
 def test_scikit_learn_recognizes_what_is_not_fitted():
@@ -370,6 +382,10 @@ def test_scikit_learn_recognizes_what_is_not_fitted():
     with pytest.raises(ValueError, match=r"^params must be n_components, got whiten$"):
         PCA(2).set_params(whiten=True)
     assert PCA(2).set_params(n_components=0.5).get_params() == {"n_components": 0.5}
+    assert PCA(2).set_params().get_params() == {"n_components": 2}
+    ours, theirs = get_tags(PCA(2)), get_tags(decomposition.PCA(2))
+    assert (ours.estimator_type, ours.target_tags) == (theirs.estimator_type, theirs.target_tags)
+    assert isinstance(ours.transformer_tags, type(theirs.transformer_tags))
 
 
 class Frame:
@@ -402,8 +418,9 @@ def test_a_pipeline_gets_a_data_frame_when_it_asks_for_one(kind, monkeypatch):
 
 def test_columns_in_another_order_are_refused():
     x = cloud(20, 3)
-    pca = PCA(2).fit(Frame(x, columns=["a", "b", "c"]))
-    assert list(pca.feature_names_in_) == ["a", "b", "c"]
+    pca, again = PCA(2).fit(Frame(x, columns=["a", "b", "c"])), PCA(2)
+    again.fit_transform(Frame(x, columns=["a", "b", "c"]))
+    assert list(pca.feature_names_in_) == list(again.feature_names_in_) == ["a", "b", "c"]
     with pytest.raises(ValueError, match=r"^x must have the columns of the fit in their order, \['a', 'b', 'c'\], got"):
         pca.transform(Frame(x[:, ::-1], columns=["c", "b", "a"]))
     pca.transform(x)  # columns without names, or with numbers for names, are taken as they come

@@ -443,6 +443,12 @@ LONG = "; cut it, or make the layer with a larger max_len"
         (X[..., :5], None, ValueError, "x must have shape (batch, n, 6), got shape (3, 6, 5)"),
         (X[0], None, ValueError, "x must have shape (batch, n, 6), got shape (6, 6)"),
         (X.float(), None, TypeError, "x must be of the type of the layer, torch.float64, got torch.float32"),
+        (
+            torch.nested.nested_tensor([X[0], X[1]], layout=torch.jagged),
+            None,
+            TypeError,
+            "x must be a plain tensor, got a nested one: pad it, and mark what is real by a mask",
+        ),
         (X[:, :0], None, ValueError, f"x must hold between 1 and max_len = 8 tokens, got 0{LONG}"),
         (torch.cat([X, X[:, :3]], 1), None, ValueError, f"x must hold between 1 and max_len = 8 tokens, got 9{LONG}"),
         (X, X[..., 0], TypeError, "token_mask must be a bool tensor (True marks a real token), got torch.float64"),

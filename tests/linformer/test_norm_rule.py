@@ -12,7 +12,7 @@ from linformers import SHARINGS, array, layer_by_loops, layer_of, lengths, nearl
 from torch.nn import functional
 
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
-from lowrank_tutor.linformer.norm_rule import norm_rule, row_squares
+from lowrank_tutor.linformer.norm_rule import RowSquares, columns, norm_rule, row_squares
 
 
 @pytest.mark.parametrize(("n", "by_mask"), [(4, True), (8, False), (12, True), (12, False), (16, True)])
@@ -313,3 +313,23 @@ def test_gradients_are_finite_where_a_row_is_nearly_zero():
         out.sum().backward()
         assert torch.isfinite(out).all()
         assert torch.isfinite(e.grad).all()
+
+
+# the two steps by themselves
+
+
+def test_the_rule_gives_scales_and_logits_sequence_by_sequence():
+    """Rows of squared norm 4 and 1; one sequence meets all of both, one a quarter of the first, one nothing."""
+    squares = RowSquares(torch.tensor([4.0, 1.0]), torch.tensor([[4.0, 1.0], [1.0, 0.0], [0.0, 0.0]]))
+    (scales,), added = norm_rule([squares])
+    assert scales.tolist() == [[1, 1], [2, 0], [0, 0]]
+    assert torch.equal(added, torch.tensor([[0, 0], [-math.log(4), -math.inf], [0, 0]])[:, None, None])
+
+
+@pytest.mark.parametrize("exporting", [False, True])
+def test_columns_are_the_same_in_an_export(exporting, monkeypatch):
+    monkeypatch.setattr("lowrank_tutor.linformer.norm_rule.is_exporting", lambda: exporting)
+    matrix = torch.arange(24.0).view(3, 8)
+    found = columns(matrix, 2, 5)
+    assert torch.equal(found, matrix[:, 2:7])
+    assert found.is_contiguous() == exporting, "a view, but a copy in an export"

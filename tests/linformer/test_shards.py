@@ -1,14 +1,18 @@
-"""One sequence over two and four processes against one process: errors, refusals, timeouts and counts.
+"""One sequence over several processes against one: errors, refusals, timeouts and counts.
 
-The processes are those of tests/shards_worker.py, started once.
+First threads of this process play a group, which takes no time. Then come the four processes of
+tests/shards_worker.py, started once.
 """
 
+import copy
 import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import shards_worker
@@ -22,6 +26,56 @@ pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork") or not distributed.is_available() or not distributed.is_gloo_available(),
     reason="needs torch.distributed with gloo, and processes that can be forked",
 )
+
+
+class Member:
+    """A thread that plays one process of a group: what it hands to a collective meets what the others hand to it."""
+
+    def __init__(self, rank, size, barrier, handed):
+        self._rank, self._size, self._barrier, self._handed = rank, size, barrier, handed
+
+    def rank(self):
+        return self._rank
+
+    def size(self):
+        return self._size
+
+    def exchange(self, tensor):
+        self._handed[self._rank] = tensor.detach().clone()
+        self._barrier.wait(20)
+        everything = [tensor.clone() for tensor in self._handed]
+        self._barrier.wait(20)
+        return everything
+
+
+@pytest.fixture
+def together(monkeypatch):
+    """Run a function of a member of a group in so many threads; return the results in order of the ranks."""
+
+    def all_gather(told, own, group):
+        for place, tensor in zip(told, group.exchange(own), strict=True):
+            place.copy_(tensor)
+
+    def all_reduce(tensor, group):
+        tensor.copy_(sum(group.exchange(tensor)))
+
+    monkeypatch.setattr(distributed, "all_gather", all_gather)
+    monkeypatch.setattr(distributed, "all_reduce", all_reduce)
+
+    def run(size, function):
+        barrier, handed = threading.Barrier(size), [None] * size
+
+        def play(rank):
+            try:
+                return function(Member(rank, size, barrier, handed))
+            except BaseException:
+                barrier.abort()  # nobody waits for this one
+                raise
+
+        with ThreadPoolExecutor(size) as pool:
+            return [future.result() for future in [pool.submit(play, rank) for rank in range(size)]]
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +98,103 @@ def processes(tmp_path_factory):
 def found(processes, request):
     """What each process of a group of so many has found."""
     return [process[request.param] for process in processes[: int(request.param)]]
+
+
+# in threads: what goes in and comes out
+
+
+@pytest.mark.parametrize(
+    ("told", "masked", "max_len", "expected"),
+    [
+        ([(2, 4), (2, 1), (2, 6)], [False] * 3, 11, [(0, 11, False), (4, 11, False), (5, 11, False)]),
+        ([(2, 4), (2, 1), (2, 6)], [False, True, False], 12, [(0, 11, True), (4, 11, True), (5, 11, True)]),
+        (
+            [(2, 4), (2, 1), (3, 6)],
+            [False] * 3,
+            12,
+            "x must hold as many sequences in every process, got 2, 2, 3",
+        ),
+        (
+            [(2, 4), (2, 1), (2, 6)],
+            [False] * 3,
+            10,
+            "x must hold at most max_len = 10 tokens in all processes together, got 4 + 1 + 6 = 11; cut it, or make the"
+            " layer with a larger max_len",
+        ),
+        (
+            [(2, 4), None, (2, 6)],
+            [False] * 3,
+            12,
+            "x must fit the layer in every process, got a refusal in process 1",
+        ),
+    ],
+)
+def test_the_processes_tell_each_other_where_their_tokens_lie(together, told, masked, max_len, expected):
+    def find(group):
+        shape, mask = told[group.rank()], torch.ones(1) if masked[group.rank()] else None
+        try:
+            if shape is None:
+                with shards.announce_refusal(group, torch.device("cpu")):
+                    raise TypeError("its own words")
+            return shards.locate(group, torch.zeros(*shape, DIM), mask, max_len)
+        except (TypeError, ValueError) as error:
+            return str(error)
+
+    everywhere = [expected] * 3 if isinstance(expected, str) else expected
+    assert together(3, find) == ["its own words" if t is None else e for t, e in zip(told, everywhere, strict=True)]
+
+
+def test_sums_have_the_types_of_their_terms_and_gradients_from_everywhere(together):
+    def add_up(group):
+        own = torch.full((2, 3), group.rank() + 1.0, dtype=torch.float64, requires_grad=True)
+        sums = shards.add_up(group, own, torch.tensor([group.rank()], dtype=torch.float32))
+        (sums[0] * 10 ** group.rank()).sum().backward()
+        return [sums[0].tolist(), sums[1].tolist(), [it.dtype for it in sums], own.grad.tolist()]
+
+    expected = [[[6.0] * 3] * 2, [3.0], [torch.float64, torch.float32], [[111.0] * 3] * 2]
+    assert together(3, add_up) == [expected] * 3
+
+
+@pytest.mark.parametrize("kind", ["whole", "short", "masked"])
+@pytest.mark.parametrize("sharing", ["key-value", "headwise"])
+def test_a_sequence_in_threads_is_that_of_one(together, sharing, kind):
+    x, cuts = shards_worker.tokens(), [(0, 4), (4, 5), (5, 11)]
+    mask = torch.arange(11) < torch.tensor([[9], [11], [3], [0]]) if kind == "masked" else None
+    alone = shards_worker.layer_of(sharing, 11 if kind == "whole" else MAX_LEN, bias=True)
+    with torch.no_grad():
+        alone.to_k.bias.fill_(0.3)
+        alone.to_v.bias.fill_(0.2)
+
+    def run(layer, first, last, group=None):
+        layer.process_group = group
+        rows = x[:, first:last].clone().requires_grad_()
+        out = layer(rows, token_mask=None if mask is None else mask[:, first:last])
+        (out * shards_worker.weights()[:, first:last]).sum().backward()
+        return out.detach(), rows.grad
+
+    def play(group):
+        layer = alone.resized(alone.max_len)
+        return run(layer, *cuts[group.rank()], group)
+
+    expected = run(copy.deepcopy(alone), 0, 11)
+    for found, judge in zip(zip(*together(3, play), strict=True), expected, strict=True):
+        torch.testing.assert_close(torch.cat(found, 1), judge, rtol=0, atol=1e-12)
+
+
+def test_a_layer_that_grows_keeps_its_group_and_tells_it_what_it_refuses(together):
+    def play(group):
+        layer = shards_worker.layer_of()
+        layer.process_group = group
+        layer = layer.resized(MAX_LEN + 1)
+        assert layer.process_group is group
+        x = shards_worker.tokens(4 if group.rank() else 0)
+        with pytest.raises(ValueError, match=r"^x must (hold between|fit the layer)") as refused:
+            layer(x)
+        return str(refused.value)
+
+    own, others = together(2, play)
+    assert own.startswith("x must hold between 1 and max_len = 16 tokens, got 0")
+    assert others == "x must fit the layer in every process, got a refusal in process 0"
 
 
 # one process is the judge

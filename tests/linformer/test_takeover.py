@@ -3,6 +3,7 @@
 import copy
 import itertools
 import re
+import types
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 from attentions import real_tokens, tensors
 from linformers import MASKS, SHARINGS, layer_of, lengths
 from torch import nn
+from torch.nn import functional
 
 from lowrank_tutor.linformer import (
     LinformerCrossAttention,
@@ -17,6 +19,7 @@ from lowrank_tutor.linformer import (
     LinformerSelfAttention,
     pooling_projection,
 )
+from lowrank_tutor.linformer.biases import bias_of
 
 
 def exact_attention(bias=True, **options):
@@ -49,6 +52,9 @@ def test_a_layer_that_took_over_has_copies_and_all_settings():
     layer = LinformerSelfAttention.from_mha(mha, 8, 3, sharing="headwise")
     assert (layer.heads, layer.dropout, layer.training, layer.sharing) == (2, 0.25, False, "headwise")
     assert layer.to_q.weight.dtype == torch.float64
+    drawn = [LinformerSelfAttention.from_mha(mha, 8, 3, generator=torch.Generator().manual_seed(1)) for _ in range(2)]
+    assert torch.equal(drawn[0].e, drawn[1].e)
+    assert LinformerSelfAttention.from_mha(copy.deepcopy(mha).to("meta"), 8, 3).to_out.weight.is_meta
     assert torch.equal(layer.to_v.bias, mha.in_proj_bias[12:])
     with torch.no_grad():
         layer.to_v.bias.add_(1)
@@ -82,7 +88,9 @@ def test_attention_of_another_kind_is_refused(mha, error, message):
         LinformerSelfAttention.from_mha(mha, 8, 3)
 
 
-@pytest.mark.parametrize("options", [{}, {"norm_first": True, "activation": nn.GELU(), "bias": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"activation": "gelu"}, {"norm_first": True, "activation": nn.GELU(), "bias": False}]
+)
 @pytest.mark.parametrize("gradient", [False, True])
 def test_a_whole_encoder_is_taken_over(options, gradient):
     torch.manual_seed(0)
@@ -202,8 +210,22 @@ def test_biases_start_at_zero_and_are_learned_and_shown():
     np.testing.assert_array_equal(layer(x).detach(), layer_of()(x).detach())
     layer(x).square().sum().backward()
     assert all(part.bias.grad.abs().max() > 0 for part in (layer.to_q, layer.to_v))
-    assert "bias=True" in repr(layer)
+    assert layer.extra_repr().endswith(", dropout=0.0, bias=True")
     assert "bias=True" not in layer_of().extra_repr()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "total"),
+    [
+        ({"bias": torch.ones(2)}, 2.0),
+        ({"bias": lambda: torch.ones(2)}, 2.0),
+        ({"bias": lambda: (1, 2)}, 0.0),
+        ({}, 0.0),
+    ],
+)
+def test_a_bias_is_found_where_quantization_has_packed_it(attributes, total):
+    bias = bias_of(types.SimpleNamespace(**attributes))
+    assert (0.0 if bias is None else bias.sum().item()) == total
 
 
 def test_a_hidden_sequence_gives_zeros_with_biases_too():
@@ -256,6 +278,12 @@ def test_cross_attention_refuses_what_does_not_fit():
     ):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
             cross(one, other)
+    with pytest.raises(TypeError, match=r"^x must be of the type of the layer, torch.float64, got torch.float32$"):
+        cross(x.float(), memory)
+    with pytest.raises(
+        ValueError, match=r"^token_mask must have shape \(batch, n_keys\) = \(3, 6\), got shape \(3, 4\)$"
+    ):
+        cross(x, memory, token_mask=torch.ones(3, 4, dtype=torch.bool))
     with pytest.raises(ValueError, match=r"^causal must be False, got True"):
         cross(x, memory, causal=True)
     assert cross(torch.cat([x, x, x], 1), memory).shape == (3, 12, 6), "queries may be more than max_len"
@@ -282,6 +310,11 @@ def test_a_fixed_projection_stays_fixed_when_it_grows():
     assert grown.state_dict()["e"].shape == (4, 9)
     with pytest.raises(ValueError, match=r"^max_len must be at least that of the layer, 9, got 8$"):
         grown.resized(8)
+    with pytest.raises(ValueError, match=r"^max_len must be at least 1, got 0$"):
+        grown.resized(0)
+    frozen = layer_of()
+    frozen.e.requires_grad_(False)
+    assert not frozen.resized(9).e.requires_grad
 
 
 def test_a_layer_for_one_token_can_stay_as_long():
@@ -310,15 +343,20 @@ def test_a_fixed_projection_that_was_lost_is_asked_for():
     kept.reset_parameters()
     assert torch.equal(kept.e, windows)
     made_there = LinformerSelfAttention(6, 2, 8, 4, projection=windows.to("meta"), device="meta")
+    made_there.reset_parameters(projection=windows)  # there are no numbers there still
     for layer in (copy.deepcopy(kept).to("meta"), made_there):
         lost = layer.to_empty(device="cpu")
         with pytest.raises(
             ValueError, match=r"^projection must be given where a fixed E was on the meta device, got None$"
         ):
             lost.reset_parameters()
+        with pytest.raises(ValueError, match=r"^projection must have shape \(4, 8\), got shape \(8, 4\)$"):
+            lost.reset_parameters(projection=windows.T)
         lost.reset_parameters(projection=windows)
         assert torch.equal(lost.e, windows)
         lost.reset_parameters()
+    assert {tensor.dtype for tensor in kept.double().state_dict().values()} == {torch.float64}
+    kept.reset_parameters()
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -337,3 +375,30 @@ def test_the_encoder_layer_with_the_identity_is_pytorchs(norm_first):
             out = stack(x, src_key_padding_mask=~real).detach()
             expected = theirs.train(mode)(x, src_key_padding_mask=~real).detach()
         np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-5)
+
+
+def test_the_encoder_layer_hands_on_every_setting():
+    windows = pooling_projection(4, 8).double()
+    layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.25, activation="gelu", projection=windows, dtype=torch.float64)
+    attention = layer.self_attn
+    assert (layer.norm_first, layer.activation, layer.linear1.out_features) == (True, functional.gelu, 12)
+    assert (layer.dropout.p, layer.dropout1.p, attention.dropout, attention.heads) == (0.25, 0.25, 0.25, 2)
+    assert torch.equal(attention.e, windows)
+    assert {tensor.dtype for tensor in layer.state_dict().values()} == {torch.float64}
+    assert LinformerEncoderLayer(6, 2, 8, 4, 12, sharing="headwise").self_attn.f.shape == (4, 8)
+    exact = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True)
+    one, other = (
+        LinformerEncoderLayer.from_layer(exact, 8, 3, sharing="headwise", generator=torch.Generator().manual_seed(1))
+        for _ in range(2)
+    )
+    assert torch.equal(one.self_attn.f, other.self_attn.f)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_encoder_layer_refuses_what_would_mask_single_pairs(norm_first):
+    layer, (x,) = LinformerEncoderLayer(6, 2, 8, 4, 12, norm_first=norm_first, dtype=torch.float64), tensors((3, 6, 6))
+    assert layer(x).shape == (3, 6, 6)
+    with pytest.raises(ValueError, match=r"^src_mask must be None, got Tensor: there are no n by n weights$"):
+        layer(x, torch.ones(6, 6))
+    with pytest.raises(ValueError, match=r"^causal must be False, got True"):
+        layer(x, is_causal=True)
