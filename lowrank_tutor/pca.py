@@ -398,5 +398,5 @@ def _check_components(value: Any) -> Any:
 
 def _not_fitted_error() -> type[ValueError]:
     """Return scikit-learn's own error where it is loaded: whoever catches that has loaded it."""
-    theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", ValueError)
+    theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
     return theirs if isinstance(theirs, type) else ValueError

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tracemalloc
 import types
 
 import numpy as np
@@ -159,6 +160,14 @@ def test_results_come_in_the_precision_of_the_input(given_type, result_type):
     np.testing.assert_allclose(pca.explained_variance_, judge.explained_variance_, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("fitted", "given"), [(np.float32, np.float64), (np.float64, np.float32)])
+def test_where_two_precisions_meet_the_wider_one_holds(fitted, given):
+    x = cloud(20, 4)
+    z = PCA(2).fit(x.astype(fitted)).transform(x.astype(given))
+    assert z.dtype == np.float64
+    np.testing.assert_allclose(z, PCA(2).fit_transform(x), atol=1e-5)
+
+
 @pytest.mark.parametrize("scale", [1e-74, 1e74])
 def test_tiny_and_huge_points_keep_their_shares(scale):
     x = with_spectrum([3, 2, 1], 20, 5)
@@ -168,6 +177,16 @@ def test_tiny_and_huge_points_keep_their_shares(scale):
     np.testing.assert_allclose(scaled.mean_ / scale, one.mean_, atol=1e-14)
     np.testing.assert_allclose(scaled.singular_values_ / scale, one.singular_values_, rtol=1e-12)
     np.testing.assert_allclose(scaled.explained_variance_, one.explained_variance_ * scale * scale, rtol=1e-12)
+
+
+def test_many_coordinates_need_no_square_matrix_of_their_number():
+    x = cloud(3, 3000)  # that matrix would be 72 MB
+    tracemalloc.start()
+    try:
+        PCA(2).fit(x)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_many_points_need_no_square_matrix_of_their_number():
@@ -271,7 +290,7 @@ def test_the_callers_array_is_never_changed(dtype):
 # many points of few coordinates: the scatter matrix in place of the points
 
 
-@pytest.mark.parametrize(("n", "d", "k"), [(1000, 100, 10), (1000, 30, 30), (5000, 8, 8), (20, 2, 1)])
+@pytest.mark.parametrize(("n", "d", "k"), [(1000, 100, 10), (1000, 30, 30), (5000, 8, 8), (20, 2, 1), (20, 1, 1)])
 def test_tall_data_agree_with_the_decomposition_of_the_points(n, d, k, monkeypatch):
     agree(n, d, k, atol=1e-10, atol_of_projections=1e-10)
     monkeypatch.setattr(np.linalg, "svd", None)  # a tall cloud with no tiny variance does without
@@ -407,6 +426,7 @@ def test_a_pipeline_gets_a_data_frame_when_it_asks_for_one(kind, monkeypatch):
     for z in (pca.fit_transform(x), pca.transform(x)):
         np.testing.assert_allclose(z.data, expected, atol=1e-12)
         assert (z.columns, z.index) == (["pca0", "pca1"], range(5, 25) if kind == "pandas" else None)
+    assert pca.transform(x.data).index is None
     assert isinstance(pca.set_output(transform="default").transform(x), np.ndarray)
     assert isinstance(pca.set_output().transform(x), np.ndarray)
     everywhere = {"sklearn": types.SimpleNamespace(get_config=lambda: {"transform_output": kind})}

@@ -245,6 +245,13 @@ def test_what_does_not_fit_is_refused(arguments, error, message):
         linformer_attention(*arguments)
 
 
+def test_a_mask_of_other_tokens_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^token_mask must have shape \(batch, n_keys\) = \(3, 6\), got shape \(3, 8\)$"
+    ):
+        linformer_attention(Q, K, V, E, token_mask=real_tokens(n=8))
+
+
 def test_the_number_of_rows_is_accepted_up_to_both_bounds():
     for rows in (1, 6):
         assert linformer_attention(Q, K, V, torch.cat([E, F])[:rows]).shape == (3, 2, 4, 3)
