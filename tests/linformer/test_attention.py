@@ -245,6 +245,14 @@ def test_what_does_not_fit_is_refused(arguments, error, message):
         linformer_attention(*arguments)
 
 
+def test_heads_lie_side_by_side_in_an_export_too(monkeypatch):
+    (x,) = tensors((3, 6, 6))
+    heads = split_heads(x, 2)
+    assert torch.equal(join_heads(heads), x)
+    monkeypatch.setattr("lowrank_tutor.linformer.attention.is_exporting", lambda: True)
+    assert torch.equal(join_heads(heads), x)
+
+
 def test_a_mask_of_other_tokens_is_refused():
     with pytest.raises(
         ValueError, match=r"^token_mask must have shape \(batch, n_keys\) = \(3, 6\), got shape \(3, 8\)$"
