@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from benchmarks.memory import LiveBytes
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
+from lowrank_tutor.linformer.attention import join_heads, split_heads
 
 
 @MASKS
