@@ -181,7 +181,7 @@ def latent_from_heads(
     d_v = w_v.shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
     if moment is not None:
-        check_tensor("moment", moment, (dim, dim))
+        _as_semidefinite("moment", check_tensor("moment", moment, (dim, dim)))
         precision = torch.promote_types(moment.dtype, torch.float32)  # kept: it says how much rounding to allow for
         moment = moment.detach().to("cpu", precision)
     keys_used = values_used = None
@@ -235,7 +235,7 @@ def _as_finite(name: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def _as_semidefinite(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Return second moments (heads, d, d): symmetric, and without eigenvalues below zero, to half their digits."""
+    """Return second moments (..., d, d): symmetric, and without eigenvalues below zero, to half their digits."""
     found = _as_finite(name, value)
     slack = math.sqrt(torch.finfo(value.dtype).eps) * float(found.abs().max())
     if slack == 0:
@@ -245,7 +245,7 @@ def _as_semidefinite(name: str, value: torch.Tensor) -> torch.Tensor:
         raise ValueError(f"{name} must be symmetric, got a difference of {gap:.3g} across the diagonal")
     found = (found + found.mT) / 2
     least = float(torch.linalg.eigvalsh(found).min())
-    if least < -slack * found.shape[2]:
+    if least < -slack * found.shape[-1]:
         raise ValueError(f"{name} must be positive semidefinite, got the eigenvalue {least:.3g}")
     return found
 

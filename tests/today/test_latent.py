@@ -268,6 +268,8 @@ def test_what_does_not_fit_a_latent_is_refused(change, kind, message):
         ({"k": 6}, "k must be between 1 and min(dim, heads * (d_h + d_v)) = 5, got 6"),
         ({"w_v": torch.zeros(1, 8, 2)}, "w_v must have shape (1, 7, d_v), got shape (1, 8, 2)"),
         ({"moment": torch.eye(6)}, "moment must have shape (7, 7), got shape (6, 6)"),
+        ({"moment": torch.zeros(7, 7)}, "moment must be non-zero, got zeros"),
+        ({"moment": torch.ones(7, 7).triu()}, "moment must be symmetric, got a difference of 1 across the diagonal"),
         ({"query_moment": torch.eye(3)}, "query_moment must have shape (1, 3, 3), got shape (3, 3)"),
         ({"query_moment": torch.zeros(1, 3, 3)}, "query_moment must be non-zero, got zeros"),
         (
