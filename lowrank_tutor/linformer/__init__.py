@@ -1,4 +1,4 @@
-r"""Read a sequence of n tokens as k: compress keys and values along the sequence before any query meets them.
+r"""Can a sequence of n tokens be read as k? Compress keys and values along it before any query meets them.
 
 Chapter ``book/07-linformer.md``. Letters: ``x`` (batch, n, D) are tokens, ``q``, ``k``, ``v`` queries, keys and values
 (batch, heads, n, d); ``e`` and ``f`` (k, n) compress the keys and the values along the sequence, and $e_j$ is row j
