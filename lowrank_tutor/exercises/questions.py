@@ -505,13 +505,17 @@ QUESTIONS = {
         ),
     ),
     "ex-linformer-half": Question(
-        ("The second mixture, as a multiple of c", "The result, as a multiple of c"),
-        (sqrt(1 / 2), (1 + sqrt(1 / 2) / 2) / 1.5),
-        "Four of eight tokens are real. The mixture is divided by the root of that share, and votes with the share.",
         (
-            ((1 / 2, (1 + sqrt(1 / 2) / 2) / 1.5), "That is the mixture before the rule divides it by its norm."),
-            ((1, 1), "A mean would give that. The rule divides by the root of the share, not by the share."),
-            ((sqrt(1 / 2), (1 + sqrt(1 / 2)) / 2), "The second window has only half a vote."),
+            "The second mixture by the norm rule, as a multiple of c",
+            "The result by the norm rule, as a multiple of c",
+            "The result by the sum rule, as a multiple of c",
+        ),
+        (sqrt(1 / 2), (1 + sqrt(1 / 2) / 2) / 1.5, 1.0),
+        "Four of eight tokens are real. Divide by the root of that share, or by the share; it is also the vote.",
+        (
+            ((1 / 2, 5 / 6, 5 / 6), "That is the mixture before a rule scales it up."),
+            ((1.0, 1.0, (1 + sqrt(1 / 2) / 2) / 1.5), "The sum rule gives that. The norm rule divides by the root."),
+            ((sqrt(1 / 2), (1 + sqrt(1 / 2)) / 2, 1.0), "The second window has only half a vote."),
         ),
     ),
     "ex-linformer-causal": Question(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import distributed
 
-from lowrank_tutor.linformer.norm_rule import RowSquares
+from lowrank_tutor.linformer.norm_rule import RowSums
 
 if TYPE_CHECKING:  # a build of PyTorch may lack it
     from torch.distributed import ProcessGroup
@@ -74,14 +74,14 @@ def locate(group: "ProcessGroup | None", x: torch.Tensor, token_mask: torch.Tens
 
 
 def add_up_shards(
-    group: "ProcessGroup | None", mixed: list[torch.Tensor], squares: list[RowSquares]
-) -> tuple[list[torch.Tensor], list[RowSquares]]:
-    """Return the mixtures and the squares of real tokens of all processes; without a group they are there already."""
+    group: "ProcessGroup | None", mixed: list[torch.Tensor], sums_of_rows: list[RowSums]
+) -> tuple[list[torch.Tensor], list[RowSums]]:
+    """Return the mixtures and the sums over real tokens of all processes; without a group they are there already."""
     if group is None:
-        return mixed, squares
-    sums = add_up(group, *mixed, *(each.real for each in squares))
+        return mixed, sums_of_rows
+    sums = add_up(group, *mixed, *(each.real for each in sums_of_rows))
     real = sums[len(mixed) :]
-    return list(sums[: len(mixed)]), [RowSquares(each.total, it) for each, it in zip(squares, real, strict=True)]
+    return list(sums[: len(mixed)]), [each._replace(real=it) for each, it in zip(sums_of_rows, real, strict=True)]
 
 
 def add_up(group: "ProcessGroup", *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:

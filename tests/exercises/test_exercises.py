@@ -104,13 +104,13 @@ def test_a_hint_is_said_once_though_it_explains_several_numbers():
     [
         (
             "ex-linformer-half",
-            [0.7, 0.902],
-            "○ The second mixture, as a multiple of c: not yet. You are near: give three",
+            [0.7, 0.902, 1],
+            "○ The second mixture by the norm rule, as a multiple of c: not yet. You are near: give three",
         ),
         (
             "ex-linformer-half",
-            [0.7071, 0.9],
-            "○ The result, as a multiple of c: not yet. You are near: give three digits,",
+            [0.7071, 0.9, 1],
+            "○ The result by the norm rule, as a multiple of c: not yet. You are near: give three digits,",
         ),
         ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
         ("ex-svd-hand", [1.6, 0.618], "○ The larger singular value: not yet. You are near: give three digits,"),
@@ -134,7 +134,7 @@ def test_a_number_rounded_too_early_is_not_taken_for_a_misconception(name, answe
 @pytest.mark.parametrize(
     ("name", "answer", "words"),
     [
-        ("ex-linformer-half", [0.65, 0.902], "Four of eight tokens are real."),
+        ("ex-linformer-half", [0.65, 0.902, 1], "Four of eight tokens are real."),
         ("ex-linformer-crossover", [302.9, 138], "Set the operations of the two layers equal"),
         ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
         ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "What depends on the query alone is computed once"),
