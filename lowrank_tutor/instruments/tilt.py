@@ -28,6 +28,8 @@ REMARKS = {
 }
 WORDS = {
     "no_picture": "The file cannot be read as a picture: choose a PNG, a JPEG or a WebP.",
+    "too_large": "The picture is too large: choose one with at most 100 million pixels.",
+    "long": "Your picture is large, and takes a moment to be read.",
     "no_photo": "There is no picture of your own yet: choose a file first.",
     "no_camera": "The camera cannot be used here: choose a file instead.",
     "stays": "Your picture stays on this machine, so the link shows the window in its place.",

@@ -159,6 +159,9 @@ def test_no_picture_breaks_it(show):
 
 def test_a_huge_picture_is_taken_in(show):
     hand = show(tilt())
+    bring(hand, as_file(Image.new("1", (20_000, 20_000))))  # a small file, and 1.6 GB of pixels
+    assert "at most 100 million pixels" in hand.said()
+    assert hand.call("state")["picture"] == "window"
     tall = Image.new("L", (8000, 6000), 30)
     tall.paste(220, (0, 0, 8000, 3000))
     bring(hand, as_file(tall))
