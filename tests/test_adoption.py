@@ -658,7 +658,7 @@ PLAIN = Figure()
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: plotting.spectrum(np.eye(3)), ValueError, "s must be a vector (one axis), got shape (3, 3)"),
+        (lambda: plotting.spectrum(np.eye(3)), ValueError, "s must have shape (any,), got (3, 3)"),
         (lambda: plotting.spectrum([3, 2, 1], k=9), ValueError, "k must be between 0 and len(s) = 3, got 9"),
         (
             lambda: plotting.equation([1, 2, 3]),
@@ -668,12 +668,12 @@ PLAIN = Figure()
         (
             lambda: plotting.curves([1, 2], [3, 4]),
             TypeError,
-            "lines must be a dict from names to ordinates, got list",
+            "lines must be a dict with at least one name, got [3, 4]",
         ),
         (
             lambda: plotting.curves([1, 2], {"a": [3, 4, 5]}),
             ValueError,
-            "lines['a'] must have a number for each of x, 2, got 3",
+            "lines['a'] must have shape (2,), got (3,)",
         ),
         (
             lambda: plotting.curves([1, 2], {"a": [3, 4]}, at=2.5),
@@ -681,14 +681,9 @@ PLAIN = Figure()
             "at must be one of the abscissas x, got 2.5",
         ),
         (
-            lambda: plotting.images([np.zeros((1, 64))]),
-            TypeError,
-            "rows must be a dict from names to images, got list",
-        ),
-        (
             lambda: plotting.images({"a": np.zeros(10)}),
             ValueError,
-            "rows['a'] must have shape (number, 64), got (10,)",
+            "rows['a'] must have shape (any, 64), got (10,)",
         ),
         (
             lambda: plotting.ellipse(np.eye(3), *np.linalg.svd(np.eye(3))),

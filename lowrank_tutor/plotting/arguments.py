@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -10,21 +10,38 @@ from numpy.typing import NDArray
 
 from lowrank_tutor._checks import as_float_array
 
+Floats = NDArray[np.float64]
 
-def finite(name: str, value: Any, *shape: int | None) -> NDArray[np.float64]:
-    """Return finite real numbers of this shape, in which None stands for any length but zero."""
+
+def finite(name: str, value: Any, *shape: int | None, gaps: bool = False) -> Floats:
+    """Return finite real numbers of this shape, in which None is any length but zero; NaN alone may be a gap."""
     array = as_float_array(value, name).astype(np.float64)
     fits = array.ndim == len(shape) and array.size > 0
     if not fits or any(have != want for have, want in zip(array.shape, shape, strict=True) if want is not None):
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise ValueError(f"{name} must have shape ({wanted}{',' if len(shape) == 1 else ''}), got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+    if (wrong := array[np.isinf(array) if gaps else ~np.isfinite(array)]).size:
+        raise ValueError(f"{name} must be finite, got {wrong[0]}")
     return array
 
 
-def named(name: str, value: Any, *shape: int | None) -> dict[str, NDArray[np.float64]]:
-    """Return finite numbers by their names; with no shape, a number for each name."""
+def named(name: str, value: Any, *shape: int | None, most: int | None = None, gaps: bool = False) -> dict[str, Floats]:
+    """Return finite numbers by their names, without a shape one number each; so many at ``most``."""
     if not isinstance(value, Mapping) or not value:
-        raise TypeError(f"{name} must be a dict from names to numbers, with at least one name, got {value!r}")
-    return {str(one): finite(f"{name}[{one!r}]", numbers, *shape) for one, numbers in value.items()}
+        raise TypeError(f"{name} must be a dict with at least one name, got {value!r}")
+    check_most(name, value, most)
+    return {one: finite(f"{name}[{one!r}]", numbers, *shape, gaps=gaps) for one, numbers in value.items()}
+
+
+def check_most(name: str, things: Sized, most: int | None) -> None:
+    """Refuse more things than there are ways to draw them, which would leave some out."""
+    if most is not None and len(things) > most:
+        raise ValueError(f"{name} must be at most {most}, got {len(things)}")
+
+
+def unit(name: str, value: Any) -> Floats:
+    """Return a vector of the plane that has length 1."""
+    vector = finite(name, value, 2)
+    if abs(np.linalg.norm(vector) - 1) > 1e-6:
+        raise ValueError(f"{name} must have length 1, got length {np.linalg.norm(vector):g}")
+    return vector
