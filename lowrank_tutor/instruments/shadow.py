@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.style import ORANGE, PURPLE, TEAL, styled
 
@@ -64,7 +65,7 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
     >>> {name: round(value, 4) for name, value in shadow().numbers.items()}
     {'share': 0.8944, 'angle': 26.5651, 'along': 4.0, 'left_out': 2.0}
     """
-    point, row = np.asarray(x, dtype=float), np.asarray(w, dtype=float)
+    point, row = (as_float_array(value, name).astype(np.float64) for name, value in (("x", x), ("w", w)))
     if point.shape != (2,) or not (np.abs(point) <= REACH).all():
         raise ValueError(f"x must be two numbers from {-REACH:g} to {REACH:g}, got {x!r}")
     if row.shape != (2,) or not np.isfinite(row).all() or not row.any():

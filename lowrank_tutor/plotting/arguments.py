@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sized
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,17 @@ def unit(name: str, value: Any) -> Floats:
     if abs(np.linalg.norm(vector) - 1) > 1e-6:
         raise ValueError(f"{name} must have length 1, got length {np.linalg.norm(vector):g}")
     return vector
+
+
+def number(name: str, value: Any, low: float, high: float) -> float:
+    """Return a real number between two others, both included."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
+        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
+    return float(value)
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """Return a whole number between two others, both included, as Python's integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
+        raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
+    return int(value)

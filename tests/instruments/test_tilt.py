@@ -209,7 +209,19 @@ def test_of_many_wishes_the_last_is_drawn(hand):
     assert last == 55
 
 
-@pytest.mark.parametrize("wrong", [{"picture": "cat"}, {"degrees": 46}, {"k": 0}, {"k": 161}, {"k": 2.0}, {"k": True}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"picture": "cat"},
+        {"degrees": 46},
+        {"k": 0},
+        {"k": 161},
+        {"k": 2.0},
+        {"k": True},
+        {"degrees": [2]},
+        {"degrees": None},
+    ],
+)
 def test_python_refuses_what_there_is_not(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         tilt(**wrong)
