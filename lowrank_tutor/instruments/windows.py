@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
-from lowrank_tutor.plotting.arguments import number
+from lowrank_tutor.plotting.arguments import number, point
 from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
 
 REACH = 2.6  # of a key and of the query, in each coordinate
@@ -117,9 +117,7 @@ def windows(
     if not first or first[0] != 0 or not rising or first[-1] >= len(words) or first != given.tolist():
         raise ValueError(f"borders must be whole numbers that rise from 0 to {len(words) - 1} at most, got {borders!r}")
     sharpness = number("sharpness", sharpness, 0, SHARPEST)
-    asked = as_float_array(query, "query").astype(np.float64)
-    if asked.shape != (2,) or not (np.abs(asked) <= REACH).all():
-        raise ValueError(f"query must be two numbers from {-REACH:g} to {REACH:g}, got {query!r}")
+    asked = point("query", query, REACH)
     exact, mixed = _weights(keys, first, sharpness, asked)
     spread = _spread(mixed, first, len(words))
     most = int(exact.argmax())

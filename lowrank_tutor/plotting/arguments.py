@@ -21,7 +21,8 @@ def finite(name: str, value: Any, *shape: int | None, gaps: bool = False) -> Flo
     if not fits or any(have != want for have, want in zip(array.shape, shape, strict=True) if want is not None):
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise ValueError(f"{name} must have shape ({wanted}{',' if len(shape) == 1 else ''}), got {array.shape}")
-    if (wrong := array[np.isinf(array) if gaps else ~np.isfinite(array)]).size:
+    gap = np.isnan(array) if gaps and not np.isnan(array).all() else False
+    if (wrong := array[~np.isfinite(array) & ~np.array(gap)]).size:
         raise ValueError(f"{name} must be finite, got {wrong[0]}")
     return array
 
@@ -50,13 +51,21 @@ def unit(name: str, value: Any) -> Floats:
 
 def number(name: str, value: Any, low: float, high: float) -> float:
     """Return a real number between two others, both included."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:  # type: ignore[operator]
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """Return a whole number between two others, both included, as Python's integer."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:  # type: ignore[operator]
         raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
     return int(value)
+
+
+def point(name: str, value: Any, reach: float) -> Floats:
+    """Return two coordinates of this size at most."""
+    array = as_float_array(value, name).astype(np.float64)
+    if array.shape != (2,) or not (np.abs(array) <= reach).all():
+        raise ValueError(f"{name} must be two numbers from {-reach:g} to {reach:g}, got {value!r}")
+    return array

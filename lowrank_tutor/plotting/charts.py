@@ -178,7 +178,7 @@ def curves(
     x : array_like, shape (number,)
         Abscissas, increasing.
     lines : mapping of str to array_like, shape (number,)
-        A name and the ordinates of each line.
+        A name and the ordinates of each line, five at most; NaN leaves a gap.
     at : float, optional
         One of the abscissas: where the points are. A point beyond the axes is an arrow at their edge.
     xlabel, title : str, optional

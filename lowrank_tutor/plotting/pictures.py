@@ -241,7 +241,7 @@ def images_and_curves(
     images = _image_rows(rows, 3.7, (0, 16))
     curve, ax = panel(2.5, max(2.6, float(images.get_figheight())), left=0.45)
     looks = (LINES[1], LINES[0], *LINES[2:])  # orange first, as the pixels that are hidden
-    draw_lines(ax, x, lines, looks=looks, gaps=True)
+    draw_lines(ax, x, lines, looks=looks)
     ax.set(xlabel="k", title="relative error", ylim=ylim, xlim=(np.min(x), np.max(x)))
     draw_points(ax, x, lines, at=at, looks=looks)
     legend_above(ax)

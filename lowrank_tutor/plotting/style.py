@@ -218,14 +218,11 @@ def legend_above(ax: Axes) -> Axes:
     return ax
 
 
-def draw_lines(
-    ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, gaps: bool = False, **style: Any
-) -> None:
-    """Draw named lines, each in a look of its own; NaN is refused where it does not stand for a gap."""
+def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
+    """Draw named lines, each in a look of its own; NaN leaves a gap."""
     x = finite("x", x, None)
-    for (name, y), (color, dashes) in zip(
-        named("lines", lines, len(x), most=len(looks), gaps=gaps).items(), looks, strict=False
-    ):
+    checked = named("lines", lines, len(x), most=len(looks), gaps=True)
+    for (name, y), (color, dashes) in zip(checked.items(), looks, strict=False):
         ax.plot(x, y, linestyle=dashes, color=color, label=name, **style)
 
 
