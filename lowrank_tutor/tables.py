@@ -53,7 +53,10 @@ class Table(NamedTuple):
 def _as_markdown(cell: str, is_markdown: bool) -> str:
     """Keep a cell on its line, and what it says as it stands unless it is Markdown."""
     line = " ".join(cell.splitlines())
-    return line if is_markdown else re.sub(r"[\\`*_$~|<>&\[\]]", r"\\\g<0>", line)
+    if is_markdown:
+        return line
+    # JupyterLab looks for formulas once more, in what Markdown has become, but not across the borders of an element.
+    return re.sub(r"\\[$\\]", r"<span>\g<0></span>", re.sub(r"[\\`*_$~|<>&\[\]]", r"\\\g<0>", line))
 
 
 def table(

@@ -39,7 +39,18 @@ def test_a_page_gets_a_markdown_table_and_a_terminal_straight_columns():
     assert repr(made) == "  k  word\n  1  one\n100  hundred"
 
 
-HOSTILE = ("<script>1</script>", "a|b", "cost $5 and $6", "a*b*c", "_x_ `y` ~z~", "[a](b)", "&amp;", "one\ntwo", "\\|")
+HOSTILE = (
+    "<script>1</script>",
+    "a|b",
+    "cost $5 and $6",
+    "a*b*c",
+    "_x_ `y` ~z~",
+    "[a](b)",
+    "&amp;",
+    "one\ntwo",
+    "\\|",
+    "\\(x\\)",
+)
 
 
 @pytest.mark.parametrize("preset", ["commonmark", "gfm-like"])
@@ -48,16 +59,18 @@ def test_words_are_shown_as_they_stand(preset):
     across, down = table({name: [1] for name in HOSTILE}), table({"name": HOSTILE, "n": range(len(HOSTILE))})
     for made in (across, down):
         tokens = [token for token in parser.parse(made._repr_markdown_()) if token.type == "inline"]
-        assert {part.type for token in tokens for part in token.children} <= {"text", "text_special", "softbreak"}
-        shown = ["".join(part.content for part in token.children) for token in tokens]
+        parts = [part for token in tokens for part in token.children]
+        assert {part.type for part in parts} <= {"text", "text_special", "html_inline"}
+        assert {part.content for part in parts if part.type == "html_inline"} == {"<span>", "</span>"}
+        shown = ["".join(part.content for part in token.children if part.type != "html_inline") for token in tokens]
         cells = [*made.header, *(cell for row in made.rows for cell in row)]
         assert shown == [cell.replace("\n", " ") for cell in cells]
 
 
 def test_formulas_stand_where_they_are_asked_for():
     made = table({"$x$": ["$y$ and `z`"], "$w$": ["$5"]}, markdown=["$x$"])
-    assert made._repr_markdown_().splitlines()[0] == r"| $x$ | \$w\$ |"
-    assert made._repr_markdown_().splitlines()[2] == r"| $y$ and `z` | \$5 |"
+    assert made._repr_markdown_().splitlines()[0] == r"| $x$ | <span>\$</span>w<span>\$</span> |"
+    assert made._repr_markdown_().splitlines()[2] == r"| $y$ and `z` | <span>\$</span>5 |"
 
 
 @pytest.mark.parametrize(

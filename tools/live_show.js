@@ -11,7 +11,7 @@ export const make = (tag, attributes, ...inside) => {
 
 const escaped = (text) => text.replace(/[&<>]/g, (letter) => `&#${letter.charCodeAt()};`);
 // Code and formulas keep their backslashes; elsewhere one takes its meaning from the mark that follows.
-const inline = (text) => text
+const inline = (text) => text.replace(/<\/?span>/g, "") // tables.py has them around dollars, for JupyterLab
   .replace(/(`.+?`|\$(?:\\.|[^\\$])+\$)|\\([!-/:-@[-`{-~])|[&<>]/g,
     (all, kept, mark) => kept ? escaped(kept) : `&#${(mark ?? all).charCodeAt()};`)
   .replace(/\*\*(.+?)\*\*/g, "<strong>$1</strong>")
