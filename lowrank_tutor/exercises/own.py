@@ -86,10 +86,12 @@ def register(
     asked = (ask,) if isinstance(ask, str) else tuple(ask) if isinstance(ask, Sequence) else ()
     if not 1 <= len(asked) <= MOST:
         raise ValueError(f"ask must name 1 to {MOST} numbers, got {ask!r}")
-    for argument, words in (*(("ask", one) for one in asked), ("otherwise", otherwise), ("note", note or "none")):
+    if not isinstance(note, str):
+        raise ValueError(f"note must be words, got {note!r}")
+    for argument, words in (*(("ask", one) for one in asked), ("otherwise", otherwise)):
         if not isinstance(words, str) or not words.strip():
             raise ValueError(f"{argument} must be words, got {words!r}")
-    if not isinstance(hints or {}, Mapping):
+    if hints is not None and not isinstance(hints, Mapping):
         raise TypeError(f"hints must be a dict from wrong answers to words, got {hints!r}")
     for words in (hints or {}).values():
         if not isinstance(words, str) or not words.strip():
@@ -115,7 +117,7 @@ def register(
 def question_named(name: str) -> Question:
     """Find a question of this book or of one's own."""
     known = {**QUESTIONS, **OWN}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         near = difflib.get_close_matches(str(name), known, n=1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         raise ValueError(f"name must be one of {', '.join(known)}, got {name!r}{meant}")
@@ -132,6 +134,8 @@ def _answer(argument: str, given: ArrayLike, count: int) -> tuple[float, ...]:
 def real_numbers(argument: str, given: ArrayLike | EllipsisType) -> tuple[float | None, ...]:
     """Return an answer as numbers, whole ones as Python's integers, and None for the dots of a missing one."""
     try:
+        if isinstance(given, np.ma.MaskedArray):  # its masked entries would silently count as numbers
+            raise TypeError
         found = np.asarray(given, dtype=object).ravel()
         numbers = tuple(None if one is ... else _real(one) for one in found)
     except OverflowError:

@@ -162,7 +162,7 @@ def _check_choices(choices: Sequence[str], truth: object) -> None:
     words = isinstance(choices, list | tuple) and all(isinstance(word, str) and word for word in choices)
     if not words or not 2 <= len(set(choices)) == len(choices) <= MOST:
         raise ValueError(f"choices must be 2 to {MOST} different words, got {choices!r}")
-    if truth not in choices:
+    if not isinstance(truth, str) or truth not in choices:
         raise ValueError(f"truth must be one of {', '.join(choices)}, got {truth!r}")
 
 

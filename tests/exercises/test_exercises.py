@@ -213,7 +213,21 @@ def test_numbers_of_every_kind_are_numbers(half):
 
 @pytest.mark.parametrize(
     "answer",
-    [True, "2", None, 2 + 0j, [1, None], sympy.Symbol("x"), ["a"], ["a", 1], [1, [2, 3]], [True, 2], {1: 2}, object()],
+    [
+        True,
+        "2",
+        None,
+        2 + 0j,
+        [1, None],
+        sympy.Symbol("x"),
+        ["a"],
+        ["a", 1],
+        [1, [2, 3]],
+        [True, 2],
+        {1: 2},
+        object(),
+        np.ma.array(2, mask=True),
+    ],
 )
 def test_what_is_not_a_number_is_refused(answer):
     with pytest.raises(TypeError, match="answer must be a number or a list of numbers, got"):
