@@ -124,7 +124,7 @@ def _cache(home: Path, fingerprint: str) -> Path:
     others = sorted(used.keys() - {fresh}, key=used.__getitem__, reverse=True)
     for old in others[KEPT_CACHES - 1 :]:
         if used[old] < time.time() - IN_USE:
-            with contextlib.suppress(FileNotFoundError):  # whoever renames it removes it
+            with contextlib.suppress(OSError):  # whoever renames it removes it; what stays is for a later build
                 shutil.rmtree(old.rename(f"{old}-{os.getpid()}"))
     return fresh
 
