@@ -243,6 +243,7 @@ def finish(app, exception):
     if exception is not None or app.builder.name != "html":
         return
     out = Path(app.outdir)
+    (out / ".buildinfo").unlink(missing_ok=True)  # in it is the folder of this environment; only a mended site needs it
     _offer_derived_notebooks(Path(app.srcdir), out)
     _hide_icons(out)
     _trim_mathjax(out)

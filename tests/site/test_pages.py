@@ -6,6 +6,7 @@ from html import escape
 
 import pytest
 import yaml
+from booksite import POLICY
 from chapters import CHAPTERS, ROOT
 from PIL import Image
 from visits import PAGES, READERS, address_of, settle, violations
@@ -29,6 +30,34 @@ def test_a_page_loads_and_moves_in_silence_and_asks_nobody_else(readers, page, w
     assert seen.messages == []
     assert seen.foreign == []
     assert seen.missing == []
+
+
+def test_policy_rules_each_page(readers, site):
+    """It stands before all that it rules; what it forbids would be one of the messages above."""
+    for path in PAGES:
+        begin, ruled, _ = (site / path).read_text(encoding="utf-8").partition(f'content="{POLICY}">')
+        assert ruled, path
+        assert not re.search("<(script|style|link)", begin), path
+    forbidden = """() => new Promise((done) => {
+      addEventListener("securitypolicyviolation", ({ effectiveDirective }) => done(effectiveDirective));
+      new Image().src = "https://example.org/";
+    })"""
+    assert readers["light"].open("book/glossary.html").evaluate(forbidden) == "img-src"
+
+
+def test_blocked_storage(browser, address):
+    with browser.new_context() as context:
+        page = context.new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        frame = f'<iframe sandbox="allow-scripts" src="{address}/book/times.html" width="1280" height="900"></iframe>'
+        page.set_content(frame)  # to which a browser gives no storage
+        inside = page.frame_locator("iframe")
+        inside.locator(".theme-switch-button:visible").first.click()
+        inside.locator("html[data-mode=dark], html[data-mode=light]").wait_for()
+        inside.locator(".search-button__button:visible").first.click()
+        inside.locator("#pst-search-dialog[open]").wait_for()
+    assert errors == []
 
 
 @each_page
