@@ -24,16 +24,20 @@ ALONE := exec 9>.venv.lock || exit 1; "$$PYTHON" -c "$$LOCK" || exit 1;
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 ARCHIVE := dist/low-rank-attention
 # Every core takes a chapter, a page or a file after the other (tests/conftest.py says what stays together).
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
+PYTEST := -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 # What `make test FAST=1` leaves out: all that is not mathematics, all that needs the built book, and what trains networks,
 # starts processes or asks PyTorch to compile.
 SLOW := book site notebooks explore exercises plotting byhand instruments benchmarks test_package.py test_sphinxext.py \
   test_make.py test_live_tools.py test_live_needs.py test_adoption.py family/test_autoencoder.py linformer/test_shards.py
+MATHEMATICS := $(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile"
+# PyTorch without the 5 GB that only a GPU needs. `make test-newest TORCH=torch` takes what the package index has.
+TORCH := --index-url https://download.pytorch.org/whl/cpu torch
+NEWEST := .venv-newest/bin/python
 
 # Some machines tell Python to keep no bytecode. Then each chapter's kernel would compile all of PyTorch anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve live pdf offline test test-colab colab-image check notebooks bench mutants picture clean
+.PHONY: book serve live pdf offline test test-newest test-colab colab-image check notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Pages are always made from the beginning: Sphinx mends those of an earlier build into a site that is not quite the
@@ -62,10 +66,18 @@ offline: book
 	$(BIN)/python -c 'import shutil; print(shutil.make_archive("$(ARCHIVE)", "zip", "$(SITE)"))'
 
 test: $(READY_DEV) $(if $(FAST),,book)
-	$(PYTEST) $(if $(FAST),$(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile")
+	$(BIN)/python $(PYTEST) $(if $(FAST),$(MATHEMATICS))
+
+# Nothing is pinned but the tools of the tests.
+test-newest:
+	"$$PYTHON" -m venv --clear .venv-newest
+	$(NEWEST) -m pip install --quiet $(TORCH)
+	$(NEWEST) -m pip install --quiet --editable ".[all]" scikit-learn markdown-it-py mdit-py-plugins \
+	  $$(grep -E '^(pytest|hypothesis|playwright|axe-)' requirements-dev.txt)
+	$(NEWEST) $(PYTEST) $(MATHEMATICS)
 
 test-colab: $(READY_DEV)
-	$(PYTEST) tests/notebooks -m colab
+	$(BIN)/python $(PYTEST) tests/notebooks -m colab
 
 # Inside Colab's own image (see .github/workflows/colab.yml): its Python, its versions, an empty folder.
 colab-image:

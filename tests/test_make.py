@@ -15,6 +15,7 @@ import time
 from importlib.metadata import distribution
 
 import pytest
+import yaml
 from chapters import ROOT
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -66,6 +67,23 @@ def test_the_pythons_are_the_same_everywhere():
     assert {first, last} <= set(re.findall(r'python: "([\d.]+)"', workflow)) <= {"3.11", "3.12", "3.13", "3.14"}
 
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_rights(path):
+    text = path.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (.*)", text)
+    assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)] == []
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    for name, job in workflow["jobs"].items():
+        runs = any("run" in step for step in job["steps"])
+        assert not (runs and "permissions" in job), f"{name} runs code of the repository, and may write"
+        checkouts = [step["with"] for step in job["steps"] if "actions/checkout" in step.get("uses", "")]
+        assert all(words["persist-credentials"] is False for words in checkouts), name
+
+
 # ---------------------------------------------------------------------------------------------------------- commands
 
 # Stand-ins for Python, for the environment's own (which is asked only to install) and for Jupyter Book. Each writes
@@ -75,7 +93,7 @@ case $1 in
 -c) exec '{real}' -c 'import sys; {change}; sys.argv[:] = sys.argv[2:]; exec(sys.argv[0])' "$@";;
 esac
 echo "$*" >> calls.txt
-rm -rf .venv; mkdir -p .venv/bin && cp installs .venv/bin/python && cp builds .venv/bin/jupyter-book
+rm -rf "$4"; mkdir -p "$4/bin" && cp installs "$4/bin/python" && cp builds "$4/bin/jupyter-book"
 """
 CALLED = """#!/bin/sh
 echo "${{0##*/}} $*" >> calls.txt
@@ -220,6 +238,15 @@ def test_second_make_is_refused(checkout):
     (checkout.folder / "go").touch()
     assert "The book is ready" in first.communicate()[0]
     assert checkout.make("book")[0] == 0
+
+
+def test_newest_is_not_pinned(checkout):
+    status, _, (makes, _torch, others, tests) = checkout.make("test-newest")
+    assert (status, makes) == (0, f"{MAKES}-newest")
+    assert {name.partition("=")[0] for name in re.findall(r"\S+==\S+", others)} == {
+        "pytest", "pytest-xdist", "hypothesis", "playwright", "axe-playwright-python",
+    }  # fmt: skip
+    assert tests.startswith(f"{TESTS} --ignore tests/book ")
 
 
 def test_folder_name_is_no_command(checkout):

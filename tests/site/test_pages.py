@@ -4,10 +4,11 @@ import gzip
 import re
 from html import escape
 
+import booksite
 import pytest
 import yaml
-from booksite import POLICY
 from chapters import CHAPTERS, ROOT
+from nbformat import NotebookNode
 from PIL import Image
 from visits import PAGES, READERS, address_of, settle, violations
 
@@ -35,7 +36,7 @@ def test_a_page_loads_and_moves_in_silence_and_asks_nobody_else(readers, page, w
 def test_policy_rules_each_page(readers, site):
     """It stands before all that it rules; what it forbids would be one of the messages above."""
     for path in PAGES:
-        begin, ruled, _ = (site / path).read_text(encoding="utf-8").partition(f'content="{POLICY}">')
+        begin, ruled, _ = (site / path).read_text(encoding="utf-8").partition(f'content="{booksite.POLICY}">')
         assert ruled, path
         assert not re.search("<(script|style|link)", begin), path
     forbidden = """() => new Promise((done) => {
@@ -182,6 +183,13 @@ def test_a_formula_of_a_step_stands_nearer_to_its_sentence_than_to_the_next(read
         assert 0 <= above <= 16
         assert below >= 2 * above
         assert below >= 24
+
+
+def test_line_in_pieces():
+    pieces = [("proof ", "stdout"), ("careful\n", "stderr"), ("from\n", "stdout"), ("here\n", "stdout")]
+    outputs = [NotebookNode(output_type="stream", name=name, text=text) for text, name in pieces]
+    joined = {output.name: output.text for output in booksite.join_streams(outputs)}
+    assert joined == {"stdout": "proof from\nhere\n", "stderr": "careful\n"}
 
 
 # From outside
