@@ -5,6 +5,7 @@ import re
 from html import escape
 
 import booksite
+import cards
 import pytest
 import yaml
 from chapters import CHAPTERS, ROOT
@@ -183,6 +184,12 @@ def test_a_formula_of_a_step_stands_nearer_to_its_sentence_than_to_the_next(read
         assert 0 <= above <= 16
         assert below >= 2 * above
         assert below >= 24
+
+
+def test_card_again(tmp_path):
+    for name in ("once.svg", "twice.svg"):
+        cards.thumbnail("spectrum", tmp_path / name)
+    assert (tmp_path / "once.svg").read_bytes() == (tmp_path / "twice.svg").read_bytes()
 
 
 def test_line_in_pieces():
