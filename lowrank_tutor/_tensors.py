@@ -5,6 +5,7 @@ and devices are looked at, never values: that would make a GPU wait, and break `
 """
 
 import contextlib
+from typing import Any
 
 import torch
 from torch.autograd import forward_ad
@@ -37,6 +38,16 @@ def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise TypeError(f"dtype must be a floating-point type, got {dtype}")
     return dtype
+
+
+def check_device(device: Any) -> torch.device:
+    """Return a device that can hold tensors; without one, torch's default."""
+    try:
+        found: torch.device = torch.empty(0, device=torch.get_default_device() if device is None else device).device
+    except (AssertionError, ImportError, RuntimeError, TypeError) as error:
+        kind = ValueError if isinstance(device, str | torch.device) else TypeError
+        raise kind(f'device must be one that torch can use, such as "cpu" or "cuda:0", got {device!r}') from error
+    return found
 
 
 def check_generator(generator: object) -> torch.Generator | None:

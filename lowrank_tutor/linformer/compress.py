@@ -11,7 +11,7 @@ import torch
 
 from lowrank_tutor._tensors import is_exporting, zero_hidden
 from lowrank_tutor.linformer.norm_rule import columns, norm_rule, rescale, row_squares
-from lowrank_tutor.linformer.shards import add_up_shards, locate
+from lowrank_tutor.linformer.shards import Shard, add_up
 
 if TYPE_CHECKING:  # a build of PyTorch may lack it
     from torch.distributed import ProcessGroup
@@ -34,11 +34,11 @@ def compress(
     x: torch.Tensor,
     token_mask: torch.Tensor | None,
     group: "ProcessGroup | None",
+    shard: Shard,
     *,
     with_counts: bool,
 ) -> Mixtures:
     """Mix tokens (batch, n, D) by one or two matrices (k, max_len)."""
-    shard = locate(group, x, token_mask, matrices[0].shape[1])
     own = [columns(matrix, shard.start, x.shape[1]) for matrix in matrices]  # the columns of these tokens
     mixed = _mix_each(own, zero_hidden(x, token_mask))  # (batch, k, D) each
     partly = shard.masked or is_exporting() or shard.total < matrices[0].shape[1]  # an export holds for all lengths
@@ -50,7 +50,10 @@ def compress(
     squares = []
     if partly and real is not None:
         squares = [row_squares(matrix, real, x.shape[2], shard.start) for matrix in matrices]
-    mixed, squares = add_up_shards(group, mixed, squares)
+    if group is not None:
+        sums = add_up(group, *mixed, *(each.real for each in squares))
+        squares = [each._replace(real=it) for each, it in zip(squares, sums[len(mixed) :], strict=True)]
+        mixed = list(sums[: len(mixed)])
     log_shares = None
     if squares:
         scales, log_shares = norm_rule(squares)
