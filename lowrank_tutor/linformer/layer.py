@@ -165,7 +165,7 @@ class LinformerSelfAttention(nn.Module):
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         self.process_group = check_process_group(process_group)
         check_bool(bias, "bias")
-        place = {"device": check_device(device), "dtype": check_dtype(dtype)}
+        place = {"device": check_device(device) or torch.get_default_device(), "dtype": check_dtype(dtype)}
         for name in ("to_q", "to_k", "to_v", "to_out"):
             has_bias = bias or name == "to_out"
             linear = nn.utils.skip_init(nn.Linear, dim, dim, bias=has_bias, **place)  # type: ignore[no-untyped-call]
@@ -394,7 +394,7 @@ class LinformerSelfAttention(nn.Module):
         if isinstance(x, torch.Tensor) and x.is_nested:
             raise TypeError(f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask")
         if isinstance(x, torch.Tensor) and x.layout != torch.strided:
-            raise TypeError(f"{name} must be a plain tensor, got one of layout {x.layout}: .to_dense() makes one")
+            raise TypeError(f"{name} must be a dense tensor, got layout {x.layout}: .to_dense() makes one")
         check_tensor(name, x, ("batch", axis, self.dim))
         check_same_device_and_dtype(name, x, "the layer", self.e)
         if x.dtype != self.e.dtype and torch.float64 in (x.dtype, self.e.dtype):
