@@ -1,8 +1,8 @@
 r"""Split a sequence over processes: each compresses its own tokens, and one sum joins the results.
 
 Chapter ``book/07-linformer.md``. The columns of $E = [E_1 \dots E_p]$ split like the tokens, and $EX = E_1 X_1 + \dots
-+ E_p X_p$ has k rows, however long the sequence is. Before that sum the processes tell each other what they hold, in
-numbers whose count and type do not depend on the layer. By these numbers all of them go on, or all refuse.
++ E_p X_p$ has k rows, however long the sequence is. Before that sum the processes tell each other what they hold, in 18
+numbers that do not depend on the layer's sizes and type; by these, all of them go on or all refuse.
 """
 
 from collections.abc import Iterator
