@@ -78,7 +78,7 @@ def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None) -> Shar
     if not all(alike):
         way = "start from one seed or state_dict, and add up the gradients of all processes before each step"
         raise ValueError(
-            f"layer must have the same weights in every process, got others in {alike.index(False)}: {way}"
+            f"layer must have the same weights in all processes, got others in {alike.index(False)}: {way}"
         )
     if sum(counts) > layer.max_len:
         found = f"{' + '.join(map(str, counts))} = {sum(counts)}"
