@@ -270,7 +270,7 @@ def encoder(group):
     goes_on(group, layer, tokens())
 
 
-WEIGHTS = "layer must have the same weights in all processes, got others in 1: start from one seed"
+WEIGHTS = "layer must have the same weights in all processes, got others in process 1: start from one seed"
 OTHERS = {  # what the layer of process 1 has, and what all are told
     "dtype": ({"dtype": F32}, "dtype = torch.float64, torch.float32, torch.float64"),
     "dim": ({"dim": 8}, "dim = 6, 8, 6"),
@@ -280,7 +280,6 @@ OTHERS = {  # what the layer of process 1 has, and what all are told
     "sharing": ({"sharing": "headwise"}, "matrices = 1, 2, 1"),
     "bias": ({"bias": True, "k": 4}, "k = 5, 4, 5 and bias = 0, 1, 0"),
     "seed, or order": ({"seed": 1}, None),
-    "projection": ({"pooled": True}, None),
 }
 
 

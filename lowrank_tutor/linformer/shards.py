@@ -78,7 +78,7 @@ def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None) -> Shar
     if not all(alike):
         way = "start from one seed or state_dict, and add up the gradients of all processes before each step"
         raise ValueError(
-            f"layer must have the same weights in all processes, got others in {alike.index(False)}: {way}"
+            f"layer must have the same weights in all processes, got others in process {alike.index(False)}: {way}"
         )
     if sum(counts) > layer.max_len:
         found = f"{' + '.join(map(str, counts))} = {sum(counts)}"
@@ -111,12 +111,11 @@ def add_up(group: "distributed.ProcessGroup", *tensors: torch.Tensor) -> tuple[t
 
     The processes minimize the sum of their losses, so ``backward`` adds up all their gradients by one more all-reduce.
     """
-    anchor = torch.zeros((), requires_grad=True)  # so that every process has a gradient to ask for
-    return _Sum.apply(group, anchor, *tensors)  # type: ignore[no-any-return, no-untyped-call]
+    return _Sum.apply(group, torch.zeros((), requires_grad=True), *tensors)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Sum(torch.autograd.Function):
-    """Forward the sum over the processes, backward the sum of the gradients over the processes."""
+    """Add up over the processes, forward and backward; ``anchor`` gives every process a gradient to ask for."""
 
     @staticmethod
     def forward(ctx: Any, group: Any, anchor: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
