@@ -39,6 +39,18 @@ def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
     return dtype
 
 
+def check_device(value: object) -> torch.device | None:
+    """Return a device, or None for torch's default."""
+    if value is None or isinstance(value, torch.device):
+        return value
+    with contextlib.suppress(RuntimeError):
+        if isinstance(value, str):
+            return torch.device(value)
+    found = repr(value) if isinstance(value, str) else type(value).__name__
+    kind = ValueError if isinstance(value, str) else TypeError
+    raise kind(f'device must be a torch.device, a name such as "cpu" or None, got {found}')
+
+
 def check_generator(generator: object) -> torch.Generator | None:
     """Return what draws: a generator, or None for torch's global one; say how a seed becomes one."""
     if generator is None or isinstance(generator, torch.Generator):

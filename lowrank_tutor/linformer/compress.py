@@ -11,7 +11,7 @@ import torch
 
 from lowrank_tutor._tensors import is_exporting, zero_hidden
 from lowrank_tutor.linformer.norm_rule import columns, padding_rule, rescale, row_sums
-from lowrank_tutor.linformer.shards import add_up_shards, locate
+from lowrank_tutor.linformer.shards import Shard, add_up
 
 if TYPE_CHECKING:  # a build of PyTorch may lack it
     from torch.distributed import ProcessGroup
@@ -34,12 +34,12 @@ def compress(
     x: torch.Tensor,
     token_mask: torch.Tensor | None,
     group: "ProcessGroup | None",
+    shard: Shard,
     *,
     with_counts: bool,
     rule: str | None,
 ) -> Mixtures:
     """Mix tokens (batch, n, D) by one or two matrices (k, max_len), whose rows all follow ``rule`` if it is given."""
-    shard = locate(group, x, token_mask, matrices[0].shape[1])
     own = [columns(matrix, shard.start, x.shape[1]) for matrix in matrices]  # the columns of these tokens
     mixed = _mix_each(own, zero_hidden(x, token_mask))  # (batch, k, D) each
     partly = shard.masked or is_exporting() or shard.total < matrices[0].shape[1]  # an export holds for all lengths
@@ -51,7 +51,10 @@ def compress(
     sums = []
     if partly and real is not None:
         sums = [row_sums(matrix, real, x.shape[2], shard.start, rule) for matrix in matrices]
-    mixed, sums = add_up_shards(group, mixed, sums)
+    if group is not None:
+        added = add_up(group, *mixed, *(each.real for each in sums))
+        sums = [each._replace(real=it) for each, it in zip(sums, added[len(mixed) :], strict=True)]
+        mixed = list(added[: len(mixed)])
     log_shares = None
     if sums:
         scales, log_shares = padding_rule(sums)

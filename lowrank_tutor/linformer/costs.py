@@ -10,6 +10,12 @@ from lowrank_tutor.attention import Cost
 SHARINGS = ("key-value", "headwise")
 
 
+def check_numbers(name: str, rows: int, columns: int) -> None:
+    """Refuse a size that gives a matrix of more than 2**40 numbers, 4 terabytes in float32."""
+    if rows * columns > 2**40:
+        raise ValueError(f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}")
+
+
 def linformer_cost(
     n: int, dim: int, heads: int, k: int, *, sharing: str = "key-value", max_len: int | None = None
 ) -> Cost:

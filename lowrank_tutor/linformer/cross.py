@@ -1,11 +1,11 @@
-r"""What if the tokens that ask are not the tokens that are compressed? Then the other sequence is, by the same rule.
+r"""Attention of one sequence to the compressed tokens of another.
 
 Chapter ``book/07-linformer.md``; letters as in ``linformer``.
 """
 
 import torch
 
-from lowrank_tutor._tensors import check_same_device_and_dtype, check_tensor, shape_of
+from lowrank_tutor._tensors import shape_of
 from lowrank_tutor.linformer.layer import LinformerSelfAttention
 
 
@@ -60,11 +60,11 @@ class LinformerCrossAttention(LinformerSelfAttention):
         -------
         Tensor, shape (batch, n_queries, dim)
         """
-        self._check(memory, token_mask, causal, name="memory")
-        check_tensor("x", x, ("batch", "n_queries", self.dim))
-        check_same_device_and_dtype("x", x, "the layer", self.e)
-        if x.shape[0] != memory.shape[0]:
-            shapes = f"{shape_of(x)} and {shape_of(memory)}"
-            raise ValueError(f"x must have the batch size of memory, got shapes {shapes}")
+        with self._telling():
+            self._check(memory, token_mask, causal, name="memory")
+            self._check_tokens("x", x, "n_queries")
+            if x.shape[0] != memory.shape[0]:
+                shapes = f"{shape_of(x)} and {shape_of(memory)}"
+                raise ValueError(f"x must have the batch size of memory, got shapes {shapes}")
         keys, values, log_shares = self._compress(memory, token_mask)
         return self._attend(x, keys, values, log_shares, None)

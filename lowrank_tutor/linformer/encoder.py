@@ -1,14 +1,18 @@
-"""How does a stack of PyTorch's encoder layers come to compress? Each hands its first half to a Linformer layer.
+"""PyTorch's encoder layer with Linformer for its attention.
 
 Chapter ``book/07-linformer.md``, and the page ``book/use-linformer.md``.
 """
 
 import copy
+import math
 from typing import Any, Self
 
 import torch
 from torch import nn
 
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._tensors import check_device, check_dtype, check_heads, check_tensor, is_transformed
+from lowrank_tutor.linformer.costs import check_numbers
 from lowrank_tutor.linformer.layer import LinformerSelfAttention
 
 
@@ -31,8 +35,10 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         As in `LinformerSelfAttention`.
     projection : Tensor, shape (k, max_len), optional
         As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and then the copies share nothing.
-    **place : device and dtype
-        Where the parameters are kept, and their floating-point type.
+    device : torch.device or str, optional
+        Where the parameters are kept.
+    dtype : torch.dtype, optional
+        Their floating-point type.
 
     Examples
     --------
@@ -57,10 +63,22 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         activation: Any = "relu",
         sharing: str = "key-value",
         projection: torch.Tensor | None = None,
-        **place: Any,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        options = {"batch_first": True, "norm_first": norm_first, **place}
-        super().__init__(dim, heads, feedforward, dropout, activation, **options)
+        # PyTorch's constructor comes first, for it draws first, and would refuse bad sizes in words of its own.
+        dim, feedforward = check_integer(dim, "dim", 1), check_integer(feedforward, "feedforward", 1)
+        heads = check_heads(heads, dim)
+        check_numbers("dim", dim, dim)
+        check_numbers("feedforward", feedforward, dim)
+        dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        if isinstance(activation, str):
+            check_choice(activation, "activation", ("relu", "gelu"))
+        elif not callable(activation) or isinstance(activation, type):
+            raise TypeError(f'activation must be "relu", "gelu" or a function, got {activation!r}')
+        place: dict[str, Any] = {"device": check_device(device), "dtype": check_dtype(dtype)}
+        order = check_bool(norm_first, "norm_first")
+        super().__init__(dim, heads, feedforward, dropout, activation, batch_first=True, norm_first=order, **place)
         self.self_attn = LinformerSelfAttention(  # type: ignore[assignment]
             dim, heads, max_len, k, dropout=dropout, sharing=sharing, projection=projection, **place
         )
@@ -121,7 +139,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         )
         sizes = (attention.dim, attention.heads, 1, 1, layer.linear1.out_features)
         with torch.device("meta"):  # every part is replaced
-            taken = cls(*sizes, norm_first=layer.norm_first, activation=layer.activation)
+            taken = cls(*sizes, norm_first=bool(layer.norm_first), activation=layer.activation)
         for name, part in layer.named_children():
             if name != "self_attn":
                 setattr(taken, name, copy.deepcopy(part))
@@ -144,7 +162,10 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         src_mask : None
             Refused: there are no n by n weights to mask.
         src_key_padding_mask : Tensor, shape (batch, n), optional
-            PyTorch's mask: True (or -inf) marks **padding**.
+            PyTorch's mask of **padding**: True marks it, or -inf in a floating-point mask that is 0 elsewhere. PyTorch
+            would add other numbers to the logits of single tokens, and there are no such logits here. On a CPU they are
+            refused. Where reading them would make a GPU wait, or break a compiled program, the result of a sequence
+            that has one is NaN.
         is_causal : bool
             Refused where true.
 
@@ -152,17 +173,43 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         -------
         Tensor, shape (batch, n, dim)
         """
-        if src_mask is not None:
-            raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
-        padding = src_key_padding_mask
-        real = None if padding is None else padding == 0
+        attention: Any = self.self_attn
+        with attention._telling():
+            if src_mask is not None:
+                raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
+            attention._check(src, None, is_causal, name="src", causal_name="is_causal")
+            real, unclear = _read_padding(src_key_padding_mask, src)
         if self.norm_first:
-            src = src + self._attention(self.norm1(src), real, is_causal)
-            return src + self._ff_block(self.norm2(src))
-        src = self.norm1(src + self._attention(src, real, is_causal))
-        out: torch.Tensor = self.norm2(src + self._ff_block(src))
-        return out
+            src = src + self._attention(self.norm1(src), real)
+            out: torch.Tensor = src + self._ff_block(self.norm2(src))
+        else:
+            src = self.norm1(src + self._attention(src, real))
+            out = self.norm2(src + self._ff_block(src))
+        return out if unclear is None else out.masked_fill(unclear, math.nan)
 
-    def _attention(self, x: torch.Tensor, real: torch.Tensor | None, is_causal: bool) -> torch.Tensor:
-        mixed: torch.Tensor = self.dropout1(self.self_attn(x, token_mask=real, causal=is_causal))
+    def _attention(self, x: torch.Tensor, real: torch.Tensor | None) -> torch.Tensor:
+        mixed: torch.Tensor = self.dropout1(self.self_attn(x, token_mask=real))
         return mixed
+
+
+def _read_padding(padding: torch.Tensor | None, src: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """Return which tokens of ``src`` are real, and which sequences are unclear where that cannot be looked at."""
+    if padding is None:
+        return None, None
+    name, way = "src_key_padding_mask", "what is to be hidden as True, such as mask == -torch.inf or mask < -1000"
+    check_tensor(name, padding, tuple(src.shape[:2]))
+    if padding.device != src.device:
+        raise ValueError(f"{name} must be on the device of src, {src.device}, got {padding.device}")
+    if padding.dtype == torch.bool:
+        return ~padding, None
+    if not padding.is_floating_point():
+        raise TypeError(f"{name} must be of type bool, or floating-point with 0 and -inf, got {padding.dtype}")
+    real = padding == 0
+    unclear = ~(real | (padding == -math.inf))
+    if padding.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed():
+        return real, unclear.any(dim=1)[:, None, None]
+    if unclear.any():
+        raise ValueError(
+            f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}: hand over {way}"
+        )
+    return real, None

@@ -6,14 +6,15 @@ Chapter ``book/07-linformer.md``; letters as in ``linformer``, and ``x`` (batch,
 import copy
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import nn
 
-from lowrank_tutor._checks import check_choice, check_integer, check_real
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
+    check_device,
     check_dtype,
     check_generator,
     check_heads,
@@ -25,11 +26,11 @@ from lowrank_tutor._tensors import (
 from lowrank_tutor.linformer.attention import attend, join_heads, split_heads
 from lowrank_tutor.linformer.biases import bias_of, with_bias_of_mixtures
 from lowrank_tutor.linformer.compress import compress
-from lowrank_tutor.linformer.costs import SHARINGS
+from lowrank_tutor.linformer.costs import SHARINGS, check_numbers
 from lowrank_tutor.linformer.from_mha import refuse_calls_of_mha, weights_of_mha
 from lowrank_tutor.linformer.frugal import attend_in_place, can_overwrite
 from lowrank_tutor.linformer.norm_rule import RULES
-from lowrank_tutor.linformer.shards import announce_refusal, check_process_group
+from lowrank_tutor.linformer.shards import announce_refusal, check_process_group, locate
 
 if TYPE_CHECKING:  # a build of PyTorch may lack it
     from torch.distributed import ProcessGroup
@@ -103,17 +104,20 @@ class LinformerSelfAttention(nn.Module):
     and their mask to ``forward``, and gets their rows of the result. It compresses its tokens with its own columns of
     ``e``, and one all-reduce of $b k m D$ numbers joins the k rows of b sequences: m is 1 with E = F and 2 with two
     matrices, and n does not enter. The rule for padding adds $b k m$ numbers to it. Before it each process tells the
-    others four integers, its length among them, for which a GPU has to wait. ``backward`` takes one more all-reduce of
-    the size of the first, so each process must call it.
+    others 18 numbers, its length among them, for which a GPU has to wait. ``backward`` takes one more all-reduce of the
+    size of the first, so each process must call it.
 
     The loss is the sum of the losses of the processes. The gradient of the tokens is complete; that of the parameters
     is the part of this process. Add the parts up once a step, by an all-reduce of each ``grad``: k times ``max_len``
     numbers for each matrix, and $4 D^2 + D$ for the weights. ``DistributedDataParallel`` does that, and divides by the
     number of processes.
 
-    Input that one process refuses is refused by all. If a process does not arrive, the others raise a ``RuntimeError``
-    after the timeout of the group. Make the layer after ``init_process_group``: before it,
-    ``torch.distributed.group.WORLD`` is None, and each process would work alone.
+    Whatever error one process raises before the sum, all raise one for that batch, and the next batch finds them in
+    step. They also refuse layers that differ in settings, type, autocast or weights. Weights may differ by roundings,
+    as they do on processors of two kinds, but not by an optimizer's step on gradients that were not added up. An error
+    after the sum leaves the processes out of step: end them, or make new groups. If a process does not arrive, the
+    others raise a ``RuntimeError`` after the timeout of the group. Make the layer after ``init_process_group``: before
+    it, ``torch.distributed.group.WORLD`` is None, and each process would work alone.
 
     Examples
     --------
@@ -141,6 +145,7 @@ class LinformerSelfAttention(nn.Module):
     batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
     _qkv_same_embed_dim = False
     _sequences: tuple[str, ...] = ("x",)  # what ``forward`` takes without a name
+    _exchange: str = "ahead"  # with other processes: "ahead", "told" or "done"
     _lost_projection: bool = False  # a fixed E that was on the meta device, where no numbers are
 
     def __init__(
@@ -165,11 +170,14 @@ class LinformerSelfAttention(nn.Module):
         self.heads = check_heads(heads, self.dim)
         self.max_len = check_integer(max_len, "max_len", 1)
         self.k = check_integer(k, "k", 1, self.max_len, "max_len")
+        check_numbers("dim", dim, dim)
+        check_numbers("max_len", self.k, self.max_len)
         self.sharing = check_choice(sharing, "sharing", SHARINGS)
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         self._given_rule = None if rule is None else check_choice(rule, "rule", RULES)
         self.process_group = check_process_group(process_group)
-        place = {"device": torch.get_default_device() if device is None else device, "dtype": check_dtype(dtype)}
+        check_bool(bias, "bias")
+        place = {"device": check_device(device) or torch.get_default_device(), "dtype": check_dtype(dtype)}
         for name in ("to_q", "to_k", "to_v", "to_out"):
             has_bias = bias or name == "to_out"
             linear = nn.utils.skip_init(nn.Linear, dim, dim, bias=has_bias, **place)  # type: ignore[no-untyped-call]
@@ -279,6 +287,7 @@ class LinformerSelfAttention(nn.Module):
         longest = check_integer(max_len, "max_len", 1)
         if longest < self.max_len:
             raise ValueError(f"max_len must be at least that of the layer, {self.max_len}, got {longest}")
+        check_numbers("max_len", self.k, longest)
         group = self.process_group
         layer = copy.deepcopy(self, {id(group): group})  # a group cannot be copied
         for name in ("e", "f"):
@@ -342,8 +351,9 @@ class LinformerSelfAttention(nn.Module):
         -------
         Tensor, shape (batch, n, dim)
         """
-        refuse_calls_of_mha(len(tensors), options, self._sequences)
-        return super().__call__(*tensors, **options)
+        with self._telling():
+            refuse_calls_of_mha(len(tensors), options, self._sequences)
+            return super().__call__(*tensors, **options)
 
     def forward(self, x: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False) -> torch.Tensor:
         r"""Let every token look at the k compressed tokens.
@@ -362,7 +372,8 @@ class LinformerSelfAttention(nn.Module):
         -------
         Tensor, shape (batch, n, dim)
         """
-        self._check(x, token_mask, causal)
+        with self._telling():
+            self._check(x, token_mask, causal)
         keys, values, log_shares = self._compress(x, token_mask)
         return self._attend(x, keys, values, log_shares, token_mask)
 
@@ -371,28 +382,44 @@ class LinformerSelfAttention(nn.Module):
         self._lost_projection |= self.e.is_meta and not isinstance(self.e, nn.Parameter)
         return self
 
-    def _check(self, x: torch.Tensor, token_mask: torch.Tensor | None, causal: bool, name: str = "x") -> None:
-        group = self.process_group
-        with nullcontext() if group is None else announce_refusal(group, self.e.device):
-            if causal:
-                raise ValueError(
-                    "causal must be False, got True: every compressed key mixes all tokens, the future too, and no mask"
-                    " can take that out again; use exact attention"
-                )
-            if isinstance(x, torch.Tensor) and x.is_nested:
-                raise TypeError(
-                    f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask"
-                )
-            check_tensor(name, x, ("batch", "n", self.dim))
-            check_same_device_and_dtype(name, x, "the layer", self.e)
-            batch, n = x.shape[:2]
-            if not 1 <= n <= self.max_len:
-                raise ValueError(
-                    f"{name} must hold between 1 and max_len = {self.max_len} tokens, got {n}; cut it, or make the"
-                    " layer with a larger max_len"
-                )
-            if token_mask is not None:
-                check_token_mask(token_mask, x, (batch, n))
+    def _telling(self) -> AbstractContextManager[None]:
+        """Tell the other processes of an error, if there are others."""
+        return nullcontext() if self.process_group is None else announce_refusal(self)
+
+    def _check(
+        self,
+        x: torch.Tensor,
+        token_mask: torch.Tensor | None,
+        causal: bool,
+        *,
+        name: str = "x",
+        causal_name: str = "causal",
+    ) -> None:
+        if check_bool(causal, causal_name):
+            raise ValueError(
+                f"{causal_name} must be False, got True: every compressed key mixes all tokens, the future too, and no"
+                " mask can take that out again; use exact attention"
+            )
+        self._check_tokens(name, x, "n")
+        batch, n = x.shape[:2]
+        if not 1 <= n <= self.max_len:
+            raise ValueError(
+                f"{name} must hold between 1 and max_len = {self.max_len} tokens, got {n}; cut it, or make the"
+                " layer with a larger max_len"
+            )
+        if token_mask is not None:
+            check_token_mask(token_mask, x, (batch, n))
+
+    def _check_tokens(self, name: str, x: torch.Tensor, axis: str) -> None:
+        if isinstance(x, torch.Tensor) and x.is_nested:
+            raise TypeError(f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask")
+        if isinstance(x, torch.Tensor) and x.layout != torch.strided:
+            raise TypeError(f"{name} must be a dense tensor, got layout {x.layout}: .to_dense() makes one")
+        check_tensor(name, x, ("batch", axis, self.dim))
+        check_same_device_and_dtype(name, x, "the layer", self.e)
+        if x.dtype != self.e.dtype and torch.float64 in (x.dtype, self.e.dtype):
+            types = f"{self.e.dtype}, got {x.dtype}"
+            raise TypeError(f"{name} must be of the type of the layer, {types}: autocast leaves torch.float64 alone")
 
     def _compress(
         self, x: torch.Tensor, token_mask: torch.Tensor | None
@@ -400,8 +427,9 @@ class LinformerSelfAttention(nn.Module):
         """Return keys and values (batch, heads, k, d), and what is added to logits, (batch, 1, 1, k)."""
         matrices = [self.e] if self.f is None else [self.e, self.f]
         biased = any(bias_of(part) is not None for part in (self.to_k, self.to_v))
+        shard = locate(self, x, token_mask)
         tokens, counts, log_shares = compress(
-            matrices, x, token_mask, self.process_group, with_counts=biased, rule=self.rule
+            matrices, x, token_mask, self.process_group, shard, with_counts=biased, rule=self.rule
         )
         keys, values = self.to_k(tokens[0]), self.to_v(tokens[-1])  # the same EX where E = F
         if biased:

@@ -6,6 +6,7 @@ Chapter ``book/07-linformer.md``.
 import torch
 
 from lowrank_tutor._checks import check_integer
+from lowrank_tutor.linformer.costs import check_numbers
 
 
 def pooling_projection(k: int, max_len: int) -> torch.Tensor:
@@ -36,6 +37,7 @@ def pooling_projection(k: int, max_len: int) -> torch.Tensor:
     """
     max_len = check_integer(max_len, "max_len", 1)
     k = check_integer(k, "k", 1, max_len, "max_len")
+    check_numbers("max_len", k, max_len)
     if max_len % k:
         raise ValueError(f"k must divide max_len = {max_len}, got {k}")
     window = max_len // k

@@ -1,109 +1,124 @@
-r"""How do processes that each hold a part of a sequence come by the one compressed sequence? They add theirs up.
+r"""Split a sequence over processes: each compresses its own tokens, and one sum joins the results.
 
-Chapter ``book/07-linformer.md``; the layer of ``linformer`` calls this where it has a process group. The columns of
-$E = [E_1 \dots E_p]$ split like the tokens, and $EX = E_1 X_1 + \dots + E_p X_p$ has k rows, however long the sequence
-is. Before that sum the processes tell each other how many tokens they hold, four integers each.
+Chapter ``book/07-linformer.md``. The columns of $E = [E_1 \dots E_p]$ split like the tokens, and $EX = E_1 X_1 + \dots
++ E_p X_p$ has k rows, however long the sequence is. Before that sum the processes tell each other what they hold, in 18
+numbers that do not depend on the layer's sizes and type; by these, all of them go on or all refuse.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 import torch
 from torch import distributed
 
-from lowrank_tutor.linformer.norm_rule import RowSums
+from lowrank_tutor._tensors import is_autocast
+from lowrank_tutor.linformer.biases import bias_of
 
-if TYPE_CHECKING:  # a build of PyTorch may lack it
-    from torch.distributed import ProcessGroup
+_SETTINGS = ("dtype", "autocast", "rule", "batch size", "dim", "heads", "k", "max_len", "matrices", "bias")
+_WORDS = (None, torch.float64, torch.float32, torch.float16, torch.bfloat16, "norm", "sum")  # sent as -1, -2, ...
+_left: list[Any] = []  # groups in which this process left a batch that the others went on with
 
 
 class Shard(NamedTuple):
-    """Where the tokens of a process lie in the sequence.
-
-    ``start`` tokens come before its own, ``total`` there are in all processes, and ``masked`` says whether any of these
-    has a mask.
-    """
+    """Where the tokens of a process lie: after ``start`` of the ``total``, some of which may be ``masked``."""
 
     start: int
     total: int
     masked: bool
 
 
-def check_process_group(value: object) -> "ProcessGroup | None":
+def check_process_group(value: object) -> Any:
     """Return ``value`` if it is None or a group that this process belongs to."""
-    known = getattr(distributed, "ProcessGroup", ())  # no class matches where PyTorch was built without
-    if value is None or isinstance(value, known):
+    if value is None or isinstance(value, getattr(distributed, "ProcessGroup", ())):  # some builds have no such class
         return value
-    raise TypeError(
-        f"process_group must be a torch.distributed.ProcessGroup that this process belongs to, got {value!r}"
-    )
+    raise TypeError(f"process_group must be a torch.distributed.ProcessGroup with this process in it, got {value!r}")
 
 
 @contextmanager
-def announce_refusal(group: "ProcessGroup", device: torch.device) -> Iterator[None]:
-    """Tell the others if this process refuses its input, so that they need not wait for it until the timeout."""
+def announce_refusal(layer: Any) -> Iterator[None]:
+    """Tell the other processes of an error, so that they refuse the batch too.
+
+    Once all have agreed on a batch they cannot be told any more: they go on, and must not be sent the next one.
+    """
+    if layer.process_group in _left:
+        raise RuntimeError("process_group must be a new one after an error in the middle of a batch, got the old one")
+    layer._exchange = "ahead"
     try:
         yield
-    except (TypeError, ValueError):
-        _gather(group, device, [0, 0, 0, 0])
+    except Exception:
+        if layer._exchange == "ahead":
+            with suppress(RuntimeError):  # the others are gone
+                _gather(layer, [0] * (3 + len(_SETTINGS)), torch.zeros(5, dtype=torch.float64, device=layer.e.device))
+        elif layer._exchange == "agreed":
+            _left.append(layer.process_group)
         raise
 
 
-def locate(group: "ProcessGroup | None", x: torch.Tensor, token_mask: torch.Tensor | None, max_len: int) -> Shard:
-    """Say where the tokens (batch, n, dim) of this process lie; without a group they are the whole sequence.
-
-    The order of the processes is that of the tokens, and n may differ from process to process. All of them refuse what
-    one has refused, or what does not fit together.
-    """
+def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None) -> Shard:
+    """Say where the tokens (batch, n, dim) of this process lie; the order of the processes is that of the tokens."""
     batch, n = x.shape[:2]
-    if group is None:
+    if layer.process_group is None:
         return Shard(0, n, token_mask is not None)
-    told = _gather(group, x.device, [1, batch, n, token_mask is not None])
-    accepted, batches, counts, masked = (list(column) for column in zip(*told, strict=True))
+    autocast = torch.get_autocast_dtype(x.device.type) if is_autocast(x.device) else None
+    words = (-1 - _WORDS.index(it) for it in (layer.e.dtype, autocast, layer.rule))
+    biased = any(bias_of(part) is not None for part in (layer.to_k, layer.to_v))
+    sizes = (batch, layer.dim, layer.heads, layer.k, layer.max_len, 1 if layer.f is None else 2, biased)
+    numbers, weights = _gather(layer, [1, n, token_mask is not None, *words, *sizes], _weigh(layer))
+    accepted, counts, masked, *settings = numbers.T.tolist()
     if not all(accepted):
         raise ValueError(f"x must fit the layer in every process, got a refusal in process {accepted.index(0)}")
-    if len(set(batches)) > 1:
-        raise ValueError(f"x must hold as many sequences in every process, got {', '.join(map(str, batches))}")
-    if sum(counts) > max_len:
+    shown = [[str(it if it >= 0 else _WORDS[-1 - it]) for it in values] for values in settings]
+    unlike = [f"{name} = {', '.join(it)}" for name, it in zip(_SETTINGS, shown, strict=True) if len(set(it)) > 1]
+    if unlike:
+        raise ValueError(f"layer and batch size must be the same in every process, got {' and '.join(unlike)}")
+    # Processors of two kinds round the same steps differently, by 3e-7 after 300 of AdamW: two thirds of digits count.
+    bound = min(torch.finfo(layer.e.dtype).eps ** (2 / 3), 0.004) * weights[0, 0].nan_to_num(0, 0).item()
+    alike = weights.isclose(weights[:1], rtol=0, atol=bound, equal_nan=True).all(dim=1).tolist()
+    if not all(alike):
+        way = "start from one seed or state_dict, and add up the gradients of all processes before each step"
         raise ValueError(
-            f"x must hold at most max_len = {max_len} tokens in all processes together, got"
-            f" {' + '.join(map(str, counts))} = {sum(counts)}; cut it, or make the layer with a larger max_len"
+            f"layer must have the same weights in all processes, got others in process {alike.index(False)}: {way}"
         )
-    return Shard(sum(counts[: group.rank()]), sum(counts), any(masked))
+    if sum(counts) > layer.max_len:
+        found = f"{' + '.join(map(str, counts))} = {sum(counts)}"
+        raise ValueError(f"x must hold at most max_len = {layer.max_len} tokens in all processes together, got {found}")
+    layer._exchange = "agreed"
+    return Shard(sum(counts[: layer.process_group.rank()]), sum(counts), any(masked))
 
 
-def add_up_shards(
-    group: "ProcessGroup | None", mixed: list[torch.Tensor], sums_of_rows: list[RowSums]
-) -> tuple[list[torch.Tensor], list[RowSums]]:
-    """Return the mixtures and the sums over real tokens of all processes; without a group they are there already."""
-    if group is None:
-        return mixed, sums_of_rows
-    sums = add_up(group, *mixed, *(each.real for each in sums_of_rows))
-    real = sums[len(mixed) :]
-    return list(sums[: len(mixed)]), [each._replace(real=it) for each, it in zip(sums_of_rows, real, strict=True)]
+def _weigh(layer: Any) -> torch.Tensor:
+    """Tell weights apart by five numbers: the length of all first rows and columns together, and four sums of them."""
+    tensors = (it.detach() for it in (*layer.parameters(), *layer.buffers()) if it.ndim and it.is_floating_point())
+    plain = (it for it in tensors if type(it) is torch.Tensor)  # no quantized ones
+    edges = torch.cat([part.flatten() for it in plain for part in (it[0], it[..., 0])]).double()
+    turns = torch.outer(*(torch.arange(n, device=edges.device).double() for n in (4, len(edges)))).cos()
+    return torch.cat([torch.linalg.vector_norm(edges)[None], (turns * edges).sum(dim=1)])
 
 
-def add_up(group: "ProcessGroup", *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def _gather(layer: Any, numbers: list[Any], weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the numbers and the weights that the processes tell, a row for each process."""
+    own = torch.cat([weights.new_tensor(numbers), weights])
+    told = [torch.empty_like(own) for _ in range(layer.process_group.size())]
+    layer._exchange = "told"
+    distributed.all_gather(told, own, group=layer.process_group)
+    rows = torch.stack(told).cpu()
+    return rows[:, : len(numbers)].long(), rows[:, len(numbers) :]
+
+
+def add_up(group: "distributed.ProcessGroup", *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Return the sums of tensors over the processes, by one all-reduce of all their numbers, of the widest type.
 
-    Each process goes on from the sums by itself, to a loss of its own; what the processes minimize together is the sum
-    of the losses. A term therefore gets the sum of all the gradients that the processes have for the sums, by one more
-    all-reduce of as many numbers. Each process must call ``backward``.
+    The processes minimize the sum of their losses, so ``backward`` adds up all their gradients by one more all-reduce.
     """
-    # With it each process has a gradient to ask for, also where neither its tokens nor its matrix do.
-    anchor = torch.zeros((), requires_grad=True)
-    sums: tuple[torch.Tensor, ...] = _Sum.apply(group, anchor, *tensors)  # type: ignore[no-untyped-call]
-    return sums
+    return _Sum.apply(group, torch.zeros((), requires_grad=True), *tensors)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Sum(torch.autograd.Function):
-    """Forward the sum over the processes, backward the sum of the gradients over the processes."""
+    """Add up over the processes, forward and backward; ``anchor`` gives every process a gradient to ask for."""
 
     @staticmethod
-    def forward(
-        ctx: Any, group: "ProcessGroup", anchor: torch.Tensor, *tensors: torch.Tensor
-    ) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: Any, group: Any, anchor: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.group = group
         packed = torch.cat([tensor.flatten() for tensor in tensors])
         distributed.all_reduce(packed, group=group)
@@ -113,11 +128,3 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return None, None, *add_up(ctx.group, *gradients)
-
-
-def _gather(group: "ProcessGroup", device: torch.device, numbers: list[int]) -> list[list[int]]:
-    """Return the integers of each process, in their order."""
-    own = torch.tensor(numbers, device=device)
-    told = [torch.empty_like(own) for _ in range(group.size())]
-    distributed.all_gather(told, own, group=group)
-    return [there.tolist() for there in told]

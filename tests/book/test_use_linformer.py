@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 from chapters import ROOT, code_cells, run
-from shards_worker import EXAMPLE
 
 PAGE = ROOT / "book" / "use-linformer.md"
 
@@ -80,7 +79,3 @@ def test_the_encoder_layer_hands_on_place_and_dropout(page):
     layer = page["LinformerEncoderLayer"](32, 4, 256, 16, 64, dropout=0.25, dtype=torch.float64, device="meta")
     assert layer.self_attn.dropout == 0.25
     assert {(p.dtype, p.device.type) for p in layer.parameters()} == {(torch.float64, "meta")}
-
-
-def test_the_script_for_several_processes_is_the_one_that_is_tested():
-    assert EXAMPLE in PAGE.read_text(encoding="utf-8")

@@ -92,6 +92,8 @@ def test_causal_use_is_refused_with_the_reason():
     )
     with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
         layer(x, causal=True)
+    with pytest.raises(TypeError, match=r"^causal must be True or False, got 1$"):
+        layer(x, causal=1)
     assert torch.equal(layer(x, causal=False), layer(x))
 
 
@@ -180,6 +182,10 @@ def test_a_layer_runs_under_autocast(mask, sharing, gradient):
     expected = layer_by_loops(layer, x, mask)
     with torch.set_grad_enabled(gradient), torch.autocast("cpu", torch.bfloat16):
         out, from_half = layer(x, token_mask=mask), layer(x.bfloat16(), token_mask=mask)
+        with pytest.raises(
+            TypeError, match=r"^x must .* torch\.float32, got torch\.float64: autocast leaves torch\.float64"
+        ):
+            layer(x.double())
         with pytest.raises(TypeError, match=r"^x must be of the type of the layer, torch\.float32, got torch\.int64$"):
             layer(x.long())
     assert out.dtype == from_half.dtype == torch.bfloat16
@@ -449,6 +455,12 @@ LONG = "; cut it, or make the layer with a larger max_len"
             TypeError,
             "x must be a plain tensor, got a nested one: pad it, and mark what is real by a mask",
         ),
+        (
+            X.to_sparse(),
+            None,
+            TypeError,
+            "x must be a dense tensor, got layout torch.sparse_coo: .to_dense() makes one",
+        ),
         (X[:, :0], None, ValueError, f"x must hold between 1 and max_len = 8 tokens, got 0{LONG}"),
         (torch.cat([X, X[:, :3]], 1), None, ValueError, f"x must hold between 1 and max_len = 8 tokens, got 9{LONG}"),
         (X, X[..., 0], TypeError, "token_mask must be a bool tensor (True marks a real token), got torch.float64"),
@@ -476,6 +488,11 @@ def test_tokens_that_do_not_fit_a_layer_are_refused(x, mask, error, message):
         ({"sharing": "layerwise"}, ValueError, 'sharing must be "key-value" or "headwise", got \'layerwise\''),
         ({"dropout": 1.0}, ValueError, "dropout must be at least 0 and below 1, got 1.0"),
         ({"dropout": -0.1}, ValueError, "dropout must be at least 0 and below 1, got -0.1"),
+        ({"bias": "False"}, TypeError, "bias must be True or False, got 'False'"),
+        ({"dim": 10**30}, ValueError, f"dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
+        ({"max_len": 2**40}, ValueError, f"max_len must give a matrix of at most 2**40 numbers, got 3 times {2**40}"),
+        ({"device": "a"}, ValueError, "device must be a torch.device, a name such as \"cpu\" or None, got 'a'"),
+        ({"device": 0.5}, TypeError, 'device must be a torch.device, a name such as "cpu" or None, got float'),
         ({"dtype": torch.int64}, TypeError, "dtype must be a floating-point type, got torch.int64"),
         ({"projection": torch.ones(3, 7)}, ValueError, "projection must have shape (3, 8), got shape (3, 7)"),
         ({"projection": torch.ones(4, 8)}, ValueError, "projection must have shape (3, 8), got shape (4, 8)"),

@@ -27,6 +27,7 @@ def test_pooling_averages_windows(k, window):
         ((3, 8), "k must divide max_len = 8, got 3"),
         ((0, 8), "k must be between 1 and max_len = 8, got 0"),
         ((9, 8), "k must be between 1 and max_len = 8, got 9"),
+        ((2, 10**30), f"max_len must give a matrix of at most 2**40 numbers, got 2 times {10**30}"),
         ((1, 0), "max_len must be at least 1, got 0"),
     ],
 )

@@ -280,6 +280,8 @@ def test_cross_attention_refuses_what_does_not_fit():
             cross(one, other)
     with pytest.raises(TypeError, match=r"^x must be of the type of the layer, torch.float64, got torch.float32$"):
         cross(x.float(), memory)
+    with pytest.raises(TypeError, match=r"^x must be a dense tensor, got layout torch.sparse_coo: .to_dense\(\)"):
+        cross(x.to_sparse(), memory)
     with pytest.raises(
         ValueError, match=r"^token_mask must have shape \(batch, n_keys\) = \(3, 6\), got shape \(3, 4\)$"
     ):
@@ -394,11 +396,80 @@ def test_the_encoder_layer_hands_on_every_setting():
     assert torch.equal(one.self_attn.f, other.self_attn.f)
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"dim": None}, TypeError, "dim must be an integer, got None"),
+        ({"dim": 10**30}, ValueError, f"dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
+        ({"heads": 4}, ValueError, "heads must divide dim = 6, got 4"),
+        ({"k": 9}, ValueError, "k must be between 1 and max_len = 8, got 9"),
+        ({"feedforward": -1}, ValueError, "feedforward must be at least 1, got -1"),
+        (
+            {"feedforward": 2**40},
+            ValueError,
+            f"feedforward must give a matrix of at most 2**40 numbers, got {2**40} times 6",
+        ),
+        ({"dropout": None}, TypeError, "dropout must be a real number, got None"),
+        ({"activation": "tanh"}, ValueError, 'activation must be "relu" or "gelu", got \'tanh\''),
+        ({"activation": 8}, TypeError, 'activation must be "relu", "gelu" or a function, got 8'),
+        ({"norm_first": 1}, TypeError, "norm_first must be True or False, got 1"),
+        ({"device": "a"}, ValueError, "device must be a torch.device, a name such as \"cpu\" or None, got 'a'"),
+        ({"dtype": torch.int64}, TypeError, "dtype must be a floating-point type, got torch.int64"),
+    ],
+)
+def test_bad_encoder_layers(options, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        LinformerEncoderLayer(**{"dim": 6, "heads": 2, "max_len": 8, "k": 4, "feedforward": 12} | options)
+
+
+(SRC,) = tensors((3, 6, 6))
+NO_MASK = "src_key_padding_mask must"
+
+
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_the_encoder_layer_refuses_what_would_mask_single_pairs(norm_first):
-    layer, (x,) = LinformerEncoderLayer(6, 2, 8, 4, 12, norm_first=norm_first, dtype=torch.float64), tensors((3, 6, 6))
-    assert layer(x).shape == (3, 6, 6)
-    with pytest.raises(ValueError, match=r"^src_mask must be None, got Tensor: there are no n by n weights$"):
-        layer(x, torch.ones(6, 6))
-    with pytest.raises(ValueError, match=r"^causal must be False, got True"):
-        layer(x, is_causal=True)
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ((None,), TypeError, "src must be a tensor, got NoneType"),
+        ((SRC.long(),), TypeError, "src must be of the type of the layer, torch.float64, got torch.int64"),
+        ((SRC[..., :5],), ValueError, "src must have shape (batch, n, 6), got shape (3, 6, 5)"),
+        ((SRC, torch.ones(6, 6)), ValueError, "src_mask must be None, got Tensor: there are no n by n weights"),
+        ((SRC, None, MINE[:1]), ValueError, f"{NO_MASK} have shape (3, 6), got shape (1, 6)"),
+        ((SRC, None, MINE.to("meta")), ValueError, f"{NO_MASK} be on the device of src, cpu, got meta"),
+        (
+            (SRC, None, MINE.int()),
+            TypeError,
+            f"{NO_MASK} be of type bool, or floating-point with 0 and -inf, got torch",
+        ),
+        (
+            (SRC, None, torch.full((3, 6), -0.5)),
+            ValueError,
+            f"{NO_MASK} hold 0 and -inf alone, or bools, got -0.5: hand over",
+        ),
+        ((SRC, None, MINE + 5.0), ValueError, f"{NO_MASK} hold 0 and -inf alone, or bools, got 5.0: hand over"),
+        ((SRC, None, MINE + torch.nan), ValueError, f"{NO_MASK} hold 0 and -inf alone, or bools, got nan: hand over"),
+        ((SRC, None, None, 1), TypeError, "is_causal must be True or False, got 1"),
+        ((SRC, None, None, True), ValueError, "is_causal must be False, got True: every compressed key mixes"),
+    ],
+)
+def test_bad_input_of_encoder_layers(given, error, message, norm_first):
+    layer = LinformerEncoderLayer(6, 2, 8, 4, 12, norm_first=norm_first, dtype=torch.float64)
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        layer(*given)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_float_padding_masks(norm_first, monkeypatch):
+    """0 and -inf say what bools say. Where other numbers cannot be read, their sequences become NaN."""
+    layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.0, norm_first=norm_first, dtype=torch.float64)
+    padding = ~lengths(6, 4, 1)
+    numbers = torch.zeros(3, 6).masked_fill(padding, -torch.inf)
+    expected = layer(SRC, src_key_padding_mask=padding)
+    assert torch.equal(layer(SRC, src_key_padding_mask=numbers), expected)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert torch.equal(layer(SRC, src_key_padding_mask=numbers), expected)
+    for odd in (-0.1, 5.0, torch.nan):
+        numbers[1, 5] = odd
+        out = layer(SRC, src_key_padding_mask=numbers)
+        assert out[1].isnan().all()
+        assert torch.equal(out[[0, 2]], expected[[0, 2]])
