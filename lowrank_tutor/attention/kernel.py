@@ -323,7 +323,10 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """Return (elu(x) + 1) / exp(scale), where ``scale`` is 0 or the largest of the entries that share it."""
     if _in_steps():
-        return torch.relu(x) + (x - scale).clamp(min=_lowest(x.dtype), max=0).exp()
+        # A hair above 0: the derivative of clamp at its bound is 1 up to PyTorch 2.13, and 0 from 2.14 on. It must be 1
+        # for the largest entry of a row, which lies at 0.
+        bounds = {"min": _lowest(x.dtype), "max": torch.finfo(x.dtype).tiny}
+        return torch.relu(x) + (x - scale).clamp(**bounds).exp()
     rows: torch.Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
     return rows
 
@@ -340,13 +343,16 @@ class _EluPlusOne(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         (rows,) = ctx.saved_tensors
-        return rows.clamp(max=1).mul_(gradients[0]), None
+        # At 1 the derivative of clamp is not to be relied on, see above; but it is faster where nobody asks for it.
+        slopes = torch.where(rows > 1, 1, rows) if torch.is_grad_enabled() else rows.clamp(max=1)
+        return slopes.mul_(gradients[0]), None
 
 
 def _log_elu(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
     """Return ln(elu(x) + 1) + more; ``more`` is (batch, heads, 1, d)."""
     if _in_steps():
-        return torch.relu(x).log1p() + x.clamp(max=0) + more
+        positive = torch.relu(x)
+        return positive.log1p() + (x - positive) + more
     logs: torch.Tensor = _LogElu.apply(x, more)  # type: ignore[no-untyped-call]
     return logs
 
