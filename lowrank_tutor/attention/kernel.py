@@ -23,9 +23,10 @@ from typing import Any
 
 import torch
 
-from lowrank_tutor._checks import check_integer
+from lowrank_tutor._checks import check_bool, check_size
 from lowrank_tutor._tensors import (
     check_attention_inputs,
+    check_device,
     check_dtype,
     check_generator,
     check_same_device_and_dtype,
@@ -236,9 +237,9 @@ def orthogonal_features(
     ----------
     Choromanski et al. (2020), arXiv:2009.14794, section 2.4; Mezzadri (2006), arXiv:math-ph/0609050, on the signs.
     """
-    m, d = check_integer(n_features, "n_features", 1), check_integer(d, "d", 1)
+    m, d = check_size(n_features, "n_features"), check_size(d, "d")
     generator, dtype = check_generator(generator), check_dtype(dtype)
-    device = torch.get_default_device() if device is None else device
+    device = check_device(device) or torch.empty(0).device  # torch 2.4 tells nothing else of a device context
     place: dict[str, Any] = {"device": device if generator is None else generator.device, "dtype": _sum_type(dtype)}
     blocks = torch.randn(-(-m // d), d, d, generator=generator, **place)
     basis, triangle = torch.linalg.qr(blocks)
@@ -255,6 +256,7 @@ def _check(
 ) -> torch.dtype:
     """Refuse what does not fit together; return the type in which to add up."""
     check_attention_inputs(q, k, v)
+    check_bool(causal, "causal")
     if token_mask is not None:
         check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
     if causal and q.shape[2] != k.shape[2]:

@@ -680,7 +680,8 @@ def refused(call, error, message):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        ((Q, K[:, :1], V), {}, ValueError, "k must have shape (2, 2, n_keys, 3), got shape (2, 1, 4, 3)"),
+        ((Q, K[:1], V), {}, ValueError, "k must have shape (2, 2, n_keys, 3), got shape (1, 2, 4, 3)"),
+        ((Q, K, V), {"causal": "False"}, TypeError, "causal must be True or False, got 'False'"),
         (
             (Q, K, V),
             {"token_mask": MASK[:, :3]},
@@ -738,6 +739,13 @@ def test_what_performer_cannot_use_is_refused(options, error, message):
     [
         ((0, 3), {}, ValueError, "n_features must be at least 1, got 0"),
         ((3, 0), {}, ValueError, "d must be at least 1, got 0"),
+        ((2**31, 3), {}, ValueError, "n_features must be below 2**31, got 2147483648"),
+        (
+            (3, 2),
+            {"device": "a"},
+            ValueError,
+            "device must be a torch.device, a name such as \"cpu\" or None, got 'a'",
+        ),
         ((3, 2), {"dtype": torch.int64}, TypeError, "dtype must be a floating-point type, got torch.int64"),
         ((3, 2), {"generator": "0"}, TypeError, "generator must be a torch.Generator or None, got str"),
     ],
