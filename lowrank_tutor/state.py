@@ -411,7 +411,7 @@ def newton_schulz(
     steps = check_size(steps, "steps", 0)
     try:
         numbers = tuple(coefficients)
-    except TypeError:
+    except (TypeError, RuntimeError):
         raise TypeError(f"coefficients must be three numbers, got {type(coefficients).__name__}") from None
     if len(numbers) != 3:
         raise ValueError(f"coefficients must be three numbers, got {len(numbers)}")

@@ -66,6 +66,8 @@ def fix_signs(vectors: ArrayLike) -> FloatArray:
     columns = as_float_array(vectors, "vectors")  # of any size: axes may be long
     if columns.ndim != 2 or columns.size == 0:
         raise ValueError(f"vectors must be a non-empty matrix (two axes), got shape {columns.shape}")
+    if not np.isfinite(columns).all():
+        raise ValueError(f"vectors must be finite, got {columns[~np.isfinite(columns)][0]}")
     size = np.abs(columns)
     nearly_largest = size >= size.max(axis=0) * (1 - math.sqrt(np.finfo(columns.dtype).eps))
     first = np.argmax(nearly_largest, axis=0)

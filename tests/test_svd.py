@@ -168,6 +168,7 @@ def test_of_equally_large_entries_the_first_decides_whatever_the_rounding():
     [
         ([1.0], ValueError, "vectors must be a non-empty matrix (two axes), got shape (1,)"),
         (np.zeros((0, 3)), ValueError, "vectors must be a non-empty matrix (two axes), got shape (0, 3)"),
+        ([[1.0, np.nan]], ValueError, "vectors must be finite, got nan"),
         (None, TypeError, "vectors must be an array of real numbers, got None"),
     ],
 )

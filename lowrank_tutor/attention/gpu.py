@@ -14,6 +14,7 @@ width and the clock of the memory (``tests/attention/test_gpu.py``). Where the t
 """
 
 import math
+import numbers
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -308,8 +309,8 @@ def attention_bytes(n: int, d: int, heads: int, *, k: int | None = None, fused: 
     >>> attention_bytes(16384, 64, 8) / 1e9, attention_bytes(16384, 64, 8, fused=False) / 1e9
     (0.067633152, 25.837436928)
     """
-    n, d, heads = check_integer(n, "n", 1), check_integer(d, "d", 1), check_integer(heads, "heads", 1)
-    batch, length = check_integer(batch, "batch", 1), n if k is None else check_integer(k, "k", 1, n, "n")
+    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
+    batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
     rows = 4 * batch * heads * n * (HALF * d + 1)  # and a float32 a query, the logarithm of its sum
     mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)
     return rows + mixed + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
@@ -361,7 +362,8 @@ def trials(
     4096 True
     16384 False n = 16384: exact attention left out, it needs 25.8 GB of 12.0 GB
     """
-    room = RESERVE * (free if free == math.inf else check_real(free, "free", "a number of bytes, 0 or more", 0))
+    endless = isinstance(free, numbers.Real) and free == math.inf
+    room = RESERVE * (math.inf if endless else check_real(free, "free", "a number of bytes, 0 or more", 0))
 
     def trial(n: int) -> Trial:
         n = check_size(n, "lengths", bits=53)
@@ -374,6 +376,8 @@ def trials(
         exact, linformer = (size <= room for size in needs.values())
         return Trial(n, exact, linformer, note)
 
-    if not isinstance(lengths, Iterable) or isinstance(lengths, str):
-        raise TypeError(f"lengths must be integers, one after the other, got {type(lengths).__name__}")
-    return [trial(n) for n in lengths]
+    try:
+        wanted = list(lengths)
+    except (TypeError, RuntimeError):
+        raise TypeError(f"lengths must be integers, one after the other, got {type(lengths).__name__}") from None
+    return [trial(n) for n in wanted]
