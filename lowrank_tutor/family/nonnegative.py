@@ -15,6 +15,7 @@ from lowrank_tutor.svd import randomized_svd
 _TRIAL_SWEEPS = 200  # how many each start gets before they are compared
 _TRIAL_TOLERANCE = 100  # how much looser the tolerance is meanwhile
 _NEW_SWEEPS = 10_000  # at most, for new rows
+_FOLLOWED = 2  # how many starts, those from the SVD, are followed to the end in any case
 _FEW_DIGITS = 1e-6  # of the squared size: down to here the squared error may be a difference of sums
 
 
@@ -156,10 +157,10 @@ def nmf(
     $W$ after the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still.
     The error never rises.
 
-    The problem is not convex and HALS finds a local minimum. Several starts are tried briefly: two from the SVD, one
-    that takes rows or columns of $X$ for parts, the others at random. Each that has a smaller
-    error by then than all before it is followed until a sweep lowers the error by no more than ``tolerance`` times the
-    size of $X$, and the best of these is returned: with the same ``rng``, more starts never end worse than fewer. Where
+    The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD, one that
+    takes rows or columns of $X$ for parts, the others at random. The first two, and each other that after a brief trial
+    has a smaller error than all before it, are followed until a sweep lowers the error by no more than ``tolerance``
+    times the size of $X$. The best is returned: with the same ``rng``, more starts never end worse than fewer. Where
     $X = WH$ holds exactly, the last digits come slowly; if they are still on their way after ``max_sweeps``, then
     ``converged`` is False and the factors are those reached so far.
 
@@ -232,16 +233,16 @@ def nmf(
     def follow(begun: Descent, share: float, sweeps: int) -> Descent:
         return descend(begun, sweep, error, lambda _: share * size, sweeps)
 
-    # Each start that has come further by then than all before goes on to the end. Of more starts the same ones do so,
-    # and perhaps others: the result is never worse.
+    # Which starts go on to the end depends on those before, not on those to come: with more starts the same ones do so,
+    # and perhaps others, and the result is never worse.
     followed: list[Descent] = []
     furthest = math.inf
-    for start in islice(_starts(matrix, k, rng), starts):
+    for number, start in enumerate(islice(_starts(matrix, k, rng), starts)):
         begun = Descent(start, [error(*start)])
         tried = follow(begun, _TRIAL_TOLERANCE * tolerance, min(_TRIAL_SWEEPS, max_sweeps))
-        if tried.loss < furthest:
-            furthest = tried.loss
+        if number < _FOLLOWED or tried.loss < furthest:
             followed.append(follow(tried, tolerance, max_sweeps))
+        furthest = min(furthest, tried.loss)
     best = min(followed, key=lambda found: found.loss)
     w, h = _by_weight(*best.factors)
     return NMF(w.astype(dtype), h.astype(dtype), np.array(best.losses), best.settled)
