@@ -137,9 +137,9 @@ def delta_attention(
 
     $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$ and $o_t = S_t^\top q_t$. Queries are not
     scaled and keys not normalized: for the rule to erase, keys should have length 1. Where $\beta_t \|k_t\|^2$ is above
-    2, a step makes the part of the state along $k_t$ larger. If that goes on, the state grows exponentially and soon
-    becomes infinite, and then NaN; keys are not checked. Within a chunk, what each token adds, $k_t u_t^\top$, is found
-    by solving one triangular system, so that the rest is products of matrices. Sums are kept in float32 at least.
+    2, a step makes the part of the state along $k_t$ larger. If that goes on, the state grows exponentially until it is
+    infinite, and then NaN; keys are not checked. Within a chunk, what each token adds, $k_t u_t^\top$, is found by
+    solving one triangular system, so that the rest is products of matrices. Sums are kept in float32 at least.
 
     Parameters
     ----------

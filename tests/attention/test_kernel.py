@@ -777,6 +777,17 @@ def test_it_compiles_in_one_graph(compiler, method, causal):
     )
 
 
+@both_orders
+def test_compiled_gradients_match_eager(compiler, causal):
+    compiled = compiler(linear_attention, backend="aot_eager")
+    found = []
+    for method in (compiled, linear_attention):
+        leaves = [x.clone().requires_grad_() for x in KEYS_BELOW_ZERO]
+        found.append(torch.autograd.grad(method(*leaves, causal=causal).square().sum(), leaves))
+    for one, other in zip(*found, strict=True):
+        close(one, other)
+
+
 @both
 @both_orders
 def test_meta_tensors_have_the_right_shapes(method, causal):
