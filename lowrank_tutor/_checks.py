@@ -55,24 +55,33 @@ def is_operator(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("matmat", "rmatmat", "shape"))
 
 
-def as_float_array(value: Any, name: str) -> FloatArray:
-    """Turn real numbers into a float array: float32 stays, float16 becomes float32, all else float64."""
+def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]:
+    """Turn a value into an array of whatever it holds; refuse in words what NumPy would misread or cannot read.
+
+    ``rule`` says what the array must hold, for the message, and ``advice`` what else takes a sparse matrix.
+    """
     if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
         raise TypeError(f"{name} must be an array without a mask, got a masked array")
     if is_sparse(value) or is_operator(value):
         kind = "a sparse" if is_sparse(value) else "an operator,"
         way = ".toarray() makes it dense" if is_sparse(value) else "@ np.eye(n) makes it dense"
-        raise TypeError(
-            f"{name} must be a dense array, got {kind} {type(value).__name__} of shape {value.shape}: {way}, and"
-            " randomized_svd takes it as it is"
-        )
+        found = f"{kind} {type(value).__name__} of shape {value.shape}"
+        raise TypeError(f"{name} must be a dense array, got {found}: {way}{advice}")
+    if getattr(value, "is_meta", False):
+        raise TypeError(f"{name} must be an array, got a meta tensor, which holds no numbers")
     try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, RuntimeError):  # ragged lists; tensors that refuse to become arrays
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, AttributeError):  # ragged lists; tensors that refuse to be arrays
         if hasattr(value, "detach"):
-            way = ".detach().cpu().float() makes one that it can"
+            dense = str(getattr(value, "layout", "torch.strided")) == "torch.strided"
+            way = f"{'.detach().cpu().float()' if dense else '.to_dense()'} makes one that it can"
             raise TypeError(f"{name} must be an array, got a tensor that NumPy cannot read: {way}") from None
-        raise ValueError(f"{name} must be a rectangular array of real numbers, got {reprlib.repr(value)}") from None
+        raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}") from None
+
+
+def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
+    """Turn real numbers into a float array: float32 stays, float16 becomes float32, all else float64."""
+    array = as_array(value, name, "a rectangular array of real numbers", advice)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}")
     if array.dtype in (np.float16, np.float32):
@@ -87,8 +96,9 @@ def _check_entries(array: FloatArray, name: str) -> None:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
     low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
     # The norm lies between the largest entry and sqrt(size) times it: one pass settles it, but for extreme cases.
-    if array.flags.forc and 2 * low * math.sqrt(array.size) < np.linalg.norm(array) < high / 2:
-        return
+    with np.errstate(over="ignore"):
+        if array.flags.forc and 2 * low * math.sqrt(array.size) < np.linalg.norm(array) < high / 2:
+            return
     largest = max(array.max(), -array.min())  # NaN where one is among them, and two passes without a mask
     if not np.isfinite(largest):
         raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
@@ -97,7 +107,7 @@ def _check_entries(array: FloatArray, name: str) -> None:
         raise ValueError(f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit")
 
 
-def as_matrix(value: ArrayLike, name: str) -> FloatArray:
+def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
     """Return a finite, non-empty matrix of float32 or float64; it may share memory with ``value``.
 
     Parameters
@@ -106,6 +116,8 @@ def as_matrix(value: ArrayLike, name: str) -> FloatArray:
         Real numbers. Float32 stays float32, float16 becomes float32, everything else float64.
     name : str
         The argument's name, for the message.
+    advice : str
+        What else takes a sparse matrix or an operator, for the message.
 
     Returns
     -------
@@ -119,7 +131,7 @@ def as_matrix(value: ArrayLike, name: str) -> FloatArray:
         If it is ragged, empty, has other than two axes, holds NaN or infinity, or if its largest absolute entry is
         outside 1e-75 .. 1e75 (float32: 1e-12 .. 1e12). Zeros alone are fine.
     """
-    array = as_float_array(value, name)
+    array = as_float_array(value, name, advice)
     if array.ndim != 2:
         raise ValueError(f"{name} must be a matrix (two axes), got shape {array.shape}")
     _check_entries(array, name)
@@ -246,6 +258,14 @@ def check_integer(value: object, name: str, low: int, high: int | None = None, h
     return number
 
 
+def check_size(value: object, name: str, low: int = 1, bits: int = 31) -> int:
+    """Return an integer from ``low`` to below ``2**bits``: what is longer fits into no memory, or never ends."""
+    number = check_integer(value, name, low)
+    if number >= 2**bits:
+        raise ValueError(f"{name} must be below 2**{bits}, got {number}")
+    return number
+
+
 def check_rank(k: object, shape: tuple[int, ...], name: str = "k") -> int:
     """Return a rank as a Python int between 1 and min(m, n), or refuse it as `check_integer` does."""
     return check_integer(k, name, 1, min(shape), "min(m, n)")
@@ -300,7 +320,7 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
 def check_bool(value: object, name: str) -> bool:
     """Return ``value`` if it is True or False; what only counts as true or false is refused."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {_show(value)}")
     return value
 
 

@@ -12,15 +12,31 @@ from torch.autograd import forward_ad
 from lowrank_tutor._checks import check_integer
 
 
-def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
-    """Return ``value`` if it is a tensor with these axes: a name allows any size, a number only that one."""
+def check_plain(name: str, value: object) -> torch.Tensor:
+    """Return ``value`` if it is a tensor that holds its numbers side by side: not nested, not sparse."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-    if value.ndim != len(axes) or any(
-        size != axis for size, axis in zip(value.shape, axes, strict=True) if isinstance(axis, int)
-    ):
-        raise ValueError(f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(value)}")
+    if value.is_nested:
+        raise TypeError(f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name} must be a dense tensor, got layout {value.layout}: .to_dense() makes one")
     return value
+
+
+def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
+    """Return ``value`` if it is a tensor with these axes: a name allows any size, a number only that one."""
+    tensor = check_plain(name, value)
+    if tensor.ndim != len(axes) or any(
+        size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
+    ):
+        raise ValueError(f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}")
+    return tensor
+
+
+def check_not_meta(name: str, value: torch.Tensor) -> None:
+    """Refuse a tensor without numbers where its numbers are needed, and not only its shape."""
+    if value.is_meta:
+        raise TypeError(f"{name} must hold numbers, got a meta tensor")
 
 
 def check_same_device_and_dtype(name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor) -> None:
@@ -64,6 +80,7 @@ def check_token_mask(token_mask: object, keys: torch.Tensor, shape: tuple[int, i
     if not isinstance(token_mask, torch.Tensor) or token_mask.dtype != torch.bool:
         found = token_mask.dtype if isinstance(token_mask, torch.Tensor) else type(token_mask).__name__
         raise TypeError(f"token_mask must be a bool tensor (True marks a real token), got {found}")
+    check_plain("token_mask", token_mask)
     if token_mask.shape != shape:
         raise ValueError(f"token_mask must have shape (batch, n_keys) = {shape}, got shape {shape_of(token_mask)}")
     if token_mask.device != keys.device:
@@ -82,6 +99,11 @@ def check_heads(heads: object, dim: int) -> int:
 def check_attention_inputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
     """Refuse queries, keys and values whose shapes, types or devices do not match."""
     check_tensor("q", q, ("batch", "heads", "n_queries", "d"))
+    if check_plain("k", k).ndim == 4 and 0 < k.shape[1] < q.shape[1] and q.shape[1] % k.shape[1] == 0:
+        raise ValueError(
+            f"k must have a head for each of the {q.shape[1]} of q, got {k.shape[1]}:"
+            f" k.repeat_interleave({q.shape[1] // k.shape[1]}, dim=1), and v likewise, gives each its own"
+        )
     check_tensor("k", k, (*q.shape[:2], "n_keys", q.shape[3]))
     check_tensor("v", v, (*k.shape[:3], "d_v"))
     if 0 in k.shape[2:]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_choice, check_integer, check_rank, check_real
+from lowrank_tutor._checks import FloatArray, as_matrix, check_choice, check_integer, check_real
 from lowrank_tutor.svd import fix_signs
 
 _TALL = 10  # from so many points for each coordinate on, the small scatter matrix is tried first
@@ -189,7 +189,7 @@ class PCA:
         if n < 2:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
         if _is_count(self.n_components):
-            check_rank(self.n_components, points.shape, "n_components")
+            check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
         mean = _mean(points)
         found = _axes_by_scatter(points, mean, self.n_components) if n >= _TALL * d else None
         u, s, vt, share = found or _axes_by_svd(points, mean, self.n_components)

@@ -16,9 +16,11 @@ from lowrank_tutor._on_demand import needed
 with needed(__name__):
     import torch
 
-from lowrank_tutor._checks import check_integer, check_real
+from lowrank_tutor._checks import as_matrix, check_real, check_size
 from lowrank_tutor._tensors import (
     check_attention_inputs,
+    check_not_meta,
+    check_plain,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
@@ -57,7 +59,8 @@ def linear_state(
     Returns
     -------
     Tensor, shape (d, d_v)
-        The state after the last token, of rank at most min(n, d).
+        The state after the last token, of rank at most min(n, d), of the type of ``k``; half precision is added up in
+        float32.
 
     Examples
     --------
@@ -71,16 +74,17 @@ def linear_state(
     Schlag, Irie and Schmidhuber (2021), arXiv:2102.11174, for the delta rule in attention.
     """
     k, v = _as_pairs(k, v)
-    n = k.shape[0]
+    n, dtype = k.shape[0], k.dtype
     kept = _as_rates(1.0 if decay is None else decay, "decay", k, DECAY)
     share = None if delta is None else _as_rates(delta, "delta", k, SHARE)
 
+    k, v = (part.to(torch.promote_types(dtype, torch.float32)) for part in (k, v))
     state = k.new_zeros(k.shape[1], v.shape[1])
     for i in range(n):
         state = kept[i] * state
         new = v[i] if share is None else share[i] * (v[i] - k[i] @ state)  # what the state holds is taken out
         state = state + torch.outer(k[i], new)
-    return state
+    return state.to(dtype)
 
 
 def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float:
@@ -109,10 +113,13 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     k, v = _as_pairs(k, v)
     check_tensor("state", state, (k.shape[1], v.shape[1]))
     check_same_device_and_dtype("state", state, "k", k)
-    size = float(torch.linalg.vector_norm(v))
-    if size == 0:
+    check_not_meta("k", k)
+    k, v, state = (part.detach().to(torch.promote_types(k.dtype, torch.float32)) for part in (k, v, state))
+    unit = v.abs().amax() if v.numel() else v.new_zeros(())  # so that no square overflows or vanishes
+    if unit == 0:
         raise ValueError("v must be non-zero, got zeros: no error is relative to them")
-    return float(torch.linalg.vector_norm(k @ state - v)) / size
+    v, state = v / unit, state / unit
+    return float(torch.linalg.vector_norm(k @ state - v) / torch.linalg.vector_norm(v))
 
 
 def delta_attention(
@@ -129,9 +136,10 @@ def delta_attention(
     r"""Read a state that the delta rule writes, token by token or a chunk at a time; with a decay, Gated DeltaNet.
 
     $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$ and $o_t = S_t^\top q_t$. Queries are not
-    scaled and keys not normalized: for the rule to erase, keys should have length 1. Within a chunk, what each token
-    adds, $k_t u_t^\top$, is found by solving one triangular system, so that the rest is products of matrices. Sums are
-    kept in float32 at least.
+    scaled and keys not normalized: for the rule to erase, keys should have length 1. Where $\beta_t \|k_t\|^2$ is above
+    2, a step makes the part of the state along $k_t$ larger. If that goes on, the state grows exponentially until it is
+    infinite, and then NaN; keys are not checked. Within a chunk, what each token adds, $k_t u_t^\top$, is found by
+    solving one triangular system, so that the rest is products of matrices. Sums are kept in float32 at least.
 
     Parameters
     ----------
@@ -174,7 +182,7 @@ def delta_attention(
     Yang et al. (2024), arXiv:2406.06484, the chunks; Yang, Kautz and Hatamizadeh (2024), arXiv:2412.06464, the decay.
     """
     _check_delta(q, k, v, beta, log_decay, state, token_mask)
-    chunk = check_integer(chunk, "chunk", 1)
+    chunk = check_size(chunk, "chunk")
     wide = torch.promote_types(q.dtype, torch.float32)
     if token_mask is not None:
         k, v = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
@@ -310,9 +318,15 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     n = m.shape[0]
     if n < 2 or m.shape[1] != n:
         raise ValueError(f"m must be square, of at least two rows, got shape {shape_of(m)}")
-    array = m.detach().cpu()
-    table = (array if array.dtype in (torch.float32, torch.float64) else array.double()).numpy()
-    return [numerical_rank(table[i:, :i], rtol=rtol) for i in range(1, n)]
+    if m.is_complex():
+        raise TypeError(f"m must hold real numbers, got {m.dtype}")
+    check_not_meta("m", m)
+    table = as_matrix(m.detach().cpu().double().numpy(), "m")
+    # NumPy has no bfloat16: the tolerance of the type in which m came is reckoned here.
+    eps = torch.finfo(m.dtype if m.is_floating_point() else torch.float64).eps
+    return [
+        numerical_rank(table[i:, :i], rtol=min(max(i, n - i) * eps, 0.5) if rtol is None else rtol) for i in range(1, n)
+    ]
 
 
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -390,22 +404,27 @@ def newton_schulz(
     ----------
     Jordan et al. (2024), https://kellerjordan.github.io/posts/muon/.
     """
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
-    if x.ndim < 2:
+    if check_plain("x", x).ndim < 2:
         raise ValueError(f"x must have shape (..., m, n), got shape {shape_of(x)}")
     if not x.dtype.is_floating_point:
         raise TypeError(f"x must be of a floating-point type, got {x.dtype}")
-    steps = check_integer(steps, "steps", 0)
-    numbers = tuple(coefficients)
+    steps = check_size(steps, "steps", 0)
+    try:
+        numbers = tuple(coefficients)
+    except (TypeError, RuntimeError):
+        raise TypeError(f"coefficients must be three numbers, got {type(coefficients).__name__}") from None
     if len(numbers) != 3:
         raise ValueError(f"coefficients must be three numbers, got {len(numbers)}")
     a, b, c = (check_real(number, "coefficients", "finite", -sys.float_info.max) for number in numbers)
 
     tall = x.shape[-2] > x.shape[-1]
     y = x.mT if tall else x  # the smaller Gram matrix of the two
-    size = torch.linalg.matrix_norm(y, keepdim=True)
-    y = y / torch.where(size == 0, 1, size)
+    if y.numel():
+        y = y.to(torch.promote_types(x.dtype, torch.float32))
+        largest = y.detach().abs().amax(dim=(-2, -1), keepdim=True)
+        y = y / torch.where(largest == 0, 1, largest)  # so that no square overflows or vanishes
+        size = torch.linalg.matrix_norm(y, keepdim=True)
+        y = (y / torch.where(size == 0, 1, size)).to(x.dtype)
     for _ in range(steps):
         gram = y @ y.mT
         y = a * y + (b * gram + c * gram @ gram) @ y
@@ -428,7 +447,8 @@ def _as_rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str
     """Return a number for each token: one for all, or one each."""
     if not isinstance(value, torch.Tensor):
         number = check_real(value, name, rule, -math.inf)
-        value = torch.full((k.shape[0],), number, dtype=k.dtype, device=k.device)
+        _check_values(name, torch.tensor(number, dtype=torch.float64, device="cpu"), rule)  # before it is rounded
+        return torch.full((k.shape[0],), number, dtype=torch.promote_types(k.dtype, torch.float32), device=k.device)
     check_tensor(name, value, (k.shape[0],))
     check_same_device_and_dtype(name, value, "k", k)
     _check_values(name, value, rule)
@@ -460,8 +480,8 @@ def _check_delta(
     if token_mask is not None:
         check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
     for name, value, rule in (("beta", beta, SHARE), ("log_decay", log_decay, "at most 0")):
-        if value is not None:
-            check_tensor(name, value, tuple(k.shape[:3]))
+        if value is not None or name == "beta":
+            value = check_tensor(name, value, tuple(k.shape[:3]))
             check_same_device_and_dtype(name, value, "q", q)
             seen = value if token_mask is None else value[token_mask[:, None].expand_as(value)]
             _check_values(name, seen, rule)

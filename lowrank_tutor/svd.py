@@ -18,6 +18,7 @@ from lowrank_tutor._checks import (
     Factor,
     FloatArray,
     as_factor,
+    as_float_array,
     as_matrix,
     as_spectrum,
     check_choice,
@@ -47,7 +48,7 @@ class SVD(NamedTuple):
     vt: FloatArray
 
 
-def fix_signs(vectors: FloatArray) -> FloatArray:
+def fix_signs(vectors: ArrayLike) -> FloatArray:
     """Return for each column the sign (1 or -1) that makes its largest entry positive.
 
     A singular pair may be negated as a whole; this picks one of the two. Of entries that agree to half the digits the
@@ -55,17 +56,22 @@ def fix_signs(vectors: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    vectors : ndarray, shape (m, k)
+    vectors : array_like, shape (m, k)
         One vector a column.
 
     Returns
     -------
     ndarray, shape (k,)
     """
-    size = np.abs(vectors)
-    nearly_largest = size >= size.max(axis=0) * (1 - math.sqrt(np.finfo(vectors.dtype).eps))
+    columns = as_float_array(vectors, "vectors")  # of any size: axes may be long
+    if columns.ndim != 2 or columns.size == 0:
+        raise ValueError(f"vectors must be a non-empty matrix (two axes), got shape {columns.shape}")
+    if not np.isfinite(columns).all():
+        raise ValueError(f"vectors must be finite, got {columns[~np.isfinite(columns)][0]}")
+    size = np.abs(columns)
+    nearly_largest = size >= size.max(axis=0) * (1 - math.sqrt(np.finfo(columns.dtype).eps))
     first = np.argmax(nearly_largest, axis=0)
-    signs: FloatArray = np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1, 1).astype(vectors.dtype)
+    signs: FloatArray = np.where(columns[first, np.arange(columns.shape[1])] < 0, -1, 1).astype(columns.dtype)
     return signs
 
 
@@ -104,7 +110,7 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
     ----------
     Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 2.4.
     """
-    matrix = as_matrix(a, "a")
+    matrix = as_matrix(a, "a", advice=", and randomized_svd takes it as it is")
     rank = check_rank(k, matrix.shape)
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
@@ -308,7 +314,7 @@ def randomized_svd(
     power_iterations: int = 3,
     rng: np.random.Generator | int | None = None,
 ) -> SVD:
-    r"""Return nearly the ``k`` largest singular values and their vectors, in a fraction of the time.
+    r"""Return nearly the ``k`` largest singular values and their vectors, for small ``k`` in a fraction of the time.
 
     A random block of ``b = k + oversample`` vectors is sent through the matrix and back, and the matrix is projected
     on *all* the blocks met on the way, $[AX, (AA^\top)AX, \dots, (AA^\top)^q AX]$ with

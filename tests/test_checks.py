@@ -18,7 +18,9 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_rng,
+    check_size,
 )
+from lowrank_tutor.svd import truncated_svd
 
 
 class NoArray:
@@ -42,6 +44,12 @@ BAD_ARRAYS = [
     (as_matrix, [[1.0, np.inf]], ValueError, "x must be finite, got inf"),
     (as_matrix, np.float32([[1.0, -np.inf]]), ValueError, "x must be finite, got -inf"),
     (as_matrix, BEYOND_FLOAT64, ValueError, "x must be finite, got inf"),
+    (
+        as_matrix,
+        [[1e300, 0.0]],
+        ValueError,
+        "x must have a largest absolute entry between 1e-75 and 1e+75, got 1e+300: change the unit",
+    ),
     (as_matrix, np.zeros((0, 3)), ValueError, "x must be non-empty, got shape (0, 3)"),
     (as_matrix, np.zeros((3, 0)), ValueError, "x must be non-empty, got shape (3, 0)"),
     (as_matrix, [[1, 2], [3]], ValueError, RECTANGLE + "[[1, 2], [3]]"),
@@ -201,6 +209,14 @@ def test_what_is_not_a_number_within_the_bounds_is_refused(value, error, message
         check_real(value, "x", "at least 0 and below 1", 0, 1)
 
 
+def test_sizes_have_an_upper_end():
+    assert [check_size(value, "x", bits=3) for value in (1, np.int8(7))] == [1, 7]
+    assert check_size(2**31 - 1, "x") == 2**31 - 1
+    for value, rule in ((0, "at least 1"), (8, "below 2**3"), (10**30, "below 2**3")):
+        with pytest.raises(ValueError, match=f"^{re.escape(f'x must be {rule}, got {value}')}$"):
+            check_size(value, "x", bits=3)
+
+
 def test_real_numbers_of_every_kind_pass():
     for value in (0, 0.5, Fraction(1, 2), np.float32(0.5), math.nextafter(1, 0)):
         number = check_real(value, "x", "at least 0 and below 1", 0, 1)
@@ -254,16 +270,16 @@ class Operator:
     [
         (
             Sparse(),
-            "a must be a dense array, got a sparse Sparse of shape (2, 3): .toarray() makes it dense, and"
-            " randomized_svd takes it as it is",
+            "a must be a dense array, got a sparse Sparse of shape (2, 3): .toarray() makes it dense{advice}",
         ),
         (
             Operator(),
-            "a must be a dense array, got an operator, Operator of shape (2, 3): @ np.eye(n) makes it dense, and"
-            " randomized_svd takes it as it is",
+            "a must be a dense array, got an operator, Operator of shape (2, 3): @ np.eye(n) makes it dense{advice}",
         ),
     ],
 )
 def test_a_sparse_matrix_is_refused_by_its_name_and_the_way_out_is_told(value, message):
-    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
-        as_matrix(value, "a")
+    other = ", and randomized_svd takes it as it is"
+    for call, advice in ((lambda a: as_matrix(a, "a"), ""), (lambda a: truncated_svd(a, 1), other)):
+        with pytest.raises(TypeError, match=f"^{re.escape(message.format(advice=advice))}$"):
+            call(value)

@@ -237,7 +237,7 @@ def test_each_argument_is_checked_under_its_name(call, message):
 @pytest.mark.parametrize("shape", [(3, 9), (9, 3)])
 def test_more_axes_than_points_or_coordinates_are_refused(shape):
     PCA(3).fit(np.ones(shape))
-    with pytest.raises(ValueError, match=r"^n_components must be between 1 and min\(m, n\) = 3, got 4$"):
+    with pytest.raises(ValueError, match=r"^n_components must be between 1 and min\(n, d\) = 3, got 4$"):
         PCA(4).fit(np.ones(shape))
 
 

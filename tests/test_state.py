@@ -138,6 +138,32 @@ def test_no_error_is_relative_to_zeros_and_a_state_of_another_shape_is_refused()
         recall_error(k[:, :1], k, k)
 
 
+ONES = torch.ones(4096, 1)
+TINY, HUGE = 1e-30 * torch.eye(3), 1e30 * torch.eye(3)
+HALF_HUGE = 60000 * torch.eye(3, dtype=torch.float16)
+SEMISEPARABLE = causal_decay(torch.linspace(0.6, 0.9, 12))
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: linear_state(ONES.half(), ONES.half()).item(), 4096),
+        (lambda: linear_state(ONES.bfloat16(), ONES.bfloat16()).item(), 4096),
+        (lambda: block_ranks(SEMISEPARABLE.half()), [1] * 11),
+        (lambda: block_ranks(SEMISEPARABLE.bfloat16()), [1] * 11),
+        (lambda: recall_error(torch.zeros(3, 3).half(), HALF_HUGE, HALF_HUGE), 1),
+        (lambda: recall_error(torch.zeros(3, 3), HUGE, HUGE), 1),
+        (lambda: recall_error(torch.eye(3), TINY, TINY), 0),
+        (lambda: newton_schulz(HALF_HUGE).diagonal().tolist(), newton_schulz(torch.eye(3).half()).diagonal().tolist()),
+        (lambda: newton_schulz(HUGE).diagonal().tolist(), newton_schulz(torch.eye(3)).diagonal().tolist()),
+        (lambda: newton_schulz(TINY).diagonal().tolist(), newton_schulz(torch.eye(3)).diagonal().tolist()),
+        (lambda: newton_schulz(torch.ones(2, 0, 3)).shape, (2, 0, 3)),
+    ],
+)
+def test_narrow_types_and_extremes(call, expected):
+    assert call() == pytest.approx(expected, rel=1e-6)
+
+
 # ------------------------------------------------------------------------------------------------ chunks
 
 
@@ -249,6 +275,7 @@ def test_it_compiles_whole(compiler):
     ("change", "kind", "message"),
     [
         ({"chunk": 0}, ValueError, "chunk must be at least 1, got 0"),
+        ({"beta": None}, TypeError, "beta must be a tensor, got NoneType"),
         ({"beta": torch.full((3, 2, 11), 2.5).double()}, ValueError, "beta must be between 0 and 2, got 2.5"),
         ({"beta": torch.full((3, 2, 11), -0.5).double()}, ValueError, "beta must be between 0 and 2, got -0.5"),
         ({"beta": torch.ones(3, 2, 10).double()}, ValueError, "beta must have shape (3, 2, 11), got shape (3, 2, 10)"),
@@ -424,6 +451,8 @@ def test_other_coefficients_converge_to_the_nearest_orthogonal_matrix():
         ((torch.ones(3),), ValueError, "x must have shape (..., m, n), got shape (3,)"),
         ((torch.ones(2, 2, dtype=torch.int64),), TypeError, "x must be of a floating-point type, got torch.int64"),
         ((torch.ones(2, 2), -1), ValueError, "steps must be at least 0, got -1"),
+        ((torch.ones(2, 2), 2**31), ValueError, "steps must be below 2**31, got 2147483648"),
+        ((torch.ones(2, 2), 1, None), TypeError, "coefficients must be three numbers, got NoneType"),
         ((torch.ones(2, 2), 1, (1.0, 2.0)), ValueError, "coefficients must be three numbers, got 2"),
         ((torch.ones(2, 2), 1, (1.0, 2.0, math.nan)), ValueError, "coefficients must be finite, got nan"),
         ((torch.ones(2, 2), 1, (-math.inf, 2.0, 3.0)), ValueError, "coefficients must be finite, got -inf"),
@@ -475,6 +504,12 @@ def test_narrow_types_come_back_and_a_narrow_state_goes_on_in_float32():
         (lambda one, two: power_step(one[0], one), ValueError, "m must have shape (m, n), got shape (2,)"),
         (lambda one, two: causal_decay(one), ValueError, "a must have shape (n), got shape (2, 2)"),
         (lambda one, two: block_ranks(one[0]), ValueError, "m must have shape (n, n), got shape (2,)"),
+        (lambda one, two: block_ranks(1j * one), TypeError, "m must hold real numbers, got torch.complex64"),
+        (lambda one, two: block_ranks(one.to("meta")), TypeError, "m must hold numbers, got a meta tensor"),
+        (lambda one, two: block_ranks(math.nan * one), ValueError, "m must be finite, got nan"),
+        (lambda one, two: linear_state(one, one, decay=1e308), ValueError,
+         "decay must be above 0 and at most 1, got 1e+308"),
+        (lambda one, two: recall_error(*[one.to("meta")] * 3), TypeError, "k must hold numbers, got a meta tensor"),
         (lambda one, two: recall_error(two, one, one), TypeError,
          "state must be of the type of k, torch.float32, got torch.float64"),
         (lambda one, two: linear_state(one, two), TypeError,

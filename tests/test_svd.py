@@ -163,6 +163,20 @@ def test_of_equally_large_entries_the_first_decides_whatever_the_rounding():
     np.testing.assert_array_equal(fix_signs(np.array([[1.0], [-1.0 - 1e-6]])), [-1])  # not equally large
 
 
+@pytest.mark.parametrize(
+    ("vectors", "error", "message"),
+    [
+        ([1.0], ValueError, "vectors must be a non-empty matrix (two axes), got shape (1,)"),
+        (np.zeros((0, 3)), ValueError, "vectors must be a non-empty matrix (two axes), got shape (0, 3)"),
+        ([[1.0, np.nan]], ValueError, "vectors must be finite, got nan"),
+        (None, TypeError, "vectors must be an array of real numbers, got None"),
+    ],
+)
+def test_bad_vectors_are_refused(vectors, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        fix_signs(vectors)
+
+
 # best_rank_k, tail_error
 
 

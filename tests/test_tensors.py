@@ -8,8 +8,10 @@ from attentions import real_tokens, triple
 
 from lowrank_tutor._tensors import (
     check_attention_inputs,
+    check_device,
     check_dtype,
     check_heads,
+    check_not_meta,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
@@ -43,6 +45,32 @@ Q, K, V = triple()
             lambda: check_same_device_and_dtype("e", K, "q", Q.to("meta")),
             ValueError,
             "e must be on the device of q, meta, got cpu",
+        ),
+        (
+            lambda: check_tensor("e", torch.nested.nested_tensor([Q[0], Q[0, :1]], layout=torch.jagged), ("k",)),
+            TypeError,
+            "e must be a plain tensor, got a nested one: pad it, and mark what is real by a mask",
+        ),
+        (
+            lambda: check_tensor("e", Q.to_sparse(), ("k",)),
+            TypeError,
+            "e must be a dense tensor, got layout torch.sparse_coo: .to_dense() makes one",
+        ),
+        (
+            lambda: check_token_mask(real_tokens().to_sparse(), K, (3, 6)),
+            TypeError,
+            "token_mask must be a dense tensor, got layout torch.sparse_coo: .to_dense() makes one",
+        ),
+        (lambda: check_not_meta("e", Q.to("meta")), TypeError, "e must hold numbers, got a meta tensor"),
+        (
+            lambda: check_device("cpu:x"),
+            ValueError,
+            "device must be a torch.device, a name such as \"cpu\" or None, got 'cpu:x'",
+        ),
+        (
+            lambda: check_device(0),
+            TypeError,
+            'device must be a torch.device, a name such as "cpu" or None, got int',
         ),
         (lambda: check_dtype(torch.int64), TypeError, "dtype must be a floating-point type, got torch.int64"),
         (lambda: check_dtype(torch.complex64), TypeError, "dtype must be a floating-point type, got torch.complex64"),
@@ -94,7 +122,14 @@ def test_what_does_not_fit_is_refused(call, error, message):
         (Q[0], K, V, ValueError, "q must have shape (batch, heads, n_queries, d), got shape (2, 4, 5)"),
         (Q, K[0], V, ValueError, "k must have shape (3, 2, n_keys, 5), got shape (2, 6, 5)"),
         (Q, K[:2], V, ValueError, "k must have shape (3, 2, n_keys, 5), got shape (2, 2, 6, 5)"),
-        (Q, K[:, :1], V, ValueError, "k must have shape (3, 2, n_keys, 5), got shape (3, 1, 6, 5)"),
+        (
+            Q,
+            K[:, :1],
+            V,
+            ValueError,
+            "k must have a head for each of the 2 of q, got 1: k.repeat_interleave(2, dim=1), and v likewise, gives"
+            " each its own",
+        ),
         (Q, K[..., :4], V, ValueError, "k must have shape (3, 2, n_keys, 5), got shape (3, 2, 6, 4)"),
         (Q, K, V[0], ValueError, "v must have shape (3, 2, 6, d_v), got shape (2, 6, 3)"),
         (Q, K, V[:1], ValueError, "v must have shape (3, 2, 6, d_v), got shape (1, 2, 6, 3)"),
@@ -134,6 +169,8 @@ def test_what_fits_is_taken():
     assert [check_heads(heads, 6) for heads in (1, 2, 3, 6)] == [1, 2, 3, 6]
     assert check_dtype(torch.bfloat16) == torch.bfloat16
     assert check_dtype(None) == torch.float32
+    cpu = torch.device("cpu")
+    assert [check_device(device) for device in ("cpu", cpu, None)] == [cpu, cpu, None]
 
 
 def test_autocast_takes_any_floating_point_type_and_can_be_left():

@@ -14,6 +14,7 @@ width and the clock of the memory (``tests/attention/test_gpu.py``). Where the t
 """
 
 import math
+import numbers
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -22,7 +23,8 @@ from typing import NamedTuple
 import torch
 from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
-from lowrank_tutor._checks import check_choice, check_integer, check_real
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, check_size
+from lowrank_tutor._tensors import check_attention_inputs, check_device
 
 HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. That
@@ -121,6 +123,8 @@ def gpu_named(name: str, memory: float) -> str | None:
     ('A100', None)
     """
     memory = check_real(memory, "memory", "a number of bytes, 0 or more", 0)
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a string, got {type(name).__name__}")
     words = re.split(r"[^A-Za-z0-9]+", name)
     # Of the H100s, the one called NVL has a faster memory than the table says.
     found = None if "NVL" in words else next((card for card in GPUS if card in words), None)
@@ -186,8 +190,8 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str, *, k: int | None = None, bat
     ----------
     Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52(4).
     """
-    n, d, heads = check_integer(n, "n", 1), check_integer(d, "d", 1), check_integer(heads, "heads", 1)
-    batch, card = check_integer(batch, "batch", 1), GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
+    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
+    batch, card = check_size(batch, "batch"), GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
     width = heads * d
     if k is None:
         flops, moved = 4 * batch * n**2 * width, 4 * batch * n * width
@@ -226,7 +230,7 @@ def gpu_crossover(k: int, d: int, heads: int, gpu: str, *, batch: int = 1) -> in
     >>> gpu_crossover(256, 64, 8, "T4")
     624
     """
-    low = high = check_integer(k, "k", 1)
+    low = high = check_size(k, "k")
 
     def pays(n: int) -> bool:
         mixed, exact = (gpu_floor(n, d, heads, gpu, k=rank, batch=batch) for rank in (k, None))
@@ -259,10 +263,10 @@ def half_type(device: torch.device | str) -> torch.dtype:
     >>> half_type("cpu")
     torch.float32
     """
-    device = torch.device(device)
-    if device.type != "cuda":
+    place = check_device(device)
+    if place is None or place.type != "cuda":
         return torch.float32
-    return torch.bfloat16 if torch.cuda.get_device_capability(device) >= (8, 0) else torch.float16
+    return torch.bfloat16 if torch.cuda.get_device_capability(place) >= (8, 0) else torch.float16
 
 
 def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[str, ...]:
@@ -278,6 +282,7 @@ def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[s
     tuple of str
         Among "flash" and "efficient"; empty on a CPU, which has kernels of its own.
     """
+    check_attention_inputs(q, k, v)
     if q.device.type != "cuda":
         return ()
     asked = SDPAParams(q, k, v, None, 0.0, False, False)
@@ -304,11 +309,11 @@ def attention_bytes(n: int, d: int, heads: int, *, k: int | None = None, fused: 
     >>> attention_bytes(16384, 64, 8) / 1e9, attention_bytes(16384, 64, 8, fused=False) / 1e9
     (0.067633152, 25.837436928)
     """
-    n, d, heads = check_integer(n, "n", 1), check_integer(d, "d", 1), check_integer(heads, "heads", 1)
-    batch, length = check_integer(batch, "batch", 1), n if k is None else check_integer(k, "k", 1, n, "n")
+    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
+    batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
     rows = 4 * batch * heads * n * (HALF * d + 1)  # and a float32 a query, the logarithm of its sum
-    mixed = 0 if k is None else HALF * (n * k + 2 * batch * heads * k * d)
-    return rows + mixed + (0 if fused else WRITTEN_OUT * batch * heads * n * length)
+    mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)
+    return rows + mixed + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
 
 
 class Trial(NamedTuple):
@@ -357,9 +362,11 @@ def trials(
     4096 True
     16384 False n = 16384: exact attention left out, it needs 25.8 GB of 12.0 GB
     """
-    room = RESERVE * (free if free == math.inf else check_real(free, "free", "a number of bytes, 0 or more", 0))
+    endless = isinstance(free, numbers.Real) and free == math.inf
+    room = RESERVE * (math.inf if endless else check_real(free, "free", "a number of bytes, 0 or more", 0))
 
     def trial(n: int) -> Trial:
+        n = check_size(n, "lengths", bits=53)
         needs = {
             "exact attention": attention_bytes(n, d, heads, fused=fused),
             "Linformer": attention_bytes(n, d, heads, k=k, fused=fused),
@@ -369,4 +376,8 @@ def trials(
         exact, linformer = (size <= room for size in needs.values())
         return Trial(n, exact, linformer, note)
 
-    return [trial(n) for n in lengths]
+    try:
+        wanted = list(lengths)
+    except (TypeError, RuntimeError):
+        raise TypeError(f"lengths must be integers, one after the other, got {type(lengths).__name__}") from None
+    return [trial(n) for n in wanted]

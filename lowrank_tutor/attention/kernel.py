@@ -23,9 +23,10 @@ from typing import Any
 
 import torch
 
-from lowrank_tutor._checks import check_integer
+from lowrank_tutor._checks import check_bool, check_size
 from lowrank_tutor._tensors import (
     check_attention_inputs,
+    check_device,
     check_dtype,
     check_generator,
     check_same_device_and_dtype,
@@ -236,9 +237,9 @@ def orthogonal_features(
     ----------
     Choromanski et al. (2020), arXiv:2009.14794, section 2.4; Mezzadri (2006), arXiv:math-ph/0609050, on the signs.
     """
-    m, d = check_integer(n_features, "n_features", 1), check_integer(d, "d", 1)
+    m, d = check_size(n_features, "n_features"), check_size(d, "d")
     generator, dtype = check_generator(generator), check_dtype(dtype)
-    device = torch.get_default_device() if device is None else device
+    device = check_device(device) or torch.empty(0).device  # torch 2.4 tells nothing else of a device context
     place: dict[str, Any] = {"device": device if generator is None else generator.device, "dtype": _sum_type(dtype)}
     blocks = torch.randn(-(-m // d), d, d, generator=generator, **place)
     basis, triangle = torch.linalg.qr(blocks)
@@ -255,6 +256,7 @@ def _check(
 ) -> torch.dtype:
     """Refuse what does not fit together; return the type in which to add up."""
     check_attention_inputs(q, k, v)
+    check_bool(causal, "causal")
     if token_mask is not None:
         check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
     if causal and q.shape[2] != k.shape[2]:
@@ -323,7 +325,10 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """Return (elu(x) + 1) / exp(scale), where ``scale`` is 0 or the largest of the entries that share it."""
     if _in_steps():
-        return torch.relu(x) + (x - scale).clamp(min=_lowest(x.dtype), max=0).exp()
+        # A hair above 0: the derivative of clamp at its bound is 1 up to PyTorch 2.13, and 0 from 2.14 on. It must be 1
+        # for the largest entry of a row, which lies at 0.
+        bounds = {"min": _lowest(x.dtype), "max": torch.finfo(x.dtype).tiny}
+        return torch.relu(x) + (x - scale).clamp(**bounds).exp()
     rows: torch.Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
     return rows
 
@@ -340,13 +345,16 @@ class _EluPlusOne(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         (rows,) = ctx.saved_tensors
-        return rows.clamp(max=1).mul_(gradients[0]), None
+        # At 1 the derivative of clamp is not to be relied on, see above; but it is faster where nobody asks for it.
+        slopes = torch.where(rows > 1, 1, rows) if torch.is_grad_enabled() else rows.clamp(max=1)
+        return slopes.mul_(gradients[0]), None
 
 
 def _log_elu(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
     """Return ln(elu(x) + 1) + more; ``more`` is (batch, heads, 1, d)."""
     if _in_steps():
-        return torch.relu(x).log1p() + x.clamp(max=0) + more
+        positive = torch.relu(x)
+        return positive.log1p() + (x - positive) + more
     logs: torch.Tensor = _LogElu.apply(x, more)  # type: ignore[no-untyped-call]
     return logs
 

@@ -10,7 +10,14 @@ import torch
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_integer
-from lowrank_tutor._tensors import check_attention_inputs, check_heads, check_token_mask, softmax_mask, zero_hidden
+from lowrank_tutor._tensors import (
+    check_attention_inputs,
+    check_heads,
+    check_token_mask,
+    softmax_mask,
+    without_autocast,
+    zero_hidden,
+)
 
 
 class Cost(NamedTuple):
@@ -105,12 +112,16 @@ def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Ten
     [[[[0.25, 0.25, 0.25, 0.25]]]]
     """
     check_attention_inputs(q, k, k)
-    if token_mask is None:
-        return torch.softmax(q @ k.transpose(2, 3) / math.sqrt(q.shape[3]), dim=3)
-    check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
-    logits = q @ zero_hidden(k, token_mask).transpose(2, 3) / math.sqrt(q.shape[3])  # (batch, heads, n_queries, n_keys)
-    weights = torch.softmax(logits.masked_fill(~softmax_mask(token_mask), -math.inf), dim=3)
-    return weights.masked_fill(~token_mask[:, None, None, :], 0)
+    if token_mask is not None:
+        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
+    wide = torch.promote_types(q.dtype, torch.float32)  # a product of half precision may overflow
+    with without_autocast(q.device):
+        # (batch, heads, n_queries, n_keys)
+        logits = q.to(wide) @ zero_hidden(k, token_mask).to(wide).transpose(2, 3) / math.sqrt(q.shape[3])
+        if token_mask is None:
+            return torch.softmax(logits, dim=3).to(q.dtype)
+        weights = torch.softmax(logits.masked_fill(~softmax_mask(token_mask), -math.inf), dim=3)
+    return weights.masked_fill(~token_mask[:, None, None, :], 0).to(q.dtype)
 
 
 def softmax_cost(n: int, dim: int, heads: int) -> Cost:

@@ -13,8 +13,9 @@ with needed(__name__):
     from torch import nn
     from torch.nn import functional
 
-from lowrank_tutor._checks import check_integer
+from lowrank_tutor._checks import check_integer, check_size
 from lowrank_tutor._tensors import (
+    check_device,
     check_dtype,
     check_generator,
     check_same_device_and_dtype,
@@ -87,10 +88,9 @@ class ReducedRankAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.query_dim = check_integer(query_dim, "query_dim", 1)
-        self.key_dim = check_integer(key_dim, "key_dim", 1)
+        self.query_dim, self.key_dim = check_size(query_dim, "query_dim"), check_size(key_dim, "key_dim")
         self.k = check_integer(k, "k", 1, min(self.query_dim, self.key_dim), "min(query_dim, key_dim)")
-        dtype, generator = check_dtype(dtype), check_generator(generator)
+        dtype, generator, device = check_dtype(dtype), check_generator(generator), check_device(device)
         for name, width in (("u", self.query_dim), ("v", self.key_dim)):
             start = torch.empty((self.k, width), device=device, dtype=dtype)
             start.normal_(std=1 / math.sqrt(width), generator=generator)

@@ -14,6 +14,7 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_rng,
+    check_size,
 )
 from lowrank_tutor.svd import fix_signs, truncated_svd
 
@@ -438,7 +439,7 @@ def fit_factors(
     default = 0.5 / (largest or 1.0)  # the factors of a zero matrix start at zero, and stay there
     rate = default if learning_rate is None else learning_rate
     rate = check_real(rate, "learning_rate", "finite and above 0", math.ulp(0.0))
-    steps = check_integer(steps, "steps", 0)
+    steps = check_size(steps, "steps", 0)
     rng = check_rng(rng)
 
     u, v = (_small_start(length, k, largest, rng) for length in matrix.shape)

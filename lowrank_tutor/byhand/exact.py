@@ -92,7 +92,10 @@ def _as_fraction(number: str) -> str:
 
 def _unpack(value: Any) -> Any:
     """Turn NumPy arrays and SymPy matrices into lists."""
-    return value.tolist() if hasattr(value, "tolist") else value
+    try:
+        return value.tolist() if hasattr(value, "tolist") else value
+    except (TypeError, RuntimeError):  # classes, and tensors that are sparse, nested or without numbers
+        return value
 
 
 def _is_list(value: Any) -> bool:

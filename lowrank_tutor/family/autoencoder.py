@@ -14,10 +14,12 @@ with needed(__name__):
     import torch
     from torch import nn
 
-from lowrank_tutor._checks import check_integer
+from lowrank_tutor._checks import check_integer, check_size
 from lowrank_tutor._tensors import (
+    check_device,
     check_dtype,
     check_generator,
+    check_not_meta,
     check_same_device_and_dtype,
     check_tensor,
     shape_of,
@@ -90,10 +92,10 @@ class Autoencoder(nn.Module):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
-        self.d = check_integer(d, "d", 1)
+        self.d = check_size(d, "d")
         self.k = check_integer(k, "k", 1, self.d, "d")
-        self.hidden = None if hidden is None else check_integer(hidden, "hidden", self.k)
-        dtype, generator = check_dtype(dtype), check_generator(generator)
+        self.hidden = None if hidden is None else check_size(hidden, "hidden", self.k)
+        dtype, generator, device = check_dtype(dtype), check_generator(generator), check_device(device)
         widths = [self.d, self.k] if self.hidden is None else [self.d, self.hidden, self.k]
         starts = []  # of the encoder's layers, (width out, width in)
         for width, out in itertools.pairwise(widths):
@@ -190,7 +192,8 @@ class Autoencoder(nn.Module):
         Liu and Nocedal (1989), doi:10.1007/BF01589116, for L-BFGS.
         """
         self._check("x", x, self.d)
-        count = check_integer(steps, "steps", 0)
+        check_not_meta("x", x)
+        count = check_size(steps, "steps", 0)
         if x.shape[0] == 0:
             raise ValueError(f"x must hold at least one point, got shape {shape_of(x)}")
         if not x.isfinite().all():

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer
+from lowrank_tutor._checks import FloatArray, as_array, as_matrix, check_integer
 from lowrank_tutor.svd import fix_signs
 
 _NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
@@ -86,12 +86,7 @@ class Discriminants(NamedTuple):
 
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
     """Return the labels that occur (C,), the number of each point's class (n,), and the share of each class (C,)."""
-    if isinstance(labels, np.ma.MaskedArray):
-        raise TypeError("labels must be an array without a mask, got a masked array")
-    try:
-        array = np.asarray(labels)
-    except ValueError:
-        raise ValueError("labels must be a vector of numbers or strings, got a ragged sequence") from None
+    array = as_array(labels, "labels", "a vector of numbers or strings")
     if array.dtype.kind == "O" and all(isinstance(label, str) for label in array.flat):
         array = array.astype(str)
     if array.dtype.kind not in "biufU":

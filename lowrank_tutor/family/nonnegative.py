@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, check_real, check_rng
+from lowrank_tutor._checks import FloatArray, as_matrix, check_rank, check_real, check_rng, check_size
 from lowrank_tutor.family.descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
 _TRIAL_SWEEPS = 200  # how many each start gets before they are compared
 _TRIAL_TOLERANCE = 100  # how much looser the tolerance is meanwhile
 _NEW_SWEEPS = 10_000  # at most, for new rows
-_FOLLOWED = 2  # how many starts are then followed to the end
+_FOLLOWED = 2  # how many starts, those from the SVD, are followed to the end in any case
 _FEW_DIGITS = 1e-6  # of the squared size: down to here the squared error may be a difference of sums
 
 
@@ -157,11 +157,12 @@ def nmf(
     $W$ after the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still.
     The error never rises.
 
-    The problem is not convex and HALS finds a local minimum. Several starts are tried briefly: two from the SVD, one
-    that takes rows or columns of $X$ for parts, the others at random. The best two are followed until a sweep lowers
-    the error by no more than ``tolerance`` times the size of $X$, and the better is returned. Where $X = WH$ holds
-    exactly, the last digits come slowly; if they are still on their way after ``max_sweeps``, then ``converged`` is
-    False and the factors are those reached so far.
+    The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD, one that
+    takes rows or columns of $X$ for parts, the others at random. The first two, and each other that after a brief trial
+    has a smaller error than all before it, are followed until a sweep lowers the error by no more than ``tolerance``
+    times the size of $X$. The best is returned: with the same ``rng``, more starts never end worse than fewer. Where
+    $X = WH$ holds exactly, the last digits come slowly; if they are still on their way after ``max_sweeps``, then
+    ``converged`` is False and the factors are those reached so far.
 
     Parameters
     ----------
@@ -211,9 +212,9 @@ def nmf(
     given = _as_nonnegative(x)
     k = check_rank(k, given.shape)
     rng = check_rng(rng)
-    starts = check_integer(starts, "starts", 1)
+    starts = check_size(starts, "starts")
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
-    max_sweeps = check_integer(max_sweeps, "max_sweeps", 1)
+    max_sweeps = check_size(max_sweeps, "max_sweeps")
 
     matrix, dtype = given.astype(np.float64), given.dtype
     size = float(np.linalg.norm(matrix))
@@ -232,11 +233,16 @@ def nmf(
     def follow(begun: Descent, share: float, sweeps: int) -> Descent:
         return descend(begun, sweep, error, lambda _: share * size, sweeps)
 
-    tried = [
-        follow(Descent(start, [error(*start)]), _TRIAL_TOLERANCE * tolerance, min(_TRIAL_SWEEPS, max_sweeps))
-        for start in islice(_starts(matrix, k, rng), starts)
-    ]
-    best_tried = sorted(tried, key=lambda found: found.loss)[:_FOLLOWED]
-    best = min((follow(begun, tolerance, max_sweeps) for begun in best_tried), key=lambda found: found.loss)
+    # Which starts go on to the end depends on those before, not on those to come: with more starts the same ones do so,
+    # and perhaps others, and the result is never worse.
+    followed: list[Descent] = []
+    furthest = math.inf
+    for number, start in enumerate(islice(_starts(matrix, k, rng), starts)):
+        begun = Descent(start, [error(*start)])
+        tried = follow(begun, _TRIAL_TOLERANCE * tolerance, min(_TRIAL_SWEEPS, max_sweeps))
+        if number < _FOLLOWED or tried.loss < furthest:
+            followed.append(follow(tried, tolerance, max_sweeps))
+        furthest = min(furthest, tried.loss)
+    best = min(followed, key=lambda found: found.loss)
     w, h = _by_weight(*best.factors)
     return NMF(w.astype(dtype), h.astype(dtype), np.array(best.losses), best.settled)

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor._checks import (
     Factor,
     FloatArray,
+    as_array,
     as_factor,
     as_float_array,
     as_vector,
-    check_integer,
     check_rank,
     check_real,
     check_rng,
+    check_size,
     is_sparse,
 )
 from lowrank_tutor.family.descent import Descent, Pair, descend
@@ -56,12 +57,7 @@ class RatingFactors(NamedTuple):
 
 def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return what is observed as an array of bools, of which at least one is True."""
-    if isinstance(observed, np.ma.MaskedArray):
-        raise TypeError("observed must be an array without a mask, got a masked array")
-    try:
-        mask = np.asarray(observed)
-    except ValueError:
-        raise ValueError("observed must be a rectangular array of bools, got a ragged sequence") from None
+    mask = as_array(observed, "observed", "a rectangular array of bools")
     if mask.dtype != np.bool_:
         raise TypeError(f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}")
     if mask.shape != shape:
@@ -83,6 +79,11 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
         if table.nnz == 0:
             raise ValueError("ratings must store at least one rating, got none")
         known = table.copy()
+        known.sum_duplicates()
+        # SciPy adds up what is stored twice, for the coordinate format as soon as it is converted.
+        stored = getattr(ratings, "nnz", 0) if getattr(ratings, "format", "") == "coo" else table.nnz
+        if known.nnz < stored:
+            raise ValueError(f"ratings must store each entry once, got {stored - known.nnz} of {stored} a second time")
         known.data[:] = 1
         return table, known
     if observed is None:
@@ -237,7 +238,7 @@ def factorize_ratings(
     penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
     rng = check_rng(rng)
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
-    max_sweeps = check_integer(max_sweeps, "max_sweeps", 1)
+    max_sweeps = check_size(max_sweeps, "max_sweeps")
 
     rows, columns = (np.asarray(known.sum(axis=axis)).ravel() > 0 for axis in (1, 0))  # of the others nothing is known
     r, mask = (a[rows][:, columns].astype(np.float64) for a in (table, known))

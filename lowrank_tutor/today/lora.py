@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
-from lowrank_tutor._tensors import check_generator, check_same_device_and_dtype, shape_of
+from lowrank_tutor._tensors import check_generator, check_plain, check_same_device_and_dtype, shape_of
 
 SCALINGS = ("alpha/r", "alpha/sqrt(r)")
 INITS = ("zero", "principal")
@@ -132,9 +132,7 @@ class LoraLinear(nn.Module):
         Tensor, shape (..., m)
         """
         weight, bias = self.linear.weight, self.linear.bias
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"x must be a tensor, got {type(x).__name__}")
-        if x.ndim == 0 or x.shape[-1] != weight.shape[1]:
+        if check_plain("x", x).ndim == 0 or x.shape[-1] != weight.shape[1]:
             raise ValueError(f"x must have shape (..., {weight.shape[1]}), got shape {shape_of(x)}")
         check_same_device_and_dtype("x", x, "the layer", weight)
         if self.g is not None:

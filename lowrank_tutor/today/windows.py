@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn import functional
 
-from lowrank_tutor._checks import check_bool, check_integer
+from lowrank_tutor._checks import check_bool, check_size
 from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_same_device_and_dtype,
@@ -74,7 +74,7 @@ def window_attention(
     This book, chapter 7, for the averages; gates as in the compressed attention of DeepSeek-V4.
     """
     check_attention_inputs(q, k, v)
-    n, window, m = k.shape[2], check_integer(window, "window", 1), check_integer(m, "m", 1)
+    n, window, m = k.shape[2], check_size(window, "window"), check_size(m, "m")
     votes = check_bool(votes, "votes")
     if q.shape[2] != n:
         raise ValueError(f"q must hold as many tokens as k, got shapes {shape_of(q)} and {shape_of(k)}")
@@ -107,8 +107,9 @@ def _groups(
     real = real[:, :whole].view(batch, count, m)
     logits = k.new_zeros(batch, heads, n, 1) if gates is None else gates
     logits = logits[:, :, :whole].reshape(batch, heads, count, m, logits.shape[3])
-    logits = logits.masked_fill(~(real | ~real.any(dim=2, keepdim=True))[:, None, :, :, None], -math.inf)
-    shares = torch.softmax(logits, dim=3)  # an empty group averages zeros
+    logits = logits.masked_fill(~real[:, None, :, :, None], -math.inf)
+    empty = ~real.any(dim=2)[:, None, :, None, None]
+    shares = torch.softmax(logits.masked_fill(empty, 0), dim=3)  # an empty group averages zeros
 
     def mean(part: torch.Tensor) -> torch.Tensor:
         cut = part[:, :, :whole].reshape(batch, heads, count, m, part.shape[3])

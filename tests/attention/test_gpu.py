@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional
@@ -106,6 +107,7 @@ def test_the_card_is_asked_which_kernels_it_runs(flash, efficient, named, played
     q = torch.zeros(1, 1, 2, 8)
     assert fused_backends(q, q, q) == ()  # on a CPU nobody is asked
     monkeypatch.setattr(gpu, "SDPAParams", lambda *asked: asked)
+    monkeypatch.setattr(gpu, "check_attention_inputs", lambda *tensors: None)
 
     class OnCard:
         device = torch.device("cuda")
@@ -128,6 +130,14 @@ def test_no_trial_asks_for_more_than_is_free(free, fused):
         )
     assert planned[0].exact
     assert planned[0].note == ""
+
+
+def test_numpy_integers_count_like_python_integers():
+    narrow = attention_bytes(65536, 64, 8, k=np.int32(32768)), attention_bytes(256, 64, 8, k=np.int8(2))
+    assert narrow == (attention_bytes(65536, 64, 8, k=32768), attention_bytes(256, 64, 8, k=2))
+    assert narrow[0] == 4_632_608_768
+    lengths = (4096, 65536)
+    assert trials(np.int32(lengths), 64, 8, np.int32(4096), free=5e9) == trials(lengths, 64, 8, 4096, free=5e9)
 
 
 def test_a_t4_that_writes_the_weights_out_is_not_asked_for_16384_tokens():
@@ -160,6 +170,12 @@ def test_the_bytes_are_at_least_those_that_are_there(k):
         (lambda: gpu_floor(8, 64, 8, "T4", batch=0), ValueError, "batch must be at least 1, got 0"),
         (lambda: gpu_crossover(0, 64, 8, "T4"), ValueError, "k must be at least 1, got 0"),
         (lambda: attention_bytes(8, 64, 8, k=9), ValueError, "k must be between 1 and n = 8, got 9"),
+        (lambda: attention_bytes(8, 64, 8, fused="no"), TypeError, "fused must be True or False, got 'no'"),
+        (lambda: gpu_named(None, 1e9), TypeError, "name must be a string, got NoneType"),
+        (lambda: gpu_crossover(10**400, 64, 8, "T4"), ValueError, "k must be below 2**31, got 1000000"),
+        (lambda: gpu.half_type("a"), ValueError, "device must be a torch.device"),
+        (lambda: trials(None, 64, 8, 4), TypeError, "lengths must be integers, one after the other, got NoneType"),
+        (lambda: trials((8, "9"), 64, 8, 4), TypeError, "lengths must be an integer, got '9'"),
         (lambda: trials((8,), 64, 8, 4, free=-1), ValueError, "free must be a number of bytes, 0 or more, got -1"),
         (
             lambda: trials((8,), 64, 8, 4, free=math.nan),

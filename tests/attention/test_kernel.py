@@ -309,7 +309,7 @@ def test_gradients_are_right(method, causal, masked, monkeypatch):
     assert torch.autograd.gradcheck(lambda *x: METHODS[method](*x, token_mask=mask, causal=causal), leaves)
 
 
-def test_the_derivatives_that_are_worked_out_are_those_of_the_steps(monkeypatch):
+def test_worked_out_derivatives_match_steps(monkeypatch):
     x = tensors(1, 1, 30, 3, scale=3.0)
     x[..., 0, :] -= 50  # a row of exponentials alone
     x[..., 1, 1] = 0
@@ -327,14 +327,40 @@ def test_the_derivatives_that_are_worked_out_are_those_of_the_steps(monkeypatch)
             close(one, other.detach(), atol=1e-14)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
-def test_linear_attention_has_forward_mode_and_second_derivatives_too():
+KEYS_BELOW_ZERO = [x - 3 * (i == 1) for i, x in enumerate(inputs(16, d=4))]
+WITH_A_COLUMN_BELOW_ZERO = [torch.cat([-x[..., :1].abs() - 1, x[..., 1:]], dim=3) for x in inputs(16, d=4)]
+AFTER_A_RELU = [torch.relu(x) for x in inputs(16, d=4)]
+
+
+@both_orders
+@pytest.mark.parametrize(
+    "tensors",
+    [inputs(2 * CHUNK, d=4), KEYS_BELOW_ZERO, WITH_A_COLUMN_BELOW_ZERO, AFTER_A_RELU],
+    ids=["normal", "keys below 0", "a column below 0", "exact zeros"],
+)
+def test_functional_gradients_match_eager(tensors, causal):
+    """The largest entry of a row lies at the bound of a clamp, whose derivative there depends on PyTorch's version."""
+
+    def loss(*tensors):
+        return linear_attention(*tensors, causal=causal).square().sum()
+
+    leaves = [x.clone().requires_grad_() for x in tensors]
+    eager = torch.autograd.grad(loss(*leaves), leaves)
+    for found, expected in zip(torch.func.grad(loss, argnums=(0, 1, 2))(*tensors), eager, strict=True):
+        close(found, expected)
+    mapped = torch.func.vmap(torch.func.grad(loss, argnums=1))(*(x[None] for x in tensors))
+    close(mapped[0], eager[1])
+    directions = tuple(x.cos() for x in tensors)
+    slope = torch.func.jvp(loss, tuple(tensors), directions)[1]
+    close(slope, sum((a * b).sum() for a, b in zip(eager, directions, strict=True)), atol=1e-11)
+
+
+@both_orders
+@pytest.mark.parametrize("shift", [0, -3])
+def test_second_derivatives_are_right(causal, shift):
     q, k, v = inputs(4, heads=1, batch=1)
-    leaf, step = q.clone().requires_grad_(), tensors(*q.shape, seed=7)
-    slope = torch.func.jvp(lambda q: linear_attention(q, k, v).sum(), (q,), (step,))[1]
-    (gradient,) = torch.autograd.grad(linear_attention(leaf, k, v).sum(), leaf)
-    close(slope, (gradient * step).sum())
-    assert torch.autograd.gradgradcheck(lambda q: linear_attention(q, k, v), leaf)
+    leaves = [q.requires_grad_(), (k + shift).requires_grad_()]
+    assert torch.autograd.gradgradcheck(lambda q, k: linear_attention(q, k, v, causal=causal), leaves)
 
 
 def test_gradients_reach_the_features_of_performer():
@@ -654,7 +680,8 @@ def refused(call, error, message):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        ((Q, K[:, :1], V), {}, ValueError, "k must have shape (2, 2, n_keys, 3), got shape (2, 1, 4, 3)"),
+        ((Q, K[:1], V), {}, ValueError, "k must have shape (2, 2, n_keys, 3), got shape (1, 2, 4, 3)"),
+        ((Q, K, V), {"causal": "False"}, TypeError, "causal must be True or False, got 'False'"),
         (
             (Q, K, V),
             {"token_mask": MASK[:, :3]},
@@ -712,6 +739,13 @@ def test_what_performer_cannot_use_is_refused(options, error, message):
     [
         ((0, 3), {}, ValueError, "n_features must be at least 1, got 0"),
         ((3, 0), {}, ValueError, "d must be at least 1, got 0"),
+        ((2**31, 3), {}, ValueError, "n_features must be below 2**31, got 2147483648"),
+        (
+            (3, 2),
+            {"device": "a"},
+            ValueError,
+            "device must be a torch.device, a name such as \"cpu\" or None, got 'a'",
+        ),
         ((3, 2), {"dtype": torch.int64}, TypeError, "dtype must be a floating-point type, got torch.int64"),
         ((3, 2), {"generator": "0"}, TypeError, "generator must be a torch.Generator or None, got str"),
     ],
@@ -741,6 +775,17 @@ def test_it_compiles_in_one_graph(compiler, method, causal):
         METHODS[method](q, k, v, token_mask=mask, causal=causal),
         atol=1e-6,
     )
+
+
+@both_orders
+def test_compiled_gradients_match_eager(compiler, causal):
+    compiled = compiler(linear_attention, backend="aot_eager")
+    found = []
+    for method in (compiled, linear_attention):
+        leaves = [x.clone().requires_grad_() for x in KEYS_BELOW_ZERO]
+        found.append(torch.autograd.grad(method(*leaves, causal=causal).square().sum(), leaves))
+    for one, other in zip(*found, strict=True):
+        close(one, other)
 
 
 @both

@@ -200,6 +200,14 @@ def test_in_other_types_the_error_is_a_few_roundings(dtype, half_step, mask):
     np.testing.assert_allclose(out.double(), by_loops(q, k, v, mask), rtol=0, atol=(bound + half_step) * largest)
 
 
+@pytest.mark.parametrize("mask", [None, torch.ones(1, 2, dtype=torch.bool)])
+def test_half_precision_weights_do_not_overflow(mask):
+    q = torch.full((1, 1, 2, 64), 200.0, dtype=torch.float16)
+    weights = attention_weights(q, q, token_mask=mask)
+    assert weights.dtype == torch.float16
+    assert weights.flatten().tolist() == [0.5] * 4
+
+
 def test_under_autocast_the_types_may_differ_as_long_as_they_are_floats():
     q, k, v = triple(dtype=torch.float32)
     with torch.autocast("cpu", torch.bfloat16):

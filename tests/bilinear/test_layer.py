@@ -288,6 +288,7 @@ def test_what_does_not_fit_a_layer_is_refused(arguments, error, message):
     ("sizes", "message"),
     [
         ((0, 5, 1), "query_dim must be at least 1, got 0"),
+        ((2**31, 5, 1), "query_dim must be below 2**31, got 2147483648"),
         ((5, 0, 1), "key_dim must be at least 1, got 0"),
         ((6, 5, 0), "k must be between 1 and min(query_dim, key_dim) = 5, got 0"),
         ((5, 6, 6), "k must be between 1 and min(query_dim, key_dim) = 5, got 6"),

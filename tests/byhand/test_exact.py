@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
+import torch
 from sympy import Matrix, Rational
 
 from lowrank_tutor import byhand
@@ -67,6 +68,9 @@ def test_the_limits_themselves_are_allowed():
             r"\[0\]\[0\] must be a number given exactly .* got the float 0.1; write Fraction\(1, 10\)",
         ),
         ([[1, 1], [1, -2.0]], TypeError, r"\[1\]\[1\] must be a number given exactly .* got the float -2.0; write -2$"),
+        (np.float32, TypeError, "must be a list of rows of exact numbers, got <class 'numpy.float32'>"),
+        (torch.eye(2, device="meta"), TypeError, "must be a list of rows of exact numbers, got tensor"),
+        (torch.eye(2).to_sparse(), TypeError, "must be a list of rows of exact numbers, got tensor"),
         (np.array([[0.25, 1], [1, 1]], dtype=np.float32), TypeError, r"got the float 0.25; write Fraction\(1, 4\)"),
         ([[sympy.Float(0.5), 1]], TypeError, r"got the float 0.5.*; write Fraction\(1, 2\)"),
         ([[1e300, 1]], TypeError, "got the float .*; write it as a Fraction"),

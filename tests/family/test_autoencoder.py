@@ -459,6 +459,7 @@ def test_the_gradient_reaches_the_points():
     [
         ((0, 1), "d must be at least 1, got 0"),
         ((2, 0), "k must be between 1 and d = 2, got 0"),
+        ((10**30, 1), f"d must be below 2**31, got {10**30}"),
         ((2, 3), "k must be between 1 and d = 2, got 3"),
         ((4, 3, 2), "hidden must be at least 3, got 2"),
     ],

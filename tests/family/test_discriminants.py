@@ -251,7 +251,7 @@ def test_discriminants_come_in_the_precision_of_the_input(given_type, result_typ
         ([0.0] * 7 + [np.inf], ValueError, "labels must be finite, got inf"),
         (["a"] * 7 + [None], TypeError, "labels must be a vector of numbers or strings, got dtype object"),
         ([1j] * 8, TypeError, "labels must be a vector of numbers or strings, got dtype complex128"),
-        ([[1], [2, 3]], ValueError, "labels must be a vector of numbers or strings, got a ragged sequence"),
+        ([[1], [2, 3]], ValueError, "labels must be a vector of numbers or strings, got [[1], [2, 3]]"),
         (
             np.ma.masked_equal([0, 0, 0, 1, 1, 1, 1, 2], 2),
             TypeError,

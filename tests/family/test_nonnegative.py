@@ -226,14 +226,18 @@ def test_more_starts_find_a_lower_error():
     assert one.error == same.error  # the first two are not random
 
 
-def test_the_best_after_a_few_sweeps_is_not_always_the_best_in_the_end(monkeypatch):
-    monkeypatch.setattr(nonnegative, "_TRIAL_SWEEPS", 1)
-    errors = {}
-    for followed in (1, 2):
-        monkeypatch.setattr(nonnegative, "_FOLLOWED", followed)
-        errors[followed] = np.array([nmf(fresh(seed).random((20, 15)), 6, rng=fresh()).error for seed in range(6)])
-    assert (errors[2] <= errors[1]).all()
-    assert (errors[2] < 0.999 * errors[1]).any()
+def test_more_starts_never_end_worse(monkeypatch):
+    """Of the digits, the start from the SVD falls behind in its first sweeps and ends best."""
+    digits = load_digits().data
+    assert nmf(digits, 10, rng=0, starts=3).error <= nmf(digits, 10, starts=1).error
+    monkeypatch.setattr(nonnegative, "_TRIAL_SWEEPS", 20)  # trials that often mislead
+    gains = []
+    for seed in range(6):
+        table = fresh(seed).random((20, 15))
+        errors = [nmf(table, 6, rng=seed, starts=starts, tolerance=1e-6).error for starts in range(1, 9)]
+        assert errors == sorted(errors, reverse=True)
+        gains.append(errors[0] / errors[-1])
+    assert max(gains) > 1.001
 
 
 def test_the_generator_decides_everything():

@@ -353,7 +353,7 @@ BOOLS = "observed must be an array of bools (True marks a known rating), got dty
         (np.ones((4, 3), bool), ValueError, "observed must be of the shape of ratings (3, 4), got (4, 3)"),
         (np.ones(4, bool), ValueError, "observed must be of the shape of ratings (3, 4), got (4,)"),
         (np.zeros((3, 4), bool), ValueError, "observed must mark at least one rating as known, got none"),
-        ([[True], [True, False]], ValueError, "observed must be a rectangular array of bools, got a ragged sequence"),
+        ([[True], []], ValueError, "observed must be a rectangular array of bools, got [[True], []]"),
         (np.ma.masked_all((3, 4), bool), TypeError, "observed must be an array without a mask, got a masked array"),
     ],
 )  # fmt: skip
@@ -396,6 +396,18 @@ def test_bad_settings_of_ratings_are_refused(arguments, error, message):
     assert factorize_ratings(table, seen, 3, regularization=0, tolerance=0.999, max_sweeps=1).p.shape == (3, 3)
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         factorize_ratings(table, seen, **({"k": 1} | arguments))
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+def test_ratings_stored_twice_are_refused(form):
+    entries = [5.0, 4.0, 3.0, 0.0], ([0, 0, 1, 2], [1, 1, 0, 2])
+    if form == "coo":
+        table = scipy.sparse.coo_array(entries, shape=(3, 3))
+    else:
+        kind = scipy.sparse.csr_array if form == "csr" else scipy.sparse.csc_array
+        table = kind((entries[0], [1, 1, 0, 2], [0, 2, 3, 4]), shape=(3, 3))
+    with pytest.raises(ValueError, match=r"^ratings must store each entry once, got 1 of 4 a second time$"):
+        factorize_ratings(table, None, 1)
 
 
 def test_what_is_not_a_table_of_ratings_is_refused():

@@ -67,6 +67,16 @@ def test_blocks_of_queries_join_without_a_seam(n):
     np.testing.assert_allclose(found[:, :1][:, :, some], expected[:, :, some], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("poison", [math.nan, -math.inf, math.inf, 1e9])
+def test_gates_of_hidden_tokens_do_not_count(poison):
+    q, k, v = heads_of(40)
+    gates, mask = tensors((2, 3, 40, 1))[0], real_tokens(2, 40)
+    mask[:, 8:16] = False  # two whole groups
+    dirty = gates.masked_fill(~mask[:, None, :, None], poison)
+    found, wanted = (window_attention(q, k, v, window=3, m=4, gates=g, token_mask=mask) for g in (dirty, gates))
+    assert torch.equal(found, wanted)
+
+
 @pytest.mark.parametrize("window", [1, 16, 500])
 @pytest.mark.parametrize("votes", [True, False])
 def test_one_token_a_group_is_exact_causal_attention(window, votes):
@@ -172,6 +182,7 @@ def test_windows_compile_whole(compiler):
     [
         ({"window": 0}, ValueError, "window must be at least 1, got 0"),
         ({"m": 0}, ValueError, "m must be at least 1, got 0"),
+        ({"window": 10**30}, ValueError, f"window must be below 2**31, got {10**30}"),
         ({"m": 2.0}, TypeError, "m must be an integer, got 2.0"),
         ({"votes": 1}, TypeError, "votes must be True or False, got 1"),
         ({"q": (2, 3, 5, 4)}, ValueError, "q must hold as many tokens as k, got shapes (2, 3, 5, 4) and (2, 3, 6, 4)"),
