@@ -2,63 +2,82 @@
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   the site as an archive that opens from a folder
 # make live    build it with cells that run on the page (fetches 106 MB once, or PYODIDE=a folder with Pyodide's files)
+# make test-newest   test the mathematics with the newest PyTorch and NumPy
 
 PYTHON ?= python3
+export PYTHON PYODIDE # recipes read them as variables of the shell, so that no name of a folder runs as a command
 BIN := .venv/bin
 # Two stamps, so that the first `make book` waits only for what the book needs.
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
 # Not compiled while it installs: what is used gets compiled when it is first imported, and that is a third of it.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+NETWORK := $(BIN)/python -m pip index versions pip --retries 0 --timeout 9 >/dev/null 2>&1 || \
+  echo "No network: pip cannot reach its package index." >&2; exit 1
 SITE := _build/html
 UNFINISHED := _build/unfinished
 LIVE := $(SITE)/_static/live
+# Two at once would take away each other's files. The lock goes with the last process that has the file open, even if it
+# is killed.
+ALONE := exec 9>.venv.lock || exit 1; "$$PYTHON" -c "$$LOCK" || exit 1;
 # Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 ARCHIVE := dist/low-rank-attention
 # Every core takes a chapter, a page or a file after the other (tests/conftest.py says what stays together).
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
+PYTEST := -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
 # What `make test FAST=1` leaves out: all that is not mathematics, all that needs the built book, and what trains networks,
 # starts processes or asks PyTorch to compile.
 SLOW := book site notebooks explore exercises plotting byhand instruments benchmarks test_package.py test_sphinxext.py \
   test_make.py test_live_tools.py test_live_needs.py test_adoption.py family/test_autoencoder.py linformer/test_shards.py
+MATHEMATICS := $(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile"
+# PyTorch without the 5 GB that only a GPU needs. `make test-newest TORCH=torch` takes what the package index has.
+TORCH := --index-url https://download.pytorch.org/whl/cpu torch
+NEWEST := .venv-newest/bin/python
 
 # Some machines tell Python to keep no bytecode. Then each chapter's kernel would compile all of PyTorch anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve live pdf offline test test-colab colab-image check notebooks bench mutants picture clean
+.PHONY: book serve live pdf offline test test-newest test-colab colab-image check notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
-# A build that was killed may leave half a page or half of a cached chapter, which the next would take for a whole one.
-# One that failed has ended in order: its cache stays.
+# Pages are always made from the beginning: Sphinx mends those of an earlier build into a site that is not quite the
+# same. What the chapters' cells have shown stays. Only where chapters ran and the build was interrupted (then the stamp
+# holds a word, see _ext/side_by_side.py) or killed, half of one may lie there, and all of it goes. A shell that is not
+# told to end by an interrupt takes it for a failure.
 book: $(READY)
-	@test ! -e $(UNFINISHED) || rm -rf _build
-	@mkdir -p _build && touch $(UNFINISHED)
-	@rm -rf $(LIVE)
-	@$(BUILD) || { status=$$?; test $$status -gt 127 || rm $(UNFINISHED); exit $$status; }
-	@rm $(UNFINISHED)
-	@echo "The book is ready, $$(du -sm $(SITE) | cut -f1) MB: $(CURDIR)/$(SITE)/index.html"
+	@$(ALONE) test ! -e $(UNFINISHED) || rm -rf _build; \
+	rm -rf $(SITE) _build/.doctrees _build/jupyter_execute; mkdir -p _build && touch $(UNFINISHED) || exit 1; trap 'exit 130' INT; \
+	$(BUILD); status=$$?; test $$status -gt 127 -o -s $(UNFINISHED) || rm -f $(UNFINISHED); exit $$status
+	@printf '%s\n' "The book is ready, $$(du -sm $(SITE) | cut -f1) MB: $$PWD/$(SITE)/index.html"
 
 # The next `make book` takes it away again.
 live: book
-	$(BIN)/python tools/live.py $(if $(PYODIDE),--pyodide "$(PYODIDE)")
+	$(BIN)/python tools/live.py $(if $(PYODIDE),--pyodide "$$PYODIDE")
 
 # A site with cells that run keeps them.
 serve: $(if $(wildcard $(LIVE)),live,book)
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory $(SITE)
 
 pdf: $(READY_DEV) book
-	$(BUILD) --builder custom --custom-builder singlehtml
+	@$(ALONE) $(BUILD) --builder custom --custom-builder singlehtml
 	$(BIN)/python tools/print_book.py
 
 offline: book
 	$(BIN)/python -c 'import shutil; print(shutil.make_archive("$(ARCHIVE)", "zip", "$(SITE)"))'
 
 test: $(READY_DEV) $(if $(FAST),,book)
-	$(PYTEST) $(if $(FAST),$(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile")
+	$(BIN)/python $(PYTEST) $(if $(FAST),$(MATHEMATICS))
+
+# Nothing is pinned but the tools of the tests.
+test-newest:
+	"$$PYTHON" -m venv --clear .venv-newest
+	$(NEWEST) -m pip install --quiet $(TORCH)
+	$(NEWEST) -m pip install --quiet --editable ".[all]" scikit-learn markdown-it-py mdit-py-plugins \
+	  $$(grep -E '^(pytest|hypothesis|playwright|axe-)' requirements-dev.txt)
+	$(NEWEST) $(PYTEST) $(MATHEMATICS)
 
 test-colab: $(READY_DEV)
-	$(PYTEST) tests/notebooks -m colab
+	$(BIN)/python $(PYTEST) tests/notebooks -m colab
 
 # Inside Colab's own image (see .github/workflows/colab.yml): its Python, its versions, an empty folder.
 colab-image:
@@ -92,17 +111,16 @@ clean:
 
 # The environment is made once, and mended when its pins change. Without its stamp it was left half made, or half mended:
 # then it is made anew.
+$(shell test -x $(BIN)/python || rm -f $(READY) $(READY_DEV)) # the system's Python that it was made from is gone
+
 $(READY): requirements.txt pyproject.toml
-	@"$(PYTHON)" -c "$$ASK" "$(PYTHON)"
-	@test -e $@ || "$(PYTHON)" -m venv --clear .venv
-	@rm -f $@
-	$(INSTALL) --requirement requirements.txt
-	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@"$$PYTHON" -c "$$ASK" "$$PYTHON"
+	@$(ALONE) test -e $@ || "$$PYTHON" -m venv --clear .venv || exit; rm -f $@; \
+	$(INSTALL) --requirement requirements.txt && $(INSTALL) --no-deps --no-build-isolation --editable . || { $(NETWORK); }
 	@touch $@
 
 $(READY_DEV): requirements-dev.txt $(READY)
-	@rm -f $(READY)
-	$(INSTALL) --requirement requirements-dev.txt
+	@$(ALONE) rm -f $(READY); $(INSTALL) --requirement requirements-dev.txt || { $(NETWORK); }
 	@touch $(READY) $@
 
 # Any Python can read this, however old. The sentence is all that it says.
@@ -117,3 +135,12 @@ except ImportError:
     sys.exit("This Python cannot make an environment: on Debian and Ubuntu, apt install python%s-venv" % version)
 endef
 export ASK
+
+define LOCK
+import fcntl, sys
+try:
+    fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    sys.exit("Another make is at work in this folder: try again when it has ended.")
+endef
+export LOCK

@@ -9,6 +9,8 @@ import numpy as np
 from cards import meta
 from docutils import nodes
 from fontTools import subset
+from myst_nb.core import render
+from myst_nb.core.utils import coalesce_streams
 from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -74,6 +76,15 @@ def tell_claims_from_what_holds(app, doctree):
         first = next((child for child in paragraph if child.astext()), None)  # MyST begins with an empty text
         if isinstance(first, nodes.strong) and first.astext() in ("Claim.", "Right.", "What survives."):
             paragraph["classes"].append("claimed" if first.astext() == "Claim." else "holds")
+
+
+def join_streams(outputs):
+    # A busy kernel sends a line in two pieces, and MyST-NB would end each of them with a line break.
+    first = {}
+    for output in outputs:
+        if output["output_type"] == "stream" and first.setdefault(output["name"], output) is not output:
+            first[output["name"]]["text"] += output["text"]
+    return coalesce_streams([o for o in outputs if o["output_type"] != "stream" or o is first[o["name"]]])
 
 
 class FiguresAreAsWideAsTheirInchesSay(SphinxPostTransform):
@@ -154,6 +165,20 @@ MATHJAX = """window.MathJax = {
 };"""
 
 
+# A page may load what lies in this site, and nothing else. Not every browser counts the folder of a page as "self",
+# hence "file:", which a page from a server could not read anyway. `make live` allows what Python in the browser needs.
+POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' file:; "
+    "img-src 'self' data: file:; font-src 'self' file:; worker-src blob:; form-action 'self' file:; base-uri 'none'"
+)
+
+# Where the browser stores nothing for a site, a mere look at its storage throws, and would end the theme's script.
+STORAGE = """<script>for (const name of ["localStorage", "sessionStorage"]) try { window[name] } catch {
+  const kept = {}, getItem = (key) => kept[key] ?? null, setItem = (key, value) => (kept[key] = String(value));
+  Object.defineProperty(window, name, { value: { getItem, setItem, removeItem: (key) => delete kept[key] } });
+}</script>"""
+
+
 def leave_the_words(app, pagename, templatename, context, doctree):
     # The theme looks for the first words of a page in all that its sections hold, megabytes of pictures among them. By
     # now the page is written.
@@ -170,7 +195,8 @@ def mend_page(app, pagename, templatename, context, doctree):
             file.attributes["body"] = MATHJAX
     context["author"] = re.sub("^The ", "the ", app.config.author)  # it stands after "By"
     body = context.get("body", "")
-    context["metatags"] = context.get("metatags", "") + meta(app, pagename, site(app.config))
+    first = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n{STORAGE}'
+    context["metatags"] = first + context.get("metatags", "") + meta(app, pagename, site(app.config))
     if 'class="math' not in body:  # 300 kB that a page without a formula can do without
         context["script_files"] = [f for f in context["script_files"] if "mathjax" not in _written(f)]
     # No line begins with the comma after a formula.
@@ -217,6 +243,7 @@ def finish(app, exception):
     if exception is not None or app.builder.name != "html":
         return
     out = Path(app.outdir)
+    (out / ".buildinfo").unlink(missing_ok=True)  # in it is the folder of this environment; only a mended site needs it
     _offer_derived_notebooks(Path(app.srcdir), out)
     _hide_icons(out)
     _trim_mathjax(out)
@@ -275,6 +302,7 @@ def one_page_for_print(app):
 
 
 def setup(app):
+    render.coalesce_streams = join_streams
     app.connect("config-inited", light_or_dark_as_the_reader_has_it)
     app.connect("builder-inited", one_page_for_print)
     app.connect("autodoc-process-docstring", formulas_in_docstrings)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from docutils import nodes
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
@@ -206,7 +207,8 @@ def draw(ax, picture):
 def thumbnail(picture, path):
     figure = Figure(ART)
     draw(figure.add_axes((0.06, 0.08, 0.88, 0.84)), picture)
-    figure.savefig(path, transparent=True, metadata={"Date": None})
+    with rc_context({"svg.hashsalt": picture}):  # else its names within are drawn at random
+        figure.savefig(path, transparent=True, metadata={"Date": None})
 
 
 def picture_for_links(title, picture, path):

@@ -40,7 +40,14 @@ def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
         execute(ProcessData(number, path, cache, app.config.nb_execution_timeout, allow_errors=False))
         getLogger(__name__).info("ran %s", Path(path).name)
 
+    # The stamp of `make book` holds a word as long as an interrupt could leave half a chapter in the cache.
+    stamp = Path(app.outdir).with_name("unfinished")
+    made = stamp.exists()
+    if made:
+        stamp.write_text("Chapters run.", encoding="utf-8")
     # Threads, because each chapter has a process anyway: its kernel. They do not outlive an interrupted build.
     with ThreadPool() as pool:
         waiting = cache.list_unexecuted(filter_uris=chapters)
         pool.starmap(run, [(record.pk, record.uri) for record in waiting], chunksize=1)
+    if made:
+        stamp.write_text("", encoding="utf-8")

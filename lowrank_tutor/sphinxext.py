@@ -2,8 +2,8 @@
 
 Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb", "lowrank_tutor.sphinxext"]``. While a
 page is being built, explorers then come out as self-contained HTML: kernels inherit the variable
-``LOWRANK_TUTOR_PAGE``, which is 1 while a page is built and otherwise 0 or unset. (Set it to 1 yourself where a tool
-runs the notebook as a person would.)
+``LOWRANK_TUTOR_PAGE``, which is 1 while a page is built and otherwise 0, empty or unset. (Set it to 1 yourself where a
+tool runs the notebook as a person would.)
 
 A notebook that was run elsewhere and saved shows what can be read without its kernel: a picture, and a sentence that
 says so. And worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
@@ -14,17 +14,20 @@ The extension also ties the execution cache to the package: MyST-NB looks only a
 changed helper would leave stale figures behind.
 
 With ``nb_execution_mode = "cache"`` results lie in ``.lowrank-cache`` beside the output folder, in one folder for each
-state of the package. The three used last are kept, and nothing else is ever removed. A cache path that you set yourself
+state of the package. A later build removes old ones: all but the three used last, and never one that was used within
+the last hour, because another build may still need it. Nothing else is ever removed. A cache path that you set yourself
 (``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config.yml``) is used exactly as you set it and never
 emptied: then it is for you to empty it when the package has changed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,7 @@ PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text
 CACHES = ".lowrank-cache"
 MARK = "made-by-lowrank-tutor"  # a folder without it is not ours to remove
 KEPT_CACHES = 3
+IN_USE = 3600  # seconds after its start in which a build may still need its cache
 
 
 def package_fingerprint(*more: Path) -> str:
@@ -51,7 +55,7 @@ def package_fingerprint(*more: Path) -> str:
 
 def page_is_built() -> bool:
     """Whether a cell runs for a page, not for a person."""
-    said = os.environ.get(PAGE_VARIABLE, "0")
+    said = os.environ.get(PAGE_VARIABLE) or "0"
     if said not in {"0", "1"}:
         raise ValueError(f"{PAGE_VARIABLE} must be 1 (a page is being built), 0 or unset, got {said!r}")
     return said == "1"
@@ -63,7 +67,7 @@ def somebody_is_there() -> bool:
     Not while a page is built; and not where nobody could answer a question of the program either. Tools that execute a
     notebook for later readers (nbconvert, papermill, MyST-NB) say so in every request: its ``allow_stdin`` is false.
     """
-    if PAGE_VARIABLE in os.environ:
+    if os.environ.get(PAGE_VARIABLE):
         return not page_is_built()
     ipython: Any = sys.modules.get("IPython")
     kernel: Any = getattr(ipython and ipython.get_ipython(), "kernel", None)
@@ -101,14 +105,27 @@ def _tell_kernels(app: Any, config: Any) -> None:
 
 
 def _cache(home: Path, fingerprint: str) -> Path:
-    """Make the cache of this state of the package, and remove those of ours that were last used longest ago."""
+    """Make the cache of this state of the package, and remove those of ours that were last used longest ago.
+
+    Another build may do the same at this moment, so what was here may be gone a line later.
+    """
     fresh = home / fingerprint
-    fresh.mkdir(parents=True, exist_ok=True)
-    (home / ".gitignore").write_text("*\n", encoding="utf-8")
-    (fresh / MARK).write_text("A later build may remove this folder.\n", encoding="utf-8")  # its age: the last use
-    others = [mark for mark in home.glob(f"*/{MARK}") if mark.parent != fresh]
-    for mark in sorted(others, key=lambda m: m.stat().st_mtime, reverse=True)[KEPT_CACHES - 1 :]:
-        shutil.rmtree(mark.parent)
+    for _ in range(3):
+        with contextlib.suppress(FileExistsError, FileNotFoundError):
+            fresh.mkdir(parents=True, exist_ok=True)
+            (fresh / ".gitignore").write_text("*\n", encoding="utf-8")
+            (fresh / MARK).write_text("A later build may remove this folder.\n", encoding="utf-8")
+            break
+    used = {}  # a mark is as old as the last use of its cache
+    for mark in home.glob(f"*/{MARK}"):
+        with contextlib.suppress(FileNotFoundError):
+            if not mark.parent.is_symlink():
+                used[mark.parent] = mark.stat().st_mtime
+    others = sorted(used.keys() - {fresh}, key=used.__getitem__, reverse=True)
+    for old in others[KEPT_CACHES - 1 :]:
+        if used[old] < time.time() - IN_USE:
+            with contextlib.suppress(OSError):  # whoever renames it removes it; what stays is for a later build
+                shutil.rmtree(old.rename(f"{old}-{os.getpid()}"))
     return fresh
 
 

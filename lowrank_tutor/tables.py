@@ -4,7 +4,7 @@ Readers import ``table``; what it returns shows itself as the last line of a cel
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from typing import NamedTuple
 
@@ -23,15 +23,19 @@ class Table(NamedTuple):
         One cell a column.
     right : tuple of bool
         Whether a column is set flush right, as numbers are.
+    markdown : tuple of bool
+        Whether name and cells of a column are Markdown; all others are shown as they stand.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[bool, ...]
+    markdown: tuple[bool, ...]
 
     def _repr_markdown_(self) -> str:
         header = [name.replace(" = ", "\u00a0=\u00a0") for name in self.header]  # no line breaks in "k = 8"
-        lines = [header, [" ---:" if right else ":--- " for right in self.right], *self.rows]
+        header, *rows = (list(map(_as_markdown, line, self.markdown)) for line in (header, *self.rows))
+        lines = [header, [" ---:" if right else ":--- " for right in self.right], *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def __repr__(self) -> str:
@@ -46,7 +50,21 @@ class Table(NamedTuple):
         )
 
 
-def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | None = None) -> Table:
+def _as_markdown(cell: str, is_markdown: bool) -> str:
+    """Keep a cell on its line, and what it says as it stands unless it is Markdown."""
+    line = " ".join(cell.splitlines())
+    if is_markdown:
+        return line
+    # JupyterLab looks for formulas once more, in what Markdown has become, but not across the borders of an element.
+    return re.sub(r"\\[$\\]", r"<span>\g<0></span>", re.sub(r"[\\`*_$~|<>&\[\]]", r"\\\g<0>", line))
+
+
+def table(
+    columns: Mapping[str, Sequence[object]],
+    formats: Mapping[str, str] | None = None,
+    *,
+    markdown: Collection[str] = (),
+) -> Table:
     r"""Put columns side by side.
 
     Parameters
@@ -57,6 +75,9 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
     formats : mapping of str to str, optional
         How the numbers of a column are written, such as ``".1%"``; without it whole numbers as ``"1,234"`` and all
         others with three digits. A format that leads to an exponent is written as :func:`number` does.
+    markdown : collection of str, optional
+        The columns whose names and words are Markdown, with formulas between dollars. Words of all other columns are
+        shown as they stand, whatever they hold.
 
     Returns
     -------
@@ -65,7 +86,8 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
     Raises
     ------
     ValueError
-        If there is no column, or the columns differ in length.
+        If there is no column, the columns differ in length, ``formats`` or ``markdown`` name a column that there is
+        not, or a format does not fit a cell.
 
     Examples
     --------
@@ -76,12 +98,20 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
     """
     if not isinstance(columns, Mapping):
         raise TypeError(f"columns must be a dict from names to cells, got {type(columns).__name__}")
+    for name, column in columns.items():
+        if not isinstance(name, str) or isinstance(column, str) or not hasattr(column, "__len__"):
+            raise TypeError(f"columns must be a dict from names to lists of cells, got {name!r}: {column!r}")
+    for argument, named in (("formats", {} if formats is None else formats), ("markdown", markdown)):
+        if isinstance(named, str) or not isinstance(named, Mapping if argument == "formats" else Collection):
+            raise TypeError(f"{argument} must be by the names of columns, got {named!r}")
+        if unknown := [name for name in named if name not in columns]:
+            raise ValueError(f"{argument} must be by names of columns, {', '.join(columns)}, got {unknown[0]!r}")
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(f"columns must be at least one and equally long, got {lengths}")
     written = [[_written(cell, (formats or {}).get(name)) for cell in column] for name, column in columns.items()]
     right = tuple(not any(isinstance(cell, str) for cell in column) for column in columns.values())
-    return Table(tuple(columns), tuple(zip(*written, strict=True)), right)
+    return Table(tuple(columns), tuple(zip(*written, strict=True)), right, tuple(name in markdown for name in columns))
 
 
 def _written(cell: object, form: str | None) -> str:
@@ -109,7 +139,12 @@ def number(value: object, form: str = ".3g") -> str:
     >>> number(2.34e-7, ".1e").split(), number(0.25), number(1000, ",")
     (['2.3', '·', '10⁻⁷'], '0.25', '1,000')
     """
-    written = format(value, form)
+    try:
+        written = format(value, form)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"value must be a number that {form!r} can write, got {value!r}") from error
+    if isinstance(value, str | complex):
+        raise ValueError(f"value must be a real number, got {value!r}")
     split = re.fullmatch(r"(.+)e([-+]\d+)", written)
     if not split:
         return written

@@ -1,4 +1,4 @@
-"""Linformer for the tests: equation 7 with the norm rule in plain loops, and the layer in the slow order."""
+"""Linformer for the tests: equation 7 and both rules for padding in plain loops, and the layer in the slow order."""
 
 import math
 
@@ -19,21 +19,22 @@ def array(x):
     return x.detach().double().numpy()
 
 
-def norm_rule_by_loops(row, real):
-    """What row j is multiplied with, and its share: both are 0 if it meets no real token, and 1 for a row of zeros."""
-    whole, seen = sum(x * x for x in row), sum(row[t] * row[t] for t in real)
-    return (1.0, 1.0) if whole == 0 else (math.sqrt(whole / seen), seen / whole) if seen > 0 else (0.0, 0.0)
+def rule_by_loops(row, real, rule=None):
+    """Return what row j is multiplied with, and its share: 0 where it meets no real token, 1 for a row of zeros."""
+    power = {"sum": 1, "norm": 2}[rule or ("sum" if min(row) >= 0 else "norm")]
+    whole, seen = sum(abs(x) ** power for x in row), sum(abs(row[t]) ** power for t in real)
+    return (1.0, 1.0) if whole == 0 else ((whole / seen) ** (1 / power), seen / whole) if seen > 0 else (0.0, 0.0)
 
 
-def by_loops(q, k, v, e, f=None, mask=None):
-    """Equation 7 of the paper with the norm rule, a number at a time, in float64."""
+def by_loops(q, k, v, e, f=None, mask=None, rule=None):
+    """Compute equation 7 of the paper with the rules for padding, a number at a time, in float64."""
     q, k, v, e, f = (array(x) for x in (q, k, v, e, e if f is None else f))
     out = np.zeros((*q.shape[:3], v.shape[3]))
     for b, h in np.ndindex(q.shape[:2]):
         real = [t for t in range(k.shape[2]) if mask is None or mask[b, t]]
         mixtures = []
         for row_e, row_f in zip(e, f, strict=True):
-            (scale_e, share_e), (scale_f, share_f) = (norm_rule_by_loops(row, real) for row in (row_e, row_f))
+            (scale_e, share_e), (scale_f, share_f) = (rule_by_loops(row, real, rule) for row in (row_e, row_f))
             if share_e > 0 and share_f > 0:
                 key = sum((scale_e * row_e[t] * k[b, h, t] for t in real), np.zeros(k.shape[3]))
                 value = sum((scale_f * row_f[t] * v[b, h, t] for t in real), np.zeros(v.shape[3]))
@@ -56,7 +57,9 @@ def layer_by_loops(layer, x, mask=None):
     padded[:, :n] = x.detach().masked_fill(~real[:, :n, None], 0)
     *w_qkv, w_out = (part.weight.detach().double() for part in (layer.to_q, layer.to_k, layer.to_v, layer.to_out))
     q, k, v = ((padded @ w.T).view(batch, layer.max_len, layer.heads, -1).transpose(1, 2) for w in w_qkv)
-    mixed = by_loops(q, k, v, layer.e, layer.f, real).transpose(0, 2, 1, 3).reshape(batch, layer.max_len, dim)
+    mixed = (
+        by_loops(q, k, v, layer.e, layer.f, real, layer.rule).transpose(0, 2, 1, 3).reshape(batch, layer.max_len, dim)
+    )
     out = mixed @ array(w_out).T + array(layer.to_out.bias)
     return np.where(real[:, :, None], out, 0)[:, :n]
 

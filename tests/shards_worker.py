@@ -283,6 +283,7 @@ OTHERS = {  # what the layer of process 1 has, and what all are told
     "max_len": ({"max_len": 16}, "max_len = 15, 16, 15"),
     "sharing": ({"sharing": "headwise"}, "matrices = 1, 2, 1"),
     "bias": ({"bias": True, "k": 4}, "k = 5, 4, 5 and bias = 0, 1, 0"),
+    "rule": ({"rule": "sum"}, "rule = norm, sum, norm"),
     "seed, or order": ({"seed": 1}, None),
 }
 

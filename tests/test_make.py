@@ -8,11 +8,14 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from importlib.metadata import distribution
 
 import pytest
+import yaml
 from chapters import ROOT
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -64,6 +67,23 @@ def test_the_pythons_are_the_same_everywhere():
     assert {first, last} <= set(re.findall(r'python: "([\d.]+)"', workflow)) <= {"3.11", "3.12", "3.13", "3.14"}
 
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_rights(path):
+    text = path.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (.*)", text)
+    assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)] == []
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    for name, job in workflow["jobs"].items():
+        runs = any("run" in step for step in job["steps"])
+        assert not (runs and "permissions" in job), f"{name} runs code of the repository, and may write"
+        checkouts = [step["with"] for step in job["steps"] if "actions/checkout" in step.get("uses", "")]
+        assert all(words["persist-credentials"] is False for words in checkouts), name
+
+
 # ---------------------------------------------------------------------------------------------------------- commands
 
 # Stand-ins for Python, for the environment's own (which is asked only to install) and for Jupyter Book. Each writes
@@ -73,7 +93,7 @@ case $1 in
 -c) exec '{real}' -c 'import sys; {change}; sys.argv[:] = sys.argv[2:]; exec(sys.argv[0])' "$@";;
 esac
 echo "$*" >> calls.txt
-mkdir -p .venv/bin && cp installs .venv/bin/python && cp builds .venv/bin/jupyter-book
+rm -rf "$4"; mkdir -p "$4/bin" && cp installs "$4/bin/python" && cp builds "$4/bin/jupyter-book"
 """
 CALLED = """#!/bin/sh
 echo "${{0##*/}} $*" >> calls.txt
@@ -85,7 +105,9 @@ INSTALLS = [f"{PIP} --requirement requirements.txt", f"{PIP} --no-deps --no-buil
 INSTALLS_DEV = f"{PIP} --requirement requirements-dev.txt"
 BUILDS = "jupyter-book build . -W -n --keep-going"
 TESTS = "python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10"
+WELL = "mkdir -p _build/html"
 KILLED = "kill -9 $$"
+INTERRUPTED = "trap 'exit 1' INT; touch started; sleep 60"  # Jupyter Book makes a failure of it
 
 
 class Checkout:
@@ -98,26 +120,37 @@ class Checkout:
             shutil.copy(ROOT / name, folder)
         self.give("my python", PYTHON.format(real=sys.executable, change="pass"))
         self.give("installs", CALLED.format(then=""))
-        self.give("builds", CALLED.format(then="mkdir -p _build/html"))
+        self.give("builds", CALLED.format(then=WELL))
 
     def give(self, name, script):
         path = self.folder / name
         path.write_text(script, encoding="utf-8")
         path.chmod(0o755)
 
-    def make(self, goal):
+    def start(self, *words):
+        """Start make in a group of processes of its own, as a shell does."""
+        outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        command = ["make", "PYTHON=./my python", *words]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, cwd=self.folder, env=outer, start_new_session=True, **pipes)
+
+    def make(self, *words):
         """Return the exit status, what was said of errors, and what was called."""
         calls = self.folder / "calls.txt"
         calls.write_text("")
-        outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-        command = ["make", "PYTHON=./my python", goal]
-        done = subprocess.run(command, cwd=self.folder, env=outer, capture_output=True, text=True)
-        return done.returncode, done.stderr, calls.read_text().splitlines()
+        run = self.start(*words)
+        self.said, errors = run.communicate()
+        return run.returncode, errors, calls.read_text().splitlines()
+
+    def until(self, name):
+        """Wait for a file."""
+        while not (self.folder / name).exists():
+            time.sleep(0.01)
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    return Checkout(tmp_path / "Größe und Maß")
+    return Checkout(tmp_path / "Größe`touch told`$(touch told) und 'Maß'")
 
 
 @pytest.mark.parametrize("version", [(2, 7, 18), (3, 10, 13), (3, 15, 0)])
@@ -167,11 +200,72 @@ def test_an_installation_that_was_killed_starts_anew(checkout, file):
     assert checkout.make("book")[2] == [MAKES, *INSTALLS, BUILDS]
 
 
-@pytest.mark.parametrize(("ends", "kept"), [(KILLED, False), ("exit 1", True)], ids=["killed", "failed"])
-def test_only_what_a_killed_build_left_is_thrown_away(checkout, ends, kept):
-    checkout.give("builds", CALLED.format(then=f"mkdir -p _build/half; {ends}"))
-    assert checkout.make("book")[0] != 0
-    checkout.give(".venv/bin/jupyter-book", CALLED.format(then="mkdir -p _build/html"))
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize(
+    ("ends", "kept"),
+    [
+        (KILLED, False),
+        (INTERRUPTED, False),
+        ("echo Chapters run. > _build/unfinished; exit 1", False),
+        ("exit 1", True),
+    ],
+    ids=["killed", "interrupted", "interrupted alone", "failed"],
+)
+def test_only_what_a_broken_build_left_is_thrown_away(checkout, ends, kept, shell):
+    checkout.make("book")
+    checkout.give(".venv/bin/jupyter-book", CALLED.format(then=f"mkdir -p _build/half _build/html; {ends}"))
+    run = checkout.start("book", f"SHELL={shell}")
+    if ends is INTERRUPTED:
+        checkout.until("started")
+        os.killpg(run.pid, signal.SIGINT)
+    run.communicate()
+    assert run.returncode != 0
+    checkout.give(".venv/bin/jupyter-book", CALLED.format(then=f"test ! -e _build/html && {WELL}"))
     assert checkout.make("book")[0] == 0
     assert (checkout.folder / "_build/half").exists() == kept
     assert not (checkout.folder / "_build/unfinished").exists()
+
+
+def test_second_make_is_refused(checkout):
+    checkout.make("book")
+    waits = f"{WELL}; touch started; until test -e go || test $((n += 1)) -gt 600; do sleep 0.1; done"
+    checkout.give(".venv/bin/jupyter-book", CALLED.format(then=waits))
+    first = checkout.start("book")
+    checkout.until("started")
+    status, said, calls = checkout.make("book")
+    assert said.startswith("Another make is at work in this folder: try again when it has ended.\n")
+    assert (status, calls) == (2, [])
+    (checkout.folder / "go").touch()
+    assert "The book is ready" in first.communicate()[0]
+    assert checkout.make("book")[0] == 0
+
+
+def test_newest_is_not_pinned(checkout):
+    status, _, (makes, _torch, others, tests) = checkout.make("test-newest")
+    assert (status, makes) == (0, f"{MAKES}-newest")
+    assert {name.partition("=")[0] for name in re.findall(r"\S+==\S+", others)} == {
+        "pytest", "pytest-xdist", "hypothesis", "playwright", "axe-playwright-python",
+    }  # fmt: skip
+    assert tests.startswith(f"{TESTS} --ignore tests/book ")
+
+
+def test_folder_name_is_no_command(checkout):
+    checkout.make("book")
+    assert f"{checkout.folder}/_build/html/index.html" in checkout.said
+    assert not (checkout.folder / "told").exists()
+
+
+def test_lost_python(checkout):
+    checkout.make("test")
+    (checkout.folder / ".venv/bin/python").unlink()
+    (checkout.folder / ".venv/bin/python").symlink_to("gone")
+    assert checkout.make("test")[2] == [MAKES, *INSTALLS, INSTALLS_DEV, BUILDS, TESTS]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("reached", [True, False])
+def test_no_network(checkout, file, reached):
+    checkout.give("installs", CALLED.format(then=f'case "$*" in *{file}) exit 1;; *index*) exit {1 - reached};; esac'))
+    status, said, _ = checkout.make("test")
+    assert status == 2
+    assert ("No network: pip cannot reach its package index.\nmake: ***" in said) == (not reached)

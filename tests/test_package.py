@@ -56,7 +56,7 @@ MAY_USE = {
     "exact": {"asked", "numpy", "torch", "setting", "exact"},  # a page may not show formulas
     "setting": set(),
     "figures": {"asked", "numpy", "torch", "setting", "figures"},
-    "page": {"asked", "setting", "figures", "page"},
+    "page": {"asked", "numpy", "setting", "figures", "page"},
 }
 # What importing a module of a kind must not bring along. Heavy things that one function needs are imported inside it.
 HEAVY = ["torch", "matplotlib", "ipywidgets", "IPython", "sympy", "scipy", "sklearn", "PIL"]

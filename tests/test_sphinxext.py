@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -149,16 +150,16 @@ def test_a_cache_path_of_the_authors_own_is_used_as_it_is(tmp_path, monkeypatch)
 # The switch
 
 
-def test_the_switch_is_a_yes_or_a_no(monkeypatch):
+@pytest.mark.parametrize(("said", "built"), [(None, False), ("", False), ("0", False), ("1", True)])
+def test_the_switch_is_a_yes_or_a_no(monkeypatch, said, built):
     monkeypatch.delenv(PAGE_VARIABLE, raising=False)
-    assert not page_is_built()
-    monkeypatch.setenv(PAGE_VARIABLE, "0")
-    assert not page_is_built()
-    monkeypatch.setenv(PAGE_VARIABLE, "1")
-    assert page_is_built()
+    if said is not None:
+        monkeypatch.setenv(PAGE_VARIABLE, said)
+    assert page_is_built() == built
+    assert sphinxext.somebody_is_there() == (not said or said == "0")
 
 
-@pytest.mark.parametrize("said", ["", "yes", "2", "thesis.txt"])
+@pytest.mark.parametrize("said", ["yes", "2", "thesis.txt"])
 def test_any_other_word_is_refused(monkeypatch, said):
     monkeypatch.setenv(PAGE_VARIABLE, said)
     message = f"LOWRANK_TUTOR_PAGE must be 1 (a page is being built), 0 or unset, got {said!r}"
@@ -258,6 +259,26 @@ def test_a_cache_in_use_is_never_the_one_to_go(tmp_path):
     for name in "abc":
         use(tmp_path, name, future)
     assert sphinxext._cache(tmp_path / CACHES, "fresh").exists()
+
+
+def test_recent_caches_stay(tmp_path):
+    caches = [sphinxext._cache(tmp_path / CACHES, f"{n}") for n in range(KEPT_CACHES + 2)]
+    assert all(cache.exists() for cache in caches), "another build may still need them"
+
+
+def test_builds_side_by_side(tmp_path, monkeypatch):
+    monkeypatch.setattr(sphinxext, "IN_USE", -1)  # each removes at once what the others make
+    with ThreadPool(4) as pool:
+        pool.map(lambda n: sphinxext._cache(tmp_path / CACHES, f"{n % 9}"), range(200))
+    assert sphinxext._cache(tmp_path / CACHES, "fresh").exists()
+
+
+def test_linked_home(tmp_path):
+    write(tmp_path, ["mine/.gitignore", "mine/old/results"])
+    (tmp_path / CACHES).symlink_to(tmp_path / "mine")
+    cache = sphinxext._cache(tmp_path / CACHES, "fresh")
+    assert (cache / ".gitignore").read_text() == "*\n"
+    assert (tmp_path / "mine/.gitignore").read_text() == "years of work"
 
 
 def test_what_others_put_among_the_caches_stays(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -53,22 +54,28 @@ class Refused(SystemExit):
     """A file that is missing, or is not the one that was promised."""
 
 
-def verified(folder: Path, name: str, *digests: str) -> Path:
-    """Return a file of a folder if its SHA-256 is one of ``digests``."""
+def inside(folder: Path, name: str) -> Path:
+    """Return the place of this name in a folder, if the name leads nowhere else."""
     if Path(name).name != name or name in {"", ".", ".."} or "\\" in name:
         raise Refused(f"{name!r} must be the name of a file, without a folder")
-    path = folder / name
+    return folder / name
+
+
+def verified(folder: Path, name: str, *digests: str) -> bytes:
+    """Return what a file of a folder holds if its SHA-256 is one of ``digests``."""
+    path = inside(folder, name)
     if not path.is_file():
         raise Refused(f"{name} is missing in {folder}")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
     if found not in digests:
         raise Refused(f"{path} is not the file that was promised: its SHA-256 is {found}, not {' or '.join(digests)}")
-    return path
+    return content
 
 
 def read_lock(folder: Path, *digests: str) -> dict[str, Any]:
     """Read the lock file, once it is known to be Pyodide's."""
-    lock: dict[str, Any] = json.loads(verified(folder, LOCK, *(digests or LOCKS)).read_text(encoding="utf-8"))
+    lock: dict[str, Any] = json.loads(verified(folder, LOCK, *(digests or LOCKS)))
     return lock
 
 
@@ -123,23 +130,23 @@ def copy_pyodide(source: Path, target: Path, lock: dict[str, Any], packages: set
     """Copy the core and some packages, each verified, with their licenses and a lock file of just them."""
     target.mkdir(parents=True)
     for name, digest in CORE.items():
-        path = verified(source, name, digest)
+        content = verified(source, name, digest)
         if name == WASM:
-            (target / PACKED).write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+            (target / PACKED).write_bytes(gzip.compress(content, mtime=0))
         else:
-            shutil.copyfile(path, target / name)
+            (target / name).write_bytes(content)
     for entry in (lock["packages"][package] for package in sorted(packages)):
-        path = verified(source, entry["file_name"], entry["sha256"])
-        shutil.copyfile(path, target / path.name)
-        _copy_licenses(path, target / "licenses" / entry["name"])
+        content = verified(source, entry["file_name"], entry["sha256"])
+        (target / entry["file_name"]).write_bytes(content)
+        _copy_licenses(content, inside(target / "licenses", entry["name"]))
     kept = {**lock, "packages": {package: lock["packages"][package] for package in sorted(packages)}}
     (target / LOCK).write_text(json.dumps(kept), encoding="utf-8")
     (target / "licenses" / "pyodide").mkdir(parents=True)
     (target / "licenses" / "pyodide" / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")
 
 
-def _copy_licenses(wheel: Path, target: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
+def _copy_licenses(wheel: bytes, target: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
         for name in archive.namelist():
             said = re.search(r"licen[cs]e|copying|notice|/METADATA$", name, re.I)
             if ".dist-info/" in name and said and not name.endswith("/"):

@@ -10,7 +10,10 @@ export const make = (tag, attributes, ...inside) => {
 };
 
 const escaped = (text) => text.replace(/[&<>]/g, (letter) => `&#${letter.charCodeAt()};`);
-const inline = (text) => escaped(text)
+// Code and formulas keep their backslashes; elsewhere one takes its meaning from the mark that follows.
+const inline = (text) => text.replace(/<\/?span>/g, "") // tables.py has them around dollars, for JupyterLab
+  .replace(/(`.+?`|\$(?:\\.|[^\\$])+\$)|\\([!-/:-@[-`{-~])|[&<>]/g,
+    (all, kept, mark) => kept ? escaped(kept) : `&#${(mark ?? all).charCodeAt()};`)
   .replace(/\*\*(.+?)\*\*/g, "<strong>$1</strong>")
   .replace(/`(.+?)`/g, "<code>$1</code>")
   .replace(/\$(.+?)\$/g, '<span class="math notranslate nohighlight">\\($1\\)</span>');

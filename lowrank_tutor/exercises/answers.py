@@ -9,9 +9,7 @@ from importlib.resources import files
 from types import EllipsisType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from lowrank_tutor.exercises.own import question_named
+from lowrank_tutor.exercises.own import question_named, real_numbers
 from lowrank_tutor.exercises.questions import ANOTHER_ORDER, COUNTED, Number, Question, numbers_of
 from lowrank_tutor.sphinxext import somebody_is_there
 
@@ -80,7 +78,7 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     question = question_named(name)
     if answer is ...:
         return Verdict(name, False, f"{WAITING} {_asked(question)}")
-    given = _finite_numbers(answer)
+    given = real_numbers("answer", answer)
     if len(given) != len(question.numbers):
         return Verdict(name, False, f"{OPEN_MARK} Not yet. {_asked(question)}")
     said = question.judge(given)
@@ -107,19 +105,6 @@ def _lines(question: Question, said: list[str | None]) -> list[str]:
     return lines
 
 
-def _finite_numbers(answer: ArrayLike | EllipsisType) -> tuple[float | None, ...]:
-    found = np.asarray(answer)
-    try:
-        if found.dtype.kind not in "iufO":  # O: fractions, SymPy's numbers, and dots
-            raise TypeError
-        numbers = tuple(None if one is ... else float(one) for one in found.ravel())
-    except TypeError:
-        raise TypeError(f"answer must be a number or a list of numbers, got {answer!r}") from None
-    if not all(one is None or np.isfinite(one) for one in numbers):
-        raise ValueError(f"answer must be finite, got {answer!r}")
-    return numbers
-
-
 def _asked(question: Question) -> str:
     """Say what is asked for, and how near an answer must be."""
     asked = "; ".join(f"{number.name} ({number.rule})" for number in question.numbers)
@@ -134,15 +119,22 @@ def page_form(name: str, question: Question) -> str:
     content = {
         "numbers": [_for_the_page(number) for number in numbers],
         "hints": [
-            [[(one, number.common_slack(one)) for one, number in zip(numbers_of(wrong), numbers, strict=True)], hint]
+            [
+                [
+                    (_exactly(one), number.common_slack(one))
+                    for one, number in zip(numbers_of(wrong), numbers, strict=True)
+                ],
+                hint,
+            ]
             for wrong, hint in question.hints
         ],
         "otherwise": question.otherwise,
         "order": ANOTHER_ORDER,
     }
     data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
-    style, script = (
-        files("lowrank_tutor.exercises").joinpath(f"exercises.{kind}").read_text("utf-8") for kind in ("css", "js")
+    style, reader, script = (
+        files("lowrank_tutor.exercises").joinpath(name).read_text("utf-8")
+        for name in ("exercises.css", "numbers.js", "exercises.js")
     )
     asked = html.escape(", ".join(number.name for number in numbers))
     fields = "\n".join(_field(f"{name}-{i}", f"{name}-said", number) for i, number in enumerate(numbers))
@@ -156,14 +148,15 @@ def page_form(name: str, question: Question) -> str:
 <output id="{name}-said" aria-live="polite"></output>
 <noscript><p>To check an answer here needs JavaScript.</p></noscript>
 <script type="application/json">{data}</script>
-<script>{script}</script>
+<script>(() => {{
+{reader}{script}}})();</script>
 </form>"""
 
 
 def _field(key: str, said: str, number: Number) -> str:
     return (
         f'<label for="{key}">{html.escape(number.name)}</label>'
-        f'<span><input id="{key}" type="text" spellcheck="false" aria-describedby="{key}-rule {said}">'
+        f'<span><input id="{key}" type="text" maxlength="64" spellcheck="false" aria-describedby="{key}-rule {said}">'
         f'<small id="{key}-rule">{number.rule}</small></span>'
     )
 
@@ -171,7 +164,7 @@ def _field(key: str, said: str, number: Number) -> str:
 def _for_the_page(number: Number) -> dict[str, object]:
     return {
         "name": number.name,
-        "right": number.right,
+        "right": _exactly(number.right),
         "slack": number.slack(number.right),
         "common": number.common_slack(number.right),
         "whole": number.whole,
@@ -179,3 +172,8 @@ def _for_the_page(number: Number) -> dict[str, object]:
         "nearly": number.nearly,
         "rounded": number.rounded_words,
     }
+
+
+def _exactly(value: float) -> float | str:
+    """Return an integer beyond 2**53 as its digits, which JSON would round."""
+    return str(value) if isinstance(value, int) and abs(value) >= 2**53 else value

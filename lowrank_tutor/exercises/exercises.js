@@ -3,37 +3,45 @@
   const data = JSON.parse(form.querySelector('script[type="application/json"]').textContent);
   const inputs = [...form.querySelectorAll("input")];
   const output = form.querySelector("output");
-  // "35,598" and "35 598" have thousands, "0,5" a decimal comma.
-  const comma = (text) => (/^[+-]?[1-9]\d{0,2}([,\s]\d{3})+(\.\d*)?$/.test(text) ? text.replace(/[,\s]/g, "") : text.replace(",", "."));
-  // "1/2", "24%", "7.7*10^8" and the typographic minus are numbers, too.
-  const number = (text) => {
-    const plain = comma(text.trim().replace(/^[([]\s*|\s*[)\]]$/g, "").replace(/\u2212/g, "-"))
-      .replace(/(\d)\s*[x\u00b7\u00d7]\s*(?=10)/i, "$1*")
-      .replace(/\s*([/%^*])\s*/g, "$1")
-      .replace(/^([+-]?)10(?:\^|\*\*)/, (_, sign) => `${sign}1*10^`)
-      .replace(/\*10(?:\^|\*\*)\(?([+-]?\d+)\)?/, (_, power) => `e${power}`);
-    const [, top, bottom, percent] = plain.match(/^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?:\/(\d+\.?\d*|\.\d+))?(%?)$/i) || [];
-    return Number(top) / (bottom ? Number(bottom) : 1) / (percent ? 100 : 1);
+  // Whole numbers beyond 2**53 come as digits, and are compared as integers; see near() in questions.py.
+  const exactly = (one) => (typeof one === "string" ? BigInt(one) : one);
+  data.numbers.forEach((number) => (number.right = exactly(number.right)));
+  data.hints.forEach(([wrong]) => wrong.forEach((pair) => (pair[0] = exactly(pair[0]))));
+  const apart = (one, other) => Math.abs(Number(one) - Number(other));
+  const broken = (value) => typeof value !== "bigint" && value !== Math.floor(value);
+  const near = (given, wanted, slack) => {
+    if (given === null || slack) return given !== null && apart(given, wanted) <= slack * (1 + 1e-9);
+    return broken(given) ? apart(given, wanted) <= 1e-9 : given == wanted; // across types, 4 == 4n
   };
-  const near = (given, wanted, slack) => given !== null && Math.abs(given - wanted) <= slack + 1e-9;
-  const sorted = (values) => [...values].sort((a, b) => a - b);
+  /** The number that a text means: of two ways to read its comma the right one, or else the likelier. */
+  const number = (text, { right, slack }) => {
+    const all = readings(text);
+    const likely = all.reduce((best, one) => (apart(one, right) < apart(best, right) ? one : best), all[0]);
+    return all.find((one) => near(one, right, slack)) ?? likely ?? NaN;
+  };
+  const sorted = (values) => [...values].sort((a, b) => Number(a) - Number(b));
   const isRounded = (given, { right, whole, fewer, nearly }) =>
     whole
-      ? given !== Math.floor(given) && Math.abs(given - right) < nearly
-      : Math.abs(given - right) <= nearly || fewer.includes(given);
+      ? broken(given) && apart(given, right) < nearly
+      : apart(given, right) <= nearly || fewer.includes(given);
+  /** The hint of the nearest of several wrong answers. */
+  const nearest = (explained, far) =>
+    explained.reduce((best, one) => (best && far(best[0]) <= far(one[0]) ? best : one), null)?.[1];
   const hint = (given, i) => {
     const value = given[i];
     if (value === null) return "";
     const { right, slack, common } = data.numbers[i];
     const explained = data.hints.filter(([wrong]) => !near(wrong[i][0], right, slack));
-    const whole = explained.find(([wrong]) => wrong.every((one, j) => near(given[j], ...one)));
-    if (whole) return whole[1];
+    const whole = explained.filter(([wrong]) => wrong.every((one, j) => near(given[j], ...one)));
+    const relative = (sum, [one], j) => sum + apart(given[j], one) / (Math.abs(Number(one)) || 1);
+    if (whole.length) return nearest(whole, (wrong) => wrong.reduce(relative, 0));
     if (!given.includes(null) && !near(value, right, common)) {
-      const wanted = [...data.numbers].sort((a, b) => a.right - b.right);
+      const wanted = [...data.numbers].sort((a, b) => Number(a.right) - Number(b.right));
       if (sorted(given).every((one, j) => near(one, wanted[j].right, wanted[j].common))) return data.order;
     }
-    const own = explained.find(([wrong]) => near(value, ...wrong[i]));
-    return own ? own[1] : isRounded(value, data.numbers[i]) ? data.numbers[i].rounded : data.otherwise;
+    const own = explained.filter(([wrong]) => near(value, ...wrong[i]));
+    if (own.length) return nearest(own, (wrong) => apart(value, wrong[i][0]));
+    return isRounded(value, data.numbers[i]) ? data.numbers[i].rounded : data.otherwise;
   };
   const verdict = (said) => {
     if (said.every((words) => words === null)) return [[true, "Right."]];
@@ -58,9 +66,9 @@
     });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const given = inputs.map((input) => (input.value.trim() ? number(input.value) : null));
+    const given = inputs.map((input, i) => (input.value.trim() ? number(input.value, data.numbers[i]) : null));
     output.textContent = ""; // the same words again are said again
-    const unread = given.findIndex((value) => value !== null && !Number.isFinite(value));
+    const unread = given.findIndex((value) => Number.isNaN(value));
     const said = given.map((value, i) =>
       value !== null && near(value, data.numbers[i].right, data.numbers[i].slack) ? null : unread < 0 ? hint(given, i) : "");
     inputs.forEach((input, i) => input.setAttribute("aria-invalid", String(said[i] !== null)));

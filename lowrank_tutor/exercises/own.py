@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import difflib
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from numbers import Integral
+from typing import TYPE_CHECKING
 
-from lowrank_tutor.exercises.questions import COUNTED, QUESTIONS, Answer, Question
+import numpy as np
+
+from lowrank_tutor._checks import check_real
+from lowrank_tutor.exercises.questions import COUNTED, QUESTIONS, Answer, Question, numbers_of
+
+if TYPE_CHECKING:
+    from types import EllipsisType
+
+    from numpy.typing import ArrayLike
 
 OWN: dict[str, Question] = {}
 MOST = len(COUNTED)  # numbers of an answer, and digits of a number
@@ -16,7 +27,7 @@ MOST = len(COUNTED)  # numbers of an answer, and digits of a number
 def register(
     name: str,
     ask: str | Sequence[str],
-    right: Answer | Sequence[float],
+    right: ArrayLike,
     *,
     otherwise: str,
     hints: Mapping[Answer, str] | None = None,
@@ -33,12 +44,13 @@ def register(
         name of your own the last registration counts, so that a cell can be run again.
     ask : str, or sequence of str
         What is asked for: a name for each number, nine at most.
-    right : number, or sequence of numbers
+    right : number, or array_like of numbers
         The right answer. An integer must be met exactly.
     otherwise : str
         The hint for any wrong answer that has none of its own.
     hints : mapping, optional
         Hints for certain wrong answers: ``{0.5: "That is half of it."}``; a tuple where several numbers are asked for.
+        An answer has the hint of the nearest of them.
     within : float
         How near is near enough, relative to the answer: ``0.01`` for 1%. By default ``digits`` count.
     digits : int
@@ -54,7 +66,9 @@ def register(
     ------
     ValueError
         If the name is taken by this book or not of that form, words are missing, there are not as many numbers as
-        names, or a number is not finite.
+        names, a number is not finite, or an answer that has a hint is near enough to be right.
+    TypeError
+        If a number is not one, or ``hints`` is not a mapping.
 
     Examples
     --------
@@ -69,36 +83,74 @@ def register(
         raise ValueError(f"name must be lower-case words joined by hyphens, got {name!r}")
     if name in QUESTIONS:
         raise ValueError(f"name must not be that of an exercise of this book, got {name!r}")
-    asked = (ask,) if isinstance(ask, str) else tuple(ask)
+    asked = (ask,) if isinstance(ask, str) else tuple(ask) if isinstance(ask, Sequence) else ()
     if not 1 <= len(asked) <= MOST:
-        raise ValueError(f"ask must name 1 to {MOST} numbers, got {len(asked)}")
+        raise ValueError(f"ask must name 1 to {MOST} numbers, got {ask!r}")
+    if not isinstance(note, str):
+        raise ValueError(f"note must be words, got {note!r}")
     for argument, words in (*(("ask", one) for one in asked), ("otherwise", otherwise)):
         if not isinstance(words, str) or not words.strip():
             raise ValueError(f"{argument} must be words, got {words!r}")
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MOST:
+    if hints is not None and not isinstance(hints, Mapping):
+        raise TypeError(f"hints must be a dict from wrong answers to words, got {hints!r}")
+    for words in (hints or {}).values():
+        if not isinstance(words, str) or not words.strip():
+            raise ValueError(f"hints must hold words, got {words!r}")
+    if isinstance(digits, bool) or not isinstance(digits, Integral) or not 1 <= digits <= MOST:
         raise ValueError(f"digits must be an integer from 1 to {MOST}, got {digits!r}")
-    if not 0 <= within < 1:
-        raise ValueError(f"within must be at least 0 and below 1, got {within!r}")
-    expected = _answer("right", right, len(asked))
-    explained = tuple((_answer("hints", wrong, len(asked)), str(hint)) for wrong, hint in (hints or {}).items())
-    OWN[name] = Question(asked, expected, otherwise, explained, float(within), digits, note)
+    question = Question(
+        asked,
+        _answer("right", right, len(asked)),
+        otherwise,
+        tuple((_answer("hints", wrong, len(asked)), hint) for wrong, hint in (hints or {}).items()),
+        check_real(within, "within", "at least 0 and below 1", 0, 1),
+        int(digits),
+        note,
+    )
+    if (wrong := question.unreachable()) is not None:
+        shown = wrong if len(asked) > 1 else numbers_of(wrong)[0]
+        rule = "be answers that are refused, each apart from the others"
+        raise ValueError(f"hints must {rule}, got {shown!r}, which is taken for the right one or for another of them")
+    OWN[name] = question
 
 
 def question_named(name: str) -> Question:
     """Find a question of this book or of one's own."""
     known = {**QUESTIONS, **OWN}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         near = difflib.get_close_matches(str(name), known, n=1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         raise ValueError(f"name must be one of {', '.join(known)}, got {name!r}{meant}")
     return known[name]
 
 
-def _answer(argument: str, given: Answer | Sequence[float], count: int) -> tuple[float, ...]:
-    numbers = (given,) if isinstance(given, int | float) else tuple(given)
-    for number in numbers:
-        if isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number):
-            raise ValueError(f"{argument} must hold finite numbers, got {number!r}")
+def _answer(argument: str, given: ArrayLike, count: int) -> tuple[float, ...]:
+    numbers = tuple(one for one in real_numbers(argument, given) if one is not None)
     if len(numbers) != count:
-        raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {len(numbers)}")
+        raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {given!r}")
     return numbers
+
+
+def real_numbers(argument: str, given: ArrayLike | EllipsisType) -> tuple[float | None, ...]:
+    """Return an answer as numbers, whole ones as Python's integers, and None for the dots of a missing one."""
+    try:
+        if isinstance(given, np.ma.MaskedArray):  # its masked entries would silently count as numbers
+            raise TypeError
+        found = np.asarray(given, dtype=object).ravel()
+        numbers = tuple(None if one is ... else _real(one) for one in found)
+    except OverflowError:
+        raise ValueError(f"{argument} must be finite, and below 1e308, got {reprlib.repr(given)}") from None
+    except (TypeError, ValueError, RuntimeError):  # RuntimeError: tensors that NumPy cannot read
+        raise TypeError(f"{argument} must be a number or a list of numbers, got {reprlib.repr(given)}") from None
+    if not all(one is None or isfinite(one) for one in numbers):
+        raise ValueError(f"{argument} must be finite, got {given!r}")
+    return numbers
+
+
+def _real(one: object) -> float:
+    """Return one number, an integer as it is: as a float it would lose digits beyond 2**53."""
+    value = one.item() if hasattr(one, "item") else one
+    if isinstance(value, bool | str | bytes):
+        raise TypeError
+    number = float(value)  # type: ignore[arg-type]  # SymPy's numbers, fractions: whatever can be one
+    return int(value) if isinstance(value, Integral) else number

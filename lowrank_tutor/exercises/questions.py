@@ -7,6 +7,7 @@ to three digits, unless its question says how near.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from math import exp, floor, log, log10, sqrt
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ class Number(NamedTuple):
     whole: bool
     digits: int
     within: float  # relative; where it is zero, the digits count
+    rounds: bool = False  # whether the solution has a fraction that it rounds up or down
 
     @property
     def rule(self) -> str:
@@ -43,26 +45,28 @@ class Number(NamedTuple):
         """Return how far from ``value`` an answer may lie: one unit of the last digit asked for."""
         if self.whole or self.within:
             return self.within * abs(value)
-        return float(10.0 ** ((floor(log10(abs(value))) + 1 if value else 0) - self.digits))
+        return _last_digit(value, self.digits)
 
     def accepts(self, given: float) -> bool:
         """Whether an answer is near enough."""
-        return self._near(given, self.right, self.slack(self.right))
+        return near(given, self.right, self.slack(self.right))
 
     def is_common(self, given: float, wrong: float) -> bool:
         """Whether an answer is a certain wrong one."""
-        return self._near(given, wrong, self.common_slack(wrong))
+        return near(given, wrong, self.common_slack(wrong))
 
     def common_slack(self, wrong: float) -> float:
         """Return how far from a certain wrong answer another may lie that means the same."""
-        return 0.0 if self.whole else max(self.slack(wrong), 0.01 * abs(wrong))
+        if self.whole:
+            return 0.0 if wrong == floor(wrong) else _last_digit(wrong, 3)
+        return max(self.slack(wrong), 0.01 * abs(wrong))
 
     @property
     def nearly(self) -> float:
         """How far off an answer may be for us to take it for the right one, rounded too early."""
         if self.whole:
-            return 1.0
-        return abs(self.right) * (2 * self.within or 0.03)
+            return float(self.rounds)
+        return 0.03 * abs(self.right)
 
     @property
     def fewer_digits(self) -> list[float]:
@@ -86,9 +90,19 @@ class Number(NamedTuple):
             return given != floor(given) and abs(given - self.right) < self.nearly
         return abs(given - self.right) <= self.nearly or given in self.fewer_digits
 
-    @staticmethod
-    def _near(given: float, wanted: float, slack: float) -> bool:
-        return abs(given - wanted) <= slack + 1e-9
+
+def near(given: float, wanted: float, slack: float) -> bool:
+    """Whether a number is near enough; without slack it must be met exactly, but for the rounding of a fraction."""
+    if slack:
+        return abs(given - wanted) <= slack * (1 + 1e-9)
+    if given != floor(given):
+        return abs(given - wanted) <= 1e-9
+    return (int(Decimal(repr(given))) if isinstance(given, float) else given) == wanted  # 1e30 is written for 10**30
+
+
+def _last_digit(value: float, digits: int) -> float:
+    """Return one unit of the last of so many digits."""
+    return float(10.0 ** ((floor(log10(abs(value))) + 1 if value else 0) - digits))
 
 
 class Question(NamedTuple):
@@ -101,15 +115,19 @@ class Question(NamedTuple):
     within: float = 0.0
     digits: int = 3
     note: str = ""  # how the numbers may be written
+    rounds: tuple[int, ...] = ()  # places of the whole numbers that the solution rounds
 
     @property
     def numbers(self) -> tuple[Number, ...]:
         """The numbers asked for, in their order."""
         names = (self.ask,) if isinstance(self.ask, str) else self.ask
         return tuple(
-            Number(name, right, isinstance(right, int) and not self.within * right, self.digits, self.within)
-            for name, right in zip(names, numbers_of(self.right), strict=True)
-        )
+            Number(
+                name, right, isinstance(right, int) and not self.within * right, self.digits, self.within,
+                i in self.rounds,
+            )
+            for i, (name, right) in enumerate(zip(names, numbers_of(self.right), strict=True))
+        )  # fmt: skip
 
     def judge(self, given: Sequence[float | None]) -> list[str | None]:
         """Say of each number why it is not right: nothing at all if it is, nothing yet if it is missing."""
@@ -119,6 +137,10 @@ class Question(NamedTuple):
             said[i] = self._hint(given, i)
         return said
 
+    def unreachable(self) -> Answer | None:
+        """Return an answer that has a hint, but is taken for right or gets another hint; None if there is none."""
+        return next((wrong for wrong, hint in self.hints if hint not in self.judge(numbers_of(wrong))), None)
+
     def _hint(self, given: Sequence[float | None], i: int) -> str:
         """Return the words for a wrong number: of the whole answer first, then of the number alone."""
         number, value = self.numbers[i], given[i]
@@ -126,15 +148,15 @@ class Question(NamedTuple):
             return ""
         explained = [(numbers_of(wrong), hint) for wrong, hint in self.hints]
         explained = [(wrong, hint) for wrong, hint in explained if not number.accepts(wrong[i])]
-        whole = [hint for wrong, hint in explained if self._is(given, wrong)]
+        whole = [(wrong, hint) for wrong, hint in explained if self._is(given, wrong)]
         if whole:
-            return whole[0]
+            return min(whole, key=lambda one: _apart(given, one[0]))[1]
         swapped = self._is(_sorted(given), sorted(numbers_of(self.right)), sorted(self.numbers, key=lambda n: n.right))
         if swapped and not number.is_common(value, number.right):
             return ANOTHER_ORDER
-        for wrong, hint in explained:
-            if number.is_common(value, wrong[i]):
-                return hint
+        own = [(wrong, hint) for wrong, hint in explained if number.is_common(value, wrong[i])]
+        if own:  # of several near ones the nearest, and of several equal ones the first
+            return min(own, key=lambda one: abs(value - one[0][i]))[1]
         return number.rounded_words if number.is_rounded(value) else self.otherwise
 
     def _is(
@@ -142,6 +164,10 @@ class Question(NamedTuple):
     ) -> bool:
         together = zip(given, wrong, numbers or self.numbers, strict=True)
         return all(g is not None and n.is_common(g, w) for g, w, n in together)
+
+
+def _apart(given: Sequence[float | None], wrong: Sequence[float]) -> float:
+    return sum(abs((g or 0) - w) / (abs(w) or 1) for g, w in zip(given, wrong, strict=True))
 
 
 def _sorted(given: Sequence[float | None]) -> list[float | None]:
@@ -169,6 +195,7 @@ QUESTIONS = {
             (409, "Did you count one factor? There are two, each of 4096 k numbers."),
             (2048, "That is where factors stop saving at all. The question asks for a tenth."),
         ),
+        rounds=(0,),
     ),
     "ex-rank-build": Question(
         ("Numbers in two full factors", "Degrees of freedom"),
@@ -212,11 +239,18 @@ QUESTIONS = {
         (
             ((5 / 55, 2, 3), "That is the share of the energy. The error is its square root."),
             ((sqrt(5), 2, 3), "Relative means divided by the norm of the whole matrix, the square root of 55."),
+            ((sqrt(50 / 55), 2, 3), "That is the root of the share that is kept. The error is what is lost."),
+            (
+                (sqrt(5 / 55), sqrt(5), 3),
+                "That is the Frobenius norm of what is cut. The spectral norm is its largest value.",
+            ),
+            ((sqrt(5 / 55), 2 / 5, 3), "Only the first error is relative. This one is not divided by anything."),
             ((sqrt(5 / 55), 1, 3), "Which singular values are dropped at rank 3? Take the largest of them."),
             (
                 (sqrt(5 / 55), 2, 4),
                 "Energy is a sum of squares: add them from the top until you pass 90% of their sum.",
             ),
+            ((sqrt(5 / 55), 2, 2), "Two keep 41 of 55, which is less than 90%."),
         ),
     ),
     "ex-svd-hand": Question(
@@ -234,10 +268,19 @@ QUESTIONS = {
         35_598,
         "The constant alone has rank 1. What is the Frobenius norm of 1797 rows of 64 hundreds?",
         (
-            # 2,193 is its value before; 100 more than that is a guess, too
-            (2_240, "The constant is much larger than the digits: it adds 100 to each of 115,008 entries."),
+            (2_193, "That is its value before. PCA subtracts the constant again, but nothing is subtracted here."),
+            (2_293, "The constant adds 100 to each of 115,008 entries, and much more than 100 to the singular value."),
+            (100 * sqrt(1797 * 64), "That is the singular value of the constant alone. The digits are still there."),
+            (
+                sqrt(100**2 * 1797 * 64 + 2_193**2),
+                "Squares add up where two layers are orthogonal. The constant and the mean digit are nearly parallel.",
+            ),
+            (
+                100 * sqrt(1797 * 64) + 2_193,
+                "Norms add up where two layers are parallel. The first layer of the digits is not quite constant.",
+            ),
         ),
-        within=0.06,
+        within=0.005,
     ),
     "ex-svd-noise": Question(
         ("Kept by the threshold", "Kept by 90% of the energy"),
@@ -268,6 +311,9 @@ QUESTIONS = {
         (1, 4, 2, 1),
         "Invert the scatter and multiply. The means, seen from their common mean, span one dimension less.",
         (
+            ((-1, -4, 2, 1), "An axis has no sign, so one had to be chosen: the first number is positive."),
+            ((1 / 2, 2, 2, 1), "The direction is right. Multiply by 2, so that both numbers are whole."),
+            ((2, 8, 2, 1), "The direction is right, but both numbers can be divided by 2."),
             ((1, 1, 2, 1), "That is the difference of the means. It ignores how the points scatter."),
             ((4, 1, 2, 1), "Multiply by the inverse of the scatter: a wide spread counts for less."),
             ((1, 4, 3, 1), "Three means minus their common mean add up to zero: they span two dimensions at most."),
@@ -283,7 +329,8 @@ QUESTIONS = {
             ((3, 3 / 2), "Divide by the sum of the squares of q, which is 5, not by the sum of q."),
             ((9 / 5, 9 / 25), "The penalty is added to the sum of the squares, not multiplied by it."),
             ((9 / 5, 9 / 30), "The penalty is added as it is, not squared."),
-            ((9 / 5, 18 / 5), "Those are the two estimates without the penalty. Asked is p, twice."),
+            ((9 / 5, 9 / 15), "Both terms are squares, and the 2 of their derivatives cancels."),
+            ((9 / 5, 18 / 5), "Those are the two estimates without the penalty. The question asks for p, twice."),
         ),
     ),
     "ex-family-multiply": Question(
@@ -292,6 +339,7 @@ QUESTIONS = {
         "Add up the columns of X for the numerator. For the denominator, do the same with WH.",
         (
             ((4, 6, 14, 4), "That is the numerator. Divide by the sums of the columns of WH, and multiply by H."),
+            ((2, 3, 7, 2), "The squared error is the plain sum of squares, without a factor of one half."),
             ((0.5, 1 / 3, 14, 4), "The fraction is upside down: the sums of X stand above."),
         ),
     ),
@@ -301,6 +349,7 @@ QUESTIONS = {
         "Fit with a penalty of 1 for each k, and compare the two mean squared errors.",
         (
             ((2, 6), "Nobody has subtracted the mean: it takes a number as well."),
+            ((5, 6), "There are two tastes now, not four."),
             ((3, 3), "More numbers always fit better what is known."),
         ),
     ),
@@ -310,7 +359,7 @@ QUESTIONS = {
         "PCA keeps two of ten directions. Which share of the variance do the other eight have? Then take the root.",
         (
             (0.589, "That is the share of the variance that is lost. The relative error is its square root."),
-            (0.641, "That is the root of the share that is kept. Asked is what is lost."),
+            (0.641, "That is the root of the share that is kept. The error is what is lost."),
             (0.72, "The standard deviations fall in equal steps."),
         ),
         within=0.05,
@@ -322,9 +371,11 @@ QUESTIONS = {
         "Put n(n - 1)/delta = 990,000 into the formula. For the exact law, let min_dim compute.",
         (
             ((1592, 1199), "1592.94 must be rounded up: with 1592 the bound does not hold."),
+            ((1513, 1199), "Each pair can fail on two sides: 9,900 for 4,950 pairs."),
             ((1381, 1199), "The cube is missing: half of the square of epsilon minus a third of its cube."),
             ((1593, 1593), "The second number is what min_dim gives without naming a bound."),
         ),
+        rounds=(0, 1),
     ),
     "ex-jl-twice": Question(
         ("Rows added by doubling n at a tolerance of 0.1", "The factor for half the tolerance"),
@@ -355,7 +406,7 @@ QUESTIONS = {
         "The rank of R is at most the number of its rows. What is the rest?",
         (
             (1, "One is sure, but there are more: the rank is at most 400 and there are 1000 columns."),
-            (400, "At most 400 directions are kept. Asked are those that are lost."),
+            (400, "At most 400 directions are kept. The question is about those that are lost."),
         ),
     ),
     "ex-jl-kappa": Question(
@@ -363,7 +414,7 @@ QUESTIONS = {
         (20, 1, 402),
         "In both cases AB = B. What is left is the Frobenius norm of A.",
         (
-            ((20, 1, 401), "At k = 401 the two errors are equal. Asked is where the random map is better."),
+            ((20, 1, 401), "At k = 401 the two errors are equal. The question is where the random map is better."),
             ((400, 1, 402), "The Frobenius norm is the root of the sum of the squares."),
             ((20, 20, 402), "Each of the 160,000 entries of the second A is 1/400: add up their squares."),
         ),
@@ -392,10 +443,14 @@ QUESTIONS = {
     "ex-bilinear-million": Question(
         ("Multiplications with the full table", "With the factors", "With every Vh stored"),
         (768**2 + 768e6, 768 * 64 + (768 * 64 + 64) * 1e6, 768 * 64 + 64e6),
-        "What depends on the query alone is computed once; what depends on a document, a million times.",
+        "Us depends on the query alone: it is computed once. Vh depends on a document: it is computed a million times.",
         (
             ((768**2 * 1e6 + 768e6, 768 * 64 + (768 * 64 + 64) * 1e6, 768 * 64 + 64e6), "Count the row s W once."),
             ((768**2 + 768e6, 768 * 64 + 64e6, 768 * 64 + 64e6), "Without storing them, each Vh costs 768 times 64."),
+            (
+                (768**2 + 768e6, 2 * 768 * 64 + 768e6, 768 * 64 + 64e6),
+                "That is another order, which takes the row Us times V first. The question makes each Vh anew.",
+            ),
         ),
         within=0.02,
         note="A large number as 3.2e5 or as 3.2*10^5.",
@@ -413,9 +468,11 @@ QUESTIONS = {
     "ex-bilinear-penalty": Question(
         ("Rank of M", "Distance of M", "Distance of the cut to rank 2", "Distance of S itself"),
         (2, sqrt(2), 0.0, 2.0),
-        "Lower each of the six singular values by 1, and none below zero.",
+        "For M lower each value by 1, and none below zero. The cut keeps the first two. Compare both with the truth.",
         (
             ((2, 2, 0, 4), "Those are the squared distances; take their roots."),
+            ((2, sqrt(2), sqrt(2), 2), "The cut lowers nothing: it keeps 5 and 3, and drops the rest."),
+            ((2, sqrt(2), 2, 2), "The noise of S is what the cut drops."),
             ((2, 0, 0, 2), "M is shortened as well: its 5 and its 3 are lowered, too."),
             ((6, sqrt(2), 0, 2), "Singular values of 1 are lowered to 0 and no longer count."),
         ),
@@ -472,15 +529,16 @@ QUESTIONS = {
                 "The factors exp(-x^2/2) and exp(-y^2/2) are missing.",
             ),
             (((exp(-2.5) + exp(0.5)) / 2, exp(2), sqrt(exp(9) - 1)), "That is for one draw. Here are two."),
+            (((exp(-2.5) + exp(0.5)) / 2, exp(2), (exp(9) - 1) / 2), "That is the variance. Take its root."),
         ),
     ),
     "ex-attention-polynomial": Question(
         ("The most for d = 1", "The most for d = 2"),
         (8, 36),
-        "Find the least degree whose remainder, times e, is at most a thousandth. Then count monomials up to it.",
+        "Find the least degree whose remainder, times e, is at most 1/5000. Then count the monomials up to it.",
         (
-            ((7, 28), "Degrees start from 0: that is one more for d = 1."),
-            ((9, 45), "7! is 5040 and 8! is 40320: the degree 7 is enough."),
+            ((7, 28), "After degree 6 the remainder, times e, is still above 1/5000; and degrees start from 0."),
+            ((9, 45), "8! is 40,320, which is above 5000 times the square of e: the degree 7 is enough."),
             ((8, 64), "For d = 2 the degrees of both entries together are at most 7."),
         ),
     ),
@@ -503,15 +561,20 @@ QUESTIONS = {
             ((303, 137), "Just below the root nothing is saved yet: round up."),
             ((512, 256), "That counts the weights alone. The keys and values go through fewer weights, too."),
         ),
+        rounds=(0, 1),
     ),
     "ex-linformer-half": Question(
-        ("The second mixture, as a multiple of c", "The result, as a multiple of c"),
-        (sqrt(1 / 2), (1 + sqrt(1 / 2) / 2) / 1.5),
-        "Four of eight tokens are real. The mixture is divided by the root of that share, and votes with the share.",
         (
-            ((1 / 2, (1 + sqrt(1 / 2) / 2) / 1.5), "That is the mixture before the rule divides it by its norm."),
-            ((1, 1), "A mean would give that. The rule divides by the root of the share, not by the share."),
-            ((sqrt(1 / 2), (1 + sqrt(1 / 2)) / 2), "The second window has only half a vote."),
+            "The second mixture by the norm rule, as a multiple of c",
+            "The result by the norm rule, as a multiple of c",
+            "The result by the sum rule, as a multiple of c",
+        ),
+        (sqrt(1 / 2), (1 + sqrt(1 / 2) / 2) / 1.5, 1.0),
+        "Four of eight tokens are real. Divide by the root of that share, or by the share; it is also the vote.",
+        (
+            ((1 / 2, 5 / 6, 5 / 6), "That is the mixture before a rule scales it up."),
+            ((1.0, 1.0, (1 + sqrt(1 / 2) / 2) / 1.5), "The sum rule gives that. The norm rule divides by the root."),
+            ((sqrt(1 / 2), (1 + sqrt(1 / 2)) / 2, 1.0), "The second window has only half a vote."),
         ),
     ),
     "ex-linformer-causal": Question(
@@ -543,7 +606,7 @@ QUESTIONS = {
         "The bound speaks of squared norms. Divide, then take the root.",
         (
             (0.64, "That is the share of the squared norm. The relative error is its root."),
-            (0.6, "That is the root of what is kept. Asked is the root of what is lost."),
+            (0.6, "That is the root of what is kept. The error is the root of what is lost."),
         ),
     ),
     # Caches and adapters
@@ -556,6 +619,8 @@ QUESTIONS = {
             ((32768, 8), "Keys alone are half of it. The values are kept, too."),
             ((2048, 0.5), "That is one layer. There are 32."),
             ((65536, 8), "Sixteen bits are two bytes."),
+            ((65536, 17.18), "That is in units of a billion bytes. A GiB has 2^30 bytes."),
+            ((65536, 17), "That may be in units of a billion bytes. A GiB has 2^30 bytes."),
         ),
     ),
     "ex-today-lora": Question(
@@ -568,7 +633,9 @@ QUESTIONS = {
             ((241664, 2985, 2, 4), "At rank 2,985 the factors still have a few numbers fewer: round up."),
             ((241664, 4096, 2, 4), "That is the largest rank there is. Factors stop saving before."),
             ((241664, 2986, 4, 7), "That is BA in full: half of it is added."),
+            ((241664, 2986, 2, 3), "That is what is added. The second row of W is (0, 1)."),
         ),
+        rounds=(1,),
     ),
     "ex-today-absorb": Question(
         ("First number of the absorbed query", "Second number", "The score"),
@@ -664,5 +731,6 @@ QUESTIONS = {
             (403, "It is n - 1, not n, that must pass exp(6)."),
             (22, "The logits differ by up to 2b, which is 6, not 3."),
         ),
+        rounds=(0,),
     ),
 }

@@ -66,7 +66,8 @@ def explore(
         smaller and coarser until they fit. What cannot fit is refused, before all of it is drawn if a few samples show
         it.
     **sliders : iterable of numbers or of words
-        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. Words, such as
+        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. A pair such as ``k=(1, 10)`` is
+        refused, because it might mean the range between: write ``range(1, 11)``, or ``[1, 10]``. Words, such as
         ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons. At most 240 frames in all. A slider cannot have the
         name of another argument.
 
@@ -152,7 +153,7 @@ def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
         raise TypeError(f"{name} must be a sequence of numbers or of words, got {raw!r}")
     values = tuple(v.item() if isinstance(v, np.generic) else v for v in raw)
     words = [v for v in values if isinstance(v, str)]
-    return _choices(name, words) if words and len(words) == len(values) else _numbers(name, values)
+    return _choices(name, words) if words and len(words) == len(values) else _numbers(name, raw, values)
 
 
 def _choices(name: str, values: list[str]) -> tuple[str, ...]:
@@ -163,12 +164,16 @@ def _choices(name: str, values: list[str]) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _numbers(name: str, values: tuple[Any, ...]) -> tuple[float, ...]:
+def _numbers(name: str, raw: object, values: tuple[Any, ...]) -> tuple[float, ...]:
     for v in values:
         if isinstance(v, bool) or not isinstance(v, int | float):
             raise TypeError(f"{name} must hold numbers alone or words alone, got {v!r}")
         if not math.isfinite(v):
             raise ValueError(f"{name} must hold finite numbers, got {v!r}")
+    if isinstance(raw, tuple) and len(values) == 2:  # as ipywidgets.interact has it
+        low, high = values
+        meant = f"range({low}, {high + 1})" if isinstance(low, int) and isinstance(high, int) else "np.linspace"
+        raise ValueError(f"{name} must be all positions, such as {meant}, or the list of these two, got {raw!r}")
     if not 2 <= len(values) <= MAX_POSITIONS:
         raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got {len(values)}")
     if any(b <= a for a, b in itertools.pairwise(values)):

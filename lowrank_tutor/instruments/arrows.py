@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from lowrank_tutor._checks import as_float_array, check_choice
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import number
 from lowrank_tutor.plotting.style import GREY, ORANGE, PURPLE, TEAL, styled
 
 LIMIT = 100  # of an entry
@@ -78,13 +80,11 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     >>> arrows([[1, 2], [2, 4]]).numbers["rank"]
     1
     """
-    matrix = np.asarray(a, dtype=float)
+    matrix = as_float_array(a, "a").astype(np.float64)
     if matrix.shape != (2, 2) or not (np.abs(matrix) <= LIMIT).all():
         raise ValueError(f"a must be 2 by 2 with entries of a size up to {LIMIT}, got {a!r}")
-    if form not in FORMS:
-        raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
-    if not -LIMIT <= theta <= LIMIT:
-        raise ValueError(f"theta must be -{LIMIT} to {LIMIT}, got {theta!r}")
+    check_choice(form, "form", tuple(FORMS))
+    theta = number("theta", theta, -LIMIT, LIMIT)
     start = numbers(matrix, theta)
     if form == "rank":  # it shows no single input
         del start["length"]

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import point
 from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
 
 REACH = 10.0
@@ -53,9 +54,7 @@ def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
     >>> cloud((0, 0)).numbers["apart"] < 1e-6
     True
     """
-    middle = np.asarray(center, dtype=float)
-    if middle.shape != (2,) or not (np.abs(middle) <= REACH).all():
-        raise ValueError(f"center must be two numbers from {-REACH:g} to {REACH:g}, got {center!r}")
+    middle = point("center", center, REACH)
     shape = _shape()
     return Instrument(
         "cloud",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lowrank_tutor._on_demand import needed
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import number, whole
 from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
 
 MOST = {"k": 400, "d": 1000, "n": 32, "seed": 1_000_000}
@@ -86,17 +87,15 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
     >>> dice(k=400, eps=0.5).numbers["inside"]
     45
     """
-    for name, value, low in (("k", k, 1), ("d", d, 1), ("n", n, 2), ("seed", seed, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= MOST[name]:
-            raise ValueError(f"{name} must be a whole number from {low} to {MOST[name]}, got {value!r}")
-    if isinstance(eps, bool) or not isinstance(eps, int | float) or not 0.01 <= eps <= 0.99:
-        raise ValueError(f"eps must be a number from 0.01 to 0.99, got {eps!r}")
+    asked = (("k", k, 1), ("d", d, 1), ("n", n, 2), ("seed", seed, 1))
+    k, d, n, seed = (whole(name, value, low, MOST[name]) for name, value, low in asked)
+    eps = number("eps", eps, 0.01, 0.99)
     points = rows(0, n, d)
     mapped = points @ rows(seed, k, d).T / math.sqrt(k)
     start = numbers(points, mapped, eps)
     return Instrument(
         "dice",
-        state={"k": k, "d": d, "n": n, "eps": float(eps), "seed": seed},
+        state={"k": k, "d": d, "n": n, "eps": eps, "seed": seed},
         numbers=start,
         values={"pairs": n * (n - 1) // 2, "throws": 1, "good": int(start["worst"] <= eps)},
         say=SAY,

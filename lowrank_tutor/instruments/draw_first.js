@@ -22,7 +22,7 @@ const drawFirst = ({ place, data, move, tell }) => {
     if (!shown) return words.first;
     const said = guess === null ? fill(sentences.shown, { truth: answer })
       : fill(sentences[own.said(guess)], { guess: own.write(guess), truth: answer, gap: own.far(own.gap(guess)) });
-    return [said, note].join(" ").trim();
+    return [said, own.reading?.(guess), note].filter(Boolean).join(" ");
   };
 
   return {

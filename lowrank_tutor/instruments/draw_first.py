@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.instruments.guesses import FIRST, GAPS, SENTENCES, WORDS, still
+from lowrank_tutor._checks import check_bool, check_choice, check_real
+from lowrank_tutor.instruments.guesses import FIRST, FORMAT, GAPS, SENTENCES, WORDS, still, written
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import finite
 
 KINDS: dict[str, tuple[str, ...]] = {  # with the scripts that each of them needs
-    "number": ("guesses", "ruler", "guess_number"),
+    "number": ("numbers", "guesses", "ruler", "guess_number"),
     "mark": ("guesses", "ruler", "guess_mark"),
     "choice": ("guesses", "guess_choice"),
     "curve": ("guesses", "guess_curve"),
@@ -61,7 +65,8 @@ def draw_first(
         Words for the horizontal and the vertical axis.
     format : str
         How numbers are written: ``","``, ``".2f"``, ``".1%"`` (then a guess is typed in percent), ``".3g"``, ``"g"``.
-        By default ``","`` for a whole number and ``".3g"`` for another.
+        By default ``","`` for a whole number and ``".3g"`` for another. A guess is right if it is written as the truth
+        is.
     unit : str
         What follows a number, such as ``"layers"``.
     note : str
@@ -84,12 +89,19 @@ def draw_first(
     >>> draw_first("How many legs has a spider?", 8)
     <Instrument draw_first: How many legs has a spider? The answer: 8.>
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    check_choice(kind, "kind", tuple(KINDS))
+    check_bool(log, "log")
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f"question must be words, got {question!r}")
-    places = np.asarray(x, dtype=float)
-    if kind in ("mark", "curve"):
+    for name, words in (("unit", unit), ("note", note), ("format", format)):
+        if not isinstance(words, str):
+            raise TypeError(f"{name} must be words, got {words!r}")
+    if format and not re.fullmatch(FORMAT, format):
+        raise ValueError(f'format must be like "," ".2f" ".1%" ".3g" or "g", got {format!r}')
+    if not isinstance(titles, tuple | list) or len(titles) != 2 or not all(isinstance(words, str) for words in titles):
+        raise ValueError(f"titles must be words for two axes, got {titles!r}")
+    places = finite("x", x, None) if kind == "curve" else np.empty(0)
+    if limits is not None or kind in ("mark", "curve"):
         limits = _check_limits(limits, above=0 if log and kind == "mark" else -LIMIT)
     if kind == "choice":
         _check_choices(choices, truth)
@@ -97,16 +109,18 @@ def draw_first(
         truth = _check_curve(truth, places, limits, log)
     else:
         low, high = limits or (-LIMIT, LIMIT)
-        if isinstance(truth, str | bool) or np.ndim(truth) or not low <= truth <= high:
-            raise ValueError(f"truth must be a number from {low:g} to {high:g}, got {truth!r}")
-        truth = int(truth) if isinstance(truth, int | np.integer) else float(truth)
+        number = check_real(truth, "truth", rule := f"a number from {low:g} to {high:g}", low)
+        if number > high:
+            raise ValueError(f"truth must be {rule}, got {truth!r}")
+        truth = int(truth) if isinstance(truth, Integral) else number
     whole = isinstance(truth, int)
     spec = format or ("," if whole else ".3g")
     after = "" if not unit else unit if unit == "%" else f" {unit}"
     if kind == "curve":
-        answer = ", ".join(f"{value:{spec}}{after} at {at:g}" for at, value in zip(places, truth, strict=True))
+        pairs = zip(places.tolist(), truth, strict=True)
+        answer = ", ".join(f"{written(value, spec)}{after} at {written(at, 'g')}" for at, value in pairs)
     else:
-        answer = truth if kind == "choice" else f"{truth:{spec}}{after}"
+        answer = truth if kind == "choice" else written(truth, spec) + after
     said = " ".join(part for part in (question, SENTENCES["shown"].format(truth=answer), note) if part)
     return Instrument(
         "draw_first",
@@ -137,8 +151,8 @@ def draw_first(
 
 
 def _check_limits(limits: tuple[float, float] | None, above: float) -> tuple[float, float]:
-    pair = np.asarray(() if limits is None else limits, dtype=float)
-    if pair.shape != (2,) or not above <= pair[0] < pair[1] <= LIMIT or (above == 0 and pair[0] == 0):
+    pair = finite("limits", (1, 0) if limits is None else limits, 2)
+    if not above <= pair[0] < pair[1] <= LIMIT or (above == 0 and pair[0] == 0):
         rule = "two rising numbers" + (" above 0, for a logarithmic line" if above == 0 else "")
         raise ValueError(f"limits must be {rule}, got {limits!r}")
     return float(pair[0]), float(pair[1])
@@ -148,7 +162,7 @@ def _check_choices(choices: Sequence[str], truth: object) -> None:
     words = isinstance(choices, list | tuple) and all(isinstance(word, str) and word for word in choices)
     if not words or not 2 <= len(set(choices)) == len(choices) <= MOST:
         raise ValueError(f"choices must be 2 to {MOST} different words, got {choices!r}")
-    if truth not in choices:
+    if not isinstance(truth, str) or truth not in choices:
         raise ValueError(f"truth must be one of {', '.join(choices)}, got {truth!r}")
 
 
@@ -157,11 +171,10 @@ def _check_curve(
 ) -> list[float]:
     low, high = limits or (-LIMIT, LIMIT)
     lowest = 0 if log else -np.inf
-    fits = places.ndim == 1 and 2 <= places.size <= MOST and np.isfinite(places).all()
-    if not fits or not (np.diff(places) > 0).all() or (log and places[0] <= lowest):
+    if not 2 <= places.size <= MOST or not (np.diff(places) > 0).all() or (log and places[0] <= lowest):
         rule = f"2 to {MOST} rising numbers" + (" above 0, for a logarithmic axis" if log else "")
         raise ValueError(f"x must be {rule}, got {places.tolist()!r}")
-    heights = np.asarray(truth, dtype=float)
-    if heights.shape != places.shape or not ((heights >= low) & (heights <= high)).all():
+    heights = finite("truth", truth, places.size)
+    if not ((heights >= low) & (heights <= high)).all():
         raise ValueError(f"truth must be {places.size} numbers from {low:g} to {high:g}, got {truth!r}")
     return [float(height) for height in heights]

@@ -26,17 +26,22 @@ const guesses = (() => {
     return within(Array.from({ length: 12 }, (_, i) => Number(((first + i) * step).toPrecision(12))));
   };
 
+  /** A number with so many digits that it does not look like another: a guess that is wrong is never 0 too high. */
+  const unlike = (value, other, first) =>
+    value === Number(other) ? first : [first, ...[3, 6, 9, 12].map((digits) => format(value, "." + digits + "g"))]
+      .find((text) => Number(text.replace(/[^-.\d]/g, "")) !== other) ?? String(value);
   /** A difference in words: that of two percentages is in points. */
-  const apart = (data) => (gap) =>
-    isPercent(data.spec) ? format(100 * gap, ".3g") + data.words.points : written(gap, data);
+  const apart = (data) => (gap) => isPercent(data.spec) ? format(100 * gap, ".3g") + data.words.points :
+    unlike(gap, 0, format(gap, data.spec)) + data.unit;
   /** How one number is judged, typed or marked: on a logarithmic line by the factor between it and the truth. */
   const judge = (data) => {
-    const { truth, answer, log, words } = data;
+    const { truth, log, words } = data;
     return {
       gap: (guess) => log ? Math.max(guess / truth, truth / guess) : Math.abs(guess - truth),
-      far: log ? (gap) => words.factor + format(gap, ".3g") : apart(data),
+      far: log ? (gap) => words.factor + unlike(gap, 1, format(gap, ".3g")) : apart(data),
       write: (guess) => written(guess, data),
-      said: (guess) => written(guess, data) === answer ? "correct" : guess < truth ? "low" : "high",
+      // Right is what is written alike: draw_first.py wrote the answer by the same rules as this page writes a guess.
+      said: (guess) => written(guess, data) === written(truth, data) ? "correct" : guess < truth ? "low" : "high",
     };
   };
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -26,6 +28,7 @@ SENTENCES = {
     "high": "You guessed {guess}, and the answer is {truth}: {gap} too high.",
     "choice": "You guessed: {guess}. The answer is: {truth}.",
     "curve": "On average your points are {gap} away from the answer.",
+    "read": "“{typed}” was read as {value}.",
 }
 GAPS = {
     "number": "between guess and answer",
@@ -50,6 +53,27 @@ WORDS = {
 }
 
 
+FORMAT = r",|g|\.\d\d?[f%]|\.[1-9]\d?g"  # what both sides can write
+
+
+def written(value: float, spec: str) -> str:
+    """Write a number as ``format`` in values.js does: a tie is rounded away from zero, and there are no exponents."""
+    digits = int(re.sub(r"\D", "", spec) or 6)
+    rounding = Context(prec=500, rounding=ROUND_HALF_UP)
+    if spec == ",":  # at most three digits after the point
+        return _plain(Decimal(repr(value)).quantize(Decimal("0.001"), context=rounding), ",f")
+    if spec.endswith("g"):
+        exact = Decimal(value)
+        near = exact.quantize(Decimal((0, (1,), exact.adjusted() + 1 - digits)), context=rounding)
+        return _plain(near, "f" if 1e-6 <= abs(near) or not near else "e")
+    times = 100 if spec.endswith("%") else 1
+    return f"{Decimal(times * value).quantize(Decimal((0, (1,), -digits)), context=rounding):f}" + "%" * (times > 1)
+
+
+def _plain(number: Decimal, form: str) -> str:
+    return format(number.normalize(Context(prec=500)) if number else Decimal(0), form)
+
+
 @styled
 def still(
     question: str,
@@ -69,13 +93,16 @@ def still(
     ax.set_title("\n".join(lines), parse_math=False)
     if kind == "curve":
         ax.plot(x, truth, "o-", color=ORANGE)
-        ax.set(xscale="log" if log else "linear", ylim=limits, xlabel=titles[0], ylabel=titles[1])
+        ax.set(xscale="log" if log else "linear", ylim=limits)
+        ax.set_xlabel(titles[0], parse_math=False)
+        ax.set_ylabel(titles[1], parse_math=False)
         ax.set_xticks(x, [f"{at:g}" for at in x], minor=False)
         ax.set_xticks([], minor=True)
         return fig
     if kind == "mark":
         ax.axvline(truth, color=ORANGE, linewidth=2)
-        ax.set(xscale="log" if log else "linear", xlim=limits, yticks=[], xlabel=titles[0] or answer)
+        ax.set(xscale="log" if log else "linear", xlim=limits, yticks=[])
+        ax.set_xlabel(titles[0] or answer, parse_math=False)
         ax.annotate(answer, (truth, 0.5), xytext=(4, 0), textcoords="offset points", color=ORANGE, parse_math=False)
         return fig
     _list_words(ax, choices if kind == "choice" else [answer], answer)

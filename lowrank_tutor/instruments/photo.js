@@ -14,13 +14,29 @@ const photo = (() => {
       Math.round(0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2]));
   };
 
-  /** Grays of a file; without a picture in it, an Error with these words. */
-  const fromFile = async (file, size, words) => {
-    let picture;
+  /** Width and height of a file's picture, which a browser reads without decoding it. */
+  const extent = (file) => new Promise((resolve, reject) => {
+    const image = new Image(), reader = new FileReader();
+    image.onload = () => resolve([image.naturalWidth, image.naturalHeight]);
+    image.onerror = reader.onerror = reject;
+    reader.onload = () => (image.src = reader.result);
+    reader.readAsDataURL(file);
+  });
+
+  const MOST = 1e8, LONG = 1.6e7; // pixels: 100 million take 400 MB, and 16 million a second
+  /** Grays of a file; without a picture in it, or with one too large, an Error that says so. */
+  const fromFile = async (file, size, words, tell) => {
+    let picture, pixels = 0;
     try {
-      picture = await createImageBitmap(file); // decoded off the page: a large one does not stop a drag
+      const [width, height] = file.size > MOST ? [MOST, 2] : await extent(file);
+      pixels = width * height;
+      if (pixels > MOST) throw new Error();
+      if (pixels > LONG) tell(words.long);
+      const side = 4 * size, across = width < height; // decoded, and made smaller, off the page: no drag stops
+      const smaller = { [across ? "resizeWidth" : "resizeHeight"]: side, resizeQuality: "high" };
+      picture = await createImageBitmap(file, Math.min(width, height) > side ? smaller : {});
     } catch (_) {
-      throw new Error(words);
+      throw new Error(pixels > MOST ? words.too_large : words.no_picture);
     }
     const grays = square(picture, picture.width, picture.height, size);
     picture.close();

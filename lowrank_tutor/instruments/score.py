@@ -7,7 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import point
 from lowrank_tutor.plotting.style import GREY, ORANGE, PURPLE, TEAL, styled
 
 REACH = 5.0
@@ -71,11 +73,8 @@ def score(
     >>> score().numbers
     {'score': -4.0, 'p': 4.0, 'q': -1.0}
     """
-    tips = {name: np.asarray(value, dtype=float) for name, value in (("s", s), ("h", h))}
-    for name, tip in tips.items():
-        if tip.shape != (2,) or not (np.abs(tip) <= REACH).all():
-            raise ValueError(f"{name} must be two numbers from {-REACH:g} to {REACH:g}, got {tip.tolist()!r}")
-    rows = {name: np.asarray(value, dtype=float) for name, value in (("u", u), ("v", v))}
+    tips = {"s": point("s", s, REACH), "h": point("h", h, REACH)}
+    rows = {name: as_float_array(value, name).astype(np.float64) for name, value in (("u", u), ("v", v))}
     for name, row in rows.items():
         if row.shape not in ((2,), (1, 2)) or not (np.abs(row) <= LIMIT).all() or np.abs(row).max() < 1 / LIMIT:
             raise ValueError(

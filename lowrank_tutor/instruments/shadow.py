@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import point
 from lowrank_tutor.plotting.style import ORANGE, PURPLE, TEAL, styled
 
 REACH = 5.0
@@ -64,16 +66,14 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
     >>> {name: round(value, 4) for name, value in shadow().numbers.items()}
     {'share': 0.8944, 'angle': 26.5651, 'along': 4.0, 'left_out': 2.0}
     """
-    point, row = np.asarray(x, dtype=float), np.asarray(w, dtype=float)
-    if point.shape != (2,) or not (np.abs(point) <= REACH).all():
-        raise ValueError(f"x must be two numbers from {-REACH:g} to {REACH:g}, got {x!r}")
+    place, row = point("x", x, REACH), as_float_array(w, "w").astype(np.float64)
     if row.shape != (2,) or not np.isfinite(row).all() or not row.any():
         raise ValueError(f"w must be two finite numbers, not both zero, got {w!r}")
     theta = math.atan2(row[1], row[0])
     return Instrument(
         "shadow",
-        state={"x": point.tolist(), "theta": theta},
-        numbers=numbers(point, theta),
+        state={"x": place.tolist(), "theta": theta},
+        numbers=numbers(place, theta),
         say=SAY,
         remarks=REMARKS,
         data={"reach": REACH, "words": WORDS},
@@ -84,7 +84,7 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
             "left_out": "distance from x to Px",
         },
         formats={"share": ".1%", "angle": ".1f", "along": ".2f", "left_out": ".2f"},
-        picture=lambda: _still(point, theta),
+        picture=lambda: _still(place, theta),
         algebra=False,
     )
 

@@ -7,8 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.pictures import portrait
+from lowrank_tutor.plotting.arguments import whole
 from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
 
 COUNT = 12  # bars: as many as a finger can take hold of, side by side on a phone
@@ -62,11 +64,10 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
     0.6
     """
     u, own, v = _layers()
-    bars = own if s is None else np.sort(np.asarray(s, dtype=float))[::-1]
+    bars = own if s is None else as_float_array(s, "s").astype(np.float64)
     if bars.shape != (COUNT,) or not ((bars >= 0) & (bars <= LIMIT)).all():
         raise ValueError(f"s must be {COUNT} numbers from 0 to {LIMIT}, got {s!r}")
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= COUNT:
-        raise ValueError(f"k must be a whole number from 1 to {COUNT}, got {k!r}")
+    bars, k = np.sort(bars)[::-1], whole("k", k, 1, COUNT)
     index = np.arange(1, COUNT + 1)
     presets = {"portrait": own, "halving": 0.5 ** (index - 1), "falling": 1 / index, "flat": np.ones(COUNT)}
     scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])

@@ -62,7 +62,7 @@ const tilt = ({ place, data, move, tell }) => {
     }
   };
   file.addEventListener("change", () => {
-    if (file.files[0]) take(photo.fromFile(file.files[0], size, words.no_picture));
+    if (file.files[0]) take(photo.fromFile(file.files[0], size, words, tell));
     file.value = ""; // so that the same file can be chosen again
   });
   const opener = controls.button(own, "Use the camera", async () => {

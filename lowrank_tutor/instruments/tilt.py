@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, grays, portrait
+from lowrank_tutor.plotting.arguments import number, whole
 from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
 
 ENOUGH = 0.05
@@ -28,6 +29,8 @@ REMARKS = {
 }
 WORDS = {
     "no_picture": "The file cannot be read as a picture: choose a PNG, a JPEG or a WebP.",
+    "too_large": "The picture is too large: choose one with at most 100 million pixels.",
+    "long": "Your picture is large, and takes a moment to be read.",
     "no_photo": "There is no picture of your own yet: choose a file first.",
     "no_camera": "The camera cannot be used here: choose a file instead.",
     "stays": "Your picture stays on this machine, so the link shows the window in its place.",
@@ -68,10 +71,7 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
     """
     if not isinstance(picture, str) or picture not in PICTURES:
         raise ValueError(f"picture must be one of {', '.join(PICTURES)}, got {reprlib.repr(picture)}")
-    if not 0 <= degrees <= MAX_TILT:
-        raise ValueError(f"degrees must be 0 to {MAX_TILT}, got {degrees!r}")
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= SIZE:
-        raise ValueError(f"k must be a whole number from 1 to {SIZE}, got {k!r}")
+    degrees, k = number("degrees", degrees, 0, MAX_TILT), whole("k", k, 1, SIZE)
     gray = grays(picture, degrees)
     return Instrument(
         "tilt",

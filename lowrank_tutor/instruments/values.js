@@ -16,7 +16,7 @@ const check = {
 };
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
-/** Write a number as Python's format(value, spec) does, for the specifications "," ".2f" ".1%" ".3g" and "g". */
+/** Write a number by a specification of Python, "," ".2f" ".1%" ".3g" or "g", without exponents; guesses.py does so, too. */
 const format = (value, spec) => {
   const digits = Number((spec.match(/\d+/) || [spec === "g" ? 6 : 0])[0]);
   if (typeof value !== "number") return String(value);
@@ -34,7 +34,7 @@ const pack = (state) => Object.entries(state)
   .map(([name, value]) => name + ":" + [value].flat(2).map((one) => encodeURIComponent(one)).join(",")).join(";");
 /** A value that a state begins without: nothing yet, a number, a word, or a list of them. */
 const unpackAny = (words) => {
-  const one = (word) => word.trim() && Number.isFinite(Number(word)) ? Number(word) : word;
+  const one = (word) => String(Number(word)) === word ? Number(word) : word; // "1.0" may be a word to choose
   const values = words.map((word) => word === "null" ? null : one(word));
   return values.length > 1 ? values : values[0];
 };

@@ -10,7 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import number, point
 from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
 
 REACH = 2.6  # of a key and of the query, in each coordinate
@@ -109,22 +111,20 @@ def windows(
         raise ValueError(f"sentence must be 1 to {MOST} words of {SENTENCE!r}, got {sentence!r}")
     chosen = [known.index(word) for word in words]
     keys, values = KEYS[chosen], VALUES[chosen]
-    first = [int(border) for border in borders]
+    given = as_float_array(borders, "borders")
+    first = [int(border) for border in np.nan_to_num(given).ravel()]
     rising = all(before < after for before, after in pairwise(first))
-    if not first or first[0] != 0 or not rising or first[-1] >= len(words) or first != list(borders):
+    if not first or first[0] != 0 or not rising or first[-1] >= len(words) or first != given.tolist():
         raise ValueError(f"borders must be whole numbers that rise from 0 to {len(words) - 1} at most, got {borders!r}")
-    if not 0 <= sharpness <= SHARPEST:
-        raise ValueError(f"sharpness must be a number from 0 to {SHARPEST:g}, got {sharpness!r}")
-    asked = np.asarray(query, dtype=float)
-    if asked.shape != (2,) or not (np.abs(asked) <= REACH).all():
-        raise ValueError(f"query must be two numbers from {-REACH:g} to {REACH:g}, got {query!r}")
+    sharpness = number("sharpness", sharpness, 0, SHARPEST)
+    asked = point("query", query, REACH)
     exact, mixed = _weights(keys, first, sharpness, asked)
     spread = _spread(mixed, first, len(words))
     most = int(exact.argmax())
     return Instrument(
         "windows",
         parts=("labels",),
-        state={"borders": first, "sharpness": float(sharpness), "query": asked.tolist(), "words": " ".join(words)},
+        state={"borders": first, "sharpness": sharpness, "query": asked.tolist(), "words": " ".join(words)},
         numbers=numbers(keys, values, first, sharpness, asked),
         values={"most": words[most], "share": exact[most], "through": spread[most]},
         say=SAY,

@@ -1,7 +1,7 @@
-r"""What if each query looks at k mixtures of the tokens? Compress the sequence, then attend: equation 7 of the paper.
+r"""Compress the sequence to k mixtures of its tokens, then attend to them: equation 7 of the paper.
 
-Chapter ``book/07-linformer.md``; letters as in ``linformer``. Its layer is made of the same two steps: `mix` with the
-norm rule, and `attend`.
+Chapter ``book/07-linformer.md``; letters as in ``linformer``. Its layer is made of the same two steps: `mix` with
+the rules for padding, and `attend`.
 """
 
 from contextlib import nullcontext
@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from lowrank_tutor._checks import check_choice
 from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_same_device_and_dtype,
@@ -21,7 +22,7 @@ from lowrank_tutor._tensors import (
     zero_hidden,
 )
 from lowrank_tutor.linformer.compress import mix
-from lowrank_tutor.linformer.norm_rule import norm_rule, rescale, row_squares
+from lowrank_tutor.linformer.norm_rule import RULES, padding_rule, rescale, row_sums
 
 
 def linformer_attention(
@@ -32,6 +33,7 @@ def linformer_attention(
     f: torch.Tensor | None = None,
     *,
     token_mask: torch.Tensor | None = None,
+    rule: str | None = None,
 ) -> torch.Tensor:
     r"""Let each query look at k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
 
@@ -52,7 +54,10 @@ def linformer_attention(
         What it takes of the values; by default ``e``.
     token_mask : bool Tensor, shape (batch, n_keys), optional
         **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not
-        count, whatever they hold, and the norm rule holds for the others; a sequence hidden altogether gives zeros.
+        count, whatever they hold; a sequence hidden altogether gives zeros.
+    rule : {"sum", "norm"}, optional
+        What each row keeps of itself where tokens are hidden: its sum or its length. By default its sum if it has no
+        negative entry, and else its length. Where entries are learned and cross zero, name one: the default jumps.
 
     Returns
     -------
@@ -72,13 +77,14 @@ def linformer_attention(
     """
     f = e if f is None else f
     _check(q, k, v, e, f, token_mask)
+    rule = None if rule is None else check_choice(rule, "rule", RULES)
     keys = mix(e, zero_hidden(k, token_mask))  # (batch, heads, k, d)
     values = mix(f, zero_hidden(v, token_mask))  # (batch, heads, k, d_v)
     if token_mask is None:
         return attend(q, keys, values)
     numbers_in_a_token = k.shape[1] * k.shape[3]
-    squares = [row_squares(matrix, token_mask, numbers_in_a_token) for matrix in ([e] if f is e else [e, f])]
-    scales, log_shares = norm_rule(squares)
+    sums = [row_sums(each, token_mask, numbers_in_a_token, rule=rule) for each in ([e] if f is e else [e, f])]
+    scales, log_shares = padding_rule(sums)
     keys, values = rescale(keys, scales[0]), rescale(values, scales[-1])
     return attend(q, keys, values, log_shares)
 

@@ -1,4 +1,4 @@
-r"""How do n tokens become k? Each row of E mixes all of them, whoever holds them, and the norm rule sets its length.
+r"""Mix n tokens to k: each row of E mixes all of them, whoever holds them, and a rule hides padding.
 
 Chapter ``book/07-linformer.md``; letters as in ``linformer``, and ``x`` (batch, n, D) are tokens. The layers of
 ``linformer`` call this before they form keys and values: E(XW) = (EX)W.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from lowrank_tutor._tensors import is_exporting, zero_hidden
-from lowrank_tutor.linformer.norm_rule import columns, norm_rule, rescale, row_squares
+from lowrank_tutor.linformer.norm_rule import columns, padding_rule, rescale, row_sums
 from lowrank_tutor.linformer.shards import Shard, add_up
 
 if TYPE_CHECKING:  # a build of PyTorch may lack it
@@ -21,7 +21,7 @@ class Mixtures(NamedTuple):
     """What is left of a sequence: one of each for keys and values where E = F, else two.
 
     ``tokens`` are EX, (batch, k, D); ``counts`` are E1, (batch, k, 1), how often a bias counts, where that was asked
-    for; and ``log_shares`` is what the norm rule adds to logits, (batch, 1, 1, k), or None.
+    for; and ``log_shares`` is what the rule for padding adds to logits, (batch, 1, 1, k), or None.
     """
 
     tokens: list[torch.Tensor]
@@ -37,8 +37,9 @@ def compress(
     shard: Shard,
     *,
     with_counts: bool,
+    rule: str | None,
 ) -> Mixtures:
-    """Mix tokens (batch, n, D) by one or two matrices (k, max_len)."""
+    """Mix tokens (batch, n, D) by one or two matrices (k, max_len), whose rows all follow ``rule`` if it is given."""
     own = [columns(matrix, shard.start, x.shape[1]) for matrix in matrices]  # the columns of these tokens
     mixed = _mix_each(own, zero_hidden(x, token_mask))  # (batch, k, D) each
     partly = shard.masked or is_exporting() or shard.total < matrices[0].shape[1]  # an export holds for all lengths
@@ -47,16 +48,16 @@ def compress(
         real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
     if with_counts and real is not None:
         mixed += _mix_each(own, real[:, :, None].to(x.dtype))  # (batch, k, 1) each
-    squares = []
+    sums = []
     if partly and real is not None:
-        squares = [row_squares(matrix, real, x.shape[2], shard.start) for matrix in matrices]
+        sums = [row_sums(matrix, real, x.shape[2], shard.start, rule) for matrix in matrices]
     if group is not None:
-        sums = add_up(group, *mixed, *(each.real for each in squares))
-        squares = [each._replace(real=it) for each, it in zip(squares, sums[len(mixed) :], strict=True)]
-        mixed = list(sums[: len(mixed)])
+        everything = add_up(group, *mixed, *(each.real for each in sums))
+        sums = [each._replace(real=it) for each, it in zip(sums, everything[len(mixed) :], strict=True)]
+        mixed = list(everything[: len(mixed)])
     log_shares = None
-    if squares:
-        scales, log_shares = norm_rule(squares)
+    if sums:
+        scales, log_shares = padding_rule(sums)
         scales = [*scales, *scales] if with_counts else scales  # E1 is mixed like EX, and rescaled like it
         mixed = [rescale(rows, scale) for rows, scale in zip(mixed, scales, strict=True)]
     return Mixtures(mixed[: len(matrices)], mixed[len(matrices) :], log_shares)

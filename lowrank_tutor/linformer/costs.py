@@ -1,4 +1,4 @@
-"""When does it pay to compress? The operations, parameters and scores of a layer, counted.
+"""Count the operations, parameters and scores of a layer, to see when compression pays.
 
 Chapter ``book/07-linformer.md``.
 """
@@ -22,8 +22,8 @@ def linformer_cost(
     r"""Count what a `LinformerSelfAttention` takes for one sequence.
 
     $4 n D^2 + 6 n k D + 4 k D^2$ operations with E = F, and $2 n k D$ more with two matrices; $4 D^2 + D$ parameters
-    and $k$ times ``max_len`` more for each matrix. Where n is below ``max_len``, the norm rule takes $2 n k$ operations
-    for each matrix.
+    and $k$ times ``max_len`` more for each matrix. Where n is below ``max_len``, the rule for padding takes $2 n k$
+    operations for each matrix.
 
     Parameters
     ----------

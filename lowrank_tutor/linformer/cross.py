@@ -20,7 +20,7 @@ class LinformerCrossAttention(LinformerSelfAttention):
     ----------
     dim, heads, max_len, k : int
         As in `LinformerSelfAttention`; both sequences have the width ``dim``.
-    sharing, dropout, projection, bias, process_group, generator, device, dtype : optional
+    sharing, dropout, projection, rule, bias, process_group, generator, device, dtype : optional
         As in `LinformerSelfAttention`.
 
     Examples

@@ -1,4 +1,4 @@
-r"""How does a model read a long sequence by k tokens? Its layer compresses the sequence first: E(XW) = (EX)W.
+r"""Multi-head attention that compresses the sequence first: E(XW) = (EX)W.
 
 Chapter ``book/07-linformer.md``; letters as in ``linformer``, and ``x`` (batch, n, D) are tokens.
 """
@@ -29,6 +29,7 @@ from lowrank_tutor.linformer.compress import compress
 from lowrank_tutor.linformer.costs import SHARINGS, check_numbers
 from lowrank_tutor.linformer.from_mha import refuse_calls_of_mha, weights_of_mha
 from lowrank_tutor.linformer.frugal import attend_in_place, can_overwrite
+from lowrank_tutor.linformer.norm_rule import RULES
 from lowrank_tutor.linformer.shards import announce_refusal, check_process_group, locate
 
 if TYPE_CHECKING:  # a build of PyTorch may lack it
@@ -48,7 +49,7 @@ class LinformerSelfAttention(nn.Module):
     heads : int
         Number of heads; it must divide ``dim``.
     max_len : int
-        Longest sequence, n. Shorter ones follow the norm rule: what they give does not change when padding is appended.
+        Longest sequence, n. What shorter ones give does not change when padding is appended.
     k : int
         Length of the compressed sequence, between 1 and ``max_len``.
     sharing : {"key-value", "headwise"}
@@ -58,6 +59,11 @@ class LinformerSelfAttention(nn.Module):
     projection : Tensor, shape (k, max_len), optional
         E = F from elsewhere. A ``Parameter`` is learned, and may be shared by several layers (the paper's
         "layerwise"); any other tensor is kept as it is, such as `pooling_projection`.
+    rule : {"sum", "norm"}, optional
+        What each row of E and F keeps of itself where tokens are hidden, by a mask or beyond a short sequence: its sum,
+        as averages need it, or its length. By default each row of a fixed E keeps its sum if no entry is negative. A
+        learned E follows one rule: the sum rule if the ``Parameter`` that is handed in has no negative entry, otherwise
+        the norm rule. Name the rule to load weights that started from averages into a layer that did not.
     bias : bool
         Whether queries, keys and values have biases too, as they do in most pretrained models. They start at zero.
     process_group : torch.distributed.ProcessGroup, optional
@@ -85,6 +91,9 @@ class LinformerSelfAttention(nn.Module):
         The weights of the values.
     to_out : Linear
         The weights of the output, always with a bias.
+    rule : str or None
+        The rule of all rows, settled when the layer is made; None where E is fixed, and each row follows its entries.
+        ``state_dict`` does not hold it.
     process_group : torch.distributed.ProcessGroup or None
         It may be set and taken away; ``state_dict`` does not hold it. A layer that has one can be neither pickled nor
         copied with ``copy.deepcopy``.
@@ -94,9 +103,9 @@ class LinformerSelfAttention(nn.Module):
     With a process group every process makes the same layer (from one ``state_dict``, or one seed), hands its own tokens
     and their mask to ``forward``, and gets their rows of the result. It compresses its tokens with its own columns of
     ``e``, and one all-reduce of $b k m D$ numbers joins the k rows of b sequences: m is 1 with E = F and 2 with two
-    matrices, and n does not enter. The norm rule adds $b k m$ numbers to it. Before it each process tells the others 18
-    numbers, its length among them, for which a GPU has to wait. ``backward`` takes one more all-reduce of the size of
-    the first, so each process must call it.
+    matrices, and n does not enter. The rule for padding adds $b k m$ numbers to it. Before it each process tells the
+    others 18 numbers, its length among them, for which a GPU has to wait. ``backward`` takes one more all-reduce of the
+    size of the first, so each process must call it.
 
     The loss is the sum of the losses of the processes. The gradient of the tokens is complete; that of the parameters
     is the part of this process. Add the parts up once a step, by an all-reduce of each ``grad``: k times ``max_len``
@@ -131,6 +140,7 @@ class LinformerSelfAttention(nn.Module):
     to_k: nn.Linear
     to_v: nn.Linear
     to_out: nn.Linear
+    rule: str | None
     process_group: "ProcessGroup | None"
     batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
     _qkv_same_embed_dim = False
@@ -148,6 +158,7 @@ class LinformerSelfAttention(nn.Module):
         sharing: str = "key-value",
         dropout: float = 0.0,
         projection: torch.Tensor | None = None,
+        rule: str | None = None,
         bias: bool = False,
         process_group: "ProcessGroup | None" = None,
         generator: torch.Generator | None = None,
@@ -163,6 +174,7 @@ class LinformerSelfAttention(nn.Module):
         check_numbers("max_len", self.k, self.max_len)
         self.sharing = check_choice(sharing, "sharing", SHARINGS)
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        self._given_rule = None if rule is None else check_choice(rule, "rule", RULES)
         self.process_group = check_process_group(process_group)
         check_bool(bias, "bias")
         place = {"device": check_device(device) or torch.get_default_device(), "dtype": check_dtype(dtype)}
@@ -176,6 +188,7 @@ class LinformerSelfAttention(nn.Module):
         else:
             self.e = self._draw(generator, place)
         self.f = self._draw(generator, place) if sharing == "headwise" else None
+        self.rule = self._settle_rule(projection)
 
     def extra_repr(self) -> str:
         """Name the sizes, for the layer's printed form.
@@ -186,7 +199,8 @@ class LinformerSelfAttention(nn.Module):
         """
         sizes = f"dim={self.dim}, heads={self.heads}, max_len={self.max_len}, k={self.k}"
         bias = ", bias=True" if bias_of(self.to_k) is not None else ""
-        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}{bias}"
+        rule = ", rule='sum'" if self.rule == "sum" else ""
+        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}{bias}{rule}"
 
     @classmethod
     def from_mha(
@@ -197,6 +211,7 @@ class LinformerSelfAttention(nn.Module):
         *,
         projection: torch.Tensor | None = None,
         sharing: str = "key-value",
+        rule: str | None = None,
         generator: torch.Generator | None = None,
     ) -> Self:
         """Take over the weights and biases of exact attention; with k = n and E = I the layer equals it.
@@ -216,6 +231,8 @@ class LinformerSelfAttention(nn.Module):
         projection : Tensor, shape (k, max_len), optional
             E = F from elsewhere, as in the constructor.
         sharing : {"key-value", "headwise"}
+            As in the constructor.
+        rule : {"sum", "norm"}, optional
             As in the constructor.
         generator : torch.Generator, optional
             Draws E (and F).
@@ -243,6 +260,7 @@ class LinformerSelfAttention(nn.Module):
             sharing=sharing,
             dropout=mha.dropout,
             projection=projection,
+            rule=rule,
             bias="to_q.bias" in state,
             generator=generator,
             device=weight.device,
@@ -286,7 +304,8 @@ class LinformerSelfAttention(nn.Module):
     ) -> None:
         """Draw all parameters again, in place, as the constructor does: a layer from ``to_empty`` is whole after it.
 
-        A learned E is drawn anew, also one that was passed in. A fixed one cannot be drawn and stays as it is; where
+        A learned E is drawn anew, also one that was passed in, and its rule is settled anew unless the constructor got
+        one. A fixed one cannot be drawn and stays as it is; where
         ``to_empty`` has emptied it, hand it in again.
 
         Parameters
@@ -318,6 +337,7 @@ class LinformerSelfAttention(nn.Module):
                 self._draw_into(self.e, generator)
             if self.f is not None:
                 self._draw_into(self.f, generator)
+        self.rule = self._settle_rule(projection)
 
     def __call__(self, *tensors: Any, **options: Any) -> Any:
         """Call `forward` with all its hooks; who calls the layer like PyTorch's attention hears what to call instead.
@@ -404,11 +424,13 @@ class LinformerSelfAttention(nn.Module):
     def _compress(
         self, x: torch.Tensor, token_mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Return keys and values (batch, heads, k, d), and what the norm rule adds to logits, (batch, 1, 1, k)."""
+        """Return keys and values (batch, heads, k, d), and what is added to logits, (batch, 1, 1, k)."""
         matrices = [self.e] if self.f is None else [self.e, self.f]
         biased = any(bias_of(part) is not None for part in (self.to_k, self.to_v))
         shard = locate(self, x, token_mask)
-        tokens, counts, log_shares = compress(matrices, x, token_mask, self.process_group, shard, with_counts=biased)
+        tokens, counts, log_shares = compress(
+            matrices, x, token_mask, self.process_group, shard, with_counts=biased, rule=self.rule
+        )
         keys, values = self.to_k(tokens[0]), self.to_v(tokens[-1])  # the same EX where E = F
         if biased:
             keys = with_bias_of_mixtures(keys, self.to_k, counts[0])
@@ -444,6 +466,17 @@ class LinformerSelfAttention(nn.Module):
 
     def _draw_into(self, matrix: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
         return matrix.normal_(std=1 / math.sqrt(self.max_len), generator=generator)
+
+    def _settle_rule(self, start: torch.Tensor | None) -> str | None:
+        """Return the rule that was given, or that of a learned E by its start; None for a fixed E."""
+        if self._given_rule is not None or not isinstance(self.e, nn.Parameter):
+            return self._given_rule
+        if start is not None and start.is_meta:
+            raise ValueError(
+                'rule must be "sum" or "norm" where a learned projection is on the meta device, which holds no entries'
+                " to choose by, got None"
+            )
+        return "sum" if start is not None and bool((start >= 0).all()) else "norm"
 
     def _use_projection(self, projection: torch.Tensor) -> None:
         if self.sharing != "key-value":

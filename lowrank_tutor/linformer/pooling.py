@@ -1,4 +1,4 @@
-"""Must a compression be learned? Averages of windows are one with nothing to learn.
+"""Make averages of windows, a compression with nothing to learn.
 
 Chapter ``book/07-linformer.md``.
 """
@@ -12,9 +12,8 @@ from lowrank_tutor.linformer.costs import check_numbers
 def pooling_projection(k: int, max_len: int) -> torch.Tensor:
     r"""Make the matrix that averages windows of max_len / k tokens, a compression with nothing to learn.
 
-    A window that a mask hides altogether takes no part. In one of which it hides a part, the norm rule gives the mean
-    of the real tokens times the square root of their share s, and the window's weight is multiplied by s: a half-filled
-    window counts half, with 0.71 of its mean.
+    Where a mask or a short sequence hides a part of a window, the window gives the mean of its real tokens, and its
+    weight is multiplied by their share (the sum rule): a half-filled window counts half. An empty one takes no part.
 
     Parameters
     ----------

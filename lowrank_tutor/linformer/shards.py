@@ -61,7 +61,7 @@ def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None) -> Shar
     if layer.process_group is None:
         return Shard(0, n, token_mask is not None)
     autocast = torch.get_autocast_dtype(x.device.type) if is_autocast(x.device) else None
-    words = (-1 - _WORDS.index(it) for it in (layer.e.dtype, autocast, getattr(layer, "rule", None)))
+    words = (-1 - _WORDS.index(it) for it in (layer.e.dtype, autocast, layer.rule))
     biased = any(bias_of(part) is not None for part in (layer.to_k, layer.to_v))
     sizes = (batch, layer.dim, layer.heads, layer.k, layer.max_len, 1 if layer.f is None else 2, biased)
     numbers, weights = _gather(layer, [1, n, token_mask is not None, *words, *sizes], _weigh(layer))

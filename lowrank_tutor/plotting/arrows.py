@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import finite, named, unit
 from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, WIDTH, styled
 
 ARROW = {"arrowstyle": "-|>", "lw": 2, "shrinkA": 0, "shrinkB": 0}
@@ -29,7 +30,9 @@ def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    tips = np.array([np.asarray(tip, dtype=float) for tip in vectors.values()])  # (number, 3)
+    tips = np.array(list(named("vectors", vectors, 3).values()))  # (number, 3)
+    if len(tips) < 2:
+        raise ValueError(f"vectors must be at least two, got {len(tips)}")
     first, second = tips[:2]
     # How far the net must reach along the first two arrows, so that every arrow in their plane lies on it.
     steps = np.linalg.lstsq(tips[:2].T, tips.T, rcond=None)[0]  # (2, number)
@@ -65,7 +68,7 @@ def shadow(w: ArrayLike, x: ArrayLike) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    w, x = np.asarray(w, dtype=float), np.asarray(x, dtype=float)
+    w, x = unit("w", w), finite("x", x, 2)
     foot = (w @ x) * w
     fig, ax = plt.subplots(figsize=(WIDTH, 3.2))
     far = 1.3 * max(float(np.linalg.norm(foot)), 1.0)

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import check_most, finite, named
 from lowrank_tutor.plotting.style import (
     GREY,
     ORANGE,
@@ -39,9 +40,7 @@ def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Panels:
     Panels
         The circle; the ellipse.
     """
-    a, u, s, vt = (np.asarray(x) for x in (a, u, s, vt))
-    if a.shape != (2, 2):
-        raise ValueError(f"a must have shape (2, 2), got {a.shape}")
+    a, u, s, vt = finite("a", a, 2, 2), finite("u", u, 2, 2), finite("s", s, 2), finite("vt", vt, 2, 2)
     angle = np.linspace(0, 2 * np.pi, 400)
     circle = np.vstack([np.cos(angle), np.sin(angle)])
     return Panels(
@@ -92,18 +91,23 @@ def cloud(
     -------
     matplotlib.figure.Figure
     """
-    points = np.asarray(points)
+    points = finite("points", points, None, 2)
     classes = np.zeros(len(points)) if labels is None else np.asarray(labels)
+    if classes.shape != points.shape[:1]:
+        raise ValueError(f"labels must have shape ({len(points)},), got {classes.shape}")
+    for argument, things in (("classes", np.unique(classes)), ("arrows", arrows or {}), ("paths", paths or {})):
+        check_most(argument, things, 3)
     fig, ax = panel(height=3.4, left=0.5, bottom=0.3)
     for value, (mark, color) in zip(np.unique(classes), (("o", GREY), ("^", TEAL), ("s", PURPLE)), strict=False):
         ax.plot(*points[classes == value].T, mark, color=color, alpha=0.5, markersize=3.5)
     looks = ((ORANGE, "-"), (TEAL, "--"), (PURPLE, ":"))  # orange first, which no point is
     for (name, (start, step)), (color, dashes) in zip((arrows or {}).items(), looks, strict=False):
         look = {"arrowstyle": "-|>", "color": color, "lw": 2, "linestyle": dashes, "shrinkA": 0, "shrinkB": 0}
-        ax.annotate("", tuple(np.add(start, step)), tuple(np.asarray(start)), arrowprops=look)
+        foot, way = finite(f"arrows[{name!r}]", start, 2), finite(f"arrows[{name!r}]", step, 2)
+        ax.annotate("", tuple(foot + way), tuple(foot), arrowprops=look)
         ax.plot([], [], dashes, color=color, label=name)
     for (name, path), (color, dashes) in zip((paths or {}).items(), looks, strict=False):
-        ax.plot(*np.asarray(path).T, dashes, color=color, label=name)
+        ax.plot(*finite(f"paths[{name!r}]", path, None, 2).T, dashes, color=color, label=name)
     if labels is None and paths is None:
         ax.plot(0, 0, "+", color="black", markersize=10)
         ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
@@ -137,7 +141,8 @@ def histogram(
     -------
     matplotlib.figure.Figure
     """
-    x, density = (np.asarray(part, dtype=float) for part in law)
+    values, x = finite("values", values, None), finite("law[0]", law[0], None)
+    density = finite("law[1]", law[1], len(x))
     fig, ax = panel(left=0.25, right=0.3)
     bins = np.linspace(x[0], x[-1], 61)
     ax.hist(np.clip(values, x[0], x[-1]), bins=list(bins), density=True, color=TEAL, alpha=0.45)
@@ -173,7 +178,7 @@ def curves(
     x : array_like, shape (number,)
         Abscissas, increasing.
     lines : mapping of str to array_like, shape (number,)
-        A name and the ordinates of each line.
+        A name and the ordinates of each line, five at most; NaN leaves a gap.
     at : float, optional
         One of the abscissas: where the points are. A point beyond the axes is an arrow at their edge.
     xlabel, title : str, optional
@@ -186,7 +191,7 @@ def curves(
     -------
     matplotlib.figure.Figure
     """
-    x = np.asarray(x, dtype=float)
+    x = finite("x", x, None)
     fig, ax = panel(height=3.0, left=0.62)
     if at is not None:
         ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
@@ -228,6 +233,9 @@ def dots(
     -------
     matplotlib.figure.Figure
     """
+    for argument, numbers in (("values", values), ("marks", marks or values)):
+        if any(number <= 0 for number in named(argument, numbers).values()):
+            raise ValueError(f"{argument} must be positive, got {dict(numbers)}")
     fig, ax = panel(height=0.9 + 0.24 * len(values), left=0.3 + 0.075 * max(map(len, values)))
     for row, (name, value) in enumerate(values.items()):
         color, size = (ORANGE, 10) if name == marked else (TEAL, 7)

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import finite, named
 from lowrank_tutor.plotting.style import (
     GREY,
     LINES,
@@ -83,6 +84,8 @@ def by_name(
         height=2.9, left=0.5, right=0.15 + 0.075 * max(len(part) for name in lines for part in name.split("\n"))
     )
     x = np.arange(len(names))
+    lines = named("lines", lines, len(names), most=len(LINES))
+    spreads = named("spreads", spreads, len(names)) if spreads else None
     for (name, heights), (color, dashes) in zip(lines.items(), LINES, strict=False):
         interval = (spreads or {}).get(name)
         ax.errorbar(x, heights, interval, color=color, linestyle=dashes, marker="o", markersize=5, capsize=3)
@@ -122,6 +125,9 @@ def bars(
     -------
     matplotlib.figure.Figure
     """
+    means = {name: float(mean) for name, mean in named("means", means).items()}
+    if spreads and named("spreads", spreads).keys() != means.keys():
+        raise ValueError(f"spreads must have the names of means, {', '.join(means)}, got {', '.join(spreads)}")
     longest = max(map(len, means))
     left, right = 0.12 + 0.066 * longest, 0.05  # inches
     fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
@@ -163,7 +169,8 @@ def weights_spectra_and_errors(
     -------
     Panels
     """
-    weights, height = np.asarray(weights, dtype=float), 2.65
+    weights, height = finite("weights", weights, None, None), 2.65
+    spectra = named("spectra", spectra, None, most=len(LINES))
     (picture, left), (values, middle), (curve, right) = (
         panel(1.85, height, left=0.28, right=0.05, bottom=0.3),
         panel(2.25, height, left=0.52, right=0.1),
@@ -173,7 +180,6 @@ def weights_spectra_and_errors(
     left.set(title="the weights", xticks=[], yticks=[], xlabel="looked at", ylabel="looks")
     left.set_anchor("N")  # its title stands as high as the others
     for (name, s), (color, style) in zip(spectra.items(), LINES, strict=False):
-        s = np.asarray(s, dtype=float)
         middle.plot(np.arange(1, len(s) + 1), np.maximum(s / s[0], 1e-17), linestyle=style, color=color, label=name)
     middle.set(yscale="log", xlabel="number of the value", ylim=(3e-17, 3), title="singular values")
     draw_lines(right, x, lines, looks=LINES[1:], marker="o", markersize=4)
@@ -216,7 +222,8 @@ def weights_and_curves(
     -------
     Panels
     """
-    exact, estimate = np.asarray(exact, dtype=float), np.asarray(estimate, dtype=float)
+    exact = finite("exact", exact, None)
+    estimate = finite("estimate", estimate, len(exact))
     (row, left), (curve, right) = panel(3.1, 2.8, left=0.55), panel(3.0, 2.8, left=0.6)
     place, over = np.arange(len(exact)), estimate > highest
     left.bar(place, np.minimum(exact, highest), color=GREY, alpha=0.55, width=0.8, label="true")

@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from lowrank_tutor._checks import check_rank
+from lowrank_tutor.plotting.arguments import finite
 from lowrank_tutor.plotting.style import (
     GREY,
     ORANGE,
@@ -39,7 +41,10 @@ def layers_and_sums(u: ArrayLike, s: ArrayLike, vt: ArrayLike, ks: Sequence[int]
     -------
     matplotlib.figure.Figure
     """
-    u, s, vt = np.asarray(u), np.asarray(s), np.asarray(vt)
+    s = finite("s", s, None)
+    u, vt = finite("u", u, None, len(s)), finite("vt", vt, len(s), None)
+    for k in ks:
+        check_rank(k, s.shape, "each of ks")
     error = np.sqrt(np.append(np.cumsum((s**2)[::-1])[::-1], 0) / np.sum(s**2))  # from the spectrum alone
     side = WIDTH / len(ks)
     fig, axes = plt.subplots(2, len(ks), figsize=(WIDTH, 2 * side + 0.7), layout="none")
@@ -76,7 +81,7 @@ def above_level(s: ArrayLike, level: float, *, title: str, lowest: float) -> Fig
     -------
     matplotlib.figure.Figure
     """
-    s = np.asarray(s, dtype=float)
+    s = finite("s", s, None)
     index, counted = np.arange(1, len(s) + 1), s > level
     fig, ax = panel(3.1, left=0.56)
     ax.plot(index[counted], s[counted], "o", color=TEAL)
@@ -104,7 +109,8 @@ def numbers_and_direction(numbers: ArrayLike, direction: ArrayLike, k: int) -> F
     -------
     matplotlib.figure.Figure
     """
-    numbers, direction = np.asarray(numbers, dtype=float), np.asarray(direction, dtype=float)
+    numbers, direction = finite("numbers", numbers, None), finite("direction", direction, 64)
+    check_rank(k, numbers.shape)
     width, height = 2.4, 1.75
     fig, ax = panel(width, height, left=1.42, right=0.08, top=0.32, bottom=0.3)
     index = np.arange(1, len(numbers) + 1)
@@ -139,8 +145,9 @@ def gray_picture(matrix: ArrayLike, scale: tuple[float, float], title: str) -> F
     -------
     matplotlib.figure.Figure
     """
+    matrix = finite("matrix", matrix, None, None)
     fig, ax = panel(1.62, 1.91, left=0.03, right=0.03, bottom=0.03)
-    ax.imshow(np.asarray(matrix), vmin=scale[0], vmax=scale[1], interpolation="nearest", aspect="auto")
+    ax.imshow(matrix, vmin=scale[0], vmax=scale[1], interpolation="nearest", aspect="auto")
     ax.set(title=title)
     ax.set_axis_off()
     return photograph(fig)
@@ -170,7 +177,8 @@ def noise_cut(
     Panels
         The signal above the noisy matrix; the cut matrix above what it has wrong; the spectrum; the error, up to 180%.
     """
-    s, errors = np.asarray(s, dtype=float), np.asarray(errors, dtype=float)
+    s, errors, signal = finite("s", s, None), finite("errors", errors, None), finite("signal", signal, None, None)
+    noisy, cut = finite("noisy", noisy, *signal.shape), finite("cut", cut, *signal.shape)
     index, best = np.arange(1, len(s) + 1), int(np.argmin(errors))
     values, left = panel(1.8, 2.9, left=0.4, right=0.1)
     left.plot(index[s > threshold], s[s > threshold], "o", color=TEAL)
@@ -185,9 +193,8 @@ def noise_cut(
     draw_points(right, range(len(errors)), {"error": errors}, at=k, looks=[(ORANGE, "")])
     legend_above(left)
     legend_above(right)
-    signal, cut = np.asarray(signal), np.asarray(cut)
     limit = float(np.abs(signal).max())
-    before = _two_matrices({"signal": signal, "with noise": np.asarray(noisy)}, limit)
+    before = _two_matrices({"signal": signal, "with noise": noisy}, limit)
     after = _two_matrices({"after the cut": cut, "what is wrong": cut - signal}, limit)
     return Panels((before, after, values, curve))
 

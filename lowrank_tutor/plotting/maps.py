@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import check_most, finite, unit
 from lowrank_tutor.plotting.style import (
     GREY,
     LINES,
@@ -49,7 +50,7 @@ def shadows(arrows: ArrayLike, x: ArrayLike, *, reach: float) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    arrows, x = np.asarray(arrows, dtype=float), np.asarray(x, dtype=float)
+    arrows, x = finite("arrows", arrows, None, 2), unit("x", x)
     feet = (arrows @ x)[:, np.newaxis] * x  # (number, 2)
     fig, ax = panel(2.7, 2.9, left=0.1, right=0.1, bottom=0.1)
     ax.plot(*np.transpose([-2 * reach * x, 2 * reach * x]), color=TEAL, linewidth=0.8)
@@ -89,7 +90,7 @@ def mean_of_bars(values: ArrayLike, *, truth: float, title: str, top: float) -> 
     -------
     matplotlib.figure.Figure
     """
-    values = np.asarray(values, dtype=float)
+    values = finite("values", values, None)
     fig, ax = panel(3.5, 2.9, left=0.35, bottom=0.1)
     places = np.arange(1, len(values) + 1)
     ax.bar(places, np.minimum(values, top), color=ORANGE, alpha=0.55, width=0.8)
@@ -118,7 +119,8 @@ def pairs(before: ArrayLike, after: ArrayLike, *, eps: float) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+    before = finite("before", before, None)
+    after = finite("after", after, len(before))
     fig, ax = panel(2.6, 2.6, left=0.45)
     ax.plot(before, after, "o", color=TEAL, markersize=2.5, alpha=0.35, markeredgewidth=0)
     ends = np.array([0, 1.08 * before.max()])
@@ -148,7 +150,8 @@ def dimensions_needed(n: ArrayLike, eps: ArrayLike, k: ArrayLike, *, available: 
     -------
     matplotlib.figure.Figure
     """
-    n, eps, k = (np.asarray(part, dtype=float) for part in (n, eps, k))
+    n, eps = finite("n", n, None), finite("eps", eps, None)
+    k = finite("k", k, len(eps), len(n))
     fig, ax = panel(4.5, 3.1, left=0.6)
     columns, rows = np.arange(len(n)), np.arange(len(eps))
     ax.pcolormesh(columns, rows, k, cmap="BuPu", norm=LogNorm(10, 3e5), edgecolors="white", linewidth=0.5)
@@ -183,13 +186,14 @@ def classes_and_axes(a: ArrayLike, b: ArrayLike, axes: Mapping[str, tuple[ArrayL
     -------
     matplotlib.figure.Figure
     """
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    a, b = finite("a", a, None, 2), finite("b", b, None, 2)
+    check_most("axes", axes, 2)
     middle = (a.mean(axis=0) + b.mean(axis=0)) / 2
     fig, ax = panel(4.5, 2.4, left=0.3, top=0.1, bottom=0.3)
     ax.plot(*a.T, "^", color=TEAL, markersize=7)
     ax.plot(*b.T, "s", color=PURPLE, markersize=6)
     for (letter, (axis, threshold)), (color, dashes) in zip(axes.items(), ((ORANGE, "-"), (GREY, "--")), strict=False):
-        w = np.asarray(axis, dtype=float)
+        w = finite(f"axes[{letter!r}]", axis, 2)
         w /= np.linalg.norm(w)
         on_line = middle + (threshold / np.linalg.norm(axis) - middle @ w) * w
         along = np.array([-w[1], w[0]])
@@ -221,7 +225,8 @@ def digits_and_blocks(digits: ArrayLike, approx: ArrayLike, blocks: ArrayLike, *
     -------
     matplotlib.figure.Figure
     """
-    digits, approx, blocks = (np.asarray(part, dtype=float) for part in (digits, approx, blocks))
+    digits, blocks = finite("digits", digits, None, 64), finite("blocks", blocks, None, 64)
+    approx = finite("approx", approx, *digits.shape)
     width, ink = 3.6, {"cmap": "gray_r", "vmin": 0, "vmax": 16}
     fig, ax = sheet(width, 2.75)
     rows: tuple[tuple[str, np.ndarray, int, float, dict[str, Any]], ...] = (
@@ -263,7 +268,9 @@ def one_of_several(
     -------
     matplotlib.figure.Figure
     """
-    x = np.asarray(x, dtype=float)
+    x = finite("x", x, None)
+    if chosen not in lines:
+        raise ValueError(f"chosen must be one of {', '.join(lines)}, got {chosen!r}")
     fig, ax = panel(2.9, 2.75, left=0.45)
     draw_lines(ax, x, lines)
     for line in ax.lines:

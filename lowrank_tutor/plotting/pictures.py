@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from lowrank_tutor._checks import check_integer
+from lowrank_tutor.plotting.arguments import finite, named
 from lowrank_tutor.plotting.style import (
     GREY,
     HIDDEN,
@@ -60,7 +62,9 @@ def photo_cut(photo: ArrayLike, approx: ArrayLike, s: ArrayLike, k: int) -> Pane
         The photograph; what is left out, red where the former is too dark and blue where it is too bright; the
         spectrum. ``photo_cut(...)[::2]`` shows the first and the last alone.
     """
-    photo, approx, s = np.asarray(photo), np.asarray(approx), np.asarray(s)
+    photo, s = finite("photo", photo, None, None), finite("s", s, None)
+    approx = finite("approx", approx, *photo.shape)
+    check_integer(k, "k", 0, len(s), "len(s)")
     left = _picture(approx, f"rank {k}", width=2.0, vmin=0, vmax=1)
     middle = _picture(photo - approx, "what is left out", width=2.0, cmap="RdBu_r", vmin=-0.5, vmax=0.5)
     right, ax = panel(1.9, float(left.get_figheight()), left=0.52)
@@ -105,7 +109,8 @@ def equation(*parts: ArrayLike | str, names: Sequence[str] = (), limit: float | 
     for shape in shapes:
         if len(shape) != 2:
             raise ValueError(f"parts must be matrices (two axes) or signs, got shape {shape}")
-    matrices = [np.asarray(p, dtype=float) for p in parts if not isinstance(p, str)]
+    parts = tuple(p if isinstance(p, str) else finite("parts", p, None, None) for p in parts)
+    matrices = [p for p in parts if not isinstance(p, str)]
     largest = max(float(np.abs(matrix).max()) for matrix in matrices)
     limit = largest if limit is None else limit
     above = iter([*names, *[""] * (len(matrices) - len(names))])
@@ -150,14 +155,17 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
     Panels
         The digits above their approximations; the share.
     """
+    digits, explained = finite("digits", digits, None, 64), finite("explained", explained, None)
+    approx = finite("approx", approx, *digits.shape)
+    check_integer(k, "k", 0, len(explained), "len(explained)")
     width, top, below = 3.9, 0.27, 0.35
-    side = min(width / len(np.asarray(digits)), 0.55)  # two rows fit
+    side = min(width / len(digits), 0.55)  # two rows fit
     images, ax = sheet(width, 1.75)
     titles = ("the digits, 64 numbers each", f"from {k} number{'s' if k > 1 else ''} each")
     for row, (shown, title) in enumerate(zip((digits, approx), titles, strict=True)):
         y = -top - row * (side + below)
         ax.text(0.02, y + 0.02, title, **TITLE)
-        for column, image in enumerate(np.asarray(shown)):
+        for column, image in enumerate(shown):
             corner = (column * side + 0.03 * side, y)
             draw_image(ax, image.reshape(8, 8), corner, (0.94 * side, 0.94 * side), cmap="gray_r", vmin=0, vmax=16)
     curve, ax = panel(2.3, 1.75, left=0.55)
@@ -172,12 +180,8 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
 
 def _image_rows(rows: Mapping[str, ArrayLike], width: float, scale: tuple[float, float] | None) -> Figure:
     """Draw images of 8 x 8 pixels, a row after the other, each with its name at the left."""
-    if not isinstance(rows, Mapping):
-        raise TypeError(f"rows must be a dict from names to images, got {type(rows).__name__}")
-    for name, pixels in rows.items():
-        if np.ndim(pixels) != 2 or np.shape(pixels)[1] != 64:
-            raise ValueError(f"rows[{name!r}] must have shape (number, 64), got {np.shape(pixels)}")
-    number = len(np.asarray(next(iter(rows.values()))))
+    rows = named("rows", rows, None, 64, gaps=True)
+    number = len(next(iter(rows.values())))
     words = 0.2 + 0.078 * max(map(len, rows))  # inches
     side = (width - words) / number
     fig, ax = sheet(width, side * len(rows) + 0.04)
@@ -185,7 +189,7 @@ def _image_rows(rows: Mapping[str, ArrayLike], width: float, scale: tuple[float,
     for row, (name, images) in enumerate(rows.items()):
         y = -0.02 - side * row
         ax.text(words - 0.09, y - side / 2, name, ha="right", va="center")
-        for column, image in enumerate(np.asarray(images, dtype=float)):
+        for column, image in enumerate(images):
             low, high = scale or (float(np.nanmin(image)), float(np.nanmax(image)))
             corner = (words + column * side, y)
             draw_image(ax, image.reshape(8, 8), corner, (0.94 * side, 0.94 * side), cmap=hidden, vmin=low, vmax=high)
@@ -266,7 +270,8 @@ def attention_cut(
     Panels
         The weights, dark where a query looks; their approximation; the errors. A row is a query, a column a key.
     """
-    weights, approx = np.asarray(weights), np.asarray(approx)
+    weights = finite("weights", weights, None, None)
+    approx = finite("approx", approx, *weights.shape)
     few_grays = plt.get_cmap("gray_r", 15)  # which pictures keep without loss (explore/page.py)
     look = {"cmap": few_grays, "vmin": 0, "vmax": float(np.quantile(weights, 0.99)), "interpolation": "nearest"}
     pictures = [

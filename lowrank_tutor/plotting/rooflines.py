@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import finite
 from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, Panels, legend_above, panel, styled
 
 COLORS = (TEAL, ORANGE)
@@ -56,7 +57,7 @@ def rooflines(
     Panels
         The times; their ratios.
     """
-    n = np.asarray(n, dtype=float)
+    n = finite("n", n, None)
     times, walls = (np.array([[point[i] for point in line] for line in floors.values()]) for i in range(2))
     left = _times(n, dict(zip(floors, times.astype(float), strict=True)), walls, at, measured or {}, title)
     first, second = times.astype(float)

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import finite
 from lowrank_tutor.plotting.style import GREY, HIDDEN, ORANGE, TEAL, WIDTH, sheet, styled
 
 SHADES = LinearSegmentedColormap.from_list("white to teal", ("white", TEAL))
@@ -55,7 +56,7 @@ def grids(
     -------
     matplotlib.figure.Figure
     """
-    entries = [np.asarray(part[1], dtype=float) for part in parts]
+    entries = [finite(part[0], part[1], len(part[2]), len(part[3])) for part in parts]
     widths = [each.shape[1] for each in entries]
     left = 0.1 + 0.075 * max(map(len, parts[0][2]))  # inches
     right = 0.1 + 0.075 * max(map(len, notes), default=0)

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import check_integer
+from lowrank_tutor.plotting.arguments import finite
 from lowrank_tutor.plotting.style import (
     GREY,
     ORANGE,
@@ -37,9 +38,7 @@ def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, 
     -------
     matplotlib.figure.Figure
     """
-    s = np.asarray(s, dtype=float)
-    if s.ndim != 1:
-        raise ValueError(f"s must be a vector (one axis), got shape {s.shape}")
+    s = finite("s", s, None)
     if k is not None:
         check_integer(k, "k", 0, len(s), "len(s)")
     floor = max(s.max(), 1e-300) * 1e-18
@@ -74,7 +73,8 @@ def spectrum_cut(s: ArrayLike, k: int) -> Panels:
     Panels
         The spectrum; the error.
     """
-    s = np.asarray(s, dtype=float)
+    s = finite("s", s, None)
+    check_integer(k, "k", 0, len(s), "len(s)")
     error = np.sqrt(np.append(np.cumsum((s**2)[::-1])[::-1], 0) / np.sum(s**2))
     (bars, left), (curve, right) = (panel(3.0, 2.5) for _ in range(2))
     index = np.arange(1, len(s) + 1)

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import finite, named
 from lowrank_tutor.sphinxext import page_is_built
 
 P = ParamSpec("P")
@@ -91,7 +92,13 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
     @functools.wraps(draw)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> F:
         with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style, plt.style.context(style):
-            drawn = draw(*args, **kwargs)
+            others = plt.get_fignums()
+            try:
+                drawn = draw(*args, **kwargs)
+            except BaseException:
+                for number in set(plt.get_fignums()) - set(others):
+                    plt.close(number)
+                raise
         for figure in drawn if isinstance(drawn, Panels) else (drawn,):
             plt.close(figure)  # which gives a figure back the resolution that it was made with, so first
             if page_is_built():
@@ -212,15 +219,11 @@ def legend_above(ax: Axes) -> Axes:
 
 
 def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
-    """Draw named lines, each in a look of its own."""
-    if not isinstance(lines, Mapping):
-        raise TypeError(f"lines must be a dict from names to ordinates, got {type(lines).__name__}")
-    count = len(np.asarray(x))
-    for name, y in lines.items():
-        if len(np.asarray(y)) != count:
-            raise ValueError(f"lines[{name!r}] must have a number for each of x, {count}, got {len(np.asarray(y))}")
-    for (name, y), (color, dashes) in zip(lines.items(), looks, strict=False):
-        ax.plot(np.asarray(x, float), np.asarray(y, float), linestyle=dashes, color=color, label=name, **style)
+    """Draw named lines, each in a look of its own; NaN leaves a gap."""
+    x = finite("x", x, None)
+    checked = named("lines", lines, len(x), most=len(looks), gaps=True)
+    for (name, y), (color, dashes) in zip(checked.items(), looks, strict=False):
+        ax.plot(x, y, linestyle=dashes, color=color, label=name, **style)
 
 
 def draw_points(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: float, looks: Any = LINES) -> None:

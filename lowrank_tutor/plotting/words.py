@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import finite, named
 from lowrank_tutor.plotting.style import (
     GREY,
     LINES,
@@ -61,12 +62,12 @@ def word_maps(
     -------
     Panels
     """
+    maps = named("maps", maps, len(words), len(words))
     longest = max(map(len, words))
     beside, below = 0.3 + 0.072 * longest, 0.35 + 0.065 * longest  # inches that the words take
     side = min(2.2, 3.1 - beside)  # so that two stand side by side
     drawn = []
     for title, table in maps.items():
-        table = np.asarray(table, dtype=float)
         fig, ax = panel(beside + side + 0.05, 0.3 + side + below, left=beside, right=0.05, top=0.3, bottom=below)
         _draw_map(ax, table, words, float(table.max()), decimals)
         ax.set(title=title, xlabel=axes[1], ylabel=axes[0])
@@ -101,17 +102,18 @@ def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Panels
     -------
     Panels
     """
-    reach = 1.3 * max(float(np.abs(np.asarray(points)).max()) for points in places.values())
+    places = named("places", places, len(words), 2)
+    reach = 1.3 * max(float(np.abs(points).max()) for points in places.values())
     drawn = []
     for title, points in places.items():
         fig, ax = panel(3.0, 2.7, left=0.5, bottom=0.3)
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.axvline(0, color=GREY, linewidth=0.8)
-        named = _together(np.asarray(points, dtype=float), words, 0.04 * reach)
-        for (x, y), name in named:
+        joined = _together(points, words, 0.04 * reach)
+        for (x, y), name in joined:
             ax.plot(x, y, "o", color=TEAL, markersize=5)
             side = -1 if x > 0.3 * reach else 1  # near the right edge a name has more room at the left of its point
-            below = any(0 < other[1] - y < 0.2 * reach for other, _ in named)  # or it would meet that of another
+            below = any(0 < other[1] - y < 0.2 * reach for other, _ in joined)  # or it would meet that of another
             place = (5 * side, -4 if below else 4)  # points
             text = ax.annotate(name, (float(x), float(y)), xytext=place, textcoords="offset points")
             text.set(ha="left" if side > 0 else "right", va="top" if below else "bottom")
@@ -137,11 +139,11 @@ def rankings(truth: ArrayLike, others: Mapping[str, ArrayLike], *, first: int = 
     -------
     Panels
     """
-    place = np.argsort(np.argsort(-np.asarray(truth, dtype=float)))
+    place = np.argsort(np.argsort(-finite("truth", truth, None)))
     drawn = []
-    for title, scores in others.items():
+    for title, scores in named("others", others, len(place)).items():
         fig, ax = panel(3.0, 3.1, left=0.05, right=0.05, top=0.3, bottom=0.05)
-        after = np.argsort(np.argsort(-np.asarray(scores, dtype=float)))
+        after = np.argsort(np.argsort(-scores))
         for before, now in zip(place, after, strict=True):
             kept = before < first
             color = TEAL if kept and now == before else ORANGE if kept else GREY
@@ -175,9 +177,10 @@ def clouds(parts: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]], *, re
     drawn = []
     for title, (points, directions) in parts.items():
         fig, ax = panel(3.0, 3.3, left=0.4, bottom=0.3)
-        ax.plot(*np.asarray(points, dtype=float).T, "o", color=GREY, alpha=0.45, markersize=3)
-        for (name, vector), (color, dashes) in zip(directions.items(), LINES, strict=False):
-            unit = np.asarray(vector, dtype=float) / np.linalg.norm(vector)
+        ax.plot(*finite(f"parts[{title!r}]", points, None, 2).T, "o", color=GREY, alpha=0.45, markersize=3)
+        vectors = named(f"directions of {title!r}", directions, 2, most=len(LINES)) if directions else {}
+        for (name, vector), (color, dashes) in zip(vectors.items(), LINES, strict=False):
+            unit = vector / np.linalg.norm(vector)
             ends = np.stack([-unit, unit]) * 0.92 * reach
             ax.plot(*ends.T, linestyle=dashes, color=color, linewidth=2.4, label=name)
         ax.set(title=title, aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))

@@ -1,5 +1,6 @@
 """Keep a latent of each token in place of its keys and values; make one of the heads of a model."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -114,12 +115,29 @@ def latent_attention(
     return mixed @ w_uv if absorb else mixed
 
 
-def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: torch.Tensor | None = None) -> Latent:
+def latent_from_heads(
+    w_k: torch.Tensor,
+    w_v: torch.Tensor,
+    k: int,
+    *,
+    moment: torch.Tensor | None = None,
+    query_moment: torch.Tensor | None = None,
+    output: torch.Tensor | None = None,
+) -> Latent:
     r"""Turn the keys' and values' weights of all heads into one latent of ``k`` numbers.
 
     The weights side by side, $[W_K\; W_V]$, are cut to rank ``k`` in one go, so that what keys and values have in
-    common is stored once. With the second moment $E\,x x^\top$ of the tokens the cut is best for the keys and values of
-    such tokens, and not for the weights: a change of variables, as in ``bilinear.factorize``, which does it.
+    common is stored once. What the cut keeps best is
+
+    - the keys and values of tokens $x$ with the second moment ``moment``;
+    - of the keys, the scores $q^\top k$ of independent queries with the second moment ``query_moment`` in each head;
+    - of the values, what they become in the output of the layer, $W_O^\top v$ with ``output``, head by head.
+
+    A moment or table that is not given counts as the identity. Scores and outputs have different units, so each of the
+    two is scaled to a total mean square of 1 before the cut (without the moment or table, the keys and the values are),
+    and counts for half. So a factor that a model moves from $W_K$ to $W_Q$, or from $W_V$ to $W_O$, changes nothing,
+    as it changes nothing in attention. With ``query_moment`` and ``output`` each head may have a factor of its own, or
+    any invertible matrix.
 
     Parameters
     ----------
@@ -131,7 +149,13 @@ def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: t
         Width of the latent, at most dim and heads · (d_h + d_v).
     moment : Tensor, shape (dim, dim), optional
         $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64: directions that
-        rounding could have made are left out. Without it the identity.
+        rounding could have made are left out.
+    query_moment : Tensor, shape (heads, d_h, d_h), optional
+        $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share a key. It may be
+        singular. It speaks of queries and keys as they meet: where positions rotate them, turn each query back by the
+        distances from which it looks.
+    output : Tensor, shape (heads, d_v, dim_out), optional
+        $W_O$, which brings a head's value into the output; side by side along dim_out for heads that share a value.
 
     Returns
     -------
@@ -147,7 +171,8 @@ def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: t
 
     References
     ----------
-    Meng et al. (2025), arXiv:2502.07864, for the joint cut; Wang et al. (2024), arXiv:2403.07378, for the moment.
+    Meng et al. (2025), arXiv:2502.07864, for the joint cut and the balance of keys and values; Wang et al. (2024),
+    arXiv:2403.07378, for the moment; this book, chapter 5, for both moments at once.
     """
     check_tensor("w_k", w_k, ("heads", "dim", "d_h"))
     heads, dim, d_h = w_k.shape
@@ -156,16 +181,73 @@ def latent_from_heads(w_k: torch.Tensor, w_v: torch.Tensor, k: int, *, moment: t
     d_v = w_v.shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
     if moment is not None:
-        check_tensor("moment", moment, (dim, dim))
+        _as_semidefinite("moment", check_tensor("moment", moment, (dim, dim)))
         precision = torch.promote_types(moment.dtype, torch.float32)  # kept: it says how much rounding to allow for
         moment = moment.detach().to("cpu", precision)
+    keys_used = values_used = None
+    if query_moment is not None:
+        check_tensor("query_moment", query_moment, (heads, d_h, d_h))
+        keys_used = _as_semidefinite("query_moment", query_moment)
+    if output is not None:
+        check_tensor("output", output, (heads, d_v, "dim_out"))
+        table = _as_finite("output", output)
+        values_used = table @ table.mT
 
-    joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (w_k, w_v)], dim=1)  # (dim, heads (d_h + d_v))
-    table = joint.detach().double().cpu().numpy()
-    u, v = factorize(table, k, s_moment=None if moment is None else moment.numpy())
-    down, up = (torch.from_numpy(part).to(w_k) for part in (u.T.copy(), v))
-    up_k, up_v = torch.split(up, [heads * d_h, heads * d_v], dim=1)
-    return Latent(down, *(part.reshape(k, heads, -1).transpose(0, 1).contiguous() for part in (up_k, up_v)))
+    key_columns, key_return = _as_used(_as_finite("w_k", w_k), keys_used, moment)
+    value_columns, value_return = _as_used(_as_finite("w_v", w_v), values_used, moment)
+    joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (key_columns, value_columns)], dim=1)
+    u, v = factorize(joint.numpy(), k, s_moment=None if moment is None else moment.numpy())
+    up_k, up_v = torch.split(torch.from_numpy(v), [heads * d_h, heads * d_v], dim=1)
+    ups = (
+        part.reshape(k, heads, -1).transpose(0, 1) @ back for part, back in ((up_k, key_return), (up_v, value_return))
+    )
+    return Latent(*(part.to(w_k).contiguous() for part in (torch.from_numpy(u.T), *ups)))
+
+
+def _as_used(
+    table: torch.Tensor, used: torch.Tensor | None, moment: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Turn a table (heads, dim, d) so that equal errors of its entries do equal harm; return the way back, too.
+
+    ``used`` (heads, d, d) is the second moment of what meets a head's columns. The mean square of the result is 1.
+    """
+    if used is None:
+        root = back = torch.eye(table.shape[2], dtype=table.dtype)
+    else:
+        values, axes = torch.linalg.eigh(used)
+        # A direction that nothing meets counts for next to nothing, not for nothing: so it need not be left out.
+        values = values.clamp(min=64 * torch.finfo(values.dtype).eps * values.max()).sqrt()[:, None]
+        root, back = axes * values, (axes / values).mT
+    turned = table @ root
+    seen = turned if moment is None else moment.to(turned.dtype) @ turned
+    size = math.sqrt(float((turned * seen).sum().clamp(min=0))) or 1.0
+    return turned / size, size * back
+
+
+def _as_finite(name: str, value: torch.Tensor) -> torch.Tensor:
+    """Return finite numbers in float64, on the CPU and without a gradient."""
+    if not value.dtype.is_floating_point:
+        raise TypeError(f"{name} must be of a floating-point type, got {value.dtype}")
+    found = value.detach().to("cpu", torch.float64)
+    if not found.isfinite().all():
+        raise ValueError(f"{name} must be finite, got {float(found[~found.isfinite()][0])}")
+    return found
+
+
+def _as_semidefinite(name: str, value: torch.Tensor) -> torch.Tensor:
+    """Return second moments (..., d, d): symmetric, and without eigenvalues below zero, to half their digits."""
+    found = _as_finite(name, value)
+    slack = math.sqrt(torch.finfo(value.dtype).eps) * float(found.abs().max())
+    if slack == 0:
+        raise ValueError(f"{name} must be non-zero, got zeros")
+    gap = float((found - found.mT).abs().max())
+    if gap > slack:
+        raise ValueError(f"{name} must be symmetric, got a difference of {gap:.3g} across the diagonal")
+    found = (found + found.mT) / 2
+    least = float(torch.linalg.eigvalsh(found).min())
+    if least < -slack * found.shape[-1]:
+        raise ValueError(f"{name} must be positive semidefinite, got the eigenvalue {least:.3g}")
+    return found
 
 
 def _attend(

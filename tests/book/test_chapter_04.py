@@ -172,12 +172,7 @@ def test_the_random_arrows_have_squared_shadows_of_mean_one(chapter):
         assert np.mean(shadows**2) == pytest.approx(1, abs=0.03)
 
 
-def test_how_much_cancels_in_the_two_small_products_and_in_the_large_ones(chapter):
+def test_kappa_of_small_products():
     a = np.array([[1.0, 1.0]])
     for b, kappa in (([[1.0], [1.0]], 1), ([[1.0], [-0.9]], 19)):
         assert norm(a) * norm(b) / norm(a @ b) == pytest.approx(kappa, abs=0.05)
-    a, b = chapter["A"], chapter["B"]
-    squares = [(norm(p) * norm(q) / norm(p @ q)) ** 2 for p, q in ((a, b), (a + 1, b + 1))]
-    assert squares[0] == pytest.approx(400, rel=0.1)
-    assert np.sqrt(squares[1]) == pytest.approx(2, abs=0.3)
-    assert np.sqrt((1 + squares[1]) / 100) == pytest.approx(0.2, abs=0.03)

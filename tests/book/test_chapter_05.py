@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from chapters import CHAPTERS
+from scipy.spatial.distance import pdist
 
+from lowrank_tutor.bilinear import fit_factors
 from lowrank_tutor.byhand.sentence import W_K, W_Q
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("05-")]
@@ -133,8 +135,6 @@ def test_moments_serve_the_scores_better_than_covariances_or_nothing(chapter):
         return np.sqrt(np.trace(n.T @ a @ n @ b) / np.trace(w.T @ a @ w @ b))
 
     assert error(a) < 0.5 * error(a - 1) < 0.5 * error(np.eye(48))
-    assert "the second by 3%" in TEXT
-    assert f"{error(a):.0%}" == "3%"
 
 
 def test_the_table_of_scores_is_cut_where_its_own_spectrum_says(chapter):
@@ -142,40 +142,6 @@ def test_the_table_of_scores_is_cut_where_its_own_spectrum_says(chapter):
     s = np.linalg.svd(table, compute_uv=False)
     missed = np.linalg.norm(table - (chapter["X"] @ u.T) @ (chapter["Y"] @ v.T).T)
     assert missed == pytest.approx(np.sqrt(np.sum(s[8:] ** 2)), rel=1e-9)
-
-
-def test_the_narrow_score_learns_the_truth_and_the_full_table_the_noise(chapter):
-    """Over three seeds that the chapter does not use."""
-    narrow, full = (np.array([chapter["learn"](k, seed) for seed in (10, 11, 12)]) for k in (2, None))
-    assert narrow[:, 1].max() < 0.3
-    assert full[:, 1].min() > 0.9
-    assert full[:, 0].max() < 0.1 < narrow[:, 0].min()
-
-
-def test_a_ridge_penalty_helps_the_full_table_as_much_as_the_text_says(chapter):
-    torch, n, d = chapter["torch"], 500, 24
-    best = []
-    for seed in range(5):
-        g = torch.Generator().manual_seed(seed)  # the draws of the chapter's learn()
-        truth = torch.randn(d, 2, generator=g) @ torch.randn(2, d, generator=g) / d
-        s, h = torch.randn(2, n, d, generator=g)
-        y = (s @ truth * h).sum(1) + 0.5 * torch.randn(n, generator=g)
-        x = (s[:, :, None] * h[:, None, :]).reshape(n, d * d).double().numpy()
-        u, sizes, vt = np.linalg.svd(x, full_matrices=False)
-        target = truth.flatten().double().numpy()
-        found = [vt.T @ (sizes / (sizes**2 + r) * (u.T @ y.double().numpy())) for r in np.geomspace(1, 1e5, 61)]
-        best.append(min(np.linalg.norm(w - target) for w in found) / np.linalg.norm(target))
-    assert f"{np.mean(best):.0%}" == "62%"
-    assert "at its best leaves about 62%" in TEXT
-
-
-def test_a_nuclear_norm_nearly_finds_the_truth_without_being_told_the_rank(chapter):
-    errors = {k: np.mean([chapter["learn"](k, seed)[1] for seed in range(5)]) for k in (2, 4, 8)}
-    said = f"The penalty comes to {chapter['penalty_off'].mean():.0%}, against {errors[2]:.0%} for factors"
-    assert f"{said} that were told the rank, and {errors[4]:.0%} and {errors[8]:.0%} for those" in TEXT
-    assert f"within {errors[2]:.0%} of the true table" in TEXT
-    assert f"Rank 8 is off by {errors[8]:.0%}." in TEXT
-    assert errors[2] < chapter["penalty_off"].mean() < errors[4]
 
 
 def test_lowering_singular_values_minimizes_the_penalized_fit(chapter):
@@ -192,28 +158,6 @@ def test_lowering_singular_values_minimizes_the_penalized_fit(chapter):
     assert all(total(m) < total(m + 0.01 * rng.standard_normal(m.shape)) for _ in range(20))
 
 
-def test_the_first_slider_in_words(chapter):
-    at_eight = document_ranking(chapter, k=8)
-    told = f"off by {at_eight['cut']:.0%} of their usual size, the second by {at_eight['best']:.0%}"
-    assert told in TEXT
-    assert f"{at_eight['cut']:.0%} against {at_eight['best']:.0%}" in TEXT
-    assert at_eight["numbers"] == 704
-
-
-def test_pca_never_sees_the_table_of_weights(chapter):
-    def through(data, k):
-        mean = data.mean(axis=0)
-        axes = np.linalg.svd(data - mean, full_matrices=False)[2][:k]
-        return mean + (data - mean) @ axes.T @ axes
-
-    table = chapter["table"]
-    rebuilt = through(chapter["X"], 8) @ chapter["W"] @ through(chapter["Y"], 8).T
-    off = np.linalg.norm(rebuilt - table) / np.linalg.norm(table)
-    assert f"Through PCA the scores are off by {off:.0%}." in TEXT
-    learned = np.linalg.norm(chapter["learned"] - table) / np.linalg.norm(table)
-    assert f"which miss these scores by {learned:.0%}?" in TEXT
-
-
 def test_over_the_pass_one_walk_falls_to_zero_and_the_other_rises(chapter):
     u = chapter["u_walk"]
     down, up = (np.asarray(walk) for walk in chapter["walks"].values())
@@ -225,13 +169,22 @@ def test_over_the_pass_one_walk_falls_to_zero_and_the_other_rises(chapter):
     assert down[near].max() < 0.5 < up[near].min()
 
 
-def test_two_runs_agree_on_every_score_and_on_no_place(chapter):
-    fit, other, target = chapter["fit"], chapter["other"], chapter["S"]
-    np.testing.assert_allclose(fit.u @ fit.v.T, cut_of(target, 2), atol=1e-4)
-    np.testing.assert_allclose(other.u @ other.v.T, fit.u @ fit.v.T, atol=1e-4)
-    assert np.linalg.norm(fit.u - other.u, axis=1).min() > 0.1
-    for each in (fit, other):
-        np.testing.assert_allclose(each.u[0], each.u[1], atol=0.02)  # apple and pear
+def test_small_starts_fix_distances(chapter):
+    """Descent keeps U^T U - V^T V, here nearly zero: the balanced factors are unique up to a rotation."""
+    target = chapter["S"]
+    left, sizes, _ = np.linalg.svd(target)
+    for seed in range(10, 13):
+        fit = fit_factors(target, 2, rng=seed)
+        np.testing.assert_allclose(fit.u @ fit.v.T, cut_of(target, 2), atol=1e-4)
+        np.testing.assert_allclose(pdist(fit.u), pdist(left[:, :2] * np.sqrt(sizes[:2])), atol=0.02)
+
+
+def test_gradient_flow_keeps_balance():
+    rng = np.random.default_rng(0)
+    u, v, target = rng.standard_normal((5, 2)), rng.standard_normal((4, 2)), rng.standard_normal((5, 4))
+    rest = u @ v.T - target
+    du, dv = -rest @ v, -rest.T @ u
+    np.testing.assert_allclose(du.T @ u + u.T @ du, dv.T @ v + v.T @ dv)
 
 
 def test_the_exercise_by_hand():

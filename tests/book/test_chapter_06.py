@@ -54,17 +54,6 @@ def performer_error(chapter, *, m, length):
 EXPLORERS = {"attention-rank": attention_rank, "performer-error": performer_error}
 
 
-def test_the_logits_have_rank_32_everywhere_and_softmax_nearly_full_rank_in_most_places(chapter):
-    places = [(s, rho) for s in chapter["SHARPNESS"] for rho in chapter["RHOS"]]
-    found = [attention_rank(chapter, sharpness=s, rho=rho) for s, rho in places]
-    assert {f["logits"] for f in found} == {32}
-    assert np.mean([f["softmax"] > 0.94 * N for f in found]) > 0.5
-    high = sum(f["softmax"] >= 0.9 * N for f in found)
-    assert f"nine tenths of full rank or more in {high} of the {len(places)} positions" in TEXT
-    assert min(f["cut"] for f in found) < 1e-3
-    assert max(f["cut"] for f in found) > 0.5
-
-
 SIX = {"the": (0, 0), "cat": (2, 0), "slept": (0, 2), "it": (1, 0), "was": (0, 1), "tired": (1, 1)}
 
 
@@ -111,10 +100,7 @@ def test_the_spread_of_one_weight_is_what_the_theorem_says():
     assert estimates.std() / np.exp(x @ y) == pytest.approx(spread, rel=0.02)
 
 
-def test_performer_in_numbers(chapter):
-    soft, long = (performer_error(chapter, m=256, length=length) for length in (0.5, 1.0))
-    assert f"At size 0.5, 256 features miss by {soft['performer']:.0%}." in TEXT
-    assert f"At size 1 they miss by {long['performer']:.0%}, the plain mean by {long['mean']:.0%}." in TEXT
+def test_features_needed():
     wanted = math.expm1(2 * math.sqrt(64)) / 0.1**2  # d = 64, entries of size 1: |x + y|^2 is about 2 sqrt(d)
     assert 0.85e9 < wanted < 0.95e9  # "nearly a billion"
 
@@ -144,20 +130,6 @@ def test_two_tokens_by_hand():
     assert "$5e/(\\tfrac12 + e) = {:.2f}$. For 2 it is $5e^2/(\\tfrac14 + e^2) = {:.2f}$".format(*by_softmax) in TEXT
     features = np.where(keys > 0, keys + 1, np.exp(keys))
     assert [(q + 1) * features @ values / ((q + 1) * features.sum()) for q in (1, 2)] == pytest.approx([4, 4])
-
-
-def test_two_heads_of_a_small_encoder_in_words():
-    data = json.loads((files("lowrank_tutor") / "data" / "trained_head.json").read_text(encoding="utf-8"))
-    early, last = (np.array(row["weights"]) for row in data["rows"])
-    n = len(data["meta"]["sentence"])
-    band = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 1
-    near = [(p * band).sum() / n for p in (early, last)]
-    assert f"they get {near[0]:.0%} of its weights, against {near[1]:.0%} in the last layer" in TEXT
-    spectra = [np.linalg.svd(p, compute_uv=False) for p in (early, last)]
-    off = [math.sqrt((s[1:] ** 2).sum() / (s**2).sum()) for s in spectra]
-    assert f"of the last layer are off by {off[1]:.0%}, those of the early head by {off[0]:.0%}" in TEXT
-    guesses = data["meta"]["validation"]
-    assert f"{guesses['right']:.0%}" == f"{guesses['right_by_frequency']:.0%}"
 
 
 def test_the_trained_encoder_in_words():
@@ -202,9 +174,16 @@ def test_the_error_of_the_cut_grows_with_n_at_a_fixed_rank_and_not_at_a_fixed_sh
         assert fixed[2] > 2 * fixed[0]
         assert share[2] < share[0], "or falls"
         assert fixed[2] / fixed[0] > 2 * share[0] / share[2], "it falls much less than the other grows"
-    told = "from {:.0%} to {:.0%} and {:.0%} in layer 2".format(*line(2, 64))
-    assert told in TEXT
-    assert "it stays where it was or falls: {:.0%}, {:.0%}, {:.0%}.".format(*line(2, None)) in TEXT
+
+    def growth(layer, error):
+        """The exponent with which the rank grows that reaches an error: straight lines through logarithms of ranks."""
+        first, last = (np.interp(-error, -cut[layer, n], np.log2(ranks[: len(cut[layer, n])])) for n in (128, 512))
+        return (last - first) / 2
+
+    for error, layers, low, high in ((0.1, 5, 0.76, 0.96), (0.2, 6, 0.37, 0.93)):
+        found = [growth(layer, error) for layer in range(1, layers + 1)]
+        assert low <= min(found) <= max(found) <= high
+    assert growth(6, 0.1) == pytest.approx(0.5, abs=0.02)
 
 
 def degree(B, tolerance):
@@ -262,7 +241,6 @@ def test_the_training_study_in_words():
     drawn = "linformer k=32 random, not learned"
     learned = [loss for kind, loss in last.items() if "linformer" in kind and kind not in (*started, drawn)]
     assert len(learned) == 7
-    assert f"slow learning gained {stays - slow:.2f}." in TEXT
     assert f"ends between {min(learned):.2f} and {max(learned):.2f}; drawn once" in TEXT
     assert f"never learned, at {last[drawn]:.2f}." in TEXT
     assert f"Linear attention comes to {last['linear']:.2f}; Performer to {last['performer m=128']:.2f} with" in TEXT
@@ -294,9 +272,3 @@ def test_averages_lead_for_a_while():
     assert ends[1] == pytest.approx(about, abs=2)
     assert low < min(ends) < max(ends) < high
     assert max(ends) - min(ends) > 0.5 * (high - low)
-
-
-def test_the_short_version_tells_windows_from_random_mixtures(chapter):
-    attend, windows, drawn = (chapter[name] for name in ("linformer_attention", "windows", "drawn"))
-    averages, random = (chapter["train"](lambda q, k, v, e=e: attend(q, k, v, e), steps=300) for e in (windows, drawn))
-    assert averages < random

@@ -1,6 +1,5 @@
 """Linformer: project the sequence: what its explorers must read, by NumPy alone, and the numbers in its text."""
 
-import itertools
 import json
 import math
 from importlib.resources import files
@@ -49,16 +48,8 @@ def linformer_error(chapter, *, k, rho):
 EXPLORERS = {"linformer-error": linformer_error}
 
 
-def test_the_errors_in_the_text_are_those_of_the_explorer(chapter):
-    close, independent = (linformer_error(chapter, k=16, rho=rho) for rho in (0.95, 0.0))
-    assert f"16 averages of 8 tokens each are off by {close['averages']:.1%}" in TEXT
-    assert f"With independent tokens they are off by {independent['averages']:.0%}" in TEXT
-    assert min(close["random"], independent["random"]) > 1, "worse than answering zero"
-    verdict = f"miss by {close['averages']:.1%} at correlation 0.95, and by {independent['averages']:.0%} at 0."
-    assert verdict in TEXT
-    nothing_compressed = linformer_error(chapter, k=N, rho=0.9)
-    assert f"By {nothing_compressed['random']:.0%}. (Drag $k$ to 128.)" in TEXT
-    assert nothing_compressed["averages"] == pytest.approx(0, abs=1e-12)
+def test_nothing_is_lost_by_whole_averages(chapter):
+    assert linformer_error(chapter, k=N, rho=0.9)["averages"] == pytest.approx(0, abs=1e-12)
 
 
 def test_rank_32_suffices_for_all_tokens_and_16_does_not(chapter):
@@ -75,12 +66,10 @@ def test_the_sentence_through_windows():
     windows = np.kron(np.eye(3), [[0.5, 0.5]])
     short = softmax(q @ (windows @ keys).T / math.sqrt(2))
     cat, slept = WORDS.index("cat"), WORDS.index("slept")
-    assert f"puts {exact[slept, cat]:.2f} of its weight on" in TEXT
-    assert f"gives it only {short[slept, 0]:.2f}, half of it" in TEXT
-    assert f"gets {short[slept, 0] / 2:.2f} where it had {exact[slept, cat]:.2f}" in TEXT
+    assert (exact[slept, cat], short[slept, 0]) == pytest.approx((0.89, 0.67), abs=0.005)
     assert (windows @ keys)[1] == pytest.approx((windows @ keys)[2]), "no query can tell the two windows apart"
     off = np.linalg.norm(short @ windows @ values - exact @ values) / np.linalg.norm(exact @ values)
-    assert f"Altogether the output is off by {off:.0%}" in TEXT
+    assert off == pytest.approx(0.50, abs=0.005)
 
 
 def test_the_three_tokens_by_hand():
@@ -89,13 +78,10 @@ def test_the_three_tokens_by_hand():
     keys = np.array([[2.0, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 1]])
     logits = q @ keys.T / 2
     assert logits[0].tolist() == [1, 1, 0]
-    assert logits[2].tolist() == [2, 0, 0]
     exact = softmax(logits)
     short = softmax(q @ (np.array([[0.5, 0.5, 0], [0, 0, 1]]) @ keys).T / 2)
     assert exact[0, :2].sum() == pytest.approx(2 * math.e / (2 * math.e + 1))
     assert short[0, 0] == pytest.approx(math.e / (math.e + 1))
-    assert f"2e/(2e + 1) = {exact[0, :2].sum():.3f}$" in TEXT
-    assert f"e/(e + 1) = {short[0, 0]:.3f}$" in TEXT
 
 
 def kappa_of_self_attention(n, d=64, draws=3):
@@ -114,7 +100,6 @@ def test_kappa_is_small_where_values_are_alike_though_of_mean_zero():
     p = np.random.default_rng(3).dirichlet(np.ones(256), 256)
     same = np.ones((256, 1)) * np.random.default_rng(4).standard_normal(64)
     assert (np.linalg.norm(p) * np.linalg.norm(same) / np.linalg.norm(p @ same)) ** 2 < 3 < 256
-    assert "If the entries of $V$ are independent, know nothing of $P$ and have mean zero and variance 1" in TEXT
 
 
 def test_kappa_grows_like_the_root_of_n_for_other_values_and_hardly_in_self_attention(chapter):
@@ -124,19 +109,34 @@ def test_kappa_grows_like_the_root_of_n_for_other_values_and_hardly_in_self_atte
     for shown in (1 + own**2, np.array(chapter["own"])):
         assert (shown > 90).all()
         assert (shown < 180).all()
-    assert "from $k$ of roughly 100 to 170 on; with others, from about $n$." in TEXT
     assert chapter["unrelated"] == pytest.approx([257, 513, 1025], rel=0.12)
 
 
-def test_the_norm_rule_is_exact_where_the_popular_rules_are_not(chapter):
-    lines = chapter["lines"]
-    assert max(lines["norm rule"]) < 1e-12
-    for rule in ("zeros alone", "zeros, rescaled"):
-        assert min(lines[rule][:-1]) > 0.02
-        assert lines[rule][-1] < 1e-12, "nothing is hidden there"
-    assert f"off by up to {max(lines['zeros alone']):.0%}".replace("%", " percent") in TEXT
-    assert f"zeroing alone is off by {lines['zeros alone'][0]:.0%}: {N - 8} empty rows vote" in TEXT
+def test_both_rules_are_exact_where_the_popular_ones_are_not(chapter):
+    popular = [name for name in chapter["lines"] if name.startswith("zeros")]
+    assert max(chapter["lines"]["either rule"]) < 1e-12
+    assert len(popular) == 2
+    for name in popular:
+        assert min(chapter["lines"][name][:-1]) > 0.02
+        assert chapter["lines"][name][-1] < 1e-12, "nothing is hidden there"
+    assert chapter["lines"]["zeros"][0] == pytest.approx(0.91, abs=0.005)
     assert chapter["moved_by_padding"] == 0
+
+
+def test_the_rules_on_cut_windows(chapter):
+    """By NumPy: means of the real tokens of each window, which votes with their number; and means times a root."""
+    q, keys, values = (part[0, 0].numpy() for part in chapter["heads"](0.95))
+    for real in chapter["cuts"]:
+        counts = np.array([min(max(real - start, 0), 8) for start in range(0, N, 8)])
+        kept = counts > 0
+        means = [
+            np.array([x[8 * i : 8 * i + c].mean(axis=0) for i, c in enumerate(counts) if c]) for x in (keys, values)
+        ]
+        exact = softmax(q[:real] @ keys[:real].T / math.sqrt(D)) @ values[:real]
+        for name, size in (("sum rule", 1), ("norm rule", np.sqrt(counts[kept] / 8)[:, None])):
+            logits = q[:real] @ (size * means[0]).T / math.sqrt(D) + np.log(counts[kept] / 8)
+            off = np.linalg.norm(softmax(logits) @ (size * means[1]) - exact) / np.linalg.norm(exact)
+            assert chapter["by_rule"][name][real - 1] == pytest.approx(off, abs=1e-10), (name, real)
 
 
 def test_the_whole_layer_saves_from_304_tokens_on():
@@ -159,24 +159,6 @@ def test_a_change_of_the_last_value_reaches_the_first_token_through_every_mixtur
     assert abs(weights[0] @ dense[:, -1]) > 0.01
 
 
-def test_what_learning_gains(chapter):
-    off = {(rho, start): (before, after) for rho, start, before, after in chapter["runs"]}
-    before, after = off[0.95, "averages"]
-    assert 0.045 < after < before < 0.07, "they begin at 6% and gain a little"
-    before, after = off[0.95, "random"]
-    assert after == pytest.approx(0.12, abs=0.015)
-    assert before > 1
-    for start, at_first in (("averages", 0.84), ("random", 1.75)):
-        before, after = off[0.0, start]
-        assert before == pytest.approx(at_first, abs=0.03)
-        assert after == pytest.approx(0.775, abs=0.01), "77% to 78%"
-
-
-def test_half_a_window():
-    assert (1 + 0.5 * math.sqrt(0.5)) / 1.5 == pytest.approx(0.90, abs=0.005)
-    assert "= 0.90\\,c$" in TEXT
-
-
 def test_the_count_of_matrices_for_twelve_layers():
     sizes = {"dim": 64, "heads": 4, "max_len": 512, "k": 32}
     shared = torch.nn.Parameter(torch.zeros(32, 512))
@@ -184,9 +166,6 @@ def test_the_count_of_matrices_for_twelve_layers():
         layers = torch.nn.ModuleList(LinformerSelfAttention(**sizes, **way) for _ in range(12))
         learned = sum(p.numel() for p in layers.parameters())
         assert learned == 12 * (4 * 64**2 + 64) + matrices * 32 * 512
-    assert "288 for 12 layers of 12 heads" in TEXT
-    for counted in ("(*headwise*: 24)", "(*key-value*, $E = F$: 12)", "(*layerwise*: 1)"):
-        assert counted in TEXT
 
 
 @pytest.mark.parametrize("values", [np.eye(100)[:, :1], np.eye(100)])
@@ -201,7 +180,6 @@ def test_one_output_for_all_queries_needs_the_epsilon_of_the_exercise(values):
             least = np.linalg.norm(values - output, axis=1).max() / np.linalg.norm(values)
             assert least >= known - 1e-12
     assert np.linalg.norm(values - center, axis=1).max() / np.linalg.norm(values) == pytest.approx(known)
-    assert "\\sqrt{99}/100 = 0.0995$" in TEXT
 
 
 def test_each_entry_of_the_tables_of_costs():
@@ -216,65 +194,58 @@ def test_each_entry_of_the_tables_of_costs():
     assert linformer_cost(n, width, heads, k).parameters == 4 * width**2 + width + k * n
 
 
-def test_what_the_measurement_shows_in_words(chapter):
-    took, sizes, meta = chapter["took"], chapter["SIZES"], chapter["bench"]["meta"]
-
-    def growth(method, k=256):
-        ratios = [took[method, k, longer] / took[method, k, shorter] for shorter, longer in itertools.pairwise(sizes)]
-        return f"{min(ratios[1:]):.1f} to {max(ratios[1:]):.1f}"  # from 1,024 on
-
-    assert f"exact attention takes {growth('exact, fused', None)} times as long" in TEXT
-    assert f"this book's layer {growth('lowrank_tutor E = F')} times" in TEXT
+def test_what_the_measurement_shows(chapter):
+    took, meta = chapter["took"], chapter["bench"]["meta"]
     (row,) = (
         row
         for row in meta["crossovers"]
         if (row["mode"], row["k"], row["method"]) == ("forward", 256, "lowrank_tutor E = F")
     )
-    assert f"from {row['measured']} tokens on, where operations say {row['by_operations']}" in TEXT
-    assert f"two cores of a CPU ({meta['machine']['cpu']})" in TEXT
-    gain = {n: took["exact, fused", None, n] / took["lowrank_tutor E = F", 256, n] for n in sizes}
-    assert f"{gain[4096]:.1f} times faster than exact attention at 4,096 tokens" in TEXT
-    assert f"and {gain[512]:.1f} times at 512" in TEXT
+    assert (row["measured"], row["by_operations"]) == (324, 304)
+    gain = {n: took["exact, fused", None, n] / took["lowrank_tutor E = F", 256, n] for n in (512, 4096)}
+    assert gain == pytest.approx({512: 1.3, 4096: 5.8}, abs=0.05)
+    backward = {
+        row["method"]: row["time_median"]
+        for row in chapter["bench"]["rows"]
+        if (row["series"], row["mode"], row["n"]) == ("module", "forward+backward", 4096) and row["k"] in (None, 256)
+    }
+    assert backward["exact, fused"] / backward["lowrank_tutor E = F"] == pytest.approx(6.2, abs=0.05)
 
 
 def stored(name):
     return json.loads((files("lowrank_tutor") / "data" / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def test_the_verdict_says_of_the_study_what_its_data_say():
+def test_the_study_in_the_verdict():
     ends = {}
     for row in stored("training_study")["rows"]:
         ends.setdefault(row["kind"], []).append(row["curve"][-1][1])
-    drawn = np.mean(ends["linformer k=32 random, not learned"])
-    windows = np.mean(ends["linformer k=32 averages, not learned"])
-    learned = np.mean(ends["linformer k=32"])
-    nothing, exact = np.mean(ends["none"]), np.mean(ends["exact"])
-    spoiled = np.mean(ends["linformer k=32 from averages"]) - windows
-    assert f"gained {drawn - learned:.2f} nats on a random start, and lost {spoiled:.2f} on averages." in TEXT
-    assert "gained next to nothing, and spoiled averages" in TEXT
-    assert 0 < drawn - learned < 0.1 * (nothing - exact)
-    slow = np.mean(ends["linformer k=32 from averages, E slow"])
-    assert "an $E$ that starts from them and learns slowly" in TEXT
-    assert slow < windows
-    assert "averages of windows did far better than any $E$ that started at random" in TEXT
+    ends = {kind: np.array(losses) for kind, losses in ends.items()}
+    windows, slow = (ends[f"linformer k=32 {kind}"] for kind in ("averages, not learned", "from averages, E slow"))
+    assert (windows - slow).mean() == pytest.approx(0.04, abs=0.005)
+    assert math.hypot(windows.std(ddof=1), slow.std(ddof=1)) / 3**0.5 == pytest.approx(0.02, abs=0.005)
+    gained = ends["linformer k=32 random, not learned"] - ends["linformer k=32"]
+    assert abs(gained.mean()) < gained.std(ddof=1), "nothing that three seeds could show"
+    assert ends["linformer k=32 from averages"].mean() > windows.mean() + 0.4
     from_random = [kind for kind in ends if kind.startswith("linformer") and "averages" not in kind]
-    assert windows < min(np.mean(ends[kind]) for kind in from_random) - 0.25 * (nothing - exact)
+    between = ends["none"].mean() - ends["exact"].mean()
+    assert windows.mean() < min(ends[kind].mean() for kind in from_random) - 0.25 * between
 
 
-def test_the_verdict_says_of_the_trained_encoder_what_its_data_say():
+def test_the_trained_encoder_in_the_verdict():
     data = stored("attention_spectra")
-    at = [rank for rank in data["meta"]["ranks"] if rank < 256].index(64)
-    missed = [row["pooled"][at] for row in data["rows"] if row["n"] == 256]
-    assert f"in that trained encoder, averages missed by {min(missed):.0%} to {max(missed):.0%}." in TEXT
-    at = data["meta"]["ranks"].index(64)
-    cut = {(row["layer"], row["n"]): np.mean(row["cut"], axis=0)[at] for row in data["rows"]}
-    assert all(cut[layer, 128] < cut[layer, 256] < cut[layer, 512] for layer in range(1, 7)), "more as n grew"
+    ranks = data["meta"]["ranks"]
+    missed = [row["pooled"][ranks.index(64)] for row in data["rows"] if row["n"] == 256]
+    assert (min(missed), max(missed)) == pytest.approx((0.41, 0.64), abs=0.005)
+    cut = {(row["layer"], row["n"]): np.mean(row["cut"], axis=0) for row in data["rows"]}
 
+    def needed(layer, n, error):  # the rank, by interpolation in its logarithm
+        return np.interp(-error, -cut[layer, n], np.log(ranks[: len(cut[layer, n])]))
 
-def test_the_papers_table_three():
-    """The rows of the page, against the paper's numbers: length, then how many times faster for k = 128, 256, 1024."""
-    for row in ("512 | 1.5 | 1.3 | ", "4,096 | 3.4 | 3.2 | 2.2", "65,536 | 20 | 18 | 14"):
-        assert f"| {row.strip()} |" in TEXT.replace("| |", "|  |").replace("|  |", "| |")
+    for error, (least, most), last in ((0.1, (0.77, 0.95), 0.5), (0.2, (0.53, 0.93), 0.37)):
+        *five, sixth = ((needed(i, 512, error) - needed(i, 128, error)) / math.log(4) for i in range(1, 7))
+        assert (min(five), max(five)) == pytest.approx((least, most), abs=0.02)
+        assert sixth == pytest.approx(last, abs=0.02)
 
 
 def published(name):
@@ -294,11 +265,7 @@ def test_the_tables_of_the_long_range_arena_are_those_of_their_papers():
     assert [round(-gap["Text"]) for gap in gaps] == [10, 9], "about ten points in both"
 
 
-def test_all_six_rows_with_k_256_are_told():
+def test_the_scores_in_the_papers_second_table():
     means = published("linformer_table_2")
-    assert f"reaches {means['RoBERTa-base']:.2f}, a mean score" in TEXT
-    for n in (512, 1024):
-        three = [means[f"n = {n}, {sharing}"] for sharing in ("none", "key-value", "layerwise")]
-        assert "{:.2f}, {:.2f} and {:.2f} at $n = {}$".format(*three, n) in TEXT
-        assert min(three) > means["RoBERTa-base"] - 0.5
-    assert "The paper's came within half a point of RoBERTa." in TEXT
+    six = [means[f"n = {n}, {sharing}"] for n in (512, 1024) for sharing in ("none", "key-value", "layerwise")]
+    assert (means["RoBERTa-base"], min(six), max(six)) == (92.25, 91.83, 92.30)

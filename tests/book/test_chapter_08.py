@@ -104,14 +104,23 @@ def test_what_a_stored_token_costs(chapter):
 
 def test_rotation_makes_full_rank_of_eight(chapter):
     assert [np.linalg.matrix_rank(chapter[name]) for name in ("keys", "turned")] == chapter["ranks"] == [8, 48]
-    assert "It is 48, as many as there are tokens." in TEXT
 
 
-def test_the_errors_quoted(chapter):
-    half, quarter = cut_error(chapter, k=48, decay=0.0), cut_error(chapter, k=24, decay=1.0)
-    assert half["kept"] == 1
-    assert f"the factors are still off by {half['plain']:.0%} without decay" in TEXT
-    assert f"the two cuts miss by {quarter['plain']:.0%} and {quarter['weighted']:.0%}" in TEXT
+def test_scores_by_both_moments(chapter):
+    """The least error of each kind, by NumPy's SVD of the turned table alone."""
+    a, b, w = (chapter[name].numpy() for name in ("A", "B", "W_K"))
+    root_a, root_b = np.sqrt(a), np.linalg.cholesky(b)
+
+    def cut(m):
+        u, s, vt = np.linalg.svd(m, full_matrices=False)
+        return (u[:, :8] * s[:8]) @ vt[:8]
+
+    def error(m):
+        return off(root_a @ m @ root_b, root_a @ w @ root_b)
+
+    for_keys = np.linalg.solve(root_a, cut(root_a @ w))
+    for_scores = np.linalg.solve(root_a, cut(root_a @ w @ root_b)) @ np.linalg.inv(root_b)
+    assert chapter["of_scores"] == pytest.approx([error(m) for m in (cut(w), for_keys, for_scores)], rel=1e-6)
 
 
 class KeysAndValues(nn.Module):
@@ -141,10 +150,15 @@ def test_a_model_is_read_right(chapter, capsys):
     torch.manual_seed(0)
     layer, cuts = KeysAndValues(), (4, 12, 16)
     x = (torch.randn(1, 40, 16) @ torch.diag(torch.arange(1.0, 17) ** -1)).repeat(2, 1, 1)
-    both = torch.cat([layer.k_proj.weight, layer.v_proj.weight]).detach().double().numpy()
-    moment = (x[0].T @ x[0]) / 40
+    weights = [part.weight.detach().double().numpy() for part in (layer.k_proj, layer.v_proj)]
+    both = np.concatenate([part / np.linalg.norm(part) for part in weights])
+    moment, tokens = (x[0].T @ x[0]) / 40, x[0].double().numpy()
     found = [chapter["misses"](layer, {"hidden_states": x}, k, moment) for k in cuts]
-    assert found == pytest.approx([tail(x[0].double().numpy() @ both.T, k) for k in cuts], abs=1e-5)
+    stored = [tokens @ part.T for part in weights]
+    sizes = np.repeat([np.linalg.norm(part) for part in stored], 12)  # keys and values count alike
+    u, s, vt = np.linalg.svd(np.concatenate(stored, axis=1) / sizes, full_matrices=False)
+    least = [off((u[:, :k] * s[:k]) @ vt[:k] * sizes, np.concatenate(stored, axis=1)) for k in cuts]
+    assert found == pytest.approx(least, abs=1e-5)
     chapter["report"](layer, {"hidden_states": x}, cuts)
     shown = capsys.readouterr().out
     assert shown.startswith("latents of (4, 12, 16) numbers, in place of 24\n")
@@ -193,7 +207,8 @@ def test_a_tiny_model_of_transformers_is_read_right(chapter, capsys, monkeypatch
     assert len(shown) == 3
     for text, i in zip(shown, (0, 15, 29), strict=True):
         attention = model.model.layers[i].self_attn
-        both = torch.cat([attention.k_proj.weight, attention.v_proj.weight]).detach().numpy()
+        parts = (attention.k_proj.weight, attention.v_proj.weight)
+        both = torch.cat([part / part.norm() for part in parts]).detach().numpy()
         of_weights, plain, best = shares(text)
         assert of_weights == [round(100 * tail(both, k)) for k in (12, 48, 96)]
         assert plain[0] > plain[1] > plain[2] == 0
@@ -212,22 +227,15 @@ def test_the_shapes_are_those_of_the_settings_in_transformers(chapter):
         assert sizes == shapes[shown]
 
 
-def test_lora_of_llama_counts_and_merging_rounds(printed):
+def test_lora_of_llama_counts(printed):
     assert 2 * 32 * 8 * (4096 + 4096) == 4_194_304
     assert "4,194,304 numbers are trained, out of 6.7 billion" in TEXT
     assert "65,536 a weight, 4,194,304 in 32 layers" in printed
-    averaged = re.search(r"averaged factors are off by (\d+)%", printed)
-    assert abs(int(averaged[1]) / 100 - math.sqrt(0.5)) < 0.04, "off by about 70%"
-    changed, lost = (
-        int(n) for n in re.search(r"(\d+)% of the entries changed, the update is off by (\d+)%", printed).groups()
-    )
-    assert changed < 30
-    assert lost > 60
 
 
 def test_the_first_step_in_words(chapter):
     one, many = lora_step(chapter, r=128, batch=1), lora_step(chapter, r=128, batch=512)
-    assert f"{one['adam_root']:.1f} times as large at rank 128 as at rank 8" in TEXT
+    assert 3.3 < one["adam_root"] < 4.7
     assert abs(math.log(one["descent_root"])) < 0.25, "descent, root: steady"
     assert abs(math.log(one["adam_r"])) < 0.25, "Adam, one token: alpha/r"
     assert abs(math.log(many["adam_root"])) < 0.3, "Adam, many tokens: the root"

@@ -94,22 +94,8 @@ def window_error(chapter, *, m, rho):
 EXPLORERS = {"memory": memory, "recall": recall, "collapse": collapse, "window-error": window_error}
 
 
-def test_the_opening_counts(chapter):
-    found = memory(chapter, t=64, d=32)
-    assert f"a plain sum gives {found['plain_sum']:.0%} back" in TEXT
-    assert f"gives back {found['delta_rule']:.0%}: nearly all of the newest, and hardly any of the oldest" in TEXT
-    assert found["cache"] * 4 == 64
-    oldest, *_, newest = chapter["remembered"][64, 32]["delta rule"]
-    assert oldest < 0.1
-    assert newest > 0.95
-    assert memory(chapter, t=16, d=32)["plain_sum"] > 0.995, "all 16 values can be told apart"
-
-
 def test_recall_in_words(chapter):
     found = recall(chapter, t=16, d=32)
-    assert found["plain_sum"] == pytest.approx(0.70, abs=0.03)
-    assert "$\\sqrt{15/32} = 0.68$" in TEXT
-    assert round(found["theorem"], 2) == 0.68
     assert found["softmax"] < 1e-6
     assert recall(chapter, t=32, d=32)["best_state"] < 1e-6 < 0.5 < recall(chapter, t=48, d=32)["best_state"]
 
@@ -123,7 +109,6 @@ def test_every_state_with_the_delta_rule_errs_less_than_the_sum(chapter):
 def test_the_second_pair_takes_from_the_first():
     keys = np.array([[1, 0], [0.6, 0.8]])
     assert keys @ delta_state(keys, np.array([[5.0], [0.0]])) == pytest.approx(np.array([[16 / 5], [0]]))
-    assert "It reads 16/5. The second key read 3" in TEXT
 
 
 def test_a_chunk_of_steps_is_one_matrix(chapter):
@@ -132,7 +117,9 @@ def test_a_chunk_of_steps_is_one_matrix(chapter):
 
 def test_blocks_below_the_diagonal(chapter):
     assert list(chapter["ranks"].values()) == [1, 32, 4]
-    assert "It is 32, all that a block of 32 rows and 32 columns can have." in TEXT
+    block = chapter["softmax"][32:, :32].numpy()
+    assert np.linalg.matrix_rank(block) == 32
+    assert np.linalg.matrix_rank(block, tol=0.01 * np.linalg.norm(block, 2)) <= max(chapter["near"].values()) < 32
 
 
 def test_the_softmax_bottleneck(chapter):
@@ -144,9 +131,6 @@ def test_collapse_in_words(chapter):
     for size in (0.5, 1.0):
         assert chapter["alike"][size]["its slowest draw"][7] < 1e-15
     assert chapter["alike"][3.0]["its slowest draw"][7] > 0.1
-    assert "At size 3 neither holds: in the slowest draw" in TEXT
-    assert "skips let them come within 1%" in TEXT
-    assert chapter["alike"][3.0]["with skips"][12] == pytest.approx(0.01, abs=0.005)
     larger = [chapter["unlike"](10 * tokens, drawn, 1.0, 0)[7] for tokens, drawn in chapter["starts"]]
     assert max(larger) > 0.1, "ten times as large they stay apart longer"
     small, middle, large = (chapter["alike"][size]["with skips"] for size in chapter["SIZES"])
@@ -158,12 +142,6 @@ def test_one_vote_makes_old_tokens_pale(chapter):
     one, many = (chapter["seen"][votes].double().numpy() for votes in (False, True))
     assert one[:, 0] / one[:, 8] == pytest.approx(1 / 4), "four times as pale"
     assert many == pytest.approx(np.array([[(j <= i) / (i + 1) for j in range(12)] for i in range(8, 12)]))
-
-
-def test_votes_in_words(chapter):
-    found = window_error(chapter, m=8, rho=0.95)
-    assert f"the error is {found['votes']:.0%} with them and {found['one']:.0%} without" in TEXT
-    assert found["alone"] > 1, "above 100%"
 
 
 def test_centered_logarithms_have_rank_n_minus_one():
@@ -185,7 +163,6 @@ def test_the_table_is_that_of_the_settings_in_transformers():
         assert getattr(older, name) == getattr(newer, name)
     assert "| the same, and a small key by which a new token chooses the 2,048 that it reads |" in TEXT
     assert newer.index_topk == 2048
-    assert "128 exact tokens; means for every 4 (512 are read) or every 128" in TEXT
     assert config["DeepseekV4"].index_topk == 512
     assert (config["DeepseekV4"].sliding_window, {*config["DeepseekV4"].compress_rates.values()}) == (128, {4, 128})
     assert "a gated delta-rule state in 36 layers, keys and values in 12" in TEXT

@@ -10,7 +10,7 @@ import pytest
 import sympy
 from chapters import CHAPTERS
 
-from lowrank_tutor.exercises import check
+from lowrank_tutor.exercises import check, register
 from lowrank_tutor.exercises.answers import page_form
 from lowrank_tutor.exercises.questions import COUNTED, QUESTIONS, numbers_of
 from lowrank_tutor.sphinxext import PAGE_VARIABLE
@@ -36,7 +36,7 @@ def test_the_tolerance_is_kept_on_both_sides_of_each_number(name):
         for sign in (-1, 1):
             near, off = list(right), list(right)
             near[i] += sign * 0.98 * number.slack(number.right)
-            off[i] += sign * max(1.02 * number.slack(number.right), 1e-6)
+            off[i] += sign * (1.02 * number.slack(number.right) or 1e-6)
             assert check(name, near), near
             assert not check(name, off), off
 
@@ -62,9 +62,20 @@ def test_a_field_says_how_near_is_near_enough_and_means_it(name, i, rule, slack)
 
 @pytest.mark.parametrize(("name", "wrong", "words"), HINTS)
 def test_a_common_wrong_answer_meets_its_own_hint(name, wrong, words):
+    """And the tolerance refuses it, also as it is written with as many digits as are asked for."""
     verdict = check(name, wrong)
     assert not verdict
     assert f"ot yet. {words}" in repr(verdict)
+    for number, one in zip(QUESTIONS[name].numbers, numbers_of(wrong), strict=True):
+        assert one == number.right or not number.accepts(one), number
+        assert one == number.right or not number.accepts(float(f"{one:.{number.digits - 1}e}")), number
+    assert QUESTIONS[name].unreachable() is None
+
+
+@each_question
+def test_the_right_answer_may_be_rounded_as_asked(name):
+    numbers = QUESTIONS[name].numbers
+    assert check(name, [n.right if n.whole else float(f"{n.right:.{max(n.digits, 3) - 1}e}") for n in numbers])
 
 
 @each_question
@@ -104,13 +115,13 @@ def test_a_hint_is_said_once_though_it_explains_several_numbers():
     [
         (
             "ex-linformer-half",
-            [0.7, 0.902],
-            "○ The second mixture, as a multiple of c: not yet. You are near: give three",
+            [0.7, 0.902, 1],
+            "○ The second mixture by the norm rule, as a multiple of c: not yet. You are near: give three",
         ),
         (
             "ex-linformer-half",
-            [0.7071, 0.9],
-            "○ The result, as a multiple of c: not yet. You are near: give three digits,",
+            [0.7071, 0.9, 1],
+            "○ The result by the norm rule, as a multiple of c: not yet. You are near: give three digits,",
         ),
         ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
         ("ex-svd-hand", [1.6, 0.618], "○ The larger singular value: not yet. You are near: give three digits,"),
@@ -134,13 +145,35 @@ def test_a_number_rounded_too_early_is_not_taken_for_a_misconception(name, answe
 @pytest.mark.parametrize(
     ("name", "answer", "words"),
     [
-        ("ex-linformer-half", [0.65, 0.902], "Four of eight tokens are real."),
+        ("ex-linformer-half", [0.65, 0.902, 1], "Four of eight tokens are real."),
         ("ex-linformer-crossover", [302.9, 138], "Set the operations of the two layers equal"),
         ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
-        ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "What depends on the query alone is computed once"),
+        ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "Us depends on the query alone"),
+        ("ex-family-axis", [1.5, 4, 2, 1], "Invert the scatter"),  # this solution rounds nothing
+        ("ex-family-cloud", 0.826, "PCA keeps two of ten directions."),  # 8% off
     ],
 )
 def test_a_number_further_off_is_not_taken_for_rounded(name, answer, words):
+    assert words in repr(check(name, answer))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "words"),
+    [
+        ("ex-svd-tail", [0.302, 2.236, 3], "That is the Frobenius norm of what is cut."),
+        ("ex-svd-center", 33_913, "That is the singular value of the constant alone."),
+        ("ex-svd-center", 33_984, "Squares add up where two layers are orthogonal."),  # though near the one above
+        ("ex-svd-center", 36_106, "Norms add up where two layers are parallel."),
+        ("ex-family-axis", [-1, -4, 2, 1], "An axis has no sign"),
+        ("ex-family-axis", [0.5, 2, 2, 1], "The direction is right. Multiply by 2"),
+        ("ex-family-multiply", [2, 3, 7, 2], "without a factor of one half"),
+        ("ex-bilinear-million", [768_589_824, 768_098_304, 6.4e7], "That is another order"),
+        ("ex-bilinear-penalty", [2, 1.41, 1.41, 2], "The cut lowers nothing"),
+        ("ex-attention-polynomial", [7, 28], "After degree 6 the remainder, times e, is still above 1/5000"),
+        ("ex-today-cache", [65536, 17.2], "A GiB has 2^30 bytes."),
+    ],
+)
+def test_a_mistake_meets_the_hint_of_no_other(name, answer, words):
     assert words in repr(check(name, answer))
 
 
@@ -170,7 +203,7 @@ def test_the_words_are_plain_and_no_hint_gives_the_answer_away():
         for words in (question.otherwise, *(words for _, words in question.hints)):
             assert words.endswith((".", "?")), words
             assert not re.search(r"[$\\{}]", words), "a hint is shown as plain text"
-        assert len({words for _, words in question.hints} | {question.otherwise}) == len(question.hints) + 1
+        assert len({words for _, words in question.hints} | {question.otherwise}) == len(question.hints) + 1, name
 
 
 @pytest.mark.parametrize("half", [Fraction(1, 2), sympy.Rational(1, 2), [0.5], np.float32(0.5), np.array([[0.5]])])
@@ -178,15 +211,32 @@ def test_numbers_of_every_kind_are_numbers(half):
     assert check("ex-rank-projection", half)
 
 
-@pytest.mark.parametrize("answer", [True, "2", None, 2 + 0j, [1, None], sympy.Symbol("x"), ["a"]])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        True,
+        "2",
+        None,
+        2 + 0j,
+        [1, None],
+        sympy.Symbol("x"),
+        ["a"],
+        ["a", 1],
+        [1, [2, 3]],
+        [True, 2],
+        {1: 2},
+        object(),
+        np.ma.array(2, mask=True),
+    ],
+)
 def test_what_is_not_a_number_is_refused(answer):
     with pytest.raises(TypeError, match="answer must be a number or a list of numbers, got"):
         check("ex-rank-hand", answer)
 
 
-@pytest.mark.parametrize("answer", [np.nan, np.inf, [-np.inf]])
+@pytest.mark.parametrize("answer", [np.nan, np.inf, [-np.inf], 10**400, [1, -(10**400)]])
 def test_what_is_not_finite_is_refused(answer):
-    with pytest.raises(ValueError, match="answer must be finite, got"):
+    with pytest.raises(ValueError, match=r"^answer must be finite, "):
         check("ex-rank-hand", answer)
 
 
@@ -222,9 +272,86 @@ def test_the_field_carries_all_that_the_check_knows(name):
     assert form.count("<input ") == len(question.numbers)
     data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', form, re.S)[1])
     assert [number["right"] for number in data["numbers"]] == list(numbers_of(question.right))
+    assert form.count('maxlength="64"') == len(question.numbers)
     assert [[one for one, _ in wrong] for wrong, _ in data["hints"]] == [list(numbers_of(w)) for w, _ in question.hints]
     assert [words for _, words in data["hints"]] == [words for _, words in question.hints]
     assert data["otherwise"] == question.otherwise
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """Register a question that is forgotten after the test."""
+    monkeypatch.setattr("lowrank_tutor.exercises.own.OWN", {})
+    return lambda right, name="ex-own", **more: register(
+        name, **{"ask": "a", "right": right, "otherwise": "Think.", **more}
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "yes", "no"),
+    [
+        (1e-12, [1e-12, 1.009e-12], [0, 9e-10, 1.02e-12, -1e-12]),
+        (1.6e-19, [1.6e-19, 1.61e-19], [0, 1e-19, 1.62e-19]),
+        (6.02e23, [6.02e23, 6.03e23], [6.04e23]),
+        (2**53 + 1, [2**53 + 1], [2**53, 2.0**53, 2**53 + 2]),
+        (10**30, [10**30, 1e30], [10**30 + 1, 10**30 - 1, 1.0000001e30]),
+        (10**30 + 1, [10**30 + 1], [10**30, 1e30]),
+        (3, [3, 3.0, 3 + 1e-12, np.float32(3)], [3.001, 2, -3]),
+        (np.int64(3), [3], [4]),
+        (np.float64(0.5), [0.5], [0.6]),
+        (Fraction(1, 3), [1 / 3, 0.333], [0.3]),
+    ],
+)
+def test_numbers_of_any_size_are_judged_exactly(own, right, yes, no):
+    own(right)
+    assert [one for one in yes if not check("ex-own", one)] == []
+    assert [one for one in no if check("ex-own", one)] == []
+
+
+def test_a_question_takes_arrays_and_their_hints(own):
+    own(np.array([1, 2]), ask=["a", "b"], hints={(np.int64(1), 3): "Not three."}, digits=np.int64(2), note="As 1.5.")
+    assert check("ex-own", np.array([1, 2]))
+    with pytest.raises(ValueError, match=r"got 'ex-onw' \(did you mean 'ex-own'\?\)$"):
+        check("ex-onw", 3)
+    assert "Not three." in repr(check("ex-own", [1, 3]))
+
+
+@pytest.mark.parametrize(
+    ("error", "wrong", "words"),
+    [
+        (TypeError, {"right": "a"}, "right must be a number or a list of numbers, got 'a'"),
+        (TypeError, {"right": True}, "right must be a number or a list of numbers, got True"),
+        (ValueError, {"right": np.nan}, "right must be finite, got nan"),
+        (ValueError, {"right": 10**400}, "right must be finite, and below 1e308, got "),
+        (ValueError, {"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
+        (ValueError, {"ask": None}, "ask must name 1 to 9 numbers, got None"),
+        (ValueError, {"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
+        (ValueError, {"ask": ["a", 2], "right": [1, 2]}, "ask must be words, got 2"),
+        (ValueError, {"otherwise": " "}, "otherwise must be words, got ' '"),
+        (ValueError, {"note": 5}, "note must be words, got 5"),
+        (TypeError, {"hints": True}, "hints must be a dict from wrong answers to words, got True"),
+        (ValueError, {"hints": {2: 5}}, "hints must hold words, got 5"),
+        (TypeError, {"hints": {"a": "No."}}, "hints must be a number or a list of numbers, got 'a'"),
+        (TypeError, {"within": None}, "within must be a real number, got None"),
+        (ValueError, {"within": 1}, "within must be at least 0 and below 1, got 1.0"),
+        (ValueError, {"digits": 2.0}, "digits must be an integer from 1 to 9, got 2.0"),
+        (ValueError, {"digits": 10}, "digits must be an integer from 1 to 9, got 10"),
+        (ValueError, {"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
+        (ValueError, {"name": "ex-rank-hand"}, "name must not be that of an exercise of this book, got 'ex-rank-hand'"),
+        (
+            ValueError,
+            {"hints": {1: "No."}},
+            "hints must be answers that are refused, each apart from the others, got 1",
+        ),
+        (ValueError, {"within": 0.06, "right": 100, "hints": {95: "No."}}, "hints must be answers that are refused"),
+        (ValueError, {"right": [1, 2], "ask": ["a", "b"], "hints": {(1, 2): "No."}}, "hints must be answers that are"),
+    ],
+)
+def test_a_question_that_cannot_be_judged_is_refused(own, error, wrong, words):
+    with pytest.raises(error, match="^" + re.escape(words)):
+        own(**{"right": 1, **wrong})
+    with pytest.raises(ValueError, match="name must be one of"):
+        check("ex-own", 1)
 
 
 def test_no_word_of_a_hint_can_end_the_script():

@@ -493,6 +493,8 @@ def test_forty_eight_positions_and_240_frames_are_allowed():
         ({"k": range(241)}, "k must have 2 to 48 positions, got 241"),
         ({"k": range(49)}, "k must have 2 to 48 positions, got 49"),
         ({"k": [1]}, "k must have 2 to 48 positions, got 1"),
+        ({"k": (1, 10)}, "k must be all positions, such as range(1, 11), or the list of these two, got (1, 10)"),
+        ({"k": (0.0, 1.0)}, "k must be all positions, such as np.linspace, or the list of these two, got (0.0, 1.0)"),
         ({"k": []}, "k must have 2 to 48 positions, got 0"),
         ({"k": ["a"]}, "k must have 2 to 8 choices, got 1"),
         ({"k": [*"abcdefghi"]}, "k must have 2 to 8 choices, got 9"),

@@ -122,8 +122,17 @@ def test_eigenvectors_stand_beside_on_request_where_there_are_any(hand):
 
 @pytest.mark.parametrize(
     ("wrong", "name"),
-    [({"a": [[1, 2]]}, "a"), ({"a": [[1, 2], [3, math.nan]]}, "a"), ({"theta": 101}, "theta"), ({"form": "x"}, "form")],
+    [
+        ({"a": [[1, 2]]}, "a"),
+        ({"a": [[1, 2], [3, math.nan]]}, "a"),
+        ({"theta": 101}, "theta"),
+        ({"form": "x"}, "form"),
+        ({"a": "a"}, "a"),
+        ({"a": 1j * np.eye(2)}, "a"),
+        ({"theta": None}, "theta"),
+        ({"form": ["rank"]}, "form"),
+    ],
 )
 def test_python_refuses_what_there_is_not(wrong, name):
-    with pytest.raises(ValueError, match=f"{name} must be"):
+    with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
         arrows(**wrong)

@@ -59,7 +59,7 @@ def test_at_the_origin_centering_changes_nothing(hand):
     assert "changes nothing" in hand.said("nothing")
 
 
-@pytest.mark.parametrize("wrong", [[11, 0], [1], [math.nan, 0]])
+@pytest.mark.parametrize("wrong", [[11, 0], [1], [math.nan, 0], [1j, 0], None, "a"])
 def test_python_refuses_what_there_is_not(wrong):
-    with pytest.raises(ValueError, match="center must be"):
+    with pytest.raises((TypeError, ValueError), match="center must be"):
         cloud(wrong)

@@ -7,6 +7,7 @@ import pytest
 from visits import violations
 
 from lowrank_tutor.instruments import draw_first
+from lowrank_tutor.instruments.block import asset
 
 X = [1, 2, 5, 9]
 ASKED = {
@@ -14,7 +15,7 @@ ASKED = {
     "percent": draw_first("Which share of the sky is blue?", 0.25, format=".1%"),
     "mark": draw_first("Where is one half?", 0.5, kind="mark", limits=(-1, 1)),
     "log": draw_first("How many layers?", 24, kind="mark", limits=(1, 512), log=True, titles=("layers", "")),
-    "choice": draw_first("Which is a fruit?", "apple, red", kind="choice", choices=("apple, red", "stone", "5")),
+    "choice": draw_first("Which is a fruit?", "apple, red", kind="choice", choices=("apple, red", "stone", "5", "1.0")),
     "curve": draw_first("How fast does it fall?", [1, 0.5, 0.2, 0.1], kind="curve", x=X, limits=(0, 1), log=True),
 }
 GUESSES = {
@@ -22,7 +23,7 @@ GUESSES = {
     "percent": lambda rng: float(rng.uniform(-1, 2)),
     "mark": lambda rng: float(rng.uniform(-1, 1)),
     "log": lambda rng: int(rng.integers(1, 513)),
-    "choice": lambda rng: str(rng.choice(["apple, red", "stone", "5"])),
+    "choice": lambda rng: str(rng.choice(["apple, red", "stone", "5", "1.0"])),
     "curve": lambda rng: rng.uniform(0, 1, 4).tolist(),
 }
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
@@ -125,6 +126,73 @@ def test_a_number_is_typed(hands, name, typed, guess):
     assert ("and that is right" in hand.said("You guessed")) == (guess in (88, 0.25))
     hand.call("set", {"guess": None, "shown": False})
     assert field.input_value() == ""
+
+
+READ = draw_first("How much?", 2.5, limits=(0, 100), log=False), draw_first("How many?", 1500, unit="rows")
+
+
+@pytest.mark.parametrize(
+    ("i", "typed", "guess", "said"),
+    [
+        (0, "0,5", 0.5, ""),
+        (0, "12,5", 12.5, ""),
+        (0, "4,223", 4.223, "“4,223” was read as 4.223."),  # as thousands it is beyond the limits
+        (0, "4.223", 4.223, "“4.223” was read as 4.223."),
+        (1, "1.234,5", 1234.5, ""),
+        (1, "1 234,5", 1234.5, ""),
+        (1, "1,499", 1499, "“1,499” was read as 1499."),  # a whole number: digits are grouped
+        (1, "1.499", 1499, "“1.499” was read as 1499."),
+        (1, "1,499.5", 1499.5, ""),
+        (1, "0x10", None, "First type a number"),
+    ],
+)
+def test_a_guess_is_read_in_the_way_of_many_countries(show, i, typed, guess, said):
+    hand = show(READ[i])
+    field = hand.figure.locator("input")
+    field.fill(typed)
+    field.press("Enter")
+    words = hand.said("First" if guess is None else "You guessed")
+    assert hand.call("state")["guess"] == guess
+    assert said in words
+    assert ("was read as" in words) == ("was read as" in said)
+    if guess is not None:
+        hand.set(guess=7)
+        assert "read" not in hand.call("state")
+
+
+WRITTEN = [
+    (1234.5, ""), (0.0125, ".1%"), (2.5, ".0f"), (0.125, ".2f"), (1e-5, ".3g"), (1.234e-5, "g"), (1.2e-7, "g"),
+    (1234567.0, "g"), (1234.56789, ","), (1234.5, ".2f"), (-1234.5, ""), (-2.5, ".0f"), (0.0, ".2f"), (0.0005, ","),
+    (99.95, ".3g"), (3, ""), (12345678, ""), (0.1 + 0.2, ","), (1 / 3, ".12f"), (123456.7, ".2g"), (0.285, ".0%"),
+]  # fmt: skip
+
+
+def test_both_sides_write_a_number_alike(browser):
+    page = browser.new_page()
+    form = [(truth, draw_first("How much?", truth, format=form).data) for truth, form in WRITTEN]
+    seen = page.evaluate(
+        f"(all) => {{ {asset('values.js')}\nreturn all.map(([value, spec]) => format(value, spec)) }}",
+        [[truth, data["spec"]] for truth, data in form],
+    )
+    assert seen == [data["answer"] for _, data in form]
+    page.close()
+
+
+@pytest.mark.parametrize("i", [0, 1, 2, 8])
+def test_the_truth_is_right_and_nothing_else_is_0_too_high(show, i):
+    truth, form = WRITTEN[i]
+    one = draw_first("How much?", truth, format=form)
+    hand = show(one)
+    field = hand.figure.locator("input")
+    for guess in (truth, truth * 1.006, truth * 1.4 + 0.001):
+        hand.call("set", {"guess": None, "shown": False})
+        field.fill(repr(guess * (100 if "%" in form else 1)))
+        field.press("Enter")
+        said = hand.said("You guessed")
+        if said.startswith(f"You guessed {one.data['answer']}, and that is right."):
+            continue
+        assert guess != truth
+        assert float(re.search(r"([\d.,e-]+)( percentage points)? too (low|high)", said)[1].replace(",", "")) > 0, said
 
 
 @pytest.mark.parametrize("name", ["mark", "log"])
@@ -238,6 +306,11 @@ def test_a_guess_comes_back_from_the_address(show, hands, name):
     again = show(ASKED[name], address=address)
     assert again.call("state") == {"guess": guess, "shown": True}
     assert show(ASKED[name], address="#draw_first=guess:;shown:false").said("does not understand")
+    if name == "choice":
+        hand.set(guess="1.0")
+        press(hand, "Copy a link")
+        address = hand.page.url[hand.page.url.index("#") :]
+        assert show(ASKED[name], address=address).call("state") == {"guess": "1.0", "shown": True}
 
 
 @pytest.mark.parametrize("where", [LIGHT, PHONE], ids=["light", "phone"])
@@ -266,6 +339,11 @@ def test_question_and_answer_stand_in_the_text_and_in_print(hands, name):
     hands[name].page.emulate_media(media="screen")
 
 
+def test_dollars_in_titles_are_dollars():
+    draw_first("How much?", 2, kind="mark", limits=(1, 3), titles=("$ $$", "")).to_html()
+    draw_first("How much?", [1, 2], kind="curve", x=[1, 2], limits=(0, 3), titles=("$x$", "$ $$")).to_html()
+
+
 MARK, WORD = {"kind": "mark", "limits": (1, 9)}, {"kind": "choice", "truth": "a"}
 LINE = {"kind": "curve", "truth": [1, 2], "x": [1, 2], "limits": (0, 3)}
 
@@ -274,6 +352,21 @@ LINE = {"kind": "curve", "truth": [1, 2], "x": [1, 2], "limits": (0, 3)}
     ("wrong", "name"),
     [
         ({"kind": "guess"}, "kind"),
+        ({"kind": ["number"]}, "kind"),
+        ({"log": 1}, "log"),
+        ({"truth": None}, "truth"),
+        ({"truth": 1j}, "truth"),
+        ({"truth": 10**400}, "truth"),
+        ({"format": ".2e"}, "format"),
+        ({"format": None}, "format"),
+        ({"unit": 5}, "unit"),
+        ({"note": None}, "note"),
+        ({"titles": "ab"}, "titles"),
+        ({"titles": (1, 2)}, "titles"),
+        ({"limits": (0, 1)}, "truth"),
+        ({**LINE, "truth": [1, np.nan]}, "truth"),
+        ({**LINE, "truth": [1, 1j]}, "truth"),
+        ({**LINE, "x": ["a", 1]}, "x"),
         ({"question": " "}, "question"),
         ({"truth": "many"}, "truth"),
         ({"truth": np.nan}, "truth"),
@@ -295,5 +388,5 @@ LINE = {"kind": "curve", "truth": [1, 2], "x": [1, 2], "limits": (0, 3)}
     ],
 )
 def test_python_refuses_what_there_is_not(wrong, name):
-    with pytest.raises(ValueError, match=f"^{name} must be .*, got "):
+    with pytest.raises((TypeError, ValueError), match=f"^{name} must (be|have) .*, got "):
         draw_first(**{"question": "How many?", "truth": 2, **wrong})

@@ -134,6 +134,8 @@ def test_what_is_no_vector_of_the_plane_is_refused_in_words(hand, wish):
     [
         ({"s": [6, 0]}, "s"),
         ({"h": [1]}, "h"),
+        ({"h": [1j, 1]}, "h"),
+        ({"u": None}, "u"),
         ({"h": [math.nan, 0]}, "h"),
         ({"u": [0, 0]}, "u"),
         ({"v": [[1, 2], [3, 4]]}, "v"),
@@ -142,5 +144,5 @@ def test_what_is_no_vector_of_the_plane_is_refused_in_words(hand, wish):
     ],
 )
 def test_python_refuses_what_there_is_not(wrong, name):
-    with pytest.raises(ValueError, match=f"^{name} must be .*, got "):
+    with pytest.raises((TypeError, ValueError), match=f"^{name} must be .*, got "):
         score(**wrong)

@@ -115,8 +115,9 @@ def test_a_degree_costs_most_near_the_perpendicular(hand):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"x": [6, 0]}, {"x": [1]}, {"x": [math.nan, 0]}, {"w": [0, 0]}, {"w": [math.inf, 1]}]
+    "wrong",
+    [{"x": [6, 0]}, {"x": [1]}, {"x": [math.nan, 0]}, {"w": [0, 0]}, {"w": [math.inf, 1]}, {"x": None}, {"w": [1j, 1]}],
 )
 def test_python_refuses_what_there_is_not(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+    with pytest.raises((TypeError, ValueError), match=f"{next(iter(wrong))} must be"):
         shadow(**wrong)

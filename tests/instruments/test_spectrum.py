@@ -108,8 +108,19 @@ def test_the_picture_has_the_bars_as_its_singular_values(hand):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"s": [1, 2]}, {"s": [math.nan] * 12}, {"s": [-1] * 12}, {"k": 0}, {"k": 13}, {"k": True}]
+    "wrong",
+    [
+        {"s": [1, 2]},
+        {"s": [math.nan] * 12},
+        {"s": [-1] * 12},
+        {"k": 0},
+        {"k": 13},
+        {"k": True},
+        {"s": True},
+        {"s": "a"},
+        {"s": [1j] * 12},
+    ],
 )
 def test_python_refuses_what_there_is_not(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+    with pytest.raises((TypeError, ValueError), match=f"{next(iter(wrong))} must be"):
         spectrum(**wrong)

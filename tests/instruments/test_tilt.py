@@ -159,6 +159,9 @@ def test_no_picture_breaks_it(show):
 
 def test_a_huge_picture_is_taken_in(show):
     hand = show(tilt())
+    bring(hand, as_file(Image.new("1", (20_000, 20_000))))  # a small file, and 1.6 GB of pixels
+    assert "at most 100 million pixels" in hand.said()
+    assert hand.call("state")["picture"] == "window"
     tall = Image.new("L", (8000, 6000), 30)
     tall.paste(220, (0, 0, 8000, 3000))
     bring(hand, as_file(tall))
@@ -206,7 +209,19 @@ def test_of_many_wishes_the_last_is_drawn(hand):
     assert last == 55
 
 
-@pytest.mark.parametrize("wrong", [{"picture": "cat"}, {"degrees": 46}, {"k": 0}, {"k": 161}, {"k": 2.0}, {"k": True}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"picture": "cat"},
+        {"degrees": 46},
+        {"k": 0},
+        {"k": 161},
+        {"k": 2.0},
+        {"k": True},
+        {"degrees": [2]},
+        {"degrees": None},
+    ],
+)
 def test_python_refuses_what_there_is_not(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         tilt(**wrong)

@@ -255,7 +255,19 @@ def test_a_link_carries_the_sentence(hand, show):
 UNKNOWN = [{"sentence": words} for words in ("", "the dog slept", "the " * 13, None)]
 
 
-@pytest.mark.parametrize("wrong", [*WRONG, {"sharpness": math.nan}, *UNKNOWN, {"sentence": "cat", "borders": [0, 1]}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *WRONG,
+        {"sharpness": math.nan},
+        {"sharpness": None},
+        {"borders": None},
+        {"borders": "a"},
+        {"query": [1j, 0]},
+        *UNKNOWN,
+        {"sentence": "cat", "borders": [0, 1]},
+    ],
+)
 def test_python_refuses_what_there_is_not(wrong):
-    with pytest.raises(ValueError, match=f"^{list(wrong)[-1]} must be .*, got "):
+    with pytest.raises((TypeError, ValueError), match=f"^{list(wrong)[-1]} must be .*, got "):
         windows(**wrong)

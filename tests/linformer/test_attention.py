@@ -64,8 +64,10 @@ def test_four_tokens_pooled_to_two_by_hand():
     assert linformer_attention(q, k, v, e).item() == pytest.approx((4 + 3 * 2) / 4, rel=1e-15)
     first_window = torch.tensor([[True, True, False, False]])
     assert linformer_attention(q, k, v, e, token_mask=first_window).item() == 4
-    one_token = torch.tensor([[False, False, False, True]])  # half of its window: the mean of one, times sqrt(1/2)
-    assert linformer_attention(q, k, v, e, token_mask=one_token).item() == pytest.approx(math.sqrt(2), rel=1e-15)
+    one_token = torch.tensor([[False, False, False, True]])  # half of its window: the mean of one
+    assert linformer_attention(q, k, v, e, token_mask=one_token).item() == 2
+    shrunk = linformer_attention(q, k, v, e, token_mask=one_token, rule="norm")
+    assert shrunk.item() == pytest.approx(math.sqrt(2), rel=1e-15)
 
 
 @given(st.integers(0, 10**6))

@@ -3,6 +3,7 @@
 import copy
 import functools
 import itertools
+import re
 from importlib.resources import as_file, files
 
 import matplotlib as mpl
@@ -214,10 +215,88 @@ def test_a_page_gets_two_pixels_for_each_that_it_shows_and_a_person_the_usual(mo
 
 def test_an_error_while_drawing_gives_the_settings_back():
     before = copy.deepcopy(dict(mpl.rcParams))
-    with pytest.raises(ValueError, match="reshape"):
-        plotting.digits_cut(np.ones((2, 63)), np.ones((2, 63)), [1.0], 1)
+    with pytest.raises(ValueError, match="lines must be at most 5, got 8"):
+        plotting.curves([1, 2], {str(i): [1, 2] for i in range(8)})
     assert dict(mpl.rcParams) == before
-    plt.close("all")
+    assert plt.get_fignums() == []
+
+
+TWO, SQUARE = [1.0, 2.0], np.eye(2)
+IMAGES = np.ones((2, 64))
+REFUSED = {
+    "above_level": lambda bad: plotting.above_level(bad, 1, title="", lowest=0.1),
+    "arrows_in_space": lambda bad: plotting.arrows_in_space({"a": [1, 0, 0], "b": bad}),
+    "attention_cut": lambda bad: plotting.attention_cut(SQUARE, [bad, TWO], TWO, {"a": TWO}, at=1),
+    "bars": lambda bad: plotting.bars({"a": bad[1]}),
+    "bars, spreads": lambda bad: plotting.bars({"a": 1}, {"a": bad[1]}),
+    "by_name": lambda bad: plotting.by_name(["p", "q"], {"a": bad}, ylim=(0, 3)),
+    "classes_and_axes": lambda bad: plotting.classes_and_axes([TWO], [bad], {}),
+    "cloud": lambda bad: plotting.cloud([bad]),
+    "cloud, arrows": lambda bad: plotting.cloud([TWO], {"a": (TWO, bad)}),
+    "clouds": lambda bad: plotting.clouds({"a": ([bad], {})}, reach=1),
+    "curves": lambda bad: plotting.curves(TWO, {"a": bad}),
+    "curves, x": lambda bad: plotting.curves(bad, {"a": TWO}),
+    "digits_and_blocks": lambda bad: plotting.digits_and_blocks(IMAGES, IMAGES, [bad * 32], most=2),
+    "digits_cut": lambda bad: plotting.digits_cut(IMAGES, IMAGES, bad, 1),
+    "dimensions_needed": lambda bad: plotting.dimensions_needed(TWO, TWO, [TWO, bad], available=3),
+    "dots": lambda bad: plotting.dots({"a": bad[1]}),
+    "ellipse": lambda bad: plotting.ellipse(SQUARE, SQUARE, bad, SQUARE),
+    "equation": lambda bad: plotting.equation([bad], "=", [TWO]),
+    "gray_picture": lambda bad: plotting.gray_picture([bad], (0, 1), "a"),
+    "grids": lambda bad: plotting.grids(("a", [bad], ["p"], ["x", "y"])),
+    "histogram": lambda bad: plotting.histogram(bad, law=(TWO, TWO)),
+    "images_and_curves": lambda bad: plotting.images_and_curves({"a": IMAGES}, bad, {"a": TWO}, at=1, ylim=(0, 1)),
+    "layers_and_sums": lambda bad: plotting.layers_and_sums(SQUARE, bad, SQUARE, [1]),
+    "mean_of_bars": lambda bad: plotting.mean_of_bars(bad, truth=1, title="a", top=2),
+    "noise_cut": lambda bad: plotting.noise_cut([TWO], [bad], [TWO], [1], [1, 0], 1, 0.5),
+    "numbers_and_direction": lambda bad: plotting.numbers_and_direction(bad, IMAGES[0], 1),
+    "one_of_several": lambda bad: plotting.one_of_several(TWO, {"a": bad}, chosen="a", at=1, title="", ylim=(0, 1)),
+    "pairs": lambda bad: plotting.pairs(TWO, bad, eps=0.1),
+    "photo_cut": lambda bad: plotting.photo_cut([bad], [TWO], [1], 1),
+    "rankings": lambda bad: plotting.rankings(TWO, {"a": bad}),
+    "rooflines": lambda bad: plotting.rooflines(bad, {}),
+    "shadow": lambda bad: plotting.shadow([1, 0], bad),
+    "shadows": lambda bad: plotting.shadows([bad], [1, 0], reach=1),
+    "spectrum": plotting.spectrum,
+    "spectrum_cut": lambda bad: plotting.spectrum_cut(bad, 1),
+    "weights_and_curves": lambda bad: plotting.weights_and_curves(
+        TWO, bad, TWO, {"a": TWO}, at=1, highest=1, ylim=(1, 2)
+    ),
+    "weights_spectra_and_errors": lambda bad: plotting.weights_spectra_and_errors(SQUARE, {"a": bad}, TWO, {"a": TWO}),
+    "word_maps": lambda bad: plotting.word_maps({"a": [TWO, bad]}, ["p", "q"]),
+    "word_points": lambda bad: plotting.word_points({"a": [bad]}, ["p"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_numbers_that_cannot_be_drawn_are_refused(name):
+    gap = [np.nan, np.nan] if name in ("curves", "one_of_several") else [1, np.nan]  # a line may have one
+    for bad in (gap, [1, np.inf], [1, 1j], ["a", "b"], [1, None]):
+        with pytest.raises((TypeError, ValueError), match=r"^[\w\[\]' ]+ must (be|have|hold) .*got "):
+            REFUSED[name](bad)
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plotting.curves(TWO, {}), "lines must be a dict with at least one name, got {}"),
+        (
+            lambda: plotting.by_name(["p"], {str(i): [1] for i in range(6)}, ylim=(0, 1)),
+            "lines must be at most 5, got 6",
+        ),
+        (lambda: plotting.cloud(np.ones((4, 2)), labels=range(4)), "classes must be at most 3, got 4"),
+        (lambda: plotting.cloud(np.ones((4, 2)), labels=[1]), "labels must have shape (4,), got (1,)"),
+        (lambda: plotting.shadow([1, 1], TWO), "w must have length 1, got length 1.41421"),
+        (lambda: plotting.dots({"a": 0.0}), "values must be positive, got {'a': 0.0}"),
+        (lambda: plotting.bars({"a": 1, "b": 2}, {"a": 1}), "spreads must have the names of means, a, b, got a"),
+        (lambda: plotting.spectrum_cut(TWO, 3), "k must be between 0 and len(s) = 2, got 3"),
+        (lambda: plotting.arrows_in_space({"a": [1, 0, 0]}), "vectors must be at least two, got 1"),
+    ],
+)
+def test_what_would_be_drawn_wrongly_is_refused(call, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
+        call()
 
 
 @pytest.mark.parametrize(

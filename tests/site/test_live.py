@@ -20,7 +20,7 @@ from playwright.sync_api import expect
 
 WAIT = 300_000  # milliseconds, for a slow machine that is busy
 WHOLE = {"01-rank", "02-svd-pca", "04-johnson-lindenstrauss", "use-sliders"}
-NONE = {"gpu", "use-linformer"}  # pages on which every cell needs PyTorch
+NONE = {"use-linformer"}  # a page on which every cell needs PyTorch
 THEME = ("[PST]", "[togglebutton]")  # what the theme notes on every page
 WITH_CELLS = {path.stem for path in (ROOT / "book").glob("*.md") if "{code-cell}" in path.read_text(encoding="utf-8")}
 PAGES = sorted(WITH_CELLS - NONE)

@@ -4,9 +4,12 @@ import gzip
 import re
 from html import escape
 
+import booksite
+import cards
 import pytest
 import yaml
 from chapters import CHAPTERS, ROOT
+from nbformat import NotebookNode
 from PIL import Image
 from visits import PAGES, READERS, address_of, settle, violations
 
@@ -29,6 +32,34 @@ def test_a_page_loads_and_moves_in_silence_and_asks_nobody_else(readers, page, w
     assert seen.messages == []
     assert seen.foreign == []
     assert seen.missing == []
+
+
+def test_policy_rules_each_page(readers, site):
+    """It stands before all that it rules; what it forbids would be one of the messages above."""
+    for path in PAGES:
+        begin, ruled, _ = (site / path).read_text(encoding="utf-8").partition(f'content="{booksite.POLICY}">')
+        assert ruled, path
+        assert not re.search("<(script|style|link)", begin), path
+    forbidden = """() => new Promise((done) => {
+      addEventListener("securitypolicyviolation", ({ effectiveDirective }) => done(effectiveDirective));
+      new Image().src = "https://example.org/";
+    })"""
+    assert readers["light"].open("book/glossary.html").evaluate(forbidden) == "img-src"
+
+
+def test_blocked_storage(browser, address):
+    with browser.new_context() as context:
+        page = context.new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        frame = f'<iframe sandbox="allow-scripts" src="{address}/book/times.html" width="1280" height="900"></iframe>'
+        page.set_content(frame)  # to which a browser gives no storage
+        inside = page.frame_locator("iframe")
+        inside.locator(".theme-switch-button:visible").first.click()
+        inside.locator("html[data-mode=dark], html[data-mode=light]").wait_for()
+        inside.locator(".search-button__button:visible").first.click()
+        inside.locator("#pst-search-dialog[open]").wait_for()
+    assert errors == []
 
 
 @each_page
@@ -153,6 +184,19 @@ def test_a_formula_of_a_step_stands_nearer_to_its_sentence_than_to_the_next(read
         assert 0 <= above <= 16
         assert below >= 2 * above
         assert below >= 24
+
+
+def test_card_again(tmp_path):
+    for name in ("once.svg", "twice.svg"):
+        cards.thumbnail("spectrum", tmp_path / name)
+    assert (tmp_path / "once.svg").read_bytes() == (tmp_path / "twice.svg").read_bytes()
+
+
+def test_line_in_pieces():
+    pieces = [("proof ", "stdout"), ("careful\n", "stderr"), ("from\n", "stdout"), ("here\n", "stdout")]
+    outputs = [NotebookNode(output_type="stream", name=name, text=text) for text, name in pieces]
+    joined = {output.name: output.text for output in booksite.join_streams(outputs)}
+    assert joined == {"stdout": "proof from\nhere\n", "stderr": "careful\n"}
 
 
 # From outside

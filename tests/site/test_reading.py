@@ -9,8 +9,7 @@ from chapters import CHAPTERS
 from playwright.sync_api import Page
 from visits import address_of, settle, title_of
 
-from lowrank_tutor import exercises
-from lowrank_tutor.exercises.questions import QUESTIONS, numbers_of
+from lowrank_tutor.exercises.questions import QUESTIONS
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
@@ -108,50 +107,6 @@ def test_a_page_says_how_to_cite_it(readers, path):
 # The fields that check an answer
 
 
-# As Enter does it, for one answer after the other: a text for each field.
-SUBMIT = """
-(form, answers) => answers.map((texts) => {
-  const inputs = [...form.querySelectorAll("input")];
-  inputs.forEach((input, i) => (input.value = texts[i]));
-  form.requestSubmit();
-  const lines = [...form.querySelectorAll("output > span")].map((line) => line.textContent);
-  return [lines.join("\\n"), inputs.map((input) => input.getAttribute("aria-invalid") === "false")];
-})
-"""
-
-
-def answers_to(question):
-    """Answers of every kind: right, common, any, in another order, rounded too early, and each number alone."""
-    right = numbers_of(question.right)
-    yield from (right, right[::-1], (-123.0,) * len(right))
-    yield from (numbers_of(wrong) for wrong, _ in question.hints)
-    for i, one in enumerate(right):
-        others = [float(f"{one:.{digits}e}") for digits in range(3)] + [1.015 * one, 1.04 * one, one + 0.5]
-        for other in (..., -123.0, *others, *(numbers_of(wrong)[i] for wrong, _ in question.hints)):
-            yield (*right[:i], other, *right[i + 1 :])
-
-
-@each_chapter
-def test_a_field_says_of_every_answer_what_the_package_says(readers, path):
-    page = readers["light"].open(address_of(path))
-    forms = page.locator("form.check")
-    names = forms.evaluate_all("(forms) => forms.map((form) => form.dataset.name)")
-    assert names == re.findall(r"^```\{exercise\}.*\n:label: (\S+)", path.read_text(encoding="utf-8"), re.M)
-    with readers["light"].window.cut_off():
-        for name, form in zip(names, forms.all(), strict=True):
-            question = QUESTIONS[name]
-            given = [answer for answer in answers_to(question) if answer != (...,)]
-            said = form.evaluate(SUBMIT, [["" if one is ... else repr(one) for one in answer] for answer in given])
-            for answer, (words, marks) in zip(given, said, strict=True):
-                verdict = exercises.check(name, list(answer))
-                assert words == repr(verdict), answer
-                assert marks == [said is None for said in question.judge([None if a is ... else a for a in answer])]
-            for text in ["two", "1 + 1", "1/0", "1..2", "1 2"]:
-                ((words, _),) = form.evaluate(SUBMIT, [[text] * len(question.numbers)])
-                assert "rite one number" in words
-    assert page.url.endswith(address_of(path)), "nothing was sent"
-
-
 @each_chapter
 def test_a_field_is_found_by_its_name_and_worked_by_keyboard_and_button(readers, path):
     forms = readers["light"].open(address_of(path)).locator("form.check")
@@ -186,42 +141,6 @@ def test_an_exercise_its_fields_and_its_solution_stand_together(readers, path):
     assert len(tops) % 3 == 0
     gaps = [after[0] - before[1] for before, after in itertools.pairwise(tops)]
     assert max(gap for i, gap in enumerate(gaps) if i % 3 != 2) < min(gaps[2::3])
-
-
-@pytest.mark.parametrize(
-    ("chapter", "name", "typed"),
-    [
-        (
-            "01-rank",
-            "ex-rank-projection",
-            [
-                "1/2",
-                "0.5",
-                "0,5",
-                "50%",
-                "50 %",
-                " .5 ",
-                "+0.5",
-                "1 / 2",
-                "5e-1",
-                "(1/2)",
-                "5*10^-1",
-                "5 \u00b7 10^(-1)",
-            ],
-        ),
-        ("01-rank", "ex-rank-tenth", ["204", "204.0", "2.04e2", "2.04*10^2", "2,04 x 10^2"]),
-        ("02-svd-pca", "ex-svd-center", ["35,598", "35 598", "35598.0", "35598,0", "35\u00a0598", "3.56*10**4"]),
-        (
-            "05-bilinear-scoring",
-            "ex-bilinear-million",
-            ["7.69*10^8 | 4.92 \u00d7 10^10 | 6.4e7", "768,589,824 | 49,216,049,152 | 6,4*10^7"],
-        ),
-    ],
-)
-def test_a_field_reads_a_number_as_people_write_it(readers, chapter, name, typed):
-    form = readers["light"].open(f"book/{chapter}.html").locator(f'form.check[data-name="{name}"]')
-    said = form.evaluate(SUBMIT, [text.split(" | ") for text in typed])
-    assert {text: words for text, (words, _) in zip(typed, said, strict=True)} == dict.fromkeys(typed, "✓ Right.")
 
 
 # Ways through the site

@@ -112,28 +112,95 @@ def test_the_count_is_that_of_the_products(absorb, per_token):
     assert found == LatentCost(counter.get_total_flops() // 2, n * (d_c + d_rope))
 
 
-def test_joint_and_whitened_cuts_reach_what_the_spectra_say():
-    x, w_k, w_v, mix = tensors((500, 12), (3, 12, 4), (3, 12, 2), (12, 12))
+def converted_layer():
+    """A layer of 3 heads, tokens that fill few directions, its queries' second moment (one head has but 2), its W_O."""
+    x, mix, w_q, w_k, w_v, w_o = tensors((300, 12), (12, 12), (3, 12, 4), (3, 12, 4), (3, 12, 2), (3, 2, 9))
     x = x @ (mix / torch.arange(1, 13))
-    table = torch.cat([*w_k, *w_v], dim=1)
+    w_q[1, :, 2:] = 0
+    q = x @ w_q
+    return w_k, w_v, {"moment": x.T @ x / 300, "query_moment": q.mT @ q / 300, "output": w_o}
+
+
+def harm(layer, found, known):
+    """Errors of scores and of outputs, relative, by NumPy: roots of moments, and tables written out."""
+    w_k, w_v, _ = layer
+    roots = [np.eye(12), np.tile(np.eye(4), (3, 1, 1)), np.tile(np.eye(2), (3, 1, 1))]
+    for i, name in enumerate(("moment", "query_moment")):
+        if name in known:
+            values, axes = np.linalg.eigh(known[name].numpy())
+            roots[i] = axes * np.sqrt(values.clip(0))[..., None, :] @ axes.swapaxes(-1, -2)
+    if "output" in known:
+        roots[2] = known["output"].numpy()
+
+    def columns(keys, values):
+        parts = (roots[0] @ part.numpy() @ root for part, root in ((keys, roots[1]), (values, roots[2])))
+        return [np.concatenate(part, axis=1) for part in parts]
+
+    whole, missed = columns(w_k, w_v), columns(w_k - found.down @ found.up_k, w_v - found.down @ found.up_v)
+    errors = [np.linalg.norm(part) / np.linalg.norm(of) for part, of in zip(missed, whole, strict=True)]
+    both = np.concatenate([of / np.linalg.norm(of) for of in whole], axis=1)
+    return errors, np.linalg.svd(both, compute_uv=False)
+
+
+KNOWN = [(), ("moment",), ("query_moment",), ("moment", "query_moment"), ("moment", "query_moment", "output")]
+
+
+@pytest.mark.parametrize("names", KNOWN, ids=" ".join)
+def test_latent_errors_are_least(names):
+    layer = converted_layer()
+    known = {name: layer[2][name] for name in names}
     for k in (1, 5, 12):
-        plain, white = latent_from_heads(w_k, w_v, k), latent_from_heads(w_k, w_v, k, moment=x.T @ x / 500)
-        assert (plain.down.shape, plain.up_k.shape, plain.up_v.shape) == ((12, k), (3, k, 4), (3, k, 2))
-        for found, before in ((plain, table), (white, x @ table)):
-            after = torch.cat([*(found.down @ found.up_k), *(found.down @ found.up_v)], dim=1)
-            missed = torch.linalg.norm((after if found is plain else x @ after) - before)
-            least = tail_error(np.linalg.svd(before.numpy(), compute_uv=False), k)
-            assert float(missed) == pytest.approx(least, rel=1e-6, abs=1e-9)
+        found = latent_from_heads(*layer[:2], k, **known)
+        assert (found.down.shape, found.up_k.shape, found.up_v.shape) == ((12, k), (3, k, 4), (3, k, 2))
+        errors, spectrum = harm(layer, found, known)
+        assert math.hypot(*errors) == pytest.approx(tail_error(spectrum, k), rel=1e-6, abs=1e-6)
+    torch.testing.assert_close(found.down @ found.up_k, layer[0], rtol=0, atol=1e-6)  # also where no query looks
+
+
+def test_both_moments_beat_one():
+    layer = converted_layer()
+    errors = [
+        harm(layer, latent_from_heads(*layer[:2], 5, **{name: layer[2][name] for name in names}), layer[2])[0]
+        for names in KNOWN
+    ]
+    assert errors[3][0] < 0.8 * errors[1][0] < 0.8 * errors[0][0]
+    assert math.hypot(*errors[4]) < 0.9 * math.hypot(*errors[1])
+
+
+@pytest.mark.parametrize("c", [1e-3, 0.5, 3.0, 1e3])
+@pytest.mark.parametrize("names", KNOWN, ids=" ".join)
+def test_latent_ignores_factor(c, names):
+    """W_K -> c W_K with W_Q -> W_Q / c, and W_V -> W_V / c with W_O -> c W_O, leave attention as it is."""
+    w_k, w_v, known = converted_layer()
+    moved = known | {"query_moment": known["query_moment"] / c**2, "output": c * known["output"]}
+    known, moved = ({name: part[name] for name in names} for part in (known, moved))
+    found, other = latent_from_heads(w_k, w_v, 5, **known), latent_from_heads(c * w_k, w_v / c, 5, **moved)
+    torch.testing.assert_close(other.down @ other.up_k, c * (found.down @ found.up_k), rtol=1e-6, atol=1e-8 * c)
+    torch.testing.assert_close(other.down @ other.up_v, found.down @ found.up_v / c, rtol=1e-6, atol=1e-8 / c)
+
+
+def test_latent_ignores_basis():
+    """With both moments and the table each head may have an invertible matrix of its own."""
+    w_k, w_v, known = converted_layer()
+    t, r = tensors((3, 4, 4), (3, 2, 2), seed=1)
+    back = torch.linalg.inv(t)
+    moved = known | {
+        "query_moment": back @ known["query_moment"] @ back.mT,
+        "output": torch.linalg.solve(r, known["output"]),
+    }
+    found, other = latent_from_heads(w_k, w_v, 5, **known), latent_from_heads(w_k @ t, w_v @ r, 5, **moved)
+    torch.testing.assert_close(other.down @ other.up_k, found.down @ found.up_k @ t, rtol=0, atol=1e-5)
+    torch.testing.assert_close(other.down @ other.up_v, found.down @ found.up_v @ r, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("dtype", "bar"), [(torch.float64, 1.0001), (torch.float32, 1.2)])
 def test_a_moment_of_few_samples_is_taken_in_single_precision_too(dtype, bar):
     """Eigenvalues that ought to be zero are rounded to negative numbers, and the large mean makes them larger."""
-    x, w_k, w_v = tensors((40, 96), (2, 96, 8), (2, 96, 8), dtype=torch.float32)
+    x, w_k = tensors((40, 96), (2, 96, 16), dtype=torch.float32)
     x = x @ torch.diag(torch.arange(1, 97) ** -1.0) + 1
     moment = x.to(dtype).T @ x.to(dtype) / 40
-    found, table = latent_from_heads(w_k, w_v, 8, moment=moment), torch.cat([*w_k, *w_v], dim=1)
-    after = torch.cat([*(found.down @ found.up_k), *(found.down @ found.up_v)], dim=1)
+    found, table = latent_from_heads(w_k, w_k[:, :, :0], 8, moment=moment), torch.cat([*w_k], dim=1)
+    after = torch.cat([*(found.down @ found.up_k)], dim=1)
     before = x.double() @ table.double()
     least = tail_error(np.linalg.svd(before.numpy(), compute_uv=False), 8)
     assert (x.double() @ after.double() - before).norm() < bar * least
@@ -201,6 +268,18 @@ def test_what_does_not_fit_a_latent_is_refused(change, kind, message):
         ({"k": 6}, "k must be between 1 and min(dim, heads * (d_h + d_v)) = 5, got 6"),
         ({"w_v": torch.zeros(1, 8, 2)}, "w_v must have shape (1, 7, d_v), got shape (1, 8, 2)"),
         ({"moment": torch.eye(6)}, "moment must have shape (7, 7), got shape (6, 6)"),
+        ({"moment": torch.zeros(7, 7)}, "moment must be non-zero, got zeros"),
+        ({"moment": torch.ones(7, 7).triu()}, "moment must be symmetric, got a difference of 1 across the diagonal"),
+        ({"query_moment": torch.eye(3)}, "query_moment must have shape (1, 3, 3), got shape (3, 3)"),
+        ({"query_moment": torch.zeros(1, 3, 3)}, "query_moment must be non-zero, got zeros"),
+        (
+            {"query_moment": torch.ones(1, 3, 3).triu()},
+            "query_moment must be symmetric, got a difference of 1 across the diagonal",
+        ),
+        ({"query_moment": -torch.eye(3)[None]}, "query_moment must be positive semidefinite, got the eigenvalue -1"),
+        ({"output": torch.zeros(1, 3, 9)}, "output must have shape (1, 2, dim_out), got shape (1, 3, 9)"),
+        ({"output": torch.full((1, 2, 9), math.nan)}, "output must be finite, got nan"),
+        ({"w_k": torch.full((1, 7, 3), math.inf)}, "w_k must be finite, got inf"),
     ],
 )
 def test_a_latent_wider_than_its_heads_is_refused(change, message):

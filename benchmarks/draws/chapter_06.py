@@ -1,0 +1,52 @@
+"""Draw chapter 6 again: how many made-up heads have weights of nearly full rank, and how far off Performer is."""
+
+import math
+
+import numpy as np
+import torch
+
+from lowrank_tutor.attention import attention_weights, orthogonal_features, performer_attention, softmax_attention
+from lowrank_tutor.svd import relative_error, truncated_svd
+
+SHARPNESS, RHOS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0), (0.0, 0.5, 0.9, 0.99, 0.999)
+
+
+def draw(seed: int) -> dict[str, float]:
+    """Return the numbers of one seed."""
+    g = torch.Generator().manual_seed(seed)
+    return _opening(g) | _performer(g)
+
+
+def _opening(g: torch.Generator) -> dict[str, float]:
+    noise = torch.randn(256, 32, generator=g, dtype=torch.float64)
+    w_q, w_k, w_v = torch.randn(3, 32, 32, generator=g, dtype=torch.float64) / math.sqrt(32)
+    high, cuts = 0, {}
+    for rho in RHOS:
+        x = noise.clone()
+        for i in range(1, 256):
+            x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * noise[i]
+        for sharpness in SHARPNESS:
+            p = attention_weights((sharpness * x @ w_q)[None, None], (x @ w_k)[None, None])[0, 0].numpy()
+            s = np.linalg.svd(p, compute_uv=False)
+            high += (s > 1e-6 * s[0]).sum() >= 0.9 * 256
+            if (sharpness, rho) in ((0.25, 0.999), (16.0, 0.0)):
+                u, s, vt = truncated_svd(p, 16)
+                values = (x @ w_v).numpy()
+                cuts[rho] = relative_error((u * s) @ (vt @ values), p @ values)
+    return {
+        "positions with nine tenths of full rank": high,
+        "cut to rank 16, tokens alike": cuts[0.999],
+        "cut to rank 16, independent": cuts[0.0],
+    }
+
+
+def _performer(g: torch.Generator) -> dict[str, float]:
+    draws = [orthogonal_features(256, 16, generator=g, dtype=torch.float64) for _ in range(4)]
+    q, k, v = torch.randn(3, 1, 1, 128, 16, generator=g, dtype=torch.float64)
+    found: dict[str, float] = {}
+    for size in (0.5, 1.0):
+        exact = softmax_attention(size * q, size * k, v)[0, 0]
+        errors = [relative_error(performer_attention(size * q, size * k, v, features=w)[0, 0], exact) for w in draws]
+        found[f"Performer, size {size:g}"] = float(np.mean(errors))
+        found[f"mean of values, size {size:g}"] = relative_error(v[0, 0].mean(dim=0).expand(128, 16), exact)
+    return found

@@ -1,0 +1,85 @@
+"""Draw chapter 8 again: cuts for inputs and for queries, averaged adapters, merged updates, and a first step."""
+
+import math
+
+import numpy as np
+import torch
+
+from lowrank_tutor.bilinear import factorize, score_error
+from lowrank_tutor.rank import numerical_rank
+from lowrank_tutor.svd import relative_error
+
+
+def draw(seed: int) -> dict[str, float]:
+    """Return the numbers of one seed."""
+    g = torch.Generator().manual_seed(seed)
+    return _rotated(g) | _cuts(g) | _scores(g) | _adapters(g) | _first_step(g)
+
+
+def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=g, dtype=torch.float64)
+
+
+def _rotated(g: torch.Generator) -> dict[str, float]:
+    """Rank of 48 rotated keys of rank 8 and 64 numbers, by rounding and at 1%, for three bases."""
+    keys = _normal(g, 1, 48, 64) @ _normal(g, 64, 8) @ _normal(g, 4, 8, 16)
+    plane = torch.view_as_complex(keys.unflatten(2, (8, 2)))
+    found: dict[str, float] = {}
+    for base in (100, 10_000, 500_000):
+        angles = torch.arange(48.0)[:, None] / base ** (torch.arange(8) / 8)
+        turned = torch.view_as_real(plane * torch.exp(1j * angles)).flatten(2).transpose(0, 1).flatten(1).numpy()
+        found[f"rank after rotation, base {base}"] = numerical_rank(turned)
+        found[f"rank at 1% after rotation, base {base}"] = numerical_rank(turned, rtol=0.01)
+    return found
+
+
+def _cuts(g: torch.Generator) -> dict[str, float]:
+    table = _normal(g, 96, 96).numpy()
+    moment = np.diag(np.arange(1, 97.0) ** -2)
+    whole = score_error(table, 0 * table[:1], 0 * table[:1], s_moment=moment)
+    plain, weighted = (factorize(table, 24, s_moment=known) for known in (None, moment))
+    return {
+        "half the rank, no decay": score_error(table, *factorize(table, 48)) / float(np.linalg.norm(table)),
+        "quarter of the rank, plain cut": score_error(table, *plain, s_moment=moment) / whole,
+        "quarter of the rank, for the inputs": score_error(table, *weighted, s_moment=moment) / whole,
+    }
+
+
+def _scores(g: torch.Generator) -> dict[str, float]:
+    """Error of the scores of a head of width 32 whose keys are cut to rank 8; queries and keys are made of tokens."""
+    w_q, w_k = (_normal(g, 64, 32).numpy() for _ in range(2))
+    a = np.diag(np.arange(1, 65.0) ** -2)
+    b = w_q.T @ a @ w_q
+    nothing = np.zeros((1, 64)), np.zeros((1, 32))
+    whole = score_error(w_k, *nothing, s_moment=a, h_moment=b)
+    known = {"neither": {}, "tokens": {"s_moment": a}, "both": {"s_moment": a, "h_moment": b}}
+    return {
+        f"scores, cut for {name}": score_error(w_k, *factorize(w_k, 8, **moments), s_moment=a, h_moment=b) / whole
+        for name, moments in known.items()
+    }
+
+
+def _adapters(g: torch.Generator) -> dict[str, float]:
+    b1, a1, b2, a2 = (_normal(g, *shape) for shape in [(96, 4), (4, 96)] * 2)
+    found = {"averaged factors": relative_error((b1 + b2) @ (a1 + a2) / 4, (b1 @ a1 + b2 @ a2) / 2)}
+    for size in (1e-3, 1e-2):
+        w = torch.randn(512, 512, generator=g)
+        update = torch.randn(512, 4, generator=g) @ torch.randn(4, 512, generator=g)
+        update *= size * w.norm() / update.norm()
+        base = w.bfloat16().float()
+        arrived = (base + update).bfloat16().float() - base
+        found[f"merged update of {size:g}, entries changed"] = float((arrived != 0).double().mean())
+        found[f"merged update of {size:g}, error"] = relative_error(arrived, update)
+    return found
+
+
+def _first_step(g: torch.Generator) -> dict[str, float]:
+    """How much larger the first step of Adam is at rank 128 than at rank 8, with the root; one token."""
+    squares = {8: 0.0, 128: 0.0}
+    for _ in range(12):
+        token, error = _normal(g, 1, 128), _normal(g, 1, 128)
+        a = (2 * torch.rand(128, 128, generator=g, dtype=torch.float64) - 1) / math.sqrt(128)
+        for r in squares:
+            seen = token @ a[:r].T
+            squares[r] += float((seen @ (error.T @ seen).sign().T / math.sqrt(r)).square().mean())
+    return {"Adam with the root, 128 against 8": math.sqrt(squares[128] / squares[8])}

@@ -1,0 +1,99 @@
+"""Draw chapter 9 again: what states give back, blocks of softmax, depth with skips, and groups of old tokens."""
+
+import math
+
+import torch
+
+from lowrank_tutor.rank import numerical_rank
+from lowrank_tutor.state import block_ranks, linear_state, recall_error
+from lowrank_tutor.svd import relative_error, tail_error
+from lowrank_tutor.today import window_attention
+
+unit = torch.nn.functional.normalize
+attend = torch.nn.functional.scaled_dot_product_attention
+
+
+def draw(seed: int) -> dict[str, float]:
+    """Return the numbers of one seed."""
+    g = torch.Generator().manual_seed(seed)
+    return _recall(g) | _blocks(g) | _depth(g) | _windows(g)
+
+
+def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=g, dtype=torch.float64)
+
+
+def _given_back(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Say which keys read something nearer to their value than to any other."""
+    return (torch.cdist(k @ state, v).argmin(dim=1) == torch.arange(len(v))).double()
+
+
+def _recall(g: torch.Generator) -> dict[str, float]:
+    k, v = unit(_normal(g, 64, 32), dim=1), _normal(g, 64, 32)
+    plain, rule = linear_state(k, v), linear_state(k, v, delta=1.0)
+    shares = _given_back(rule, k, v)
+    few = slice(0, 16)
+    found = {
+        "64 pairs, sum": float(_given_back(plain, k, v).mean()),
+        "64 pairs, delta rule": float(shares.mean()),
+        "64 pairs, delta rule, oldest eighth": float(shares[:8].mean()),
+        "64 pairs, delta rule, newest eighth": float(shares[-8:].mean()),
+        "64 pairs, delta rule, error of the oldest eighth": recall_error(rule, k[:8], v[:8]),
+        "16 pairs, sum, error": recall_error(linear_state(k[few], v[few]), k[few], v[few]),
+        "16 pairs, sum": float(_given_back(linear_state(k[few], v[few]), k[few], v[few]).mean()),
+    }
+    again = k[few].repeat(4, 1)  # 16 keys, each written four times: the newest value counts
+    for name, delta in (("sum", None), ("delta rule", 1.0)):
+        state = linear_state(again, v, delta=delta)
+        nearest = torch.cdist(k[few] @ state, v).argmin(dim=1)
+        found[f"16 keys four times, {name}"] = float((nearest == torch.arange(48, 64)).double().mean())
+    return found
+
+
+def _blocks(g: torch.Generator) -> dict[str, float]:
+    """Ranks of the block of the later 32 rows and the earlier 32 columns, and what a cut to 16 leaves out."""
+    c, b = _normal(g, 64, 4), _normal(g, 64, 4)
+    later = torch.ones(64, 64).triu(1).bool()
+    softmax = torch.softmax((c @ b.T).masked_fill(later, -math.inf), dim=1)
+    spectrum = torch.linalg.svdvals(softmax[32:, :32]).numpy()
+    return {
+        "highest rank of a block": max(block_ranks(softmax)),
+        "rank of the block at 1%": numerical_rank(softmax[32:, :32].numpy(), rtol=0.01),
+        "highest rank at 1%": max(block_ranks(softmax, rtol=0.01)),
+        "block cut to rank 16": tail_error(spectrum, 16) / tail_error(spectrum, 0),
+    }
+
+
+def _depth(g: torch.Generator) -> dict[str, float]:
+    """How far 32 tokens are from all alike after twelve layers with skips, and after seven without: medians of 10."""
+    found: dict[str, float] = {}
+    starts = [(_normal(g, 32, 32), _normal(g, 12, 3, 32, 32) / math.sqrt(32)) for _ in range(10)]
+    for size in (0.5, 1.0, 3.0):
+        for skip, layers in ((0, 7), (1, 12)):
+            away = []
+            for tokens, drawn in starts:
+                for maps in drawn[:layers]:
+                    w_q, w_k, w_v = size * maps
+                    weights = torch.softmax((tokens @ w_q) @ (tokens @ w_k).T / math.sqrt(32), dim=1)
+                    tokens = skip * tokens + weights @ tokens @ w_v
+                away.append(float((tokens - tokens.mean(dim=0)).norm() / tokens.norm()))
+            name = "with skips, 12 layers" if skip else "alone, 7 layers"
+            found[f"size {size:g}, {name}"] = sorted(away)[4]
+            if not skip:
+                found[f"size {size:g}, {name}, slowest of 10"] = max(away)
+    return found
+
+
+def _windows(g: torch.Generator) -> dict[str, float]:
+    noise, maps = _normal(g, 128, 32), _normal(g, 3, 32, 32) / math.sqrt(32)
+    x = noise.clone()
+    for i in range(1, 128):
+        x[i] = 0.95 * x[i - 1] + math.sqrt(1 - 0.95**2) * noise[i]
+    q, k, v = ((x @ w)[None, None] for w in maps)
+    exact = attend(q, k, v, is_causal=True)[0, 0]
+    band = torch.ones(128, 128).tril().bool() & ~torch.ones(128, 128).tril(-16).bool()
+    found = {
+        f"groups of 8, {name}": relative_error(window_attention(q, k, v, window=16, m=8, votes=votes)[0, 0], exact)
+        for name, votes in (("m votes", True), ("one vote", False))
+    }
+    return found | {"last 16 alone": relative_error(attend(q, k, v, attn_mask=band)[0, 0], exact)}

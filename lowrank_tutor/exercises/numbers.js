@@ -1,0 +1,37 @@
+// Which numbers can a text mean? Answer fields (exercises.js) and guesses (guess_number.js) read with this one function.
+//
+// readings("4,223") is [4223, 4.223]: an English page groups digits by commas, and most of the world has a decimal
+// comma. The first is the reading of an English page. [] is no number. "1/2", "24%", "7.7*10^8", "1e-5", "1.234,5" and
+// the typographic minus are numbers, too. A whole number beyond 2**53 is a BigInt, which keeps all of its digits.
+//
+// Notebooks read a dollar as the beginning of a formula: (?![^]) is the end of a text here.
+const readings = (text) => {
+  if (text.length > 64) return [];
+  const plain = text.trim().replace(/^[([]\s*|\s*[)\]](?![^])/g, "").replace(/\u2212/g, "-").replace(/[\s\u2019']/g, " ")
+    .replace(/(\d) ?[x\u00b7\u00d7] ?(?=10)/i, (_, digit) => digit + "*")
+    .replace(/ *([/%^*]) */g, (_, mark) => mark)
+    .replace(/^([+-]?)10(?:\^|\*\*)/, (_, sign) => sign + "1*10^")
+    .replace(/\*10(?:\^|\*\*)[(]?([+-]?\d+)[)]?/, (_, power) => "e" + power);
+  /** Digits with one kind of decimal point: all that signs and separators leave open. */
+  const decimals = (digits) => {
+    const groups = /^([1-9]\d{0,2}(?:([., ])\d{3})(?:\2\d{3})*)((?:[.,]\d*)?)(?![^])/;
+    const [, whole, mark, rest] = digits.match(groups) || [];
+    const grouped = mark && rest[0] !== mark ? [whole.split(mark).join("") + rest.replace(",", ".")] : [];
+    const single = /^(?:\d+(?:[.,]\d*)?|[.,]\d+)(?![^])/.test(digits) ? [digits.replace(",", ".")] : [];
+    return mark === "." ? [...single, ...grouped] : [...grouped, ...single];
+  };
+  const number = (sign, digits, power) => {
+    const value = Number(sign + digits + "e" + power), [whole, part = ""] = digits.split(".");
+    const zeros = Number(power) - part.length;
+    if (!(Math.abs(value) >= 2 ** 53 && Number.isFinite(value) && zeros >= 0)) return value;
+    const exact = BigInt(whole + part + "0".repeat(zeros));
+    return sign === "-" ? -exact : exact;
+  };
+  const form = /^([+-]?)(\d[\d., ]*|[.,]\d+)(?:e([+-]?\d+))?(?:\/([\d., ]+))?(%?)(?![^])/i;
+  const [, sign, top, power = "0", bottom, percent] = plain.match(form) || [];
+  if (top === undefined) return [];
+  const tops = decimals(top).map((digits) => number(sign, digits, power));
+  const bottoms = (bottom === undefined ? ["1"] : decimals(bottom)).map((digits) => digits * (percent ? 100 : 1));
+  const all = tops.flatMap((a) => bottoms.map((b) => (b === 1 ? a : Number(a) / b)));
+  return all.every((value) => typeof value === "bigint" || Number.isFinite(value)) ? all : [];
+};
