@@ -54,6 +54,10 @@ def layer_of(group=None, kind=Linformer, dtype=F64, seed=0, max_len=15, pooled=F
     return layer.to(dtype)
 
 
+def new_group(seconds, ranks=None):
+    return distributed.new_group(ranks, datetime.timedelta(seconds=seconds))
+
+
 def tokens(batch=4, n=11, seed=1):
     return torch.randn(batch, n, 6, generator=torch.Generator().manual_seed(seed), dtype=F64)
 
@@ -97,7 +101,7 @@ def step(layer, x, mask, rows):
 def one_sequence(group, kind, dtype, options):
     """Outputs and gradients are those of one process; the gradients of parameters are parts of theirs."""
     rows, (mask, given), x = PARTS[group.rank()], mask_of(kind), tokens().to(dtype)
-    make = partial(layer_of, dtype=dtype, max_len=11 if kind == "whole" else 15, **options)
+    make = partial(layer_of, dtype=dtype, max_len=11 if kind in ("whole", "masked in one process") else 15, **options)
     layer, bound, own_mask = make(group), 1e-5 if dtype == F32 else 1e-12, mask if group.rank() in given else None
     judge, judge_x, judges = step(make(), x, mask, slice(None))
     out, grad_x, gradients = step(layer, x, own_mask, rows)
@@ -179,13 +183,13 @@ def rounded(group):
 
 def edges(group):
     """No sequence; a gradient that one process asks for; two groups at once; what a layer holds of its group."""
+    pairs = [new_group(10, ranks) for ranks in ([0, 1], [2])]
     rows, every = PARTS[group.rank()], tokens().requires_grad_()
     near(layer_of(group)(tokens(0)[:, rows]), tokens(0)[:, rows])
     own = tokens()[:, rows].requires_grad_(group.rank() == 0)
     (layer_of(group, pooled=True)(own) * tokens(seed=3)[:, rows]).sum().backward()
     (layer_of(pooled=True)(every) * tokens(seed=3)).sum().backward()
     near(every.grad[:, rows] if own.grad is None else own.grad, every.grad[:, rows])
-    pairs = [distributed.new_group(ranks) for ranks in ([0, 1], [2])]
     mine, other = pairs if group.rank() < 2 else pairs[::-1]
     here = slice(0, 5) if group.rank() < 2 else rows
     near(
@@ -279,6 +283,7 @@ OTHERS = {  # what the layer of process 1 has, and what all are told
     "max_len": ({"max_len": 16}, "max_len = 15, 16, 15"),
     "sharing": ({"sharing": "headwise"}, "matrices = 1, 2, 1"),
     "bias": ({"bias": True, "k": 4}, "k = 5, 4, 5 and bias = 0, 1, 0"),
+    "rule": ({"rule": "sum"}, "rule = norm, sum, norm"),
     "seed, or order": ({"seed": 1}, None),
 }
 
@@ -314,7 +319,7 @@ def calls_differ(group):
 
 def absent(phase, group):
     """A process that does not come, fails in the middle of a batch, or dies makes the others raise, after a time."""
-    everybody, group = group, distributed.new_group(timeout=datetime.timedelta(seconds=2))
+    everybody, group = group, new_group(2)
     layer, missing = layer_of(group), group.rank() == 2
     if phase == "middle":
         handle = layer.register_forward_hook(fail) if missing else mock.Mock()
@@ -360,7 +365,7 @@ def run(rank, folder):
     found = {}
     for name, scenario in SCENARIOS.items():
         try:
-            scenario(distributed.new_group(timeout=datetime.timedelta(seconds=20)))
+            scenario(new_group(10))
         except (Exception, pytest.fail.Exception):  # noqa: BLE001
             found[name] = traceback.format_exc()
     Path(folder, f"{rank}.json").write_text(json.dumps(found))
