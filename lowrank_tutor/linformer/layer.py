@@ -411,10 +411,6 @@ class LinformerSelfAttention(nn.Module):
             check_token_mask(token_mask, x, (batch, n))
 
     def _check_tokens(self, name: str, x: torch.Tensor, axis: str) -> None:
-        if isinstance(x, torch.Tensor) and x.is_nested:
-            raise TypeError(f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask")
-        if isinstance(x, torch.Tensor) and x.layout != torch.strided:
-            raise TypeError(f"{name} must be a dense tensor, got layout {x.layout}: .to_dense() makes one")
         check_tensor(name, x, ("batch", axis, self.dim))
         check_same_device_and_dtype(name, x, "the layer", self.e)
         if x.dtype != self.e.dtype and torch.float64 in (x.dtype, self.e.dtype):
