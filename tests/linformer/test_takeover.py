@@ -394,6 +394,11 @@ def test_the_encoder_layer_hands_on_every_setting():
         for _ in range(2)
     )
     assert torch.equal(one.self_attn.f, other.self_attn.f)
+    for layer in (
+        LinformerEncoderLayer(6, 2, 8, 4, 12, rule="sum"),
+        LinformerEncoderLayer.from_layer(exact, 8, 3, rule="sum"),
+    ):
+        assert layer.self_attn.rule == "sum"
 
 
 @pytest.mark.parametrize(
