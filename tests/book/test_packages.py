@@ -114,14 +114,6 @@ def test_the_table_of_helpers_tells_every_task_and_bold_is_a_win(page):
     assert linear[-1] == "its formula in plain PyTorch"
 
 
-def test_what_chapter_3_says_of_five_starts():
-    (row,) = (row for row in stored("helpers")["rows"] if row["peer"] == "itself with one start")
-    less = 1 - row["error_ours"] / row["error_theirs"]
-    chapter = (ROOT / "book" / "03-family.md").read_text(encoding="utf-8")
-    assert f"five starts of {{py:func}}`~lowrank_tutor.family.nmf` lower the error by {less:.1%}" in chapter
-    assert less > 0
-
-
 def test_what_the_sentences_say_of_the_times_of_linformer():
     took = {
         (row["method"], row["k"], row["n"]): row["time_median"]
