@@ -3,6 +3,7 @@
 # make pdf     print the whole book    make offline   the site as an archive that opens from a folder
 # make live    build it with cells that run on the page (fetches 106 MB once, or PYODIDE=a folder with Pyodide's files)
 # make test-newest   test the mathematics with the newest PyTorch and NumPy
+# make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade takes the newest of all
 
 PYTHON ?= python3
 export PYTHON PYODIDE # recipes read them as variables of the shell, so that no name of a folder runs as a command
@@ -22,6 +23,7 @@ LIVE := $(SITE)/_static/live
 ALONE := exec 9>.venv.lock || exit 1; "$$PYTHON" -c "$$LOCK" || exit 1;
 # Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version=3.11.2 --no-annotate $(ARGS)
 ARCHIVE := dist/low-rank-attention
 # Every core takes a chapter, a page or a file after the other (tests/conftest.py says what stays together).
 PYTEST := -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
@@ -37,7 +39,7 @@ NEWEST := .venv-newest/bin/python
 # Some machines tell Python to keep no bytecode. Then each chapter's kernel would compile all of PyTorch anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve live pdf offline test test-newest test-colab colab-image check notebooks bench mutants picture clean
+.PHONY: book serve live pdf offline test test-newest test-colab colab-image check pins notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Pages are always made from the beginning: Sphinx mends those of an earlier build into a site that is not quite the
@@ -85,11 +87,19 @@ colab-image:
 	folder=$$(mktemp -d) && cp book/*.ipynb $$folder && cd $$folder && \
 	for notebook in *.ipynb; do echo "$$notebook" && LOWRANK_TUTOR_PAGE=0 jupyter execute "$$notebook" || exit 1; done
 
+# tests/test_make.py compares the commands with those of .pre-commit-config.yaml.
 check: $(READY_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/oxlint --deny-warnings .
+	$(BIN)/uv pip install --quiet --dry-run --no-index --no-cache --python .venv --requirement requirements-dev.in --requirement requirements-dev.txt
 	$(BIN)/python tools/export_notebooks.py --check
+
+# What is pinned stays, unless ARGS says --upgrade or --upgrade-package NAME. 3.11.2 is the Python that Debian 12 ships.
+pins: $(READY_DEV)
+	@$(ALONE) $(COMPILE) requirements.in --output-file requirements.txt && \
+	$(COMPILE) requirements-dev.in --output-file requirements-dev.txt
 
 notebooks: $(READY_DEV)
 	$(BIN)/ruff format .

@@ -1,0 +1,39 @@
+"""Does a browser understand every declaration of the stylesheets? It drops what it does not, without a word."""
+
+import pytest
+import tinycss2
+from chapters import ROOT
+
+SHEETS = sorted(path for room in ("_static", "lowrank_tutor", "tools") for path in (ROOT / room).rglob("*.css"))
+
+
+def declarations(content):
+    """Yield the line, property and value of each declaration, and parse errors as a property of their own."""
+    for node in tinycss2.parse_blocks_contents(content, skip_comments=True, skip_whitespace=True):
+        if node.type == "declaration":
+            yield node.source_line, node.name, tinycss2.serialize(node.value).strip()
+        elif node.type == "error":
+            yield node.source_line, "error", node.message
+        elif node.content is not None:
+            yield from declarations(node.content)
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("path", SHEETS, ids=lambda path: path.name)
+def test_declarations(page, path):
+    found = list(declarations(path.read_text(encoding="utf-8")))
+    assert found
+    assert page.evaluate("(found) => found.filter(([, name, value]) => !CSS.supports(name, value))", found) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", ["a { colour: red }", "a { color: red margin: 0 }", "@media print { a { top: 2 } }", "a }"]
+)
+def test_mistakes(page, wrong):
+    assert not all(page.evaluate("([, name, value]) => CSS.supports(name, value)", one) for one in declarations(wrong))
