@@ -1,13 +1,16 @@
 // Which numbers can a text mean? Answer fields (exercises.js) and guesses (guess_number.js) read with this one function.
 //
 // readings("4,223") is [4223, 4.223]: an English page groups digits by commas, and most of the world has a decimal
-// comma. The first is the reading of an English page. [] is no number. "1/2", "24%", "7.7*10^8", "1e-5", "1.234,5" and
-// the typographic minus are numbers, too. A whole number beyond 2**53 is a BigInt, which keeps all of its digits.
+// comma. The first is the reading of an English page. [] is no number. "1/2", "24%", "7.7*10^8", "1e-5", "1.234,5", the
+// typographic minus and a dash in its place are read, too. A whole number beyond 2**53 is a BigInt, which keeps all of
+// its digits.
 //
 // Notebooks read a dollar as the beginning of a formula: (?![^]) is the end of a text here.
 const readings = (text) => {
   if (text.length > 64) return [];
-  const plain = text.trim().replace(/^[([]\s*|\s*[)\]](?![^])/g, "").replace(/\u2212/g, "-").replace(/[\s\u2019']/g, " ")
+  const plain = text.trim().replace(/^[([]\s*|\s*[)\]](?![^])/g, "")
+    .replace(/[\u2212\u2013]/g, "-").replace(/\u2044/g, "/").replace(/[\s\u2019']/g, " ")
+    .replace(/^([+-]) /, (_, sign) => sign)
     .replace(/(\d) ?[x\u00b7\u00d7] ?(?=10)/i, (_, digit) => digit + "*")
     .replace(/ *([/%^*]) */g, (_, mark) => mark)
     .replace(/^([+-]?)10(?:\^|\*\*)/, (_, sign) => sign + "1*10^")

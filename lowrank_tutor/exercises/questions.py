@@ -326,7 +326,7 @@ QUESTIONS = {
         (9 / 5, 9 / 10),
         "Set the derivative of the squared errors plus the penalty to zero.",
         (
-            ((3, 3 / 2), "Divide by the sum of the squares of q, which is 5, not by the sum of q."),
+            ((3, 9 / 8), "Divide by the sum of the squares of q, which is 5, not by the sum of q."),
             ((9 / 5, 9 / 25), "The penalty is added to the sum of the squares, not multiplied by it."),
             ((9 / 5, 9 / 30), "The penalty is added as it is, not squared."),
             ((9 / 5, 9 / 15), "Both terms are squares, and the 2 of their derivatives cancels."),
