@@ -35,6 +35,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         As in `LinformerSelfAttention`.
     projection : Tensor, shape (k, max_len), optional
         As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and then the copies share nothing.
+    rule : {"sum", "norm"}, optional
+        As in `LinformerSelfAttention`.
     device : torch.device or str, optional
         Where the parameters are kept.
     dtype : torch.dtype, optional
@@ -63,6 +65,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         activation: Any = "relu",
         sharing: str = "key-value",
         projection: torch.Tensor | None = None,
+        rule: str | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -80,7 +83,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         order = check_bool(norm_first, "norm_first")
         super().__init__(dim, heads, feedforward, dropout, activation, batch_first=True, norm_first=order, **place)
         self.self_attn = LinformerSelfAttention(  # type: ignore[assignment]
-            dim, heads, max_len, k, dropout=dropout, sharing=sharing, projection=projection, **place
+            dim, heads, max_len, k, dropout=dropout, sharing=sharing, projection=projection, rule=rule, **place
         )
 
     @classmethod
@@ -92,6 +95,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         *,
         projection: torch.Tensor | None = None,
         sharing: str = "key-value",
+        rule: str | None = None,
         generator: torch.Generator | None = None,
     ) -> Self:
         """Take over all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
@@ -110,6 +114,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         projection : Tensor, shape (k, max_len), optional
             As in `LinformerSelfAttention`.
         sharing : {"key-value", "headwise"}
+            As in `LinformerSelfAttention`.
+        rule : {"sum", "norm"}, optional
             As in `LinformerSelfAttention`.
         generator : torch.Generator, optional
             Draws E (and F).
@@ -135,7 +141,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
             way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"
             raise ValueError(f"layer must be batch first, got batch_first=False: {way}")
         attention = LinformerSelfAttention.from_mha(
-            layer.self_attn, max_len, k, projection=projection, sharing=sharing, generator=generator
+            layer.self_attn, max_len, k, projection=projection, sharing=sharing, rule=rule, generator=generator
         )
         sizes = (attention.dim, attention.heads, 1, 1, layer.linear1.out_features)
         with torch.device("meta"):  # every part is replaced
