@@ -1,7 +1,7 @@
 r"""What becomes of the biases of keys and values when the sequence is compressed first? They count E1 times.
 
 Chapter ``book/07-linformer.md``; letters as in ``linformer``. $E(XW + 1b) = (EX)W + (E1)b$: where row j of E adds up to
-$(E1)_j$, so many biases go into mixture j. The norm rule scales both terms alike, and only real tokens add up.
+$(E1)_j$, so many biases go into mixture j. A rule for padding scales both terms alike, and only real tokens add up.
 """
 
 import torch

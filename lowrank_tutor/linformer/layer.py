@@ -63,7 +63,7 @@ class LinformerSelfAttention(nn.Module):
         What each row of E and F keeps of itself where tokens are hidden, by a mask or beyond a short sequence: its sum,
         as averages need it, or its length. By default each row of a fixed E keeps its sum if no entry is negative. A
         learned E follows one rule: the sum rule if the ``Parameter`` that is handed in has no negative entry, otherwise
-        the norm rule. Name the rule to load weights that started from averages into a layer that did not.
+        the norm rule. Name the rule to load averages, fixed or learned, into a learned layer that did not start so.
     bias : bool
         Whether queries, keys and values have biases too, as they do in most pretrained models. They start at zero.
     process_group : torch.distributed.ProcessGroup, optional

@@ -191,6 +191,10 @@ def latent_from_heads(
     if output is not None:
         check_tensor("output", output, (heads, d_v, "dim_out"))
         table = _as_finite("output", output)
+        largest = table.abs().max()
+        if largest == 0:
+            raise ValueError("output must be non-zero, got zeros")
+        table = table / largest  # its size counts for nothing, and its square must not vanish
         values_used = table @ table.mT
 
     key_columns, key_return = _as_used(_as_finite("w_k", w_k), keys_used, moment)

@@ -15,7 +15,12 @@ from linformers import array, by_loops, layer_by_loops, layer_of, lengths, nearl
 from torch import nn
 from torch.nn import functional
 
-from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention, pooling_projection
+from lowrank_tutor.linformer import (
+    LinformerEncoderLayer,
+    LinformerSelfAttention,
+    linformer_attention,
+    pooling_projection,
+)
 from lowrank_tutor.linformer.norm_rule import RowSums, columns, padding_rule, row_sums
 
 RULES = pytest.mark.parametrize("rule", ["sum", "norm"])
@@ -105,9 +110,21 @@ def test_both_rules_against_loops(rule, given_f):
 )
 def test_the_rule_is_settled_once(options, rule):
     layer, options = layer_of(k=4, **options), dict(options)
-    exact = nn.MultiheadAttention(6, 2, dtype=torch.float64, device=options.pop("device", None))
-    taken = LinformerSelfAttention.from_mha(exact, 8, 4, **options)
-    for one in (layer, taken, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), layer.resized(11)):
+    place = {"dtype": torch.float64, "device": options.pop("device", None)}
+    taken = LinformerSelfAttention.from_mha(nn.MultiheadAttention(6, 2, **place), 8, 4, **options)
+    old = nn.TransformerEncoderLayer(6, 2, 5, batch_first=True, **place)
+    encoders = (
+        LinformerEncoderLayer(6, 2, 8, 4, 5, **options, **place),
+        LinformerEncoderLayer.from_layer(old, 8, 4, **options),
+    )
+    for one in (
+        layer,
+        taken,
+        *(each.self_attn for each in encoders),
+        copy.deepcopy(layer),
+        pickle.loads(pickle.dumps(layer)),
+        layer.resized(11),
+    ):
         assert one.rule == rule
         assert one.extra_repr().endswith(", rule='sum'") == (rule == "sum")
     if layer.e.is_meta:

@@ -278,6 +278,7 @@ def test_what_does_not_fit_a_latent_is_refused(change, kind, message):
         ),
         ({"query_moment": -torch.eye(3)[None]}, "query_moment must be positive semidefinite, got the eigenvalue -1"),
         ({"output": torch.zeros(1, 3, 9)}, "output must have shape (1, 2, dim_out), got shape (1, 3, 9)"),
+        ({"output": torch.zeros(1, 2, 9)}, "output must be non-zero, got zeros"),
         ({"output": torch.full((1, 2, 9), math.nan)}, "output must be finite, got nan"),
         ({"w_k": torch.full((1, 7, 3), math.inf)}, "w_k must be finite, got inf"),
     ],
