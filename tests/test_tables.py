@@ -82,6 +82,8 @@ def test_formulas_stand_where_they_are_asked_for():
         (TypeError, lambda: table({"k": [1]}, True), "formats must be by the names of columns, got True"),
         (ValueError, lambda: table({"k": [1]}, {"n": ","}), "formats must be by names of columns, k, got 'n'"),
         (ValueError, lambda: table({"k": [1]}, markdown=["n"]), "markdown must be by names of columns, k, got 'n'"),
+        (ValueError, lambda: table({"k": [1]}, markdown=[[1]]), "markdown must be by names of columns, k, got [1]"),
+        (TypeError, lambda: table({"k": [1]}, {"k": [1]}), "formats must be strings such as '.1%', got [1]"),
         (TypeError, lambda: table({"k": [1]}, markdown="k"), "markdown must be by the names of columns, got 'k'"),
         (ValueError, lambda: table({"k": [1]}, {"k": "x!"}), "value must be a number that 'x!' can write, got 1"),
         (ValueError, lambda: table({"k": [[1]]}), "value must be a number that '.3g' can write, got [1]"),

@@ -137,7 +137,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         attention = LinformerSelfAttention.from_mha(
             layer.self_attn, max_len, k, projection=projection, sharing=sharing, generator=generator
         )
-        sizes = (attention.dim, attention.heads, 1, 1, layer.linear1.out_features)
+        sizes = (attention.dim, attention.heads, 1, 1, 1)
         with torch.device("meta"):  # every part is replaced
             taken = cls(*sizes, norm_first=bool(layer.norm_first), activation=layer.activation)
         for name, part in layer.named_children():

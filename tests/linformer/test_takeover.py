@@ -102,6 +102,7 @@ def test_a_whole_encoder_is_taken_over(options, gradient):
             parameter.add_(0.3 * torch.randn_like(parameter))
         expected = encoder(x, src_key_padding_mask=~real)[real]
     eye = torch.eye(8, dtype=torch.float64)
+    encoder.layers[0].linear1 = nn.Sequential(encoder.layers[0].linear1)  # as an adapter wraps it
     layers = [LinformerEncoderLayer.from_layer(old, 8, 8, projection=eye) for old in encoder.layers]
     assert not {id(p) for new in layers for p in new.parameters()} & {id(p) for p in encoder.parameters()}
     assert (layers[0].dropout.p, layers[0].self_attn.dropout, layers[0].training) == (0.3, 0.3, False)
