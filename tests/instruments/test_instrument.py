@@ -221,7 +221,7 @@ def test_two_of_a_kind_have_addresses_of_their_own_and_a_state_comes_back(show):
 
 
 @pytest.mark.parametrize(
-    "address", [f"#tilt={it}" for it in ("k:999", "tilt:steep", "%E0%A4%A;k:%", "picture:own", "toString:1")]
+    "address", [f"#tilt={it}" for it in ("k:999", "tilt:steep", "%E0%A4%A;k:%", "picture:own", "toString:1", "tilt:")]
 )
 def test_an_address_that_means_nothing_is_answered_in_words(show, address):
     hand = show(tilt(), address=address)
