@@ -56,7 +56,7 @@ def _as_markdown(cell: str, is_markdown: bool) -> str:
     if is_markdown:
         return line
     # JupyterLab looks for formulas once more, in what Markdown has become, but not across the borders of an element.
-    return re.sub(r"\\[$\\]", r"<span>\g<0></span>", re.sub(r"[\\`*_$~|<>&\[\]]", r"\\\g<0>", line))
+    return re.sub(r"\\[$\\]", r"<span>\g<0></span>", re.sub(r"[\\`*_$~|<>&\[\]{]", r"\\\g<0>", line))
 
 
 def table(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.substitution import substitution_plugin
 
 from lowrank_tutor.tables import number, table
 
@@ -50,12 +51,14 @@ HOSTILE = (
     "one\ntwo",
     "\\|",
     "\\(x\\)",
+    "{{x}}",
 )
 
 
 @pytest.mark.parametrize("preset", ["commonmark", "gfm-like"])
 def test_words_are_shown_as_they_stand(preset):
-    parser = MarkdownIt(preset, {"html": True, "linkify": False}).enable("table").use(dollarmath_plugin)
+    parser = MarkdownIt(preset, {"html": True, "linkify": False}).enable("table")
+    parser.use(dollarmath_plugin).use(substitution_plugin)  # a book may have both
     across, down = table({name: [1] for name in HOSTILE}), table({"name": HOSTILE, "n": range(len(HOSTILE))})
     for made in (across, down):
         tokens = [token for token in parser.parse(made._repr_markdown_()) if token.type == "inline"]

@@ -18,6 +18,7 @@ from lowrank_tutor._tensors import (
     check_dtype,
     check_generator,
     check_heads,
+    check_not_meta,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
@@ -328,6 +329,8 @@ class LinformerSelfAttention(nn.Module):
         """
         if projection is not None:
             check_tensor("projection", projection, (self.k, self.max_len))
+            if not self.e.is_meta:
+                check_not_meta("projection", projection)
         elif self._lost_projection:
             raise ValueError("projection must be given where a fixed E was on the meta device, got None")
         self._draw_weights(generator)

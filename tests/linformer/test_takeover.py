@@ -344,6 +344,10 @@ def test_a_fixed_projection_that_was_lost_is_asked_for():
     windows = pooling_projection(4, 8)
     kept = LinformerSelfAttention(6, 2, 8, 4, projection=windows)
     kept.reset_parameters()
+    drawn = kept.to_q.weight.detach().clone()
+    with pytest.raises(TypeError, match=r"^projection must hold numbers, got a meta tensor$"):
+        kept.reset_parameters(projection=windows.to("meta"))
+    assert torch.equal(kept.to_q.weight, drawn)
     assert torch.equal(kept.e, windows)
     made_there = LinformerSelfAttention(6, 2, 8, 4, projection=windows.to("meta"), device="meta")
     made_there.reset_parameters(projection=windows)  # there are no numbers there still
