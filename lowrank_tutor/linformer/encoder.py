@@ -180,7 +180,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
             attention._check(src, None, is_causal, name="src", causal_name="is_causal")
             real, unclear = _read_padding(src_key_padding_mask, src)
         if self.norm_first:
-            src = src + self._attention(self.norm1(src), real)
+            src = src + self._attention(src, real)
             out: torch.Tensor = src + self._ff_block(self.norm2(src))
         else:
             src = self.norm1(src + self._attention(src, real))
@@ -188,7 +188,10 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         return out if unclear is None else out.masked_fill(unclear, math.nan)
 
     def _attention(self, x: torch.Tensor, real: torch.Tensor | None) -> torch.Tensor:
-        mixed: torch.Tensor = self.dropout1(self.self_attn(x, token_mask=real))
+        attention: Any = self.self_attn
+        with attention._telling():  # a hook of the norm may raise an error
+            x = self.norm1(x) if self.norm_first else x
+        mixed: torch.Tensor = self.dropout1(attention(x, token_mask=real))
         return mixed
 
 
