@@ -248,6 +248,7 @@ def finish(app, exception):
     _hide_icons(out)
     _trim_mathjax(out)
     _trim_icons(out)
+    _mend_search(out)
 
 
 def _offer_derived_notebooks(source, out):
@@ -264,6 +265,14 @@ def _hide_icons(out):
             r'<(i|span) class="(fa[a-z]? fa-[^"]*)"(?! aria-hidden)', r'<\1 aria-hidden="true" class="\2"', text
         )
         page.write_text(text, encoding="utf-8")
+
+
+def _mend_search(out):
+    # Words are looked up in objects, and every object of JavaScript knows the word "constructor".
+    bare = '{"__proto__": {"__proto__": null, hasOwnProperty(word) { return Object.hasOwn(this, word) }}, '
+    index = out / "searchindex.js"
+    text = index.read_text(encoding="utf-8")
+    index.write_text(re.sub(r'("(?:title)?terms": ?)\{', lambda found: found[1] + bare, text), encoding="utf-8")
 
 
 def _trim_mathjax(out):

@@ -20,6 +20,9 @@ FloatArray = NDArray[np.floating]
 # Checks stand at the door, and behind it the formulas are those of the chapters.
 SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
 
+NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy count them among the integers
+LARGEST = 2**4096  # Python writes out no integer of more than 4300 digits, and messages hold products of two
+
 
 class Factor(Protocol):
     """What can be multiplied from both sides: an array, a sparse matrix or a linear operator."""
@@ -42,7 +45,10 @@ class Factor(Protocol):
 
 def _show(value: object) -> str:
     """Name a refused value in a few characters: the dtype of an array, the (shortened) text of anything else."""
-    return f"dtype {value.dtype}" if isinstance(value, np.ndarray) else reprlib.repr(value)
+    try:
+        return f"dtype {value.dtype}" if isinstance(value, np.ndarray) else reprlib.repr(value)
+    except ValueError:  # Python writes out no integer of more than 4300 digits
+        return f"an unprintable {type(value).__name__}"
 
 
 def is_sparse(value: Any) -> bool:
@@ -181,12 +187,17 @@ class Operator:
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
         try:
-            product = np.asarray(self._forward(x)).astype(self.dtype, copy=False)
+            product = np.asarray(self._forward(x))
         except (TypeError, NotImplementedError, AttributeError) as error:  # SciPy asks for no rmatvec until it is used
             if not self._turned:
                 raise
             rule = "an operator whose transpose multiplies too (give it rmatvec or rmatmat)"
             raise TypeError(f"{self._name} must be {rule}, got {type(error).__name__} from rmatmat") from error
+        rule = f"an operator of real numbers whose product has shape {(self.shape[0], x.shape[1])}"
+        if product.dtype.kind not in "biuf" or product.shape != (self.shape[0], x.shape[1]):
+            found = f"dtype {product.dtype} and shape {product.shape}"
+            raise ValueError(f"{self._name} must be {rule}, got {found}")
+        product = product.astype(self.dtype, copy=False)
         if not np.isfinite(product).all():
             raise ValueError(f"{self._name} must be finite, got {product[~np.isfinite(product)][0]} in a product")
         return product
@@ -247,9 +258,11 @@ def check_integer(value: object, name: str, low: int, high: int | None = None, h
     ValueError
         If it lies outside the bounds.
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
     number = int(value)
+    if abs(number) >= LARGEST:
+        raise ValueError(f"{name} must be below 2**4096 in size, got an integer of {number.bit_length()} bits")
     if high is None:
         if number < low:
             raise ValueError(f"{name} must be at least {low}, got {number}")
@@ -296,7 +309,7 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
     ValueError
         If it is NaN or outside the bounds.
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_show(value)}")
     try:
         number = float(value)
@@ -331,6 +344,6 @@ def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
     """
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
-    if isinstance(rng, bool) or not isinstance(rng, numbers.Integral):
+    if isinstance(rng, NO_NUMBERS) or not isinstance(rng, numbers.Integral):
         raise TypeError(f"{name} must be a numpy.random.Generator, a seed (an integer) or None, got {_show(rng)}")
     return np.random.default_rng(check_integer(rng, name, 0))

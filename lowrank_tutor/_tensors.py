@@ -52,6 +52,8 @@ def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
     dtype = torch.get_default_dtype() if dtype is None else dtype
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise TypeError(f"dtype must be a floating-point type, got {dtype}")
+    if torch.finfo(dtype).bits < 16:
+        raise TypeError(f"dtype must have at least 16 bits, in which PyTorch can draw and multiply, got {dtype}")
     return dtype
 
 

@@ -253,6 +253,8 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
     check_tensor("k", k, ("n", "d"))
     check_tensor("beta", beta, (k.shape[0],))
     check_same_device_and_dtype("beta", beta, "k", k)
+    if not k.dtype.is_floating_point:
+        raise TypeError(f"k must be of a floating-point type, got {k.dtype}")
     wide = torch.promote_types(k.dtype, torch.float32)
     rows, shares = k.to(wide), beta.to(wide)
     system = shares[:, None] * (rows @ rows.mT).tril(-1)
@@ -364,6 +366,8 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     check_tensor("m", m, ("m", "n"))
     check_tensor("q", q, (m.shape[1], "r"))
     check_same_device_and_dtype("q", q, "m", m)
+    if not m.dtype.is_floating_point:
+        raise TypeError(f"m must be of a floating-point type, got {m.dtype}")
     r = q.shape[1]
     if not 1 <= r <= min(m.shape):
         raise ValueError(f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}")

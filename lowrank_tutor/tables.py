@@ -56,7 +56,7 @@ def _as_markdown(cell: str, is_markdown: bool) -> str:
     if is_markdown:
         return line
     # JupyterLab looks for formulas once more, in what Markdown has become, but not across the borders of an element.
-    return re.sub(r"\\[$\\]", r"<span>\g<0></span>", re.sub(r"[\\`*_$~|<>&\[\]]", r"\\\g<0>", line))
+    return re.sub(r"\\[$\\]", r"<span>\g<0></span>", re.sub(r"[\\`*_$~|<>&\[\]{]", r"\\\g<0>", line))
 
 
 def table(
@@ -104,8 +104,11 @@ def table(
     for argument, named in (("formats", {} if formats is None else formats), ("markdown", markdown)):
         if isinstance(named, str) or not isinstance(named, Mapping if argument == "formats" else Collection):
             raise TypeError(f"{argument} must be by the names of columns, got {named!r}")
-        if unknown := [name for name in named if name not in columns]:
+        if unknown := [name for name in named if not isinstance(name, str) or name not in columns]:
             raise ValueError(f"{argument} must be by names of columns, {', '.join(columns)}, got {unknown[0]!r}")
+    for form in (formats or {}).values():
+        if not isinstance(form, str):
+            raise TypeError(f"formats must be strings such as '.1%', got {form!r}")
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(f"columns must be at least one and equally long, got {lengths}")

@@ -271,6 +271,10 @@ def encoder(group):
         odd = group.rank() == 1
         with refusal("src|is_causal" if odd else "x must fit the layer in every process"):
             layer(*bad if odd else (X,))
+    handle = layer.norm1.register_forward_hook(fail) if group.rank() == 1 else mock.Mock()
+    with refusal("$|x must fit the layer in every process", (ArithmeticError, ValueError)):
+        layer(X)
+    handle.remove()
     goes_on(group, layer, tokens())
 
 

@@ -163,6 +163,8 @@ def test_a_spectrum_may_stay_level_and_end_in_zeros():
         ("3", TypeError, "x must be an integer, got '3'"),
         (None, TypeError, "x must be an integer, got None"),
         (np.array([3]), TypeError, "x must be an integer, got dtype int64"),
+        (np.timedelta64(3), TypeError, f"x must be an integer, got {np.timedelta64(3)!r}"),
+        pytest.param(10**5000, ValueError, "x must be below 2**4096 in size, got an integer of 16610 bits", id="huge"),
     ],
 )
 def test_what_is_not_an_integer_or_too_small_is_refused(value, error, message):
@@ -202,6 +204,7 @@ def test_integers_pass_up_to_both_bounds_and_not_beyond():
         (True, TypeError, "x must be a real number, got True"),
         (0.1j, TypeError, "x must be a real number, got 0.1j"),
         (np.array([0.1]), TypeError, "x must be a real number, got dtype float64"),
+        (np.timedelta64(0), TypeError, f"x must be a real number, got {np.timedelta64(0)!r}"),
     ],
 )
 def test_what_is_not_a_number_within_the_bounds_is_refused(value, error, message):

@@ -311,6 +311,17 @@ def test_a_product_of_reflections_is_the_identity_less_one_matrix():
         wy(k, beta[:5])
 
 
+WHOLE = torch.ones(2, 2, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"), [("k", lambda: wy(WHOLE, WHOLE[0])), ("m", lambda: power_step(WHOLE, WHOLE))]
+)
+def test_whole_numbers_are_refused(name, call):
+    with pytest.raises(TypeError, match=rf"^{name} must be of a floating-point type, got torch\.int64$"):
+        call()
+
+
 # ----------------------------------------------------------------------------------------------- masks and blocks
 
 

@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 import tracemalloc
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -714,6 +715,14 @@ def test_a_sparse_matrix_with_a_nan_an_operator_that_makes_one_and_complex_numbe
         randomized_svd(sparse_matrix() * 1j, 3)
     with pytest.raises(TypeError, match=r"^a must be an operator on real numbers, got dtype complex128$"):
         randomized_svd(scipy.sparse.linalg.aslinearoperator(sparse_matrix() * 1j), 3)
+    for wrong, found in (
+        (lambda x: 1j * x, "complex128 and shape (5, 5)"),
+        (lambda x: x[:1], "float64 and shape (1, 5)"),
+    ):
+        operator = SimpleNamespace(shape=(5, 5), dtype=np.dtype(float), matmat=wrong, rmatmat=wrong)
+        rule = "a must be an operator of real numbers whose product has shape (5, 5), got dtype "
+        with pytest.raises(ValueError, match=f"^{re.escape(rule + found)}$"):
+            randomized_svd(operator, 2, oversample=2)
     with pytest.raises(ValueError, match=r"^k must be between 1 and min\(m, n\) = 200, got 201$"):
         randomized_svd(sparse_matrix(), 201)
     with pytest.raises(TypeError, match=r"^a must be a dense array, got a sparse csr_matrix of shape \(300, 200\): "):

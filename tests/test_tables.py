@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.substitution import substitution_plugin
 
 from lowrank_tutor.tables import number, table
 
@@ -50,12 +51,14 @@ HOSTILE = (
     "one\ntwo",
     "\\|",
     "\\(x\\)",
+    "{{x}}",
 )
 
 
 @pytest.mark.parametrize("preset", ["commonmark", "gfm-like"])
 def test_words_are_shown_as_they_stand(preset):
-    parser = MarkdownIt(preset, {"html": True, "linkify": False}).enable("table").use(dollarmath_plugin)
+    parser = MarkdownIt(preset, {"html": True, "linkify": False}).enable("table")
+    parser.use(dollarmath_plugin).use(substitution_plugin)  # a book may have both
     across, down = table({name: [1] for name in HOSTILE}), table({"name": HOSTILE, "n": range(len(HOSTILE))})
     for made in (across, down):
         tokens = [token for token in parser.parse(made._repr_markdown_()) if token.type == "inline"]
@@ -82,6 +85,8 @@ def test_formulas_stand_where_they_are_asked_for():
         (TypeError, lambda: table({"k": [1]}, True), "formats must be by the names of columns, got True"),
         (ValueError, lambda: table({"k": [1]}, {"n": ","}), "formats must be by names of columns, k, got 'n'"),
         (ValueError, lambda: table({"k": [1]}, markdown=["n"]), "markdown must be by names of columns, k, got 'n'"),
+        (ValueError, lambda: table({"k": [1]}, markdown=[[1]]), "markdown must be by names of columns, k, got [1]"),
+        (TypeError, lambda: table({"k": [1]}, {"k": [1]}), "formats must be strings such as '.1%', got [1]"),
         (TypeError, lambda: table({"k": [1]}, markdown="k"), "markdown must be by the names of columns, got 'k'"),
         (ValueError, lambda: table({"k": [1]}, {"k": "x!"}), "value must be a number that 'x!' can write, got 1"),
         (ValueError, lambda: table({"k": [[1]]}), "value must be a number that '.3g' can write, got [1]"),

@@ -74,6 +74,11 @@ Q, K, V = triple()
         ),
         (lambda: check_dtype(torch.int64), TypeError, "dtype must be a floating-point type, got torch.int64"),
         (lambda: check_dtype(torch.complex64), TypeError, "dtype must be a floating-point type, got torch.complex64"),
+        (
+            lambda: check_dtype(torch.float8_e4m3fn),
+            TypeError,
+            "dtype must have at least 16 bits, in which PyTorch can draw and multiply, got torch.float8_e4m3fn",
+        ),
         (lambda: check_dtype("float32"), TypeError, "dtype must be a floating-point type, got float32"),
         (
             lambda: check_token_mask(real_tokens().long(), K, (3, 6)),

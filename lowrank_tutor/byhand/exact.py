@@ -66,7 +66,7 @@ def as_exact_number(name: str, value: Any) -> Any:
             raise ValueError(f"{name} must have a denominator other than zero, got {_short(value)}") from None
     if isinstance(value, bool) or not isinstance(value, numbers.Real | sympy.Number):
         raise TypeError(f"{name} must be {rule}, got {_short(value)}")
-    if value != value or abs(value) == math.inf or value is sympy.nan:
+    if value != value or value in (math.inf, -math.inf) or value is sympy.nan:
         raise ValueError(f"{name} must be finite, got {value}")
     if not isinstance(value, numbers.Rational):
         raise TypeError(f"{name} must be {rule}, got the float {value}; write {_as_fraction(str(value))}")

@@ -125,8 +125,9 @@ def question_named(name: str) -> Question:
 
 
 def _answer(argument: str, given: ArrayLike, count: int) -> tuple[float, ...]:
-    numbers = tuple(one for one in real_numbers(argument, given) if one is not None)
-    if len(numbers) != count:
+    found = real_numbers(argument, given)
+    numbers = tuple(one for one in found if one is not None)  # dots are no answer
+    if not len(found) == len(numbers) == count:
         raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {given!r}")
     return numbers
 

@@ -123,7 +123,7 @@ def explore(
             raise ValueError(f"start must be a position of a slider, got {slider}={value!r}")
         first[slider] = values[slider][values[slider].index(value)]  # the slider's own 8, not the caller's np.int64(8)
     named = name if name is not None else getattr(draw, "__name__", "explorer").replace("_", "-")
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", named):
+    if not isinstance(named, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", named):
         whose = "" if name is not None else ", which is draw's own: give name="
         raise ValueError(f"name must be lower-case words joined by hyphens, got {named!r}{whose}")
     explorer = Explorer(
@@ -143,7 +143,7 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
     if play is False:
         return None
     numeric = [name for name, values in sliders.items() if not isinstance(values[0], str)]
-    if not numeric or (play is not True and play not in numeric):
+    if not numeric or (play is not True and not (isinstance(play, str) and play in numeric)):
         raise ValueError(f"play must be True or False or name one of the sliders of numbers {numeric}, got {play!r}")
     return numeric[0] if play is True else str(play)
 

@@ -13,7 +13,7 @@ guesses.ways.number = (asked, holder, data, commit) => {
     ...guesses.judge(data),
     rule: (guess) => check.number("guess", guess, -1e15, 1e15),
     read: () => {
-      const all = readings(field.value.replace("%", "")).map(Number), typed = field.value.trim();
+      const all = readings(isPercent ? field.value.replace("%", "") : field.value).map(Number), typed = field.value.trim();
       const allowed = all.filter((value) => value / times >= low && value / times <= high);
       const [first, second] = allowed.length ? allowed : all;
       if (first === undefined) return null;

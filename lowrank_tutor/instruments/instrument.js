@@ -52,7 +52,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     stage.say(shown[number], format(value, formats[number] || ","));
   });
   const set = async (partial) => {
-    const unknown = Object.keys(partial).find((part) => !(part in start));
+    const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));
     if (unknown) check.fail("state", "made of " + Object.keys(start).join(", "), unknown);
     state = me.clean({ ...state, ...partial });
     const later = me.draw(state);

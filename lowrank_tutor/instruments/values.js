@@ -38,11 +38,12 @@ const unpackAny = (words) => {
   const values = words.map((word) => word === "null" ? null : one(word));
   return values.length > 1 ? values : values[0];
 };
+const asNumber = (word) => word.trim() ? Number(word) : NaN; // of nothing JavaScript makes 0
 /** The state that was packed; `like` says which values are words, numbers, switches, lists, or rows of a matrix. */
 const unpack = (text, like) => Object.fromEntries(text.split(";").filter((part) => part.includes(":")).map((part) => {
   const name = part.slice(0, part.indexOf(":")), model = like[name];
   if (model === null) return [name, unpackAny(part.slice(name.length + 1).split(",").map(decodeURIComponent))];
-  const read = { string: String, boolean: (word) => word === "true" }[typeof [model].flat(2)[0]] || Number;
+  const read = { string: String, boolean: (word) => word === "true" }[typeof [model].flat(2)[0]] || asNumber;
   const flat = part.slice(name.length + 1).split(",").map((word) => read(decodeURIComponent(word)));
   if (!Array.isArray(model)) return [name, flat[0]];
   const width = Array.isArray(model[0]) ? model[0].length : 0;

@@ -143,7 +143,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         attention = LinformerSelfAttention.from_mha(
             layer.self_attn, max_len, k, projection=projection, sharing=sharing, rule=rule, generator=generator
         )
-        sizes = (attention.dim, attention.heads, 1, 1, layer.linear1.out_features)
+        sizes = (attention.dim, attention.heads, 1, 1, 1)
         with torch.device("meta"):  # every part is replaced
             taken = cls(*sizes, norm_first=bool(layer.norm_first), activation=layer.activation)
         for name, part in layer.named_children():
@@ -186,7 +186,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
             attention._check(src, None, is_causal, name="src", causal_name="is_causal")
             real, unclear = _read_padding(src_key_padding_mask, src)
         if self.norm_first:
-            src = src + self._attention(self.norm1(src), real)
+            src = src + self._attention(src, real)
             out: torch.Tensor = src + self._ff_block(self.norm2(src))
         else:
             src = self.norm1(src + self._attention(src, real))
@@ -194,7 +194,10 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         return out if unclear is None else out.masked_fill(unclear, math.nan)
 
     def _attention(self, x: torch.Tensor, real: torch.Tensor | None) -> torch.Tensor:
-        mixed: torch.Tensor = self.dropout1(self.self_attn(x, token_mask=real))
+        attention: Any = self.self_attn
+        with attention._telling():  # a hook of the norm may raise an error
+            x = self.norm1(x) if self.norm_first else x
+        mixed: torch.Tensor = self.dropout1(attention(x, token_mask=real))
         return mixed
 
 

@@ -18,6 +18,7 @@ from lowrank_tutor._tensors import (
     check_dtype,
     check_generator,
     check_heads,
+    check_not_meta,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
@@ -105,7 +106,8 @@ class LinformerSelfAttention(nn.Module):
     ``e``, and one all-reduce of $b k m D$ numbers joins the k rows of b sequences: m is 1 with E = F and 2 with two
     matrices, and n does not enter. The rule for padding adds $b k m$ numbers to it. Before it each process tells the
     others 18 numbers, its length among them, for which a GPU has to wait. ``backward`` takes one more all-reduce of the
-    size of the first, so each process must call it.
+    size of the first. So each process must call it, and after several losses all in the same order: gradients of two
+    layers that meet in one sum look like any others, and nothing can tell.
 
     The loss is the sum of the losses of the processes. The gradient of the tokens is complete; that of the parameters
     is the part of this process. Add the parts up once a step, by an all-reduce of each ``grad``: k times ``max_len``
@@ -113,8 +115,9 @@ class LinformerSelfAttention(nn.Module):
     number of processes.
 
     Whatever error one process raises before the sum, all raise one for that batch, and the next batch finds them in
-    step. They also refuse layers that differ in settings, type, autocast or weights. Weights may differ by roundings,
-    as they do on processors of two kinds, but not by an optimizer's step on gradients that were not added up. An error
+    step. They also refuse layers that differ in settings, type, autocast or weights, of which they compare the first
+    rows and columns. Weights may differ by roundings, as they do on processors of two kinds, but not by an optimizer's
+    step on gradients that were not added up. Dropout, and whether a layer trains, is each process's own. An error
     after the sum leaves the processes out of step: end them, or make new groups. If a process does not arrive, the
     others raise a ``RuntimeError`` after the timeout of the group. Make the layer after ``init_process_group``: before
     it, ``torch.distributed.group.WORLD`` is None, and each process would work alone.
@@ -326,6 +329,8 @@ class LinformerSelfAttention(nn.Module):
         """
         if projection is not None:
             check_tensor("projection", projection, (self.k, self.max_len))
+            if not self.e.is_meta:
+                check_not_meta("projection", projection)
         elif self._lost_projection:
             raise ValueError("projection must be given where a fixed E was on the meta device, got None")
         self._draw_weights(generator)

@@ -37,6 +37,8 @@ def test_exact_numbers_come_in_many_dresses(a):
 def test_numpy_integers_are_exact_and_do_not_overflow(dtype):
     a = as_exact_matrix("a", np.array([[100, 2], [3, 4]], dtype=dtype))
     assert a * a == Matrix([[10006, 208], [312, 22]])
+    lowest = np.iinfo(dtype).min  # whose size the type does not hold
+    assert list(as_exact_matrix("a", [np.array([lowest, 1], dtype=dtype)])) == [int(lowest), 1]
 
 
 def test_a_decimal_string_is_the_decimal():

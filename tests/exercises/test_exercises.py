@@ -324,6 +324,7 @@ def test_a_question_takes_arrays_and_their_hints(own):
         (ValueError, {"right": np.nan}, "right must be finite, got nan"),
         (ValueError, {"right": 10**400}, "right must be finite, and below 1e308, got "),
         (ValueError, {"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
+        (ValueError, {"right": [..., 2]}, "right must have a number for each name in ask, 1, got [Ellipsis, 2]"),
         (ValueError, {"ask": None}, "ask must name 1 to 9 numbers, got None"),
         (ValueError, {"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
         (ValueError, {"ask": ["a", 2], "right": [1, 2]}, "ask must be words, got 2"),

@@ -558,6 +558,8 @@ def test_at_least_one_slider_is_needed():
         ({"start": 2}, TypeError, "start must be a dict with a value for each name, got 2"),
         ({"limit": 0}, ValueError, "limit must be a positive number of bytes, got 0"),
         ({"play": "j"}, ValueError, "play must be True or False or name one of the sliders of numbers ['k'], got 'j'"),
+        ({"play": [1]}, ValueError, "play must be True or False or name one of the sliders of numbers ['k'], got [1]"),
+        ({"name": 3}, ValueError, "name must be lower-case words joined by hyphens, got 3"),
         ({"name": "Two Words"}, ValueError, "name must be lower-case words joined by hyphens, got 'Two Words'"),
         ({"name": "a-\n"}, ValueError, "name must be lower-case words joined by hyphens, got 'a-\\n'"),
         ({"readout": lambda k: {"k": k}}, ValueError, "readout must not name a number like a slider, got ['k']"),

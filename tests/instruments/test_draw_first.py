@@ -136,6 +136,7 @@ READ = draw_first("How much?", 2.5, limits=(0, 100), log=False), draw_first("How
     [
         (0, "0,5", 0.5, ""),
         (0, "12,5", 12.5, ""),
+        (0, "250%", 2.5, ""),
         (0, "4,223", 4.223, "“4,223” was read as 4.223."),  # as thousands it is beyond the limits
         (0, "4.223", 4.223, "“4.223” was read as 4.223."),
         (1, "1.234,5", 1234.5, ""),

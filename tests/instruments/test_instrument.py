@@ -220,7 +220,9 @@ def test_two_of_a_kind_have_addresses_of_their_own_and_a_state_comes_back(show):
     assert "#tilt=picture:disc;tilt:7.5;k:3&tilt-2=picture:window;tilt:0;k:9" in hand.page.url
 
 
-@pytest.mark.parametrize("address", ["#tilt=k:999", "#tilt=tilt:steep", "#tilt=%E0%A4%A;k:%", "#tilt=picture:own"])
+@pytest.mark.parametrize(
+    "address", [f"#tilt={it}" for it in ("k:999", "tilt:steep", "%E0%A4%A;k:%", "picture:own", "toString:1", "tilt:")]
+)
 def test_an_address_that_means_nothing_is_answered_in_words(show, address):
     hand = show(tilt(), address=address)
     assert "does not understand" in hand.said()

@@ -102,6 +102,7 @@ def test_a_whole_encoder_is_taken_over(options, gradient):
             parameter.add_(0.3 * torch.randn_like(parameter))
         expected = encoder(x, src_key_padding_mask=~real)[real]
     eye = torch.eye(8, dtype=torch.float64)
+    encoder.layers[0].linear1 = nn.Sequential(encoder.layers[0].linear1)  # as an adapter wraps it
     layers = [LinformerEncoderLayer.from_layer(old, 8, 8, projection=eye) for old in encoder.layers]
     assert not {id(p) for new in layers for p in new.parameters()} & {id(p) for p in encoder.parameters()}
     assert (layers[0].dropout.p, layers[0].self_attn.dropout, layers[0].training) == (0.3, 0.3, False)
@@ -343,6 +344,10 @@ def test_a_fixed_projection_that_was_lost_is_asked_for():
     windows = pooling_projection(4, 8)
     kept = LinformerSelfAttention(6, 2, 8, 4, projection=windows)
     kept.reset_parameters()
+    drawn = kept.to_q.weight.detach().clone()
+    with pytest.raises(TypeError, match=r"^projection must hold numbers, got a meta tensor$"):
+        kept.reset_parameters(projection=windows.to("meta"))
+    assert torch.equal(kept.to_q.weight, drawn)
     assert torch.equal(kept.e, windows)
     made_there = LinformerSelfAttention(6, 2, 8, 4, projection=windows.to("meta"), device="meta")
     made_there.reset_parameters(projection=windows)  # there are no numbers there still

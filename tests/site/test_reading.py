@@ -161,6 +161,14 @@ def test_search_finds_each_chapter_by_a_word_of_its_title(readers, who):
     page.close()
 
 
+@pytest.mark.parametrize(("word", "found"), [("constructor", "Search finished"), ("__proto__", "did not match any")])
+def test_search_for_names_of_javascript(browser, address, word, found):
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{address}/search.html?q={word}")
+        page.get_by_text(found).wait_for()
+
+
 @pytest.fixture
 def first_page(browser, address) -> Iterator[Page]:
     """The first chapter, just opened, by a reader of whom nothing is stored."""
