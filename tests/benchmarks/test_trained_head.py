@@ -9,7 +9,7 @@ from benchmarks import trained_head
 from benchmarks.harness import DATA
 
 
-def test_a_sentence_may_be_shown_if_it_is_short_plain_and_without_a_word_twice():
+def test_sentence_choice():
     short, twice = "One two three four five six.", "The cat and the dog ran over many green hills."
     marked, shown = (
         "It has a comma, so that it is not of plain words.",
@@ -19,7 +19,7 @@ def test_a_sentence_may_be_shown_if_it_is_short_plain_and_without_a_word_twice()
     assert trained_head.sentences_of(text) == [shown[:-1].lower().split()]
 
 
-def test_no_sentence_that_may_be_shown_was_trained_on():
+def test_sentences_held_out():
     found = trained_head.texts()
     words = [*found.vocabulary, "?", "?"]
     train, held_out = (f" {' '.join(words[i] for i in part)} " for part in (found.train, found.held_out))
@@ -29,7 +29,7 @@ def test_no_sentence_that_may_be_shown_was_trained_on():
         assert f" {' '.join(sentence)} " not in held_out
 
 
-def test_what_is_hidden_is_to_be_guessed_and_little_else():
+def test_hidden_share():
     data = torch.arange(500) % trained_head.WORDS
     x, shown, chosen = trained_head.draw(data, 32, 200, torch.Generator().manual_seed(0))
     assert not (shown != x)[~chosen].any()
@@ -37,7 +37,7 @@ def test_what_is_hidden_is_to_be_guessed_and_little_else():
     assert abs((shown == trained_head.MASK)[chosen].float().mean() - trained_head.HIDDEN) < 0.04
 
 
-def test_the_heads_shown_are_those_that_the_rule_names_and_the_model_has_learned():
+def test_heads_follow_rule():
     data = json.loads((DATA / "trained_head.json").read_text(encoding="utf-8"))
     meta, entropy = data["meta"], np.array(data["meta"]["entropy"])
     assert [row["layer"] for row in data["rows"]] == [1, trained_head.LAYERS]
