@@ -3,20 +3,9 @@
 import json
 
 import numpy as np
-import torch
 
 from benchmarks import trained_head
 from benchmarks.harness import DATA
-
-
-def test_sentence_choice():
-    short, twice = "One two three four five six.", "The cat and the dog ran over many green hills."
-    marked, shown = (
-        "It has a comma, so that it is not of plain words.",
-        "It says only what a plain sentence can say here.",
-    )
-    text = f"Begin. {short} {twice} {marked} {shown} {shown} End."
-    assert trained_head.sentences_of(text) == [shown[:-1].lower().split()]
 
 
 def test_sentences_held_out():
@@ -27,14 +16,6 @@ def test_sentences_held_out():
     for sentence in found.sentences:
         assert f" {' '.join(sentence)} " not in train
         assert f" {' '.join(sentence)} " not in held_out
-
-
-def test_hidden_share():
-    data = torch.arange(500) % trained_head.WORDS
-    x, shown, chosen = trained_head.draw(data, 32, 200, torch.Generator().manual_seed(0))
-    assert not (shown != x)[~chosen].any()
-    assert abs(chosen.float().mean() - trained_head.CHOSEN) < 0.02
-    assert abs((shown == trained_head.MASK)[chosen].float().mean() - trained_head.HIDDEN) < 0.04
 
 
 def test_heads_follow_rule():
