@@ -28,19 +28,12 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from torch import nn
 
-from lowrank_tutor.attention import orthogonal_features
-from lowrank_tutor.bilinear import ReducedRankAttention
 from lowrank_tutor.byhand import project
 from lowrank_tutor.explore import explore
-from lowrank_tutor.family import Autoencoder, factorize_ratings, lda, nmf
 from lowrank_tutor.instruments import tilt
-from lowrank_tutor.jl import distortion, gaussian_projection
 from lowrank_tutor.linformer import LinformerSelfAttention
-from lowrank_tutor.pca import PCA
-from lowrank_tutor.rank import numerical_rank
-from lowrank_tutor.svd import best_rank_k, randomized_svd, relative_error, truncated_svd
+from lowrank_tutor.svd import randomized_svd, relative_error, truncated_svd
 from lowrank_tutor.tables import table
-from lowrank_tutor.today import LoraLinear
 
 PAGE = (ROOT / "book" / "use-linformer.md").read_text(encoding="utf-8")
 SLIDERS = (ROOT / "book" / "use-sliders.md").read_text(encoding="utf-8")
@@ -232,63 +225,6 @@ def test_bert_recipe():
 
 
 # linear algebra
-
-
-def ratings(n=60, m=40, share=0.4, seed=0):
-    rng = np.random.default_rng(seed)
-    whole = rng.standard_normal((n, 2)) @ rng.standard_normal((2, m)) + 3
-    return whole, rng.random((n, m)) < share
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda a: truncated_svd(a, 1),
-        lambda a: best_rank_k(a, 1),
-        lambda a: relative_error(a, a),
-        lambda a: numerical_rank(a),
-        lambda a: PCA(1).fit(a),
-        lambda a: nmf(a, 1),
-        lambda a: lda(a, [0, 1, 0], 1),
-        lambda a: distortion(a, np.eye(3)),
-    ],
-)
-def test_sparse_is_refused(call):
-    with pytest.raises(
-        TypeError, match=r"must be a dense array, got a sparse csr_array of shape \(3, 3\): \.toarray\("
-    ):
-        call(scipy.sparse.eye_array(3).tocsr())
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda rng: randomized_svd(np.random.default_rng(1).random((90, 80)), 2, rng=rng).u,
-        lambda rng: gaussian_projection(2, 3, rng),
-        lambda rng: nmf(np.random.default_rng(1).random((9, 8)), 2, rng=rng, max_sweeps=3).w,
-        lambda rng: factorize_ratings(*ratings(9, 8), 2, rng=rng, max_sweeps=2).p,
-    ],
-)
-def test_seed_or_generator(call):
-    np.testing.assert_array_equal(call(42), call(np.random.default_rng(42)))
-    np.testing.assert_array_equal(call(np.int64(42)), call(42))
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda seed: LinformerSelfAttention(16, 4, 64, 8, generator=seed),
-        lambda seed: a_layer().reset_parameters(generator=seed),
-        lambda seed: orthogonal_features(2, 3, generator=seed),
-        lambda seed: ReducedRankAttention(4, 4, 2, generator=seed),
-        lambda seed: Autoencoder(4, 2, generator=seed),
-        lambda seed: LoraLinear(nn.Linear(4, 4), 2, generator=seed),
-    ],
-)
-def test_torch_seed_is_refused(make):
-    with pytest.raises(TypeError, match=r"^generator must be .* got int: torch\.Generator\(\)\.manual_seed\(7\) makes"):
-        make(7)
-    make(torch.Generator().manual_seed(7))
 
 
 def test_operator_without_transpose():
