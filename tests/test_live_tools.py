@@ -206,13 +206,6 @@ def test_corrections_cells():
     assert [cell.source for cell in cells if cell.needs_torch and not re.search(of_torch, cell.source)] == []
 
 
-def test_wheel_of_site(tmp_path):
-    with zipfile.ZipFile(tmp_path / live.build_wheel(tmp_path)) as archive:
-        inside = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
-    tree = [path for path in (live.ROOT / "lowrank_tutor").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert inside == {path.relative_to(live.ROOT).as_posix(): path.read_bytes() for path in tree}
-
-
 BUILT = f"""<html><head><meta http-equiv="Content-Security-Policy" content="{POLICY}"></head>
 <body><div class="onlyprint"><h1>A page</h1></div><article><h1>A page</h1>
 <div class="cell docutils container">
