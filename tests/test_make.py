@@ -207,14 +207,6 @@ def test_second_make_is_refused(checkout):
     assert checkout.make("book")[0] == 0
 
 
-def test_newest_is_not_pinned(checkout):
-    status, _, (makes, _torch, others, tests) = checkout.make("test-newest")
-    assert (status, makes) == (0, f"{MAKES}-newest")
-    pinned = {name.partition("=")[0] for name in re.findall(r"\S+==\S+", others)}
-    assert pinned == {"pytest", "pytest-xdist", "hypothesis", "playwright", "axe-playwright-python"}
-    assert tests.startswith(f"{TESTS} --ignore tests/book ")
-
-
 def test_folder_name_is_no_command(checkout):
     checkout.make("book")
     assert f"{checkout.folder}/_build/html/index.html" in checkout.said
