@@ -82,12 +82,12 @@ class Bench(NamedTuple):
 # What is measured
 
 
-def cpu_plan(lengths: Sequence[int] = CPU_LENGTHS) -> Plan:
+def cpu_plan() -> Plan:
     """Lay out the measurement on a CPU."""
-    groups = [Group("module", "forward", "float32", 1, n, (128, K), (128, K)) for n in lengths]
-    groups += [Group("module", "forward+backward", "float32", 1, n, (K,), (K,)) for n in lengths if n <= 4096]
+    groups = [Group("module", "forward", "float32", 1, n, (128, K), (128, K)) for n in CPU_LENGTHS]
+    groups += [Group("module", "forward+backward", "float32", 1, n, (K,), (K,)) for n in CPU_LENGTHS if n <= 4096]
     groups += [Group("crossover", "forward", "float32", 1, n, (128, K)) for n in (128, 192, 256, 320, 384, 448)]
-    groups += [Group("core", "forward", "float32", 1, n, (K,)) for n in lengths if 1024 <= n <= 8192]
+    groups += [Group("core", "forward", "float32", 1, n, (K,)) for n in CPU_LENGTHS if 1024 <= n <= 8192]
     return Plan(groups, repeats=40, limit=8, seconds=3600)
 
 

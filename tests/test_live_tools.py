@@ -63,7 +63,7 @@ def copy(folder, target, *packages):
     live_files.copy_pyodide(folder, target, lock, set(live_cells.closure(lock, set(packages))))
 
 
-def test_the_site_gets_the_core_and_what_the_pages_need_with_licenses_and_a_lock_file_of_just_that(pyodide, tmp_path):
+def test_site_gets_what_it_needs(pyodide, tmp_path):
     copy(pyodide, tmp_path / "site", "scipy")
     names = {path.name for path in (tmp_path / "site").iterdir() if path.is_file()}
     wheels = {"numpy-1.0-py3-none-any.whl", "scipy-1.0-py3-none-any.whl"}
@@ -78,23 +78,19 @@ def test_the_site_gets_the_core_and_what_the_pages_need_with_licenses_and_a_lock
 
 
 @pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])
-def test_a_file_changed_by_one_byte_is_refused(pyodide, tmp_path, name):
+def test_bad_file_is_refused(pyodide, tmp_path, name):
     content = bytearray((pyodide / name).read_bytes())
     content[-1] ^= 1
     (pyodide / name).write_bytes(content)
     with pytest.raises(live_files.Refused, match=re.escape(name) + ".*not the file that was promised"):
         copy(pyodide, tmp_path / "site", "numpy")
-
-
-@pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])
-def test_a_missing_file_is_named(pyodide, tmp_path, name):
     (pyodide / name).unlink()
     with pytest.raises(live_files.Refused, match=re.escape(f"{name} is missing in {pyodide}")):
-        copy(pyodide, tmp_path / "site", "numpy")
+        copy(pyodide, tmp_path / "again", "numpy")
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "a/b.whl", "a\\b.whl", "..", ""])
-def test_a_name_that_leads_out_of_the_folder_is_refused(pyodide, tmp_path, name):
+def test_path_is_refused(pyodide, tmp_path, name):
     (tmp_path / "secret").write_bytes(b"secret")
     with pytest.raises(live_files.Refused, match="without a folder"):
         live_files.verified(pyodide, name, digest(b"secret"))
@@ -104,7 +100,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(pyodide, tmp_path, name)
         live_files.copy_pyodide(pyodide, tmp_path / "site", lock, {"numpy"})
 
 
-def test_what_is_fetched_lies_in_the_cache_by_its_bare_name_and_nothing_else_does(tmp_path):
+def test_cache_of_bare_names(tmp_path):
     carrier = tmp_path / "open_webui-0.12.4-py3-none-any.whl"
     inside = [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl", "console.html"]
     with zipfile.ZipFile(carrier, "w") as archive:
@@ -161,15 +157,13 @@ net(x)
 """
 
 
-NAMES = {
-    "matplotlib": "matplotlib",
-    "numpy": "numpy",
-    "pillow": "PIL",
-    "scikit-learn": "sklearn",
-    "scipy": "scipy",
-    "sympy": "sympy",
+NAMES = {"pillow": "PIL", "scikit-learn": "sklearn"}
+PACKAGES = {
+    "packages": {
+        name: {"imports": [NAMES.get(name, name)], "depends": []}
+        for name in ("matplotlib", "numpy", "pillow", "scikit-learn", "scipy", "sympy")
+    }
 }
-PACKAGES = {"packages": {name: {"imports": [one], "depends": []} for name, one in NAMES.items()}}
 
 
 @pytest.fixture
@@ -178,8 +172,10 @@ def page(tmp_path):
     return live_cells.read_page(tmp_path / "page.md", PACKAGES)
 
 
-def test_a_cell_needs_pytorch_if_it_imports_it_or_a_class_that_does_or_uses_such_a_name(page):
+def test_cells_of_pytorch(page):
     assert [cell.needs_torch for cell in page.cells] == [True, False, True, False, True, False, False]
+    assert page.cells[0].rest == "import numpy as np\nx = np.arange(3)"
+    assert page.packages == ["matplotlib", "numpy", "pillow", "scipy"]  # dice needs scipy, and only when it is called
 
 
 @pytest.mark.parametrize(
@@ -191,39 +187,23 @@ def test_a_cell_needs_pytorch_if_it_imports_it_or_a_class_that_does_or_uses_such
         ("for w in (1, 2):\n    if w > 1:\n        v = w\n    print(v)", False),
     ],
 )
-def test_a_loop_that_makes_a_name_before_it_reads_it_needs_none_from_pytorch(tmp_path, loop, runs):
-    cells = "".join(
-        f"```{{code-cell}} ipython3\n{code}\n```\n\n" for code in ("import torch\nv = w = torch.ones(1)", loop)
-    )
+def test_loops_that_bind_first(tmp_path, loop, runs):
+    sources = ("import torch\nv = w = torch.ones(1)", loop)
+    cells = "".join(f"```{{code-cell}} ipython3\n{code}\n```\n\n" for code in sources)
     (tmp_path / "page.md").write_text(cells, encoding="utf-8")
     assert live_cells.read_page(tmp_path / "page.md", PACKAGES).cells[1].needs_torch != runs
 
 
-def test_what_needs_no_pytorch_in_such_a_cell_runs_all_the_same(page):
-    assert page.cells[0].rest == "import numpy as np\nx = np.arange(3)"
-
-
-def test_a_page_loads_what_its_cells_import_also_within_the_functions_that_they_call(page):
-    assert page.packages == ["matplotlib", "numpy", "pillow", "scipy"]  # dice needs scipy, and only when it is called
-
-
 @pytest.mark.parametrize("name", ["01-rank", "02-svd-pca", "04-johnson-lindenstrauss"])
-def test_chapters_about_matrices_run_whole(name):
+def test_matrix_chapters_run_whole(name):
     cells = live_cells.read_page(live.ROOT / "book" / f"{name}.md", PACKAGES).cells
     assert not any(cell.needs_torch for cell in cells)
 
 
-def test_corrections_runs_every_cell_that_has_nothing_of_pytorch():
+def test_corrections_cells():
     cells = live_cells.read_page(live.ROOT / "book" / "corrections.md", PACKAGES).cells
     of_torch = r"torch|normal\(|attention import|decoder"
     assert [cell.source for cell in cells if cell.needs_torch and not re.search(of_torch, cell.source)] == []
-
-
-def test_the_wheel_of_the_site_is_this_tree(tmp_path):
-    with zipfile.ZipFile(tmp_path / live.build_wheel(tmp_path)) as archive:
-        inside = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
-    tree = [path for path in (live.ROOT / "lowrank_tutor").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert inside == {path.relative_to(live.ROOT).as_posix(): path.read_bytes() for path in tree}
 
 
 BUILT = f"""<html><head><meta http-equiv="Content-Security-Policy" content="{POLICY}"></head>
@@ -237,7 +217,7 @@ BUILT = f"""<html><head><meta http-equiv="Content-Security-Policy" content="{POL
 <div class="cell tag_remove-input docutils container"></div></article></body></html>"""
 
 
-def test_buttons_are_added_once_and_nothing_else_is_changed(tmp_path):
+def test_buttons_are_added_once(tmp_path):
     (tmp_path / "01-rank.html").write_text(BUILT, encoding="utf-8")
     cells = [live_cells.Cell("1 + 1", False, ""), live_cells.Cell("check()", False, "")]
     for _ in range(2):
@@ -249,9 +229,5 @@ def test_buttons_are_added_once_and_nothing_else_is_changed(tmp_path):
     assert "script-src 'self' 'wasm-unsafe-eval' 'unsafe-inline'" in live_page
     assert "worker-src blob: 'self'; connect-src 'self';" in live_page
     assert live.ADDED.sub("", live_page) == BUILT
-
-
-def test_a_site_older_than_its_chapters_is_refused(tmp_path):
-    (tmp_path / "01-rank.html").write_text(BUILT, encoding="utf-8")
     with pytest.raises(live_files.Refused, match="2 cells, and its source 1: run make book"):
-        live.add_buttons(tmp_path / "01-rank.html", [live_cells.Cell("1 + 1", False, "")], 1)
+        live.add_buttons(tmp_path / "01-rank.html", cells[:1], 1)

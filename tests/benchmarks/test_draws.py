@@ -11,7 +11,7 @@ RECORD = json.loads((ROOT / "lowrank_tutor" / "data" / "draws.json").read_text(e
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_new_seeds_agree_with_the_record(chapter):
+def test_new_seeds_agree(chapter):
     known = {row["name"]: row for row in RECORD["rows"] if row["chapter"] == chapter}
     new = {row["name"]: row for row in drawn_again(chapter, range(7, 10))}
     assert list(new) == list(known)
@@ -21,6 +21,6 @@ def test_new_seeds_agree_with_the_record(chapter):
         assert low <= row["median"] <= high, (name, row, known[name])
 
 
-def test_the_record_has_its_seeds():
+def test_record_has_seeds():
     assert RECORD["meta"]["seeds"] == [SEEDS[0], SEEDS[-1]]
     assert len(SEEDS) >= 20

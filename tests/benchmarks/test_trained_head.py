@@ -3,23 +3,12 @@
 import json
 
 import numpy as np
-import torch
 
 from benchmarks import trained_head
 from benchmarks.harness import DATA
 
 
-def test_a_sentence_may_be_shown_if_it_is_short_plain_and_without_a_word_twice():
-    short, twice = "One two three four five six.", "The cat and the dog ran over many green hills."
-    marked, shown = (
-        "It has a comma, so that it is not of plain words.",
-        "It says only what a plain sentence can say here.",
-    )
-    text = f"Begin. {short} {twice} {marked} {shown} {shown} End."
-    assert trained_head.sentences_of(text) == [shown[:-1].lower().split()]
-
-
-def test_no_sentence_that_may_be_shown_was_trained_on():
+def test_sentences_held_out():
     found = trained_head.texts()
     words = [*found.vocabulary, "?", "?"]
     train, held_out = (f" {' '.join(words[i] for i in part)} " for part in (found.train, found.held_out))
@@ -29,15 +18,7 @@ def test_no_sentence_that_may_be_shown_was_trained_on():
         assert f" {' '.join(sentence)} " not in held_out
 
 
-def test_what_is_hidden_is_to_be_guessed_and_little_else():
-    data = torch.arange(500) % trained_head.WORDS
-    x, shown, chosen = trained_head.draw(data, 32, 200, torch.Generator().manual_seed(0))
-    assert not (shown != x)[~chosen].any()
-    assert abs(chosen.float().mean() - trained_head.CHOSEN) < 0.02
-    assert abs((shown == trained_head.MASK)[chosen].float().mean() - trained_head.HIDDEN) < 0.04
-
-
-def test_the_heads_shown_are_those_that_the_rule_names_and_the_model_has_learned():
+def test_heads_follow_rule():
     data = json.loads((DATA / "trained_head.json").read_text(encoding="utf-8"))
     meta, entropy = data["meta"], np.array(data["meta"]["entropy"])
     assert [row["layer"] for row in data["rows"]] == [1, trained_head.LAYERS]

@@ -15,14 +15,14 @@ def as_tensor(text):
     return torch.tensor(list(text.encode()))
 
 
-def test_passages_that_overlap_count_once():
+def test_repeated_by_hand():
     share = repeated(as_tensor("abcdefgh"), as_tensor("xxabcdyyzabc"), 3)
     assert share == 7 / 12, "abcd, which holds two passages of three, and abc"
     assert repeated(as_tensor("abcdefgh"), as_tensor("xxabcdyyzabc"), 4) == 4 / 12
     assert repeated(as_tensor("abc"), as_tensor("abc"), 4) == 0
 
 
-def test_the_share_that_chapter_six_tells():
+def test_repeated_share():
     data = ROOT / "lowrank_tutor" / "data" / "training_study.json"
     meta = json.loads(data.read_text(encoding="utf-8"))["meta"]
     if meta["text"] != f"pydoc_data.topics of Python {platform.python_version()}":

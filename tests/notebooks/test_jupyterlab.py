@@ -156,7 +156,7 @@ def lab(browser: Browser, server: tuple[str, str]) -> Iterator[Lab]:
     context.close()
 
 
-def test_the_cells_ran_without_a_word_of_warning(lab):
+def test_cells_run(lab):
     assert lab.outputs == [["execute_result"]] * len(CELLS)
 
 
@@ -172,7 +172,7 @@ SHOWN = """
 
 
 @each_instrument
-def test_an_instrument_shows_itself(lab, name):
+def test_instrument_shows_itself(lab, name):
     figure = lab.find(name)
     wait_until_computed(lab.page, figure)
     shown = figure.evaluate(SHOWN)
@@ -224,7 +224,7 @@ def press(page: Page, grip: Locator) -> dict[str, float]:
 
 
 @each_instrument
-def test_an_instrument_answers_to_the_pointer(lab, name):
+def test_pointer(lab, name):
     page, figure = lab.page, lab.find(name)
     grip = handle(figure, name)
     wait_until_computed(page, figure)
@@ -242,7 +242,7 @@ def test_an_instrument_answers_to_the_pointer(lab, name):
 
 
 @each_instrument
-def test_an_instrument_answers_to_keys_and_lab_does_not(lab, name):
+def test_keys_stay_inside(lab, name):
     """Lab's own keys would leave the cell, copy it, move it, or delete it."""
     page, figure = lab.page, lab.find(name)
     grip, status = handle(figure, name), figure.locator("p[role=status]")
@@ -260,20 +260,8 @@ def test_an_instrument_answers_to_keys_and_lab_does_not(lab, name):
     assert lab.cells() == cells
 
 
-def test_without_the_focus_on_a_handle_those_keys_do_change_the_notebook(lab):
-    """Else the test above would show nothing."""
-    cells = lab.cells()
-    lab.page.evaluate("() => { panel.content.activeCellIndex = 0; panel.content.mode = 'command'; panel.activate(); }")
-    lab.page.keyboard.press("b")
-    lab.page.wait_for_function("(n) => panel.content.widgets.length === n", arg=len(cells) + 1)
-    lab.page.keyboard.press("d")
-    lab.page.keyboard.press("d")
-    lab.page.wait_for_function("(n) => panel.content.widgets.length === n", arg=len(cells))
-    assert lab.cells() == cells
-
-
 @pytest.mark.parametrize("name", CELLS)
-def test_readouts_stand_below_their_labels_and_beside_each_other(lab, name):
+def test_readouts_do_not_overlap(lab, name):
     figure = lab.find(name)
     if name == "draw_first":  # it has a readout once there is a guess
         figure.get_by_role("button", name=instruments.guesses.WORDS["commit"]).click()
@@ -295,7 +283,7 @@ def test_readouts_stand_below_their_labels_and_beside_each_other(lab, name):
         assert apart, f"{one} lies on {other}"
 
 
-def test_the_slider_of_explore_redraws_while_it_is_dragged_and_drops_what_is_stale(lab):
+def test_slider_drops_stale(lab):
     """A move is much quicker than a picture."""
     page, figure = lab.page, lab.find("explorer")
     cell = page.locator(".jp-OutputArea-output", has=page.locator("figure.explorer"))
@@ -320,14 +308,7 @@ def test_the_slider_of_explore_redraws_while_it_is_dragged_and_drops_what_is_sta
     page.mouse.up()
 
 
-def test_what_was_dragged_is_still_so_when_the_reader_comes_back(lab):
-    state = "(f) => f.instrument.state()"
-    columns = lab.find("arrows").evaluate(state)
-    lab.find(list(CELLS)[-1])
-    assert lab.find("arrows").evaluate(state) == columns
-
-
-def test_nothing_complains_and_no_other_host_is_asked(lab):
+def test_no_complaints(lab):
     """What Lab says of its own files is Lab's; what our blocks say has the notebook's address, or throws."""
     here = urlsplit(lab.page.url)
     own = f"{here.scheme}://{here.netloc}/static/"

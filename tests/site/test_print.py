@@ -41,15 +41,18 @@ def pages(pdf) -> list[str]:
         return [page.get_textpage().get_text_range() for page in document]
 
 
-def test_the_chapters_stand_in_the_bookmarks_in_their_order(pdf):
+def test_bookmarks_and_metadata(pdf):
     titles = [re.search("^# (.*)$", path.read_text(encoding="utf-8"), re.M)[1] for path in CHAPTERS]
     bookmarks = " ".join(str(entry.Title) for entry in print_book.bookmarks(pdf.Root.Outlines))
     places = [bookmarks.index(f"{number}. {title}") for number, title in enumerate(titles, start=1)]
     assert places == sorted(places)
     assert bookmarks.count(titles[0]) == 1, "the browser writes it twice"
+    assert (pdf.docinfo.Title, pdf.docinfo.Author) == ("Low-Rank Attention", print_book.edition()[1])
+    assert pdf.Root.Lang == "en"
+    assert pdf.Root.MarkInfo.Marked, "tagged for screen readers"
 
 
-def test_the_contents_say_on_which_page_a_heading_stands(pages):
+def test_contents_name_pages(pages):
     lines = [line for page in pages[:9] for line in page.splitlines()]
     listed = re.findall(r"(?:^| )(\d\.(?:\d+\.)?) (.+?) (\d+)(?= \d\.|$)", "\n".join(lines), re.M)  # two columns
     assert len(listed) > 60
@@ -57,7 +60,7 @@ def test_the_contents_say_on_which_page_a_heading_stands(pages):
         assert bare(number + words) in bare(pages[int(page) - 1]), f"{number} {words} is not on page {page}"
 
 
-def test_every_statement_exercise_and_solution_is_there_with_its_number(site, pages):
+def test_numbered_items_are_there(site, pages):
     text = bare("".join(pages))
     built = "".join(page.read_text(encoding="utf-8") for page in sorted((site / "book").glob("*.html")))
     titles = [re.sub("<[^>]+>", "", title) for title in re.findall(r'<p class="admonition-title".*?</p>', built, re.S)]
@@ -76,7 +79,7 @@ def test_solutions_are_unfolded(pages):
             assert bare(code.strip().splitlines()[-1]) in text
 
 
-def test_every_explorer_shows_the_frame_that_it_starts_with(site, pages):
+def test_explorers_show_first_frame(site, pages):
     """With the words and numbers of its page, which test_explorers compares with NumPy's."""
     text = bare("".join(pages))
     for name, path in explorers().items():
@@ -87,15 +90,8 @@ def test_every_explorer_shows_the_frame_that_it_starts_with(site, pages):
             assert bare(word) in text, f"{name}: {word}"
 
 
-def test_nothing_that_only_a_screen_can_do_is_printed(pages):
+def test_no_screen_words(pages):
     text = "".join(pages)
     for words in ("Show the code", "Click to", "Put your answer"):
         assert words not in text
     assert [number for number, page in enumerate(pages, start=1) if len(bare(page)) < 20] == []
-
-
-def test_the_file_says_what_it_is(pdf):
-    assert pdf.docinfo.Title == "Low-Rank Attention"
-    assert pdf.docinfo.Author == print_book.edition()[1]
-    assert pdf.Root.Lang == "en"
-    assert pdf.Root.MarkInfo.Marked, "tagged for screen readers"
