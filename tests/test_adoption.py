@@ -244,7 +244,7 @@ def test_unreadable_tensor(tensor):
 # installing
 
 # What each extra brings, and which modules cannot do without it.
-TORCH = ("attention", "linformer", "state", "today.LoraLinear", "bilinear.ReducedRankAttention", "family.Autoencoder")
+TORCH = ("attention", "linformer", "states", "caches.LoraLinear", "bilinear.ReducedRankAttention", "family.Autoencoder")
 HIDDEN = """
 import importlib, json, sys
 
@@ -274,7 +274,7 @@ def imported_without(hidden, names):
 
 
 def test_numpy_alone():
-    alone = ("rank", "svd", "pca", "family", "jl", "bilinear", "today", "tables", "exercises", "sphinxext")
+    alone = ("rank", "svd", "pca", "family", "jl", "bilinear", "caches", "tables", "exercises", "sphinxext")
     pictures = ("explore", "instruments", "plotting")
     hidden = ["torch", "matplotlib", "PIL", "sympy", "scipy", "sklearn", "ipywidgets", "IPython", "tqdm"]
     said = imported_without(hidden, [*alone, *TORCH, *pictures, "byhand"])
