@@ -110,7 +110,7 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
     ----------
     Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 2.4.
     """
-    matrix = as_matrix(a, "a", advice=", and randomized_svd takes it as it is")
+    matrix = as_matrix(a, "a")
     rank = check_rank(k, matrix.shape)
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
@@ -330,8 +330,8 @@ def randomized_svd(
     Parameters
     ----------
     a : array_like, sparse matrix or linear operator, shape (m, n)
-        Sparse as SciPy has it (any format; a matrix or an array), or a ``scipy.sparse.linalg.LinearOperator``: whatever
-        has ``matmat``, ``rmatmat`` and ``shape``.
+        Sparse in any of SciPy's formats, or a ``scipy.sparse.linalg.LinearOperator`` of float32 or float64 that
+        multiplies from both sides.
     k : int
         The rank kept, between 1 and ``min(m, n)``.
     oversample : int
@@ -365,10 +365,12 @@ def randomized_svd(
     powers = check_integer(power_iterations, "power_iterations", 0)
     generator = check_rng(rng)
     if block * (powers + 1) >= min(matrix.shape):
-        return _leading(*np.linalg.svd(_dense(matrix), full_matrices=False), rank)
+        return _leading(*np.linalg.svd(as_matrix(_dense(matrix), "a"), full_matrices=False), rank)
     # The block starts on the short side: a tall matrix as it is, a wide one transposed.
     wide = matrix.shape[0] < matrix.shape[1]
     left, core, right = _krylov_bases(matrix.T if wide else matrix, block, powers, generator)
+    if not np.isfinite(core).all():  # only an operator's can be otherwise
+        raise ValueError("a must be finite, got a product that is not")
     w, s, zt = np.linalg.svd(core, full_matrices=False)
     u, v = _combined(left, w[:, :rank]), _combined(right, zt[:rank].T)
     return _leading(v, s, u.T, rank) if wide else _leading(u, s, v.T, rank)
