@@ -1,4 +1,4 @@
-"""How many random directions keep all distances? About ln(points) / eps^2, whatever the width of the data.
+"""Count the random directions that keep all distances: about ln(points) / eps^2, whatever the width of the data.
 
 Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` is (n, d), one point a row; ``projection`` (k, d),
 drawn at random, in formulas ``R``; ``k`` the number of directions kept, between 1 and 2**53; ``eps`` the relative error
@@ -195,12 +195,7 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     Returns
     -------
     int
-        Rounded up. From about 1e12 on the last digits are those of rounding.
-
-    Raises
-    ------
-    ValueError
-        If ``eps`` is so small that ``k`` may pass 2**53.
+        Rounded up. From about 1e12 on the last digits are those of rounding, and beyond 2**53 an ``eps`` is refused.
 
     Examples
     --------
@@ -270,20 +265,10 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
 
 
 def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
-    r"""Draw a random projection: entries independent $N(0, 1/k)$, so that $E\|Rx\|^2 = \|x\|^2$.
+    r"""Draw a random projection (k, n): entries independent $N(0, 1/k)$, so that $E\|Rx\|^2 = \|x\|^2$.
 
-    Parameters
-    ----------
-    k : int
-    n : int
-        Width of the vectors to project, between 1 and 2**53.
-    rng : numpy.random.Generator or int, optional
-        Draws the entries. With ``None`` each call draws others.
-
-    Returns
-    -------
-    ndarray, shape (k, n)
-        Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``.
+    Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. ``n`` is at most 2**53. Without
+    ``rng``, a generator or a seed, each call draws other entries.
 
     Examples
     --------
@@ -313,24 +298,9 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     r"""Measure how much a projection changes each squared distance.
 
     $\|R(x_i - x_j)\|^2 / \|x_i - x_j\|^2 - 1$ for every pair $i < j$, in the order (0, 1), (0, 2), ..., (1, 2), ... of
-    ``scipy.spatial.distance.pdist``. Memory beyond the result grows with the points, not with the pairs.
-
-    Parameters
-    ----------
-    x : array_like, shape (n, d)
-        At least 2 points, all different.
-    projection : array_like, shape (k, d)
-        Any matrix, random or not.
-
-    Returns
-    -------
-    ndarray, shape (n * (n - 1) / 2,)
-        At least -1; 0 where a distance is kept.
-
-    Raises
-    ------
-    ValueError
-        If two points coincide: they have no distance to keep.
+    ``scipy.spatial.distance.pdist``: -1 or more, and 0 where a distance is kept. ``projection`` may be any matrix. Two
+    points that coincide are a ``ValueError``: they have no distance to keep. Memory beyond the result grows with the
+    points, not with the pairs.
 
     Examples
     --------
@@ -380,12 +350,6 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
         For attention, the weights: one query a row.
     v : array_like, shape (n, d)
         For attention, the values: one token a row. ``p @ v`` is not zero.
-    k : int
-        Directions kept, of ``n``.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -15,6 +15,7 @@ from lowrank_tutor.svd import fix_signs
 
 _TALL = 10  # try the small scatter matrix from this many points for each coordinate on
 _SAFE = 1e-5  # and take it if the last variance kept is at least this share of the first: that costs 5 of 16 digits
+_ROWS = 2048  # centered at a time: a copy of all points would take longer
 
 
 class PCA:
@@ -174,8 +175,9 @@ def _axes_by_svd(points: FloatArray, mean: FloatArray, wanted: int | float | Non
 
 def _axes_by_scatter(points: FloatArray, mean: FloatArray, wanted: int | float | None) -> _Axes | None:
     """Take the eigenvectors of the scatter matrix (d, d), in float64; None if that would cost too many digits."""
-    centered = points - mean.astype(np.float64)
-    squares, vectors = np.linalg.eigh(centered.T @ centered)
+    center, d = mean.astype(np.float64), len(mean)
+    blocks = (points[i : i + _ROWS] - center for i in range(0, len(points), _ROWS))
+    squares, vectors = np.linalg.eigh(sum((block.T @ block for block in blocks), start=np.zeros((d, d))))
     squares = np.maximum(squares[::-1], 0)
     if squares[0] == 0:
         return None
