@@ -298,9 +298,15 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     r"""Measure how much a projection changes each squared distance.
 
     $\|R(x_i - x_j)\|^2 / \|x_i - x_j\|^2 - 1$ for every pair $i < j$, in the order (0, 1), (0, 2), ..., (1, 2), ... of
-    ``scipy.spatial.distance.pdist``: -1 or more, and 0 where a distance is kept. ``projection`` may be any matrix. Two
-    points that coincide are a ``ValueError``: they have no distance to keep. Memory beyond the result grows with the
-    points, not with the pairs.
+    ``scipy.spatial.distance.pdist``: -1 or more, and 0 where a distance is kept. Memory beyond the result grows with
+    the points, not with the pairs.
+
+    Parameters
+    ----------
+    x : array_like, shape (n, d)
+        At least 2 points, all different: two that coincide have no distance to keep.
+    projection : array_like, shape (k, d)
+        Any matrix, random or not.
 
     Examples
     --------

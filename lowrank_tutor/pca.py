@@ -141,7 +141,12 @@ class PCA:
         return coordinates
 
     def inverse_transform(self, z: ArrayLike) -> FloatArray:
-        r"""Return the points (n, d) that have coordinates ``z`` (n, k), $Z V^\top + 1\mu^\top$."""
+        r"""Return the points (n, d) that have the given coordinates, $Z V^\top + 1\mu^\top$.
+
+        Parameters
+        ----------
+        z : array_like, shape (n, k)
+        """
         points: FloatArray = self._check_fitted(z, "z", axis=0) @ self.components_ + self.mean_
         return points
 
