@@ -5,6 +5,7 @@ word) the number of axes kept. PCA is the truncated SVD of the points after thei
 are real, finite and non-empty; float32 is computed in float32, everything else in float64.
 """
 
+from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,8 +23,8 @@ class PCA:
     r"""Principal component analysis, with scikit-learn's names and conventions.
 
     $X - 1\mu^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is
-    $\sigma_i^2 / (n - 1)$. scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step
-    before the last. Neither is needed.
+    $\sigma_i^2 / (n - 1)$. scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a
+    step. Neither is needed.
 
     With many points of few coordinates the axes are the eigenvectors of the d by d scatter matrix
     $(X - 1\mu^\top)^\top (X - 1\mu^\top)$, which takes a fraction of the time. That squares the singular values and
@@ -89,6 +90,12 @@ class PCA:
                 raise ValueError(f"params must be n_components, got {name}")
         self.n_components = _check_components(params.get("n_components", self.n_components))
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the model to scikit-learn, whose pipelines ask for it; nothing else calls this."""
+        utils = import_module("sklearn.utils")
+        no_target, transformer = utils.TargetTags(required=False), utils.TransformerTags()
+        return utils.Tags(estimator_type=None, target_tags=no_target, transformer_tags=transformer)
 
     def fit(self, x: ArrayLike, y: object = None) -> Self:
         """Find the mean and the axes of at least two points ``x`` (n, d), and return the model itself.

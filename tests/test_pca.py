@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import best_rank_k, tail_error, truncated_svd
@@ -251,6 +252,8 @@ def test_scikit_learn_pipeline():
         scores.append(grid.cv_results_["mean_test_score"])
         assert grid.best_estimator_[0].n_features_in_ == 64
     np.testing.assert_allclose(*scores, atol=1e-12)
+    last = make_pipeline(StandardScaler(), PCA(2)).fit(x)  # scikit-learn asks the last step for its tags
+    assert last.transform(x).shape == (len(x), 2)
 
 
 def test_settings():

@@ -38,7 +38,7 @@ const unpackAny = (words) => {
   const values = words.map((word) => word === "null" ? null : one(word));
   return values.length > 1 ? values : values[0];
 };
-const asNumber = (word) => word.trim() ? Number(word) : NaN; // of nothing JavaScript makes 0
+const asNumber = (word) => Number(word.trim() || "none"); // an empty word is no number, though Number("") is 0
 /** The state that was packed; `like` says which values are words, numbers, switches, lists, or rows of a matrix. */
 const unpack = (text, like) => Object.fromEntries(text.split(";").filter((part) => part.includes(":")).map((part) => {
   const name = part.slice(0, part.indexOf(":")), model = like[name];
