@@ -17,7 +17,6 @@ from torch.nn import functional
 
 from benchmarks.memory import LiveBytes
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
-from lowrank_tutor.linformer.attention import join_heads, split_heads
 
 
 @MASKS
@@ -246,14 +245,6 @@ E, F = tensors((4, 6), (4, 6), seed=1)
 def test_what_does_not_fit_is_refused(arguments, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         linformer_attention(*arguments)
-
-
-def test_heads_lie_side_by_side_in_an_export_too(monkeypatch):
-    (x,) = tensors((3, 6, 6))
-    heads = split_heads(x, 2)
-    assert torch.equal(join_heads(heads), x)
-    monkeypatch.setattr("lowrank_tutor.linformer.attention.is_exporting", lambda: True)
-    assert torch.equal(join_heads(heads), x)
 
 
 def test_a_mask_of_other_tokens_is_refused():

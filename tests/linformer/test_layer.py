@@ -303,14 +303,6 @@ def test_the_state_survives_a_round_trip_a_copy_and_a_pickle(options):
         assert all(p is not q for p, q in zip(same.parameters(), layer.parameters(), strict=True))
 
 
-def test_a_pickle_from_before_the_folder_was_split_is_read():
-    layer, (x,) = layer_of(), tensors((2, 8, 6))
-    new = pickle.dumps(layer, protocol=2)
-    old = new.replace(b"clowrank_tutor.linformer.layer\n", b"clowrank_tutor.linformer\n")
-    assert old != new
-    assert torch.equal(pickle.loads(old)(x), layer(x))
-
-
 def test_a_fixed_projection_is_kept_and_not_learned():
     given_matrix = pooling_projection(4, 8).double()
     kept = given_matrix.clone()

@@ -3,7 +3,6 @@
 import copy
 import itertools
 import re
-import types
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from lowrank_tutor.linformer import (
     LinformerSelfAttention,
     pooling_projection,
 )
-from lowrank_tutor.linformer.biases import bias_of
 
 
 def exact_attention(bias=True, **options):
@@ -213,20 +211,6 @@ def test_biases_start_at_zero_and_are_learned_and_shown():
     assert all(part.bias.grad.abs().max() > 0 for part in (layer.to_q, layer.to_v))
     assert layer.extra_repr().endswith(", dropout=0.0, bias=True")
     assert "bias=True" not in layer_of().extra_repr()
-
-
-@pytest.mark.parametrize(
-    ("attributes", "total"),
-    [
-        ({"bias": torch.ones(2)}, 2.0),
-        ({"bias": lambda: torch.ones(2)}, 2.0),
-        ({"bias": lambda: (1, 2)}, 0.0),
-        ({}, 0.0),
-    ],
-)
-def test_a_bias_is_found_where_quantization_has_packed_it(attributes, total):
-    bias = bias_of(types.SimpleNamespace(**attributes))
-    assert (0.0 if bias is None else bias.sum().item()) == total
 
 
 def test_a_hidden_sequence_gives_zeros_with_biases_too():

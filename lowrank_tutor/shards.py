@@ -13,7 +13,6 @@ import torch
 from torch import distributed
 
 from lowrank_tutor._tensors import is_autocast
-from lowrank_tutor.linformer.biases import bias_of
 
 _SETTINGS = ("dtype", "autocast", "rule", "batch size", "dim", "heads", "k", "max_len", "matrices", "bias")
 _WORDS = (None, torch.float64, torch.float32, torch.float16, torch.bfloat16, "norm", "sum")  # sent as -1, -2, ...
@@ -55,14 +54,11 @@ def announce_refusal(layer: Any) -> Iterator[None]:
         raise
 
 
-def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None) -> Shard:
+def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None, biased: bool) -> Shard:
     """Say where the tokens (batch, n, dim) of this process lie; the order of the processes is that of the tokens."""
     batch, n = x.shape[:2]
-    if layer.process_group is None:
-        return Shard(0, n, token_mask is not None)
     autocast = torch.get_autocast_dtype(x.device.type) if is_autocast(x.device) else None
     words = (-1 - _WORDS.index(it) for it in (layer.e.dtype, autocast, layer.rule))
-    biased = any(bias_of(part) is not None for part in (layer.to_k, layer.to_v))
     sizes = (batch, layer.dim, layer.heads, layer.k, layer.max_len, 1 if layer.f is None else 2, biased)
     numbers, weights = _gather(layer, [1, n, token_mask is not None, *words, *sizes], _weigh(layer))
     accepted, counts, masked, *settings = numbers.T.tolist()
