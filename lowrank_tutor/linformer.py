@@ -21,7 +21,7 @@ made: the sum rule if ``e`` starts without negative entries, otherwise the norm 
 import copy
 import math
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from lowrank_tutor._on_demand import needed
 
@@ -50,9 +50,6 @@ from lowrank_tutor._tensors import (
 )
 from lowrank_tutor.attention import Cost
 from lowrank_tutor.shards import add_up, announce_refusal, check_process_group, locate
-
-if TYPE_CHECKING:  # a build of PyTorch may lack it
-    from torch.distributed import ProcessGroup
 
 __all__ = [
     "LinformerCrossAttention",
@@ -86,8 +83,8 @@ def linformer_attention(
 ) -> Tensor:
     r"""Let each query look at k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
 
-    With k = n and E = F = I it is softmax attention. There is no causal form: each mixture holds all tokens, the
-    future too.
+    That is (batch, heads, n_queries, d_v). With k = n and E = F = I it is softmax attention. There is no causal form:
+    each mixture holds all tokens, the future too.
 
     Parameters
     ----------
@@ -101,10 +98,6 @@ def linformer_attention(
         True marks a real token.
     rule : {"sum", "norm"}, optional
         The rule of all rows. By default each follows its entries; name one where they are learned and cross zero.
-
-    Returns
-    -------
-    Tensor, shape (batch, heads, n_queries, d_v)
 
     Examples
     --------
@@ -134,16 +127,14 @@ def linformer_attention(
 
 
 def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Return how much of each row lies on real tokens, (batch, k), how much it has, (k,), and if it sums, (k,).
+    r"""Add up $|e_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say if p is 1, (k,).
 
     The tokens of the mask (batch, n) have the columns from ``start`` on; what lies beyond is hidden.
     """
     with without_autocast(matrix.device):
         rows = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
-        if rule is None:
-            by_sum = (rows >= 0).all(dim=1)
-        else:
-            by_sum = torch.full(rows.shape[:1], rule == "sum", device=rows.device)
+        given = torch.full(rows.shape[:1], rule == "sum", device=rows.device)
+        by_sum = given if rule else (rows >= 0).all(dim=1)
         sizes = rows.abs()
         powers = sizes * torch.where(by_sum[:, None], 1, sizes)
         kept = real.to(rows.dtype) @ _columns(powers, start, real.shape[1]).T
@@ -272,14 +263,10 @@ class LinformerSelfAttention(nn.Module):
 
     Parameters
     ----------
-    dim : int
-        Width D of the tokens.
-    heads : int
-        Number of heads; it must divide ``dim``.
-    max_len : int
-        Longest sequence, n.
-    k : int
-        Length of the compressed sequence, between 1 and ``max_len``.
+    dim, heads : int
+        Width D of the tokens, and number of heads, which must divide it.
+    max_len, k : int
+        Lengths of the longest sequence and of the compressed one, which is between 1 and ``max_len``.
     sharing : {"key-value", "headwise"}
         ``"key-value"``: one matrix for keys and values, E = F. ``"headwise"``: one for each, shared by the heads.
     dropout : float
@@ -323,7 +310,6 @@ class LinformerSelfAttention(nn.Module):
     """
 
     e: Tensor
-    process_group: "ProcessGroup | None"
     batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
     _qkv_same_embed_dim = False
     _sequences: tuple[str, ...] = ("x",)  # what ``forward`` takes without a name
@@ -341,7 +327,7 @@ class LinformerSelfAttention(nn.Module):
         projection: Tensor | None = None,
         rule: str | None = None,
         bias: bool = False,
-        process_group: "ProcessGroup | None" = None,
+        process_group: Any = None,
         generator: torch.Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -355,13 +341,14 @@ class LinformerSelfAttention(nn.Module):
         _check_numbers("max_len", self.k, self.max_len)
         self.sharing = check_choice(sharing, "sharing", SHARINGS)
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        bias = check_bool(bias, "bias")
         self._given_rule = None if rule is None else check_choice(rule, "rule", RULES)
         self.process_group = check_process_group(process_group)
-        check_bool(bias, "bias")
         place: dict[str, Any] = {"device": check_device(device) or torch.get_default_device()}
         place["dtype"] = check_dtype(dtype)
-        self.to_q, self.to_k, self.to_v = (_linear(dim, bias, place) for _ in range(3))
-        self.to_out = _linear(dim, True, place)
+        make: Any = nn.utils.skip_init
+        self.to_q, self.to_k, self.to_v = (make(nn.Linear, dim, dim, bias=bias, **place) for _ in range(3))
+        self.to_out = make(nn.Linear, dim, dim, **place)
         if projection is None:
             self.e = nn.Parameter(torch.empty((self.k, self.max_len), **place))
         else:
@@ -428,8 +415,7 @@ class LinformerSelfAttention(nn.Module):
             raise ValueError(f"max_len must be at least that of the layer, {self.max_len}, got {longest}")
         _check_numbers("max_len", self.k, longest)
         layer = copy.deepcopy(self, {id(self.process_group): self.process_group})  # a group cannot be copied
-        for name in ("e", "f"):
-            matrix = getattr(layer, name)
+        for name, matrix in (("e", layer.e), ("f", layer.f)):
             if matrix is not None:
                 grown = functional.pad(matrix.detach(), (0, longest - self.max_len))
                 kept = nn.Parameter(grown, matrix.requires_grad) if isinstance(matrix, nn.Parameter) else grown
@@ -449,7 +435,8 @@ class LinformerSelfAttention(nn.Module):
                 check_not_meta("projection", projection)
         self._draw(generator, with_e=projection is None and isinstance(self.e, nn.Parameter))
         if projection is not None:
-            self.e.data.copy_(projection)
+            with torch.no_grad():
+                self.e.copy_(projection)
         self.rule = self._settle_rule(projection)
 
     def __call__(self, *tensors: Any, **options: Any) -> Any:
@@ -523,11 +510,10 @@ class LinformerSelfAttention(nn.Module):
         return out
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return x.reshape(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
 
     def _telling(self) -> AbstractContextManager[None]:
-        """Tell the other processes of an error, if there are others."""
-        return nullcontext() if self.process_group is None else announce_refusal(self)
+        return nullcontext() if self.process_group is None else announce_refusal(self)  # of an error in the block
 
     def _check(self, x: Tensor, token_mask: Tensor | None, causal: bool, name: str = "x", flag: str = "causal") -> None:
         if check_bool(causal, flag):
@@ -544,9 +530,9 @@ class LinformerSelfAttention(nn.Module):
     def _check_tokens(self, name: str, x: Tensor, axis: str) -> None:
         check_tensor(name, x, ("batch", axis, self.dim))
         check_same_device_and_dtype(name, x, "the layer", self.e)
-        types = (x.dtype, self.e.dtype)  # autocast leaves float64 alone
-        if x.dtype != self.e.dtype and torch.float64 in types:
-            raise TypeError(f"{name} must be of the type of the layer, {types[1]}, got {types[0]}, also under autocast")
+        if x.dtype != self.e.dtype and torch.float64 in (x.dtype, self.e.dtype):
+            types = f"{self.e.dtype}, got {x.dtype}"
+            raise TypeError(f"{name} must be of the type of the layer, {types}: autocast leaves torch.float64 alone")
 
     def _draw(self, generator: torch.Generator | None, with_e: bool) -> None:
         """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len; biases start at zero."""
@@ -573,8 +559,7 @@ class LinformerSelfAttention(nn.Module):
         check_tensor("projection", projection, (self.k, self.max_len))
         check_same_device_and_dtype("projection", projection, "the layer", self.to_q.weight)
         if projection.requires_grad and not isinstance(projection, nn.Parameter):
-            why = "the layer would not learn it"
-            raise ValueError(f"projection must be a Parameter or a tensor without gradient, got one with: {why}")
+            raise ValueError("projection must be a Parameter or a tensor without gradient, got one that has one")
         if isinstance(projection, nn.Parameter):
             self.e = projection
         else:
@@ -602,16 +587,9 @@ class LinformerCrossAttention(LinformerSelfAttention):
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """Let every token of ``x``, (batch, n_queries, dim), look at mixtures of the tokens of ``memory``.
+        """Let every token of ``x`` (batch, n_queries, dim) look at the mixtures of ``memory`` (batch, n, dim).
 
-        Parameters
-        ----------
-        x, memory : Tensor, shapes (batch, n_queries, dim) and (batch, n, dim)
-            Tokens that ask, and tokens that are looked at; a process group splits only these.
-        token_mask : bool Tensor, shape (batch, n), optional
-            The real tokens of ``memory``.
-        causal : bool
-            Refused where true.
+        ``token_mask`` (batch, n) marks the real tokens of ``memory``, which a process group splits. No causal form.
         """
         with self._telling():
             self._check(memory, token_mask, causal, "memory")
@@ -628,10 +606,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
     ----------
     dim, heads, max_len, k : int
         As in `LinformerSelfAttention`.
-    feedforward : int
-        Width of the small network.
-    dropout : float
-        Share that is dropped in training, in both halves.
+    feedforward, dropout : int, float
+        Width of the small network, and the share that is dropped in training, in both halves.
     norm_first : bool
         Whether each half normalizes what comes in (the default, unlike PyTorch's) or what goes out.
     activation : str or callable
@@ -766,11 +742,6 @@ def _read_padding(padding: Tensor | None, src: Tensor) -> tuple[Tensor | None, T
     if unclear.any():
         raise ValueError(f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}")
     return real, None
-
-
-def _linear(dim: int, bias: bool, place: dict[str, Any]) -> nn.Linear:
-    linear: nn.Linear = nn.utils.skip_init(nn.Linear, dim, dim, bias=bias, **place)  # type: ignore[no-untyped-call]
-    return linear
 
 
 def _bias_of(linear: nn.Module) -> Any:
