@@ -517,8 +517,8 @@ class LinformerSelfAttention(nn.Module):
 
     def _check(self, x: Tensor, token_mask: Tensor | None, causal: bool, name: str = "x", flag: str = "causal") -> None:
         if check_bool(causal, flag):
-            why = "every compressed key mixes all tokens, the future too; use exact attention"
-            raise ValueError(f"{flag} must be False, got True: {why}")
+            why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
+            raise ValueError(f"{flag} must be False, got True: {why}; use exact attention")
         self._check_tokens(name, x, "n")
         batch, n = x.shape[:2]
         if not 1 <= n <= self.max_len:
@@ -559,7 +559,8 @@ class LinformerSelfAttention(nn.Module):
         check_tensor("projection", projection, (self.k, self.max_len))
         check_same_device_and_dtype("projection", projection, "the layer", self.to_q.weight)
         if projection.requires_grad and not isinstance(projection, nn.Parameter):
-            raise ValueError("projection must be a Parameter or a tensor without gradient, got one that has one")
+            got = "one that was computed and has a gradient: the layer would not learn it"
+            raise ValueError(f"projection must be a Parameter or a tensor without gradient, got {got}")
         if isinstance(projection, nn.Parameter):
             self.e = projection
         else:
@@ -569,9 +570,8 @@ class LinformerSelfAttention(nn.Module):
 class LinformerCrossAttention(LinformerSelfAttention):
     r"""Multi-head attention of one sequence to the k mixtures of another, which is compressed.
 
-    Everything but ``forward`` is that of `LinformerSelfAttention`: parameters, attributes, ``from_mha`` (for the
-    ``multihead_attn`` of a decoder layer), ``resized`` and ``reset_parameters``. ``max_len`` is the longest sequence
-    that is compressed; the one that asks may have any length.
+    Everything but ``forward`` is that of `LinformerSelfAttention`; ``from_mha`` takes the ``multihead_attn`` of a
+    decoder layer. ``max_len`` is the longest sequence that is compressed; the one that asks may have any length.
 
     Examples
     --------
@@ -595,7 +595,8 @@ class LinformerCrossAttention(LinformerSelfAttention):
             self._check(memory, token_mask, causal, "memory")
             self._check_tokens("x", x, "n_queries")
             if len(x) != len(memory):
-                raise ValueError(f"x must have the batch size of memory, {len(memory)}, got {len(x)}")
+                shapes = f"{shape_of(x)} and {shape_of(memory)}"
+                raise ValueError(f"x must have the batch size of memory, got shapes {shapes}")
         return self._read(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
 
 
@@ -704,7 +705,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         attention: Any = self.self_attn
         with attention._telling():
             if src_mask is not None:
-                raise ValueError("src_mask must be None, got a mask: there are no n by n weights")
+                raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
             attention._check(src, None, is_causal, "src", "is_causal")
             real, unclear = _read_padding(src_key_padding_mask, src)
 

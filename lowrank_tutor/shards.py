@@ -2,7 +2,7 @@ r"""Split a sequence over processes: each compresses its own tokens, and one sum
 
 Page ``book/use-linformer.md``. The columns of $E = [E_1 \dots E_p]$ split like the tokens, and $EX = E_1 X_1 + \dots +
 E_p X_p$ has k rows, however long the sequence is: one all-reduce of $b k m D$ numbers for b sequences and m matrices
-($b k m$ more where tokens are hidden), and one more in ``backward``. Before it the processes tell each other 18 numbers,
+($b k m$ more where tokens are hidden), and one more in ``backward``. Before it the processes exchange 18 numbers each,
 by which all of them go on or all refuse the batch: also if their layers differ in settings, type, autocast or weights
 (by more than roundings). An error after the sum leaves them out of step: end them, or make new groups. If one does not
 arrive, the others raise a ``RuntimeError`` after the group's timeout.

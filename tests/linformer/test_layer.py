@@ -1,7 +1,6 @@
 """The layer against the slow order in plain loops, exact attention, finite differences and itself when compiled."""
 
 import copy
-import inspect
 import itertools
 import math
 import pickle
@@ -526,9 +525,3 @@ def test_masks_have_a_name():
         layer_of()(X, real_tokens())
     with pytest.raises(TypeError, match="positional argument"):
         linformer_attention(X[:, None], X[:, None], X[:, None], torch.eye(6), None, real_tokens())
-
-
-def test_every_argument_of_the_layer_is_described():
-    doc = inspect.getdoc(LinformerSelfAttention)
-    for name in inspect.signature(LinformerSelfAttention).parameters:
-        assert re.search(rf"^{name} : ", doc, re.MULTILINE), name
