@@ -60,7 +60,7 @@ def test_equal_tokens_stay(max_len, n):
 
 
 @pytest.mark.parametrize(("rule", "size"), [(None, 1), ("sum", 1), ("norm", math.sqrt(1 / 2))])
-def test_half_a_window_has_half_a_vote(rule, size):
+def test_half_a_window_counts_half(rule, size):
     """Two windows of 8 with 12 tokens; values of 1 in the first, and of 4 in the second."""
     e = pooling_projection(2, 16).double()
     q, k, v = torch.zeros(1, 1, 1, 1).double(), tensors((1, 1, 16, 1))[0], torch.ones(1, 1, 16, 1).double()
@@ -134,7 +134,7 @@ def test_the_rule_is_settled_once(options, rule):
     np.testing.assert_allclose(layer(x, token_mask=mask).detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-13)
 
 
-def test_a_reset_settles_the_rule_again():
+def test_reset_settles_the_rule():
     learned, given = (layer_of(k=4, projection=nn.Parameter(AVERAGES.clone()), rule=rule) for rule in (None, "sum"))
     for layer in (learned, given):
         layer.reset_parameters()
@@ -167,7 +167,7 @@ def test_learned_averages_do_not_jump():
     assert abs(fixed(x) - before).max() > 0.01
 
 
-def test_rules_by_entries_compile_and_vmap():
+def test_rules_compile_and_vmap():
     layer, (x,), mask = layer_of(k=4, projection=AVERAGES), tensors((3, 6, 6)), real_tokens()
     layer.e[0] -= 0.1
     expected = layer(x, token_mask=mask).detach()
@@ -241,7 +241,7 @@ def test_popular_ways_are_wrong(rule):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("autocast", [False, True])
 @RULES
-def test_shares_have_the_precision_of_float32(dtype, autocast, rule):
+def test_shares_are_computed_in_float32(dtype, autocast, rule):
     (e,) = tensors((5, 300), dtype=dtype)
     e[3], e[4, :100] = 0, 0
     mask = lengths(100, 299, 300, 0)
@@ -325,7 +325,7 @@ def test_hidden_tokens_move_nothing(poison, given_f, rule):
 
 @pytest.mark.parametrize("poison", [1e3, math.nan, math.inf])
 @KINDS
-def test_hidden_tokens_move_nothing_in_a_layer(poison, kind):
+def test_hidden_tokens_in_a_layer(poison, kind):
     layer, mask, (x,) = layer_of_kind(kind), real_tokens(), tensors((3, 6, 6))
     clean = gradients(lambda x: layer(x, token_mask=mask), x, *layer.parameters())
     dirty = gradients(
@@ -360,7 +360,7 @@ def test_appended_padding_moves_nothing(kind, gradient, dtype):
 
 @KINDS
 @pytest.mark.parametrize("n", [6, 8])
-def test_a_mask_of_all_true_is_no_mask(kind, n):
+def test_full_mask_changes_nothing(kind, n):
     layer, (x,) = layer_of_kind(kind), tensors((3, n, 6))
     np.testing.assert_allclose(layer(x, token_mask=lengths(n, n, n)).detach(), layer(x).detach(), atol=1e-14)
     q, k, v = triple(n_keys=8)
@@ -396,7 +396,7 @@ def test_hidden_sequences_give_zeros(kind, dtype, zero_row):
 
 
 @RULES
-def test_gradients_of_zero_and_emptied_rows(rule):
+def test_gradients_of_zero_rows(rule):
     e = torch.tensor([[0.0] * 6, [0, 0, 1, 2, 0, 0], [1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]], dtype=torch.float64)
     e.requires_grad_()
     linformer_attention(*triple(), e, token_mask=lengths(2, 4, 0, n=6), rule=rule).square().sum().backward()

@@ -33,7 +33,7 @@ def exact_attention(bias=True, **options):
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize(("max_len", "masked"), [(6, False), (8, False), (6, True)])
-def test_with_the_identity_a_layer_that_took_over_is_the_exact_attention(bias, gradient, max_len, masked):
+def test_takeover_with_identity_is_exact(bias, gradient, max_len, masked):
     mha, (x,) = exact_attention(bias), tensors((3, 6, 6))
     eye = torch.eye(max_len, dtype=torch.float64)
     layer = LinformerSelfAttention.from_mha(mha, max_len, max_len, projection=eye)
@@ -45,7 +45,7 @@ def test_with_the_identity_a_layer_that_took_over_is_the_exact_attention(bias, g
     np.testing.assert_allclose(out.detach()[real], expected.detach()[real], rtol=0, atol=1e-13)
 
 
-def test_a_layer_that_took_over_has_copies_and_all_settings():
+def test_takeover_copies_all_settings():
     mha = exact_attention(dropout=0.25).eval()
     layer = LinformerSelfAttention.from_mha(mha, 8, 3, sharing="headwise")
     assert (layer.heads, layer.dropout, layer.training, layer.sharing) == (2, 0.25, False, "headwise")
@@ -80,7 +80,7 @@ def test_a_layer_that_took_over_has_copies_and_all_settings():
         ),
     ],
 )
-def test_attention_of_another_kind_is_refused(mha, error, message):
+def test_other_attention_is_refused(mha, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         LinformerSelfAttention.from_mha(mha, 8, 3)
 
@@ -89,7 +89,7 @@ def test_attention_of_another_kind_is_refused(mha, error, message):
     "options", [{}, {"activation": "gelu"}, {"norm_first": True, "activation": nn.GELU(), "bias": False}]
 )
 @pytest.mark.parametrize("gradient", [False, True])
-def test_a_whole_encoder_is_taken_over(options, gradient):
+def test_whole_encoder_takeover(options, gradient):
     torch.manual_seed(0)
     options |= {"batch_first": True, "dtype": torch.float64, "layer_norm_eps": 0.1, "dropout": 0.3}
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 12, **options), 2, enable_nested_tensor=False)
@@ -130,7 +130,7 @@ def test_a_whole_encoder_is_taken_over(options, gradient):
         ),
     ],
 )
-def test_encoder_layers_of_another_kind_are_refused(layer, error, message):
+def test_other_encoders_are_refused(layer, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         LinformerEncoderLayer.from_layer(layer, 8, 3)
 
@@ -150,7 +150,7 @@ MINE = torch.zeros(3, 6, dtype=torch.bool)
         ({"need_weights": False}, "got need_weights: there are no n by n weights to return"),
     ],
 )
-def test_a_call_with_the_words_of_pytorchs_attention_hears_those_of_the_layer(given, message):
+def test_calls_in_pytorchs_style(given, message):
     (x,) = tensors((3, 6, 6))
     for layer, tokens in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
         with pytest.raises(TypeError, match=f"^options must be token_mask or causal, {re.escape(message)}$"):
@@ -193,7 +193,7 @@ def slow_order(layer, x, real):
 @pytest.mark.parametrize("sharing", SHARINGS)
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("max_len", [6, 9])
-def test_biases_count_as_often_as_a_row_adds_up_to(sharing, gradient, max_len):
+def test_biases_against_slow_order(sharing, gradient, max_len):
     layer, (x,) = biased(layer_of(max_len=max_len, sharing=sharing, bias=True)), tensors((3, 6, 6))
     for mask in (None, lengths(6, 4, 1)):
         real = torch.ones(3, 6, dtype=torch.bool) if mask is None else mask
@@ -202,7 +202,7 @@ def test_biases_count_as_often_as_a_row_adds_up_to(sharing, gradient, max_len):
         np.testing.assert_allclose(out.detach(), slow_order(layer, x, real).detach(), rtol=0, atol=1e-13)
 
 
-def test_biases_start_at_zero_and_are_learned_and_shown():
+def test_biases_start_at_zero():
     layer, (x,) = layer_of(bias=True), tensors((3, 6, 6))
     np.testing.assert_array_equal(layer(x).detach(), layer_of()(x).detach())
     layer(x).square().sum().backward()
@@ -211,14 +211,14 @@ def test_biases_start_at_zero_and_are_learned_and_shown():
     assert "bias=True" not in layer_of().extra_repr()
 
 
-def test_a_hidden_sequence_gives_zeros_with_biases_too():
+def test_hidden_sequence_with_biases():
     layer, (x,) = biased(layer_of(bias=True)), tensors((3, 6, 6))
     for gradient in (False, True):
         with torch.set_grad_enabled(gradient):
             assert layer(x, token_mask=real_tokens())[2].abs().max() == 0
 
 
-def test_a_projection_of_keys_that_was_replaced_keeps_the_order_exact():
+def test_replaced_key_projection():
     layer, (x,) = layer_of(), tensors((3, 6, 6))
     layer.to_k = nn.Linear(6, 6, dtype=torch.float64)
     nn.init.normal_(layer.to_k.bias)
@@ -228,7 +228,7 @@ def test_a_projection_of_keys_that_was_replaced_keeps_the_order_exact():
 
 @MASKS
 @pytest.mark.parametrize("bias", [False, True])
-def test_cross_attention_to_itself_is_self_attention(mask, bias):
+def test_cross_attention_to_itself(mask, bias):
     layer, (x,) = layer_of(bias=bias), tensors((3, 6, 6))
     cross = LinformerCrossAttention(6, 2, 8, 3, bias=bias, dtype=torch.float64)
     cross.load_state_dict(layer.state_dict())
@@ -239,7 +239,7 @@ def test_cross_attention_to_itself_is_self_attention(mask, bias):
         np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-14)
 
 
-def test_cross_attention_with_the_identity_is_exact_and_padding_changes_nothing():
+def test_cross_attention_and_padding():
     mha, (x, memory) = exact_attention(), tensors((3, 4, 6), (3, 6, 6))
     cross = LinformerCrossAttention.from_mha(mha, 8, 8, projection=torch.eye(8, dtype=torch.float64))
     assert isinstance(cross, LinformerCrossAttention)
@@ -251,7 +251,7 @@ def test_cross_attention_with_the_identity_is_exact_and_padding_changes_nothing(
     np.testing.assert_allclose(out, drawn(x, memory).detach(), rtol=0, atol=1e-13)
 
 
-def test_cross_attention_refuses_what_does_not_fit():
+def test_bad_input_of_cross_attention():
     cross, (x, memory) = LinformerCrossAttention(6, 2, 8, 3, dtype=torch.float64), tensors((3, 4, 6), (3, 6, 6))
     for one, other, message in (
         (x, memory[:, :, :5], "memory must have shape (batch, n, 6), got shape (3, 6, 5)"),
@@ -276,7 +276,7 @@ def test_cross_attention_refuses_what_does_not_fit():
 
 @MASKS
 @pytest.mark.parametrize("sharing", SHARINGS)
-def test_columns_of_zeros_change_no_result(mask, sharing):
+def test_resizing_changes_no_result(mask, sharing):
     layer, (x, longer) = layer_of(sharing=sharing), tensors((3, 6, 6), (3, 11, 6))
     grown = layer.resized(11)
     np.testing.assert_allclose(grown(x, token_mask=mask).detach(), layer(x, token_mask=mask).detach(), atol=1e-14)
@@ -289,7 +289,7 @@ def test_columns_of_zeros_change_no_result(mask, sharing):
     assert layer.max_len == 8
 
 
-def test_a_fixed_projection_stays_fixed_when_it_grows():
+def test_resized_projection_stays_fixed():
     grown = layer_of(k=4, projection=pooling_projection(4, 8).double()).resized(9)
     assert "e" not in dict(grown.named_parameters())
     assert grown.state_dict()["e"].shape == (4, 9)
@@ -302,12 +302,12 @@ def test_a_fixed_projection_stays_fixed_when_it_grows():
     assert not frozen.resized(9).e.requires_grad
 
 
-def test_a_layer_for_one_token_can_stay_as_long():
+def test_resize_to_same_length():
     assert LinformerSelfAttention(6, 2, max_len=1, k=1).resized(1).max_len == 1
 
 
 @pytest.mark.parametrize(("sharing", "bias"), [("key-value", False), ("headwise", True)])
-def test_a_layer_that_was_emptied_is_whole_again(sharing, bias):
+def test_reset_after_to_empty(sharing, bias):
     with torch.device("meta"):
         layer = LinformerSelfAttention(6, 2, 8, 3, sharing=sharing, bias=bias)
     layer.to_empty(device="cpu")
@@ -345,7 +345,7 @@ def test_reset_of_fixed_projections():
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_the_encoder_layer_with_the_identity_is_pytorchs(norm_first):
+def test_identity_encoder_is_pytorchs(norm_first):
     torch.manual_seed(0)
     theirs = nn.TransformerEncoderLayer(6, 2, 12, dropout=0.0, batch_first=True, norm_first=norm_first)
     ours = LinformerEncoderLayer(6, 2, 8, 8, 12, dropout=0.0, norm_first=norm_first)
@@ -362,7 +362,7 @@ def test_the_encoder_layer_with_the_identity_is_pytorchs(norm_first):
         np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-5)
 
 
-def test_the_encoder_layer_hands_on_every_setting():
+def test_encoder_layer_settings():
     windows = pooling_projection(4, 8).double()
     layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.25, activation="gelu", projection=windows, dtype=torch.float64)
     attention = layer.self_attn
