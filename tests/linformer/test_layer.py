@@ -1,7 +1,6 @@
 """The layer against the slow order in plain loops, exact attention, finite differences and itself when compiled."""
 
 import copy
-import itertools
 import math
 import pickle
 import re
@@ -14,16 +13,15 @@ from attentions import by_loops as exact_by_loops
 from attentions import real_tokens, tensors
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linformers import ENTRIES, MASKS, SHARINGS, array, layer_by_loops, layer_of, roundings
+from linformers import ENTRIES, MASKS, SHARINGS, array, layer_by_loops, layer_of, lengths, roundings
 from torch import nn
 
 from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention, pooling_projection
 
 
 @pytest.mark.parametrize(("n", "masked"), [(1, False), (5, True), (5, False), (8, True), (8, False)])
-@pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
-def test_identity_layer_is_exact(n, masked, gradient, dtype, error):
+def test_identity_layer_is_exact(n, masked, dtype, error):
     layer = layer_of(k=8, dtype=dtype, projection=torch.eye(8, dtype=dtype))
     (x,) = tensors((3, n, 6), dtype=dtype)
     mask = real_tokens(n=n) if masked else None
@@ -35,27 +33,23 @@ def test_identity_layer_is_exact(n, masked, gradient, dtype, error):
     exact = exact @ array(layer.to_out.weight).T + array(layer.to_out.bias)
     if masked:
         exact[~mask] = 0
-    with torch.set_grad_enabled(gradient):
-        out = layer(x, token_mask=mask)
+    out = layer(x, token_mask=mask)
     np.testing.assert_allclose(out.detach(), exact, rtol=0, atol=error)
 
 
-@pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("sharing", SHARINGS)
 @pytest.mark.parametrize(("n", "masked"), [(1, False), (7, True), (7, False), (8, True), (8, False)])
-def test_layer_against_slow_order(n, sharing, masked, gradient):
+def test_layer_against_slow_order(n, sharing, masked):
     layer, (x,) = layer_of(sharing=sharing), tensors((3, n, 6))
     mask = real_tokens(n=n) if masked else None
-    with torch.set_grad_enabled(gradient):
-        out = layer(x, token_mask=mask)
+    out = layer(x, token_mask=mask)
     assert out.shape == (3, n, 6)
-    assert out.requires_grad == gradient
     np.testing.assert_allclose(out.detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-13)
 
 
 @settings(max_examples=60)
-@given(st.sampled_from(SHARINGS), st.integers(1, 6), st.booleans(), st.integers(0, 10**6), st.data())
-def test_any_mask_in_slow_order(sharing, n, gradient, seed, data):
+@given(st.sampled_from(SHARINGS), st.integers(1, 6), st.integers(0, 10**6), st.data())
+def test_any_mask_in_slow_order(sharing, n, seed, data):
     layer, (x,) = layer_of(4, 2, 6, 3, sharing=sharing), tensors((2, n, 4), seed=seed)
     with torch.no_grad():
         for matrix in (layer.e, layer.f):
@@ -63,24 +57,21 @@ def test_any_mask_in_slow_order(sharing, n, gradient, seed, data):
                 numbers = data.draw(st.lists(ENTRIES, min_size=18, max_size=18))
                 matrix.copy_(torch.tensor(numbers).view(3, 6))
     mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * n, max_size=2 * n))).view(2, n)
-    with torch.set_grad_enabled(gradient):
-        out = layer(x, token_mask=mask)
+    out = layer(x, token_mask=mask)
     np.testing.assert_allclose(out.detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-12)
 
 
 @MASKS
 @pytest.mark.parametrize("sharing", SHARINGS)
-@pytest.mark.parametrize("gradient", [False, True])
-def test_sequences_do_not_mix(mask, sharing, gradient):
+def test_sequences_do_not_mix(mask, sharing):
     layer, (x,) = layer_of(sharing=sharing), tensors((3, 6, 6))
-    with torch.set_grad_enabled(gradient):
-        out = layer(x, token_mask=mask).detach()
-        for b in range(3):
-            alone = layer(x[b : b + 1], token_mask=None if mask is None else mask[b : b + 1])
-            np.testing.assert_allclose(out[b], alone[0].detach(), atol=1e-14)
-        order = torch.tensor([2, 0, 1])
-        moved = layer(x[order], token_mask=None if mask is None else mask[order])
-        np.testing.assert_allclose(moved.detach(), out[order], atol=1e-14)
+    out = layer(x, token_mask=mask).detach()
+    for b in range(3):
+        alone = layer(x[b : b + 1], token_mask=None if mask is None else mask[b : b + 1])
+        np.testing.assert_allclose(out[b], alone[0].detach(), atol=1e-14)
+    order = torch.tensor([2, 0, 1])
+    moved = layer(x[order], token_mask=None if mask is None else mask[order])
+    np.testing.assert_allclose(moved.detach(), out[order], atol=1e-14)
 
 
 def test_causal_use_is_refused():
@@ -129,16 +120,14 @@ def test_a_layer_learns(sharing):
 
 def test_no_sequence_gives_no_output():
     layer = layer_of()
-    for gradient, mask in itertools.product([False, True], [None, torch.ones(0, 8, dtype=torch.bool)]):
-        with torch.set_grad_enabled(gradient):
-            assert layer(torch.zeros(0, 8, 6, dtype=torch.float64), token_mask=mask).shape == (0, 8, 6)
+    for mask in (None, torch.ones(0, 8, dtype=torch.bool)):
+        assert layer(torch.zeros(0, 8, 6, dtype=torch.float64), token_mask=mask).shape == (0, 8, 6)
 
 
-@pytest.mark.parametrize("gradient", [False, True])
-def test_dropout_keeps_the_mean(gradient, calls):
+def test_dropout_keeps_the_mean(calls):
     layer, copies = layer_of(max_len=4, dropout=0.25), 4000
     x = tensors((1, 4, 6))[0].expand(copies, 4, 6)
-    with torch.random.fork_rng(), torch.set_grad_enabled(gradient):
+    with torch.random.fork_rng():
         torch.manual_seed(0)
         first, second = layer(x).detach(), layer(x).detach()
         assert {options["dropout_p"] for *_, options in calls} == {0.25}
@@ -160,12 +149,10 @@ def test_no_dropout_by_default():
 
 @MASKS
 @pytest.mark.parametrize("sharing", SHARINGS)
-@pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_layer_rounding_errors(dtype, gradient, sharing, mask):
+def test_layer_rounding_errors(dtype, sharing, mask):
     layer, (x,) = layer_of(sharing=sharing, dtype=dtype), tensors((3, 6, 6), dtype=dtype)
-    with torch.set_grad_enabled(gradient):
-        out = layer(x, token_mask=mask)
+    out = layer(x, token_mask=mask)
     assert out.dtype == dtype
     expected = layer_by_loops(layer, x, mask)
     # Eight results are rounded on the way: tokens mixed, rescaled, keys or values, queries, votes, weights, averages,
@@ -175,11 +162,10 @@ def test_layer_rounding_errors(dtype, gradient, sharing, mask):
 
 @MASKS
 @pytest.mark.parametrize("sharing", SHARINGS)
-@pytest.mark.parametrize("gradient", [False, True])
-def test_a_layer_runs_under_autocast(mask, sharing, gradient):
+def test_a_layer_runs_under_autocast(mask, sharing):
     layer, (x,) = layer_of(sharing=sharing, dtype=torch.float32), tensors((3, 6, 6), dtype=torch.float32)
     expected = layer_by_loops(layer, x, mask)
-    with torch.set_grad_enabled(gradient), torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16):
         out, from_half = layer(x, token_mask=mask), layer(x.bfloat16(), token_mask=mask)
         with pytest.raises(
             TypeError, match=r"^x must .* torch\.float32, got torch\.float64: autocast leaves torch\.float64"
@@ -198,9 +184,7 @@ def test_meta_tensors():
         layer = LinformerSelfAttention(6, 2, 8, 3, sharing=sharing, device="meta")
         assert {p.device.type for p in layer.parameters()} == {"meta"}
         x, mask = torch.empty(3, 6, 6, device="meta"), torch.empty(3, 6, dtype=torch.bool, device="meta")
-        for gradient in (True, False):
-            with torch.set_grad_enabled(gradient):
-                assert layer(x).shape == layer(x, token_mask=mask).shape == (3, 6, 6)
+        assert layer(x).shape == layer(x, token_mask=mask).shape == (3, 6, 6)
     with torch.device("meta"):
         assert {p.device.type for p in LinformerSelfAttention(6, 2, 8, 3).parameters()} == {"meta"}
     assert LinformerSelfAttention(6, 2, 8, 3).e.device.type == "cpu"
@@ -373,16 +357,15 @@ def test_inputs_stay_unchanged(mask):
     assert all(torch.equal(value, state[name]) for name, value in layer.state_dict().items())
 
 
-@pytest.mark.parametrize(("sharing", "gradient"), [("key-value", True), ("headwise", False)])
-def test_layer_compiles_to_one_graph(compiler, sharing, gradient):
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_layer_compiles_to_one_graph(compiler, sharing):
     layer = layer_of(sharing=sharing)
     compiled = compiler(layer, backend="eager")
-    with torch.set_grad_enabled(gradient):
-        for n, mask in ((8, None), (6, real_tokens())):
-            (x,) = tensors((3, n, 6))
-            np.testing.assert_allclose(
-                compiled(x, token_mask=mask).detach(), layer(x, token_mask=mask).detach(), atol=1e-14
-            )
+    for n, mask in ((8, None), (6, real_tokens())):
+        (x,) = tensors((3, n, 6))
+        np.testing.assert_allclose(
+            compiled(x, token_mask=mask).detach(), layer(x, token_mask=mask).detach(), atol=1e-14
+        )
 
 
 def test_a_layer_compiles_under_autocast(compiler):
@@ -428,6 +411,22 @@ def test_layer_compiles_to_machine_code(compiler, monkeypatch, tmp_path):
         np.testing.assert_allclose(
             compiled(x, token_mask=real_tokens()), layer(x, token_mask=real_tokens()), atol=1e-13
         )
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch maps its attention by a loop
+def test_vmap_over_masks():
+    layer, (x,) = layer_of(), tensors((4, 3, 8, 6))
+    masks = torch.stack([lengths(8, 3, n, n=8) for n in (0, 2, 5, 8)])
+    out = torch.stack([layer(some, token_mask=mask) for some, mask in zip(x, masks, strict=True)])
+    mapped = torch.vmap(lambda some, mask: layer(some, token_mask=mask))(x, masks)
+    np.testing.assert_allclose(mapped.detach(), out.detach(), rtol=0, atol=1e-14)
+
+
+def test_scattered_tokens():
+    layer, (x,) = layer_of(), tensors((8, 6, 3))
+    scattered, mask = x.permute(2, 0, 1), lengths(8, 3, 0)
+    out = layer(scattered.contiguous(), token_mask=mask)
+    np.testing.assert_allclose(layer(scattered, token_mask=mask).detach(), out.detach(), atol=1e-14)
 
 
 (X,) = tensors((3, 6, 6))

@@ -45,13 +45,12 @@ def test_equal_tokens_stay(max_len, n):
     mask, x = lengths(n, n=max_len), token.expand(1, max_len, 6)
     constant = linformer_attention(q, k, x[None], e, token_mask=mask)
     np.testing.assert_allclose(constant, token[None].expand(1, 1, 3, 6), rtol=1e-13)
-    for projection, gradient in itertools.product((e, nn.Parameter(e)), (False, True)):
+    for projection in (e, nn.Parameter(e)):
         layer = layer_of(max_len=max_len, k=16, projection=projection, bias=True)
         nn.init.normal_(layer.to_v.bias)
         expected = layer.to_out(layer.to_v(token[0])).expand(n, 6).detach()
-        with torch.set_grad_enabled(gradient):
-            for out in (layer(x, token_mask=mask)[0, :n], layer(x[:, :n])[0]):
-                np.testing.assert_allclose(out.detach(), expected, rtol=0, atol=1e-13)
+        for out in (layer(x, token_mask=mask)[0, :n], layer(x[:, :n])[0]):
+            np.testing.assert_allclose(out.detach(), expected, rtol=0, atol=1e-13)
     shrunk = linformer_attention(q, k, x[None], e, token_mask=mask, rule="norm")
     window, whole = max_len // 16, n % (max_len // 16) == 0
     assert whole == torch.allclose(shrunk, constant), "the norm rule gives less where a window is cut"
@@ -200,11 +199,9 @@ def test_a_trace_barely_votes(eps, dtype, rule):
     for f in (None, e.clone()):
         np.testing.assert_allclose(linformer_attention(q, k, v, e, f, token_mask=mask), exact, rtol=0, atol=error)
     assert abs(array(counted_in_full(q, k, v, e, mask)) - exact).max() > 0.4
-    for gradient in (False, True):
-        layer, (x,) = layer_of(k=6, max_len=6, projection=e, dtype=dtype), tensors((3, 6, 6), dtype=dtype)
-        expected = layer_by_loops(layer_of(k=6, max_len=6, projection=torch.eye(6, dtype=dtype), dtype=dtype), x, mask)
-        with torch.set_grad_enabled(gradient):
-            np.testing.assert_allclose(layer(x, token_mask=mask).detach(), expected, rtol=0, atol=error)
+    layer, (x,) = layer_of(k=6, max_len=6, projection=e, dtype=dtype), tensors((3, 6, 6), dtype=dtype)
+    expected = layer_by_loops(layer_of(k=6, max_len=6, projection=torch.eye(6, dtype=dtype), dtype=dtype), x, mask)
+    np.testing.assert_allclose(layer(x, token_mask=mask).detach(), expected, rtol=0, atol=error)
 
 
 def rescaled_by_length(q, k, v, e):
@@ -336,26 +333,24 @@ def test_hidden_tokens_in_a_layer(poison, kind):
         assert torch.isfinite(one).all()
         assert one.abs().sum() > 0
     with torch.no_grad():
-        frugal = layer(x.masked_fill(~mask[:, :, None], poison), token_mask=mask)
-    np.testing.assert_allclose(frugal, clean[0], rtol=0, atol=1e-14)
+        without_gradient = layer(x.masked_fill(~mask[:, :, None], poison), token_mask=mask)
+    np.testing.assert_allclose(without_gradient, clean[0], rtol=0, atol=1e-14)
     for zeros in (clean[0][~mask], clean[1][~mask]):
         np.testing.assert_array_equal(zeros, 0)
     assert (clean[0][mask].abs().sum(dim=1) > 0).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("gradient", [False, True])
 @KINDS
-def test_appended_padding_moves_nothing(kind, gradient, dtype):
+def test_appended_padding_moves_nothing(kind, dtype):
     layer, (x, padding) = layer_of_kind(kind, dtype), tensors((2, 5, 6), (2, 3, 6), dtype=dtype)
     error = 1e-6 if dtype == torch.float32 else 1e-14
-    with torch.set_grad_enabled(gradient):
-        short = layer(x).detach()
-        for more, filler in itertools.product((1, 2, 3), (None, 7.0, math.nan, math.inf)):
-            filled = padding[:, :more] if filler is None else torch.full_like(padding[:, :more], filler)
-            padded = layer(torch.cat([x, filled], dim=1), token_mask=lengths(5, 5, n=5 + more)).detach()
-            np.testing.assert_allclose(padded[:, :5], short, rtol=0, atol=error)
-            np.testing.assert_array_equal(padded[:, 5:], 0)
+    short = layer(x).detach()
+    for more, filler in itertools.product((1, 2, 3), (None, 7.0, math.nan, math.inf)):
+        filled = padding[:, :more] if filler is None else torch.full_like(padding[:, :more], filler)
+        padded = layer(torch.cat([x, filled], dim=1), token_mask=lengths(5, 5, n=5 + more)).detach()
+        np.testing.assert_allclose(padded[:, :5], short, rtol=0, atol=error)
+        np.testing.assert_array_equal(padded[:, 5:], 0)
 
 
 @KINDS
@@ -381,10 +376,10 @@ def test_hidden_sequences_give_zeros(kind, dtype, zero_row):
     out = layer(x, token_mask=mask)
     out.square().sum().backward()
     with torch.no_grad():
-        frugal = layer(x, token_mask=mask)
-    for zeros in (out[0], frugal[0], x.grad[0]):
+        without_gradient = layer(x, token_mask=mask)
+    for zeros in (out[0], without_gradient[0], x.grad[0]):
         assert torch.equal(zeros, torch.zeros_like(zeros))
-    for some in (out[1], frugal[1], x.grad[1], *(parameter.grad for parameter in layer.parameters())):
+    for some in (out[1], without_gradient[1], x.grad[1], *(parameter.grad for parameter in layer.parameters())):
         assert torch.isfinite(some).all()
         assert some.abs().sum() > 0
     layer.zero_grad()
