@@ -244,7 +244,15 @@ def test_unreadable_tensor(tensor):
 # installing
 
 # What each extra brings, and which modules cannot do without it.
-TORCH = ("attention", "linformer", "state", "today.LoraLinear", "bilinear.ReducedRankAttention", "family.Autoencoder")
+TORCH = (
+    "attention",
+    "linformer",
+    "shards",
+    "state",
+    "today.LoraLinear",
+    "bilinear.ReducedRankAttention",
+    "family.Autoencoder",
+)
 HIDDEN = """
 import importlib, json, sys
 
