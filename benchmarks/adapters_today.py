@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.promises import NotOffered, Package
-from lowrank_tutor.state import delta_attention
-from lowrank_tutor.today import LoraLinear, latent_cost, latent_from_heads
+from lowrank_tutor.caches import LoraLinear, latent_cost, latent_from_heads
+from lowrank_tutor.states import delta_attention
 
 
 class TodayPackage(Package):

@@ -33,8 +33,7 @@ from benchmarks.linformer_findings import (
 from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, fitting, methods
 from benchmarks.memory import peak_bytes
 from benchmarks.shared import write_shared
-from lowrank_tutor.attention import half_type
-from lowrank_tutor.attention.gpu import RESERVE
+from lowrank_tutor.roofline import RESERVE, half_type
 
 PACKAGES = ["torch", "lowrank-tutor", "linformer", "linformer-pytorch"]
 CPU_THREADS = 2

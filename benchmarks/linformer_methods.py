@@ -14,9 +14,9 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.adapters_linformer import Lucidrains, Ours, OursHeadwise, Size, Tatp22, seeded, split
-from lowrank_tutor.attention import attention_bytes, softmax_cost
-from lowrank_tutor.attention.gpu import RESERVE
+from lowrank_tutor.attention import softmax_cost
 from lowrank_tutor.linformer import linformer_attention, linformer_cost
+from lowrank_tutor.roofline import RESERVE, attention_bytes
 
 DIM, HEADS = 512, 8
 OURS, OURS_APART = Ours.name, OursHeadwise.name

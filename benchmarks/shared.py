@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import DATA
-from lowrank_tutor.attention import gpu_floor, gpu_named
+from lowrank_tutor.roofline import gpu_floor, gpu_named
 
 PROVENANCE = ("command", "date", "gpu", "versions", "dim", "heads")
 CARD = ("name", "memory_bytes", "capability", "driver", "cuda")

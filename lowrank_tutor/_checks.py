@@ -4,12 +4,11 @@ No chapter: the modules of every chapter share these checks, so that each refuse
 "*argument* must be *rule*, got *value*". A wrong type is a ``TypeError``, a wrong value a ``ValueError``.
 """
 
-import copy
 import math
 import numbers
 import reprlib
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,23 +23,7 @@ NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy count them among 
 LARGEST = 2**4096  # Python writes out no integer of more than 4300 digits, and messages hold products of two
 
 
-class Factor(Protocol):
-    """What can be multiplied from both sides: an array, a sparse matrix or a linear operator."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The numbers of rows and columns."""
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the numbers."""
-
-    @property
-    def T(self) -> Any:
-        """The transpose."""
-
-    def __matmul__(self, x: Any, /) -> Any:
-        """Multiply with columns."""
+Factor = Any  # what multiplies from both sides: an array, a sparse matrix or a linear operator
 
 
 def _show(value: object) -> str:
@@ -56,38 +39,25 @@ def is_sparse(value: Any) -> bool:
     return hasattr(value, "tocsr") and hasattr(value, "toarray")
 
 
-def is_operator(value: Any) -> bool:
-    """Say whether this is a linear operator, SciPy's or a look-alike: it multiplies, and so does its transpose."""
-    return all(hasattr(value, name) for name in ("matmat", "rmatmat", "shape"))
-
-
-def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]:
-    """Turn a value into an array of whatever it holds; refuse in words what NumPy would misread or cannot read.
-
-    ``rule`` says what the array must hold, for the message, and ``advice`` what else takes a sparse matrix.
-    """
+def as_array(value: Any, name: str, rule: str) -> NDArray[Any]:
+    """Convert a value to an array of any kind; refuse what NumPy would misread. ``rule`` says what it must hold."""
     if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
         raise TypeError(f"{name} must be an array without a mask, got a masked array")
-    if is_sparse(value) or is_operator(value):
-        kind = "a sparse" if is_sparse(value) else "an operator,"
-        way = ".toarray() makes it dense" if is_sparse(value) else "@ np.eye(n) makes it dense"
-        found = f"{kind} {type(value).__name__} of shape {value.shape}"
-        raise TypeError(f"{name} must be a dense array, got {found}: {way}{advice}")
-    if getattr(value, "is_meta", False):
-        raise TypeError(f"{name} must be an array, got a meta tensor, which holds no numbers")
+    if is_sparse(value):
+        found = f"a sparse {type(value).__name__} of shape {value.shape}"
+        raise TypeError(f"{name} must be a dense array, got {found}: .toarray() makes it dense")
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError, AttributeError):  # ragged lists; tensors that refuse to be arrays
         if hasattr(value, "detach"):
-            dense = str(getattr(value, "layout", "torch.strided")) == "torch.strided"
-            way = f"{'.detach().cpu().float()' if dense else '.to_dense()'} makes one that it can"
+            way = ".detach().cpu().float() makes one that it can"
             raise TypeError(f"{name} must be an array, got a tensor that NumPy cannot read: {way}") from None
         raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}") from None
 
 
-def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
+def as_float_array(value: Any, name: str) -> FloatArray:
     """Turn real numbers into a float array: float32 stays, float16 becomes float32, all else float64."""
-    array = as_array(value, name, "a rectangular array of real numbers", advice)
+    array = as_array(value, name, "a rectangular array of real numbers")
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}")
     if array.dtype in (np.float16, np.float32):
@@ -113,31 +83,13 @@ def _check_entries(array: FloatArray, name: str) -> None:
         raise ValueError(f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit")
 
 
-def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
-    """Return a finite, non-empty matrix of float32 or float64; it may share memory with ``value``.
+def as_matrix(value: ArrayLike, name: str) -> FloatArray:
+    """Return a finite, non-empty matrix of float32 or float64, as `as_float_array` does; it may share memory.
 
-    Parameters
-    ----------
-    value : array_like, shape (m, n)
-        Real numbers. Float32 stays float32, float16 becomes float32, everything else float64.
-    name : str
-        The argument's name, for the message.
-    advice : str
-        What else takes a sparse matrix or an operator, for the message.
-
-    Returns
-    -------
-    ndarray, shape (m, n)
-
-    Raises
-    ------
-    TypeError
-        If ``value`` holds anything but real numbers, or is a masked array.
-    ValueError
-        If it is ragged, empty, has other than two axes, holds NaN or infinity, or if its largest absolute entry is
-        outside 1e-75 .. 1e75 (float32: 1e-12 .. 1e12). Zeros alone are fine.
+    Anything but real numbers is a ``TypeError``. A ``ValueError`` says what is ragged, empty or not finite, has other
+    than two axes, or has its largest absolute entry outside `SIZES`; zeros alone are fine.
     """
-    array = as_float_array(value, name, advice)
+    array = as_float_array(value, name)
     if array.ndim != 2:
         raise ValueError(f"{name} must be a matrix (two axes), got shape {array.shape}")
     _check_entries(array, name)
@@ -145,62 +97,24 @@ def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
 
 
 def as_factor(value: Any, name: str) -> Factor:
-    """Return something to multiply with, as ``a @ x`` and ``a.T @ y``: a dense matrix, a sparse one, or an operator.
+    """Return a dense or sparse matrix, or an operator, that multiplies as ``a @ x`` and ``a.T @ y``.
 
-    A sparse matrix obeys the rules of `as_matrix`; of an operator only its products can be checked, and are.
+    A sparse matrix obeys the rules of `as_matrix`. An operator's products are not checked.
     """
-    if is_sparse(value):
-        if value.dtype.kind not in "biuf":
-            raise TypeError(f"{name} must be a matrix of real numbers, got dtype {value.dtype}")
-        if len(value.shape) != 2 or 0 in value.shape:
-            raise ValueError(f"{name} must be a matrix with rows and columns, got shape {value.shape}")
-        rows = value.tocsr()
-        if rows.nnz:
-            _check_entries(as_float_array(rows.data, name), name)
-        factor: Factor = rows.astype(np.float32 if rows.dtype in (np.float16, np.float32) else np.float64, copy=False)
-        return factor
-    return Operator(value, name) if is_operator(value) else as_matrix(value, name)
-
-
-class Operator:
-    """A linear operator that gives real, finite numbers of one type, or says that it does not."""
-
-    def __init__(self, operator: Any, name: str) -> None:
-        kind = np.dtype(getattr(operator, "dtype", None) or np.float64)
-        if kind.kind not in "biuf":
-            raise TypeError(f"{name} must be an operator on real numbers, got dtype {kind}")
-        if len(operator.shape) != 2 or 0 in operator.shape:
-            raise ValueError(f"{name} must be an operator with rows and columns, got shape {operator.shape}")
-        self.shape = tuple(map(int, operator.shape))
-        self.dtype = np.dtype(np.float32 if kind in (np.float16, np.float32) else np.float64)
-        self._name, self._forward, self._backward = name, operator.matmat, operator.rmatmat
-        self._turned = False
-
-    @property
-    def T(self) -> "Operator":
-        """The transpose."""
-        other = copy.copy(self)
-        other.shape = self.shape[::-1]
-        other._forward, other._backward = self._backward, self._forward
-        other._turned = not self._turned
-        return other
-
-    def __matmul__(self, x: FloatArray) -> FloatArray:
-        try:
-            product = np.asarray(self._forward(x))
-        except (TypeError, NotImplementedError, AttributeError) as error:  # SciPy asks for no rmatvec until it is used
-            if not self._turned:
-                raise
-            rule = "an operator whose transpose multiplies too (give it rmatvec or rmatmat)"
-            raise TypeError(f"{self._name} must be {rule}, got {type(error).__name__} from rmatmat") from error
-        rule = f"an operator of real numbers whose product has shape {(self.shape[0], x.shape[1])}"
-        if product.dtype.kind not in "biuf" or product.shape != (self.shape[0], x.shape[1]):
-            found = f"dtype {product.dtype} and shape {product.shape}"
-            raise ValueError(f"{self._name} must be {rule}, got {found}")
-        product = product.astype(self.dtype, copy=False)
-        if not np.isfinite(product).all():
-            raise ValueError(f"{self._name} must be finite, got {product[~np.isfinite(product)][0]} in a product")
-        return product
+    if hasattr(value, "rmatmat"):
+        if np.dtype(value.dtype) not in SIZES:
+            raise TypeError(f"{name} must be an operator on float32 or float64, got dtype {value.dtype}")
+        return value
+    if not is_sparse(value):
+        return as_matrix(value, name)
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a matrix of real numbers, got dtype {value.dtype}")
+    if len(value.shape) != 2 or 0 in value.shape:
+        raise ValueError(f"{name} must be a matrix with rows and columns, got shape {value.shape}")
+    rows = value.tocsr()
+    if rows.nnz:
+        _check_entries(as_float_array(rows.data, name), name)
+    return rows.astype(np.float32 if rows.dtype in (np.float16, np.float32) else np.float64, copy=False)
 
 
 def as_vector(value: ArrayLike, name: str) -> FloatArray:
@@ -234,29 +148,9 @@ def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def check_integer(value: object, name: str, low: int, high: int | None = None, high_name: str = "") -> int:
-    """Return ``value`` as a Python int between ``low`` and ``high``, both included.
+    """Return ``value`` as a Python int from ``low`` to ``high``, which ``high_name`` names, as in ``"min(m, n)"``.
 
-    Parameters
-    ----------
-    value : int or numpy integer
-        A bool or a float is refused, even a whole one.
-    name : str
-        The argument's name, for the message.
-    low, high : int
-        The bounds; ``high=None`` leaves the upper end open.
-    high_name : str
-        What the upper bound is, for the message: ``"min(m, n)"``.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is not an integer.
-    ValueError
-        If it lies outside the bounds.
+    A bool or a float is a ``TypeError``, even a whole one; what lies outside the bounds is a ``ValueError``.
     """
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
@@ -285,29 +179,9 @@ def check_rank(k: object, shape: tuple[int, ...], name: str = "k") -> int:
 
 
 def check_real(value: object, name: str, rule: str, low: float, high: float = math.inf) -> float:
-    """Return ``value`` as a float with ``low <= value < high``, or refuse it with ``rule``.
+    """Return ``value`` as a float with ``low <= value < high``; ``rule`` says so, as in ``"at least 0 and below 1"``.
 
-    Parameters
-    ----------
-    value : float
-        Any real number; a bool is refused.
-    name : str
-        The argument's name, for the message.
-    rule : str
-        The rule in words, for the message: ``"at least 0 and below 1"``.
-    low, high : float
-        The bounds, the lower included and the upper not.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is not a real number.
-    ValueError
-        If it is NaN or outside the bounds.
+    What is no real number, a bool included, is a ``TypeError``; NaN and what lies outside is a ``ValueError``.
     """
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_show(value)}")

@@ -1,7 +1,7 @@
 """What does a module need that may not be there? It is fetched when it is asked for, and named where it is missing.
 
 No chapter: every room that needs more than NumPy shares it. `on_demand` is for ``bilinear``, ``family`` and
-``today``, whose parts in PyTorch wait until they are asked for, so that to import these modules takes no time.
+``caches``, whose parts in PyTorch wait until they are asked for, so that to import these modules takes no time.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""How many random directions keep all distances? About ln(points) / eps^2, whatever the width of the data.
+"""Count the random directions that keep all distances: about ln(points) / eps^2, whatever the width of the data.
 
 Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` is (n, d), one point a row; ``projection`` (k, d),
 drawn at random, in formulas ``R``; ``k`` the number of directions kept, between 1 and 2**53; ``eps`` the relative error
@@ -9,7 +9,6 @@ with ``k`` degrees of freedom, over ``k``.
 
 import functools
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -118,17 +117,8 @@ def norm_failure_probability(k: int, eps: float) -> float:
     r"""Return the chance that a random projection changes a squared length by more than the fraction ``eps``.
 
     Exactly $P(|\chi^2_k / k - 1| > \varepsilon)$, for every vector: the entries of $R$ are independent $N(0, 1/k)$. The
-    relative accuracy is 1e-12 as long as the result is a normal float; what is smaller than any float is 0.
-
-    Parameters
-    ----------
-    k : int
-    eps : float
-
-    Returns
-    -------
-    float
-        Falls as ``k`` grows.
+    relative accuracy is 1e-12 as long as the result is a normal float; what is smaller than any float is 0. It
+    falls as ``k`` grows.
 
     Examples
     --------
@@ -146,17 +136,7 @@ def norm_failure_chernoff(k: int, eps: float) -> float:
     r"""Bound `norm_failure_probability` by Chernoff's exponents, one for each tail.
 
     $e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))} + e^{-\frac k2 (-\varepsilon - \ln(1 - \varepsilon))}$. The
-    first, for lengths that grow, is the larger.
-
-    Parameters
-    ----------
-    k : int
-    eps : float
-
-    Returns
-    -------
-    float
-        Up to 2; above 1 it says nothing.
+    first, for lengths that grow, is the larger. The bound is up to 2; above 1 it says nothing.
 
     Examples
     --------
@@ -173,17 +153,7 @@ def norm_failure_chernoff(k: int, eps: float) -> float:
 def norm_failure_bound(k: int, eps: float) -> float:
     r"""Bound `norm_failure_probability` without a table: the form that most texts print.
 
-    $2 e^{-\frac k2 (\varepsilon^2/2 - \varepsilon^3/3)}$.
-
-    Parameters
-    ----------
-    k : int
-    eps : float
-
-    Returns
-    -------
-    float
-        Up to 2; above 1 it says nothing.
+    $2 e^{-\frac k2 (\varepsilon^2/2 - \varepsilon^3/3)}$, up to 2; above 1 it says nothing.
 
     Examples
     --------
@@ -225,12 +195,7 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     Returns
     -------
     int
-        Rounded up. From about 1e12 on the last digits are those of rounding.
-
-    Raises
-    ------
-    ValueError
-        If ``eps`` is so small that ``k`` may pass 2**53.
+        Rounded up. From about 1e12 on the last digits are those of rounding, and beyond 2**53 an ``eps`` is refused.
 
     Examples
     --------
@@ -267,17 +232,7 @@ def inner_product_std(rho: float, k: int) -> float:
     r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors at cosine ``rho``.
 
     $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$. For orthogonal vectors $1/\sqrt k$ is left: no error bound
-    that is a multiple of $|\langle x, y\rangle|$ can hold for them.
-
-    Parameters
-    ----------
-    rho : float
-        Between -1 and 1.
-    k : int
-
-    Returns
-    -------
-    float
+    that is a multiple of $|\langle x, y\rangle|$ can hold for them. ``rho`` lies between -1 and 1.
 
     Examples
     --------
@@ -295,16 +250,7 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     \le 2 e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))}$, for all $x$ and $y$. For unit vectors
     $\langle Rx, Ry\rangle = \frac14\|R(x + y)\|^2 - \frac14\|R(x - y)\|^2$ is the difference of two independent
     chi-squares over $k$ with weights $(1 \pm \rho)/2$. The weights add to 1, and the exponent of a single one serves.
-
-    Parameters
-    ----------
-    k : int
-    eps : float
-
-    Returns
-    -------
-    float
-        At most `norm_failure_bound`, which therefore holds for inner products too. Up to 2; above 1 it says nothing.
+    The result is at most `norm_failure_bound`, which therefore holds for inner products too.
 
     Examples
     --------
@@ -319,20 +265,10 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
 
 
 def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
-    r"""Draw a random projection: entries independent $N(0, 1/k)$, so that $E\|Rx\|^2 = \|x\|^2$.
+    r"""Draw a random projection (k, n): entries independent $N(0, 1/k)$, so that $E\|Rx\|^2 = \|x\|^2$.
 
-    Parameters
-    ----------
-    k : int
-    n : int
-        Width of the vectors to project, between 1 and 2**53.
-    rng : numpy.random.Generator or int, optional
-        Draws the entries. With ``None`` each call draws others.
-
-    Returns
-    -------
-    ndarray, shape (k, n)
-        Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``.
+    Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. ``n`` is at most 2**53. Without
+    ``rng``, a generator or a seed, each call draws other entries.
 
     Examples
     --------
@@ -344,94 +280,33 @@ def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = 
     return check_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
 
 
-_FEW = 500  # up to so many points all steps are formed; of more, matrix products give the lengths
-_ROWS = 128  # whose distances to all later points are computed at a time
+_ROWS = 128  # whose distances to all later points come from one product of matrices
 
 
-def _ratios(steps: FloatArray, projected: FloatArray, r: FloatArray, limit: float) -> FloatArray:
-    """Return ``||R s||^2 / ||s||^2`` for steps ``s`` (p, d); NaN where there is no step. ``projected`` is overwritten.
+def _squared_distances(x: FloatArray, start: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+    r"""Return squared distances from `_ROWS` points to all from ``start`` on, and which have lost too many digits.
 
-    ``R s`` is the difference of two images. Of points that nearly coincide mostly rounding would be left of it: steps
-    whose square is at most ``limit`` are projected themselves.
+    $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$ takes a fraction of the time of a difference for each pair.
     """
-    squared = np.einsum("ij,ij->i", steps, steps)
-    near = np.flatnonzero(squared <= limit)
-    if near.size:
-        size = np.abs(steps[near]).max(axis=1)
-        unit = steps[near] / np.where(size > 0, size, np.nan)[:, np.newaxis]  # so that no square underflows
-        projected[near] = unit @ r.T
-        squared[near] = np.einsum("ij,ij->i", unit, unit)
-    ratios: FloatArray = np.einsum("ij,ij->i", projected, projected) / squared
-    return ratios
-
-
-def _rows_of_ratios(points: FloatArray, r: FloatArray) -> Iterator[FloatArray]:
-    """Yield for each point but the last the ratios of the steps to all later ones."""
-    centered = points - points.mean(axis=0)
-    images = centered @ r.T  # (n, k)
-    limit = 1e-8 * float(np.einsum("ij,ij->i", centered, centered).max())  # beyond it 12 digits survive the difference
-    if len(points) <= _FEW:
-        for i in range(len(points) - 1):
-            yield _ratios(points[i + 1 :] - points[i], images[i + 1 :] - images[i], r, limit)
-        return
-    for start in range(0, len(points), _ROWS):
-        ratios, rows, columns = _ratios_by_products(start, centered, images)
-        for some in range(0, len(rows), _ROWS * 16):
-            one, other = rows[some : some + _ROWS * 16], columns[some : some + _ROWS * 16]
-            first, second = one + start, other + start
-            ratios[one, other] = _ratios(points[second] - points[first], images[second] - images[first], r, limit)
-        for row in range(min(len(ratios), len(points) - 1 - start)):
-            yield ratios[row, row + 1 :]
-
-
-def _ratios_by_products(
-    start: int, points: FloatArray, images: FloatArray
-) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
-    r"""Return the ratios of some points to all from ``start`` on, and which pairs (rows, columns) must be done again.
-
-    One product of matrices serves all pairs, $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$. Where the difference
-    keeps less than a thousandth, of the points or of the images, too few digits are left.
-    """
-    end = min(start + _ROWS, len(points))
-    squared, lost = _squared_distances(start, end, points)
-    projected, lost_too = _squared_distances(start, end, images)
-    later = np.arange(len(points) - start) > np.arange(end - start)[:, np.newaxis]
-    with np.errstate(divide="ignore", invalid="ignore"):  # on the diagonal, which nobody reads
-        ratios: FloatArray = projected / squared
-    i, j = np.nonzero((lost | lost_too) & later)
-    return ratios, i, j
-
-
-def _squared_distances(start: int, end: int, points: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return squared distances from some points to all from ``start`` on, and where too few digits are left of them."""
-    squares = np.einsum("ij,ij->i", points[start:], points[start:])
-    sums = squares[: end - start, np.newaxis] + squares
-    distances: FloatArray = sums - 2 * (points[start:end] @ points[start:].T)
-    return distances, distances <= 1e-3 * sums
+    squares = np.einsum("ij,ij->i", x[start:], x[start:])
+    sums = squares[:_ROWS, np.newaxis] + squares
+    distances: FloatArray = sums - 2 * (x[start : start + _ROWS] @ x[start:].T)
+    return distances, distances <= 1e-2 * sums
 
 
 def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     r"""Measure how much a projection changes each squared distance.
 
     $\|R(x_i - x_j)\|^2 / \|x_i - x_j\|^2 - 1$ for every pair $i < j$, in the order (0, 1), (0, 2), ..., (1, 2), ... of
-    ``scipy.spatial.distance.pdist``. Memory beyond the result grows with the points, not with the pairs.
+    ``scipy.spatial.distance.pdist``: -1 or more, and 0 where a distance is kept. Memory beyond the result grows with
+    the points, not with the pairs.
 
     Parameters
     ----------
     x : array_like, shape (n, d)
-        At least 2 points, all different.
+        At least 2 points, all different: two that coincide have no distance to keep.
     projection : array_like, shape (k, d)
         Any matrix, random or not.
-
-    Returns
-    -------
-    ndarray, shape (n * (n - 1) / 2,)
-        At least -1; 0 where a distance is kept.
-
-    Raises
-    ------
-    ValueError
-        If two points coincide: they have no distance to keep.
 
     Examples
     --------
@@ -446,15 +321,23 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     if n_points < 2:
         raise ValueError(f"x must hold at least 2 points, got {n_points}")
     _check_product(points, r, "norm(x) * norm(projection)")
-    result, filled = np.empty(n_points * (n_points - 1) // 2), 0
-    for i, row in enumerate(_rows_of_ratios(points, r)):
-        if np.isnan(row).any():
-            j = i + 1 + int(np.argmax(np.isnan(row)))
-            raise ValueError(f"x must hold different points, got the same in rows {i} and {j}")
-        result[filled : filled + len(row)] = row
-        filled += len(row)
-    result -= 1
-    return result
+    centered = points - points.mean(axis=0)  # sums of small squares keep more digits of their difference
+    images = centered @ r.T
+    rows = []
+    for start in range(0, n_points, _ROWS):
+        (before, lost), (after, lost_too) = _squared_distances(centered, start), _squared_distances(images, start)
+        for i, row in enumerate(lost | lost_too, start):
+            again = i + 1 + np.flatnonzero(row[i + 1 - start :])
+            steps = points[again] - points[i]
+            size = np.abs(steps).max(axis=1)
+            if not size.all():
+                raise ValueError(f"x must hold different points, got the same in rows {i} and {again[np.argmin(size)]}")
+            steps /= size[:, np.newaxis]  # so that no square underflows
+            for squared, some in ((before, steps), (after, steps @ r.T)):
+                squared[i - start, again - start] = np.einsum("ij,ij->i", some, some)
+            later = slice(i + 1 - start, None)
+            rows.append(after[i - start, later] / before[i - start, later] - 1)
+    return np.concatenate(rows)
 
 
 def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
@@ -473,12 +356,6 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
         For attention, the weights: one query a row.
     v : array_like, shape (n, d)
         For attention, the values: one token a row. ``p @ v`` is not zero.
-    k : int
-        Directions kept, of ``n``.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

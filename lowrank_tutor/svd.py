@@ -1,7 +1,7 @@
-"""How much of a matrix survives when only k directions are kept? The spectrum tells in advance.
+"""Keep the k strongest directions of a matrix, and say from its spectrum how much is lost.
 
-Chapter ``book/02-svd-pca.md``. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept;
-``u`` (m, k) and ``vt`` (k, n) the singular vectors.
+Chapter ``book/02-svd-pca.md``. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept,
+between 1 and ``min(m, n)``; ``u`` (m, k) and ``vt`` (k, n) the singular vectors.
 
 Arrays are real, finite and non-empty; a spectrum is non-negative and never rises. Float32 is factored in float32,
 everything else in float64.
@@ -49,19 +49,10 @@ class SVD(NamedTuple):
 
 
 def fix_signs(vectors: ArrayLike) -> FloatArray:
-    """Return for each column the sign (1 or -1) that makes its largest entry positive.
+    """Return for each column of ``vectors`` (m, k) the sign, 1 or -1, that makes its largest entry positive: (k,).
 
     A singular pair may be negated as a whole; this picks one of the two. Of entries that agree to half the digits the
     first decides, so that rounding does not.
-
-    Parameters
-    ----------
-    vectors : array_like, shape (m, k)
-        One vector a column.
-
-    Returns
-    -------
-    ndarray, shape (k,)
     """
     columns = as_float_array(vectors, "vectors")  # of any size: axes may be long
     if columns.ndim != 2 or columns.size == 0:
@@ -82,20 +73,9 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
 
 
 def truncated_svd(a: ArrayLike, k: int) -> SVD:
-    r"""Return the ``k`` largest singular values and their vectors.
+    r"""Return the ``k`` largest singular values and their vectors: ``u`` (m, k), ``s`` (k,) and ``vt`` (k, n).
 
     $A \approx U_k \Sigma_k V_k^\top$, computed by LAPACK from the full decomposition.
-
-    Parameters
-    ----------
-    a : array_like, shape (m, n)
-    k : int
-        The rank kept, between 1 and ``min(m, n)``.
-
-    Returns
-    -------
-    SVD
-        ``u`` (m, k), ``s`` (k,) and ``vt`` (k, n).
 
     Examples
     --------
@@ -110,27 +90,17 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
     ----------
     Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 2.4.
     """
-    matrix = as_matrix(a, "a", advice=", and randomized_svd takes it as it is")
+    matrix = as_matrix(a, "a")
     rank = check_rank(k, matrix.shape)
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
-    r"""Return the matrix of rank at most ``k`` that is nearest to ``a``.
+    r"""Return the matrix (m, n) of rank at most ``k`` that is nearest to ``a``.
 
     $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$ is nearest in the Frobenius and in the spectral norm, and in every
     other norm that depends on the singular values alone. In the Frobenius norm it is the only one if
     $\sigma_k > \sigma_{k+1}$.
-
-    Parameters
-    ----------
-    a : array_like, shape (m, n)
-    k : int
-        The rank kept, between 1 and ``min(m, n)``.
-
-    Returns
-    -------
-    ndarray, shape (m, n)
 
     Examples
     --------
@@ -160,10 +130,6 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
         The rank kept, between 0 and ``len(s)``.
     norm : {"fro", "spectral"}
         The norm of the error.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -195,10 +161,6 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> fl
         ``exact`` is not zero.
     norm : {"fro", "spectral"}
         The norm of both.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -330,10 +292,10 @@ def randomized_svd(
     Parameters
     ----------
     a : array_like, sparse matrix or linear operator, shape (m, n)
-        Sparse as SciPy has it (any format; a matrix or an array), or a ``scipy.sparse.linalg.LinearOperator``: whatever
-        has ``matmat``, ``rmatmat`` and ``shape``.
+        Sparse in any of SciPy's formats, or a ``scipy.sparse.linalg.LinearOperator`` of float32 or float64 that
+        multiplies from both sides.
     k : int
-        The rank kept, between 1 and ``min(m, n)``.
+        The rank kept.
     oversample : int
         How many vectors more than ``k`` in a block, at least 0.
     power_iterations : int
@@ -345,7 +307,7 @@ def randomized_svd(
     Returns
     -------
     SVD
-        ``u`` (m, k), ``s`` (k,) and ``vt`` (k, n). Each singular value is at most the exact one, but for rounding.
+        Each singular value is at most the exact one, but for rounding.
 
     Examples
     --------
@@ -365,10 +327,12 @@ def randomized_svd(
     powers = check_integer(power_iterations, "power_iterations", 0)
     generator = check_rng(rng)
     if block * (powers + 1) >= min(matrix.shape):
-        return _leading(*np.linalg.svd(_dense(matrix), full_matrices=False), rank)
+        return _leading(*np.linalg.svd(as_matrix(_dense(matrix), "a"), full_matrices=False), rank)
     # The block starts on the short side: a tall matrix as it is, a wide one transposed.
     wide = matrix.shape[0] < matrix.shape[1]
     left, core, right = _krylov_bases(matrix.T if wide else matrix, block, powers, generator)
+    if not np.isfinite(core).all():  # only an operator's can be otherwise
+        raise ValueError("a must be finite, got a product that is not")
     w, s, zt = np.linalg.svd(core, full_matrices=False)
     u, v = _combined(left, w[:, :rank]), _combined(right, zt[:rank].T)
     return _leading(v, s, u.T, rank) if wide else _leading(u, s, v.T, rank)

@@ -625,28 +625,13 @@ def test_near_pairs_of_very_different_size_are_measured_side_by_side():
     np.testing.assert_allclose(distortion(x, r), [0, 3, 8, 3, 8, last], rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("shift", [0.0, 1e4])
-def test_a_plain_cloud_is_projected_once_wherever_it_lies(shift, monkeypatch):
-    """None of its pairs is a near one: not relative to its own size, whatever its distance from the origin."""
-    x = default_rng(0).standard_normal((40, 30)) + shift * default_rng(1).standard_normal(30)
-    seen = []
-    real = jl._ratios
-    monkeypatch.setattr(jl, "_ratios", lambda *arguments: seen.append(arguments[-1]) or real(*arguments))
-    distortion(x, gaussian_projection(5, 30, default_rng(2)))
-    assert len(seen) == 39
-    assert 1e-9 < max(seen) / pdist(x).min() ** 2 < 1e-6
-
-
-def test_distances_of_many_points_are_those_of_the_steps(monkeypatch):
+def test_distances_of_many_points():
     rng = default_rng(0)
-    x = np.concatenate([rng.standard_normal((500, 30)), 1e3 + 1e-6 * rng.standard_normal((120, 30))])
+    x = np.concatenate([rng.standard_normal((150, 30)), 1e3 + 1e-6 * rng.standard_normal((120, 30))])
     for r in (gaussian_projection(5, 30, 1), np.eye(30)[:1]):
-        found = distortion(x, r)
-        monkeypatch.setattr("lowrank_tutor.jl._FEW", 10**9)
-        np.testing.assert_allclose(found, distortion(x, r), rtol=1e-9, atol=1e-11)
-        monkeypatch.undo()
-    x[601] = x[77]
-    with pytest.raises(ValueError, match=r"^x must hold different points, got the same in rows 77 and 601$"):
+        np.testing.assert_allclose(distortion(x, r), np.array(naive(x, r), dtype=float), rtol=1e-9, atol=1e-11)
+    x[251] = x[77]
+    with pytest.raises(ValueError, match=r"^x must hold different points, got the same in rows 77 and 251$"):
         distortion(x, r)
 
 

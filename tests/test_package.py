@@ -29,8 +29,8 @@ ROOMS = sorted({name.partition(".")[0] for name in MODULES})
 # both ask the "setting" whether a page is being built). Where a package is missing, all say so by the same one.
 KINDS = {
     "asked": ["_on_demand"],
-    "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family", "today"],
-    "torch": ["_tensors", "attention", "linformer", "shards", "state"],
+    "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family", "caches"],
+    "torch": ["_tensors", "attention", "linformer", "roofline", "shards", "states"],
     "exact": ["byhand"],
     "setting": ["sphinxext"],
     "figures": ["plotting", "tables"],
@@ -38,7 +38,7 @@ KINDS = {
 }
 # Modules that need PyTorch, in rooms that otherwise do without it: fetched when they are asked for.
 ON_DEMAND = dict.fromkeys(
-    ("bilinear.layer", "family.autoencoder", "today.latent", "today.lora", "today.windows"), "torch"
+    ("bilinear.layer", "family.autoencoder", "caches.latent", "caches.lora", "caches.steps"), "torch"
 )
 KIND_OF_ROOM = {room: kind for kind, rooms in KINDS.items() for room in rooms}
 KIND_OF = {name: ON_DEMAND.get(name, KIND_OF_ROOM.get(name.partition(".")[0])) for name in MODULES}

@@ -5,9 +5,8 @@ import math
 import torch
 
 from lowrank_tutor.rank import numerical_rank
-from lowrank_tutor.state import block_ranks, linear_state, recall_error
+from lowrank_tutor.states import block_ranks, linear_state, recall_error, window_attention
 from lowrank_tutor.svd import relative_error, tail_error
-from lowrank_tutor.today import window_attention
 
 unit = torch.nn.functional.normalize
 attend = torch.nn.functional.scaled_dot_product_attention

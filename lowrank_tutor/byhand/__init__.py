@@ -23,12 +23,13 @@ from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     from lowrank_tutor.byhand.attention import linformer_attention, softmax_attention
+    from lowrank_tutor.byhand.caches import latent_scores, lora
     from lowrank_tutor.byhand.discriminants import Discriminant, linear_discriminant
     from lowrank_tutor.byhand.matrices import OuterProduct, bilinear, project, rank_one, row_reduce
     from lowrank_tutor.byhand.nonnegative import NonnegativeFactors, nmf_update
     from lowrank_tutor.byhand.ratings import als_half_step
     from lowrank_tutor.byhand.singular_values import ExactSVD, svd_2x2
-    from lowrank_tutor.byhand.today import delta_rule, latent_scores, lora, semiseparable
+    from lowrank_tutor.byhand.states import delta_rule, semiseparable
     from lowrank_tutor.byhand.worked import Step, Worked
 
 __all__ = [

@@ -57,3 +57,8 @@ def tex_dot(row: Matrix, column: Matrix) -> str:
 def tex_squares(entries: Any) -> str:
     """Write a sum of squares, entry by entry."""
     return " + ".join(f"{tex_factor(entry)}^2" for entry in entries)
+
+
+def tex_product(name: str, left: Matrix, right: Matrix, product: Matrix) -> str:
+    """Write a product with its name, its factors and its value."""
+    return tex_lines((name, f"{tex_matrix(left)} {tex_matrix(right)}"), ("", tex_matrix(product)))

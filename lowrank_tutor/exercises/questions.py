@@ -610,7 +610,7 @@ QUESTIONS = {
         ),
     ),
     # Caches and adapters
-    "ex-today-cache": Question(
+    "ex-caches-cache": Question(
         ("Numbers a token", "GiB"),
         (65536, 16),
         "A key and a value for each group in each layer; then two bytes a number.",
@@ -623,7 +623,7 @@ QUESTIONS = {
             ((65536, 17), "That may be in units of a billion bytes. A GiB has 2^30 bytes."),
         ),
     ),
-    "ex-today-lora": Question(
+    "ex-caches-lora": Question(
         ("Numbers in the update", "Smallest rank that saves nothing", "Second row, first number", "Second number"),
         (241664, 2986, 2, 4),
         "Two factors of rank r hold r(m + n) numbers, the weight mn. The second row of BA is A times the second number "
@@ -637,7 +637,7 @@ QUESTIONS = {
         ),
         rounds=(1,),
     ),
-    "ex-today-absorb": Question(
+    "ex-caches-absorb": Question(
         ("First number of the absorbed query", "Second number", "The score"),
         (4, 1, 11),
         "Multiply the rows of the matrix with q; then multiply what you have with c.",
@@ -646,7 +646,7 @@ QUESTIONS = {
             ((3, 5, 11), "That is the key. Bring the query to the latent instead."),
         ),
     ),
-    "ex-today-product": Question(
+    "ex-caches-product": Question(
         ("Numbers in the product", "Numbers in the factors", "Width at which they are as many"),
         (786432, 262144, 384),
         "The product has a row for each of 1,536 numbers and a column for each of 512. Then it is a break-even rank.",
@@ -655,7 +655,7 @@ QUESTIONS = {
             ((786432, 131072, 384), "Count both factors: 1536 times 128 and 512 times 128."),
         ),
     ),
-    "ex-today-whiten": Question(
+    "ex-caches-whiten": Question(
         ("Error of the plain cut", "Error of the best one"),
         (16, 9),
         "The error is the square of what is cut, times how large its input is on average.",
@@ -665,7 +665,7 @@ QUESTIONS = {
             ((9, 16), "The plain cut keeps the larger entry, 3, and loses the other."),
         ),
     ),
-    "ex-today-trap": Question(
+    "ex-caches-trap": Question(
         ("Owed after 10 steps", "Second diagonal entry of what the other start sends"),
         (10, 1 / 5),
         "In the first case follow the vector Q. In the second, P is the direction of MQ.",
@@ -698,7 +698,7 @@ QUESTIONS = {
             ((5, 3, 0), "What stays is multiplied at each step, not added."),
         ),
     ),
-    "ex-today-delta": Question(
+    "ex-states-delta": Question(
         ("Sum, first key", "Sum, second key", "Delta rule, first key", "Delta rule, second key"),
         (4, 2, 3, 0),
         "The inner product of the two keys is one half. What does each key read, and what is taken away?",
@@ -722,7 +722,7 @@ QUESTIONS = {
             ((512, 513, 2000, 100), "One less is enough: softmax does not notice the mean of a row."),
         ),
     ),
-    "ex-today-half": Question(
+    "ex-states-half": Question(
         "The first n",
         405,
         "One half means that the n - 1 others weigh as much as the one, each at least exp(-6) as much.",

@@ -106,58 +106,23 @@ class Autoencoder(nn.Module):
         self.decoder = _layers([start.T for start in reversed(starts)])
 
     def extra_repr(self) -> str:
-        """Name the sizes, for the printed form.
-
-        Returns
-        -------
-        str
-        """
+        """Name the sizes, for the printed form."""
         return f"d={self.d}, k={self.k}, hidden={self.hidden}"
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
-        """Keep k numbers of each point.
-
-        Parameters
-        ----------
-        x : Tensor, shape (n, d)
-            Points, one a row.
-
-        Returns
-        -------
-        Tensor, shape (n, k)
-        """
+        """Keep k numbers of each point: (n, d) to (n, k)."""
         self._check("x", x, self.d)
         codes: torch.Tensor = self.encoder(x - self.mean)
         return codes
 
     def decode(self, z: torch.Tensor) -> torch.Tensor:
-        """Make points of what was kept.
-
-        Parameters
-        ----------
-        z : Tensor, shape (n, k)
-            What was kept, a row for each point.
-
-        Returns
-        -------
-        Tensor, shape (n, d)
-        """
+        """Rebuild points from what was kept: (n, k) to (n, d)."""
         self._check("z", z, self.k)
         points: torch.Tensor = self.mean + self.decoder(z)
         return points
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Squeeze points through k numbers and give them back, ``decode(encode(x))``.
-
-        Parameters
-        ----------
-        x : Tensor, shape (n, d)
-            Points, one a row.
-
-        Returns
-        -------
-        Tensor, shape (n, d)
-        """
+        """Squeeze points (n, d) through k numbers and give them back, ``decode(encode(x))``."""
         return self.decode(self.encode(x))
 
     def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:

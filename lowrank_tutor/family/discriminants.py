@@ -1,4 +1,4 @@
-"""Along which axes do the centers of classes lie apart most, for the spread within the classes? LDA finds them."""
+"""Find the axes along which the centers of classes lie apart most for the spread within the classes: LDA."""
 
 import math
 from typing import Any, NamedTuple
@@ -43,17 +43,7 @@ class Discriminants(NamedTuple):
     priors: FloatArray
 
     def project(self, x: ArrayLike) -> FloatArray:
-        r"""Return the coordinates of points along the axes, $(X - 1\mu^\top) A$.
-
-        Parameters
-        ----------
-        x : array_like, shape (n, d)
-            Any number of points.
-
-        Returns
-        -------
-        ndarray, shape (n, k)
-        """
+        r"""Return the coordinates (n, k) of points ``x`` (n, d) along the axes, $(X - 1\mu^\top) A$."""
         points = as_matrix(x, "x")
         if points.shape[1] != len(self.mean):
             raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
@@ -61,21 +51,11 @@ class Discriminants(NamedTuple):
         return coordinates
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
-        r"""Return for each point the class whose center is nearest along the axes, the larger class favored.
+        r"""Return for each point of ``x`` (n, d) the class with the nearest center along the axes, large ones favored.
 
         The class $c$ with the largest $\log \pi_c - \tfrac12 \|z - z_c\|^2$, where $z$ and $z_c$ are the coordinates
         of the point and of the center, and $\pi_c$ is the share of the class. Only the ``k`` axes kept are used. (The
         ``predict`` of scikit-learn uses all ``C - 1``, whatever its ``n_components``.)
-
-        Parameters
-        ----------
-        x : array_like, shape (n, d)
-            Any number of points.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            Labels, of the type of ``classes``.
         """
         z, centers = self.project(x), (self.centers - self.mean) @ self.axes  # (n, k), (C, k)
         # The square of z is the same for every class.

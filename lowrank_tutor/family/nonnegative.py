@@ -1,4 +1,4 @@
-"""Of which parts is a table made, if parts may only be added? Non-negative matrix factorization looks for them."""
+"""Write a table as a sum of parts that may only be added: non-negative matrix factorization."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -14,7 +14,6 @@ from lowrank_tutor.svd import randomized_svd
 
 _TRIAL_SWEEPS = 200  # how many each start gets before they are compared
 _TRIAL_TOLERANCE = 100  # how much looser the tolerance is meanwhile
-_NEW_SWEEPS = 10_000  # at most, for new rows
 _FOLLOWED = 2  # how many starts, those from the SVD, are followed to the end in any case
 _FEW_DIGITS = 1e-6  # of the squared size: down to here the squared error may be a difference of sums
 
@@ -43,33 +42,6 @@ class NMF(NamedTuple):
     def error(self) -> float:
         """The Frobenius norm of ``x - w @ h``."""
         return float(self.errors[-1])
-
-    def transform(self, x: ArrayLike) -> FloatArray:
-        r"""Return how much of each part new rows hold: the non-negative ``w`` that brings ``w @ h`` nearest to them.
-
-        With the parts fixed the problem is convex, and one column of ``w`` after the other is set to its optimum until
-        a sweep moves no entry by more than a billionth of the largest.
-
-        Parameters
-        ----------
-        x : array_like, shape (n, d)
-            Finite, no entry below zero.
-
-        Returns
-        -------
-        ndarray, shape (n, k)
-        """
-        given = _as_nonnegative(x)
-        if given.shape[1] != self.h.shape[1]:
-            raise ValueError(f"x must have {self.h.shape[1]} columns, got shape {given.shape}")
-        h = self.h.astype(np.float64)
-        xh, hh = given.astype(np.float64) @ h.T, h @ h.T
-        w: FloatArray = np.zeros_like(xh)
-        for _ in range(_NEW_SWEEPS):
-            before, w = w, _update_columns(w, xh, hh)
-            if np.abs(w - before).max() <= 1e-9 * w.max():
-                break
-        return w.astype(given.dtype)
 
 
 def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray) -> FloatArray:
@@ -134,14 +106,6 @@ def _by_weight(w: FloatArray, h: FloatArray) -> Pair:
     return w[:, order], h[order]
 
 
-def _as_nonnegative(x: ArrayLike) -> FloatArray:
-    """Return a matrix of which no entry is below zero."""
-    matrix = as_matrix(x, "x")
-    if (matrix < 0).any():
-        raise ValueError(f"x must be non-negative, got {matrix[matrix < 0][0]}")
-    return matrix
-
-
 def nmf(
     x: ArrayLike,
     k: int,
@@ -181,15 +145,8 @@ def nmf(
 
     Returns
     -------
-    w : ndarray, shape (n, k)
-        Non-negative.
-    h : ndarray, shape (k, d)
-        Non-negative rows of length 1, by falling weight (the length of the column of ``w``); rows of zeros where fewer
-        parts are needed.
-    errors : ndarray, shape (sweeps + 1,)
-        $\|X - W H\|_F$ before the first sweep and after each, in float64; the last is also ``error``.
-    converged : bool
-        Whether the tolerance was reached.
+    NMF
+        ``w`` (n, k), ``h`` (k, d), ``errors`` (sweeps + 1,) in float64, and ``converged``.
 
     Examples
     --------
@@ -209,7 +166,9 @@ def nmf(
     Lee and Seung (1999), doi:10.1038/44565. Cichocki and Phan (2009), doi:10.1587/transfun.E92.A.708, for HALS.
     Boutsidis and Gallopoulos (2008), doi:10.1016/j.patcog.2007.09.010, for the start from the SVD.
     """
-    given = _as_nonnegative(x)
+    given = as_matrix(x, "x")
+    if (given < 0).any():
+        raise ValueError(f"x must be non-negative, got {given[given < 0][0]}")
     k = check_rank(k, given.shape)
     rng = check_rng(rng)
     starts = check_size(starts, "starts")

@@ -1,30 +1,25 @@
-"""What stands in the gaps of a table? Factors that fit its known entries tell, by alternating least squares."""
+"""Estimate what stands in the gaps of a table, from factors that fit its known entries: alternating least squares."""
 
-import itertools
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import (
-    Factor,
     FloatArray,
     as_array,
-    as_factor,
     as_float_array,
     as_vector,
     check_rank,
     check_real,
     check_rng,
     check_size,
-    is_sparse,
 )
 from lowrank_tutor.family.descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
-Table = Any  # an array, or one of SciPy's sparse matrices, which multiply alike
+Mask = NDArray[np.bool_]
 _SMALL = 500  # up to here the whole SVD takes no time
 
 
@@ -55,65 +50,26 @@ class RatingFactors(NamedTuple):
         return product
 
 
-def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return what is observed as an array of bools, of which at least one is True."""
+def _as_ratings(ratings: ArrayLike, observed: ArrayLike) -> tuple[FloatArray, Mask]:
+    """Return the ratings with zeros in the gaps, and what is observed, of which at least one is True."""
+    table = as_float_array(ratings, "ratings")
+    if table.ndim != 2:
+        raise ValueError(f"ratings must be a matrix (two axes), got shape {table.shape}")
     mask = as_array(observed, "observed", "a rectangular array of bools")
     if mask.dtype != np.bool_:
         raise TypeError(f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}")
-    if mask.shape != shape:
-        raise ValueError(f"observed must be of the shape of ratings {shape}, got {mask.shape}")
+    if mask.shape != table.shape:
+        raise ValueError(f"observed must be of the shape of ratings {table.shape}, got {mask.shape}")
     if not mask.any():
         raise ValueError("observed must mark at least one rating as known, got none")
-    return mask
-
-
-def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Table, Table]:
-    """Return the ratings with zeros in the gaps, and what is observed: bools, or a sparse matrix of ones."""
-    if is_sparse(ratings):
-        if observed is not None:
-            raise ValueError(
-                "observed must be None for sparse ratings, whose stored entries are the known ones,"
-                f" got {type(observed).__name__}"
-            )
-        table: Table = as_factor(ratings, "ratings")
-        if table.nnz == 0:
-            raise ValueError("ratings must store at least one rating, got none")
-        known = table.copy()
-        known.sum_duplicates()
-        # SciPy adds up what is stored twice, for the coordinate format as soon as it is converted.
-        stored = getattr(ratings, "nnz", 0) if getattr(ratings, "format", "") == "coo" else table.nnz
-        if known.nnz < stored:
-            raise ValueError(f"ratings must store each entry once, got {stored - known.nnz} of {stored} a second time")
-        known.data[:] = 1
-        return table, known
-    if observed is None:
-        raise TypeError(
-            "observed must be an array of bools (True marks a known rating) unless ratings are sparse, got None"
-        )
-    dense = as_float_array(ratings, "ratings")
-    if dense.ndim != 2:
-        raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
-    mask = _as_mask(observed, dense.shape)
-    seen = dense[mask]
+    seen = table[mask]
     if not np.isfinite(seen).all():
         raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
     as_vector(seen, "ratings")  # refuses what is too large or too small
-    return np.where(mask, dense, 0).astype(dense.dtype), mask
+    return np.where(mask, table, 0).astype(table.dtype), mask
 
 
-def _known_of_rows(r: Table, mask: Table) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
-    """Yield for each row which of its ratings are known, and what they are."""
-    if is_sparse(r):
-        r = r.tocsr()
-        for start, end in itertools.pairwise(r.indptr):
-            yield r.indices[start:end], r.data[start:end]
-    else:
-        for row, seen in zip(r, mask, strict=True):
-            known = np.flatnonzero(seen > 0)
-            yield known, row[known]
-
-
-def _half_step(q: FloatArray, r: Table, mask: Table, penalty: float) -> FloatArray:
+def _half_step(q: FloatArray, r: FloatArray, mask: FloatArray, penalty: float) -> FloatArray:
     r"""Return the best ``p`` (n, k) for a given ``q`` (m, k): one ridge regression for each row of ``r`` (n, m).
 
     $(\sum_j q_j q_j^\top + \lambda I)\, p_i = \sum_j r_{ij} q_j$ over the observed $j$ of row $i$; ``r`` is zero in the
@@ -127,33 +83,30 @@ def _half_step(q: FloatArray, r: Table, mask: Table, penalty: float) -> FloatArr
     # Row by row, without squaring q. The penalty is k more equations; of many solutions lstsq takes the shortest.
     ridge, nothing = math.sqrt(penalty) * np.eye(k), np.zeros(k)
     rows = [
-        np.linalg.lstsq(np.vstack([q[known], ridge]), np.concatenate([seen, nothing]), rcond=None)[0]
-        for known, seen in _known_of_rows(r, mask)
+        np.linalg.lstsq(np.vstack([q[seen > 0], ridge]), np.concatenate([row[seen > 0], nothing]), rcond=None)[0]
+        for row, seen in zip(r, mask, strict=True)
     ]
     return np.stack(rows)
 
 
-def _misses(r: Table, mask: Table, p: FloatArray, q: FloatArray) -> float:
+def _misses(r: FloatArray, mask: FloatArray, p: FloatArray, q: FloatArray) -> float:
     """Return the sum of the squared errors over the known ratings."""
-    if is_sparse(r):
-        entries = r.tocoo()
-        return float(np.square(entries.data - np.einsum("ij,ij->i", p[entries.row], q[entries.col])).sum())
     return float(np.square(mask * (r - p @ q.T)).sum())
 
 
-def _sweep(q: FloatArray, r: Table, mask: Table, penalty: float) -> Pair:
+def _sweep(q: FloatArray, r: FloatArray, mask: FloatArray, penalty: float) -> Pair:
     p = _half_step(q, r, mask, penalty)
     return p, _half_step(p, r.T, mask.T, penalty)
 
 
-def _start(r: Table, mask: Table, k: int, penalty: float, rng: np.random.Generator) -> Pair:
+def _start(r: FloatArray, mask: FloatArray, k: int, penalty: float, rng: np.random.Generator) -> Pair:
     """Start from the SVD of the table with zeros in its gaps, then sweep while a large penalty falls to the real one.
 
     Zeros make the table too small as a whole, which dividing by the share observed corrects. The noise, a hundredth,
     frees directions that the SVD leaves at zero. The large penalties keep the estimates in the gaps from running away.
     """
     kept = min(k, *r.shape)
-    if is_sparse(r) or min(r.shape) > _SMALL:  # only k directions are wanted, and the sweeps mend what they lack
+    if min(r.shape) > _SMALL:  # only k directions are wanted, and the sweeps mend what they lack
         s, vt = randomized_svd(r, kept, rng=0)[1:]
     else:
         _, s, vt = np.linalg.svd(r, full_matrices=False)
@@ -169,8 +122,8 @@ def _start(r: Table, mask: Table, k: int, penalty: float, rng: np.random.Generat
 
 
 def factorize_ratings(
-    ratings: ArrayLike | Factor,
-    observed: ArrayLike | None,
+    ratings: ArrayLike,
+    observed: ArrayLike,
     k: int,
     *,
     regularization: float = 1.0,
@@ -190,12 +143,11 @@ def factorize_ratings(
 
     Parameters
     ----------
-    ratings : array_like or sparse matrix, shape (n, m)
+    ratings : array_like, shape (n, m)
         Finite where observed. What stands elsewhere is never read: it may be NaN. Float32 gives float32; everything
-        else float64. Of one of SciPy's sparse matrices, such as ``coo_array((ratings, (rows, columns)))``, the stored
-        entries are the known ones, zeros too, and the work and the memory are theirs.
-    observed : array_like of bool, shape (n, m), or None
-        True marks a known rating. At least one. None where the ratings are sparse.
+        else float64.
+    observed : array_like of bool, shape (n, m)
+        True marks a known rating. At least one.
     k : int
         The rank kept, between 1 and ``min(n, m)``.
     regularization : float
@@ -210,14 +162,8 @@ def factorize_ratings(
 
     Returns
     -------
-    p : ndarray, shape (n, k)
-        NaN in rows of which nothing is observed.
-    q : ndarray, shape (m, k)
-        NaN for columns of which nothing is observed.
-    losses : ndarray, shape (sweeps + 1,)
-        $J$ at the start and after each sweep, in float64.
-    converged : bool
-        Whether the tolerance was reached. The estimates are the property ``estimates``, $P Q^\top$.
+    RatingFactors
+        ``p`` (n, k), ``q`` (m, k), ``losses`` (sweeps + 1,) in float64, ``converged``, and the property ``estimates``.
 
     Examples
     --------
@@ -240,10 +186,9 @@ def factorize_ratings(
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
-    rows, columns = (np.asarray(known.sum(axis=axis)).ravel() > 0 for axis in (1, 0))  # of the others nothing is known
+    rows, columns = (known.any(axis=axis) for axis in (1, 0))  # of the others nothing is known
     r, mask = (a[rows][:, columns].astype(np.float64) for a in (table, known))
-    squares = np.square(r.data if is_sparse(r) else r)
-    rounding = 1e-28 * float(squares.sum())
+    rounding = 1e-28 * float(np.square(r).sum())
 
     def sweep(_: FloatArray, q: FloatArray) -> Pair:
         return _sweep(q, r, mask, penalty)

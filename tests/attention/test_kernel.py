@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from torch.utils.flop_counter import FlopCounterMode
 
+from lowrank_tutor import attention
 from lowrank_tutor.attention import (
+    CHUNK,
     attention_weights,
-    kernel,
     linear_attention,
     orthogonal_features,
     performer_attention,
     softmax_attention,
 )
 from lowrank_tutor.rank import numerical_rank
-
-CHUNK = kernel.CHUNK
 
 
 def tensors(*shape, seed=0, dtype=torch.float64, scale=1.0):
@@ -121,7 +120,7 @@ def test_the_size_of_a_chunk_changes_nothing(n, d, heads, masked, chunk, seed):
     q, k, v = inputs(n, d=d, heads=heads, seed=seed)
     mask = tensors(2, n, seed=seed) > -1 if masked else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "CHUNK", chunk)
+        patch.setattr(attention, "CHUNK", chunk)
         out = linear_attention(q, k, v, token_mask=mask, causal=True)
     close(out, by_loops("linear", q, k, v, mask, True))
 
@@ -303,7 +302,7 @@ def test_the_order_of_the_keys_is_no_matter_and_that_of_the_queries_is_kept(meth
 @both_orders
 @pytest.mark.parametrize("masked", [False, True])
 def test_gradients_are_right(method, causal, masked, monkeypatch):
-    monkeypatch.setattr(kernel, "CHUNK", 2)
+    monkeypatch.setattr(attention, "CHUNK", 2)
     leaves = [x.requires_grad_() for x in inputs(5, heads=1)]
     mask = a_mask(5) if masked else None
     assert torch.autograd.gradcheck(lambda *x: METHODS[method](*x, token_mask=mask, causal=causal), leaves)
@@ -315,13 +314,13 @@ def test_worked_out_derivatives_match_steps(monkeypatch):
     x[..., 1, 1] = 0
     scale = x.amax(dim=3, keepdim=True).clamp(max=0)
     more = tensors(1, 1, 1, 3, seed=1)
-    for function, beside in ((kernel._elu_plus_one, scale), (kernel._log_elu, more)):
+    for function, beside in ((attention._elu_plus_one, scale), (attention._log_elu, more)):
         found = []
         for in_steps in (False, True):
-            monkeypatch.setattr(kernel, "_in_steps", lambda in_steps=in_steps: in_steps)
+            monkeypatch.setattr(attention, "_in_steps", lambda in_steps=in_steps: in_steps)
             leaves = [tensor.clone().requires_grad_() for tensor in (x, beside)]
             out = function(*leaves)
-            which = leaves if function is kernel._log_elu else leaves[:1]
+            which = leaves if function is attention._log_elu else leaves[:1]
             found.append((out, *torch.autograd.grad(out, which, x + 1)))
         for one, other in zip(*found, strict=True):
             close(one, other.detach(), atol=1e-14)

@@ -21,7 +21,7 @@ from benchmarks import promises_linformer as pl
 from benchmarks.contract import COMMAND, FAMILIES
 from benchmarks.promises import distance, try_line
 from benchmarks.promises_today import TODAY, N, moved, normal
-from lowrank_tutor.state import delta_attention
+from lowrank_tutor.states import delta_attention
 from lowrank_tutor.svd import best_rank_k
 
 DATA = Path(__file__).parents[2] / "lowrank_tutor" / "data"

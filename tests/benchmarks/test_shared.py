@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import harness, shared
-from lowrank_tutor.attention import gpu_floor
+from lowrank_tutor.roofline import gpu_floor
 
 FILES = sorted((harness.DATA / "gpu").glob("*.json"))
 CARD = {"name": "Tesla T4", "memory_bytes": 15_800_000_000, "capability": "7.5", "driver": None, "cuda": "12.8"}

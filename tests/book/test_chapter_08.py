@@ -13,7 +13,7 @@ import torch
 from chapters import CHAPTERS, code_cells
 from torch import distributed, nn
 
-from lowrank_tutor.state import power_step
+from lowrank_tutor.caches import power_step
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")

@@ -12,12 +12,12 @@ import pytest
 import torch
 from chapters import ROOT, code_cells, run
 
-import lowrank_tutor.attention
+import lowrank_tutor.roofline
 from benchmarks import shared
 from benchmarks.harness import DATA
 from benchmarks.linformer_findings import crossovers
 from benchmarks.memory import LiveBytes
-from lowrank_tutor.attention import GPUS, gpu_floor
+from lowrank_tutor.roofline import GPUS, gpu_floor
 
 PAGE = ROOT / "book" / "gpu.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -151,14 +151,14 @@ class Played:
     def __init__(self, monkeypatch, name, capability, kernels, free, total):
         page = run(PAGE).namespace  # before anything is played
         self.memory, self.before = LiveBytes(), 0
-        real, cuda = lowrank_tutor.attention.half_type, torch.cuda
+        real, cuda = lowrank_tutor.roofline.half_type, torch.cuda
         monkeypatch.setattr(cuda, "get_device_capability", lambda _device: capability)
         monkeypatch.setattr(cuda, "is_available", lambda: True)
         monkeypatch.setattr(cuda, "mem_get_info", lambda: self.ask(free, total))
         monkeypatch.setattr(cuda, "get_device_name", lambda: name)
         monkeypatch.setattr(cuda, "synchronize", lambda: None)
-        monkeypatch.setattr(lowrank_tutor.attention, "half_type", lambda _device: real("cuda"))
-        monkeypatch.setattr(lowrank_tutor.attention, "fused_backends", lambda *_tensors: kernels)
+        monkeypatch.setattr(lowrank_tutor.roofline, "half_type", lambda _device: real("cuda"))
+        monkeypatch.setattr(lowrank_tutor.roofline, "fused_backends", lambda *_tensors: kernels)
         if kernels:  # a fused kernel makes its result and nothing else; without one PyTorch writes the weights out
             attend = "scaled_dot_product_attention"
             monkeypatch.setattr(torch.nn.functional, attend, lambda q, _k, _v, **_rest: torch.empty_like(q))

@@ -170,7 +170,7 @@ def test_a_number_further_off_is_not_taken_for_rounded(name, answer, words):
         ("ex-bilinear-million", [768_589_824, 768_098_304, 6.4e7], "That is another order"),
         ("ex-bilinear-penalty", [2, 1.41, 1.41, 2], "The cut lowers nothing"),
         ("ex-attention-polynomial", [7, 28], "After degree 6 the remainder, times e, is still above 1/5000"),
-        ("ex-today-cache", [65536, 17.2], "A GiB has 2^30 bytes."),
+        ("ex-caches-cache", [65536, 17.2], "A GiB has 2^30 bytes."),
     ],
 )
 def test_a_mistake_meets_the_hint_of_no_other(name, answer, words):

@@ -327,24 +327,6 @@ def test_what_has_not_converged_says_so():
     assert len(nmf(x, 5, rng=fresh(), tolerance=0, max_sweeps=201).errors) == 202
 
 
-def test_nmf_says_of_new_rows_what_they_hold():
-    rng = fresh()
-    parts = rng.random((3, 12))
-    found = nmf(rng.random((40, 3)) @ parts, 3, rng=0)
-    weights = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.5, 3.0, 0.0]])
-    new = weights @ found.h
-    for unit in (1e-4, 1, 1e4):
-        np.testing.assert_allclose(found.transform(unit * new), unit * weights, atol=1e-7 * unit)
-    noisy = new + rng.random(new.shape)
-    w = found.transform(noisy)
-    slope = (w @ found.h - noisy) @ found.h.T  # at the optimum: none where w is positive, none downhill elsewhere
-    assert (w >= 0).all()
-    assert (slope > -1e-6).all()
-    assert np.abs(slope[w > 0]).max() < 1e-6
-    with pytest.raises(ValueError, match=r"^x must have 12 columns, got shape \(3, 11\)$"):
-        found.transform(noisy[:, :11])
-
-
 def test_an_entry_below_zero_is_refused():
     assert nmf([[-0.0, 1.0]], 1).error == 0
     with pytest.raises(ValueError, match=r"^x must be non-negative, got -1e-12$"):

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from lowrank_tutor.linformer import pooling_projection
-from lowrank_tutor.today import (
-    window_attention,
-)
+from lowrank_tutor.states import window_attention
 
 
 def window_by_loops(q, k, v, window, m, votes=True, gates=None, mask=None):

@@ -1,26 +1,23 @@
-r"""What can a model remember in a state of fixed size, and what does it pay? Recurrences, their blocks, power steps.
+r"""What can a model remember in a state of fixed size, and what does it pay? Recurrences, their blocks, short pasts.
 
-Chapters ``book/09-states.md`` and, for `power_step` and `newton_schulz`, which work on gradients ``m``,
-``book/08-caches.md``. Letters: keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S (d, d_v),
-which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed; the **delta rule** first takes out what the
-state holds under the key, a share $\beta$ of it. ``a`` are decays between 0 and 1, ``t`` the triangle that turns a
-product of reflections into one matrix.
+Chapter ``book/09-states.md``. Letters: keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S
+(d, d_v), which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed; the **delta rule** first takes
+out what the state holds under the key, a share $\beta$ of it. ``a`` are decays between 0 and 1, ``t`` the triangle
+that turns a product of reflections into one matrix. `window_attention` keeps no state: ``m`` old tokens are one.
 """
 
 import math
-import sys
-from collections.abc import Sequence
 
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     import torch
+    from torch.nn import functional
 
-from lowrank_tutor._checks import as_matrix, check_real, check_size
+from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
 from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_not_meta,
-    check_plain,
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
@@ -30,6 +27,7 @@ from lowrank_tutor._tensors import (
 )
 from lowrank_tutor.rank import numerical_rank
 
+BLOCK = 128  # queries of which `window_attention` writes the weights out at a time
 DECAY, SHARE = "above 0 and at most 1", "between 0 and 2"
 
 
@@ -331,108 +329,83 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     ]
 
 
-def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Approximate a matrix by rank r from a guess: $P = \operatorname{orth}(M Q)$, then $Q = M^\top P$.
-
-    $P Q^\top$ is $M$ projected onto the columns of $P$. Repeated with the new Q this is subspace iteration, and for one
-    and the same M it tends to the best approximation, unless the guess has no part in one of its directions.
-
-    Parameters
-    ----------
-    m : Tensor, shape (m, n)
-        Such as a gradient.
-    q : Tensor, shape (n, r)
-        The guess, or what the last step returned; r is at most min(m, n).
-
-    Returns
-    -------
-    p : Tensor, shape (m, r)
-        Orthonormal columns.
-    q : Tensor, shape (n, r)
-        The approximation is ``p @ q.T``.
-
-    Examples
-    --------
-    >>> import torch
-    >>> p, q = power_step(torch.diag(torch.tensor([2.0, 1.0])), torch.tensor([[1.0], [0.0]]))
-    >>> (p @ q.T).abs()
-    tensor([[2., 0.],
-            [0., 0.]])
-
-    References
-    ----------
-    Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727, Algorithm 1.
-    """
-    check_tensor("m", m, ("m", "n"))
-    check_tensor("q", q, (m.shape[1], "r"))
-    check_same_device_and_dtype("q", q, "m", m)
-    if not m.dtype.is_floating_point:
-        raise TypeError(f"m must be of a floating-point type, got {m.dtype}")
-    r = q.shape[1]
-    if not 1 <= r <= min(m.shape):
-        raise ValueError(f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}")
-    wide = torch.promote_types(m.dtype, torch.float32)
-    matrix = m.to(wide)
-    p = torch.linalg.qr(matrix @ q.to(wide)).Q
-    return p.to(m.dtype), (matrix.mT @ p).to(m.dtype)
-
-
-def newton_schulz(
-    x: torch.Tensor, steps: int = 5, coefficients: Sequence[float] = (3.4445, -4.7750, 2.0315)
+def window_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    window: int,
+    m: int,
+    votes: bool = True,
+    gates: torch.Tensor | None = None,
+    token_mask: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    r"""Push all singular values of a matrix toward 1, by products alone: Muon's step.
+    r"""Attend to the last tokens exactly, and to older ones as means of ``m`` at a time; never to later ones.
 
-    $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$, from $X / \|X\|_F$ on. Each singular value goes its own way,
-    $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$; the singular vectors, and the rank, stay.
+    Tokens are cut into groups of ``m``. The last ``window`` tokens, the query's own among them, are seen as they are,
+    and so are up to ``m - 1`` before them, whose group is not over yet. Of each earlier group a query sees the mean key
+    and the mean value. With ``votes``, $\ln m$ is added to the logit of a group, so that it weighs as much as ``m``
+    tokens with that key. With m = 1 it is exact causal attention. This is Linformer with averages, made causal.
 
     Parameters
     ----------
-    x : Tensor, shape (..., m, n)
-        One matrix or many; zeros stay zeros.
-    steps : int
-        At least 0.
-    coefficients : sequence of three floats
-        a, b and c; by default Muon's, which do not converge to 1 but come near it fast.
+    q : Tensor, shape (batch, heads, n, d)
+        Queries.
+    k : Tensor, shape (batch, heads, n, d)
+        Keys.
+    v : Tensor, shape (batch, heads, n, d_v)
+        Values.
+    window : int
+        Number of last tokens that are always exact, at least 1.
+    m : int
+        Tokens in a group, at least 1.
+    votes : bool
+        Whether a group votes with $\ln$ of the number of its real tokens, or like one token.
+    gates : Tensor, shape (batch, heads, n, 1) or (batch, heads, n, d), optional
+        Logits of the tokens within their group: its mean is weighted by their softmax, for each of the d numbers apart
+        if there are as many (values must then have d numbers, too). Without them all tokens count alike.
+    token_mask : bool Tensor, shape (batch, n), optional
+        **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not
+        count, whatever they hold. A query that sees no real token gives zero.
 
     Returns
     -------
-    Tensor, shape (..., m, n)
+    Tensor, shape (batch, heads, n, d_v)
 
     Examples
     --------
     >>> import torch
-    >>> newton_schulz(torch.tensor([[3.0, 0.0], [0.0, 0.1]])).diagonal()
-    tensor([0.6970, 1.1288])
+    >>> q, k, v = torch.randn(3, 1, 2, 64, 8, dtype=torch.float64)
+    >>> exact = window_attention(q, k, v, window=16, m=1)
+    >>> torch.allclose(exact, torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
+    True
 
     References
     ----------
-    Jordan et al. (2024), https://kellerjordan.github.io/posts/muon/.
+    This book, chapter 7, for the averages; gates as in the compressed attention of DeepSeek-V4.
     """
-    if check_plain("x", x).ndim < 2:
-        raise ValueError(f"x must have shape (..., m, n), got shape {shape_of(x)}")
-    if not x.dtype.is_floating_point:
-        raise TypeError(f"x must be of a floating-point type, got {x.dtype}")
-    steps = check_size(steps, "steps", 0)
-    try:
-        numbers = tuple(coefficients)
-    except (TypeError, RuntimeError):
-        raise TypeError(f"coefficients must be three numbers, got {type(coefficients).__name__}") from None
-    if len(numbers) != 3:
-        raise ValueError(f"coefficients must be three numbers, got {len(numbers)}")
-    a, b, c = (check_real(number, "coefficients", "finite", -sys.float_info.max) for number in numbers)
+    check_attention_inputs(q, k, v)
+    n, window, m = k.shape[2], check_size(window, "window"), check_size(m, "m")
+    votes = check_bool(votes, "votes")
+    if q.shape[2] != n:
+        raise ValueError(f"q must hold as many tokens as k, got shapes {shape_of(q)} and {shape_of(k)}")
+    _check_gates(gates, k, v)
+    if token_mask is not None:
+        check_token_mask(token_mask, k, (k.shape[0], n))
+        k, v = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
 
-    tall = x.shape[-2] > x.shape[-1]
-    y = x.mT if tall else x  # the smaller Gram matrix of the two
-    if y.numel():
-        y = y.to(torch.promote_types(x.dtype, torch.float32))
-        largest = y.detach().abs().amax(dim=(-2, -1), keepdim=True)
-        y = y / torch.where(largest == 0, 1, largest)  # so that no square overflows or vanishes
-        size = torch.linalg.matrix_norm(y, keepdim=True)
-        y = (y / torch.where(size == 0, 1, size)).to(x.dtype)
-    for _ in range(steps):
-        gram = y @ y.mT
-        y = a * y + (b * gram + c * gram @ gram) @ y
-    return y.mT if tall else y
+    keys, values, log_votes = _groups(k, v, m, gates, token_mask)  # (batch, heads, n // m, ...), (batch, n // m)
+    log_votes = log_votes if votes else torch.where(log_votes.isinf(), log_votes, 0)
+    parts = []
+    for start in range(0, n, BLOCK):
+        end = min(start + BLOCK, n)
+        first, last = (max(0, query + 1 - window) // m for query in (start, end - 1))  # groups that a query may use
+        near = slice(first * m, end)
+        added = _added(start, end, first, last, window, m, log_votes, token_mask)  # (batch, 1, queries, seen)
+        seen_keys = torch.cat([keys[:, :, :last], k[:, :, near]], dim=2)
+        seen_values = torch.cat([values[:, :, :last], v[:, :, near]], dim=2)
+        parts.append(_attend_added(q[:, :, start:end], seen_keys, seen_values, added))
+    return torch.cat(parts, dim=2)
 
 
 def _as_pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -495,3 +468,70 @@ def _check_delta(
             raise ValueError(
                 f"state must be real numbers on the device of q, {q.device}, got {state.dtype} on {state.device}"
             )
+
+
+def _groups(
+    k: torch.Tensor, v: torch.Tensor, m: int, gates: torch.Tensor | None, token_mask: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Average whole groups of m keys and values, and give the logarithm of the number of real tokens in each."""
+    batch, heads, n, _ = k.shape
+    count, whole = n // m, n // m * m
+    real = torch.ones(batch, n, dtype=torch.bool, device=k.device) if token_mask is None else token_mask
+    real = real[:, :whole].view(batch, count, m)
+    logits = k.new_zeros(batch, heads, n, 1) if gates is None else gates
+    logits = logits[:, :, :whole].reshape(batch, heads, count, m, logits.shape[3])
+    logits = logits.masked_fill(~real[:, None, :, :, None], -math.inf)
+    empty = ~real.any(dim=2)[:, None, :, None, None]
+    shares = torch.softmax(logits.masked_fill(empty, 0), dim=3)  # an empty group averages zeros
+
+    def mean(part: torch.Tensor) -> torch.Tensor:
+        cut = part[:, :, :whole].reshape(batch, heads, count, m, part.shape[3])
+        return (shares * cut).sum(dim=3).to(part.dtype)
+
+    return mean(k), mean(v), real.sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
+
+
+def _added(
+    start: int,
+    end: int,
+    first: int,
+    last: int,
+    window: int,
+    m: int,
+    log_votes: torch.Tensor,
+    token_mask: torch.Tensor | None,
+) -> torch.Tensor:
+    """Say what is added to the logits of queries start .. end - 1: votes of groups, and -inf where they may not look.
+
+    Columns are the groups 0 .. last - 1, and then the tokens from the group ``first`` on.
+    """
+    device = log_votes.device
+    queries = torch.arange(start, end, device=device)[:, None]
+    groups = (queries + 1 - window).clamp(min=0) // m  # how many a query uses
+    tokens = torch.arange(first * m, end, device=device)
+    far = torch.arange(last, device=device) < groups
+    near = (tokens >= groups * m) & (tokens <= queries)
+    added_far = log_votes[:, None, :last].masked_fill(~far, -math.inf)
+    hidden = ~near if token_mask is None else ~(near & token_mask[:, None, first * m : end])
+    added_near = log_votes.new_zeros(hidden.shape).masked_fill(hidden, -math.inf)
+    return torch.cat([added_far, added_near.expand(len(added_far), -1, -1)], dim=2)[:, None]
+
+
+def _attend_added(q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
+    """Attend with something added to the logits; where that hides all, the result is zero, not NaN."""
+    empty = (added == -math.inf).all(dim=3, keepdim=True)
+    mask = added.masked_fill(empty, 0).to(q.dtype)
+    mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
+    return mixed.masked_fill(empty, 0)
+
+
+def _check_gates(gates: torch.Tensor | None, k: torch.Tensor, v: torch.Tensor) -> None:
+    if gates is None:
+        return
+    check_tensor("gates", gates, (*k.shape[:3], "1 or d"))
+    check_same_device_and_dtype("gates", gates, "q", k)
+    if gates.shape[3] != 1 and not gates.shape[3] == k.shape[3] == v.shape[3]:
+        raise ValueError(
+            f"gates must have one number a token, or as many as keys and as values, got shapes {shape_of(gates)}, "
+            f"{shape_of(k)} and {shape_of(v)}"
+        )

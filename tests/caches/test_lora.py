@@ -9,9 +9,7 @@ import torch
 from attentions import tensors
 from torch import nn
 
-from lowrank_tutor.today import (
-    LoraLinear,
-)
+from lowrank_tutor.caches import LoraLinear
 
 LORAS = pytest.mark.parametrize(
     "options",

@@ -10,14 +10,8 @@ from attentions import by_loops, real_tokens, tensors
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
+from lowrank_tutor.caches import Latent, LatentCost, latent_attention, latent_cost, latent_from_heads
 from lowrank_tutor.svd import tail_error
-from lowrank_tutor.today import (
-    Latent,
-    LatentCost,
-    latent_attention,
-    latent_cost,
-    latent_from_heads,
-)
 
 
 def latent_parts(batch=3, n=6, dim=7, heads=2, d_c=3, d_h=4, d_v=5, d_rope=2, **options):

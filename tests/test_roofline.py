@@ -10,19 +10,19 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.memory import peak_bytes
-from lowrank_tutor.attention import (
+from lowrank_tutor import roofline
+from lowrank_tutor.attention import softmax_attention
+from lowrank_tutor.linformer import linformer_attention, linformer_cost
+from lowrank_tutor.roofline import (
     GPUS,
     attention_bytes,
     fused_backends,
-    gpu,
     gpu_crossover,
     gpu_floor,
     gpu_named,
     half_type,
-    softmax_attention,
     trials,
 )
-from lowrank_tutor.linformer import linformer_attention, linformer_cost
 
 CARDS = {"T4": (7, 5), "A100": (8, 0)}
 
@@ -33,8 +33,8 @@ def played(monkeypatch):
 
     def play(capability, flash, efficient):
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: capability)
-        monkeypatch.setattr(gpu, "can_use_flash_attention", lambda _asked: flash)
-        monkeypatch.setattr(gpu, "can_use_efficient_attention", lambda _asked: efficient)
+        monkeypatch.setattr(roofline, "can_use_flash_attention", lambda _asked: flash)
+        monkeypatch.setattr(roofline, "can_use_efficient_attention", lambda _asked: efficient)
 
     return play
 
@@ -106,8 +106,8 @@ def test_the_card_is_asked_which_kernels_it_runs(flash, efficient, named, played
     played((7, 5), flash, efficient)
     q = torch.zeros(1, 1, 2, 8)
     assert fused_backends(q, q, q) == ()  # on a CPU nobody is asked
-    monkeypatch.setattr(gpu, "SDPAParams", lambda *asked: asked)
-    monkeypatch.setattr(gpu, "check_attention_inputs", lambda *tensors: None)
+    monkeypatch.setattr(roofline, "SDPAParams", lambda *asked: asked)
+    monkeypatch.setattr(roofline, "check_attention_inputs", lambda *tensors: None)
 
     class OnCard:
         device = torch.device("cuda")
@@ -173,7 +173,7 @@ def test_the_bytes_are_at_least_those_that_are_there(k):
         (lambda: attention_bytes(8, 64, 8, fused="no"), TypeError, "fused must be True or False, got 'no'"),
         (lambda: gpu_named(None, 1e9), TypeError, "name must be a string, got NoneType"),
         (lambda: gpu_crossover(10**400, 64, 8, "T4"), ValueError, "k must be below 2**31, got 1000000"),
-        (lambda: gpu.half_type("a"), ValueError, "device must be a torch.device"),
+        (lambda: roofline.half_type("a"), ValueError, "device must be a torch.device"),
         (lambda: trials(None, 64, 8, 4), TypeError, "lengths must be integers, one after the other, got NoneType"),
         (lambda: trials((8, "9"), 64, 8, 4), TypeError, "lengths must be an integer, got '9'"),
         (lambda: trials((8,), 64, 8, 4, free=-1), ValueError, "free must be a number of bytes, 0 or more, got -1"),
@@ -240,7 +240,7 @@ def test_pytorch_writes_out_no_more_than_is_counted():
 
     held = peak_bytes(attend, torch.device("cpu")) / (4 * 256**2)
     assert round(held) == 9
-    assert held < gpu.WRITTEN_OUT
+    assert held < roofline.WRITTEN_OUT
 
 
 def test_every_peak_names_its_source_and_the_capability_that_decides_the_type():

@@ -4,9 +4,7 @@ import re
 
 import pytest
 
-from lowrank_tutor.today import (
-    kv_cache_numbers,
-)
+from lowrank_tutor.caches import kv_cache_numbers
 
 PUBLISHED = [
     ({"layers": 32, "heads": 32, "width": 128}, 262_144),  # Llama-2-7B

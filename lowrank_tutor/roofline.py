@@ -10,7 +10,7 @@ not be read, so it must be cleared before a time is held against a floor.
 The peaks are those of NVIDIA's datasheets. They were not read in the original. On 2026-11-22 each number was compared
 with the datasheet as others quote it (for A100, H100, V100 and L4 that is NVIDIA's own TensorRT-LLM,
 ``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of processors, their clock, and the
-width and the clock of the memory (``tests/attention/test_gpu.py``). Where the two differ, ``source`` says so.
+width and the clock of the memory (``tests/test_roofline.py``). Where the two differ, ``source`` says so.
 """
 
 import math
@@ -20,11 +20,28 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-import torch
-from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
+    from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, check_size
 from lowrank_tutor._tensors import check_attention_inputs, check_device
+
+__all__ = [
+    "GPUS",
+    "Floor",
+    "Gpu",
+    "Trial",
+    "attention_bytes",
+    "fused_backends",
+    "gpu_crossover",
+    "gpu_floor",
+    "gpu_named",
+    "half_type",
+    "trials",
+]
 
 HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. That

@@ -1,0 +1,44 @@
+r"""What must a model keep, and what must it learn anew? A latent in place of keys, an update of low rank, a gradient.
+
+Chapter ``book/08-caches.md``. Letters: a token ``x`` (batch, n, dim) leaves a **latent** $c = W_{DKV}^\top x$ of
+``d_c`` numbers, from which each head makes its key and its value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h``
+numbers each. ``r`` is the rank of an update $s B A$ of a weight $W$ (m, n).
+
+The counting functions need no PyTorch, and importing this module imports none.
+"""
+
+from typing import TYPE_CHECKING
+
+from lowrank_tutor._on_demand import on_demand
+from lowrank_tutor.caches.counts import LatentCost, kv_cache_numbers, latent_cost
+
+if TYPE_CHECKING:
+    from lowrank_tutor.caches.latent import Latent, latent_attention, latent_from_heads
+    from lowrank_tutor.caches.lora import INITS, SCALINGS, LoraLinear
+    from lowrank_tutor.caches.steps import newton_schulz, power_step
+
+__all__ = [
+    "INITS",
+    "SCALINGS",
+    "Latent",
+    "LatentCost",
+    "LoraLinear",
+    "kv_cache_numbers",
+    "latent_attention",
+    "latent_cost",
+    "latent_from_heads",
+    "newton_schulz",
+    "power_step",
+]
+
+__getattr__, __dir__ = on_demand(
+    __name__,
+    INITS="caches.lora",
+    SCALINGS="caches.lora",
+    Latent="caches.latent",
+    LoraLinear="caches.lora",
+    latent_attention="caches.latent",
+    latent_from_heads="caches.latent",
+    newton_schulz="caches.steps",
+    power_step="caches.steps",
+)

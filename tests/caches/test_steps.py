@@ -1,0 +1,114 @@
+"""Power steps and Muon's map, against the singular value decomposition of NumPy."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from attentions import tensors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lowrank_tutor.caches import newton_schulz, power_step
+from lowrank_tutor.svd import best_rank_k, tail_error
+
+
+def test_power_steps_converge():
+    m, q = tensors((9, 7), (7, 3))
+    for _ in range(300):
+        p, q = power_step(m, q)
+    np.testing.assert_allclose(p @ q.mT, best_rank_k(m.numpy(), 3), atol=1e-10)
+    torch.testing.assert_close(p.mT @ p, torch.eye(3, dtype=torch.float64), rtol=0, atol=1e-14)
+
+
+def test_one_power_step_projects():
+    m, q = tensors((9, 7), (7, 3))
+    p, new = power_step(m, q)
+    torch.testing.assert_close(p @ (p.mT @ (m @ q)), m @ q)
+    torch.testing.assert_close(p @ new.mT, p @ p.mT @ m)
+    assert torch.linalg.norm(m - p @ new.mT) >= tail_error(np.linalg.svd(m, compute_uv=False), 3)
+
+
+def test_trap_of_two_directions():
+    m = torch.diag(torch.tensor([2.0, 1.0], dtype=torch.float64))
+
+    def never_sent(q, steps=40):
+        error, history = torch.zeros_like(m), []
+        for _ in range(steps):
+            p, q = power_step(m + error, q)
+            error = m + error - p @ q.mT
+            history.append(float((p @ q.mT)[1, 1]))
+        return error, history
+
+    error, history = never_sent(torch.tensor([[1.0], [0.0]], dtype=torch.float64))
+    assert set(history) == {0.0}
+    assert error[1, 1] == 40
+    _, history = never_sent(torch.tensor([[1.0], [1e-8]], dtype=torch.float64))
+    assert max(history) > 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_steps_keep_types(dtype):
+    m, q = tensors((9, 7), (7, 3))
+    p, new = power_step(m.to(dtype), q.to(dtype))
+    assert (p.dtype, new.dtype, newton_schulz(m.to(dtype)).dtype) == (dtype,) * 3
+    assert (p.double() @ new.double().mT - (lambda a, b: a @ b.mT)(*power_step(m, q))).norm() < 0.1 * m.norm()
+
+
+@pytest.mark.parametrize("columns", [0, 8])
+def test_bad_guess(columns):
+    message = f"q must have between 1 and min(m, n) = 7 columns, got shape (7, {columns})"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        power_step(torch.ones(9, 7), torch.ones(7, columns))
+    with pytest.raises(ValueError, match=re.escape("q must have shape (7, r), got shape (6, 2)")):
+        power_step(torch.ones(9, 7), torch.ones(6, 2))
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 6))
+def test_newton_schulz_singular_values(rows, columns, steps):
+    (x,) = tensors((rows, columns), seed=rows + 7 * columns)
+    u, s, vt = np.linalg.svd(x.numpy(), full_matrices=False)
+    s = s / np.linalg.norm(s)
+    for _ in range(steps):
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+    np.testing.assert_allclose(newton_schulz(x, steps), (u * s) @ vt, atol=1e-9)
+
+
+def test_newton_schulz_bounds():
+    x = torch.linspace(0.01, 1, 2000, dtype=torch.float64)
+    for _ in range(5):
+        x = 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
+    assert 0.67 < x.min() < x.max() < 1.14
+    left, right = tensors((12, 3), (3, 8))
+    assert torch.linalg.matrix_rank(newton_schulz(left @ right), rtol=1e-10) == 3
+    zeros = torch.zeros(2, 3, 4)
+    assert torch.equal(newton_schulz(zeros), zeros)
+    batch = tensors((5, 6, 4))[0]
+    torch.testing.assert_close(newton_schulz(batch)[3], newton_schulz(batch[3]))
+
+
+def test_other_coefficients_converge():
+    (x,) = tensors((6, 4))
+    u, _, vt = np.linalg.svd(x.numpy(), full_matrices=False)
+    np.testing.assert_allclose(newton_schulz(x, 40, (1.5, -0.5, 0)), u @ vt, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given_", "kind", "message"),
+    [
+        (([[1.0]],), TypeError, "x must be a tensor, got list"),
+        ((torch.ones(3),), ValueError, "x must have shape (..., m, n), got shape (3,)"),
+        ((torch.ones(2, 2, dtype=torch.int64),), TypeError, "x must be of a floating-point type, got torch.int64"),
+        ((torch.ones(2, 2), -1), ValueError, "steps must be at least 0, got -1"),
+        ((torch.ones(2, 2), 2**31), ValueError, "steps must be below 2**31, got 2147483648"),
+        ((torch.ones(2, 2), 1, None), TypeError, "coefficients must be three numbers, got NoneType"),
+        ((torch.ones(2, 2), 1, (1.0, 2.0)), ValueError, "coefficients must be three numbers, got 2"),
+        ((torch.ones(2, 2), 1, (1.0, 2.0, math.nan)), ValueError, "coefficients must be finite, got nan"),
+        ((torch.ones(2, 2), 1, (-math.inf, 2.0, 3.0)), ValueError, "coefficients must be finite, got -inf"),
+    ],
+)
+def test_bad_newton_schulz(given_, kind, message):
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+        newton_schulz(*given_)
