@@ -30,8 +30,9 @@ from torch.multiprocessing import start_processes
 from torch.nn.parallel import DistributedDataParallel
 
 from lowrank_tutor.linformer import LinformerCrossAttention as Cross
-from lowrank_tutor.linformer import LinformerEncoderLayer, linformer_cost, pooling_projection, shards
+from lowrank_tutor.linformer import LinformerEncoderLayer, linformer_cost, pooling_projection
 from lowrank_tutor.linformer import LinformerSelfAttention as Linformer
+from lowrank_tutor.shards import add_up
 
 F64, F32, BF16, NAN = torch.float64, torch.float32, torch.bfloat16, torch.nan
 KINDS = ["whole", "short", "masked", "masked in one process", "hidden in one process", "all hidden"]
@@ -162,7 +163,7 @@ def second_gradient(group):
     """Of (x_1^3 + ... + x_p^3)^2 in each process; G is the squared norm of the first gradient."""
     every, p = torch.tensor([1.0, 2.0, 3.0], dtype=F64), 3
     x = every[group.rank()].clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(shards.add_up(group, x**3)[0].square(), x, create_graph=True)
+    (gradient,) = torch.autograd.grad(add_up(group, x**3)[0].square(), x, create_graph=True)
     (gradient**2).backward()
     s, fourth, mine = (every**3).sum(), (every**4).sum(), every[group.rank()]
     near(gradient / (6 * p * s * mine**2), torch.ones((), dtype=F64))

@@ -226,7 +226,7 @@ def test_bert_recipe():
 # installing
 
 # What each extra brings, and which modules cannot do without it.
-TORCH = ("attention", "linformer", "states", "caches.LoraLinear", "bilinear.ReducedRankAttention", "family.Autoencoder")
+TORCH = "attention linformer shards states caches.LoraLinear bilinear.ReducedRankAttention family.Autoencoder".split()
 HIDDEN = """
 import importlib, json, sys
 

@@ -30,7 +30,7 @@ ROOMS = sorted({name.partition(".")[0] for name in MODULES})
 KINDS = {
     "asked": ["_on_demand"],
     "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family", "caches"],
-    "torch": ["_tensors", "attention", "linformer", "roofline", "states"],
+    "torch": ["_tensors", "attention", "linformer", "roofline", "shards", "states"],
     "exact": ["byhand"],
     "setting": ["sphinxext"],
     "figures": ["plotting", "tables"],

@@ -22,7 +22,7 @@ from lowrank_tutor.linformer import linformer_cost
         (2, 4, 1, 3, 7, True), (16, 8, 2, 4, 20, False),
     ],
 )  # fmt: skip
-def test_the_cost_is_that_of_a_real_layer(n, dim, heads, k, max_len, gradient, sharing, calls):
+def test_cost_of_real_layer(n, dim, heads, k, max_len, gradient, sharing, calls):
     layer, (x,) = layer_of(dim, heads, max_len, k, sharing=sharing), tensors((1, n, dim))
     # The counter knows the products, not the fused kernel of a CPU.
     with set_grad_enabled(gradient), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
@@ -45,7 +45,7 @@ def test_the_cost_worked_by_hand():
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**4), st.integers(1, 64), st.data())
-def test_the_cost_is_the_formula_at_any_size(n, width, heads, data):
+def test_cost_formula(n, width, heads, data):
     dim, k = width * heads, data.draw(st.integers(1, n))
     one, two = (linformer_cost(n, dim, heads, k, sharing=sharing) for sharing in SHARINGS)
     assert one.flops == 4 * n * dim**2 + 6 * n * k * dim + 4 * k * dim**2
@@ -69,12 +69,12 @@ def test_the_cost_is_the_formula_at_any_size(n, width, heads, data):
         ({"sharing": "none"}, ValueError, 'sharing must be "key-value" or "headwise", got \'none\''),
     ],
 )
-def test_a_cost_of_bad_sizes_is_refused(options, error, message):
+def test_bad_cost_sizes(options, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         linformer_cost(**{"n": 8, "dim": 6, "heads": 2, "k": 3} | options)
 
 
-def test_a_cost_is_counted_up_to_all_bounds():
+def test_cost_size_bounds():
     assert linformer_cost(1, 1, 1, 1) == (4 + 1 + 1, 4 + 6 + 4, 1)
     assert linformer_cost(8, 6, 6, 8, max_len=8) == linformer_cost(8, 6, 6, 8)
     assert linformer_cost(8, 6, 2, 9, max_len=9).scores == 2 * 8 * 9  # more rows than tokens, not than columns

@@ -31,11 +31,11 @@ def test_pooling_averages_windows(k, window):
         ((1, 0), "max_len must be at least 1, got 0"),
     ],
 )
-def test_windows_that_do_not_fit_are_refused(arguments, message):
+def test_bad_windows(arguments, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         pooling_projection(*arguments)
 
 
-def test_a_window_may_hold_one_token_or_all():
+def test_window_size_bounds():
     assert pooling_projection(8, 8).tolist() == torch.eye(8).tolist()
     assert pooling_projection(1, 8).tolist() == [[0.125] * 8]

@@ -1,9 +1,7 @@
 """Weights from elsewhere: exact attention's, biases, another sequence's tokens, a longer E, an emptied layer."""
 
 import copy
-import itertools
 import re
-import types
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from lowrank_tutor.linformer import (
     LinformerSelfAttention,
     pooling_projection,
 )
-from lowrank_tutor.linformer.biases import bias_of
 
 
 def exact_attention(bias=True, **options):
@@ -33,21 +30,18 @@ def exact_attention(bias=True, **options):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize(("max_len", "masked"), [(6, False), (8, False), (6, True)])
-def test_with_the_identity_a_layer_that_took_over_is_the_exact_attention(bias, gradient, max_len, masked):
+def test_takeover_with_identity_is_exact(bias, max_len, masked):
     mha, (x,) = exact_attention(bias), tensors((3, 6, 6))
     eye = torch.eye(max_len, dtype=torch.float64)
     layer = LinformerSelfAttention.from_mha(mha, max_len, max_len, projection=eye)
     real = lengths(6, 4, 1) if masked else torch.ones(3, 6, dtype=torch.bool)
-    with torch.set_grad_enabled(gradient):
-        expected = mha(x, x, x, key_padding_mask=~real)[0]
-        out = layer(x, token_mask=real if masked else None)
-    assert out.requires_grad == gradient
+    expected = mha(x, x, x, key_padding_mask=~real)[0]
+    out = layer(x, token_mask=real if masked else None)
     np.testing.assert_allclose(out.detach()[real], expected.detach()[real], rtol=0, atol=1e-13)
 
 
-def test_a_layer_that_took_over_has_copies_and_all_settings():
+def test_takeover_copies_all_settings():
     mha = exact_attention(dropout=0.25).eval()
     layer = LinformerSelfAttention.from_mha(mha, 8, 3, sharing="headwise")
     assert (layer.heads, layer.dropout, layer.training, layer.sharing) == (2, 0.25, False, "headwise")
@@ -76,14 +70,13 @@ def test_a_layer_that_took_over_has_copies_and_all_settings():
             (
                 nn.MultiheadAttention(6, 2, **{option: True}),
                 ValueError,
-                "mha must attend to the tokens alone, got add_bias_kv or add_zero_attn, which add one that no mixture"
-                " holds",
+                "mha must attend to the tokens alone, got add_bias_kv or add_zero_attn",
             )
             for option in ("add_bias_kv", "add_zero_attn")
         ),
     ],
 )
-def test_attention_of_another_kind_is_refused(mha, error, message):
+def test_other_attention_is_refused(mha, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         LinformerSelfAttention.from_mha(mha, 8, 3)
 
@@ -91,8 +84,7 @@ def test_attention_of_another_kind_is_refused(mha, error, message):
 @pytest.mark.parametrize(
     "options", [{}, {"activation": "gelu"}, {"norm_first": True, "activation": nn.GELU(), "bias": False}]
 )
-@pytest.mark.parametrize("gradient", [False, True])
-def test_a_whole_encoder_is_taken_over(options, gradient):
+def test_whole_encoder_takeover(options):
     torch.manual_seed(0)
     options |= {"batch_first": True, "dtype": torch.float64, "layer_norm_eps": 0.1, "dropout": 0.3}
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 12, **options), 2, enable_nested_tensor=False)
@@ -107,8 +99,7 @@ def test_a_whole_encoder_is_taken_over(options, gradient):
     assert not {id(p) for new in layers for p in new.parameters()} & {id(p) for p in encoder.parameters()}
     assert (layers[0].dropout.p, layers[0].self_attn.dropout, layers[0].training) == (0.3, 0.3, False)
     encoder.layers = nn.ModuleList(layers)
-    with torch.set_grad_enabled(gradient):
-        out = encoder(x, src_key_padding_mask=~real)
+    out = encoder(x, src_key_padding_mask=~real)
     np.testing.assert_allclose(out.detach()[real], expected, rtol=0, atol=1e-12)
 
 
@@ -133,7 +124,7 @@ def test_a_whole_encoder_is_taken_over(options, gradient):
         ),
     ],
 )
-def test_encoder_layers_of_another_kind_are_refused(layer, error, message):
+def test_other_encoders_are_refused(layer, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         LinformerEncoderLayer.from_layer(layer, 8, 3)
 
@@ -153,14 +144,13 @@ MINE = torch.zeros(3, 6, dtype=torch.bool)
         ({"need_weights": False}, "got need_weights: there are no n by n weights to return"),
     ],
 )
-def test_a_call_with_the_words_of_pytorchs_attention_hears_those_of_the_layer(given, message):
+def test_calls_in_pytorchs_style(given, message):
     (x,) = tensors((3, 6, 6))
     for layer, tokens in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
         with pytest.raises(TypeError, match=f"^options must be token_mask or causal, {re.escape(message)}$"):
             layer(*tokens, **given)
         names = " and ".join(("x", "memory")[: len(tokens)])
-        message_of_tensors = f"tensors must be {names}, and masks go by name, got {len(tokens) + 1}: keys and values"
-        with pytest.raises(TypeError, match=f"^{message_of_tensors} both come from one sequence$"):
+        with pytest.raises(TypeError, match=f"^tensors must be {names}, and masks go by name, got {len(tokens) + 1} "):
             layer(*tokens, x)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'mask'$"):
         layer(*tokens, mask=MINE)
@@ -195,18 +185,16 @@ def slow_order(layer, x, real):
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
-@pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("max_len", [6, 9])
-def test_biases_count_as_often_as_a_row_adds_up_to(sharing, gradient, max_len):
+def test_biases_against_slow_order(sharing, max_len):
     layer, (x,) = biased(layer_of(max_len=max_len, sharing=sharing, bias=True)), tensors((3, 6, 6))
     for mask in (None, lengths(6, 4, 1)):
         real = torch.ones(3, 6, dtype=torch.bool) if mask is None else mask
-        with torch.set_grad_enabled(gradient):
-            out = layer(x, token_mask=mask)
+        out = layer(x, token_mask=mask)
         np.testing.assert_allclose(out.detach(), slow_order(layer, x, real).detach(), rtol=0, atol=1e-13)
 
 
-def test_biases_start_at_zero_and_are_learned_and_shown():
+def test_biases_start_at_zero():
     layer, (x,) = layer_of(bias=True), tensors((3, 6, 6))
     np.testing.assert_array_equal(layer(x).detach(), layer_of()(x).detach())
     layer(x).square().sum().backward()
@@ -215,28 +203,12 @@ def test_biases_start_at_zero_and_are_learned_and_shown():
     assert "bias=True" not in layer_of().extra_repr()
 
 
-@pytest.mark.parametrize(
-    ("attributes", "total"),
-    [
-        ({"bias": torch.ones(2)}, 2.0),
-        ({"bias": lambda: torch.ones(2)}, 2.0),
-        ({"bias": lambda: (1, 2)}, 0.0),
-        ({}, 0.0),
-    ],
-)
-def test_a_bias_is_found_where_quantization_has_packed_it(attributes, total):
-    bias = bias_of(types.SimpleNamespace(**attributes))
-    assert (0.0 if bias is None else bias.sum().item()) == total
-
-
-def test_a_hidden_sequence_gives_zeros_with_biases_too():
+def test_hidden_sequence_with_biases():
     layer, (x,) = biased(layer_of(bias=True)), tensors((3, 6, 6))
-    for gradient in (False, True):
-        with torch.set_grad_enabled(gradient):
-            assert layer(x, token_mask=real_tokens())[2].abs().max() == 0
+    assert layer(x, token_mask=real_tokens())[2].abs().max() == 0
 
 
-def test_a_projection_of_keys_that_was_replaced_keeps_the_order_exact():
+def test_replaced_key_projection():
     layer, (x,) = layer_of(), tensors((3, 6, 6))
     layer.to_k = nn.Linear(6, 6, dtype=torch.float64)
     nn.init.normal_(layer.to_k.bias)
@@ -246,18 +218,16 @@ def test_a_projection_of_keys_that_was_replaced_keeps_the_order_exact():
 
 @MASKS
 @pytest.mark.parametrize("bias", [False, True])
-def test_cross_attention_to_itself_is_self_attention(mask, bias):
+def test_cross_attention_to_itself(mask, bias):
     layer, (x,) = layer_of(bias=bias), tensors((3, 6, 6))
     cross = LinformerCrossAttention(6, 2, 8, 3, bias=bias, dtype=torch.float64)
     cross.load_state_dict(layer.state_dict())
     real = torch.ones(3, 6, dtype=torch.bool) if mask is None else mask
-    for gradient in (False, True):
-        with torch.set_grad_enabled(gradient):
-            out, expected = cross(x, x, token_mask=mask).detach(), layer(x, token_mask=mask).detach()
-        np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-14)
+    out, expected = cross(x, x, token_mask=mask).detach(), layer(x, token_mask=mask).detach()
+    np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-14)
 
 
-def test_cross_attention_with_the_identity_is_exact_and_padding_changes_nothing():
+def test_cross_attention_and_padding():
     mha, (x, memory) = exact_attention(), tensors((3, 4, 6), (3, 6, 6))
     cross = LinformerCrossAttention.from_mha(mha, 8, 8, projection=torch.eye(8, dtype=torch.float64))
     assert isinstance(cross, LinformerCrossAttention)
@@ -269,7 +239,7 @@ def test_cross_attention_with_the_identity_is_exact_and_padding_changes_nothing(
     np.testing.assert_allclose(out, drawn(x, memory).detach(), rtol=0, atol=1e-13)
 
 
-def test_cross_attention_refuses_what_does_not_fit():
+def test_bad_input_of_cross_attention():
     cross, (x, memory) = LinformerCrossAttention(6, 2, 8, 3, dtype=torch.float64), tensors((3, 4, 6), (3, 6, 6))
     for one, other, message in (
         (x, memory[:, :, :5], "memory must have shape (batch, n, 6), got shape (3, 6, 5)"),
@@ -294,7 +264,7 @@ def test_cross_attention_refuses_what_does_not_fit():
 
 @MASKS
 @pytest.mark.parametrize("sharing", SHARINGS)
-def test_columns_of_zeros_change_no_result(mask, sharing):
+def test_resizing_changes_no_result(mask, sharing):
     layer, (x, longer) = layer_of(sharing=sharing), tensors((3, 6, 6), (3, 11, 6))
     grown = layer.resized(11)
     np.testing.assert_allclose(grown(x, token_mask=mask).detach(), layer(x, token_mask=mask).detach(), atol=1e-14)
@@ -307,7 +277,7 @@ def test_columns_of_zeros_change_no_result(mask, sharing):
     assert layer.max_len == 8
 
 
-def test_a_fixed_projection_stays_fixed_when_it_grows():
+def test_resized_projection_stays_fixed():
     grown = layer_of(k=4, projection=pooling_projection(4, 8).double()).resized(9)
     assert "e" not in dict(grown.named_parameters())
     assert grown.state_dict()["e"].shape == (4, 9)
@@ -320,12 +290,12 @@ def test_a_fixed_projection_stays_fixed_when_it_grows():
     assert not frozen.resized(9).e.requires_grad
 
 
-def test_a_layer_for_one_token_can_stay_as_long():
+def test_resize_to_same_length():
     assert LinformerSelfAttention(6, 2, max_len=1, k=1).resized(1).max_len == 1
 
 
 @pytest.mark.parametrize(("sharing", "bias"), [("key-value", False), ("headwise", True)])
-def test_a_layer_that_was_emptied_is_whole_again(sharing, bias):
+def test_reset_after_to_empty(sharing, bias):
     with torch.device("meta"):
         layer = LinformerSelfAttention(6, 2, 8, 3, sharing=sharing, bias=bias)
     layer.to_empty(device="cpu")
@@ -340,34 +310,30 @@ def test_a_layer_that_was_emptied_is_whole_again(sharing, bias):
         assert torch.equal(layer.state_dict()[name], value), name
 
 
-def test_a_fixed_projection_that_was_lost_is_asked_for():
+def test_reset_of_fixed_projections():
     windows = pooling_projection(4, 8)
     kept = LinformerSelfAttention(6, 2, 8, 4, projection=windows)
-    kept.reset_parameters()
     drawn = kept.to_q.weight.detach().clone()
-    with pytest.raises(TypeError, match=r"^projection must hold numbers, got a meta tensor$"):
-        kept.reset_parameters(projection=windows.to("meta"))
+    for wrong, error, message in (
+        (windows.to("meta"), TypeError, "projection must hold numbers, got a meta tensor"),
+        (windows.T, ValueError, "projection must have shape (4, 8), got shape (8, 4)"),
+    ):
+        with pytest.raises(error, match=f"^{re.escape(message)}$"):
+            kept.reset_parameters(projection=wrong)
     assert torch.equal(kept.to_q.weight, drawn)
+    kept.reset_parameters()
+    assert not torch.equal(kept.to_q.weight, drawn)
     assert torch.equal(kept.e, windows)
     made_there = LinformerSelfAttention(6, 2, 8, 4, projection=windows.to("meta"), device="meta")
     made_there.reset_parameters(projection=windows)  # there are no numbers there still
-    for layer in (copy.deepcopy(kept).to("meta"), made_there):
+    for layer in (kept.to("meta"), made_there):
         lost = layer.to_empty(device="cpu")
-        with pytest.raises(
-            ValueError, match=r"^projection must be given where a fixed E was on the meta device, got None$"
-        ):
-            lost.reset_parameters()
-        with pytest.raises(ValueError, match=r"^projection must have shape \(4, 8\), got shape \(8, 4\)$"):
-            lost.reset_parameters(projection=windows.T)
         lost.reset_parameters(projection=windows)
         assert torch.equal(lost.e, windows)
-        lost.reset_parameters()
-    assert {tensor.dtype for tensor in kept.double().state_dict().values()} == {torch.float64}
-    kept.reset_parameters()
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_the_encoder_layer_with_the_identity_is_pytorchs(norm_first):
+def test_identity_encoder_is_pytorchs(norm_first):
     torch.manual_seed(0)
     theirs = nn.TransformerEncoderLayer(6, 2, 12, dropout=0.0, batch_first=True, norm_first=norm_first)
     ours = LinformerEncoderLayer(6, 2, 8, 8, 12, dropout=0.0, norm_first=norm_first)
@@ -376,15 +342,14 @@ def test_the_encoder_layer_with_the_identity_is_pytorchs(norm_first):
     )
     ours.self_attn = LinformerSelfAttention.from_mha(theirs.self_attn, 8, 8, projection=torch.eye(8))
     (x,), real = tensors((3, 6, 6), dtype=torch.float32), lengths(6, 4, 1)
-    for mode, gradient in itertools.product((True, False), (True, False)):
+    for mode in (True, False):
         stack = nn.TransformerEncoder(ours, 1, enable_nested_tensor=False).train(mode)
-        with torch.set_grad_enabled(gradient):
-            out = stack(x, src_key_padding_mask=~real).detach()
-            expected = theirs.train(mode)(x, src_key_padding_mask=~real).detach()
+        out = stack(x, src_key_padding_mask=~real).detach()
+        expected = theirs.train(mode)(x, src_key_padding_mask=~real).detach()
         np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-5)
 
 
-def test_the_encoder_layer_hands_on_every_setting():
+def test_encoder_layer_settings():
     windows = pooling_projection(4, 8).double()
     layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.25, activation="gelu", projection=windows, dtype=torch.float64)
     attention = layer.self_attn
@@ -454,10 +419,10 @@ NO_MASK = "src_key_padding_mask must"
         (
             (SRC, None, torch.full((3, 6), -0.5)),
             ValueError,
-            f"{NO_MASK} hold 0 and -inf alone, or bools, got -0.5: hand over",
+            f"{NO_MASK} hold 0 and -inf alone, or bools, got -0.5",
         ),
-        ((SRC, None, MINE + 5.0), ValueError, f"{NO_MASK} hold 0 and -inf alone, or bools, got 5.0: hand over"),
-        ((SRC, None, MINE + torch.nan), ValueError, f"{NO_MASK} hold 0 and -inf alone, or bools, got nan: hand over"),
+        ((SRC, None, MINE + 5.0), ValueError, f"{NO_MASK} hold 0 and -inf alone, or bools, got 5.0"),
+        ((SRC, None, MINE + torch.nan), ValueError, f"{NO_MASK} hold 0 and -inf alone, or bools, got nan"),
         ((SRC, None, None, 1), TypeError, "is_causal must be True or False, got 1"),
         ((SRC, None, None, True), ValueError, "is_causal must be False, got True: every compressed key mixes"),
     ],

@@ -1,31 +1,34 @@
 r"""Split a sequence over processes: each compresses its own tokens, and one sum joins the results.
 
-Chapter ``book/07-linformer.md``. The columns of $E = [E_1 \dots E_p]$ split like the tokens, and $EX = E_1 X_1 + \dots
-+ E_p X_p$ has k rows, however long the sequence is. Before that sum the processes tell each other what they hold, in 18
-numbers that do not depend on the layer's sizes and type; by these, all of them go on or all refuse.
+Page ``book/use-linformer.md``. The columns of $E = [E_1 \dots E_p]$ split like the tokens, and $EX = E_1 X_1 + \dots +
+E_p X_p$ has k rows, however long the sequence is: one all-reduce of $b k m D$ numbers for b sequences and m matrices
+($b k m$ more where tokens are hidden), and one more in ``backward``. Before it the processes exchange 18 numbers each,
+by which all of them go on or all refuse the batch: also if their layers differ in settings, type, autocast or weights
+(by more than roundings). An error after the sum leaves them out of step: end them, or make new groups. If one does not
+arrive, the others raise a ``RuntimeError`` after the group's timeout.
+
+Every process makes the same layer, after ``init_process_group``, from one seed or ``state_dict``; it hands over its own
+tokens and mask, and gets their rows of the result. The loss is the sum of the losses of all. The gradient of the tokens
+is complete; that of the parameters is a part, to be added up once a step, by an all-reduce of each ``grad`` or by
+``DistributedDataParallel``, which divides by the number of processes. Each process must call ``backward``, and after
+several losses all in the same order, which nothing can check. Dropout is each process's own.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
-from torch import distributed
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
+    from torch import distributed
 
 from lowrank_tutor._tensors import is_autocast
-from lowrank_tutor.linformer.biases import bias_of
 
 _SETTINGS = ("dtype", "autocast", "rule", "batch size", "dim", "heads", "k", "max_len", "matrices", "bias")
 _WORDS = (None, torch.float64, torch.float32, torch.float16, torch.bfloat16, "norm", "sum")  # sent as -1, -2, ...
 _left: list[Any] = []  # groups in which this process left a batch that the others went on with
-
-
-class Shard(NamedTuple):
-    """Where the tokens of a process lie: after ``start`` of the ``total``, some of which may be ``masked``."""
-
-    start: int
-    total: int
-    masked: bool
 
 
 def check_process_group(value: object) -> Any:
@@ -55,14 +58,11 @@ def announce_refusal(layer: Any) -> Iterator[None]:
         raise
 
 
-def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None) -> Shard:
-    """Say where the tokens (batch, n, dim) of this process lie; the order of the processes is that of the tokens."""
+def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None, biased: bool) -> tuple[int, int, bool]:
+    """Return how many tokens lie before those of this process, how many there are, and whether any mask is there."""
     batch, n = x.shape[:2]
-    if layer.process_group is None:
-        return Shard(0, n, token_mask is not None)
     autocast = torch.get_autocast_dtype(x.device.type) if is_autocast(x.device) else None
     words = (-1 - _WORDS.index(it) for it in (layer.e.dtype, autocast, layer.rule))
-    biased = any(bias_of(part) is not None for part in (layer.to_k, layer.to_v))
     sizes = (batch, layer.dim, layer.heads, layer.k, layer.max_len, 1 if layer.f is None else 2, biased)
     numbers, weights = _gather(layer, [1, n, token_mask is not None, *words, *sizes], _weigh(layer))
     accepted, counts, masked, *settings = numbers.T.tolist()
@@ -84,7 +84,7 @@ def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None) -> Shar
         found = f"{' + '.join(map(str, counts))} = {sum(counts)}"
         raise ValueError(f"x must hold at most max_len = {layer.max_len} tokens in all processes together, got {found}")
     layer._exchange = "agreed"
-    return Shard(sum(counts[: layer.process_group.rank()]), sum(counts), any(masked))
+    return sum(counts[: layer.process_group.rank()]), sum(counts), any(masked)
 
 
 def _weigh(layer: Any) -> torch.Tensor:

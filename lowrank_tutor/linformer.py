@@ -1,0 +1,750 @@
+r"""Can a sequence of n tokens be read as k? Compress keys and values along it before any query meets them.
+
+Wang et al. (2020), arXiv:2006.04768; chapter ``book/07-linformer.md``. Letters: ``x`` (batch, n, D) are tokens, ``q``,
+``k``, ``v`` queries, keys and values (batch, heads, n, d). ``e`` and ``f`` (k, n) compress keys and values along the
+sequence: each row makes one **mixture** of all tokens. $e_j$ is row j of ``e``.
+
+``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
+change nothing for the others, whatever they hold, their own rows of a layer's result are zeros, and a sequence that is
+hidden altogether has mixtures of zeros. A short sequence gives what it gives when padding is appended.
+
+Two **rules** say what becomes of a row where tokens are hidden, by a mask or beyond a short sequence. Let $s_j$ be its
+share on real tokens, $\sum_{\text{real}} |e_{ji}|^p / \sum_i |e_{ji}|^p$. What is left of the row is divided by
+$s_j^{1/p}$, and its weight is multiplied by $s_j$: $\ln s_j$ is added to its logits. With two matrices the smaller
+share counts. With $p = 1$, the **sum rule**, a row without negative entries keeps its sum, so that equal tokens come
+out as they are. With $p = 2$, the **norm rule**, a row keeps its length: the sum of random signs is near zero by
+accident. A row follows the sum rule if none of its entries is negative. But the entries of a *learned* ``e`` cross zero
+while it learns, and its results would jump. So a layer that learns ``e`` settles on one rule for all rows when it is
+made: the sum rule if ``e`` starts without negative entries, otherwise the norm rule.
+"""
+
+import copy
+import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self
+
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._tensors import (
+    check_attention_inputs,
+    check_device,
+    check_dtype,
+    check_generator,
+    check_heads,
+    check_not_meta,
+    check_same_device_and_dtype,
+    check_tensor,
+    check_token_mask,
+    is_exporting,
+    is_transformed,
+    shape_of,
+    without_autocast,
+    zero_hidden,
+)
+from lowrank_tutor.attention import Cost
+from lowrank_tutor.shards import add_up, announce_refusal, check_process_group, locate
+
+__all__ = [
+    "LinformerCrossAttention",
+    "LinformerEncoderLayer",
+    "LinformerSelfAttention",
+    "linformer_attention",
+    "linformer_cost",
+    "pooling_projection",
+]
+
+SHARINGS = ("key-value", "headwise")
+RULES = ("sum", "norm")
+# What to do instead, for those who call a layer as they would PyTorch's attention.
+WAYS_OUT = {
+    "key_padding_mask": "token_mask=~key_padding_mask says the same",
+    "attn_mask": "there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer stood",
+    "need_weights": "there are no n by n weights to return",
+    "is_causal": "each compressed key mixes all tokens, the future too",
+}
+
+
+def linformer_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    e: Tensor,
+    f: Tensor | None = None,
+    *,
+    token_mask: Tensor | None = None,
+    rule: str | None = None,
+) -> Tensor:
+    r"""Let each query look at k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
+
+    That is (batch, heads, n_queries, d_v). With k = n and E = F = I it is softmax attention. There is no causal form:
+    each mixture holds all tokens, the future too.
+
+    Parameters
+    ----------
+    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v)
+        Queries, keys and values.
+    e : Tensor, shape (k, n_keys)
+        What each of the k mixtures takes of the keys; k is at most n_keys.
+    f : Tensor, shape (k, n_keys), optional
+        What it takes of the values; by default ``e``.
+    token_mask : bool Tensor, shape (batch, n_keys), optional
+        True marks a real token.
+    rule : {"sum", "norm"}, optional
+        The rule of all rows. By default each follows its entries; name one where they are learned and cross zero.
+
+    Examples
+    --------
+    >>> import torch
+    >>> q, k, v = torch.randn(3, 1, 8, 4, 2)  # each (batch, heads, n, d) = (1, 8, 4, 2)
+    >>> e = torch.tensor([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    >>> linformer_attention(q, k, v, e).shape
+    torch.Size([1, 8, 4, 2])
+    """
+    check_attention_inputs(q, k, v)
+    n_keys = k.shape[2]
+    check_tensor("e", e, ("k", n_keys))
+    matrices = [e] if f is None or f is e else [e, check_tensor("f", f, (e.shape[0], n_keys))]
+    if not 1 <= e.shape[0] <= n_keys:
+        raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
+    for name, matrix in zip("ef", matrices, strict=False):
+        check_same_device_and_dtype(name, matrix, "q", q)
+    if token_mask is not None:
+        check_token_mask(token_mask, k, (k.shape[0], n_keys))
+    rule = None if rule is None else check_choice(rule, "rule", RULES)
+    keys, values = matrices[0] @ zero_hidden(k, token_mask), matrices[-1] @ zero_hidden(v, token_mask)
+    if token_mask is None:
+        return _attend(q, keys, values)
+    scales, log_shares = _padding_rule([_row_sums(matrix, token_mask, rule) for matrix in matrices])
+    keys, values = _rescaled(keys, scales[0][:, None]), _rescaled(values, scales[-1][:, None])
+    return _attend(q, keys, values, log_shares)
+
+
+def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Add up $|e_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say if p is 1, (k,).
+
+    The tokens of the mask (batch, n) have the columns from ``start`` on; what lies beyond is hidden.
+    """
+    with without_autocast(matrix.device):
+        rows = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
+        given = torch.full(rows.shape[:1], rule == "sum", device=rows.device)
+        by_sum = given if rule else (rows >= 0).all(dim=1)
+        sizes = rows.abs()
+        powers = sizes * torch.where(by_sum[:, None], 1, sizes)
+        kept = real.to(rows.dtype) @ _columns(powers, start, real.shape[1]).T
+    return kept, powers.sum(dim=1), by_sum
+
+
+def _padding_rule(sums: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[list[Tensor], Tensor]:
+    r"""Return $s_j^{-1/p}$ for each matrix, (batch, k, 1), and $\ln s_j$, which is added to logits, (batch, 1, 1, k).
+
+    A row without a share has the scale 0 and the logit -inf. Where no row has one, all logits are 0: the mixtures are
+    zeros by then, and an average of zeros is zero, not NaN.
+    """
+    shares = [_share(*each) for each in sums]
+    share = shares[0] if len(shares) == 1 else torch.minimum(*shares)
+    empty = share == 0  # root and logarithm have no gradient there
+    scales = []
+    for own, (_, _, by_sum) in zip(shares, sums, strict=True):
+        kept = torch.where(empty, 1, own)
+        # rsqrt would overflow in the gradient of a tiny share
+        scales.append(torch.where(by_sum, kept, kept.sqrt()).reciprocal().masked_fill(empty, 0)[:, :, None])
+    logs = torch.where(empty, 1, share).log().masked_fill(empty, -math.inf)
+    return scales, logs.masked_fill(empty.all(dim=1, keepdim=True), 0)[:, None, None, :]
+
+
+def _share(kept: Tensor, total: Tensor, by_sum: Tensor) -> Tensor:
+    """Divide (batch, k) by (k,). A row of zeros has the share 1: no mask has emptied it. A tiny share is 0.
+
+    The gradient holds the square of the scale, which must stay finite: p = 1 needs the larger bound.
+    """
+    tiny = torch.finfo(total.dtype).tiny
+    least = torch.full_like(total, tiny).masked_fill(by_sum, math.sqrt(tiny))
+    zero = total < least
+    share = torch.where(zero, 1, kept / torch.where(zero, 1, total))
+    return torch.where(share < least, 0, share)
+
+
+def _rescaled(mixed: Tensor, scale: Tensor) -> Tensor:
+    """Multiply by a scale of 24 bits or more, and round once."""
+    return (mixed * scale).to(mixed.dtype)
+
+
+def _columns(matrix: Tensor, start: int, count: int) -> Tensor:
+    """Return ``count`` columns from ``start`` on: a view, but a copy in an export, which must hold for all lengths."""
+    if is_exporting():  # whether a view lies in one piece of memory depends on its length
+        return matrix.index_select(1, torch.arange(start, start + count, device=matrix.device))
+    return matrix[:, start : start + count]
+
+
+def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+    r"""Let queries (batch, heads, n, d) look at k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln s)\, V$."""
+    added = None if log_shares is None else log_shares.to(q.dtype)
+    # PyTorch's fused kernels know neither forward mode nor second derivatives; its plain one does.
+    plain = not torch.compiler.is_compiling() and is_transformed()
+    with sdpa_kernel(SDPBackend.MATH) if plain else nullcontext():
+        return functional.scaled_dot_product_attention(q, keys, values, attn_mask=added, dropout_p=dropout)
+
+
+def pooling_projection(k: int, max_len: int) -> Tensor:
+    """Make the matrix (k, max_len) that averages windows of max_len / k tokens, with nothing to learn.
+
+    A window that is partly hidden gives the mean of its real tokens, and counts by their share (the sum rule).
+
+    Parameters
+    ----------
+    k, max_len : int
+        Numbers of windows and of tokens; k must divide ``max_len``.
+
+    Examples
+    --------
+    >>> pooling_projection(k=2, max_len=4).tolist()
+    [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    """
+    max_len = check_integer(max_len, "max_len", 1)
+    k = check_integer(k, "k", 1, max_len, "max_len")
+    _check_numbers("max_len", k, max_len)
+    if max_len % k:
+        raise ValueError(f"k must divide max_len = {max_len}, got {k}")
+    window = max_len // k
+    return torch.eye(k).repeat_interleave(window, dim=1) / window
+
+
+def linformer_cost(
+    n: int, dim: int, heads: int, k: int, *, sharing: str = "key-value", max_len: int | None = None
+) -> Cost:
+    r"""Count the operations, parameters and scores of a `LinformerSelfAttention` for one sequence.
+
+    $4 n D^2 + 6 n k D + 4 k D^2$ operations with E = F, and $2 n k D$ more with two matrices; $4 D^2 + D$ parameters
+    and $k$ times ``max_len`` more for each matrix. Where n is below ``max_len``, the rule for padding takes $2 n k$
+    operations for each matrix.
+
+    Parameters
+    ----------
+    n, dim, heads, k : int
+        Tokens, the width D, heads (which divide D), and mixtures.
+    sharing : {"key-value", "headwise"}
+        One matrix E = F, or two.
+    max_len : int, optional
+        Longest sequence of the layer; by default ``n``.
+
+    Examples
+    --------
+    >>> linformer_cost(n=1024, dim=512, heads=8, k=256)
+    Cost(parameters=1311232, flops=2147483648, scores=2097152)
+    """
+    max_len = check_integer(n, "n", 1) if max_len is None else check_integer(max_len, "max_len", 1)
+    n = check_integer(n, "n", 1, max_len, "max_len")
+    dim, k = check_integer(dim, "dim", 1), check_integer(k, "k", 1, max_len, "max_len")
+    heads = check_heads(heads, dim)
+    matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2
+    flops = 4 * n * dim**2 + (4 + 2 * matrices) * n * k * dim + 4 * k * dim**2
+    flops += 2 * matrices * n * k if n < max_len else 0
+    return Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
+
+
+def _check_numbers(name: str, rows: int, columns: int) -> None:
+    """Refuse a size that gives a matrix of more than 2**40 numbers, 4 terabytes in float32."""
+    if rows * columns > 2**40:
+        raise ValueError(f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}")
+
+
+class LinformerSelfAttention(nn.Module):
+    r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
+
+    E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows go through the weights of keys and values.
+    With biases, E(XW + 1b) = (EX)W + (E1)b: row j of the mixtures gets the bias as often as row j of E adds up to.
+
+    Parameters
+    ----------
+    dim, heads : int
+        Width D of the tokens, and number of heads, which must divide it.
+    max_len, k : int
+        Lengths of the longest sequence and of the compressed one, which is between 1 and ``max_len``.
+    sharing : {"key-value", "headwise"}
+        ``"key-value"``: one matrix for keys and values, E = F. ``"headwise"``: one for each, shared by the heads.
+    dropout : float
+        Share of the weights that are dropped in training, at least 0 and below 1.
+    projection : Tensor, shape (k, max_len), optional
+        E = F from elsewhere. A ``Parameter`` is learned, and may be shared by several layers (the paper's
+        "layerwise"); any other tensor is kept as it is, such as `pooling_projection`.
+    rule : {"sum", "norm"}, optional
+        The rule of all rows where tokens are hidden, in place of the one that the layer would choose. Name it to load
+        averages, fixed or learned, into a learned layer that did not start so.
+    bias : bool
+        Whether queries, keys and values have biases too, as they do in most pretrained models. They start at zero.
+    process_group : torch.distributed.ProcessGroup, optional
+        Processes over which the sequence is split: each holds consecutive tokens, at least one, in the order of the
+        processes. `lowrank_tutor.shards` says how.
+    generator : torch.Generator, optional
+        Draws the start. Without it the global generator of torch draws.
+    device, dtype : optional
+        Where the parameters are kept, and their floating-point type.
+
+    Attributes
+    ----------
+    e : Tensor, shape (k, max_len)
+        Compresses the keys, and the values where ``f`` is None. It starts normal with variance 1 / max_len, so that the
+        spread of the scores does not depend on the length.
+    f : Tensor, shape (k, max_len), or None
+        Compresses the values.
+    to_q, to_k, to_v, to_out : Linear
+        The weights of queries, keys, values and output, D to D; the output always has a bias.
+    rule : str or None
+        The rule of all rows; None where E is fixed, and each row follows its entries. ``state_dict`` does not hold it.
+    process_group : torch.distributed.ProcessGroup or None
+        It may be set and taken away. A layer that has one can be neither pickled nor copied.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = LinformerSelfAttention(dim=64, heads=4, max_len=512, k=32)
+    >>> layer(torch.randn(2, 300, 64)).shape
+    torch.Size([2, 300, 64])
+    """
+
+    e: Tensor
+    batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
+    _qkv_same_embed_dim = False
+    _sequences: tuple[str, ...] = ("x",)  # what ``forward`` takes without a name
+    _exchange: str = "ahead"  # with other processes: "ahead", "told" or "agreed"
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        max_len: int,
+        k: int,
+        *,
+        sharing: str = "key-value",
+        dropout: float = 0.0,
+        projection: Tensor | None = None,
+        rule: str | None = None,
+        bias: bool = False,
+        process_group: Any = None,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.dim = dim = check_integer(dim, "dim", 1)
+        self.heads = check_heads(heads, dim)
+        self.max_len = check_integer(max_len, "max_len", 1)
+        self.k = check_integer(k, "k", 1, self.max_len, "max_len")
+        _check_numbers("dim", dim, dim)
+        _check_numbers("max_len", self.k, self.max_len)
+        self.sharing = check_choice(sharing, "sharing", SHARINGS)
+        self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        bias = check_bool(bias, "bias")
+        self._given_rule = None if rule is None else check_choice(rule, "rule", RULES)
+        self.process_group = check_process_group(process_group)
+        place: dict[str, Any] = {"device": check_device(device) or torch.get_default_device()}
+        place["dtype"] = check_dtype(dtype)
+        make: Any = nn.utils.skip_init
+        self.to_q, self.to_k, self.to_v = (make(nn.Linear, dim, dim, bias=bias, **place) for _ in range(3))
+        self.to_out = make(nn.Linear, dim, dim, **place)
+        if projection is None:
+            self.e = nn.Parameter(torch.empty((self.k, self.max_len), **place))
+        else:
+            self._use_projection(projection)
+        self.f = nn.Parameter(torch.empty((self.k, self.max_len), **place)) if sharing == "headwise" else None
+        self._draw(generator, with_e=projection is None)
+        self.rule = self._settle_rule(projection)
+
+    def extra_repr(self) -> str:
+        """Name the sizes, for the layer's printed form."""
+        sizes = f"dim={self.dim}, heads={self.heads}, max_len={self.max_len}, k={self.k}"
+        bias = ", bias=True" if _bias_of(self.to_k) is not None else ""
+        rule = ", rule='sum'" if self.rule == "sum" else ""
+        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}{bias}{rule}"
+
+    @classmethod
+    def from_mha(cls, mha: nn.MultiheadAttention, max_len: int, k: int, **options: Any) -> Self:
+        """Take over the weights and settings of exact attention; with k = n and E = I the layer equals it.
+
+        What is new is E, which has to be learned: `pooling_projection`, as a ``Parameter``, is a tame start.
+
+        Parameters
+        ----------
+        mha : torch.nn.MultiheadAttention
+            Whose keys and values are as wide as its queries. Its tensors are copied.
+        max_len, k, **options
+            As in the constructor; the options are ``projection``, ``sharing``, ``rule`` and ``generator``.
+
+        Examples
+        --------
+        >>> import torch
+        >>> exact = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> layer = LinformerSelfAttention.from_mha(exact, max_len=5, k=5, projection=torch.eye(5))
+        >>> x = torch.randn(3, 5, 8)
+        >>> bool((layer(x) - exact(x, x, x)[0]).abs().max() < 1e-5)
+        True
+        """
+        if not isinstance(mha, nn.MultiheadAttention):
+            raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
+        if mha.in_proj_weight is None:
+            widths = f"keys of width {mha.kdim} and values of width {mha.vdim}"
+            raise ValueError(f"mha must have keys and values as wide as its queries, {mha.embed_dim}, got {widths}")
+        if mha.bias_k is not None or mha.add_zero_attn:
+            raise ValueError("mha must attend to the tokens alone, got add_bias_kv or add_zero_attn")
+        out, stacked = mha.out_proj, {"weight": mha.in_proj_weight, "bias": mha.in_proj_bias}
+        own: dict[str, Any] = {"device": out.weight.device, "dtype": out.weight.dtype, "dropout": mha.dropout}
+        layer = cls(mha.embed_dim, mha.num_heads, max_len, k, bias=mha.in_proj_bias is not None, **own, **options)
+        state = {f"to_out.{kind}": part.detach() for kind, part in out.named_parameters()}
+        for kind, whole in stacked.items():
+            if whole is not None:
+                parts = zip(("to_q", "to_k", "to_v"), whole.detach().chunk(3), strict=True)
+                state |= {f"{name}.{kind}": rows for name, rows in parts}
+        layer.load_state_dict(state, strict=False)
+        return layer.train(mha.training)
+
+    def resized(self, max_len: int) -> Self:
+        """Return a copy for sequences of up to ``max_len``: E grows by columns of zeros, and every result stays.
+
+        The new columns know nothing about the tokens that will meet them: train with such sequences. The copy shares
+        no tensor with this layer, also where several layers shared one E.
+        """
+        longest = check_integer(max_len, "max_len", 1)
+        if longest < self.max_len:
+            raise ValueError(f"max_len must be at least that of the layer, {self.max_len}, got {longest}")
+        _check_numbers("max_len", self.k, longest)
+        layer = copy.deepcopy(self, {id(self.process_group): self.process_group})  # a group cannot be copied
+        for name, matrix in (("e", layer.e), ("f", layer.f)):
+            if matrix is not None:
+                grown = functional.pad(matrix.detach(), (0, longest - self.max_len))
+                kept = nn.Parameter(grown, matrix.requires_grad) if isinstance(matrix, nn.Parameter) else grown
+                setattr(layer, name, kept)
+        layer.max_len = longest
+        return layer
+
+    def reset_parameters(self, *, projection: Tensor | None = None, generator: torch.Generator | None = None) -> None:
+        """Draw all parameters again, in place, as the constructor does, such as those that ``to_empty`` has made.
+
+        A learned E is drawn anew, also one that was passed in, or set to ``projection``; its rule is settled anew
+        unless the constructor got one. A fixed E stays, or is set: where ``to_empty`` has emptied it, hand it in again.
+        """
+        if projection is not None:
+            check_tensor("projection", projection, (self.k, self.max_len))
+            if not self.e.is_meta:
+                check_not_meta("projection", projection)
+        self._draw(generator, with_e=projection is None and isinstance(self.e, nn.Parameter))
+        if projection is not None:
+            with torch.no_grad():
+                self.e.copy_(projection)
+        self.rule = self._settle_rule(projection)
+
+    def __call__(self, *tensors: Any, **options: Any) -> Any:
+        """Call `forward` with all its hooks; a call in PyTorch's words is refused, with the words to use instead."""
+        with self._telling():
+            if len(tensors) > len(self._sequences):
+                taken = " and ".join(self._sequences)
+                raise TypeError(f"tensors must be {taken}, and masks go by name, got {len(tensors)} tensors")
+            for name in options:
+                if name in WAYS_OUT:
+                    raise TypeError(f"options must be token_mask or causal, got {name}: {WAYS_OUT[name]}")
+            return super().__call__(*tensors, **options)
+
+    def forward(self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        r"""Let every token look at the k compressed tokens.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n, dim)
+            Tokens; n is at most ``max_len``. With a process group, those of this process; all have the same batch.
+        token_mask : bool Tensor, shape (batch, n), optional
+            True marks a real token.
+        causal : bool
+            Refused where true: each compressed token mixes all tokens, the future too.
+        """
+        with self._telling():
+            self._check(x, token_mask, causal)
+        x = zero_hidden(x, token_mask)
+        return zero_hidden(self._read(x, *self._compress(x, token_mask)), token_mask)
+
+    def _compress(self, x: Tensor, token_mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Make keys and values (batch, heads, k, d) of tokens, hidden ones zeros, and the logits of the rule."""
+        (batch, n, _), group = x.shape, self.process_group
+        matrices = [self.e] if self.f is None else [self.e, self.f]
+        biases = [_bias_of(part) for part in (self.to_k, self.to_v)]
+        biased = any(bias is not None for bias in biases)
+        start, length, masked = 0, n, token_mask is not None
+        if group is not None:
+            start, length, masked = locate(self, x, token_mask, biased)
+        own = [_columns(matrix, start, n).expand(batch, -1, -1) for matrix in matrices]
+        mixed = [torch.bmm(columns, x) for columns in own]  # EX, (batch, k, D)
+        real = x.new_ones((batch, n), dtype=torch.bool) if token_mask is None else token_mask
+        if biased:
+            mixed += [torch.bmm(columns, real[:, :, None].to(x.dtype)) for columns in own]  # E1, (batch, k, 1)
+        sums = []
+        if masked or is_exporting() or length < self.max_len:  # an export holds for all lengths
+            sums = [_row_sums(matrix, real, self.rule, start) for matrix in matrices]
+        if group is not None:
+            added = add_up(group, *mixed, *(kept for kept, _, _ in sums))
+            sums = [(kept, total, by) for kept, (_, total, by) in zip(added[len(mixed) :], sums, strict=True)]
+            mixed = list(added[: len(mixed)])
+        log_shares = None
+        if sums:
+            scales, log_shares = _padding_rule(sums)
+            mixed = [_rescaled(rows, scales[i % len(scales)]) for i, rows in enumerate(mixed)]
+        heads = []
+        for part, bias, i in zip((self.to_k, self.to_v), biases, (0, len(matrices) - 1), strict=True):
+            rows = part(mixed[i])  # called as it is, so that hooks, adapters and quantized weights act
+            if bias is not None:  # (EX)W + b becomes (EX)W + (E1)b
+                rows = rows + ((mixed[i + len(matrices)] - 1) * bias).to(rows.dtype)
+            heads.append(self._split(rows))
+        return heads[0], heads[1], log_shares
+
+    def _read(self, x: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None) -> Tensor:
+        """Let each token (batch, n, D) look at the compressed ones."""
+        dropout = self.dropout if self.training else 0.0
+        mixed = _attend(self._split(self.to_q(x)), keys, values, log_shares, dropout).transpose(1, 2)
+        if is_exporting():  # the exporter to ONNX writes attention out, and what then comes cannot be seen as rows
+            mixed = mixed.clone(memory_format=torch.contiguous_format)
+        out: Tensor = self.to_out(mixed.flatten(2))
+        return out
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
+
+    def _telling(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.process_group is None else announce_refusal(self)  # of an error in the block
+
+    def _check(self, x: Tensor, token_mask: Tensor | None, causal: bool, name: str = "x", flag: str = "causal") -> None:
+        if check_bool(causal, flag):
+            why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
+            raise ValueError(f"{flag} must be False, got True: {why}; use exact attention")
+        self._check_tokens(name, x, "n")
+        batch, n = x.shape[:2]
+        if not 1 <= n <= self.max_len:
+            way = "cut it, or make the layer with a larger max_len"
+            raise ValueError(f"{name} must hold between 1 and max_len = {self.max_len} tokens, got {n}; {way}")
+        if token_mask is not None:
+            check_token_mask(token_mask, x, (batch, n))
+
+    def _check_tokens(self, name: str, x: Tensor, axis: str) -> None:
+        check_tensor(name, x, ("batch", axis, self.dim))
+        check_same_device_and_dtype(name, x, "the layer", self.e)
+        if x.dtype != self.e.dtype and torch.float64 in (x.dtype, self.e.dtype):
+            types = f"{self.e.dtype}, got {x.dtype}"
+            raise TypeError(f"{name} must be of the type of the layer, {types}: autocast leaves torch.float64 alone")
+
+    def _draw(self, generator: torch.Generator | None, with_e: bool) -> None:
+        """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len; biases start at zero."""
+        generator = check_generator(generator)
+        for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
+            nn.init.uniform_(linear.weight, -1 / math.sqrt(self.dim), 1 / math.sqrt(self.dim), generator=generator)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+        for matrix in (self.e if with_e else None, self.f):
+            if matrix is not None:
+                nn.init.normal_(matrix, std=1 / math.sqrt(self.max_len), generator=generator)
+
+    def _settle_rule(self, start: Tensor | None) -> str | None:
+        """Return the rule that was given, or that of a learned E by its start; None for a fixed E."""
+        if self._given_rule is not None or not isinstance(self.e, nn.Parameter):
+            return self._given_rule
+        if start is not None and start.is_meta:
+            raise ValueError('rule must be "sum" or "norm" where a learned projection is on the meta device, got None')
+        return "sum" if start is not None and bool((start >= 0).all()) else "norm"
+
+    def _use_projection(self, projection: Tensor) -> None:
+        if self.sharing != "key-value":
+            raise ValueError(f'sharing must be "key-value" where a projection is given, got "{self.sharing}"')
+        check_tensor("projection", projection, (self.k, self.max_len))
+        check_same_device_and_dtype("projection", projection, "the layer", self.to_q.weight)
+        if projection.requires_grad and not isinstance(projection, nn.Parameter):
+            got = "one that was computed and has a gradient: the layer would not learn it"
+            raise ValueError(f"projection must be a Parameter or a tensor without gradient, got {got}")
+        if isinstance(projection, nn.Parameter):
+            self.e = projection
+        else:
+            self.register_buffer("e", projection.detach().clone())
+
+
+class LinformerCrossAttention(LinformerSelfAttention):
+    r"""Multi-head attention of one sequence to the k mixtures of another, which is compressed.
+
+    Everything but ``forward`` is that of `LinformerSelfAttention`; ``from_mha`` takes the ``multihead_attn`` of a
+    decoder layer. ``max_len`` is the longest sequence that is compressed; the one that asks may have any length.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = LinformerCrossAttention(dim=64, heads=4, max_len=512, k=32)
+    >>> translation, original = torch.randn(2, 20, 64), torch.randn(2, 300, 64)
+    >>> layer(translation, original).shape
+    torch.Size([2, 20, 64])
+    """
+
+    _sequences: tuple[str, ...] = ("x", "memory")
+
+    def forward(  # type: ignore[override]
+        self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """Let every token of ``x`` (batch, n_queries, dim) look at the mixtures of ``memory`` (batch, n, dim).
+
+        ``token_mask`` (batch, n) marks the real tokens of ``memory``, which a process group splits. No causal form.
+        """
+        with self._telling():
+            self._check(memory, token_mask, causal, "memory")
+            self._check_tokens("x", x, "n_queries")
+            if len(x) != len(memory):
+                shapes = f"{shape_of(x)} and {shape_of(memory)}"
+                raise ValueError(f"x must have the batch size of memory, got shapes {shapes}")
+        return self._read(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
+
+
+class LinformerEncoderLayer(nn.TransformerEncoderLayer):
+    """PyTorch's encoder layer with `LinformerSelfAttention` for its first half; it goes into ``nn.TransformerEncoder``.
+
+    Parameters
+    ----------
+    dim, heads, max_len, k : int
+        As in `LinformerSelfAttention`.
+    feedforward, dropout : int, float
+        Width of the small network, and the share that is dropped in training, in both halves.
+    norm_first : bool
+        Whether each half normalizes what comes in (the default, unlike PyTorch's) or what goes out.
+    activation : str or callable
+        ``"relu"``, ``"gelu"`` or a function, in the small network.
+    device, dtype, **options
+        As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and then the copies share nothing.
+
+    Examples
+    --------
+    >>> import torch
+    >>> encoder = torch.nn.TransformerEncoder(
+    ...     LinformerEncoderLayer(64, heads=4, max_len=512, k=32, feedforward=128), 2, enable_nested_tensor=False)
+    >>> padding = torch.arange(300) >= torch.tensor([[300], [120]])
+    >>> encoder(torch.randn(2, 300, 64), src_key_padding_mask=padding).shape
+    torch.Size([2, 300, 64])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        max_len: int,
+        k: int,
+        feedforward: int,
+        dropout: float = 0.1,
+        *,
+        norm_first: bool = True,
+        activation: Any = "relu",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
+        # PyTorch's constructor comes first, for it draws first, and would refuse bad sizes in words of its own.
+        dim, feedforward = check_integer(dim, "dim", 1), check_integer(feedforward, "feedforward", 1)
+        heads = check_heads(heads, dim)
+        _check_numbers("dim", dim, dim)
+        _check_numbers("feedforward", feedforward, dim)
+        dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        if isinstance(activation, str):
+            check_choice(activation, "activation", ("relu", "gelu"))
+        elif not callable(activation) or isinstance(activation, type):
+            raise TypeError(f'activation must be "relu", "gelu" or a function, got {activation!r}')
+        place: dict[str, Any] = {"device": check_device(device), "dtype": check_dtype(dtype)}
+        order = check_bool(norm_first, "norm_first")
+        super().__init__(dim, heads, feedforward, dropout, activation, batch_first=True, norm_first=order, **place)
+        options |= {"dropout": dropout, **place}
+        self.self_attn = LinformerSelfAttention(dim, heads, max_len, k, **options)  # type: ignore[assignment]
+
+    @classmethod
+    def from_layer(cls, layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any) -> Self:
+        """Take over all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
+
+        Parameters
+        ----------
+        layer : torch.nn.TransformerEncoderLayer
+            Made with ``batch_first=True``. Its tensors are copied.
+        max_len, k, **options
+            As in `LinformerSelfAttention.from_mha`.
+        """
+        exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
+        if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
+            got = type(layer).__name__
+            raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}")
+        if not layer.self_attn.batch_first:
+            way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"
+            raise ValueError(f"layer must be batch first, got batch_first=False: {way}")
+        attention = LinformerSelfAttention.from_mha(layer.self_attn, max_len, k, **options)
+        sizes = (attention.dim, attention.heads, 1, 1, 1)
+        with torch.device("meta"):  # every part is replaced
+            taken = cls(*sizes, norm_first=layer.norm_first, activation=layer.activation)
+        for name, part in layer.named_children():
+            setattr(taken, name, attention if name == "self_attn" else copy.deepcopy(part))
+        return taken.train(layer.training)
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """Let tokens look at each other, then treat each by itself.
+
+        Parameters
+        ----------
+        src : Tensor, shape (batch, n, dim)
+            Tokens; n is at most ``max_len``.
+        src_mask, is_causal
+            Refused: there are no n by n weights to mask.
+        src_key_padding_mask : Tensor, shape (batch, n), optional
+            PyTorch's mask of **padding**: True marks it, or -inf in a floating-point mask that is 0 elsewhere. Other
+            numbers are refused on a CPU; on a GPU and in a compiled program their sequences become NaN.
+        """
+        attention: Any = self.self_attn
+        with attention._telling():
+            if src_mask is not None:
+                raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
+            attention._check(src, None, is_causal, "src", "is_causal")
+            real, unclear = _read_padding(src_key_padding_mask, src)
+
+        def attended(x: Tensor) -> Tensor:
+            with attention._telling():  # a hook of the norm may raise an error
+                x = self.norm1(x) if self.norm_first else x
+            mixed: Tensor = self.dropout1(attention(x, token_mask=real))
+            return mixed
+
+        if self.norm_first:
+            src = src + attended(src)
+            out: Tensor = src + self._ff_block(self.norm2(src))
+        else:
+            src = self.norm1(src + attended(src))
+            out = self.norm2(src + self._ff_block(src))
+        return out if unclear is None else out.masked_fill(unclear, math.nan)
+
+
+def _read_padding(padding: Tensor | None, src: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """Return which tokens of ``src`` are real, and which sequences are unclear where that cannot be looked at."""
+    if padding is None:
+        return None, None
+    name = "src_key_padding_mask"
+    check_tensor(name, padding, tuple(src.shape[:2]))
+    if padding.device != src.device:
+        raise ValueError(f"{name} must be on the device of src, {src.device}, got {padding.device}")
+    if padding.dtype == torch.bool:
+        return ~padding, None
+    if not padding.is_floating_point():
+        raise TypeError(f"{name} must be of type bool, or floating-point with 0 and -inf, got {padding.dtype}")
+    real = padding == 0
+    unclear = ~(real | (padding == -math.inf))
+    if padding.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed():
+        return real, unclear.any(dim=1)[:, None, None]  # to look would make a GPU wait, or break a compiled program
+    if unclear.any():
+        raise ValueError(f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}")
+    return real, None
+
+
+def _bias_of(linear: nn.Module) -> Any:
+    bias = getattr(linear, "bias", None)
+    return bias() if callable(bias) else bias  # a quantized part keeps it packed
