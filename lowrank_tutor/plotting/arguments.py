@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Collection, Mapping, Sized
 from numbers import Integral, Real
 from typing import Any
 
@@ -69,3 +69,34 @@ def point(name: str, value: Any, reach: float) -> Floats:
     if array.shape != (2,) or not (np.abs(array) <= reach).all():
         raise ValueError(f"{name} must be two numbers from {-reach:g} to {reach:g}, got {value!r}")
     return array
+
+
+def check_setting(name: str, value: Any) -> None:
+    """Refuse a number, a pair of limits, a text or names that a figure cannot use; they mean the same in all figures."""
+    rule, fits = RULES.get(name, ("", None))
+    if fits is not None and not fits(value):
+        raise (ValueError if isinstance(value, Real | tuple) else TypeError)(f"{name} must be {rule}, got {value!r}")
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(abs(value) < 1e300)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**31
+
+
+def _are_limits(value: Any) -> bool:
+    pair = isinstance(value, tuple | list) and len(value) == 2 and all(end is None or _is_finite(end) for end in value)
+    return pair and (None in value or value[0] < value[1])
+
+
+RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(
+        "at eps highest level limit lowest reach start threshold top truth".split(), ("finite", _is_finite)
+    ),
+    **dict.fromkeys("available decimals first heads k layers most".split(), ("a count, at least 0", _is_count)),
+    **dict.fromkeys(("xlim", "ylim"), ("two rising numbers, or None for an end", _are_limits)),
+    **dict.fromkeys(("title", "xlabel", "whose"), ("a text", lambda value: isinstance(value, str))),
+    "marked": ("names", lambda value: isinstance(value, Collection)),
+}

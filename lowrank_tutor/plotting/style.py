@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import html
+import inspect
 import io
 from collections.abc import Callable, Mapping
 from importlib.resources import as_file, files
@@ -22,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.arguments import finite, named
+from lowrank_tutor.plotting.arguments import check_setting, finite, named
 from lowrank_tutor.sphinxext import page_is_built
 
 P = ParamSpec("P")
@@ -88,9 +89,15 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
     callable
         The same function, styled.
     """
+    signature = inspect.signature(draw)
+    ours = draw.__module__.startswith("lowrank_tutor.")  # another author's names may mean anything
+    said = {name: str(its.annotation) for name, its in signature.parameters.items() if ours}
 
     @functools.wraps(draw)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> F:
+        for name, value in signature.bind(*args, **kwargs).arguments.items() if ours else ():
+            if said[name] != "ArrayLike" and not (value is None and "None" in said[name]):
+                check_setting(name, value)
         with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style, plt.style.context(style):
             others = plt.get_fignums()
             try:

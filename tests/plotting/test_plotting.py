@@ -286,6 +286,12 @@ def test_numbers_that_cannot_be_drawn_are_refused(name):
             "lines must be at most 5, got 6",
         ),
         (lambda: plotting.cloud(np.ones((4, 2)), labels=range(4)), "classes must be at most 3, got 4"),
+        (lambda: plotting.curves(TWO, {"a": TWO}, at=np.nan), "at must be finite, got nan"),
+        (
+            lambda: plotting.curves(TWO, {"a": TWO}, ylim=(1, 0)),
+            "ylim must be two rising numbers, or None for an end, got (1, 0)",
+        ),
+        (lambda: plotting.spectrum_cut(TWO, -1), "k must be a count, at least 0, got -1"),
         (lambda: plotting.cloud(np.ones((4, 2)), labels=[1]), "labels must have shape (4,), got (1,)"),
         (lambda: plotting.shadow([1, 1], TWO), "w must have length 1, got length 1.41421"),
         (lambda: plotting.dots({"a": 0.0}), "values must be positive, got {'a': 0.0}"),
