@@ -72,14 +72,14 @@ def point(name: str, value: Any, reach: float) -> Floats:
 
 
 def check_setting(name: str, value: Any) -> None:
-    """Refuse a number, a pair of limits, a text or names that a figure cannot use; they mean the same in all figures."""
+    """Refuse a number, limits, a text or names that a figure cannot use; a name means the same in all figures."""
     rule, fits = RULES.get(name, ("", None))
     if fits is not None and not fits(value):
         raise (ValueError if isinstance(value, Real | tuple) else TypeError)(f"{name} must be {rule}, got {value!r}")
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(abs(value) < 1e300)
+    return isinstance(value, Real) and not isinstance(value, bool) and -1e300 < value < 1e300  # type: ignore[operator]
 
 
 def _is_count(value: Any) -> bool:

@@ -90,7 +90,7 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
         The same function, styled.
     """
     signature = inspect.signature(draw)
-    ours = draw.__module__.startswith("lowrank_tutor.")  # another author's names may mean anything
+    ours = draw.__module__.startswith(__package__)  # elsewhere the names may mean anything
     said = {name: str(its.annotation) for name, its in signature.parameters.items() if ours}
 
     @functools.wraps(draw)
