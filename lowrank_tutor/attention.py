@@ -83,8 +83,8 @@ def softmax_attention(
 ) -> torch.Tensor:
     r"""Average the values, weighted by the softmax of how each query scores the keys.
 
-    $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's fused kernels, exact
-    and without the matrix of weights in memory (except on a CPU where ``d_v`` differs from ``d``).
+    $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's fused kernels:
+    exact, and without the matrix of weights in memory (except on a CPU where ``d_v`` differs from ``d``).
 
     Examples
     --------
