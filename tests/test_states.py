@@ -259,6 +259,9 @@ def test_block_ranks():
     assert block_ranks(torch.ones(3, 3, dtype=torch.int64)) == [1, 1]
     assert block_ranks(torch.tensor([[1.0, 0, 0], [1, 1, 0], [1, 1 + 1e-3, 1]]), rtol=0.01) == [1, 1]
     assert block_ranks(mask.bfloat16().requires_grad_(), rtol=0.05) == [1] * (n - 1)
+    rounding = torch.zeros(4, 4)
+    rounding[2, 0], rounding[3, 1] = 1, 1.5 * 2**-23
+    assert block_ranks(rounding) == [1, 1, 1]
 
 
 def test_recurrence_as_matrix_product():

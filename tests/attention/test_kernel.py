@@ -58,7 +58,7 @@ def log_features(name, x, w=None):
 
 
 def by_loops(name, q, k, v, mask=None, causal=False, w=None, logs=False):
-    """Each output as one weighed average, in float64; with ``logs`` the weights never leave the logarithms."""
+    """Each output as one weighted average, in float64; with ``logs`` weights are summed as logarithms."""
     q, k, v = (x.detach().double().numpy() for x in (q, k, v))
     out = np.zeros((*q.shape[:3], v.shape[3]))
     for b, h, i in np.ndindex(q.shape[:3]):
@@ -76,7 +76,7 @@ def by_loops(name, q, k, v, mask=None, causal=False, w=None, logs=False):
 
 
 def a_mask(n, batch=2):
-    """Every third token hidden, the first among them; the last sequence altogether."""
+    """Hide every third token, the first among them, and the last sequence altogether."""
     mask = (torch.arange(n) + torch.arange(batch)[:, None]) % 3 > 0
     mask[:, 0] = mask[-1] = False
     return mask
@@ -401,22 +401,6 @@ def test_performer_converges():
     wrong = output_errors("without signs", (3600, 32400), 6)
     assert wrong[1] > 0.75 * wrong[0]
     assert wrong[1] > 5 * errors[2]
-
-
-def test_large_norms_defeat_performer():
-    """For standard normal queries and keys of width 64 the law asks for e^16 features; at 0.4 times that, for 13."""
-    q, k, v = inputs(256, batch=1, heads=1, d=64, d_v=64)
-    generator = torch.Generator().manual_seed(0)
-
-    def errors(scale, m):
-        exact = softmax_attention(scale * q, scale * k, v)
-        estimate = performer_attention(scale * q, scale * k, v, n_features=m, generator=generator)
-        return [((x - exact).norm() / exact.norm()).item() for x in (estimate, v.mean(dim=2, keepdim=True))]
-
-    estimated, averaged = errors(1.0, 256)
-    assert estimated > 2 * averaged
-    estimated, averaged = errors(0.4, 4096)
-    assert estimated < averaged / 2
 
 
 # the rows of W
