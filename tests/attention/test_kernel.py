@@ -314,16 +314,18 @@ def test_large_numbers_stay_averages(method, causal, dtype):
 
 @both
 @both_orders
-def test_vanishing_exponentials(method, causal):
+@pytest.mark.parametrize("mask", [None, a_mask(20)], ids=["whole", "masked"])
+def test_vanishing_exponentials(method, causal, mask):
     q, k, v = inputs(20, dtype=torch.float32, scale=4.0)
     if method == "linear":
         q, k = q - 140, k - 150
     else:
         k = 6 * k
     assert not torch.tensor(log_features(method, k.double().numpy())).float().exp()[:, :, 3:].any(dim=-1).all()
-    expected = by_loops(method, q, k, v, causal=causal, logs=True)
-    close(METHODS[method](q, k, v, causal=causal), expected, atol=2e-4)
-    close(METHODS[method](q.double(), k.double(), v.double(), causal=causal), expected, atol=1e-9)
+    expected = by_loops(method, q, k, v, mask, causal, logs=True)
+    close(METHODS[method](q, k, v, token_mask=mask, causal=causal), expected, atol=2e-4)
+    wide = METHODS[method](q.double(), k.double(), v.double(), token_mask=mask, causal=causal)
+    close(wide, expected, atol=1e-9)
 
 
 def test_disjoint_features_average_values():
