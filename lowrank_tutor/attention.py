@@ -390,7 +390,7 @@ class _EluPlusOne(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         (rows,) = ctx.saved_tensors
-        # The derivative of clamp at 1 depends on PyTorch's version, as above; without second derivatives it is faster.
+        # The derivative of clamp at 1 depends on PyTorch's version, as above; clamp is faster where none is recorded.
         slopes = torch.where(rows > 1, 1, rows) if torch.is_grad_enabled() else rows.clamp(max=1)
         return slopes.mul_(gradients[0]), None
 

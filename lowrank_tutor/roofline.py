@@ -200,7 +200,7 @@ def attention_bytes(n: int, d: int, heads: int, *, k: int | None = None, fused: 
     """
     n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
     batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
-    rows = 4 * batch * heads * n * (HALF * d + 1)  # and a float32 a query, the logarithm of its sum
+    rows = 4 * batch * heads * n * (HALF * d + 1)  # plus one float32 a query, the logarithm of its sum
     mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)
     return rows + mixed + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
 

@@ -44,7 +44,7 @@ def test_floor_is_higher_wall(name):
         assert found.wall == ("compute" if operations / card.flops >= moved / card.bandwidth else "memory")
 
 
-def test_floor_counts_layer_without_linear_maps():
+def test_floor_matches_layer_cost():
     n, d, heads, k = 1024, 64, 8, 128
     width = d * heads
     layer = linformer_cost(n, width, heads, k).flops
