@@ -1,7 +1,7 @@
-"""What does a module need that may not be there? It is fetched when it is asked for, and named where it is missing.
+"""Import optional packages late, and name the extra to install where one is missing.
 
-No chapter: every room that needs more than NumPy shares it. `on_demand` is for ``bilinear``, ``family`` and
-``caches``, whose parts in PyTorch wait until they are asked for, so that to import these modules takes no time.
+No chapter: every module that needs more than NumPy shares it. `on_demand` is for ``bilinear``, ``family`` and
+``caches``, which import quickly because their parts in PyTorch load when they are first used.
 """
 
 import sys
@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-# Which extra of the package brings what; pillow comes with matplotlib.
+# The extra that installs each package; pillow comes with matplotlib.
 EXTRAS = {"torch": "torch"} | dict.fromkeys(("IPython", "PIL", "ipywidgets", "matplotlib", "scipy", "sympy"), "book")
 
 
 @contextmanager
 def needed(by: str) -> Iterator[None]:
-    """Name the package that is missing, and the extra that brings it, if an import inside fails."""
+    """Name the missing package and the extra that installs it if an import inside fails."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -28,7 +28,7 @@ def needed(by: str) -> Iterator[None]:
 
 
 def on_demand(module: str, **parts: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a module's ``__getattr__`` and ``__dir__``, given each part and the module of the package that has it."""
+    """Return a module's ``__getattr__`` and ``__dir__``, given the module of the package that holds each part."""
 
     def fetch(name: str) -> Any:
         if name not in parts:
