@@ -259,7 +259,7 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
 
 
 def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
-    r"""Return the relative error to expect of ``p @ v``, (m, n) times (n, d), sent through ``k`` random directions.
+    r"""Return the relative error to expect of ``p`` (m, n) times ``v`` (n, d) through ``k`` random directions.
 
     The root of $E\|P R^\top R V - P V\|_F^2 / \|P V\|_F^2$, exactly. Each entry of the product has the variance
     $(\|p_i\|^2\|v_j\|^2 + \langle p_i, v_j\rangle^2) / k$, with $p_i$ the rows of $P$ and $v_j$ the columns of $V$;

@@ -96,7 +96,7 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
 
 
 def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
-    r"""Return the error of the best rank-``k`` approximation, from all singular values ``s`` alone.
+    r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
 
     $\|A - A_k\|_F = \sqrt{\sum_{i>k} \sigma_i^2}$, and $\|A - A_k\|_2 = \sigma_{k+1}$, for ``k`` from 0 to ``len(s)``.
     Source: Eckart and Young (1936), doi:10.1007/BF02288367.
