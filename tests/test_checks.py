@@ -33,10 +33,6 @@ class NoArray:
         return "NoArray()"
 
 
-def a(value):
-    return as_matrix(value, "x")
-
-
 def integer(value):
     return check_integer(value, "x", 2, 5, "the end")
 
@@ -49,8 +45,9 @@ def choice(value):
     return check_choice(value, "x", ("up", "down"))
 
 
-def spectrum(value):
-    return as_spectrum(value, "x")
+a, vector, vectors, spectrum = (
+    lambda value, check=it: check(value, "x") for it in (as_matrix, as_vector, as_vectors, as_spectrum)
+)
 
 
 def refuse(error, call, value, message):
@@ -85,13 +82,13 @@ WRONG_VALUES = [
     (a, [1.0, 2.0], MATRIX + "(2,)"),
     (a, [], MATRIX + "(0,)"),
     (a, np.ones((2, 2, 2)), MATRIX + "(2, 2, 2)"),
-    (lambda v: as_vector(v, "x"), 1.0, VECTOR + "()"),
-    (lambda v: as_vector(v, "x"), [[1.0]], VECTOR + "(1, 1)"),
-    (lambda v: as_vector(v, "x"), [], EMPTY + "(0,)"),
-    (lambda v: as_vector(v, "x"), [1.0, np.nan], "x must be finite, got nan"),
-    (lambda v: as_vectors(v, "x"), 1.0, "x must be a vector or an array of vectors (at least one axis), got shape ()"),
-    (lambda v: as_vectors(v, "x"), np.zeros((2, 0)), EMPTY + "(2, 0)"),
-    (lambda v: as_vectors(v, "x"), [[[np.inf]]], "x must be finite, got inf"),
+    (vector, 1.0, VECTOR + "()"),
+    (vector, [[1.0]], VECTOR + "(1, 1)"),
+    (vector, [], EMPTY + "(0,)"),
+    (vector, [1.0, np.nan], "x must be finite, got nan"),
+    (vectors, 1.0, "x must be a vector or an array of vectors (at least one axis), got shape ()"),
+    (vectors, np.zeros((2, 0)), EMPTY + "(2, 0)"),
+    (vectors, [[[np.inf]]], "x must be finite, got inf"),
     (spectrum, [[1.0]], VECTOR + "(1, 1)"),
     (spectrum, [1.0, 0.0, -2.0], "x must be non-negative, got -2.0"),
     (spectrum, [3.0, 1.0, 2.0, 4.0], "x must be non-increasing, got 1.0 before 2.0"),
