@@ -147,13 +147,16 @@ def test_reduced_echelon_form(a):
     exact, pivots = sympy.Matrix(a).rref()
     c, f = rank_factorization(a)
     np.testing.assert_array_equal(c, np.array(a)[:, pivots])
-    np.testing.assert_allclose(f, np.array(exact.tolist(), dtype=float)[: len(pivots)], atol=1e-14)
+    np.testing.assert_array_equal(
+        f, np.array(exact.tolist(), dtype=float)[: len(pivots)]
+    )  # whole numbers come out whole
 
 
 def test_choice_of_columns():
     """Contrast: plain elimination takes the first two columns and divides by 1e-10."""
     assert rank_factorization([[1.01, 10]]).c == 1.01  # more than a tenth of the longest
     assert rank_factorization([[0.99, 10]]).c == 10
+    np.testing.assert_array_equal(rank_factorization([[0.5, 10], [0.5, 0]]).c, [[0.5, 10], [0.5, 0]])  # in their order
     x, y = np.random.default_rng(2).standard_normal((2, 50))
     a = np.column_stack([x, x + 1e-10 * y, y, x + y])
     c, f = rank_factorization(a)
