@@ -220,24 +220,15 @@ def test_generators_and_seeds():
         assert check_rng(seed).random() == np.random.default_rng(seed).random()
 
 
-class Sparse:
-    shape = (2, 3)
-    tocsr = toarray = None
-
-
-class Operator:
-    shape = (2, 3)
-    matmat = rmatmat = None
-
-
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("kind", "methods", "found"),
     [
-        (Sparse(), "a sparse Sparse of shape (2, 3): .toarray() makes it dense"),
-        (Operator(), "an operator, Operator of shape (2, 3): @ np.eye(n) makes it dense"),
+        ("Sparse", ("tocsr", "toarray"), "a sparse Sparse of shape (2, 3): .toarray() makes it dense"),
+        ("Map", ("matmat", "rmatmat"), "an operator, Map of shape (2, 3): @ np.eye(n) makes it dense"),
     ],
 )
-def test_way_to_a_dense_array(value, found):
+def test_way_to_a_dense_array(kind, methods, found):
+    value = type(kind, (), {"shape": (2, 3), **dict.fromkeys(methods)})()
     refuse(TypeError, a, value, f"x must be a dense array, got {found}")
     other = f"a must be a dense array, got {found}, and randomized_svd takes it as it is"
     refuse(TypeError, lambda v: truncated_svd(v, 1), value, other)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from scipy import special, stats
+from scipy import stats
 from scipy.spatial.distance import pdist
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
@@ -111,14 +111,6 @@ def test_density_integral_agrees(k, eps):
         assert relative(norm_failure_probability(k, eps), expected) < 1e-11
 
 
-def test_scipy_loses_digits():
-    """Contrast, and the reason for tails of our own: where this fails, SciPy's may do."""
-    k, eps = 10**10, 1e-4
-    scipys = special.gammaincc(k / 2, k / 2 * (1 + eps)) + special.gammainc(k / 2, k / 2 * (1 - eps))
-    assert norm_failure_probability(k, eps) == pytest.approx(1.54e-12, rel=0.005)
-    assert scipys == pytest.approx(0.59 * norm_failure_probability(k, eps), rel=0.01)
-
-
 @pytest.mark.parametrize("eps", [1e-300, 1e-9, 0.001, 0.25, 0.5, 0.999, 1 - 1e-15])
 def test_elementary_cases(eps):
     one = math.erf(math.sqrt((1 - eps) / 2)) + math.erfc(math.sqrt((1 + eps) / 2))
@@ -149,15 +141,6 @@ def test_probability_falls(eps):
     assert stats.chi2.sf(1.01, 1) < stats.chi2.sf(2.02, 2)
 
 
-def test_law_of_projected_lengths():
-    k, eps, trials, rng = 8, 0.5, 20_000, default_rng(1)
-    x = rng.standard_normal(5)
-    off = sum(abs(np.sum((gaussian_projection(k, 5, rng) @ x) ** 2) / (x @ x) - 1) > eps for _ in range(trials))
-    p = norm_failure_probability(k, eps)
-    assert abs(off / trials - p) < 5 * math.sqrt(p * (1 - p) / trials)
-    assert abs(off / trials - norm_failure_chernoff(k, eps)) > 50 * math.sqrt(p * (1 - p) / trials)  # contrast
-
-
 # The bounds
 
 
@@ -181,23 +164,7 @@ def test_bounds_are_their_formulas(k, eps):
         assert got == 0 if expected < 1e-320 else relative(got, expected) < 1e-12
 
 
-def test_bounds_by_hand():
-    assert norm_failure_bound(24, 0.5) == pytest.approx(2 / math.e, rel=1e-15)  # 24/2 (1/8 - 1/24) = 1
-    assert norm_failure_chernoff(2, 0.5) == pytest.approx(1.5 / math.exp(0.5) + 0.5 * math.exp(0.5), rel=1e-15)
-    assert inner_product_failure_bound(2, 0.5) == pytest.approx(3 / math.exp(0.5), rel=1e-15)
-
-
 # The dimension
-
-
-@pytest.mark.parametrize(
-    ("n", "eps", "expected"),
-    [(1000, 0.1, (5806, 6914, 7205)), (10**6, 0.5, (569, 634, 736)), (10, 0.5, (97, 144, 180))],
-)
-def test_known_dimensions(n, eps, expected):
-    assert tuple(min_dim(n, eps, bound=bound) for bound in BOUNDS) == expected
-    assert min_dim(n, eps) == expected[0]
-    assert type(min_dim(np.int64(n), np.float64(eps), delta=np.float64(0.05))) is int
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -218,16 +185,6 @@ def test_smallest_k(n, eps, delta, bound):
             assert JUDGES[bound](k - 1, eps) > target
 
 
-@given(st.integers(2, 10**9), st.floats(1e-3, 0.999), st.floats(1e-9, 0.999))
-@settings(deadline=None, max_examples=50)
-def test_order_of_dimensions(n, eps, delta):
-    exact, chernoff, plain = (min_dim(n, eps, delta=delta, bound=bound) for bound in BOUNDS)
-    assert 1 <= exact <= chernoff <= plain
-    assert min_dim(n + 1, eps, delta=delta) >= exact
-    assert min_dim(n, eps * 0.9, delta=delta) >= exact
-    assert min_dim(n, eps, delta=delta * 0.9) >= exact
-
-
 def test_both_chernoff_tails():
     """Contrast: twice the upper tail, a common shortcut, asks for 7169 directions where 6914 are enough."""
     pairs = 1000 * 999 / 2
@@ -236,6 +193,7 @@ def test_both_chernoff_tails():
 
 
 def test_huge_numbers():
+    assert type(min_dim(np.int64(10), np.float64(0.5), delta=np.float64(0.05))) is int
     per_decade = 4 * math.log(10) / (0.5**2 / 2 - 0.5**3 / 3)
     few, many = (min_dim(10**power, 0.5, bound="dasgupta-gupta") for power in (400, 800))  # beyond every float
     assert many - few == pytest.approx(400 * per_decade, abs=1)
@@ -388,16 +346,6 @@ def test_rotation_keeps_distances():
     np.testing.assert_allclose(distortion(x, 2 * q), np.full(45, 3.0), rtol=1e-14)
 
 
-@given(st.integers(0, 10**6), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
-@settings(deadline=None, max_examples=30)
-def test_shift_and_scale_do_not_matter(seed, shift, scale):
-    rng = default_rng(seed)
-    x, r = rng.standard_normal((6, 4)), gaussian_projection(3, 4, rng)
-    got = distortion(x, r)
-    assert (got >= -1).all()
-    np.testing.assert_allclose(distortion(x * scale + shift, r), got, atol=1e-8)
-
-
 def test_near_pairs_keep_digits():
     rng = default_rng(9)
     clusters = np.repeat(1e3 * rng.standard_normal((4, 20)), 3, axis=0)
@@ -409,9 +357,6 @@ def test_near_pairs_keep_digits():
     np.testing.assert_allclose(distortion(x, r), loops(x, r), rtol=1e-11)
 
 
-LAST = (3 - 2e-6) ** 2 / (1 + 1e-12) - 1  # the step (0, -1e-6, 1)
-
-
 @pytest.mark.parametrize(
     ("x", "projection", "expected"),
     [
@@ -421,8 +366,14 @@ LAST = (3 - 2e-6) ** 2 / (1 + 1e-12) - 1  # the step (0, -1e-6, 1)
         ([[0, 0], [3, 4], [3, 0]], [[1e74, 0]], [0.36e148 - 1, 1e148 - 1, -1]),
         ([[0, 1], [1e-200, 1], [1, 1]], [[2, 1]], [3, 3, 3]),  # whose square is too small for a float
         ([[0, 1], [1e-200, 1]], [[2, 1]], [3]),
-        ([[0, 0, 0], [1e-200, 0, 0], [0, 1e-6, 0], [0, 0, 1]], [[1, 2, 3]], [0, 3, 8, 3, 8, LAST]),
+        (
+            [[0, 0, 0], [1e-200, 0, 0], [0, 1e-6, 0], [0, 0, 1]],
+            [[1, 2, 3]],
+            [0, 3, 8, 3, 8, (3 - 2e-6) ** 2 / (1 + 1e-12) - 1],
+        ),
         ([[1, 2], [1, 3]], [[1, 1]], [0]),
+        ([[0, 0], [0, 1], [1, 0]], [[1e8, 0], [0, 1]], [0, 1e16 - 1, (1e16 + 1) / 2 - 1]),  # near among the images
+        ([[0, 0], [0, 1e-8], [1, 0]], [[1, 0], [0, 1e8]], [1e16 - 1, 0, 1]),  # near among the points
     ],
 )
 def test_distortions_by_hand(x, projection, expected):

@@ -48,14 +48,6 @@ def test_uncentered_directions(chapter):
     assert chapter["first"] == pytest.approx(np.linalg.eigvalsh(x.T @ x)[-1] / np.sum(x**2))
 
 
-def test_errors_in_other_draws(chapter):
-    """At noise 3, by the exact distance of each cut."""
-    for other, errors in zip(chapter["others"], chapter["errors"][3], strict=True):
-        for k in (1, 2):
-            expected = noise_cut(chapter | {"Z": other}, noise=3, k=k)["error_against_signal"]
-            assert errors[k] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -65,18 +57,3 @@ def test_errors_in_other_draws(chapter):
 )
 def test_exercises_by_other_means(name, answer):
     assert check(name, answer)
-
-
-def test_exercise_of_shifted_digits(chapter):
-    shifted = chapter["X"] + 100
-    assert check("ex-svd-center", np.sqrt(np.linalg.eigvalsh(shifted.T @ shifted)[-1]))
-
-
-def test_exercise_of_noise():
-    """By the Marchenko-Pastur law of a square: all singular values end at 2 sqrt(n), below the threshold."""
-    assert 2 < 4 / np.sqrt(3)
-    x = np.linspace(0, 2, 20_001)
-    law = np.sqrt(4 - x**2)
-    energy = np.cumsum(x**2 * law)
-    large = x >= x[np.searchsorted(energy, 0.1 * energy[-1])]
-    assert check("ex-svd-noise", [0, round(1000 * law[large].sum() / law.sum())])

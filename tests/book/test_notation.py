@@ -72,11 +72,3 @@ def test_docstring_shapes_are_listed(where, name, shape):
 def test_listed_shapes_are_documented(name):
     used = {shape for _, one, shape in DOCUMENTED if one == name}
     assert sorted(table()[name] - used) == []
-
-
-def test_listed_letters_are_used():
-    chapters = "".join(p.read_text(encoding="utf-8") for p in sorted((ROOT / "book").glob("[0-9]*.md")))
-    formulas = "".join(re.findall(r"\$\$.*?\$\$|\$[^$\n]+\$", chapters, re.S))
-    for row in re.findall(r"^\| \$(.*?)\$", (ROOT / "book" / "notation.md").read_text(encoding="utf-8"), re.M):
-        letter = re.search(r"[A-Z]|\\(?!lVert|bar)[a-z]+|(?<![\\a-z])[a-z](?![a-z])", row)[0]
-        assert letter in formulas, row
