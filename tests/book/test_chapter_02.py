@@ -23,7 +23,8 @@ def spectrum_cut(chapter, *, decay, k):
 
 def noise_cut(chapter, *, noise, k):
     signal = chapter["S"]
-    u, s, vt = np.linalg.svd(signal + noise * chapter["Z"], full_matrices=False)
+    drawn = np.random.default_rng(1).standard_normal((80, 60))
+    u, s, vt = np.linalg.svd(signal + noise * drawn, full_matrices=False)
     error = np.linalg.norm(u[:, :k] @ np.diag(s[:k]) @ vt[:k] - signal) / np.linalg.norm(signal)
     beta = 60 / 80
     factor = np.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + np.sqrt(beta**2 + 14 * beta + 1)))
