@@ -1,46 +1,26 @@
-"""What is wrong with this argument? One line says so, in the same words everywhere.
+"""Check the arguments of public functions, so that every module refuses the same things in the same words.
 
-No chapter: the modules of every chapter share these checks, so that each refuses the same things with the same words,
-"*argument* must be *rule*, got *value*". A wrong type is a ``TypeError``, a wrong value a ``ValueError``.
+Messages read "*argument* must be *rule*, got *value*", where ``name`` is the argument. A wrong type is a
+``TypeError``, a wrong value a ``ValueError``. Past these checks the formulas are those of the chapters.
 """
 
-import copy
 import math
 import numbers
 import reprlib
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Container, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.floating]
+Factor: TypeAlias = Any  # multiplies as ``a @ x`` and ``a.T @ y``: an array, a sparse matrix or an `Operator`
 
-# Between these the largest entry of an array must lie, so that squares, products and sums neither overflow nor vanish.
-# Checks stand at the door, and behind it the formulas are those of the chapters.
+# Bounds of the largest entry of an array, so that squares, products and sums neither overflow nor vanish.
 SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
 
 NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy count them among the integers
 LARGEST = 2**4096  # Python writes out no integer of more than 4300 digits, and messages hold products of two
-
-
-class Factor(Protocol):
-    """What can be multiplied from both sides: an array, a sparse matrix or a linear operator."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The numbers of rows and columns."""
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the numbers."""
-
-    @property
-    def T(self) -> Any:
-        """The transpose."""
-
-    def __matmul__(self, x: Any, /) -> Any:
-        """Multiply with columns."""
 
 
 def _show(value: object) -> str:
@@ -52,19 +32,19 @@ def _show(value: object) -> str:
 
 
 def is_sparse(value: Any) -> bool:
-    """Say whether this is one of SciPy's sparse matrices or arrays, told by what it can do; SciPy is not imported."""
+    """Recognize SciPy's sparse matrices and arrays by their methods, without importing SciPy."""
     return hasattr(value, "tocsr") and hasattr(value, "toarray")
 
 
 def is_operator(value: Any) -> bool:
-    """Say whether this is a linear operator, SciPy's or a look-alike: it multiplies, and so does its transpose."""
+    """Recognize a linear operator, SciPy's or a look-alike, by its methods."""
     return all(hasattr(value, name) for name in ("matmat", "rmatmat", "shape"))
 
 
 def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]:
-    """Turn a value into an array of whatever it holds; refuse in words what NumPy would misread or cannot read.
+    """Convert a value to an array of any dtype, and refuse what NumPy would misread.
 
-    ``rule`` says what the array must hold, for the message, and ``advice`` what else takes a sparse matrix.
+    ``rule`` says what the array must hold, and ``advice`` what else takes a sparse matrix or an operator.
     """
     if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
         raise TypeError(f"{name} must be an array without a mask, got a masked array")
@@ -73,7 +53,7 @@ def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]
         way = ".toarray() makes it dense" if is_sparse(value) else "@ np.eye(n) makes it dense"
         found = f"{kind} {type(value).__name__} of shape {value.shape}"
         raise TypeError(f"{name} must be a dense array, got {found}: {way}{advice}")
-    if getattr(value, "is_meta", False):
+    if getattr(value, "is_meta", False):  # torch's
         raise TypeError(f"{name} must be an array, got a meta tensor, which holds no numbers")
     try:
         return np.asarray(value)
@@ -85,15 +65,18 @@ def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]
         raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}") from None
 
 
+def _precision(dtype: Any) -> type[np.floating]:
+    """Return the type to compute in: float32 for float16 and float32, otherwise float64."""
+    return np.float32 if dtype in (np.float16, np.float32) else np.float64
+
+
 def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
-    """Turn real numbers into a float array: float32 stays, float16 becomes float32, all else float64."""
+    """Convert real numbers to a float array: float32 stays, float16 becomes float32, everything else float64."""
     array = as_array(value, name, "a rectangular array of real numbers", advice)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}")
-    if array.dtype in (np.float16, np.float32):
-        return array.astype(np.float32, copy=False)
-    with np.errstate(over="ignore"):  # a long double beyond float64 turns into an infinity, refused below
-        return array.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):  # a long double beyond float64 turns into an infinity, refused later
+        return array.astype(_precision(array.dtype), copy=False)
 
 
 def _check_entries(array: FloatArray, name: str) -> None:
@@ -113,112 +96,31 @@ def _check_entries(array: FloatArray, name: str) -> None:
         raise ValueError(f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit")
 
 
-def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
-    """Return a finite, non-empty matrix of float32 or float64; it may share memory with ``value``.
-
-    Parameters
-    ----------
-    value : array_like, shape (m, n)
-        Real numbers. Float32 stays float32, float16 becomes float32, everything else float64.
-    name : str
-        The argument's name, for the message.
-    advice : str
-        What else takes a sparse matrix or an operator, for the message.
-
-    Returns
-    -------
-    ndarray, shape (m, n)
-
-    Raises
-    ------
-    TypeError
-        If ``value`` holds anything but real numbers, or is a masked array.
-    ValueError
-        If it is ragged, empty, has other than two axes, holds NaN or infinity, or if its largest absolute entry is
-        outside 1e-75 .. 1e75 (float32: 1e-12 .. 1e12). Zeros alone are fine.
-    """
+def _as_finite(value: Any, name: str, rule: str, axes: Container[int], advice: str = "") -> FloatArray:
+    """Return a finite, non-empty array of float32 or float64 with as many axes as ``rule`` says."""
     array = as_float_array(value, name, advice)
-    if array.ndim != 2:
-        raise ValueError(f"{name} must be a matrix (two axes), got shape {array.shape}")
+    if array.ndim not in axes:
+        raise ValueError(f"{name} must be {rule}, got shape {array.shape}")
     _check_entries(array, name)
     return array
 
 
-def as_factor(value: Any, name: str) -> Factor:
-    """Return something to multiply with, as ``a @ x`` and ``a.T @ y``: a dense matrix, a sparse one, or an operator.
+def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
+    """Return a finite, non-empty matrix of float32 or float64; it may share memory with ``value``.
 
-    A sparse matrix obeys the rules of `as_matrix`; of an operator only its products can be checked, and are.
+    Its largest absolute entry must be within 1e-75 .. 1e75 (float32: 1e-12 .. 1e12), or all entries zero.
     """
-    if is_sparse(value):
-        if value.dtype.kind not in "biuf":
-            raise TypeError(f"{name} must be a matrix of real numbers, got dtype {value.dtype}")
-        if len(value.shape) != 2 or 0 in value.shape:
-            raise ValueError(f"{name} must be a matrix with rows and columns, got shape {value.shape}")
-        rows = value.tocsr()
-        if rows.nnz:
-            _check_entries(as_float_array(rows.data, name), name)
-        factor: Factor = rows.astype(np.float32 if rows.dtype in (np.float16, np.float32) else np.float64, copy=False)
-        return factor
-    return Operator(value, name) if is_operator(value) else as_matrix(value, name)
-
-
-class Operator:
-    """A linear operator that gives real, finite numbers of one type, or says that it does not."""
-
-    def __init__(self, operator: Any, name: str) -> None:
-        kind = np.dtype(getattr(operator, "dtype", None) or np.float64)
-        if kind.kind not in "biuf":
-            raise TypeError(f"{name} must be an operator on real numbers, got dtype {kind}")
-        if len(operator.shape) != 2 or 0 in operator.shape:
-            raise ValueError(f"{name} must be an operator with rows and columns, got shape {operator.shape}")
-        self.shape = tuple(map(int, operator.shape))
-        self.dtype = np.dtype(np.float32 if kind in (np.float16, np.float32) else np.float64)
-        self._name, self._forward, self._backward = name, operator.matmat, operator.rmatmat
-        self._turned = False
-
-    @property
-    def T(self) -> "Operator":
-        """The transpose."""
-        other = copy.copy(self)
-        other.shape = self.shape[::-1]
-        other._forward, other._backward = self._backward, self._forward
-        other._turned = not self._turned
-        return other
-
-    def __matmul__(self, x: FloatArray) -> FloatArray:
-        try:
-            product = np.asarray(self._forward(x))
-        except (TypeError, NotImplementedError, AttributeError) as error:  # SciPy asks for no rmatvec until it is used
-            if not self._turned:
-                raise
-            rule = "an operator whose transpose multiplies too (give it rmatvec or rmatmat)"
-            raise TypeError(f"{self._name} must be {rule}, got {type(error).__name__} from rmatmat") from error
-        rule = f"an operator of real numbers whose product has shape {(self.shape[0], x.shape[1])}"
-        if product.dtype.kind not in "biuf" or product.shape != (self.shape[0], x.shape[1]):
-            found = f"dtype {product.dtype} and shape {product.shape}"
-            raise ValueError(f"{self._name} must be {rule}, got {found}")
-        product = product.astype(self.dtype, copy=False)
-        if not np.isfinite(product).all():
-            raise ValueError(f"{self._name} must be finite, got {product[~np.isfinite(product)][0]} in a product")
-        return product
+    return _as_finite(value, name, "a matrix (two axes)", (2,), advice)
 
 
 def as_vector(value: ArrayLike, name: str) -> FloatArray:
     """Return a finite, non-empty vector of float32 or float64; otherwise like `as_matrix`."""
-    array = as_float_array(value, name)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a vector (one axis), got shape {array.shape}")
-    _check_entries(array, name)
-    return array
+    return _as_finite(value, name, "a vector (one axis)", (1,))
 
 
 def as_vectors(value: ArrayLike, name: str) -> FloatArray:
     """Return one finite vector or many, along the last axis, of float32 or float64; otherwise like `as_matrix`."""
-    array = as_float_array(value, name)
-    if array.ndim == 0:
-        raise ValueError(f"{name} must be a vector or an array of vectors (at least one axis), got shape ()")
-    _check_entries(array, name)
-    return array
+    return _as_finite(value, name, "a vector or an array of vectors (at least one axis)", range(1, 99))
 
 
 def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -233,46 +135,74 @@ def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
     return s
 
 
+class Operator:
+    """A linear operator whose products are checked: they must be real and finite, and of the right shape."""
+
+    def __init__(self, operator: Any, name: str, dtype: Any, turned: bool = False) -> None:
+        self.shape = tuple(map(int, operator.shape[::-1] if turned else operator.shape))
+        self.dtype = np.dtype(dtype)
+        self._operator, self._name, self._turned = operator, name, turned
+
+    @property
+    def T(self) -> "Operator":
+        """The transpose."""
+        return Operator(self._operator, self._name, self.dtype, not self._turned)
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        try:
+            product = np.asarray((self._operator.rmatmat if self._turned else self._operator.matmat)(x))
+        except (TypeError, NotImplementedError, AttributeError) as error:  # SciPy asks for no rmatvec until it is used
+            if not self._turned:
+                raise
+            rule = "an operator whose transpose multiplies too (give it rmatvec or rmatmat)"
+            raise TypeError(f"{self._name} must be {rule}, got {type(error).__name__} from rmatmat") from error
+        shape = (self.shape[0], x.shape[1])
+        if product.dtype.kind not in "biuf" or product.shape != shape:
+            rule = f"an operator of real numbers whose product has shape {shape}"
+            raise ValueError(f"{self._name} must be {rule}, got dtype {product.dtype} and shape {product.shape}")
+        product = product.astype(self.dtype, copy=False)
+        if not np.isfinite(product).all():
+            raise ValueError(f"{self._name} must be finite, got {product[~np.isfinite(product)][0]} in a product")
+        return product
+
+
+def as_factor(value: Any, name: str) -> Factor:
+    """Return a dense matrix, a sparse one (CSR) that obeys the rules of `as_matrix`, or an `Operator`."""
+    if not (is_sparse(value) or is_operator(value)):
+        return as_matrix(value, name)
+    noun, of = ("a matrix", "of") if is_sparse(value) else ("an operator", "on")
+    kind = np.dtype(getattr(value, "dtype", None) or np.float64)
+    if kind.kind not in "biuf":
+        raise TypeError(f"{name} must be {noun} {of} real numbers, got dtype {kind}")
+    if len(value.shape) != 2 or 0 in value.shape:
+        raise ValueError(f"{name} must be {noun} with rows and columns, got shape {value.shape}")
+    if not is_sparse(value):
+        return Operator(value, name, _precision(kind))
+    rows = value.tocsr()
+    if rows.nnz:
+        _check_entries(as_float_array(rows.data, name), name)
+    return rows.astype(_precision(kind), copy=False)
+
+
 def check_integer(value: object, name: str, low: int, high: int | None = None, high_name: str = "") -> int:
-    """Return ``value`` as a Python int between ``low`` and ``high``, both included.
+    """Return an integer between ``low`` and ``high``, both included, as a Python int.
 
-    Parameters
-    ----------
-    value : int or numpy integer
-        A bool or a float is refused, even a whole one.
-    name : str
-        The argument's name, for the message.
-    low, high : int
-        The bounds; ``high=None`` leaves the upper end open.
-    high_name : str
-        What the upper bound is, for the message: ``"min(m, n)"``.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is not an integer.
-    ValueError
-        If it lies outside the bounds.
+    A bool or a float is refused, even a whole one. ``high=None`` leaves the upper end open; ``high_name`` says in the
+    message what it is, such as ``"min(m, n)"``.
     """
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
     number = int(value)
     if abs(number) >= LARGEST:
         raise ValueError(f"{name} must be below 2**4096 in size, got an integer of {number.bit_length()} bits")
-    if high is None:
-        if number < low:
-            raise ValueError(f"{name} must be at least {low}, got {number}")
-    elif not low <= number <= high:
-        raise ValueError(f"{name} must be between {low} and {high_name} = {high}, got {number}")
+    if number < low or (high is not None and number > high):
+        rule = f"at least {low}" if high is None else f"between {low} and {high_name} = {high}"
+        raise ValueError(f"{name} must be {rule}, got {number}")
     return number
 
 
 def check_size(value: object, name: str, low: int = 1, bits: int = 31) -> int:
-    """Return an integer from ``low`` to below ``2**bits``: what is longer fits into no memory, or never ends."""
+    """Return an integer from ``low`` to below ``2**bits``: beyond that nothing fits into memory, or ever ends."""
     number = check_integer(value, name, low)
     if number >= 2**bits:
         raise ValueError(f"{name} must be below 2**{bits}, got {number}")
@@ -280,35 +210,12 @@ def check_size(value: object, name: str, low: int = 1, bits: int = 31) -> int:
 
 
 def check_rank(k: object, shape: tuple[int, ...], name: str = "k") -> int:
-    """Return a rank as a Python int between 1 and min(m, n), or refuse it as `check_integer` does."""
+    """Return a rank as a Python int between 1 and min(m, n)."""
     return check_integer(k, name, 1, min(shape), "min(m, n)")
 
 
 def check_real(value: object, name: str, rule: str, low: float, high: float = math.inf) -> float:
-    """Return ``value`` as a float with ``low <= value < high``, or refuse it with ``rule``.
-
-    Parameters
-    ----------
-    value : float
-        Any real number; a bool is refused.
-    name : str
-        The argument's name, for the message.
-    rule : str
-        The rule in words, for the message: ``"at least 0 and below 1"``.
-    low, high : float
-        The bounds, the lower included and the upper not.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is not a real number.
-    ValueError
-        If it is NaN or outside the bounds.
-    """
+    """Return a real number with ``low <= value < high`` as a float; ``rule`` says so in words. A bool is refused."""
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_show(value)}")
     try:
@@ -321,7 +228,7 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
-    """Return ``value`` if it is one of ``choices``; a ``TypeError`` if it is not a string, else a ``ValueError``."""
+    """Return a string that is one of ``choices``."""
     rule = " or ".join(f'"{choice}"' for choice in choices)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be {rule}, got {_show(value)}")
@@ -331,17 +238,14 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
 
 
 def check_bool(value: object, name: str) -> bool:
-    """Return ``value`` if it is True or False; what only counts as true or false is refused."""
+    """Return True or False; anything else that Python would count as true or false is refused."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {_show(value)}")
     return value
 
 
 def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
-    """Return the generator that came in, one made from a seed, or an unseeded one for ``None``; refuse anything else.
-
-    A seed is an integer of at least 0, as in ``numpy.random.default_rng``: the same seed, the same numbers.
-    """
+    """Return the generator itself, one made from a seed as ``numpy.random.default_rng`` does, or for None a new one."""
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
     if isinstance(rng, NO_NUMBERS) or not isinstance(rng, numbers.Integral):

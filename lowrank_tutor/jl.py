@@ -1,13 +1,12 @@
 """Count the random directions that keep all distances: about ln(points) / eps^2, whatever the width of the data.
 
-Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` is (n, d), one point a row; ``projection`` (k, d),
-drawn at random, in formulas ``R``; ``k`` the number of directions kept, between 1 and 2**53; ``eps`` the relative error
-allowed in a squared length and ``delta`` the chance of failure allowed, both above 0 and below 1. Matrices are real,
-finite and non-empty, and computed in float64. Everything rests on one exact law: ``||R x||^2 / ||x||^2`` is chi-square
-with ``k`` degrees of freedom, over ``k``.
+Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` (n, d) holds one point a row; ``projection`` (k, d), in
+formulas ``R``, is random; ``k``, the directions kept, is between 1 and 2**53; ``eps``, the relative error allowed in a
+squared length, and ``delta``, the chance of failure allowed, lie above 0 and below 1. Matrices are real, finite and
+non-empty, and computed in float64. A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
+Everything rests on one exact law: ``||R x||^2 / ||x||^2`` is chi-square with ``k`` degrees of freedom, over ``k``.
 """
 
-import functools
 import math
 
 import numpy as np
@@ -16,31 +15,28 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor._checks import FloatArray, as_matrix, check_choice, check_integer, check_real, check_rng
 
 _LARGEST_COUNT = 2**53  # up to here every integer is a float
-_NEGLIGIBLE = 42.0  # where an integrand has fallen by a factor of e^42 it no longer counts in a float
+_NEGLIGIBLE = 42.0  # an integrand that has fallen by a factor of e^42 no longer counts in a float
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)  # 40 would be enough for 14 digits
+_ROWS = 128  # whose distances to all later points come from one product of matrices
 
 
 def _check_count(value: object, name: str) -> int:
-    """Return a number of directions or of coordinates, between 1 and 2**53."""
     return check_integer(value, name, 1, _LARGEST_COUNT, "2**53")
 
 
 def _check_fraction(value: object, name: str) -> float:
-    """Return a real number above 0 and below 1."""
     return check_real(value, name, "above 0 and below 1", math.ulp(0.0), 1.0)
 
 
 def _check_product(left: FloatArray, right: FloatArray, name: str) -> float:
-    """Return the product of two norms, which bounds the norm of a product; refuse one whose square may overflow."""
+    """Return the product of two norms, which bounds that of the product, and refuse one whose square may overflow."""
     product = float(np.linalg.norm(left) * np.linalg.norm(right))
     if product > 1e153:
         raise ValueError(f"{name} must be at most 1e153, got {product}: change a unit")
     return product
 
 
-# From here to `_log_failure`: the tails of the chi-square. Those of SciPy 1.17, gammainc + gammaincc, are right to 1e-8
-# up to k = 1e6; but at k = 1e10, eps = 1e-4 they are 41 per cent too small. 1.54e-12 is right.
-
-
+# Why not SciPy's tails? At k = 1e10, eps = 1e-4 those of 1.17 are 41 per cent too small.
 def _psi(v: FloatArray | float) -> FloatArray:
     """Return ``e**v - 1 - v``, also where the three nearly cancel."""
     v = np.asarray(v, dtype=np.float64)
@@ -53,11 +49,6 @@ def _chernoff_exponent(x: float) -> float:
     return float(_psi(math.log1p(x)))
 
 
-def _dasgupta_gupta_exponent(eps: float) -> float:
-    """Return Dasgupta and Gupta's exponent, at most either of Chernoff's."""
-    return eps * eps * (1 / 2 - eps / 3)
-
-
 def _log_peak(a: float) -> float:
     """Return the logarithm of ``a**a * exp(-a) / gamma(a)``, about that of ``sqrt(a / (2 pi))``."""
     if a < 16:
@@ -66,18 +57,11 @@ def _log_peak(a: float) -> float:
     return math.log(a / (2 * math.pi)) / 2 - (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * b)) / b) / b) / a
 
 
-@functools.cache
-def _gauss_legendre() -> tuple[FloatArray, FloatArray]:
-    """Return the nodes and weights that integrate over 0 .. 1; 40 are enough for 14 digits here."""
-    nodes, weights = np.polynomial.legendre.leggauss(48)
-    return (nodes + 1) / 2, weights / 2
-
-
 def _integration_width(c: float, x: float) -> float:
     """Return a ``w`` at which ``(1 + x) * psi(+-w) + |x| * w`` (the sign is that of ``x``) has surely passed ``c``.
 
-    ``psi(w) >= c`` at ``log(1 + c + sqrt(2 c))``, since ``e**s >= 1 + s + s**2 / 2``; ``psi(-w) >= w**2 / (2 + w)``;
-    and of the sum on the left, for negative ``x``, ``w - 1`` is a lower bound.
+    ``psi(log(1 + c + sqrt(2 c))) >= c``, since ``e**s >= 1 + s + s**2 / 2``; ``psi(-w) >= w**2 / (2 + w)``; and for
+    negative ``x`` the sum is at least ``w - 1``.
     """
     if x > 0:
         bent = math.log1p(c + math.sqrt(2 * c))
@@ -96,11 +80,10 @@ def _log_tail(k: int, x: float) -> float:
     is a smooth, falling integrand without cancellation, at any ``k``.
     """
     a = k / 2
-    nodes, weights = _gauss_legendre()
-    width = _integration_width(_NEGLIGIBLE / a, x)
-    w = width * nodes
+    half = _integration_width(_NEGLIGIBLE / a, x) / 2
+    w = half * (_NODES + 1)
     fall = np.exp(-a * ((1 + x) * _psi(math.copysign(1, x) * w) + abs(x) * w))
-    return _log_peak(a) - a * _chernoff_exponent(x) + math.log(width * float(weights @ fall))
+    return _log_peak(a) - a * _chernoff_exponent(x) + math.log(half * float(_WEIGHTS @ fall))
 
 
 def _log_failure(k: int, eps: float) -> float:
@@ -116,18 +99,12 @@ def _log_chernoff(k: int, eps: float) -> float:
 def norm_failure_probability(k: int, eps: float) -> float:
     r"""Return the chance that a random projection changes a squared length by more than the fraction ``eps``.
 
-    Exactly $P(|\chi^2_k / k - 1| > \varepsilon)$, for every vector: the entries of $R$ are independent $N(0, 1/k)$. The
-    relative accuracy is 1e-12 as long as the result is a normal float; what is smaller than any float is 0. It
-    falls as ``k`` grows.
+    Exactly $P(|\chi^2_k / k - 1| > \varepsilon)$, for every vector: the entries of $R$ are independent $N(0, 1/k)$. It
+    falls as ``k`` grows. The relative accuracy is 1e-12 as long as the result is a normal float; below the smallest
+    float it is 0. Source: Indyk and Motwani (1998), doi:10.1145/276698.276876.
 
-    Examples
-    --------
     >>> round(norm_failure_probability(2, 0.5), 10)  # 1 - exp(-1/2) + exp(-3/2)
     0.6165995004
-
-    References
-    ----------
-    Indyk and Motwani (1998), doi:10.1145/276698.276876.
     """
     return math.exp(_log_failure(_check_count(k, "k"), _check_fraction(eps, "eps")))
 
@@ -136,85 +113,50 @@ def norm_failure_chernoff(k: int, eps: float) -> float:
     r"""Bound `norm_failure_probability` by Chernoff's exponents, one for each tail.
 
     $e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))} + e^{-\frac k2 (-\varepsilon - \ln(1 - \varepsilon))}$. The
-    first, for lengths that grow, is the larger. The bound is up to 2; above 1 it says nothing.
-
-    Examples
-    --------
-    >>> round(norm_failure_chernoff(2, 0.5), 10)  # (3/2) exp(-1/2) + (1/2) exp(1/2)
-    1.7341566249
-
-    References
-    ----------
-    Chernoff (1952), doi:10.1214/aoms/1177729330.
+    first, for lengths that grow, is the larger. The bound is up to 2; above 1 it says nothing. Source: Chernoff (1952),
+    doi:10.1214/aoms/1177729330.
     """
     return math.exp(_log_chernoff(_check_count(k, "k"), _check_fraction(eps, "eps")))
 
 
 def norm_failure_bound(k: int, eps: float) -> float:
-    r"""Bound `norm_failure_probability` without a table: the form that most texts print.
+    r"""Bound `norm_failure_probability` without a table, in the form that most texts print.
 
-    $2 e^{-\frac k2 (\varepsilon^2/2 - \varepsilon^3/3)}$, up to 2; above 1 it says nothing.
+    $2 e^{-\frac k2 (\varepsilon^2/2 - \varepsilon^3/3)}$, up to 2; above 1 it says nothing. Source: Dasgupta and Gupta
+    (2003), doi:10.1002/rsa.10073.
 
-    Examples
-    --------
     >>> round(norm_failure_bound(24, 0.5), 12)  # 2 / e
     0.735758882343
-
-    References
-    ----------
-    Dasgupta and Gupta (2003), doi:10.1002/rsa.10073.
     """
-    return 2 * math.exp(-_check_count(k, "k") / 2 * _dasgupta_gupta_exponent(_check_fraction(eps, "eps")))
+    directions, error = _check_count(k, "k"), _check_fraction(eps, "eps")
+    return 2 * math.exp(-directions / 2 * error**2 * (1 / 2 - error / 3))
 
 
 def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi-square") -> int:
-    r"""Return the smallest ``k`` for which a bound promises all distances at once.
+    r"""Return the smallest ``k`` for which a bound promises the distances of at least 2 points all at once.
 
     There are $p = n(n - 1)/2$ pairs, and $p$ times the failure probability of one pair bounds that of them all (the
-    union bound). The result is the smallest $k$ with $p \cdot P(k, \varepsilon) \le \delta$, where $P$ is
+    union bound). The result is the smallest $k$ with $p \cdot P(k, \varepsilon) \le \delta$, where ``bound`` chooses
+    $P$: "chi-square" is `norm_failure_probability`, exact for one pair; "chernoff" is `norm_failure_chernoff`; and
+    "dasgupta-gupta" is `norm_failure_bound`, for which $k$ is
+    $2 \ln(n(n - 1)/\delta) / (\varepsilon^2/2 - \varepsilon^3/3)$, rounded up.
 
-    - ``"chi-square"``: `norm_failure_probability`, exact for one pair. The union bound is not exact, so that a smaller
-      ``k`` may do;
-    - ``"chernoff"``: `norm_failure_chernoff`;
-    - ``"dasgupta-gupta"``: `norm_failure_bound`, so that
-      $k = \lceil 2 \ln(n(n - 1)/\delta) / (\varepsilon^2/2 - \varepsilon^3/3) \rceil$.
+    The width of the data does not enter: a result above it says that the bound is of no use there. From about 1e12 on
+    the last digits are those of rounding, and an ``eps`` that leads beyond 2**53 is refused.
 
-    The width of the data does not enter: a result above it says that the bound is of no use there.
+    Sources: Johnson and Lindenstrauss (1984), doi:10.1090/conm/026/737400; Dasgupta and Gupta (2003).
 
-    Parameters
-    ----------
-    n_points : int
-        At least 2.
-    eps : float
-        Relative error allowed in every squared distance.
-    delta : float
-        Chance allowed that some distance is off by more.
-    bound : {"chi-square", "chernoff", "dasgupta-gupta"}
-        The bound to invert.
-
-    Returns
-    -------
-    int
-        Rounded up. From about 1e12 on the last digits are those of rounding, and beyond 2**53 an ``eps`` is refused.
-
-    Examples
-    --------
-    >>> min_dim(1000, 0.1)
-    5806
-    >>> min_dim(1000, 0.1, bound="chernoff"), min_dim(1000, 0.1, bound="dasgupta-gupta")
-    (6914, 7205)
-
-    References
-    ----------
-    Johnson and Lindenstrauss (1984), doi:10.1090/conm/026/737400. Dasgupta and Gupta (2003), doi:10.1002/rsa.10073.
+    >>> min_dim(1000, 0.1), min_dim(1000, 0.1, bound="chernoff"), min_dim(1000, 0.1, bound="dasgupta-gupta")
+    (5806, 6914, 7205)
     """
     n = check_integer(n_points, "n_points", 2)
     error, chance = _check_fraction(eps, "eps"), _check_fraction(delta, "delta")
     check_choice(bound, "bound", ("chi-square", "chernoff", "dasgupta-gupta"))
     log_needed = math.log(n) + math.log(n - 1) - math.log(chance)  # of 2 p / delta, which may be beyond every float
-    if 2 * log_needed > _LARGEST_COUNT * _dasgupta_gupta_exponent(error):
+    exponent = error**2 * (1 / 2 - error / 3)  # Dasgupta and Gupta's, at most either of Chernoff's
+    if 2 * log_needed > _LARGEST_COUNT * exponent:
         raise ValueError(f"eps must be large enough for k to stay within 2**53, got {error}")
-    high = math.ceil(2 * log_needed / _dasgupta_gupta_exponent(error))
+    high = math.ceil(2 * log_needed / exponent)
     if bound == "dasgupta-gupta":
         return high
     log_bound = _log_chernoff if bound == "chernoff" else _log_failure
@@ -229,13 +171,11 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
 
 
 def inner_product_std(rho: float, k: int) -> float:
-    r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors at cosine ``rho``.
+    r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors at cosine ``rho``, between -1 and 1.
 
     $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$. For orthogonal vectors $1/\sqrt k$ is left: no error bound
-    that is a multiple of $|\langle x, y\rangle|$ can hold for them. ``rho`` lies between -1 and 1.
+    that is a multiple of $|\langle x, y\rangle|$ can hold for them.
 
-    Examples
-    --------
     >>> inner_product_std(0.0, 100), inner_product_std(1.0, 50)
     (0.1, 0.2)
     """
@@ -250,16 +190,8 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     \le 2 e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))}$, for all $x$ and $y$. For unit vectors
     $\langle Rx, Ry\rangle = \frac14\|R(x + y)\|^2 - \frac14\|R(x - y)\|^2$ is the difference of two independent
     chi-squares over $k$ with weights $(1 \pm \rho)/2$. The weights add to 1, and the exponent of a single one serves.
-    The result is at most `norm_failure_bound`, which therefore holds for inner products too.
-
-    Examples
-    --------
-    >>> round(inner_product_failure_bound(2, 0.5), 12)  # 3 exp(-1/2)
-    1.819591979138
-
-    References
-    ----------
-    Kabán (2015), doi:10.1145/2783258.2783324.
+    The result is at most `norm_failure_bound`, which therefore holds for inner products too. Source: Kabán (2015),
+    doi:10.1145/2783258.2783324.
     """
     return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
 
@@ -270,17 +202,12 @@ def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = 
     Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. ``n`` is at most 2**53. Without
     ``rng``, a generator or a seed, each call draws other entries.
 
-    Examples
-    --------
     >>> gaussian_projection(2, 3, np.random.default_rng(0)).round(3)
     array([[ 0.089, -0.093,  0.453],
            [ 0.074, -0.379,  0.256]])
     """
     rows, columns = _check_count(k, "k"), _check_count(n, "n")
     return check_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
-
-
-_ROWS = 128  # whose distances to all later points come from one product of matrices
 
 
 def _squared_distances(x: FloatArray, start: int) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -295,21 +222,12 @@ def _squared_distances(x: FloatArray, start: int) -> tuple[FloatArray, NDArray[n
 
 
 def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
-    r"""Measure how much a projection changes each squared distance.
+    r"""Measure how much a projection, random or not, changes each squared distance.
 
     $\|R(x_i - x_j)\|^2 / \|x_i - x_j\|^2 - 1$ for every pair $i < j$, in the order (0, 1), (0, 2), ..., (1, 2), ... of
-    ``scipy.spatial.distance.pdist``: -1 or more, and 0 where a distance is kept. Memory beyond the result grows with
-    the points, not with the pairs.
+    ``scipy.spatial.distance.pdist``: -1 or more, and 0 where a distance is kept. There are at least 2 points, all
+    different. Memory beyond the result grows with the points, not with the pairs.
 
-    Parameters
-    ----------
-    x : array_like, shape (n, d)
-        At least 2 points, all different: two that coincide have no distance to keep.
-    projection : array_like, shape (k, d)
-        Any matrix, random or not.
-
-    Examples
-    --------
     >>> distortion([[0, 0], [3, 4], [3, 0]], [[1, 0]])  # the shadow on the first axis
     array([-0.64,  0.  , -1.  ])
     """
@@ -341,24 +259,14 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
 
 
 def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
-    r"""Return the relative error to expect of a product that is squeezed through ``k`` random directions.
+    r"""Return the relative error to expect of ``p`` (m, n) times ``v`` (n, d) through ``k`` random directions.
 
-    The root of $E\|P R^\top R V - P V\|_F^2 / \|P V\|_F^2$, exactly. The mean of $R^\top R$ is the identity, and each
-    entry of the product has the variance $(\|p_i\|^2\|v_j\|^2 + \langle p_i, v_j\rangle^2) / k$, with $p_i$ the rows of
-    $P$ and $v_j$ the columns of $V$. Together: $\sqrt{(1 + \|P\|_F^2\|V\|_F^2/\|PV\|_F^2) / k}$.
+    The root of $E\|P R^\top R V - P V\|_F^2 / \|P V\|_F^2$, exactly. Each entry of the product has the variance
+    $(\|p_i\|^2\|v_j\|^2 + \langle p_i, v_j\rangle^2) / k$, with $p_i$ the rows of $P$ and $v_j$ the columns of $V$;
+    together that is $\sqrt{(1 + \|P\|_F^2\|V\|_F^2/\|PV\|_F^2) / k}$, at best $\sqrt{2/k}$. Above 1 the product is
+    worse than zeros in its place: where $V$ has independent entries of mean zero it is about $\sqrt{n/k}$. ``p @ v``
+    must not be zero.
 
-    At best that is $\sqrt{2/k}$. Above 1 the product is worse than zeros in its place; so it is for every $k$ up to $n$
-    where $V$ has independent entries of mean zero, with about $\sqrt{n/k}$.
-
-    Parameters
-    ----------
-    p : array_like, shape (m, n)
-        For attention, the weights: one query a row.
-    v : array_like, shape (n, d)
-        For attention, the values: one token a row. ``p @ v`` is not zero.
-
-    Examples
-    --------
     >>> projected_product_error([[0.5, 0.5]], [[1], [1]], k=8)  # the best case: p and v parallel, sqrt(2 / 8)
     0.5
     """

@@ -1,7 +1,8 @@
-"""How many directions does a matrix really have? Its rank, and what it costs to store only those.
+"""Count the directions of a matrix, and store no more of it than these need.
 
-Chapter ``book/01-rank.md``. Letters: ``a`` is (m, n); ``r`` its rank, ``k`` a rank that we choose; ``c`` (m, r) and
-``f`` (r, n) its factors; ``s`` its singular values, largest first. Matrices are real, finite and non-empty.
+Chapter ``book/01-rank.md``. Letters: ``a`` (m, n) is the matrix, ``r`` its rank, ``k`` a chosen rank; ``c`` (m, r) and
+``f`` (r, n) are its factors. Matrices are real, finite and non-empty. A refused argument is a ``ValueError``, or a
+``TypeError`` where its type is wrong.
 """
 
 from typing import NamedTuple
@@ -13,22 +14,14 @@ from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_ra
 
 
 class RankFactorization(NamedTuple):
-    """A matrix as the product ``c @ f`` of a tall and a wide factor.
-
-    Attributes
-    ----------
-    c : ndarray, shape (m, r)
-        ``r`` of the matrix's own columns, in their order.
-    f : ndarray, shape (r, n)
-        How each column of the matrix is mixed from those of ``c``.
-    """
+    """A matrix as ``c @ f``: ``r`` of its own columns, in their order, and how all columns are mixed from them."""
 
     c: FloatArray
     f: FloatArray
 
 
 def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
-    """Return ``rtol``, or for ``None`` ``max(m, n)`` roundings of the precision in which ``a`` came, at most 1/2."""
+    """Return ``rtol``, or for None ``max(m, n)`` roundings of the precision in which ``a`` came, at most 1/2."""
     if rtol is not None:
         return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
     given = np.asarray(a)
@@ -38,34 +31,16 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
 
 
 def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
-    r"""Count the directions that stand out of the noise.
+    r"""Count the directions that stand out of the noise, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
-    $r = \#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$. Rounding turns a zero singular value into a tiny one, so
-    the rank of a matrix of floats is a question with a tolerance.
+    Rounding turns a zero singular value into a tiny one, so the rank of a matrix of floats is a question with a
+    tolerance: ``rtol``, at least 0 and below 1, by default ``max(m, n)`` times the machine epsilon of the array's own
+    type (float64 for integers), at most 1/2. Only a zero matrix has rank 0.
+    Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
 
-    Parameters
-    ----------
-    a : array_like, shape (m, n)
-    rtol : float, optional
-        Singular values up to this fraction of the largest count as zero; at least 0 and below 1. By default
-        ``max(m, n)`` times the machine epsilon of the array's own type (float64 for integers), at most 1/2.
-
-    Returns
-    -------
-    int
-        Between 0 (the zero matrix only) and ``min(m, n)``.
-
-    Examples
-    --------
-    >>> numerical_rank([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
-    1
     >>> nearly_dependent = [[1, 0], [0, 1e-9]]
     >>> numerical_rank(nearly_dependent), numerical_rank(nearly_dependent, rtol=1e-6)
     (2, 1)
-
-    References
-    ----------
-    Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
     """
     matrix = as_matrix(a, "a").astype(np.float64)
     tolerance = _check_tolerance(rtol, a)
@@ -74,27 +49,13 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
 
 
 def stable_rank(a: ArrayLike) -> float:
-    r"""Count the directions by their weight: a rank that moves continuously and needs no tolerance.
+    r"""Count the directions by their weight, $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$.
 
-    $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$, at most the rank.
+    This rank moves continuously and needs no tolerance. It lies between 1 and the rank; of a zero matrix it is 0.
+    Source: Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
 
-    Parameters
-    ----------
-    a : array_like, shape (m, n)
-
-    Returns
-    -------
-    float
-        Between 1 and the rank; of a zero matrix 0.
-
-    Examples
-    --------
     >>> stable_rank([[2, 0], [0, 1]])
     1.25
-
-    References
-    ----------
-    Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
     """
     matrix = as_matrix(a, "a").astype(np.float64)
     s = np.linalg.svd(matrix, compute_uv=False)
@@ -104,8 +65,8 @@ def stable_rank(a: ArrayLike) -> float:
 def _independent_columns(w: FloatArray) -> NDArray[np.intp]:
     """Pick as many columns of ``w``, (r, n) of rank r, as it has rows, so that the others are modest mixtures of them.
 
-    Each time the leftmost that is within a factor 10 of the farthest from those before. That follows row reduction by
-    hand on ordinary matrices, and stays clear of columns that nearly depend on earlier ones.
+    Each is the leftmost that lies at least a tenth as far from the span of those before as the farthest does. That
+    follows row reduction by hand on ordinary matrices, and stays clear of columns that nearly depend on earlier ones.
     """
     rest = w.copy()
     chosen: list[int] = []
@@ -122,34 +83,15 @@ def _independent_columns(w: FloatArray) -> NDArray[np.intp]:
 def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactorization:
     r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and how the others are mixed from them.
 
-    $A = C F$ with $C = A[:, J]$ and $F[:, J] = I$. The columns $J$ are taken from left to right as in row reduction,
-    except that a column which nearly depends on earlier ones is passed over: plain elimination would divide by the
-    difference. The rank comes from the singular values. With a large ``rtol`` the product is near ``a``, but not the
-    nearest: that is :func:`lowrank_tutor.svd.best_rank_k`.
+    $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to right as in row
+    reduction, so that $F$ holds the nonzero rows of the reduced echelon form, but a column that nearly depends on
+    earlier ones is passed over: plain elimination would divide by the difference. The rank, 0 for a zero matrix, is
+    `numerical_rank`. With a large ``rtol`` the product is near ``a``; :func:`lowrank_tutor.svd.best_rank_k` is nearest.
+    Source: Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
 
-    Parameters
-    ----------
-    a : array_like, shape (m, n)
-    rtol : float, optional
-        The tolerance of `numerical_rank`.
-
-    Returns
-    -------
-    c : ndarray, shape (m, r)
-        Columns of ``a``, copied, in their order.
-    f : ndarray, shape (r, n)
-        The mixing weights; where the choice agrees with row reduction, the non-zero rows of the reduced echelon form.
-        Of a zero matrix the factors are (m, 0) and (0, n).
-
-    Examples
-    --------
     >>> c, f = rank_factorization([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
     >>> c.ravel(), f.ravel()
     (array([1., 2., 3.]), array([1., 2., 3.]))
-
-    References
-    ----------
-    Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
     """
     given = as_matrix(a, "a")
     tolerance = _check_tolerance(rtol, a)
@@ -166,57 +108,25 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
 
 
 def storage(m: int, n: int, k: int) -> tuple[int, int]:
-    r"""Count the numbers kept by an (m, n) matrix and by its rank-``k`` factors.
+    """Count the numbers in an (m, n) matrix, ``m * n``, and in its two factors of rank ``k``, ``k * (m + n)``.
 
-    $mn$ against $k(m + n)$. Exact at any size: these are Python integers.
+    Exact at any size: these are Python integers. The factors hold ``k**2`` numbers more than the set of rank-``k``
+    matrices has dimensions, since ``(c @ g) @ (inv(g) @ f)`` is the same product for every invertible ``g``.
 
-    Parameters
-    ----------
-    m, n : int
-        Rows and columns, at least 1.
-    k : int
-        The rank kept, between 1 and ``min(m, n)``.
-
-    Returns
-    -------
-    full : int
-        Numbers in the matrix.
-    factored : int
-        Numbers in its two factors. They hold ``k**2`` numbers more than the set of rank-``k`` matrices has
-        dimensions, since ``(c @ g) @ (inv(g) @ f)`` is the same product for every invertible ``g``.
-
-    Examples
-    --------
     >>> storage(3, 3, 1)
     (9, 6)
     """
-    rows = check_integer(m, "m", 1)
-    columns = check_integer(n, "n", 1)
-    rank = check_rank(k, (rows, columns))
-    return rows * columns, rank * (rows + columns)
+    rows, columns = check_integer(m, "m", 1), check_integer(n, "n", 1)
+    return rows * columns, check_rank(k, (rows, columns)) * (rows + columns)
 
 
 def break_even_rank(m: int, n: int) -> float:
-    r"""Return the rank at which factors and matrix keep equally many numbers.
+    r"""Return the rank $mn / (m + n)$ below which factors keep fewer numbers than an (m, n) matrix.
 
-    $k^\ast = mn / (m + n)$: below it the factors are smaller. Of a square matrix it is half the width.
-
-    Parameters
-    ----------
-    m, n : int
-        Rows and columns, at least 1.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
     >>> break_even_rank(600, 512)
     276.2589928057554
     """
-    rows = check_integer(m, "m", 1)
-    columns = check_integer(n, "n", 1)
+    rows, columns = check_integer(m, "m", 1), check_integer(n, "n", 1)
     try:
         return rows * columns / (rows + columns)  # of Python integers: exact to the last bit, or an error
     except OverflowError:

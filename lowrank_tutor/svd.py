@@ -1,13 +1,13 @@
-"""How much of a matrix survives when only k directions are kept? The spectrum tells in advance.
+"""Keep the k strongest directions of a matrix, and read the error off its spectrum in advance.
 
-Chapter ``book/02-svd-pca.md``. Letters: ``a`` is (m, n); ``s`` its singular values, largest first; ``k`` the rank kept;
-``u`` (m, k) and ``vt`` (k, n) the singular vectors.
-
-Arrays are real, finite and non-empty; a spectrum is non-negative and never rises. Float32 is factored in float32,
-everything else in float64.
+Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(m, n),) its singular values, largest
+first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or "spectral". Arrays are real, finite
+and non-empty; a spectrum is non-negative and never rises. Float32 is factored in float32, everything else in float64.
+A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 """
 
 import contextlib
+import functools
 import math
 from typing import Literal, NamedTuple
 
@@ -30,17 +30,10 @@ from lowrank_tutor._checks import (
 
 
 class SVD(NamedTuple):
-    """Factors of a truncated singular value decomposition, ``a ~ (u * s) @ vt``.
+    """A truncated singular value decomposition, ``a ~ (u * s) @ vt``.
 
-    Attributes
-    ----------
-    u : ndarray, shape (m, k)
-        Left singular vectors, orthonormal columns; the largest entry of each is positive (of equally large ones, the
-        first).
-    s : ndarray, shape (k,)
-        Singular values, largest first.
-    vt : ndarray, shape (k, n)
-        Right singular vectors, orthonormal rows.
+    The columns of ``u`` (m, k) and the rows of ``vt`` (k, n) are orthonormal, and ``s`` (k,) falls. The largest entry
+    of each column of ``u`` is positive; of equally large ones, the first.
     """
 
     u: FloatArray
@@ -49,19 +42,10 @@ class SVD(NamedTuple):
 
 
 def fix_signs(vectors: ArrayLike) -> FloatArray:
-    """Return for each column the sign (1 or -1) that makes its largest entry positive.
+    """Return the sign (1 or -1) of each column of ``vectors`` (m, k) that makes its largest entry positive.
 
     A singular pair may be negated as a whole; this picks one of the two. Of entries that agree to half the digits the
     first decides, so that rounding does not.
-
-    Parameters
-    ----------
-    vectors : array_like, shape (m, k)
-        One vector a column.
-
-    Returns
-    -------
-    ndarray, shape (k,)
     """
     columns = as_float_array(vectors, "vectors")  # of any size: axes may be long
     if columns.ndim != 2 or columns.size == 0:
@@ -76,39 +60,20 @@ def fix_signs(vectors: ArrayLike) -> FloatArray:
 
 
 def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
-    """Keep the first ``k`` triplets and fix their signs. Copies, so that the rest can be freed."""
+    """Copy the first ``k`` triplets, so that the rest can be freed, and fix their signs."""
     signs = fix_signs(u[:, :k])
     return SVD(u[:, :k] * signs, s[:k].copy(), vt[:k] * signs[:, np.newaxis])
 
 
 def truncated_svd(a: ArrayLike, k: int) -> SVD:
-    r"""Return the ``k`` largest singular values and their vectors.
+    r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
-    $A \approx U_k \Sigma_k V_k^\top$, computed by LAPACK from the full decomposition.
+    LAPACK computes them from the full decomposition. Source: Golub and Van Loan (2013), *Matrix Computations*, 4th
+    edition, section 2.4.
 
-    Parameters
-    ----------
-    a : array_like, shape (m, n)
-    k : int
-        The rank kept, between 1 and ``min(m, n)``.
-
-    Returns
-    -------
-    SVD
-        ``u`` (m, k), ``s`` (k,) and ``vt`` (k, n).
-
-    Examples
-    --------
     >>> u, s, vt = truncated_svd([[3, 0], [4, 5]], k=1)  # singular values sqrt(45) and sqrt(5)
-    >>> s.round(6)
-    array([6.708204])
-    >>> ((u * s) @ vt).round(6)
-    array([[1.5, 1.5],
-           [4.5, 4.5]])
-
-    References
-    ----------
-    Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 2.4.
+    >>> s.round(6), ((u * s) @ vt).round(6).tolist()
+    (array([6.708204]), [[1.5, 1.5], [4.5, 4.5]])
     """
     matrix = as_matrix(a, "a", advice=", and randomized_svd takes it as it is")
     rank = check_rank(k, matrix.shape)
@@ -116,31 +81,14 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
 
 
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
-    r"""Return the matrix of rank at most ``k`` that is nearest to ``a``.
+    r"""Return the matrix of rank at most ``k`` that is nearest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
-    $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$ is nearest in the Frobenius and in the spectral norm, and in every
-    other norm that depends on the singular values alone. In the Frobenius norm it is the only one if
-    $\sigma_k > \sigma_{k+1}$.
+    Nearest, that is, in the Frobenius norm, the spectral norm, and every other that depends on the singular values
+    alone. In the Frobenius norm it is the only one if $\sigma_k > \sigma_{k+1}$.
+    Sources: Eckart and Young (1936), doi:10.1007/BF02288367; Mirsky (1960), doi:10.1093/qmath/11.1.50.
 
-    Parameters
-    ----------
-    a : array_like, shape (m, n)
-    k : int
-        The rank kept, between 1 and ``min(m, n)``.
-
-    Returns
-    -------
-    ndarray, shape (m, n)
-
-    Examples
-    --------
-    >>> best_rank_k([[3, 0], [0, 1]], k=1)
-    array([[3., 0.],
-           [0., 0.]])
-
-    References
-    ----------
-    Eckart and Young (1936), doi:10.1007/BF02288367. Mirsky (1960), doi:10.1093/qmath/11.1.50.
+    >>> best_rank_k([[3, 0], [0, 1]], k=1).tolist()
+    [[3.0, 0.0], [0.0, 0.0]]
     """
     u, s, vt = truncated_svd(a, k)
     product: FloatArray = (u * s) @ vt
@@ -148,60 +96,26 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
 
 
 def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
-    r"""Return the error of the best rank-``k`` approximation, from the spectrum alone.
+    r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
 
-    $\|A - A_k\|_F = \sqrt{\sum_{i>k} \sigma_i^2}$, and $\|A - A_k\|_2 = \sigma_{k+1}$.
+    $\|A - A_k\|_F = \sqrt{\sum_{i>k} \sigma_i^2}$, and $\|A - A_k\|_2 = \sigma_{k+1}$, for ``k`` from 0 to ``len(s)``.
+    Source: Eckart and Young (1936), doi:10.1007/BF02288367.
 
-    Parameters
-    ----------
-    s : array_like, shape (r,)
-        Singular values, all of them.
-    k : int
-        The rank kept, between 0 and ``len(s)``.
-    norm : {"fro", "spectral"}
-        The norm of the error.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> tail_error([3.0, 2.0, 1.0], k=1)
-    2.23606797749979
-    >>> tail_error([3.0, 2.0, 1.0], k=1, norm="spectral")
-    2.0
-
-    References
-    ----------
-    Eckart and Young (1936), doi:10.1007/BF02288367.
+    >>> tail_error([3.0, 2.0, 1.0], k=1), tail_error([3.0, 2.0, 1.0], k=1, norm="spectral")
+    (2.23606797749979, 2.0)
     """
     spectrum = as_spectrum(s, "s")
-    kept = check_integer(k, "k", 0, spectrum.size, "len(s)")
-    tail = spectrum[kept:]
+    tail = spectrum[check_integer(k, "k", 0, spectrum.size, "len(s)") :]
     if check_choice(norm, "norm", ("fro", "spectral")) == "spectral":
         return float(tail.max(initial=0.0))
     return math.hypot(*tail)
 
 
 def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> float:
-    r"""Return the error of an approximation as a fraction of what it approximates.
+    r"""Return the error of an approximation as a fraction of what it approximates, $\|\tilde A - A\| / \|A\|$.
 
-    $\|\tilde A - A\| / \|A\|$. The zero matrix has relative error 1.
+    Both are matrices of one shape, and ``exact`` is not zero. A zero matrix in place of ``approx`` has the error 1.
 
-    Parameters
-    ----------
-    approx, exact : array_like, shape (m, n)
-        ``exact`` is not zero.
-    norm : {"fro", "spectral"}
-        The norm of both.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
     >>> relative_error([[3, 0], [0, 0]], [[3, 0], [0, 4]])
     0.8
     """
@@ -218,8 +132,8 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> fl
 def _orthonormal(y: FloatArray) -> FloatArray:
     """Return orthonormal columns, (m, b), whose span contains the columns of ``y``.
 
-    Cholesky QR, twice (Yamamoto and others 2015, ETNA 44, 306-326): products of matrices, several times faster than
-    Householder's steps. The first pass squares the condition number, so its outcome is measured before the second.
+    Cholesky QR, twice (Yamamoto and others 2015, ETNA 44, 306-326), is several times faster than Householder's steps.
+    The first pass squares the condition number, so its outcome is measured before the second.
     """
     q = y
     with contextlib.suppress(np.linalg.LinAlgError):
@@ -235,10 +149,9 @@ def _orthonormal(y: FloatArray) -> FloatArray:
 
 
 def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> tuple[FloatArray, FloatArray | None]:
-    """Return ``blocks[-1].T @ y``, and ``y`` orthonormalized against all blocks (orthonormal columns).
+    """Return ``blocks[-1].T @ y``, and ``y`` orthonormalized against all blocks, or None if only rounding is left.
 
-    The second is ``None`` if nothing but rounding is left of ``y``. In exact arithmetic the images of a Krylov block
-    lean on the last block of the other side only.
+    In exact arithmetic the images of a Krylov block lean on the last block of the other side only.
     """
     lean = blocks[-1].T @ y
     rest = blocks[-1] @ lean
@@ -261,10 +174,9 @@ def _krylov_bases(
 ) -> tuple[list[FloatArray], FloatArray, list[FloatArray]]:
     """Return ``left``, ``core``, ``right`` with ``a ~ left @ core @ right.T``, from a random block ``x`` of vectors.
 
-    Block Golub-Kahan bidiagonalization with every block made orthogonal to all before it: ``left`` spans
-    ``a x, (a a.T) a x, ...`` and ``right`` spans ``x, (a.T a) x, ...``, both as lists of blocks, and in the core the
-    image of a block of ``left`` leans on two blocks of ``right``. Where a step brings nothing new, the spaces map into
-    themselves, and more steps would change nothing.
+    Block Golub-Kahan bidiagonalization, every block made orthogonal to all before it: the blocks of ``left`` span
+    ``a x, (a a.T) a x, ...`` and those of ``right`` span ``x, (a.T a) x, ...``. Where a step brings nothing new, the
+    spaces map into themselves, and more steps would change nothing.
     """
     right = [_orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))]  # blocks of (n, b)
     left = [_orthonormal(a @ right[0])]  # blocks of (m, b)
@@ -288,22 +200,17 @@ def _krylov_bases(
 
 
 def _combined(blocks: list[FloatArray], weights: FloatArray) -> FloatArray:
-    """Return the blocks, laid side by side, times ``weights``, without laying them side by side."""
-    width = blocks[0].shape[1]
-    total = blocks[0] @ weights[:width]
-    for i, block in enumerate(blocks[1:], 1):
-        total += block @ weights[i * width : (i + 1) * width]
-    return total
+    """Return ``np.hstack(blocks) @ weights`` without the copy that stacking makes."""
+    parts = zip(blocks, np.split(weights, len(blocks)), strict=True)
+    return functools.reduce(np.add, (block @ part for block, part in parts))
 
 
-def _dense(a: Factor) -> FloatArray:
-    """Write a sparse matrix or an operator out; whoever asks has made sure that one side of it is short."""
+def _dense(a: Factor) -> Factor:
+    """Convert a sparse matrix or an operator with one short side to an array."""
     if isinstance(a, np.ndarray):
         return a
-    rows, columns = a.shape
-    wide = rows < columns
-    product: FloatArray = (a.T if wide else a) @ np.eye(min(rows, columns), dtype=a.dtype)
-    return product.T if wide else product
+    unit = np.eye(min(a.shape), dtype=a.dtype)
+    return (a.T @ unit).T if a.shape[0] < a.shape[1] else a @ unit
 
 
 def randomized_svd(
@@ -318,46 +225,23 @@ def randomized_svd(
 
     A random block of ``b = k + oversample`` vectors is sent through the matrix and back, and the matrix is projected
     on *all* the blocks met on the way, $[AX, (AA^\top)AX, \dots, (AA^\top)^q AX]$ with
-    $q$ = ``power_iterations`` (block Krylov). Keeping only the last block, as plain power iteration does, throws away
-    most of what the products have cost.
+    $q$ = ``power_iterations`` (block Krylov). Plain power iteration keeps only the last, and so throws away most of
+    what the products have cost. The excess error falls exponentially with $q$ where there is a gap below the singular
+    values kept, and at least like $1/q^2$, up to a logarithm, where there is none. Where the blocks together would be
+    as wide as the matrix, the answer is that of `truncated_svd`. No singular value exceeds the exact one, but for
+    rounding, and $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i s_i^2$. ``rng``, a generator or a seed, draws the block.
 
-    Work: ``2 (q + 1)`` products of ``a`` with ``b`` vectors. Where the blocks together would be as wide as the matrix,
-    the answer is that of `truncated_svd`, exact and no slower. Nothing but these products is asked of ``a``, so that a
-    sparse matrix stays sparse, and a matrix that is too large to write down can be a linear operator. What is found is
-    the nearest matrix of rank k to a projection of ``a``, so its error needs no product:
-    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i s_i^2$.
+    All that is asked of ``a`` are ``2 (q + 1)`` products with ``b`` vectors, so a sparse matrix of SciPy stays sparse,
+    and a matrix too large to write down can be a ``scipy.sparse.linalg.LinearOperator``, or whatever has ``matmat``,
+    ``rmatmat`` and ``shape``. ``oversample`` and ``power_iterations`` are at least 0.
 
-    Parameters
-    ----------
-    a : array_like, sparse matrix or linear operator, shape (m, n)
-        Sparse as SciPy has it (any format; a matrix or an array), or a ``scipy.sparse.linalg.LinearOperator``: whatever
-        has ``matmat``, ``rmatmat`` and ``shape``.
-    k : int
-        The rank kept, between 1 and ``min(m, n)``.
-    oversample : int
-        How many vectors more than ``k`` in a block, at least 0.
-    power_iterations : int
-        How many blocks more than one, at least 0. The excess error falls exponentially with it where there is a gap
-        below the singular values kept, and at least like ``1/q**2``, up to a logarithm, where there is none.
-    rng : numpy.random.Generator or int, optional
-        Draws the block. With ``None`` each call draws another.
+    Sources: Musco and Musco (2015), arXiv:1504.05477; Halko, Martinsson and Tropp (2011), doi:10.1137/090771806.
 
-    Returns
-    -------
-    SVD
-        ``u`` (m, k), ``s`` (k,) and ``vt`` (k, n). Each singular value is at most the exact one, but for rounding.
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> a = rng.standard_normal((300, 5)) @ rng.standard_normal((5, 200))
     >>> u, s, vt = randomized_svd(a, k=5, rng=rng)
     >>> u.shape, vt.shape, bool(relative_error((u * s) @ vt, a) < 1e-14)
     ((300, 5), (5, 200), True)
-
-    References
-    ----------
-    Musco and Musco (2015), arXiv:1504.05477. Halko, Martinsson and Tropp (2011), doi:10.1137/090771806.
     """
     matrix: Factor = as_factor(a, "a")
     rank = check_rank(k, matrix.shape)
@@ -375,7 +259,7 @@ def randomized_svd(
 
 
 def _marchenko_pastur_median(beta: float) -> float:
-    r"""Return the median of the limiting law of the squared singular values of noise, for aspect ratio ``beta``.
+    r"""Return the median of the Marchenko-Pastur law, the limit of squared singular values of noise, for ``beta``.
 
     With $t = 1 + \beta - 2\sqrt\beta \cos\theta$ the distribution function is
     $\left(\beta\theta + \sqrt\beta \sin\theta - (1 - \beta)\varphi\right) / (\pi\beta)$, where $\varphi$ is the
@@ -400,40 +284,13 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     $c(\beta) \sqrt{\max(m, n)} \cdot \mathrm{noise}$ with
     $c(\beta)^2 = 2(\beta + 1) + 8\beta / (\beta + 1 + \sqrt{\beta^2 + 14\beta + 1})$. In the limit of growing m and n,
     at a fixed ratio and rank, with singular values of the signal that grow like those of the noise, no other fixed
-    threshold has a smaller mean squared error. Unknown noise is read off the median singular value:
-    $\omega(\beta) \cdot \mathrm{median}(s)$ with $\omega = c / \sqrt{\mu_\beta}$, where $\mu_\beta$ is the median of
-    the Marchenko-Pastur law.
+    threshold has a smaller mean squared error. ``noise`` is at least 0 and below 1e75. Unknown, it is read off the
+    median, $\omega(\beta) \cdot \mathrm{median}(s)$ with $\omega = c / \sqrt{\mu_\beta}$ and $\mu_\beta$ the median of
+    the Marchenko-Pastur law, if the rank is well below half of ``min(m, n)``. ``s`` must hold all singular values.
+    Source: Gavish and Donoho (2014), doi:10.1109/TIT.2014.2323359.
 
-    Parameters
-    ----------
-    s : array_like, shape (min(m, n),)
-        All the singular values.
-    m, n : int
-        The shape of the matrix, at least 1.
-    noise : float, optional
-        Standard deviation of the noise in each entry, at least 0 and below 1e75. By default it is estimated from ``s``,
-        for which the rank must be well below half of ``min(m, n)``.
-
-    Returns
-    -------
-    float
-        Keep the singular values above it.
-
-    Raises
-    ------
-    ValueError
-        If singular values are missing: the median of some of them says nothing about the noise.
-
-    Examples
-    --------
-    >>> hard_threshold([9.0, 2.0, 1.0], 3, 3)
-    5.716724848139067
     >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
     2.0
-
-    References
-    ----------
-    Gavish and Donoho (2014), doi:10.1109/TIT.2014.2323359.
     """
     spectrum = as_spectrum(s, "s")
     shape = check_integer(m, "m", 1, 2**53, "2**53"), check_integer(n, "n", 1, 2**53, "2**53")
@@ -443,5 +300,4 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     factor = math.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1)))
     if noise is None:
         return factor * (float(np.median(spectrum)) / math.sqrt(_marchenko_pastur_median(beta)))
-    level = check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)
-    return factor * math.sqrt(max(shape)) * level
+    return factor * math.sqrt(max(shape)) * check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)

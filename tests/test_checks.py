@@ -1,4 +1,4 @@
-"""The checks at the door: what they let in, what they refuse, in which words, and each bound from both sides."""
+"""Shared checks: what they accept, what they refuse, in which words, and each bound from both sides."""
 
 import datetime
 import math
@@ -7,12 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 
 from lowrank_tutor._checks import (
     as_matrix,
     as_spectrum,
     as_vector,
     as_vectors,
+    check_bool,
     check_choice,
     check_integer,
     check_rank,
@@ -31,258 +33,202 @@ class NoArray:
         return "NoArray()"
 
 
+def integer(value):
+    return check_integer(value, "x", 2, 5, "the end")
+
+
+def real(value):
+    return check_real(value, "x", "at least 0 and below 1", 0, 1)
+
+
+def choice(value):
+    return check_choice(value, "x", ("up", "down"))
+
+
+a, vector, vectors, spectrum = (
+    lambda value, check=it: check(value, "x") for it in (as_matrix, as_vector, as_vectors, as_spectrum)
+)
+
+
+def refuse(error, call, value, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        call(value)
+
+
 REAL = "x must be an array of real numbers, got "
 RECTANGLE = "x must be a rectangular array of real numbers, got "
 MATRIX = "x must be a matrix (two axes), got shape "
 VECTOR = "x must be a vector (one axis), got shape "
+EMPTY = "x must be non-empty, got shape "
+UNREADABLE = "x must be an array, got a tensor that NumPy cannot read: "
+INTEGER = "x must be an integer, got "
+NUMBER = "x must be a real number, got "
+INSIDE = "x must be at least 0 and below 1, got "
+WORD = 'x must be "up" or "down", got '
+RNG = "rng must be a numpy.random.Generator, a seed (an integer) or None, got "
 with np.errstate(over="ignore"):  # infinite where a long double is no longer than a double
     BEYOND_FLOAT64 = np.full((2, 2), np.longdouble(1e308) * 100)
 
-# (check, value, error, message)
-BAD_ARRAYS = [
-    (as_matrix, [[1.0, np.nan]], ValueError, "x must be finite, got nan"),
-    (as_matrix, [[1.0, np.inf]], ValueError, "x must be finite, got inf"),
-    (as_matrix, np.float32([[1.0, -np.inf]]), ValueError, "x must be finite, got -inf"),
-    (as_matrix, BEYOND_FLOAT64, ValueError, "x must be finite, got inf"),
-    (
-        as_matrix,
-        [[1e300, 0.0]],
-        ValueError,
-        "x must have a largest absolute entry between 1e-75 and 1e+75, got 1e+300: change the unit",
-    ),
-    (as_matrix, np.zeros((0, 3)), ValueError, "x must be non-empty, got shape (0, 3)"),
-    (as_matrix, np.zeros((3, 0)), ValueError, "x must be non-empty, got shape (3, 0)"),
-    (as_matrix, [[1, 2], [3]], ValueError, RECTANGLE + "[[1, 2], [3]]"),
-    (as_matrix, NoArray(), ValueError, RECTANGLE + "NoArray()"),
-    (as_matrix, "one", TypeError, REAL + "'one'"),
-    (as_matrix, [["1", "2"]], TypeError, REAL + "[['1', '2']]"),
-    (as_matrix, np.array([["a"]]), TypeError, REAL + "dtype <U1"),
-    (as_matrix, None, TypeError, REAL + "None"),
-    (as_matrix, np.array([[1j]]), TypeError, REAL + "dtype complex128"),
-    (as_matrix, np.array([[1, None]]), TypeError, REAL + "dtype object"),
-    (as_matrix, [[10**30]], TypeError, REAL + f"[[{10**30}]]"),  # beyond 64 bits
-    (as_matrix, [[datetime.date(2026, 1, 1)]], TypeError, REAL + "[[datetime.date(2026, 1, 1)]]"),
-    (
-        as_matrix,
-        np.ma.masked_equal([[1.0, 2.0]], 2.0),
-        TypeError,
-        "x must be an array without a mask, got a masked array",
-    ),
-    (as_matrix, 3.0, ValueError, MATRIX + "()"),
-    (as_matrix, [1.0, 2.0], ValueError, MATRIX + "(2,)"),
-    (as_matrix, [], ValueError, MATRIX + "(0,)"),
-    (as_matrix, np.ones((2, 2, 2)), ValueError, MATRIX + "(2, 2, 2)"),
-    (as_vector, 1.0, ValueError, VECTOR + "()"),
-    (as_vector, [[1.0]], ValueError, VECTOR + "(1, 1)"),
-    (as_vector, [], ValueError, "x must be non-empty, got shape (0,)"),
-    (as_vector, [1.0, np.nan], ValueError, "x must be finite, got nan"),
-    (as_vector, ["1"], TypeError, REAL + "['1']"),
-    (
-        as_vectors,
-        1.0,
-        ValueError,
-        "x must be a vector or an array of vectors (at least one axis), got shape ()",
-    ),
-    (as_vectors, np.zeros((2, 0)), ValueError, "x must be non-empty, got shape (2, 0)"),
-    (as_vectors, [[[np.inf]]], ValueError, "x must be finite, got inf"),
-    (as_vectors, [1j], TypeError, REAL + "[1j]"),
-    (as_spectrum, [[1.0]], ValueError, VECTOR + "(1, 1)"),
-    (as_spectrum, [1.0, 0.0, -2.0], ValueError, "x must be non-negative, got -2.0"),
-    (as_spectrum, [3.0, 1.0, 2.0, 4.0], ValueError, "x must be non-increasing, got 1.0 before 2.0"),
+WRONG_VALUES = [
+    (a, [[1.0, np.nan]], "x must be finite, got nan"),
+    (a, [[1.0, np.inf]], "x must be finite, got inf"),
+    (a, np.float32([[1.0, -np.inf]]), "x must be finite, got -inf"),
+    (a, BEYOND_FLOAT64, "x must be finite, got inf"),
+    (a, np.zeros((0, 3)), EMPTY + "(0, 3)"),
+    (a, np.zeros((3, 0)), EMPTY + "(3, 0)"),
+    (a, [[1, 2], [3]], RECTANGLE + "[[1, 2], [3]]"),
+    (a, NoArray(), RECTANGLE + "NoArray()"),
+    (a, 3.0, MATRIX + "()"),
+    (a, [1.0, 2.0], MATRIX + "(2,)"),
+    (a, [], MATRIX + "(0,)"),
+    (a, np.ones((2, 2, 2)), MATRIX + "(2, 2, 2)"),
+    (vector, 1.0, VECTOR + "()"),
+    (vector, [[1.0]], VECTOR + "(1, 1)"),
+    (vector, [], EMPTY + "(0,)"),
+    (vector, [1.0, np.nan], "x must be finite, got nan"),
+    (vectors, 1.0, "x must be a vector or an array of vectors (at least one axis), got shape ()"),
+    (vectors, np.zeros((2, 0)), EMPTY + "(2, 0)"),
+    (vectors, [[[np.inf]]], "x must be finite, got inf"),
+    (spectrum, [[1.0]], VECTOR + "(1, 1)"),
+    (spectrum, [1.0, 0.0, -2.0], "x must be non-negative, got -2.0"),
+    (spectrum, [3.0, 1.0, 2.0, 4.0], "x must be non-increasing, got 1.0 before 2.0"),
+    (integer, 1, "x must be between 2 and the end = 5, got 1"),
+    (integer, 6, "x must be between 2 and the end = 5, got 6"),
+    (lambda v: check_integer(v, "x", 2), -5, "x must be at least 2, got -5"),
+    (lambda v: check_integer(v, "x", 2), 1, "x must be at least 2, got 1"),
+    pytest.param(integer, 10**5000, "x must be below 2**4096 in size, got an integer of 16610 bits", id="huge"),
+    (lambda v: check_rank(v, (2, 3)), 0, "k must be between 1 and min(m, n) = 2, got 0"),
+    (lambda v: check_rank(v, (2, 3)), 3, "k must be between 1 and min(m, n) = 2, got 3"),
+    (lambda v: check_size(v, "x", bits=3), 0, "x must be at least 1, got 0"),
+    (lambda v: check_size(v, "x", bits=3), 8, "x must be below 2**3, got 8"),
+    (real, 1, INSIDE + "1.0"),
+    (real, -5e-324, INSIDE + "-5e-324"),
+    (real, math.nan, INSIDE + "nan"),
+    (real, 10**400, INSIDE + "inf"),
+    (real, -(10**400), INSIDE + "-inf"),
+    (lambda v: check_real(v, "x", "finite", 0), math.inf, "x must be finite, got inf"),
+    (choice, "left", WORD + "'left'"),
+    (choice, "Up", WORD + "'Up'"),
+    (check_rng, -1, "rng must be at least 0, got -1"),
+]
+
+WRONG_TYPES = [
+    (a, "one", REAL + "'one'"),
+    (a, [["1", "2"]], REAL + "[['1', '2']]"),
+    (a, np.array([["a"]]), REAL + "dtype <U1"),
+    (a, None, REAL + "None"),
+    (a, np.array([[1j]]), REAL + "dtype complex128"),
+    (a, np.array([[1, None]]), REAL + "dtype object"),
+    (a, [[10**30]], REAL + f"[[{10**30}]]"),  # beyond 64 bits
+    (a, [[datetime.date(2026, 1, 1)]], REAL + "[[datetime.date(2026, 1, 1)]]"),
+    (a, np.ma.masked_equal([[1.0, 2.0]], 2.0), "x must be an array without a mask, got a masked array"),
+    (a, torch.ones(1, 1, device="meta"), "x must be an array, got a meta tensor, which holds no numbers"),
+    (a, torch.ones(1, 1, requires_grad=True), UNREADABLE + ".detach().cpu().float() makes one that it can"),
+    (a, torch.eye(2).to_sparse(), UNREADABLE + ".to_dense() makes one that it can"),
+    (integer, True, INTEGER + "True"),
+    (integer, np.bool_(True), INTEGER + repr(np.bool_(True))),
+    (integer, 3.0, INTEGER + "3.0"),
+    (integer, "3", INTEGER + "'3'"),
+    (integer, np.array([3]), INTEGER + "dtype int64"),
+    (integer, np.timedelta64(3), INTEGER + repr(np.timedelta64(3))),
+    (real, "0.1", NUMBER + "'0.1'"),
+    (real, None, NUMBER + "None"),
+    (real, True, NUMBER + "True"),
+    (real, 0.1j, NUMBER + "0.1j"),
+    (real, np.array([0.1]), NUMBER + "dtype float64"),
+    (real, np.timedelta64(0), NUMBER + repr(np.timedelta64(0))),
+    (choice, None, WORD + "None"),
+    (lambda v: check_bool(v, "x"), 1, "x must be True or False, got 1"),
+    (check_rng, 0.0, RNG + "0.0"),
+    (check_rng, True, RNG + "True"),
+    (check_rng, "0", RNG + "'0'"),
 ]
 
 
-@pytest.mark.parametrize(("check", "value", "error", "message"), BAD_ARRAYS)
-def test_a_bad_array_is_refused_with_what_it_is(check, value, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        check(value, "x")
+@pytest.mark.parametrize(("call", "value", "message"), WRONG_VALUES)
+def test_wrong_values_are_refused(call, value, message):
+    refuse(ValueError, call, value, message)
+
+
+@pytest.mark.parametrize(("call", "value", "message"), WRONG_TYPES)
+def test_wrong_types_are_refused(call, value, message):
+    refuse(TypeError, call, value, message)
 
 
 @pytest.mark.parametrize(("dtype", "low", "high"), [(np.float64, 1e-75, 1e75), (np.float32, 1e-12, 1e12)])
 @pytest.mark.parametrize(("check", "shape"), [(as_matrix, (2, 1)), (as_vector, (2,)), (as_vectors, (2, 1, 1))])
-def test_the_door_is_as_wide_as_it_says_and_no_wider(check, shape, dtype, low, high):
-    outside = np.nextafter(dtype(low), dtype(0)), np.nextafter(dtype(high), dtype(np.inf))
+def test_bounds_of_largest_entry(check, shape, dtype, low, high):
+    rule = f"x must have a largest absolute entry between {low:g} and {high:g}, got"
     for sign in (1, -1):
         for edge in (dtype(low), dtype(high)):
             array = np.array([0, sign * edge], dtype=dtype).reshape(shape)
             np.testing.assert_array_equal(check(array, "x"), array)
-        for size in outside:
-            message = (
-                f"x must have a largest absolute entry between {low:g} and {high:g}, got {size!s}: change the unit"
-            )
-            with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-                check(np.array([0, sign * size], dtype=dtype).reshape(shape), "x")
+        for size in (np.nextafter(dtype(low), dtype(0)), np.nextafter(dtype(high), dtype(np.inf))):
+            array = np.array([0, sign * size], dtype=dtype).reshape(shape)
+            refuse(ValueError, lambda v: check(v, "x"), array, f"{rule} {size!s}: change the unit")
 
 
-def test_only_the_largest_entry_has_to_pass_the_door_and_zeros_do():
+def test_small_entries_pass():
     for value in ([[1.0, 1e-300], [-5e-324, 0.0]], [[0.0]], [[False]], np.float16([[6e-8]]), [[2**63]]):
-        np.testing.assert_array_equal(as_matrix(value, "x"), np.asarray(value, dtype=np.float64))
+        np.testing.assert_array_equal(a(value), np.asarray(value, dtype=np.float64))
+    np.testing.assert_array_equal(spectrum([3, 3, 0, 0]), [3.0, 3.0, 0.0, 0.0])  # level steps and zeros at the end
 
 
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        (np.float16, np.float32),
-        (np.float32, np.float32),
-        (np.float64, np.float64),
-        (np.longdouble, np.float64),
-        (">f8", np.float64),
-        (np.int8, np.float64),
-        (np.uint64, np.float64),
-        (bool, np.float64),
+        (np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64), (np.longdouble, np.float64),
+        (">f8", np.float64), (np.int8, np.float64), (np.uint64, np.float64), (bool, np.float64),
     ],
-)
-def test_single_precision_stays_and_every_other_number_becomes_double(given, kept):
+)  # fmt: skip
+def test_dtypes(given, kept):
     for check, value in ((as_matrix, [[1, 0]]), (as_vector, [1, 0]), (as_vectors, [[[1, 0]]])):
         array = check(np.array(value, dtype=given), "x")
         assert array.dtype == kept
         assert array.dtype.isnative
         np.testing.assert_array_equal(array, value)
-    assert as_spectrum(np.array([1, 0], dtype=given), "x").dtype == np.float64
+    assert spectrum(np.array([1, 0], dtype=given)).dtype == np.float64
 
 
-def test_what_is_right_already_is_not_copied():
-    a = np.eye(2)
-    assert as_matrix(a, "x") is a
-    assert as_vector(a[0], "x").base is a
+def test_no_needless_copy():
+    eye = np.eye(2)
+    assert a(eye) is eye
+    assert as_vector(eye[0], "x").base is eye
 
 
-def test_a_spectrum_may_stay_level_and_end_in_zeros():
-    np.testing.assert_array_equal(as_spectrum([3, 3, 0, 0], "x"), [3.0, 3.0, 0.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        (1, ValueError, "x must be at least 2, got 1"),
-        (-5, ValueError, "x must be at least 2, got -5"),
-        (True, TypeError, "x must be an integer, got True"),
-        (np.bool_(True), TypeError, f"x must be an integer, got {np.bool_(True)!r}"),
-        (3.0, TypeError, "x must be an integer, got 3.0"),
-        (math.nan, TypeError, "x must be an integer, got nan"),
-        ("3", TypeError, "x must be an integer, got '3'"),
-        (None, TypeError, "x must be an integer, got None"),
-        (np.array([3]), TypeError, "x must be an integer, got dtype int64"),
-        (np.timedelta64(3), TypeError, f"x must be an integer, got {np.timedelta64(3)!r}"),
-        pytest.param(10**5000, ValueError, "x must be below 2**4096 in size, got an integer of 16610 bits", id="huge"),
-    ],
-)
-def test_what_is_not_an_integer_or_too_small_is_refused(value, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        check_integer(value, "x", 2)
-    if error is TypeError:
-        with pytest.raises(error, match=f"^{re.escape(message)}$"):
-            check_integer(value, "x", 2, 5, "the end")
-
-
-def test_integers_pass_up_to_both_bounds_and_not_beyond():
+def test_numbers_of_every_kind_pass():
     for value in (2, np.int8(2), 10**400):
         number = check_integer(value, "x", 2)
-        assert number == value
-        assert type(number) is int
-    assert [check_integer(value, "x", 2, 5, "the end") for value in (2, np.uint64(5))] == [2, 5]
+        assert (number, type(number)) == (value, int)
+    assert [integer(value) for value in (2, np.uint64(5))] == [2, 5]
     assert [check_rank(value, (3, 2), "x") for value in (1, 2)] == [1, 2]
-    for value in (1, 6):
-        with pytest.raises(ValueError, match=f"^x must be between 2 and the end = 5, got {value}$"):
-            check_integer(value, "x", 2, 5, "the end")
-    for value in (0, 3):
-        with pytest.raises(ValueError, match=rf"^k must be between 1 and min\(m, n\) = 2, got {value}$"):
-            check_rank(value, (2, 3))
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        (1, ValueError, "x must be at least 0 and below 1, got 1.0"),
-        (-5e-324, ValueError, "x must be at least 0 and below 1, got -5e-324"),
-        (math.nan, ValueError, "x must be at least 0 and below 1, got nan"),
-        (math.inf, ValueError, "x must be at least 0 and below 1, got inf"),
-        (10**400, ValueError, "x must be at least 0 and below 1, got inf"),
-        (-(10**400), ValueError, "x must be at least 0 and below 1, got -inf"),
-        ("0.1", TypeError, "x must be a real number, got '0.1'"),
-        (None, TypeError, "x must be a real number, got None"),
-        (True, TypeError, "x must be a real number, got True"),
-        (0.1j, TypeError, "x must be a real number, got 0.1j"),
-        (np.array([0.1]), TypeError, "x must be a real number, got dtype float64"),
-        (np.timedelta64(0), TypeError, f"x must be a real number, got {np.timedelta64(0)!r}"),
-    ],
-)
-def test_what_is_not_a_number_within_the_bounds_is_refused(value, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        check_real(value, "x", "at least 0 and below 1", 0, 1)
-
-
-def test_sizes_have_an_upper_end():
     assert [check_size(value, "x", bits=3) for value in (1, np.int8(7))] == [1, 7]
     assert check_size(2**31 - 1, "x") == 2**31 - 1
-    for value, rule in ((0, "at least 1"), (8, "below 2**3"), (10**30, "below 2**3")):
-        with pytest.raises(ValueError, match=f"^{re.escape(f'x must be {rule}, got {value}')}$"):
-            check_size(value, "x", bits=3)
-
-
-def test_real_numbers_of_every_kind_pass():
     for value in (0, 0.5, Fraction(1, 2), np.float32(0.5), math.nextafter(1, 0)):
-        number = check_real(value, "x", "at least 0 and below 1", 0, 1)
-        assert number == value
-        assert type(number) is float
+        number = real(value)
+        assert (number, type(number)) == (value, float)
     assert check_real(1.7e308, "x", "at least 0", 0) == 1.7e308
-    with pytest.raises(ValueError, match=r"^x must be finite, got inf$"):
-        check_real(10**400, "x", "finite", 0)
+    assert choice("up") == "up"
+    assert check_bool(False, "x") is False
 
 
-def test_one_of_the_words_is_chosen_and_no_other():
-    assert check_choice("up", "x", ("up", "down")) == "up"
-    for value, error in (("left", ValueError), ("Up", ValueError), (None, TypeError), (2, TypeError)):
-        with pytest.raises(error, match=f'^x must be "up" or "down", got {value!r}$'):
-            check_choice(value, "x", ("up", "down"))
-
-
-def test_a_generator_is_passed_on_and_none_makes_a_new_one_each_time():
+def test_generators_and_seeds():
     rng = np.random.default_rng(0)
     assert check_rng(rng) is rng
     assert check_rng(None).random() != check_rng(None).random()
-    rule = r"a numpy\.random\.Generator, a seed \(an integer\) or None"
-    for value, shown in (
-        (0.0, r"0\.0"), (True, "True"), ("0", "'0'"), (np.random.RandomState(0), "RandomState"), (np.random, "<module"),
-    ):  # fmt: skip
-        with pytest.raises(TypeError, match=rf"^rng must be {rule}, got {shown}"):
-            check_rng(value)
-
-
-def test_a_seed_makes_the_generator_that_numpy_makes():
-    for seed in (0, 42, np.int64(42), 2**70):
+    for seed in (0, np.int64(42), 2**70):
         assert check_rng(seed).random() == np.random.default_rng(seed).random()
-    with pytest.raises(ValueError, match=r"^rng must be at least 0, got -1$"):
-        check_rng(-1)
-
-
-class Sparse:
-    """Stands in for SciPy's: what it can do is what tells it."""
-
-    shape = (2, 3)
-    tocsr = toarray = None
-
-
-class Operator:
-    shape = (2, 3)
-    matmat = rmatmat = None
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("kind", "methods", "found"),
     [
-        (
-            Sparse(),
-            "a must be a dense array, got a sparse Sparse of shape (2, 3): .toarray() makes it dense{advice}",
-        ),
-        (
-            Operator(),
-            "a must be a dense array, got an operator, Operator of shape (2, 3): @ np.eye(n) makes it dense{advice}",
-        ),
+        ("Sparse", ("tocsr", "toarray"), "a sparse Sparse of shape (2, 3): .toarray() makes it dense"),
+        ("Map", ("matmat", "rmatmat"), "an operator, Map of shape (2, 3): @ np.eye(n) makes it dense"),
     ],
 )
-def test_a_sparse_matrix_is_refused_by_its_name_and_the_way_out_is_told(value, message):
-    other = ", and randomized_svd takes it as it is"
-    for call, advice in ((lambda a: as_matrix(a, "a"), ""), (lambda a: truncated_svd(a, 1), other)):
-        with pytest.raises(TypeError, match=f"^{re.escape(message.format(advice=advice))}$"):
-            call(value)
+def test_way_to_a_dense_array(kind, methods, found):
+    value = type(kind, (), {"shape": (2, 3), **dict.fromkeys(methods)})()
+    refuse(TypeError, a, value, f"x must be a dense array, got {found}")
+    other = f"a must be a dense array, got {found}, and randomized_svd takes it as it is"
+    refuse(TypeError, lambda v: truncated_svd(v, 1), value, other)

@@ -38,13 +38,13 @@ def cloud(n, d, seed=0):
         (200, 6, 0.5, 1e-10), (200, 6, 0.999999, 1e-10), (200, 6, None, 1e-10),
     ],
 )  # fmt: skip
-def test_agreement_with_scikit_learn(n, d, k, atol, monkeypatch):
+def test_scikit_learn_agrees(n, d, k, atol, monkeypatch):
     x, new = cloud(n, d), cloud(4, d, seed=1)
     judge = decomposition.PCA(k, svd_solver="full").fit(x)
     if n >= 10 * d:
         monkeypatch.setattr(np.linalg, "svd", None)  # a tall cloud with no tiny variance does without
     ours = PCA(k).fit(x)
-    assert ours.n_components_ == judge.n_components_
+    assert (ours.n_components_, ours.n_features_in_) == (judge.n_components_, d)
     for name in ATTRIBUTES:
         np.testing.assert_allclose(getattr(ours, name), getattr(judge, name), rtol=1e-10, atol=atol)
     z = ours.transform(new)
@@ -54,14 +54,6 @@ def test_agreement_with_scikit_learn(n, d, k, atol, monkeypatch):
         (ours.inverse_transform(z), judge.inverse_transform(z)),
     ):
         np.testing.assert_allclose(found, wanted, atol=10 * atol)
-
-
-def test_digits():
-    x = load_digits().data
-    ours, judge = PCA(10).fit(x), decomposition.PCA(10, svd_solver="full").fit(x)
-    for name in ATTRIBUTES:
-        np.testing.assert_allclose(getattr(ours, name), getattr(judge, name), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(ours.transform(x), judge.transform(x), atol=1e-9)
 
 
 def test_covariance_eigenvectors():
@@ -90,7 +82,6 @@ def test_all_axes_lose_nothing(n, d, seed):
     z = pca.fit_transform(x)
     np.testing.assert_allclose(pca.inverse_transform(z), x, atol=1e-12)
     assert pca.explained_variance_ratio_.sum() == pytest.approx(1, rel=1e-12)
-    np.testing.assert_allclose(z, pca.transform(x), atol=1e-12)
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(min(n, d)), atol=1e-13)
     largest = np.abs(pca.components_).max(axis=1)
@@ -100,20 +91,11 @@ def test_all_axes_lose_nothing(n, d, seed):
 @pytest.mark.parametrize("k", [1, 3])
 def test_best_rank_k_reconstruction(k):
     x = cloud(30, 6)
-    pca = PCA(k).fit(x)
+    pca, mean = PCA(k).fit(x), x.mean(axis=0)
     rebuilt = pca.inverse_transform(pca.transform(x))
-    mean = x.mean(axis=0)
     np.testing.assert_allclose(rebuilt, best_rank_k(x - mean, k) + mean, atol=1e-12)
     s = np.linalg.svd(x - mean, compute_uv=False)
     assert np.linalg.norm(x - rebuilt) == pytest.approx(tail_error(s, k), rel=1e-12)
-
-
-def test_shift_moves_only_the_mean():
-    x = cloud(30, 4)
-    here, there = PCA(2).fit(x), PCA(2).fit(x + np.array([100, -200, 300, 0]))
-    np.testing.assert_allclose(there.mean_ - here.mean_, [100, -200, 300, 0], atol=1e-12)
-    np.testing.assert_allclose(there.components_, here.components_, atol=1e-11)
-    np.testing.assert_allclose(there.explained_variance_, here.explained_variance_, rtol=1e-11)
 
 
 def test_svd_without_centering():
@@ -134,12 +116,8 @@ def test_coinciding_points(n, value):
         np.testing.assert_array_equal(getattr(pca, name), [0, 0])
     np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(2), atol=1e-15)
     np.testing.assert_array_equal(pca.transform(x), np.zeros((n, 2)))
-
-
-def test_constant_columns():
-    pca = PCA(2).fit(np.column_stack([np.full(7, 0.1), np.arange(7.0)]))
-    assert pca.mean_[0] == 0.1
-    np.testing.assert_array_equal(pca.explained_variance_ratio_, [1, 0])
+    line = PCA(2).fit(np.column_stack([x[:, 0], np.arange(n)]))
+    np.testing.assert_array_equal(line.explained_variance_ratio_, [1, 0])
     assert PCA(1).fit([[1.0], [1.0], [np.nextafter(1, 2)]]).singular_values_[0] > 0
 
 
@@ -153,33 +131,29 @@ def test_precision(n, given_type, result_type):
     z = pca.fit_transform(x)
     arrays = [z, pca.transform(x), pca.inverse_transform(z), *(getattr(pca, name) for name in ATTRIBUTES)]
     assert {array.dtype for array in arrays} == {np.dtype(result_type)}
+    assert pca.transform(x.astype(np.float64)).dtype == np.float64  # the wider of the two
     judge = decomposition.PCA(2, svd_solver="full").fit(x.astype(float))
     np.testing.assert_allclose(pca.explained_variance_, judge.explained_variance_, rtol=1e-5)
     np.testing.assert_array_equal(x, before)
     assert not np.shares_memory(pca.mean_, x)
 
 
-@pytest.mark.parametrize(("fitted", "given"), [(np.float32, np.float64), (np.float64, np.float32)])
-def test_wider_precision_wins(fitted, given):
-    x = cloud(20, 4)
-    z = PCA(2).fit(x.astype(fitted)).transform(x.astype(given))
-    assert z.dtype == np.float64
-    np.testing.assert_allclose(z, PCA(2).fit_transform(x), atol=1e-5)
+def test_float32_sums_in_float64():
+    x = (with_spectrum([3, 2, 1e-2], 400, 3) + 5).astype(np.float32)
+    judge = decomposition.PCA(3, svd_solver="full").fit(x.astype(float))
+    np.testing.assert_allclose(PCA(3).fit(x).singular_values_, judge.singular_values_, rtol=1e-4)
 
 
 @pytest.mark.parametrize("scale", [1e-74, 1e74])
 @pytest.mark.parametrize("n", [20, 100])
-def test_tiny_and_huge_points(n, scale):
+def test_unit_does_not_matter(n, scale):
     x = with_spectrum([3, 2, 1], n, 5)
     one, scaled = PCA(2).fit(x), PCA(2).fit(x * scale)
-    np.testing.assert_allclose(scaled.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-12)
-    np.testing.assert_allclose(scaled.components_, one.components_, atol=1e-13)
-    np.testing.assert_allclose(scaled.mean_ / scale, one.mean_, atol=1e-14)
-    np.testing.assert_allclose(scaled.singular_values_ / scale, one.singular_values_, rtol=1e-12)
-    np.testing.assert_allclose(scaled.explained_variance_, one.explained_variance_ * scale * scale, rtol=1e-12)
+    for name, factor in zip(ATTRIBUTES, (scale, 1, scale**2, 1, scale), strict=True):
+        np.testing.assert_allclose(getattr(scaled, name) / factor, getattr(one, name), rtol=1e-11, atol=1e-13)
 
 
-def test_no_large_square_matrix():
+def test_memory_of_few_points():
     x = cloud(3, 3000)  # a matrix of 3000 x 3000 would be 72 MB
     tracemalloc.start()
     try:
@@ -191,7 +165,7 @@ def test_no_large_square_matrix():
 
 
 @pytest.mark.parametrize(("share", "by_scatter"), [(1.1e-5, True), (0.9e-5, False)])
-def test_when_the_scatter_matrix_serves(share, by_scatter, monkeypatch):
+def test_when_scatter_matrix_serves(share, by_scatter, monkeypatch):
     half = with_spectrum([1, 1, np.sqrt(share)], 100, 3)
     svd, asked = np.linalg.svd, []
     monkeypatch.setattr(np.linalg, "svd", lambda *a, **options: asked.append(a) or svd(*a, **options))
@@ -209,20 +183,14 @@ def test_tiny_variance():
     assert not np.isclose(by_scatter, exact[2], rtol=0.1)
 
 
-def test_tall_cloud_far_from_the_origin():
+def test_far_from_the_origin():
     half = with_spectrum([3, 2, 1], 100, 3)
     x = np.concatenate([half, -half]) + 2.0**20
     squares = np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2
     np.testing.assert_allclose(PCA(3).fit(x).singular_values_ ** 2, squares, rtol=1e-8)
 
 
-def test_float32_sums_in_float64():
-    x = (with_spectrum([3, 2, 1e-2], 400, 3) + 5).astype(np.float32)
-    judge = decomposition.PCA(3, svd_solver="full").fit(x.astype(float))
-    np.testing.assert_allclose(PCA(3).fit(x).singular_values_, judge.singular_values_, rtol=1e-4)
-
-
-def test_share_met_exactly_is_not_exceeded():
+def test_share_must_be_exceeded():
     """Half of the variance lies along the first axis, a quarter along each of the others, without a rounding."""
     points = np.repeat(np.vstack([np.eye(3), -np.eye(3)]), [10, 5, 5, 10, 5, 5], axis=0)
     assert PCA(0.499).fit(points).n_components_ == 1
@@ -233,7 +201,6 @@ def test_fitting_again():
     x, y = cloud(20, 4), cloud(30, 6)
     pca = PCA(2).fit(x)
     assert pca.fit(y) is pca
-    np.testing.assert_array_equal(pca.components_, PCA(2).fit(y).components_)
     for refused in ([[0.0], [np.inf]], np.ones((5, 1))):  # and the fit stays as it was
         with pytest.raises(ValueError, match=r"^(x|n_components) must be"):
             pca.fit(refused)
@@ -250,7 +217,6 @@ def test_scikit_learn_pipeline():
         pipe = make_pipeline(pca, KNeighborsClassifier(3))
         grid = GridSearchCV(pipe, {"pca__n_components": [2, 20, 0.9]}, cv=2).fit(x, y)
         scores.append(grid.cv_results_["mean_test_score"])
-        assert grid.best_estimator_[0].n_features_in_ == 64
     np.testing.assert_allclose(*scores, atol=1e-12)
     last = make_pipeline(StandardScaler(), PCA(2)).fit(x)  # scikit-learn asks the last step for its tags
     assert last.transform(x).shape == (len(x), 2)
@@ -262,56 +228,33 @@ def test_settings():
     assert PCA(2).set_params().get_params() == {"n_components": 2}
 
 
+SHARE = "n_components must be above 0 and below 1, got"
+COUNT = "n_components must be between 1 and min(n, d) = 3, got 4"
+UNFITTED = "PCA(n_components=2) must be fitted first: call fit(x), got no fit yet"
+FITTED = PCA(2).fit(cloud(20, 4))
+
+
 # Refused arrays of other kinds stand in test_checks.py.
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: PCA(0), ValueError, "n_components must be at least 1, got 0"),
-        (lambda: PCA(1.0), ValueError, "n_components must be above 0 and below 1, got 1.0"),
-        (lambda: PCA(0.0), ValueError, "n_components must be above 0 and below 1, got 0.0"),
-        (lambda: PCA(np.nan), ValueError, "n_components must be above 0 and below 1, got nan"),
+        (lambda: PCA(1.0), ValueError, f"{SHARE} 1.0"),
+        (lambda: PCA(0.0), ValueError, f"{SHARE} 0.0"),
+        (lambda: PCA(np.nan), ValueError, f"{SHARE} nan"),
         (lambda: PCA(True), TypeError, "n_components must be an integer, got True"),
         (lambda: PCA(1).set_params(n_components="mle"), TypeError, "n_components must be an integer, got 'mle'"),
         (lambda: PCA(1).set_params(whiten=True), ValueError, "params must be n_components, got whiten"),
         (lambda: PCA(1).fit([[np.nan]]), ValueError, "x must be finite, got nan"),
-        (lambda: PCA(1).fit_transform([[np.nan]]), ValueError, "x must be finite, got nan"),
-        (lambda: PCA(1).fit(cloud(5, 2)).transform([[1, np.nan]]), ValueError, "x must be finite, got nan"),
-        (lambda: PCA(1).fit(cloud(5, 2)).inverse_transform([[np.nan]]), ValueError, "z must be finite, got nan"),
-        (
-            lambda: PCA(1).fit([[1, 2]]),
-            ValueError,
-            "x must be two points or more (variance divides by n - 1), got 1",
-        ),
-        (
-            lambda: PCA(4).fit(np.ones((9, 3))),
-            ValueError,
-            "n_components must be between 1 and min(n, d) = 3, got 4",
-        ),
-        (
-            lambda: PCA(4).fit(np.ones((3, 9))),
-            ValueError,
-            "n_components must be between 1 and min(n, d) = 3, got 4",
-        ),
-        (
-            lambda: PCA(2).transform([[1.0]]),
-            ValueError,
-            "PCA(n_components=2) must be fitted first: call fit(x), got no fit yet",
-        ),
-        (
-            lambda: PCA(2).inverse_transform([[1.0]]),
-            ValueError,
-            "PCA(n_components=2) must be fitted first: call fit(x), got no fit yet",
-        ),
-        (
-            lambda: PCA(2).fit(cloud(20, 4)).transform(np.ones((3, 2))),
-            ValueError,
-            "x must have 4 columns, got shape (3, 2)",
-        ),
-        (
-            lambda: PCA(2).fit(cloud(20, 4)).inverse_transform(np.ones((3, 4))),
-            ValueError,
-            "z must have 2 columns, got shape (3, 4)",
-        ),
+        (lambda: FITTED.transform([[1, 2, 3, np.nan]]), ValueError, "x must be finite, got nan"),
+        (lambda: FITTED.inverse_transform([[1, np.nan]]), ValueError, "z must be finite, got nan"),
+        (lambda: PCA(1).fit([[1]]), ValueError, "x must be two points or more (variance divides by n - 1), got 1"),
+        (lambda: PCA(4).fit(np.ones((9, 3))), ValueError, COUNT),
+        (lambda: PCA(4).fit(np.ones((3, 9))), ValueError, COUNT),
+        (lambda: PCA(2).transform([[1.0]]), ValueError, UNFITTED),
+        (lambda: PCA(2).inverse_transform([[1.0]]), ValueError, UNFITTED),
+        (lambda: FITTED.transform(np.ones((3, 2))), ValueError, "x must have 4 columns, got shape (3, 2)"),
+        (lambda: FITTED.inverse_transform(np.ones((3, 4))), ValueError, "z must have 2 columns, got shape (3, 4)"),
     ],
 )
 def test_refusals(call, error, message):

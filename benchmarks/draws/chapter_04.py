@@ -1,4 +1,4 @@
-"""Chapter 4: how many rows a random map needs to beat the answer zero, for normal factors."""
+"""Draw chapter 4 again: the rows that a random map needs to beat the answer zero, for normal factors."""
 
 import numpy as np
 
