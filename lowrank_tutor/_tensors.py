@@ -59,6 +59,12 @@ def check_like(
     return tensor
 
 
+def check_floating(name: str, value: torch.Tensor) -> None:
+    """Refuse a tensor of integers, bools or complex numbers."""
+    if not value.dtype.is_floating_point:
+        raise TypeError(f"{name} must be of a floating-point type, got {value.dtype}")
+
+
 def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
     """Return a floating-point type; without one, torch's default."""
     dtype = torch.get_default_dtype() if dtype is None else dtype
@@ -122,8 +128,7 @@ def check_attention_inputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) ->
     check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
     if 0 in k.shape[2:]:
         raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
-    if not q.dtype.is_floating_point:
-        raise TypeError(f"q must be of a floating-point type, got {q.dtype}")
+    check_floating("q", q)
 
 
 def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
