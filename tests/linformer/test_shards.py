@@ -26,13 +26,13 @@ F64, F32, BF16 = torch.float64, torch.float32, torch.bfloat16
 PARTS = [slice(0, 4), slice(4, 5), slice(5, 11)]  # 11 tokens; a layer for 11 does not need the rule for padding
 
 
-def layer_of(group=None, kind=linformers.LinformerSelfAttention, dtype=F64, seed=0, **options):
+def layer_of(group=None, kind=linformers.LinformerSelfAttention, dtype=F64, seed=0, factor=1.0, **options):
     """Make a layer, the same in every process, with a row of zeros and rows that meet tokens of one process only."""
     draw = torch.Generator().manual_seed(seed)
     layer = kind(**{"dim": 6, "heads": 2, "max_len": 15, "k": 5} | options, dtype=F64, generator=draw)
     with torch.no_grad():
         for name, it in layer.named_parameters():
-            it.copy_(torch.randn(it.shape, generator=draw) / (3 if it.ndim == 2 else 9))
+            it.copy_(torch.randn(it.shape, generator=draw) * factor / (3 if it.ndim == 2 else 9))
             if name in "ef":
                 it[0], it[1, 3:], it[2, :9] = 0, 0, 0
     getattr(layer, "self_attn", layer).process_group = group
@@ -116,6 +116,7 @@ def edges(group):
 ENCODER = partial(layer_of, kind=linformers.LinformerEncoderLayer, feedforward=8, dropout=0.0)
 CROSS = partial(layer_of, kind=linformers.LinformerCrossAttention)
 FIT = "x must fit the layer in every process, got a refusal in process 1$"
+WEIGHTS = "layer must have the same weights in all processes, got others in process 1: start from one seed"
 SAME = "layer and batch size must be the same in every process, got {}$".format
 REFUSED = [  # the layer; what process 1 does with it, or how its own layer differs; what it is told; are all told so?
     (layer_of, lambda layer: layer(None), "x must be a tensor", False),
@@ -139,7 +140,8 @@ REFUSED = [  # the layer; what process 1 does with it, or how its own layer diff
     (layer_of, {"k": 4, "sharing": "headwise"}, SAME("k = 5, 4, 5 and matrices = 1, 2, 1"), True),
     (layer_of, {"bias": True}, SAME("bias = 0, 1, 0"), True),
     (layer_of, {"rule": "sum"}, SAME("rule = norm, sum, norm"), True),
-    (layer_of, {"seed": 1}, "layer must have the same weights in all processes, got others in process 1: start", True),
+    (layer_of, {"seed": 1}, WEIGHTS, True),
+    (layer_of, {"factor": 1 + 1e-7}, WEIGHTS, True),
 ]
 
 
