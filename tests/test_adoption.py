@@ -26,6 +26,7 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from torch import nn
 
+from lowrank_tutor.byhand import project
 from lowrank_tutor.explore import explore
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.svd import relative_error
