@@ -153,35 +153,6 @@ def test_missing_package_or_network(chapter, capsys, monkeypatch, reason):
     assert capsys.readouterr().out.startswith("This needs the package transformers and a network:")
 
 
-def test_tiny_transformers_model(chapter, capsys, monkeypatch):
-    """The cell as it stands, with a random model of the same class in place of the one that it loads."""
-    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 96, "num_attention_heads": 6, "num_key_value_heads": 3, "intermediate_size": 16}
-    config = transformers.LlamaConfig(**sizes, vocab_size=50, num_hidden_layers=30)
-    model = transformers.LlamaForCausalLM(config).eval()
-
-    def read(text):
-        return {"input_ids": [ord(letter) % 50 for letter in text]}
-
-    offline = types.ModuleType("transformers")
-    offline.__path__ = transformers.__path__
-    offline.AutoModelForCausalLM = types.SimpleNamespace(from_pretrained=lambda name: model)
-    offline.AutoTokenizer = types.SimpleNamespace(from_pretrained=lambda name: read)
-    monkeypatch.setitem(sys.modules, "transformers", offline)
-    exec(LOADER.replace("(48, 96, 192, 288)", "(12, 48, 96)").replace("[:2048]", "[:400]"), dict(chapter))
-    shown = capsys.readouterr().out.split("latents of ")[1:]
-    assert len(shown) == 3
-    for text, i in zip(shown, (0, 15, 29), strict=True):
-        attention = model.model.layers[i].self_attn
-        parts = (attention.k_proj.weight, attention.v_proj.weight)
-        both = torch.cat([part / part.norm() for part in parts]).detach().numpy()
-        of_weights, plain, best = shares(text)
-        assert of_weights == [round(100 * tail(both, k)) for k in (12, 48, 96)]
-        assert plain[0] > plain[1] > plain[2] == 0
-        assert best[0] > best[1] > best[2] == 0
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_shapes_in_transformers(chapter):
     transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
