@@ -1,15 +1,14 @@
 r"""Attention that stores a latent of each token, and latents made from the heads of a trained model.
 
-Shapes: tokens ``x`` (batch, n, dim); ``w_dkv`` (dim, d_c) makes their latents $c = W_{DKV}^\top x$; ``w_uk``
-(heads, d_c, d_h) and ``w_uv`` (heads, d_c, d_v) make each head's keys $W_{UK}^\top c$ and values $W_{UV}^\top c$, and
-``w_q`` (heads, dim, d_h) its queries of the tokens. ``token_mask`` (batch, n) is **True for a real token**; PyTorch's
-``key_padding_mask`` means the opposite. Hidden tokens do not count, whatever they hold, and their own output is zero.
+``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
+do not count, whatever they hold, and their own output is zero.
 """
 
 import math
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_integer
@@ -30,24 +29,24 @@ class Latent(NamedTuple):
     They are `latent_attention`'s ``w_dkv``, ``w_uk`` and ``w_uv``.
     """
 
-    down: torch.Tensor
-    up_k: torch.Tensor
-    up_v: torch.Tensor
+    down: Tensor
+    up_k: Tensor
+    up_v: Tensor
 
 
 def latent_attention(
-    x: torch.Tensor,
-    w_dkv: torch.Tensor,
-    w_uk: torch.Tensor,
-    w_uv: torch.Tensor,
-    w_q: torch.Tensor,
+    x: Tensor,
+    w_dkv: Tensor,
+    w_uk: Tensor,
+    w_uv: Tensor,
+    w_q: Tensor,
     *,
-    q_rope: torch.Tensor | None = None,
-    k_rope: torch.Tensor | None = None,
-    token_mask: torch.Tensor | None = None,
+    q_rope: Tensor | None = None,
+    k_rope: Tensor | None = None,
+    token_mask: Tensor | None = None,
     causal: bool = True,
     absorb: bool = True,
-) -> torch.Tensor:
+) -> Tensor:
     r"""Attend to tokens of which only a latent is stored.
 
     Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$,
@@ -57,8 +56,16 @@ def latent_attention(
 
     Parameters
     ----------
-    x, w_dkv, w_uk, w_uv, w_q : Tensor
-        Tokens and weights; the module gives their shapes.
+    x : Tensor, shape (batch, n, dim)
+        Tokens.
+    w_dkv : Tensor, shape (dim, d_c)
+        Makes the latents $c = W_{DKV}^\top x$.
+    w_uk : Tensor, shape (heads, d_c, d_h)
+        Makes the keys of each head, $W_{UK}^\top c$.
+    w_uv : Tensor, shape (heads, d_c, d_v)
+        Makes the values, $W_{UV}^\top c$.
+    w_q : Tensor, shape (heads, dim, d_h)
+        Makes the queries, of the tokens.
     q_rope, k_rope : Tensor, shapes (batch, heads, n, d_rope), (batch, n, d_rope), optional
         Rotated parts of the queries, and of the one key that all heads share and that is stored beside the latent.
         Both or neither.
@@ -80,7 +87,6 @@ def latent_attention(
     _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
     causal, absorb = check_bool(causal, "causal"), check_bool(absorb, "absorb")
     x = zero_hidden(x, token_mask)
-
     latents = (x @ w_dkv)[:, None]  # (batch, 1, n, d_c)
     q = x[:, None] @ w_q  # (batch, heads, n, d_h)
     scale = (q.shape[3] + (0 if q_rope is None else q_rope.shape[3])) ** -0.5
@@ -92,18 +98,18 @@ def latent_attention(
         shared = zero_hidden(k_rope, token_mask)[:, None].expand(-1, keys.shape[1], -1, -1)
         q, keys = torch.cat([q, q_rope.to(q.dtype)], dim=3), torch.cat([keys, shared.to(keys.dtype)], dim=3)
     keys, values = (part.expand(-1, q.shape[1], -1, -1) for part in (keys, values))
-    mixed = _attend(q, keys, values, scale, token_mask, causal=causal)
+    mixed = _attend(q, keys, values, scale, token_mask, causal)
     return mixed @ w_uv if absorb else mixed
 
 
 def latent_from_heads(
-    w_k: torch.Tensor,
-    w_v: torch.Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
     k: int,
     *,
-    moment: torch.Tensor | None = None,
-    query_moment: torch.Tensor | None = None,
-    output: torch.Tensor | None = None,
+    moment: Tensor | None = None,
+    query_moment: Tensor | None = None,
+    output: Tensor | None = None,
 ) -> Latent:
     r"""Turn the keys' and values' weights of all heads into one latent of ``k`` numbers.
 
@@ -176,9 +182,7 @@ def latent_from_heads(
     return Latent(*(part.to(w_k).contiguous() for part in (torch.from_numpy(u.T), *ups)))
 
 
-def _as_used(
-    table: torch.Tensor, used: torch.Tensor | None, moment: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _as_used(table: Tensor, used: Tensor | None, moment: Tensor | None) -> tuple[Tensor, Tensor]:
     """Rescale a table (heads, dim, d) so that equal errors of its entries do equal harm; return the way back, too.
 
     ``used`` (heads, d, d) is the second moment of what a head's columns meet. The mean square of the result is 1.
@@ -196,7 +200,7 @@ def _as_used(
     return turned / size, size * back
 
 
-def _as_finite(name: str, value: torch.Tensor) -> torch.Tensor:
+def _as_finite(name: str, value: Tensor) -> Tensor:
     """Return finite numbers in float64, on the CPU and without a gradient."""
     check_floating(name, value)
     found = value.detach().to("cpu", torch.float64)
@@ -205,7 +209,7 @@ def _as_finite(name: str, value: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def _as_semidefinite(name: str, value: torch.Tensor) -> torch.Tensor:
+def _as_semidefinite(name: str, value: Tensor) -> Tensor:
     """Return second moments (..., d, d) if they are symmetric and positive semidefinite, to half their digits."""
     found = _as_finite(name, value)
     slack = math.sqrt(torch.finfo(value.dtype).eps) * float(found.abs().max())
@@ -221,36 +225,28 @@ def _as_semidefinite(name: str, value: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def _attend(
-    q: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    scale: float,
-    token_mask: torch.Tensor | None,
-    *,
-    causal: bool,
-) -> torch.Tensor:
+def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool) -> Tensor:
     """Attend with a given scale; the output of hidden tokens is zero."""
-    if token_mask is None:
+    if mask is None:
         return functional.scaled_dot_product_attention(q, keys, values, is_causal=causal, scale=scale)
     n = q.shape[2]
-    seen = token_mask[:, None, None, :]
+    seen = mask[:, None, None, :]
     if causal:
         seen = seen & torch.ones(n, n, dtype=torch.bool, device=q.device).tril()
     seen = seen | ~seen.any(dim=3, keepdim=True)  # a query without keys is hidden itself, or all values are zeros
     mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=scale)
-    return zero_hidden(mixed, token_mask)
+    return zero_hidden(mixed, mask)
 
 
 def _check_latent(
-    x: torch.Tensor,
-    w_dkv: torch.Tensor,
-    w_uk: torch.Tensor,
-    w_uv: torch.Tensor,
-    w_q: torch.Tensor,
-    q_rope: torch.Tensor | None,
-    k_rope: torch.Tensor | None,
-    token_mask: torch.Tensor | None,
+    x: Tensor,
+    w_dkv: Tensor,
+    w_uk: Tensor,
+    w_uv: Tensor,
+    w_q: Tensor,
+    q_rope: Tensor | None,
+    k_rope: Tensor | None,
+    token_mask: Tensor | None,
 ) -> None:
     check_tensor("x", x, ("batch", "n", "dim"))
     batch, n, dim = x.shape

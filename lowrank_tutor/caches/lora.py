@@ -45,8 +45,10 @@ class LoraLinear(nn.Module):
 
     Attributes
     ----------
-    a, b : Parameter, shapes (r, n), (m, r)
-        The factors A and B.
+    a : Parameter, shape (r, n)
+        The factor A.
+    b : Parameter, shape (m, r)
+        The factor B.
     g : Parameter, shape (m,), or None
         Lengths of the rows, with ``magnitude``.
 
@@ -87,7 +89,6 @@ class LoraLinear(nn.Module):
         self.init = check_choice(init, "init", INITS)
         magnitude = check_bool(magnitude, "magnitude")
         generator = check_generator(generator)
-
         self.factor = self.alpha / (self.r if scaling == "alpha/r" else math.sqrt(self.r))
         self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
         self.linear = linear.requires_grad_(False)
@@ -102,7 +103,7 @@ class LoraLinear(nn.Module):
             b, a = _principal(linear.weight, self.r, self.factor)
             self.a, self.b = nn.Parameter(a), nn.Parameter(b)
             self.a_start, self.b_start = a.clone(), b.clone()
-        self.g = nn.Parameter(_row_lengths(linear.weight.detach())) if magnitude else None
+        self.g = nn.Parameter(torch.linalg.vector_norm(linear.weight.detach(), dim=1)) if magnitude else None
 
     def extra_repr(self) -> str:
         """Return the settings for the layer's printed form."""
@@ -158,7 +159,7 @@ class LoraLinear(nn.Module):
         sum_of_both = self.linear.weight + self._product()
         if self.g is None:
             return sum_of_both
-        lengths = _row_lengths(sum_of_both)
+        lengths = torch.linalg.vector_norm(sum_of_both, dim=1)
         return (self.g / torch.where(lengths == 0, 1, lengths))[:, None] * sum_of_both
 
 
@@ -168,8 +169,3 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
     u, sigma, vt = torch.linalg.svd(wide, full_matrices=False)
     root = (sigma[:r] / factor).sqrt()
     return (u[:, :r] * root).to(weight.dtype), (root[:, None] * vt[:r]).to(weight.dtype)
-
-
-def _row_lengths(weight: torch.Tensor) -> torch.Tensor:
-    lengths: torch.Tensor = torch.linalg.vector_norm(weight, dim=1)
-    return lengths

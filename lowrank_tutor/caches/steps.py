@@ -1,7 +1,4 @@
-r"""Steps on a gradient by matrix products: toward its best approximation, or toward equal singular values.
-
-Shapes: a gradient ``m`` (m, n), a guess ``q`` (n, r) of r directions, and matrices ``x`` (..., m, n).
-"""
+"""Steps on a gradient by matrix products: toward its best approximation, or toward equal singular values."""
 
 import sys
 from collections.abc import Sequence
@@ -19,9 +16,17 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     the new Q this is subspace iteration. For a fixed M it tends to the best approximation, unless the guess has no part
     in one of its directions. It is Algorithm 1 of Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727.
 
+    Parameters
+    ----------
+    m : Tensor, shape (m, n)
+        A gradient.
+    q : Tensor, shape (n, r)
+        A guess of r directions, or what the last step returned.
+
     Returns
     -------
-    p, q : Tensor, shapes (m, r), (n, r)
+    p : Tensor, shape (m, r)
+    q : Tensor, shape (n, r)
         The approximation is ``p @ q.T``; ``q`` is the next guess.
 
     Examples
@@ -54,6 +59,10 @@ def newton_schulz(
     default coefficients a, b and c are Muon's, which do not converge to 1 but come near it fast (Jordan et al., 2024,
     https://kellerjordan.github.io/posts/muon/). Zeros stay zeros.
 
+    Parameters
+    ----------
+    x : Tensor, shape (..., m, n)
+
     Examples
     --------
     >>> import torch
@@ -71,7 +80,6 @@ def newton_schulz(
     if len(numbers) != 3:
         raise ValueError(f"coefficients must be three numbers, got {len(numbers)}")
     a, b, c = (check_real(number, "coefficients", "finite", -sys.float_info.max) for number in numbers)
-
     tall = x.shape[-2] > x.shape[-1]
     y = x.mT if tall else x  # the smaller Gram matrix of the two
     if y.numel():
