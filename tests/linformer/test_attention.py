@@ -11,7 +11,6 @@ from attentions import real_tokens, said, tensors, triple
 from hypothesis import given
 from hypothesis import strategies as st
 from linformers import ENTRIES, MASKS, array, by_loops, lengths, nearly_the_identity, roundings
-from torch.autograd import forward_ad
 
 from benchmarks.memory import LiveBytes
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
@@ -78,31 +77,6 @@ def test_gradients_of_attention(mask, given_f):
 
 
 @MASKS
-@pytest.mark.parametrize("given_f", [False, True])
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own rules, which it loads by its old compiler
-def test_forward_mode_derivatives(mask, given_f):
-    q, k, v = triple()
-    matrices = tensors((4, 6), (4, 6), seed=1)[: 1 + given_f]
-    steps = tensors((4, 6), (4, 6), seed=2)[: 1 + given_f]
-
-    def call(*matrices):
-        return linformer_attention(q, k, v, *matrices, token_mask=mask)
-
-    small = 1e-6
-    ahead, behind = (
-        call(*(m + sign * small * step for m, step in zip(matrices, steps, strict=True))) for sign in (1, -1)
-    )
-    with torch.no_grad():
-        out, tangent = torch.func.jvp(call, tuple(matrices), tuple(steps))
-        with forward_ad.dual_level():
-            dual = call(*(forward_ad.make_dual(m, step) for m, step in zip(matrices, steps, strict=True)))
-            assert torch.equal(forward_ad.unpack_dual(dual).tangent, tangent)
-    np.testing.assert_allclose(out, call(*matrices), atol=1e-14)
-    np.testing.assert_allclose(tangent, (ahead - behind) / (2 * small), rtol=0, atol=1e-7)
-    assert tangent.abs().max() > 0.1
-
-
-@MASKS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rounding_errors(dtype, mask):
     q, k, v = triple(dtype=dtype)
@@ -114,27 +88,6 @@ def test_rounding_errors(dtype, mask):
     # about 1: what is rounded of it is that share of the weights.
     count = 4 if mask is None else 5
     assert np.linalg.norm(array(out) - expected) < count * roundings(dtype) * np.linalg.norm(expected)
-
-
-@MASKS
-def test_attention_runs_under_autocast(mask):
-    q, k, v = triple(dtype=torch.float32)
-    (e,) = tensors((4, 6), seed=1, dtype=torch.float32)
-    with torch.autocast("cpu", torch.bfloat16):
-        out = linformer_attention(q, k.bfloat16(), v, e, token_mask=mask)
-    np.testing.assert_allclose(out.double(), by_loops(q, k, v, e, mask=mask), atol=0.1)
-
-
-@MASKS
-def test_attention_compiles_to_one_graph(compiler, mask):
-    inputs = (*triple(), *tensors((4, 6), (4, 6), seed=1))
-    compiled = compiler(linformer_attention, backend="eager")
-    for count in (4, 5):
-        np.testing.assert_allclose(
-            compiled(*inputs[:count], token_mask=mask),
-            linformer_attention(*inputs[:count], token_mask=mask),
-            atol=1e-14,
-        )
 
 
 @pytest.mark.parametrize("masked", [False, True])
