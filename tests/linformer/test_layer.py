@@ -355,7 +355,7 @@ DEVICE = 'device must be a torch.device, a name such as "cpu" or None, got'
         ({"bias": "False"}, "TypeError: bias must be True or False, got 'False'"),
         ({"dim": 10**30},
          f"ValueError: dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
-        ({"max_len": 2**40}, f"ValueError: max_len must give a matrix of at most 2**40 numbers, got 3 times {2**40}"),
+        ({"max_len": 2**39}, f"ValueError: max_len must give a matrix of at most 2**40 numbers, got 3 times {2**39}"),
         ({"device": "a"}, f"ValueError: {DEVICE} 'a'"),
         ({"dtype": torch.int64}, "TypeError: dtype must be a floating-point type, got torch.int64"),
         ({"generator": 3}, "TypeError: generator must be a torch.Generator or None, got int:"
