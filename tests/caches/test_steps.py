@@ -59,6 +59,8 @@ def test_newton_schulz_bounds():
     assert torch.equal(newton_schulz(zeros), zeros)
     batch = tensors((5, 6, 4))[0]
     torch.testing.assert_close(newton_schulz(batch)[3], newton_schulz(batch[3]))
+    for scale in (1e-30, 1e30):  # no square overflows or vanishes
+        torch.testing.assert_close(newton_schulz(batch.float() * scale), newton_schulz(batch.float()))
 
 
 def test_other_coefficients_converge():
