@@ -1,10 +1,10 @@
-"""Is this tensor what the layer expects? One line says so, in the same words for every attention of the book.
+"""Checks and masks for tensors, with the same messages in every module that uses PyTorch.
 
-No chapter: ``attention``, ``linformer`` and the layer of ``bilinear`` share these checks and masks. Only shapes, types
-and devices are looked at, never values: that would make a GPU wait, and break ``torch.compile``.
+Only shapes, types and devices are checked, never values: that would make a GPU wait, and break ``torch.compile``.
 """
 
 import contextlib
+import math
 
 import torch
 from torch.autograd import forward_ad
@@ -13,7 +13,7 @@ from lowrank_tutor._checks import check_integer
 
 
 def check_plain(name: str, value: object) -> torch.Tensor:
-    """Return ``value`` if it is a tensor that holds its numbers side by side: not nested, not sparse."""
+    """Return ``value`` if it is a dense tensor, neither nested nor sparse."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
     if value.is_nested:
@@ -24,7 +24,7 @@ def check_plain(name: str, value: object) -> torch.Tensor:
 
 
 def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
-    """Return ``value`` if it is a tensor with these axes: a name allows any size, a number only that one."""
+    """Return ``value`` if it is a tensor with these axes: a name allows any size, a number only that size."""
     tensor = check_plain(name, value)
     if tensor.ndim != len(axes) or any(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
@@ -34,17 +34,35 @@ def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch
 
 
 def check_not_meta(name: str, value: torch.Tensor) -> None:
-    """Refuse a tensor without numbers where its numbers are needed, and not only its shape."""
+    """Refuse a meta tensor where numbers are needed."""
     if value.is_meta:
         raise TypeError(f"{name} must hold numbers, got a meta tensor")
 
 
 def check_same_device_and_dtype(name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor) -> None:
-    """Refuse a tensor on another device or of another type than a reference; autocast takes any floating-point type."""
+    """Refuse a tensor whose device or type differs from a reference's; autocast mixes all types but ``float64``."""
     if value.device != reference.device:
         raise ValueError(f"{name} must be on the device of {reference_name}, {reference.device}, got {value.device}")
-    if value.dtype != reference.dtype and not (value.dtype.is_floating_point and is_autocast(value.device)):
-        raise TypeError(f"{name} must be of the type of {reference_name}, {reference.dtype}, got {value.dtype}")
+    if value.dtype != reference.dtype:
+        autocast = value.dtype.is_floating_point and is_autocast(value.device)
+        if not autocast or torch.float64 in (value.dtype, reference.dtype):
+            found = f"{value.dtype}: autocast leaves torch.float64 alone" if autocast else value.dtype
+            raise TypeError(f"{name} must be of the type of {reference_name}, {reference.dtype}, got {found}")
+
+
+def check_like(
+    name: str, value: object, axes: tuple[str | int, ...], reference_name: str, reference: torch.Tensor
+) -> torch.Tensor:
+    """Return ``value`` if it is a tensor with these axes, and has the device and type of a reference."""
+    tensor = check_tensor(name, value, axes)
+    check_same_device_and_dtype(name, tensor, reference_name, reference)
+    return tensor
+
+
+def check_floating(name: str, value: torch.Tensor) -> None:
+    """Refuse a tensor of integers, bools or complex numbers."""
+    if not value.dtype.is_floating_point:
+        raise TypeError(f"{name} must be of a floating-point type, got {value.dtype}")
 
 
 def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
@@ -70,7 +88,7 @@ def check_device(value: object) -> torch.device | None:
 
 
 def check_generator(generator: object) -> torch.Generator | None:
-    """Return what draws: a generator, or None for torch's global one; say how a seed becomes one."""
+    """Return a generator, or None for torch's global one; tell a caller with a seed how to make one."""
     if generator is None or isinstance(generator, torch.Generator):
         return generator
     way = f": torch.Generator().manual_seed({generator}) makes one" if isinstance(generator, int) else ""
@@ -91,7 +109,7 @@ def check_token_mask(token_mask: object, keys: torch.Tensor, shape: tuple[int, i
 
 
 def check_heads(heads: object, dim: int) -> int:
-    """Return the number of heads, which must divide the width."""
+    """Return the number of heads if it divides the width."""
     number = check_integer(heads, "heads", 1)
     if dim % number:
         raise ValueError(f"heads must divide dim = {dim}, got {number}")
@@ -106,18 +124,15 @@ def check_attention_inputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) ->
             f"k must have a head for each of the {q.shape[1]} of q, got {k.shape[1]}:"
             f" k.repeat_interleave({q.shape[1] // k.shape[1]}, dim=1), and v likewise, gives each its own"
         )
-    check_tensor("k", k, (*q.shape[:2], "n_keys", q.shape[3]))
-    check_tensor("v", v, (*k.shape[:3], "d_v"))
+    check_like("k", k, (*q.shape[:2], "n_keys", q.shape[3]), "q", q)
+    check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
     if 0 in k.shape[2:]:
         raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
-    check_same_device_and_dtype("k", k, "q", q)
-    check_same_device_and_dtype("v", v, "q", q)
-    if not q.dtype.is_floating_point:
-        raise TypeError(f"q must be of a floating-point type, got {q.dtype}")
+    check_floating("q", q)
 
 
 def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
-    """Put zeros where a token is hidden: even a NaN there reaches neither output nor gradient.
+    """Set hidden tokens to zero, so that even a NaN there reaches neither output nor gradient.
 
     ``x`` is (batch, n, width) or (batch, heads, n, width), ``token_mask`` (batch, n).
     """
@@ -127,37 +142,63 @@ def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tenso
     return x.masked_fill(hidden if x.ndim == 3 else hidden[:, None], 0)
 
 
-def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
-    """Turn which keys count, (batch, n_keys), into a mask for the softmax, (batch, 1, 1, n_keys), with no empty row.
+def read_padding(
+    name: str, padding: torch.Tensor | None, tokens_name: str, tokens: torch.Tensor
+) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """Turn PyTorch's mask of padding into a token mask, and name the sequences that must become NaN instead.
 
-    Where no key counts, all do: their values are zeros by then, and an average of zeros is zero, not NaN.
+    The mask (batch, n) is bool, or floating-point with 0 and -inf. Other numbers are refused where they can be looked
+    at, on a CPU; elsewhere their sequences are returned as a mask (batch, 1, 1).
+    """
+    if padding is None:
+        return None, None
+    check_tensor(name, padding, tuple(tokens.shape[:2]))
+    if padding.device != tokens.device:
+        raise ValueError(f"{name} must be on the device of {tokens_name}, {tokens.device}, got {padding.device}")
+    if padding.dtype == torch.bool:
+        return ~padding, None
+    if not padding.is_floating_point():
+        raise TypeError(f"{name} must be of type bool, or floating-point with 0 and -inf, got {padding.dtype}")
+    real = padding == 0
+    unclear = ~(real | (padding == -math.inf))
+    if padding.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed():
+        return real, unclear.any(dim=1)[:, None, None]  # looking would make a GPU wait, or break a compiled program
+    if unclear.any():
+        raise ValueError(f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}")
+    return real, None
+
+
+def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
+    """Turn a token mask (batch, n_keys) into an attention mask (batch, 1, 1, n_keys) without empty rows.
+
+    A sequence without real tokens attends to all: its values are zeros by then, and their average is zero, not NaN.
     """
     return (token_mask | ~token_mask.any(dim=1, keepdim=True))[:, None, None, :]
 
 
 def is_autocast(device: torch.device) -> bool:
-    """Say whether autocast is on for a device; the meta device has none, and torch refuses to tell."""
+    """Return whether autocast is on for a device; for the meta device, which has none, torch would raise an error."""
     return device.type != "meta" and torch.is_autocast_enabled(device.type)
 
 
 def is_transformed() -> bool:
-    """Say whether vmap or another transform of torch.func, or forward-mode differentiation, is under way.
+    """Return whether a transform of ``torch.func``, such as vmap, or forward-mode differentiation is running.
 
-    PyTorch has no public question for either.
+    PyTorch has no public function for either.
     """
     return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 
 def is_exporting() -> bool:
-    """Say whether torch.export is under way; a PyTorch too old to tell is not."""
+    """Return whether ``torch.export`` is running; False in a PyTorch too old to say."""
     return hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()
 
 
 def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:
-    """Let products stay in the type of their factors: long sums need more than the 8 bits of bfloat16."""
+    """Switch autocast off: long sums need more than the 8 bits of bfloat16."""
     return torch.autocast(device.type, enabled=False) if is_autocast(device) else contextlib.nullcontext()
 
 
 def shape_of(value: torch.Tensor) -> tuple[int, ...]:
-    """Return the shape as a plain tuple, which reads better in a message."""
+    """Return the shape as a plain tuple, for messages."""
     return tuple(value.shape)

@@ -1,21 +1,21 @@
-r"""Can a sequence of n tokens be read as k? Compress keys and values along it before any query meets them.
+r"""Linformer: attention to k mixtures of a sequence's n tokens, as a function and as layers.
 
-Wang et al. (2020), arXiv:2006.04768; chapter ``book/07-linformer.md``. Letters: ``x`` (batch, n, D) are tokens, ``q``,
-``k``, ``v`` queries, keys and values (batch, heads, n, d). ``e`` and ``f`` (k, n) compress keys and values along the
-sequence: each row makes one **mixture** of all tokens. $e_j$ is row j of ``e``.
+Wang et al. (2020), arXiv:2006.04768; chapter ``book/07-linformer.md``. Shapes: tokens ``x`` (batch, n, D); queries,
+keys and values ``q``, ``k``, ``v`` (batch, heads, n, d); ``e`` and ``f`` (k, n), which compress keys and values along
+the sequence. Row j of ``e``, $e_j$, makes one **mixture** of all tokens.
 
 ``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
-change nothing for the others, whatever they hold, their own rows of a layer's result are zeros, and a sequence that is
-hidden altogether has mixtures of zeros. A short sequence gives what it gives when padding is appended.
+change nothing for the others, whatever they hold. Their own rows of a layer's result are zeros, and a sequence that is
+hidden altogether has mixtures of zeros. A short sequence gives the same results with padding appended.
 
-Two **rules** say what becomes of a row where tokens are hidden, by a mask or beyond a short sequence. Let $s_j$ be its
-share on real tokens, $\sum_{\text{real}} |e_{ji}|^p / \sum_i |e_{ji}|^p$. What is left of the row is divided by
+Two **rules** govern a row of ``e`` where tokens are hidden, by a mask or beyond the end of a short sequence. Let $s_j$
+be its share on real tokens, $\sum_{\text{real}} |e_{ji}|^p / \sum_i |e_{ji}|^p$. What is left of the row is divided by
 $s_j^{1/p}$, and its weight is multiplied by $s_j$: $\ln s_j$ is added to its logits. With two matrices the smaller
-share counts. With $p = 1$, the **sum rule**, a row without negative entries keeps its sum, so that equal tokens come
-out as they are. With $p = 2$, the **norm rule**, a row keeps its length: the sum of random signs is near zero by
+share counts. With $p = 1$, the **sum rule**, a row without negative entries keeps its sum, so that averages return
+equal tokens unchanged. With $p = 2$, the **norm rule**, a row keeps its length: the sum of random signs is near zero by
 accident. A row follows the sum rule if none of its entries is negative. But the entries of a *learned* ``e`` cross zero
-while it learns, and its results would jump. So a layer that learns ``e`` settles on one rule for all rows when it is
-made: the sum rule if ``e`` starts without negative entries, otherwise the norm rule.
+during training, and the results would jump. So a layer that learns ``e`` chooses one rule for all rows when it is made:
+the sum rule if ``e`` starts without negative entries, otherwise the norm rule.
 """
 
 import copy
@@ -38,12 +38,13 @@ from lowrank_tutor._tensors import (
     check_dtype,
     check_generator,
     check_heads,
+    check_like,
     check_not_meta,
-    check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
     is_exporting,
     is_transformed,
+    read_padding,
     shape_of,
     without_autocast,
     zero_hidden,
@@ -62,7 +63,7 @@ __all__ = [
 
 SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")
-# What to do instead, for those who call a layer as they would PyTorch's attention.
+# What to do instead, for callers who treat a layer like PyTorch's attention.
 WAYS_OUT = {
     "key_padding_mask": "token_mask=~key_padding_mask says the same",
     "attn_mask": "there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer stood",
@@ -81,23 +82,22 @@ def linformer_attention(
     token_mask: Tensor | None = None,
     rule: str | None = None,
 ) -> Tensor:
-    r"""Let each query look at k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
+    r"""Attend to k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
 
-    That is (batch, heads, n_queries, d_v). With k = n and E = F = I it is softmax attention. There is no causal form:
-    each mixture holds all tokens, the future too.
+    The result is (batch, heads, n_queries, d_v). With k = n and E = F = I it is softmax attention. There is no causal
+    form: each mixture holds all tokens, the future too.
 
     Parameters
     ----------
     q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v)
         Queries, keys and values.
     e : Tensor, shape (k, n_keys)
-        What each of the k mixtures takes of the keys; k is at most n_keys.
+        Mixes the keys; k is at most n_keys.
     f : Tensor, shape (k, n_keys), optional
-        What it takes of the values; by default ``e``.
+        Mixes the values; by default ``e``.
     token_mask : bool Tensor, shape (batch, n_keys), optional
-        True marks a real token.
     rule : {"sum", "norm"}, optional
-        The rule of all rows. By default each follows its entries; name one where they are learned and cross zero.
+        One rule for all rows. By default each row follows its entries; name a rule where they are learned.
 
     Examples
     --------
@@ -109,15 +109,14 @@ def linformer_attention(
     """
     check_attention_inputs(q, k, v)
     n_keys = k.shape[2]
-    check_tensor("e", e, ("k", n_keys))
-    matrices = [e] if f is None or f is e else [e, check_tensor("f", f, (e.shape[0], n_keys))]
+    matrices = [check_like("e", e, ("k", n_keys), "q", q)]
+    if f is not None and f is not e:
+        matrices.append(check_like("f", f, (e.shape[0], n_keys), "q", q))
     if not 1 <= e.shape[0] <= n_keys:
         raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
-    for name, matrix in zip("ef", matrices, strict=False):
-        check_same_device_and_dtype(name, matrix, "q", q)
+    rule = None if rule is None else check_choice(rule, "rule", RULES)
     if token_mask is not None:
         check_token_mask(token_mask, k, (k.shape[0], n_keys))
-    rule = None if rule is None else check_choice(rule, "rule", RULES)
     keys, values = matrices[0] @ zero_hidden(k, token_mask), matrices[-1] @ zero_hidden(v, token_mask)
     if token_mask is None:
         return _attend(q, keys, values)
@@ -127,9 +126,9 @@ def linformer_attention(
 
 
 def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Add up $|e_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say if p is 1, (k,).
+    r"""Add up $|e_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say where p is 1, (k,).
 
-    The tokens of the mask (batch, n) have the columns from ``start`` on; what lies beyond is hidden.
+    The tokens of the mask (batch, n) have the columns from ``start`` on; all other columns are hidden.
     """
     with without_autocast(matrix.device):
         rows = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
@@ -142,12 +141,19 @@ def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) ->
 
 
 def _padding_rule(sums: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[list[Tensor], Tensor]:
-    r"""Return $s_j^{-1/p}$ for each matrix, (batch, k, 1), and $\ln s_j$, which is added to logits, (batch, 1, 1, k).
+    r"""Turn row sums into $s_j^{-1/p}$ for each matrix, (batch, k, 1), and $\ln s_j$ for the logits, (batch, 1, 1, k).
 
     A row without a share has the scale 0 and the logit -inf. Where no row has one, all logits are 0: the mixtures are
     zeros by then, and an average of zeros is zero, not NaN.
     """
-    shares = [_share(*each) for each in sums]
+    shares = []
+    for kept, total, by_sum in sums:  # (batch, k), (k,), (k,)
+        # A tiny share counts as 0, because the gradient holds the square of the scale: p = 1 needs the larger bound.
+        tiny = torch.finfo(total.dtype).tiny
+        least = torch.full_like(total, tiny).masked_fill(by_sum, math.sqrt(tiny))
+        zero = total < least  # no mask has emptied such a row: its share is 1
+        share = torch.where(zero, 1, kept / torch.where(zero, 1, total))
+        shares.append(torch.where(share < least, 0, share))
     share = shares[0] if len(shares) == 1 else torch.minimum(*shares)
     empty = share == 0  # root and logarithm have no gradient there
     scales = []
@@ -159,43 +165,31 @@ def _padding_rule(sums: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[list[Tenso
     return scales, logs.masked_fill(empty.all(dim=1, keepdim=True), 0)[:, None, None, :]
 
 
-def _share(kept: Tensor, total: Tensor, by_sum: Tensor) -> Tensor:
-    """Divide (batch, k) by (k,). A row of zeros has the share 1: no mask has emptied it. A tiny share is 0.
-
-    The gradient holds the square of the scale, which must stay finite: p = 1 needs the larger bound.
-    """
-    tiny = torch.finfo(total.dtype).tiny
-    least = torch.full_like(total, tiny).masked_fill(by_sum, math.sqrt(tiny))
-    zero = total < least
-    share = torch.where(zero, 1, kept / torch.where(zero, 1, total))
-    return torch.where(share < least, 0, share)
-
-
 def _rescaled(mixed: Tensor, scale: Tensor) -> Tensor:
-    """Multiply by a scale of 24 bits or more, and round once."""
+    """Multiply by a scale of at least 24 bits, and round once."""
     return (mixed * scale).to(mixed.dtype)
 
 
 def _columns(matrix: Tensor, start: int, count: int) -> Tensor:
-    """Return ``count`` columns from ``start`` on: a view, but a copy in an export, which must hold for all lengths."""
-    if is_exporting():  # whether a view lies in one piece of memory depends on its length
+    """Return ``count`` columns from ``start`` on: a view, or a copy in an export."""
+    if is_exporting():  # an export holds for all lengths, but whether a view is contiguous depends on its length
         return matrix.index_select(1, torch.arange(start, start + count, device=matrix.device))
     return matrix[:, start : start + count]
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-    r"""Let queries (batch, heads, n, d) look at k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln s)\, V$."""
+    r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln s)\, V$."""
     added = None if log_shares is None else log_shares.to(q.dtype)
-    # PyTorch's fused kernels know neither forward mode nor second derivatives; its plain one does.
+    # Only PyTorch's plain kernel has forward-mode and second derivatives.
     plain = not torch.compiler.is_compiling() and is_transformed()
     with sdpa_kernel(SDPBackend.MATH) if plain else nullcontext():
         return functional.scaled_dot_product_attention(q, keys, values, attn_mask=added, dropout_p=dropout)
 
 
 def pooling_projection(k: int, max_len: int) -> Tensor:
-    """Make the matrix (k, max_len) that averages windows of max_len / k tokens, with nothing to learn.
+    """Make the matrix (k, max_len) that averages windows of max_len / k tokens.
 
-    A window that is partly hidden gives the mean of its real tokens, and counts by their share (the sum rule).
+    A window that is partly hidden gives the mean of its real tokens, and its weight is their share (the sum rule).
 
     Parameters
     ----------
@@ -207,9 +201,7 @@ def pooling_projection(k: int, max_len: int) -> Tensor:
     >>> pooling_projection(k=2, max_len=4).tolist()
     [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
     """
-    max_len = check_integer(max_len, "max_len", 1)
-    k = check_integer(k, "k", 1, max_len, "max_len")
-    _check_numbers("max_len", k, max_len)
+    *_, max_len, k = _check_sizes(1, 1, max_len, k)
     if max_len % k:
         raise ValueError(f"k must divide max_len = {max_len}, got {k}")
     window = max_len // k
@@ -240,8 +232,8 @@ def linformer_cost(
     Cost(parameters=1311232, flops=2147483648, scores=2097152)
     """
     max_len = check_integer(n, "n", 1) if max_len is None else check_integer(max_len, "max_len", 1)
-    n = check_integer(n, "n", 1, max_len, "max_len")
-    dim, k = check_integer(dim, "dim", 1), check_integer(k, "k", 1, max_len, "max_len")
+    n, k = check_integer(n, "n", 1, max_len, "max_len"), check_integer(k, "k", 1, max_len, "max_len")
+    dim = check_integer(dim, "dim", 1)
     heads = check_heads(heads, dim)
     matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2
     flops = 4 * n * dim**2 + (4 + 2 * matrices) * n * k * dim + 4 * k * dim**2
@@ -255,51 +247,60 @@ def _check_numbers(name: str, rows: int, columns: int) -> None:
         raise ValueError(f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}")
 
 
+def _check_sizes(dim: object, heads: object, max_len: object, k: object) -> tuple[int, int, int, int]:
+    """Return the sizes of a layer, whose matrices are (dim, dim) and (k, max_len)."""
+    width, longest = check_integer(dim, "dim", 1), check_integer(max_len, "max_len", 1)
+    sizes = width, check_heads(heads, width), longest, check_integer(k, "k", 1, longest, "max_len")
+    _check_numbers("dim", width, width)
+    _check_numbers("max_len", sizes[3], longest)
+    return sizes
+
+
 class LinformerSelfAttention(nn.Module):
     r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
 
-    E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows go through the weights of keys and values.
-    With biases, E(XW + 1b) = (EX)W + (E1)b: row j of the mixtures gets the bias as often as row j of E adds up to.
+    E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows meet the weights of keys and values.
+    With biases, E(XW + 1b) = (EX)W + (E1)b: mixture j gets the bias times the sum of row j of E.
 
     Parameters
     ----------
     dim, heads : int
         Width D of the tokens, and number of heads, which must divide it.
     max_len, k : int
-        Lengths of the longest sequence and of the compressed one, which is between 1 and ``max_len``.
+        Length of the longest sequence, and number of mixtures, between 1 and ``max_len``.
     sharing : {"key-value", "headwise"}
         ``"key-value"``: one matrix for keys and values, E = F. ``"headwise"``: one for each, shared by the heads.
     dropout : float
-        Share of the weights that are dropped in training, at least 0 and below 1.
+        Share of the weights dropped in training, at least 0 and below 1.
     projection : Tensor, shape (k, max_len), optional
-        E = F from elsewhere. A ``Parameter`` is learned, and may be shared by several layers (the paper's
-        "layerwise"); any other tensor is kept as it is, such as `pooling_projection`.
+        Used as E = F. A ``Parameter`` is learned, and several layers may share it (the paper's "layerwise"); any other
+        tensor, such as `pooling_projection`, stays fixed.
     rule : {"sum", "norm"}, optional
-        The rule of all rows where tokens are hidden, in place of the one that the layer would choose. Name it to load
-        averages, fixed or learned, into a learned layer that did not start so.
+        One rule for all rows, in place of the layer's own choice. Name it to load averages, fixed or learned, into a
+        learned layer that started from something else.
     bias : bool
-        Whether queries, keys and values have biases too, as they do in most pretrained models. They start at zero.
+        Whether queries, keys and values have biases too, as in most pretrained models. They start at zero.
     process_group : torch.distributed.ProcessGroup, optional
-        Processes over which the sequence is split: each holds consecutive tokens, at least one, in the order of the
-        processes. `lowrank_tutor.shards` says how.
+        Splits the sequence over processes: each holds consecutive tokens, at least one, in the order of the processes.
+        See `lowrank_tutor.shards`.
     generator : torch.Generator, optional
-        Draws the start. Without it the global generator of torch draws.
+        Draws the initial weights; by default torch's global generator does.
     device, dtype : optional
-        Where the parameters are kept, and their floating-point type.
+        Device and floating-point type of the parameters.
 
     Attributes
     ----------
     e : Tensor, shape (k, max_len)
-        Compresses the keys, and the values where ``f`` is None. It starts normal with variance 1 / max_len, so that the
-        spread of the scores does not depend on the length.
+        Mixes the keys, and the values where ``f`` is None. Its entries start normal with variance 1 / max_len, so that
+        the spread of the scores does not depend on the length.
     f : Tensor, shape (k, max_len), or None
-        Compresses the values.
+        Mixes the values.
     to_q, to_k, to_v, to_out : Linear
-        The weights of queries, keys, values and output, D to D; the output always has a bias.
+        Make queries, keys, values and output, D to D; ``to_out`` always has a bias.
     rule : str or None
-        The rule of all rows; None where E is fixed, and each row follows its entries. ``state_dict`` does not hold it.
+        The rule of all rows, or None if E is fixed and each row follows its entries. ``state_dict`` does not hold it.
     process_group : torch.distributed.ProcessGroup or None
-        It may be set and taken away. A layer that has one can be neither pickled nor copied.
+        May be set and removed. A layer that has one can be neither pickled nor copied.
 
     Examples
     --------
@@ -310,10 +311,10 @@ class LinformerSelfAttention(nn.Module):
     """
 
     e: Tensor
-    batch_first = True  # nn.TransformerEncoder asks; the next line tells it that its fast path is not for us
+    batch_first = True  # nn.TransformerEncoder reads it; the next line keeps its fast path away
     _qkv_same_embed_dim = False
-    _sequences: tuple[str, ...] = ("x",)  # what ``forward`` takes without a name
-    _exchange: str = "ahead"  # with other processes: "ahead", "told" or "agreed"
+    _sequences: tuple[str, ...] = ("x",)  # the positional arguments of ``forward``
+    _exchange: str = "ahead"  # progress with other processes: "ahead", "told" or "agreed"
 
     def __init__(
         self,
@@ -333,12 +334,7 @@ class LinformerSelfAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.dim = dim = check_integer(dim, "dim", 1)
-        self.heads = check_heads(heads, dim)
-        self.max_len = check_integer(max_len, "max_len", 1)
-        self.k = check_integer(k, "k", 1, self.max_len, "max_len")
-        _check_numbers("dim", dim, dim)
-        _check_numbers("max_len", self.k, self.max_len)
+        self.dim, self.heads, self.max_len, self.k = dim, _, _, _ = _check_sizes(dim, heads, max_len, k)
         self.sharing = check_choice(sharing, "sharing", SHARINGS)
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         bias = check_bool(bias, "bias")
@@ -358,7 +354,7 @@ class LinformerSelfAttention(nn.Module):
         self.rule = self._settle_rule(projection)
 
     def extra_repr(self) -> str:
-        """Name the sizes, for the layer's printed form."""
+        """Return the sizes and options for the layer's printed form."""
         sizes = f"dim={self.dim}, heads={self.heads}, max_len={self.max_len}, k={self.k}"
         bias = ", bias=True" if _bias_of(self.to_k) is not None else ""
         rule = ", rule='sum'" if self.rule == "sum" else ""
@@ -366,16 +362,16 @@ class LinformerSelfAttention(nn.Module):
 
     @classmethod
     def from_mha(cls, mha: nn.MultiheadAttention, max_len: int, k: int, **options: Any) -> Self:
-        """Take over the weights and settings of exact attention; with k = n and E = I the layer equals it.
+        """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
 
-        What is new is E, which has to be learned: `pooling_projection`, as a ``Parameter``, is a tame start.
+        Only E is new and has to be learned: `pooling_projection`, as a ``Parameter``, is a mild start.
 
         Parameters
         ----------
         mha : torch.nn.MultiheadAttention
-            Whose keys and values are as wide as its queries. Its tensors are copied.
+            Exact attention whose keys and values are as wide as its queries.
         max_len, k, **options
-            As in the constructor; the options are ``projection``, ``sharing``, ``rule`` and ``generator``.
+            As in the constructor. The options are ``projection``, ``sharing``, ``rule`` and ``generator``.
 
         Examples
         --------
@@ -393,22 +389,21 @@ class LinformerSelfAttention(nn.Module):
             raise ValueError(f"mha must have keys and values as wide as its queries, {mha.embed_dim}, got {widths}")
         if mha.bias_k is not None or mha.add_zero_attn:
             raise ValueError("mha must attend to the tokens alone, got add_bias_kv or add_zero_attn")
-        out, stacked = mha.out_proj, {"weight": mha.in_proj_weight, "bias": mha.in_proj_bias}
+        out = mha.out_proj
         own: dict[str, Any] = {"device": out.weight.device, "dtype": out.weight.dtype, "dropout": mha.dropout}
         layer = cls(mha.embed_dim, mha.num_heads, max_len, k, bias=mha.in_proj_bias is not None, **own, **options)
         state = {f"to_out.{kind}": part.detach() for kind, part in out.named_parameters()}
-        for kind, whole in stacked.items():
-            if whole is not None:
-                parts = zip(("to_q", "to_k", "to_v"), whole.detach().chunk(3), strict=True)
-                state |= {f"{name}.{kind}": rows for name, rows in parts}
+        for kind, stacked in (("weight", mha.in_proj_weight), ("bias", mha.in_proj_bias)):
+            for name, rows in zip("qkv", [] if stacked is None else stacked.detach().chunk(3), strict=False):
+                state[f"to_{name}.{kind}"] = rows
         layer.load_state_dict(state, strict=False)
         return layer.train(mha.training)
 
     def resized(self, max_len: int) -> Self:
-        """Return a copy for sequences of up to ``max_len``: E grows by columns of zeros, and every result stays.
+        """Return a copy for sequences of up to ``max_len`` tokens that gives the same results: E gets columns of zeros.
 
-        The new columns know nothing about the tokens that will meet them: train with such sequences. The copy shares
-        no tensor with this layer, also where several layers shared one E.
+        The new columns have learned nothing: train with sequences that reach them. The copy shares no tensor with this
+        layer, even if several layers share one E.
         """
         longest = check_integer(max_len, "max_len", 1)
         if longest < self.max_len:
@@ -424,10 +419,10 @@ class LinformerSelfAttention(nn.Module):
         return layer
 
     def reset_parameters(self, *, projection: Tensor | None = None, generator: torch.Generator | None = None) -> None:
-        """Draw all parameters again, in place, as the constructor does, such as those that ``to_empty`` has made.
+        """Draw all parameters again, in place, as the constructor does, for example after ``to_empty``.
 
-        A learned E is drawn anew, also one that was passed in, or set to ``projection``; its rule is settled anew
-        unless the constructor got one. A fixed E stays, or is set: where ``to_empty`` has emptied it, hand it in again.
+        A learned E is drawn again, even if it was passed in, or set to ``projection``; its rule is chosen again unless
+        the constructor was given one. A fixed E stays or is set to ``projection``, which ``to_empty`` makes necessary.
         """
         if projection is not None:
             check_tensor("projection", projection, (self.k, self.max_len))
@@ -440,7 +435,7 @@ class LinformerSelfAttention(nn.Module):
         self.rule = self._settle_rule(projection)
 
     def __call__(self, *tensors: Any, **options: Any) -> Any:
-        """Call `forward` with all its hooks; a call in PyTorch's words is refused, with the words to use instead."""
+        """Call `forward` with all its hooks; refuse PyTorch's names for options, and name ours."""
         with self._telling():
             if len(tensors) > len(self._sequences):
                 taken = " and ".join(self._sequences)
@@ -451,24 +446,24 @@ class LinformerSelfAttention(nn.Module):
             return super().__call__(*tensors, **options)
 
     def forward(self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        r"""Let every token look at the k compressed tokens.
+        r"""Attend from every token to the k mixtures.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n, dim)
             Tokens; n is at most ``max_len``. With a process group, those of this process; all have the same batch.
         token_mask : bool Tensor, shape (batch, n), optional
-            True marks a real token.
         causal : bool
-            Refused where true: each compressed token mixes all tokens, the future too.
+            Must be False: each mixture holds all tokens, the future too.
         """
         with self._telling():
             self._check(x, token_mask, causal)
         x = zero_hidden(x, token_mask)
-        return zero_hidden(self._read(x, *self._compress(x, token_mask)), token_mask)
+        out = self._read(x, *self._compress(x, token_mask))
+        return out if token_mask is None else out.masked_fill(~token_mask[:, :, None], 0)
 
     def _compress(self, x: Tensor, token_mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Make keys and values (batch, heads, k, d) of tokens, hidden ones zeros, and the logits of the rule."""
+        """Make keys and values (batch, heads, k, d), and the rule's logits, of tokens whose hidden rows are zeros."""
         (batch, n, _), group = x.shape, self.process_group
         matrices = [self.e] if self.f is None else [self.e, self.f]
         biases = [_bias_of(part) for part in (self.to_k, self.to_v)]
@@ -501,10 +496,10 @@ class LinformerSelfAttention(nn.Module):
         return heads[0], heads[1], log_shares
 
     def _read(self, x: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None) -> Tensor:
-        """Let each token (batch, n, D) look at the compressed ones."""
+        """Attend from tokens (batch, n, D) to the mixtures, and mix the heads' results."""
         dropout = self.dropout if self.training else 0.0
         mixed = _attend(self._split(self.to_q(x)), keys, values, log_shares, dropout).transpose(1, 2)
-        if is_exporting():  # the exporter to ONNX writes attention out, and what then comes cannot be seen as rows
+        if is_exporting():  # the ONNX exporter writes attention out, and cannot view the transposed result as rows
             mixed = mixed.clone(memory_format=torch.contiguous_format)
         out: Tensor = self.to_out(mixed.flatten(2))
         return out
@@ -513,29 +508,22 @@ class LinformerSelfAttention(nn.Module):
         return x.reshape(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
 
     def _telling(self) -> AbstractContextManager[None]:
-        return nullcontext() if self.process_group is None else announce_refusal(self)  # of an error in the block
+        """Tell the other processes, if there are any, of an error in the block."""
+        return nullcontext() if self.process_group is None else announce_refusal(self)
 
     def _check(self, x: Tensor, token_mask: Tensor | None, causal: bool, name: str = "x", flag: str = "causal") -> None:
         if check_bool(causal, flag):
             why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
             raise ValueError(f"{flag} must be False, got True: {why}; use exact attention")
-        self._check_tokens(name, x, "n")
-        batch, n = x.shape[:2]
+        batch, n, _ = check_like(name, x, ("batch", "n", self.dim), "the layer", self.e).shape
         if not 1 <= n <= self.max_len:
             way = "cut it, or make the layer with a larger max_len"
             raise ValueError(f"{name} must hold between 1 and max_len = {self.max_len} tokens, got {n}; {way}")
         if token_mask is not None:
-            check_token_mask(token_mask, x, (batch, n))
-
-    def _check_tokens(self, name: str, x: Tensor, axis: str) -> None:
-        check_tensor(name, x, ("batch", axis, self.dim))
-        check_same_device_and_dtype(name, x, "the layer", self.e)
-        if x.dtype != self.e.dtype and torch.float64 in (x.dtype, self.e.dtype):
-            types = f"{self.e.dtype}, got {x.dtype}"
-            raise TypeError(f"{name} must be of the type of the layer, {types}: autocast leaves torch.float64 alone")
+            check_token_mask(token_mask, self.e, (batch, n))
 
     def _draw(self, generator: torch.Generator | None, with_e: bool) -> None:
-        """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len; biases start at zero."""
+        """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len, and set biases to zero."""
         generator = check_generator(generator)
         for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
             nn.init.uniform_(linear.weight, -1 / math.sqrt(self.dim), 1 / math.sqrt(self.dim), generator=generator)
@@ -546,7 +534,7 @@ class LinformerSelfAttention(nn.Module):
                 nn.init.normal_(matrix, std=1 / math.sqrt(self.max_len), generator=generator)
 
     def _settle_rule(self, start: Tensor | None) -> str | None:
-        """Return the rule that was given, or that of a learned E by its start; None for a fixed E."""
+        """Return the given rule, or the one that a learned E calls for at its start; None for a fixed E."""
         if self._given_rule is not None or not isinstance(self.e, nn.Parameter):
             return self._given_rule
         if start is not None and start.is_meta:
@@ -556,8 +544,7 @@ class LinformerSelfAttention(nn.Module):
     def _use_projection(self, projection: Tensor) -> None:
         if self.sharing != "key-value":
             raise ValueError(f'sharing must be "key-value" where a projection is given, got "{self.sharing}"')
-        check_tensor("projection", projection, (self.k, self.max_len))
-        check_same_device_and_dtype("projection", projection, "the layer", self.to_q.weight)
+        check_like("projection", projection, (self.k, self.max_len), "the layer", self.to_q.weight)
         if projection.requires_grad and not isinstance(projection, nn.Parameter):
             got = "one that was computed and has a gradient: the layer would not learn it"
             raise ValueError(f"projection must be a Parameter or a tensor without gradient, got {got}")
@@ -568,10 +555,10 @@ class LinformerSelfAttention(nn.Module):
 
 
 class LinformerCrossAttention(LinformerSelfAttention):
-    r"""Multi-head attention of one sequence to the k mixtures of another, which is compressed.
+    r"""Multi-head attention of one sequence to k mixtures of another.
 
-    Everything but ``forward`` is that of `LinformerSelfAttention`; ``from_mha`` takes the ``multihead_attn`` of a
-    decoder layer. ``max_len`` is the longest sequence that is compressed; the one that asks may have any length.
+    All but ``forward`` is as in `LinformerSelfAttention`; ``from_mha`` takes the ``multihead_attn`` of a decoder layer.
+    ``max_len`` bounds the sequence that is compressed; the one that attends may have any length.
 
     Examples
     --------
@@ -587,13 +574,13 @@ class LinformerCrossAttention(LinformerSelfAttention):
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """Let every token of ``x`` (batch, n_queries, dim) look at the mixtures of ``memory`` (batch, n, dim).
+        """Attend from every token of ``x`` (batch, n_queries, dim) to mixtures of ``memory`` (batch, n, dim).
 
-        ``token_mask`` (batch, n) marks the real tokens of ``memory``, which a process group splits. No causal form.
+        ``token_mask`` (batch, n) marks the real tokens of ``memory``, the sequence that a process group splits.
         """
         with self._telling():
             self._check(memory, token_mask, causal, "memory")
-            self._check_tokens("x", x, "n_queries")
+            check_like("x", x, ("batch", "n_queries", self.dim), "the layer", self.e)
             if len(x) != len(memory):
                 shapes = f"{shape_of(x)} and {shape_of(memory)}"
                 raise ValueError(f"x must have the batch size of memory, got shapes {shapes}")
@@ -601,20 +588,20 @@ class LinformerCrossAttention(LinformerSelfAttention):
 
 
 class LinformerEncoderLayer(nn.TransformerEncoderLayer):
-    """PyTorch's encoder layer with `LinformerSelfAttention` for its first half; it goes into ``nn.TransformerEncoder``.
+    """PyTorch's encoder layer with `LinformerSelfAttention` as its first half, for use in ``nn.TransformerEncoder``.
 
     Parameters
     ----------
     dim, heads, max_len, k : int
         As in `LinformerSelfAttention`.
     feedforward, dropout : int, float
-        Width of the small network, and the share that is dropped in training, in both halves.
+        Width of the second half, and the share dropped in training, in both halves.
     norm_first : bool
-        Whether each half normalizes what comes in (the default, unlike PyTorch's) or what goes out.
+        Whether each half normalizes its input (the default, unlike PyTorch's) or its output.
     activation : str or callable
-        ``"relu"``, ``"gelu"`` or a function, in the small network.
+        ``"relu"``, ``"gelu"`` or a function, for the second half.
     device, dtype, **options
-        As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and then the copies share nothing.
+        As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and the copies share nothing.
 
     Examples
     --------
@@ -641,10 +628,9 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         dtype: torch.dtype | None = None,
         **options: Any,
     ) -> None:
-        # PyTorch's constructor comes first, for it draws first, and would refuse bad sizes in words of its own.
-        dim, feedforward = check_integer(dim, "dim", 1), check_integer(feedforward, "feedforward", 1)
-        heads = check_heads(heads, dim)
-        _check_numbers("dim", dim, dim)
+        # Checked here because PyTorch's constructor, which has to draw first, would refuse bad sizes in its own words.
+        dim, heads, max_len, k = _check_sizes(dim, heads, max_len, k)
+        feedforward = check_integer(feedforward, "feedforward", 1)
         _check_numbers("feedforward", feedforward, dim)
         dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         if isinstance(activation, str):
@@ -659,12 +645,12 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
 
     @classmethod
     def from_layer(cls, layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any) -> Self:
-        """Take over all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
+        """Copy all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
 
         Parameters
         ----------
         layer : torch.nn.TransformerEncoderLayer
-            Made with ``batch_first=True``. Its tensors are copied.
+            An encoder layer made with ``batch_first=True``.
         max_len, k, **options
             As in `LinformerSelfAttention.from_mha`.
         """
@@ -690,27 +676,27 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """Let tokens look at each other, then treat each by itself.
+        """Apply attention, then the feed-forward network, each with its norm and residual connection.
 
         Parameters
         ----------
         src : Tensor, shape (batch, n, dim)
             Tokens; n is at most ``max_len``.
         src_mask, is_causal
-            Refused: there are no n by n weights to mask.
+            Must be None and False: there are no n by n weights to mask.
         src_key_padding_mask : Tensor, shape (batch, n), optional
             PyTorch's mask of **padding**: True marks it, or -inf in a floating-point mask that is 0 elsewhere. Other
-            numbers are refused on a CPU; on a GPU and in a compiled program their sequences become NaN.
+            numbers are refused on a CPU; on a GPU and in a compiled program they turn their sequences into NaN.
         """
         attention: Any = self.self_attn
         with attention._telling():
             if src_mask is not None:
                 raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
             attention._check(src, None, is_causal, "src", "is_causal")
-            real, unclear = _read_padding(src_key_padding_mask, src)
+            real, unclear = read_padding("src_key_padding_mask", src_key_padding_mask, "src", src)
 
         def attended(x: Tensor) -> Tensor:
-            with attention._telling():  # a hook of the norm may raise an error
+            with attention._telling():  # a hook of the norm may fail
                 x = self.norm1(x) if self.norm_first else x
             mixed: Tensor = self.dropout1(attention(x, token_mask=real))
             return mixed
@@ -724,27 +710,6 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         return out if unclear is None else out.masked_fill(unclear, math.nan)
 
 
-def _read_padding(padding: Tensor | None, src: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Return which tokens of ``src`` are real, and which sequences are unclear where that cannot be looked at."""
-    if padding is None:
-        return None, None
-    name = "src_key_padding_mask"
-    check_tensor(name, padding, tuple(src.shape[:2]))
-    if padding.device != src.device:
-        raise ValueError(f"{name} must be on the device of src, {src.device}, got {padding.device}")
-    if padding.dtype == torch.bool:
-        return ~padding, None
-    if not padding.is_floating_point():
-        raise TypeError(f"{name} must be of type bool, or floating-point with 0 and -inf, got {padding.dtype}")
-    real = padding == 0
-    unclear = ~(real | (padding == -math.inf))
-    if padding.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed():
-        return real, unclear.any(dim=1)[:, None, None]  # to look would make a GPU wait, or break a compiled program
-    if unclear.any():
-        raise ValueError(f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}")
-    return real, None
-
-
 def _bias_of(linear: nn.Module) -> Any:
     bias = getattr(linear, "bias", None)
-    return bias() if callable(bias) else bias  # a quantized part keeps it packed
+    return bias() if callable(bias) else bias  # quantized layers have a method

@@ -2,16 +2,16 @@ r"""Split a sequence over processes: each compresses its own tokens, and one sum
 
 Page ``book/use-linformer.md``. The columns of $E = [E_1 \dots E_p]$ split like the tokens, and $EX = E_1 X_1 + \dots +
 E_p X_p$ has k rows, however long the sequence is: one all-reduce of $b k m D$ numbers for b sequences and m matrices
-($b k m$ more where tokens are hidden), and one more in ``backward``. Before it the processes exchange 18 numbers each,
-by which all of them go on or all refuse the batch: also if their layers differ in settings, type, autocast or weights
-(by more than roundings). An error after the sum leaves them out of step: end them, or make new groups. If one does not
-arrive, the others raise a ``RuntimeError`` after the group's timeout.
+($b k m$ more where tokens are hidden), and one more in ``backward``. Before it, each process sends the others 18
+numbers, by which all go on or all refuse the batch, for example because their layers differ in settings, type, autocast
+or weights (by more than rounding errors). An error after the sum leaves the processes out of step: end them, or make
+new groups. If a process does not arrive, the others raise a ``RuntimeError`` after the group's timeout.
 
-Every process makes the same layer, after ``init_process_group``, from one seed or ``state_dict``; it hands over its own
-tokens and mask, and gets their rows of the result. The loss is the sum of the losses of all. The gradient of the tokens
-is complete; that of the parameters is a part, to be added up once a step, by an all-reduce of each ``grad`` or by
-``DistributedDataParallel``, which divides by the number of processes. Each process must call ``backward``, and after
-several losses all in the same order, which nothing can check. Dropout is each process's own.
+Every process makes the same layer, after ``init_process_group``, from one seed or ``state_dict``; it passes in its own
+tokens and mask, and gets their rows of the result. The loss is the sum over all processes. The gradient of the tokens
+is complete. That of the parameters is a part, to be added up once a step, by an all-reduce of each ``grad`` or by
+``DistributedDataParallel``, which divides by the number of processes. Every process must call ``backward``, for several
+losses in the same order, which cannot be checked. Each process draws its own dropout.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from lowrank_tutor._tensors import is_autocast
 
 _SETTINGS = ("dtype", "autocast", "rule", "batch size", "dim", "heads", "k", "max_len", "matrices", "bias")
 _WORDS = (None, torch.float64, torch.float32, torch.float16, torch.bfloat16, "norm", "sum")  # sent as -1, -2, ...
-_left: list[Any] = []  # groups in which this process left a batch that the others went on with
+_left: list[Any] = []  # groups in which this process abandoned a batch that the others finished
 
 
 def check_process_group(value: object) -> Any:
@@ -42,7 +42,7 @@ def check_process_group(value: object) -> Any:
 def announce_refusal(layer: Any) -> Iterator[None]:
     """Tell the other processes of an error, so that they refuse the batch too.
 
-    Once all have agreed on a batch they cannot be told any more: they go on, and must not be sent the next one.
+    Once all have agreed on a batch, it is too late to tell them: they finish it, and the group must not be used again.
     """
     if layer.process_group in _left:
         raise RuntimeError("process_group must be a new one after an error in the middle of a batch, got the old one")
@@ -59,7 +59,7 @@ def announce_refusal(layer: Any) -> Iterator[None]:
 
 
 def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None, biased: bool) -> tuple[int, int, bool]:
-    """Return how many tokens lie before those of this process, how many there are, and whether any mask is there."""
+    """Return the number of tokens before those of this process, that of all, and whether any process has a mask."""
     batch, n = x.shape[:2]
     autocast = torch.get_autocast_dtype(x.device.type) if is_autocast(x.device) else None
     words = (-1 - _WORDS.index(it) for it in (layer.e.dtype, autocast, layer.rule))
@@ -72,7 +72,7 @@ def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None, biased:
     unlike = [f"{name} = {', '.join(it)}" for name, it in zip(_SETTINGS, shown, strict=True) if len(set(it)) > 1]
     if unlike:
         raise ValueError(f"layer and batch size must be the same in every process, got {' and '.join(unlike)}")
-    # Processors of two kinds round the same steps differently, by 3e-7 after 300 of AdamW: two thirds of digits count.
+    # Different processors round differently, by 3e-7 after 300 steps of AdamW, so two thirds of the digits count.
     bound = min(torch.finfo(layer.e.dtype).eps ** (2 / 3), 0.004) * weights[0, 0].nan_to_num(0, 0).item()
     alike = weights.isclose(weights[:1], rtol=0, atol=bound, equal_nan=True).all(dim=1).tolist()
     if not all(alike):
@@ -88,7 +88,7 @@ def locate(layer: Any, x: torch.Tensor, token_mask: torch.Tensor | None, biased:
 
 
 def _weigh(layer: Any) -> torch.Tensor:
-    """Tell weights apart by five numbers: the length of all first rows and columns together, and four sums of them."""
+    """Reduce the weights to five numbers: the norm of all first rows and columns, and four weighted sums of them."""
     tensors = (it.detach() for it in (*layer.parameters(), *layer.buffers()) if it.ndim and it.is_floating_point())
     plain = (it for it in tensors if type(it) is torch.Tensor)  # no quantized ones
     edges = torch.cat([part.flatten() for it in plain for part in (it[0], it[..., 0])]).double()
@@ -97,7 +97,7 @@ def _weigh(layer: Any) -> torch.Tensor:
 
 
 def _gather(layer: Any, numbers: list[Any], weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the numbers and the weights that the processes tell, a row for each process."""
+    """Exchange numbers and weights, and return both with a row for each process."""
     own = torch.cat([weights.new_tensor(numbers), weights])
     told = [torch.empty_like(own) for _ in range(layer.process_group.size())]
     layer._exchange = "told"
@@ -107,15 +107,15 @@ def _gather(layer: Any, numbers: list[Any], weights: torch.Tensor) -> tuple[torc
 
 
 def add_up(group: "distributed.ProcessGroup", *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return the sums of tensors over the processes, by one all-reduce of all their numbers, of the widest type.
+    """Add up tensors over the processes, by one all-reduce of all their numbers in the widest type.
 
-    The processes minimize the sum of their losses, so ``backward`` adds up all their gradients by one more all-reduce.
+    The processes minimize the sum of their losses, so ``backward`` adds up their gradients by another all-reduce.
     """
     return _Sum.apply(group, torch.zeros((), requires_grad=True), *tensors)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Sum(torch.autograd.Function):
-    """Add up over the processes, forward and backward; ``anchor`` gives every process a gradient to ask for."""
+    """Add up over the processes, forward and backward; ``anchor`` makes every process take part in ``backward``."""
 
     @staticmethod
     def forward(ctx: Any, group: Any, anchor: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 
 torch.set_num_threads(1)  # for tensors this small, threads cost more than they save
@@ -47,3 +48,10 @@ def by_loops(q, k, v, mask=None):
         if mask is None or mask[b, j]:
             out[b, h, i] += weights[b, h, i, j] * v[b, h, j]
     return out
+
+
+def said(call):
+    """The refusal of a call, as Python prints it."""
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    return f"{caught.type.__name__}: {caught.value}"

@@ -55,12 +55,13 @@ def layer_by_loops(layer, x, mask=None):
     real[:, :n] = True if mask is None else mask
     padded = torch.zeros(batch, layer.max_len, dim, dtype=torch.float64)
     padded[:, :n] = x.detach().masked_fill(~real[:, :n, None], 0)
-    *w_qkv, w_out = (part.weight.detach().double() for part in (layer.to_q, layer.to_k, layer.to_v, layer.to_out))
-    q, k, v = ((padded @ w.T).view(batch, layer.max_len, layer.heads, -1).transpose(1, 2) for w in w_qkv)
+    made = ((padded @ part.weight.detach().double().T, part.bias) for part in (layer.to_q, layer.to_k, layer.to_v))
+    made = (part if bias is None else part + bias.detach().double() for part, bias in made)
+    q, k, v = (part.view(batch, layer.max_len, layer.heads, -1).transpose(1, 2) for part in made)
     mixed = (
         by_loops(q, k, v, layer.e, layer.f, real, layer.rule).transpose(0, 2, 1, 3).reshape(batch, layer.max_len, dim)
     )
-    out = mixed @ array(w_out).T + array(layer.to_out.bias)
+    out = mixed @ array(layer.to_out.weight).T + array(layer.to_out.bias)
     return np.where(real[:, :, None], out, 0)[:, :n]
 
 

@@ -1,8 +1,8 @@
-r"""What must a model keep, and what must it learn anew? A latent in place of keys, an update of low rank, a gradient.
+r"""Latents in place of keys and values, updates of low rank, and compressed gradients.
 
-Chapter ``book/08-caches.md``. Letters: a token ``x`` (batch, n, dim) leaves a **latent** $c = W_{DKV}^\top x$ of
-``d_c`` numbers, from which each head makes its key and its value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h``
-numbers each. ``r`` is the rank of an update $s B A$ of a weight $W$ (m, n).
+Chapter ``book/08-caches.md``. A token ``x`` leaves a **latent** $c = W_{DKV}^\top x$ of ``d_c`` numbers, from which
+each head makes its key and its value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h`` numbers each. ``r`` is the rank
+of an update $s B A$ of a weight $W$ (m, n).
 
 The counting functions need no PyTorch, and importing this module imports none.
 """

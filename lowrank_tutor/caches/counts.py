@@ -1,4 +1,4 @@
-"""Count what a model stores for each token that it has read, and what reading it takes."""
+"""Count the numbers that a model stores for each token, and the work of reading them."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,9 @@ from lowrank_tutor._checks import check_bool, check_integer
 
 
 class LatentCost(NamedTuple):
-    """What one new token takes, in one layer, to attend to ``n`` tokens whose latents are stored.
+    """The ``multiplications`` of one new token, softmax left out, and the numbers that it must ``read`` from the cache.
 
-    Attributes
-    ----------
-    multiplications : int
-        Those that involve the stored latents or turn the query and the output, softmax left out.
-    read : int
-        Numbers that are read from the cache.
+    Multiplications are those with stored latents, and those that bring the query to them and the output back.
     """
 
     multiplications: int
@@ -29,39 +24,17 @@ def kv_cache_numbers(
     latent: int | None = None,
     rotary: int = 0,
 ) -> int:
-    """Count the numbers that a model stores for each token that it has read.
+    """Count the numbers that a model stores for each token it has read, in all layers that attend.
 
-    Multi-head attention keeps a key and a value for each head, 2 heads · width; grouped-query attention for each group
-    of heads that share them, 2 groups · width; latent attention keeps latent + rotary. All of that in every layer.
-
-    Parameters
-    ----------
-    layers : int
-        Layers that attend, at least 1.
-    heads : int, optional
-        Heads, each with keys and values of its own. Give one of ``heads``, ``groups`` and ``latent``.
-    groups : int, optional
-        Groups of heads that share keys and values; configurations call it ``num_key_value_heads``.
-    width : int, optional
-        Width of a key, which is that of a value; needed with ``heads`` and ``groups``.
-    latent : int, optional
-        Width of the latent.
-    rotary : int, optional
-        Width of the one rotated key that all heads share beside the latent.
-
-    Returns
-    -------
-    int
-        Numbers a token. In 16 bits they take twice as many bytes.
+    Give one of ``heads``, ``groups`` and ``latent``. Multi-head attention keeps 2 heads · width numbers, grouped-query
+    attention 2 groups · width (configurations call the groups ``num_key_value_heads``), and latent attention
+    latent + rotary, where rotary is the width of one rotated key that all heads share (DeepSeek-AI, 2024,
+    arXiv:2405.04434, Table 1). In 16 bits they take twice as many bytes.
 
     Examples
     --------
     >>> kv_cache_numbers(32, heads=32, width=128), kv_cache_numbers(61, latent=512, rotary=64)
     (262144, 35136)
-
-    References
-    ----------
-    DeepSeek-AI (2024), arXiv:2405.04434, Table 1.
     """
     layers = check_integer(layers, "layers", 1)
     kinds = {"heads": heads, "groups": groups, "latent": latent}
@@ -80,32 +53,16 @@ def kv_cache_numbers(
 
 
 def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: bool) -> LatentCost:
-    r"""Count what one new token takes to attend to ``n`` stored latents, in one layer.
+    r"""Count what one new token needs to attend to ``n`` stored latents, in one layer.
 
-    With the query brought to the latents: $n h (2 d_c + d_R)$ multiplications, and $2 h d_h d_c$ to bring it there and
-    the output back. With keys and values made anew: $2 n h d_c d_h$ to make them, and $n h (2 d_h + d_R)$.
-
-    Parameters
-    ----------
-    n : int
-        Tokens stored, at least 1.
-    heads, d_h : int
-        Heads, and the width of their keys and values.
-    d_c, d_rope : int
-        Width of the latent, and of the rotated key that is stored beside it; the latter may be 0.
-    absorb : bool
-        Whether queries are brought to the latents.
-
-    Returns
-    -------
-    LatentCost
+    With ``absorb`` the query is brought to the latents: $n h (2 d_c + d_R)$ multiplications, and $2 h d_h d_c$ to bring
+    it there and the output back. Otherwise keys and values are made again: $2 n h d_c d_h$, and $n h (2 d_h + d_R)$ to
+    attend. The rotated key beside each latent has ``d_rope`` numbers, possibly 0.
 
     Examples
     --------
     >>> latent_cost(1000, 128, 128, 512, 64, absorb=True)
     LatentCost(multiplications=156041216, read=576000)
-    >>> latent_cost(1000, 128, 128, 512, 64, absorb=False)
-    LatentCost(multiplications=16818176000, read=576000)
     """
     n, heads = check_integer(n, "n", 1), check_integer(heads, "heads", 1)
     d_h, d_c = check_integer(d_h, "d_h", 1), check_integer(d_c, "d_c", 1)

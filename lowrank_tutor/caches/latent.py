@@ -1,14 +1,20 @@
-"""Keep a latent of each token in place of its keys and values; make one of the heads of a model."""
+r"""Attention that stores a latent of each token, and latents made from the heads of a trained model.
+
+``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
+do not count, whatever they hold, and their own output is zero.
+"""
 
 import math
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_integer
 from lowrank_tutor._tensors import (
-    check_same_device_and_dtype,
+    check_floating,
+    check_like,
     check_tensor,
     check_token_mask,
     shape_of,
@@ -18,70 +24,56 @@ from lowrank_tutor.bilinear import factorize
 
 
 class Latent(NamedTuple):
-    """One narrow projection in place of the keys' and values' weights.
+    """Weights of a latent of width k: ``down`` (dim, k), ``up_k`` (heads, k, d_h) and ``up_v`` (heads, k, d_v).
 
-    Attributes
-    ----------
-    down : Tensor, shape (dim, k)
-        Makes the latent of a token, `latent_attention`'s ``w_dkv``.
-    up_k : Tensor, shape (heads, k, d_h)
-        Makes the keys of the latent, ``w_uk``.
-    up_v : Tensor, shape (heads, k, d_v)
-        Makes the values, ``w_uv``.
+    They are `latent_attention`'s ``w_dkv``, ``w_uk`` and ``w_uv``.
     """
 
-    down: torch.Tensor
-    up_k: torch.Tensor
-    up_v: torch.Tensor
+    down: Tensor
+    up_k: Tensor
+    up_v: Tensor
 
 
 def latent_attention(
-    x: torch.Tensor,
-    w_dkv: torch.Tensor,
-    w_uk: torch.Tensor,
-    w_uv: torch.Tensor,
-    w_q: torch.Tensor,
+    x: Tensor,
+    w_dkv: Tensor,
+    w_uk: Tensor,
+    w_uv: Tensor,
+    w_q: Tensor,
     *,
-    q_rope: torch.Tensor | None = None,
-    k_rope: torch.Tensor | None = None,
-    token_mask: torch.Tensor | None = None,
+    q_rope: Tensor | None = None,
+    k_rope: Tensor | None = None,
+    token_mask: Tensor | None = None,
     causal: bool = True,
     absorb: bool = True,
-) -> torch.Tensor:
-    r"""Attend to tokens of which only a latent is kept, $c = W_{DKV}^\top x$; keys and values are made of it.
+) -> Tensor:
+    r"""Attend to tokens of which only a latent is stored.
 
-    Keys are $W_{UK}^\top c$ and values $W_{UV}^\top c$. Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and
-    $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$, queries can be brought to the latents, and keys and
-    values are never made. Both orders give the same result. The logits are divided by $\sqrt{d_h + d_R}$, with the
-    width $d_R$ of what is rotated.
+    Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$,
+    queries can be brought to the latents, so that keys and values are never made (DeepSeek-AI, 2024, arXiv:2405.04434,
+    section 2.1). Both orders give the same result, (batch, heads, n, d_v). The logits are divided by
+    $\sqrt{d_h + d_R}$, with the width $d_R$ of the rotated parts.
 
     Parameters
     ----------
     x : Tensor, shape (batch, n, dim)
         Tokens.
     w_dkv : Tensor, shape (dim, d_c)
-        Makes the latents.
+        Makes the latents $c = W_{DKV}^\top x$.
     w_uk : Tensor, shape (heads, d_c, d_h)
-        Makes the keys of each head of the latents.
+        Makes the keys of each head, $W_{UK}^\top c$.
     w_uv : Tensor, shape (heads, d_c, d_v)
-        Makes the values.
+        Makes the values, $W_{UV}^\top c$.
     w_q : Tensor, shape (heads, dim, d_h)
-        Makes the queries of the tokens.
-    q_rope : Tensor, shape (batch, heads, n, d_rope), optional
-        Rotated parts of the queries; with ``k_rope`` or not at all.
-    k_rope : Tensor, shape (batch, n, d_rope), optional
-        The rotated part of the key, one for all heads, which is kept beside the latent.
+        Makes the queries, of the tokens.
+    q_rope, k_rope : Tensor, shapes (batch, heads, n, d_rope), (batch, n, d_rope), optional
+        Rotated parts of the queries, and of the one key that all heads share and that is stored beside the latent.
+        Both or neither.
     token_mask : bool Tensor, shape (batch, n), optional
-        **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens do not count,
-        whatever they hold, and their own output is zero.
     causal : bool
-        Whether a token sees only itself and those before it.
+        Whether a token attends only to itself and those before it.
     absorb : bool
         Whether queries are brought to the latents, or keys and values made of them.
-
-    Returns
-    -------
-    Tensor, shape (batch, heads, n, d_v)
 
     Examples
     --------
@@ -91,15 +83,10 @@ def latent_attention(
     >>> short, long = (latent_attention(x, w_dkv, w_uk, w_uv, w_q, absorb=order) for order in (True, False))
     >>> short.shape, torch.allclose(short, long, atol=1e-4)
     (torch.Size([1, 2, 5, 4]), True)
-
-    References
-    ----------
-    DeepSeek-AI (2024), arXiv:2405.04434, section 2.1.
     """
     _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
     causal, absorb = check_bool(causal, "causal"), check_bool(absorb, "absorb")
     x = zero_hidden(x, token_mask)
-
     latents = (x @ w_dkv)[:, None]  # (batch, 1, n, d_c)
     q = x[:, None] @ w_q  # (batch, heads, n, d_h)
     scale = (q.shape[3] + (0 if q_rope is None else q_rope.shape[3])) ** -0.5
@@ -111,27 +98,27 @@ def latent_attention(
         shared = zero_hidden(k_rope, token_mask)[:, None].expand(-1, keys.shape[1], -1, -1)
         q, keys = torch.cat([q, q_rope.to(q.dtype)], dim=3), torch.cat([keys, shared.to(keys.dtype)], dim=3)
     keys, values = (part.expand(-1, q.shape[1], -1, -1) for part in (keys, values))
-    mixed = _attend(q, keys, values, scale, token_mask, causal=causal)
+    mixed = _attend(q, keys, values, scale, token_mask, causal)
     return mixed @ w_uv if absorb else mixed
 
 
 def latent_from_heads(
-    w_k: torch.Tensor,
-    w_v: torch.Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
     k: int,
     *,
-    moment: torch.Tensor | None = None,
-    query_moment: torch.Tensor | None = None,
-    output: torch.Tensor | None = None,
+    moment: Tensor | None = None,
+    query_moment: Tensor | None = None,
+    output: Tensor | None = None,
 ) -> Latent:
     r"""Turn the keys' and values' weights of all heads into one latent of ``k`` numbers.
 
     The weights side by side, $[W_K\; W_V]$, are cut to rank ``k`` in one go, so that what keys and values have in
-    common is stored once. What the cut keeps best is
+    common is stored once (Meng et al., 2025, arXiv:2502.07864). The cut keeps best
 
-    - the keys and values of tokens $x$ with the second moment ``moment``;
+    - the keys and values of tokens $x$ with the second moment ``moment`` (Wang et al., 2024, arXiv:2403.07378);
     - of the keys, the scores $q^\top k$ of independent queries with the second moment ``query_moment`` in each head;
-    - of the values, what they become in the output of the layer, $W_O^\top v$ with ``output``, head by head.
+    - of the values, their part in the output of the layer, $W_O^\top v$ with ``output``, head by head.
 
     A moment or table that is not given counts as the identity. Scores and outputs have different units, so each of the
     two is scaled to a total mean square of 1 before the cut (without the moment or table, the keys and the values are),
@@ -141,10 +128,8 @@ def latent_from_heads(
 
     Parameters
     ----------
-    w_k : Tensor, shape (heads, dim, d_h)
-        Makes the keys of each head. Heads that share them are given once.
-    w_v : Tensor, shape (heads, dim, d_v)
-        Makes the values.
+    w_k, w_v : Tensor, shapes (heads, dim, d_h), (heads, dim, d_v)
+        Make the keys and values of each head. Heads that share them are given once.
     k : int
         Width of the latent, at most dim and heads · (d_h + d_v).
     moment : Tensor, shape (dim, dim), optional
@@ -152,14 +137,10 @@ def latent_from_heads(
         rounding could have made are left out.
     query_moment : Tensor, shape (heads, d_h, d_h), optional
         $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share a key. It may be
-        singular. It speaks of queries and keys as they meet: where positions rotate them, turn each query back by the
-        distances from which it looks.
+        singular. It describes queries as they meet keys: where positions rotate them, turn each query back by the
+        distances at which it meets keys.
     output : Tensor, shape (heads, d_v, dim_out), optional
-        $W_O$, which brings a head's value into the output; side by side along dim_out for heads that share a value.
-
-    Returns
-    -------
-    Latent
+        $W_O$, which maps a head's value to the output; side by side along dim_out for heads that share a value.
 
     Examples
     --------
@@ -168,21 +149,14 @@ def latent_from_heads(
     >>> down, up_k, up_v = latent_from_heads(w_k, w_v, k=16)
     >>> down.shape, up_k.shape, torch.allclose(down @ up_v, w_v, atol=1e-4)
     (torch.Size([16, 16]), torch.Size([4, 16, 8]), True)
-
-    References
-    ----------
-    Meng et al. (2025), arXiv:2502.07864, for the joint cut and the balance of keys and values; Wang et al. (2024),
-    arXiv:2403.07378, for the moment; this book, chapter 5, for both moments at once.
     """
     check_tensor("w_k", w_k, ("heads", "dim", "d_h"))
     heads, dim, d_h = w_k.shape
-    check_tensor("w_v", w_v, (heads, dim, "d_v"))
-    check_same_device_and_dtype("w_v", w_v, "w_k", w_k)
-    d_v = w_v.shape[2]
+    d_v = check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k).shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
     if moment is not None:
         _as_semidefinite("moment", check_tensor("moment", moment, (dim, dim)))
-        precision = torch.promote_types(moment.dtype, torch.float32)  # kept: it says how much rounding to allow for
+        precision = torch.promote_types(moment.dtype, torch.float32)  # tells `factorize` how much rounding to expect
         moment = moment.detach().to("cpu", precision)
     keys_used = values_used = None
     if query_moment is not None:
@@ -194,7 +168,7 @@ def latent_from_heads(
         largest = table.abs().max()
         if largest == 0:
             raise ValueError("output must be non-zero, got zeros")
-        table = table / largest  # its size counts for nothing, and its square must not vanish
+        table = table / largest  # the size does not matter, but the square must not vanish
         values_used = table @ table.mT
 
     key_columns, key_return = _as_used(_as_finite("w_k", w_k), keys_used, moment)
@@ -208,18 +182,16 @@ def latent_from_heads(
     return Latent(*(part.to(w_k).contiguous() for part in (torch.from_numpy(u.T), *ups)))
 
 
-def _as_used(
-    table: torch.Tensor, used: torch.Tensor | None, moment: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Turn a table (heads, dim, d) so that equal errors of its entries do equal harm; return the way back, too.
+def _as_used(table: Tensor, used: Tensor | None, moment: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Rescale a table (heads, dim, d) so that equal errors of its entries do equal harm; return the way back, too.
 
-    ``used`` (heads, d, d) is the second moment of what meets a head's columns. The mean square of the result is 1.
+    ``used`` (heads, d, d) is the second moment of what a head's columns meet. The mean square of the result is 1.
     """
     if used is None:
         root = back = torch.eye(table.shape[2], dtype=table.dtype)
     else:
         values, axes = torch.linalg.eigh(used)
-        # A direction that nothing meets counts for next to nothing, not for nothing: so it need not be left out.
+        # A direction that nothing meets counts for next to nothing instead of nothing, so that the root is invertible.
         values = values.clamp(min=64 * torch.finfo(values.dtype).eps * values.max()).sqrt()[:, None]
         root, back = axes * values, (axes / values).mT
     turned = table @ root
@@ -228,18 +200,17 @@ def _as_used(
     return turned / size, size * back
 
 
-def _as_finite(name: str, value: torch.Tensor) -> torch.Tensor:
+def _as_finite(name: str, value: Tensor) -> Tensor:
     """Return finite numbers in float64, on the CPU and without a gradient."""
-    if not value.dtype.is_floating_point:
-        raise TypeError(f"{name} must be of a floating-point type, got {value.dtype}")
+    check_floating(name, value)
     found = value.detach().to("cpu", torch.float64)
     if not found.isfinite().all():
         raise ValueError(f"{name} must be finite, got {float(found[~found.isfinite()][0])}")
     return found
 
 
-def _as_semidefinite(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Return second moments (..., d, d): symmetric, and without eigenvalues below zero, to half their digits."""
+def _as_semidefinite(name: str, value: Tensor) -> Tensor:
+    """Return second moments (..., d, d) if they are symmetric and positive semidefinite, to half their digits."""
     found = _as_finite(name, value)
     slack = math.sqrt(torch.finfo(value.dtype).eps) * float(found.abs().max())
     if slack == 0:
@@ -254,57 +225,43 @@ def _as_semidefinite(name: str, value: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def _attend(
-    q: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    scale: float,
-    token_mask: torch.Tensor | None,
-    *,
-    causal: bool,
-) -> torch.Tensor:
-    """Attend with a scale of its own, causal or not; hidden tokens neither count nor get anything."""
-    if token_mask is None:
+def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool) -> Tensor:
+    """Attend with a given scale; the output of hidden tokens is zero."""
+    if mask is None:
         return functional.scaled_dot_product_attention(q, keys, values, is_causal=causal, scale=scale)
     n = q.shape[2]
-    seen = token_mask[:, None, None, :]
+    seen = mask[:, None, None, :]
     if causal:
         seen = seen & torch.ones(n, n, dtype=torch.bool, device=q.device).tril()
-    seen = seen | ~seen.any(dim=3, keepdim=True)  # such a query is hidden itself, or there is nothing but zeros
+    seen = seen | ~seen.any(dim=3, keepdim=True)  # a query without keys is hidden itself, or all values are zeros
     mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=scale)
-    return zero_hidden(mixed, token_mask)
+    return zero_hidden(mixed, mask)
 
 
 def _check_latent(
-    x: torch.Tensor,
-    w_dkv: torch.Tensor,
-    w_uk: torch.Tensor,
-    w_uv: torch.Tensor,
-    w_q: torch.Tensor,
-    q_rope: torch.Tensor | None,
-    k_rope: torch.Tensor | None,
-    token_mask: torch.Tensor | None,
+    x: Tensor,
+    w_dkv: Tensor,
+    w_uk: Tensor,
+    w_uv: Tensor,
+    w_q: Tensor,
+    q_rope: Tensor | None,
+    k_rope: Tensor | None,
+    token_mask: Tensor | None,
 ) -> None:
     check_tensor("x", x, ("batch", "n", "dim"))
     batch, n, dim = x.shape
-    if not x.dtype.is_floating_point:
-        raise TypeError(f"x must be of a floating-point type, got {x.dtype}")
+    check_floating("x", x)
     if 0 in (n, dim):
         raise ValueError(f"x must hold at least one token of at least one number, got shape {shape_of(x)}")
-    check_tensor("w_dkv", w_dkv, (dim, "d_c"))
-    check_tensor("w_uk", w_uk, ("heads", w_dkv.shape[1], "d_h"))
-    heads, d_c, d_h = w_uk.shape
-    check_tensor("w_uv", w_uv, (heads, d_c, "d_v"))
-    check_tensor("w_q", w_q, (heads, dim, d_h))
+    d_c = check_like("w_dkv", w_dkv, (dim, "d_c"), "x", x).shape[1]
+    heads, _, d_h = check_like("w_uk", w_uk, ("heads", d_c, "d_h"), "x", x).shape
+    check_like("w_uv", w_uv, (heads, d_c, "d_v"), "x", x)
+    check_like("w_q", w_q, (heads, dim, d_h), "x", x)
     if (q_rope is None) != (k_rope is None):
         given, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
         raise ValueError(f"{missing} must be given with {given}, got None")
-    weights = {"w_dkv": w_dkv, "w_uk": w_uk, "w_uv": w_uv, "w_q": w_q}
-    if q_rope is not None and k_rope is not None:
-        check_tensor("q_rope", q_rope, (batch, heads, n, "d_rope"))
-        check_tensor("k_rope", k_rope, (batch, n, q_rope.shape[3]))
-        weights |= {"q_rope": q_rope, "k_rope": k_rope}
-    for name, weight in weights.items():
-        check_same_device_and_dtype(name, weight, "x", x)
+    if q_rope is not None:
+        check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x)
+        check_like("k_rope", k_rope, (batch, n, q_rope.shape[3]), "x", x)
     if token_mask is not None:
         check_token_mask(token_mask, x, (batch, n))

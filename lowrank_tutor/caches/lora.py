@@ -1,4 +1,4 @@
-"""Learn an update of low rank beside a weight that stays as it is."""
+"""A linear layer with an update of low rank: LoRA, rsLoRA, PiSSA and DoRA."""
 
 import math
 from typing import Any
@@ -15,38 +15,40 @@ INITS = ("zero", "principal")
 
 
 class LoraLinear(nn.Module):
-    r"""A linear layer whose weight stays as it is, and an update of rank ``r`` that learns beside it.
+    r"""A linear layer with a frozen weight, and an update of rank ``r`` that learns beside it.
 
-    $y = W x + s\, B (A x)$. Merged into $W + s B A$, the update costs nothing at inference. What lies in the null space
-    of $A$, of dimension at least $n - r$, is mapped as before.
+    $y = W x + s\, B (A x)$. Merged into $W + s B A$, the update costs nothing at inference. Inputs in the null space of
+    $A$, of dimension at least $n - r$, are mapped as before.
 
-    The weight that came in is never overwritten: with ``init="principal"`` the update is $s (B A - B_0 A_0)$, and the
+    The weight that came in is never overwritten: with ``init="principal"`` the update is $s (B A - B_0 A_0)$, and its
     start $s B_0 A_0$, the first ``r`` layers of the singular value decomposition, is kept beside it.
 
     Parameters
     ----------
     linear : nn.Linear
-        The layer. Its weight and bias stop learning, until `reset_base`.
+        The layer. Its weight (m, n) and bias stop learning, until `reset_base`.
     r : int
-        Rank of the update, between 1 and the smaller side of the weight.
+        Rank of the update, between 1 and min(m, n).
     alpha : float, optional
         Strength of the update, above 0; by default ``r``.
     scaling : {"alpha/r", "alpha/sqrt(r)"}
-        The factor s: LoRA's own, or that of rsLoRA.
+        The factor s: LoRA's own (Hu et al., 2021, arXiv:2106.09685), or that of rsLoRA (Kalajdzievski, 2023,
+        arXiv:2312.03732).
     init : {"zero", "principal"}
-        LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's.
+        LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's (Meng, Wang and Zhang, 2024,
+        arXiv:2404.02948).
     magnitude : bool
-        DoRA: each row of the weight is divided by its length, and that length is learned apart. Gradients pass through
-        the division.
+        DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length, and that length is
+        learned apart. Gradients pass through the division.
     generator : torch.Generator, optional
-        Draws A. Without it the global generator of torch draws.
+        Draws A; by default torch's global generator does.
 
     Attributes
     ----------
     a : Parameter, shape (r, n)
-        What the update looks at.
+        The factor A.
     b : Parameter, shape (m, r)
-        What it adds.
+        The factor B.
     g : Parameter, shape (m,), or None
         Lengths of the rows, with ``magnitude``.
 
@@ -58,11 +60,6 @@ class LoraLinear(nn.Module):
     >>> x = torch.randn(2, 64)
     >>> torch.equal(layer(x), linear(x)), sum(p.numel() for p in layer.parameters() if p.requires_grad)
     (True, 448)
-
-    References
-    ----------
-    Hu et al. (2021), arXiv:2106.09685; Kalajdzievski (2023), arXiv:2312.03732, the root; Meng, Wang and Zhang (2024),
-    arXiv:2404.02948, PiSSA; Liu et al. (2024), arXiv:2402.09353, DoRA.
     """
 
     a: nn.Parameter
@@ -92,7 +89,6 @@ class LoraLinear(nn.Module):
         self.init = check_choice(init, "init", INITS)
         magnitude = check_bool(magnitude, "magnitude")
         generator = check_generator(generator)
-
         self.factor = self.alpha / (self.r if scaling == "alpha/r" else math.sqrt(self.r))
         self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
         self.linear = linear.requires_grad_(False)
@@ -107,30 +103,15 @@ class LoraLinear(nn.Module):
             b, a = _principal(linear.weight, self.r, self.factor)
             self.a, self.b = nn.Parameter(a), nn.Parameter(b)
             self.a_start, self.b_start = a.clone(), b.clone()
-        self.g = nn.Parameter(_row_lengths(linear.weight.detach())) if magnitude else None
+        self.g = nn.Parameter(torch.linalg.vector_norm(linear.weight.detach(), dim=1)) if magnitude else None
 
     def extra_repr(self) -> str:
-        """Name the settings, for the layer's printed form.
-
-        Returns
-        -------
-        str
-        """
+        """Return the settings for the layer's printed form."""
         kind = "" if self.g is None else ", magnitude=True"
         return f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map vectors.
-
-        Parameters
-        ----------
-        x : Tensor, shape (..., n)
-            Inputs, as for the linear layer.
-
-        Returns
-        -------
-        Tensor, shape (..., m)
-        """
+        """Map vectors (..., n) to (..., m)."""
         weight, bias = self.linear.weight, self.linear.bias
         if check_plain("x", x).ndim == 0 or x.shape[-1] != weight.shape[1]:
             raise ValueError(f"x must have shape (..., {weight.shape[1]}), got shape {shape_of(x)}")
@@ -143,24 +124,13 @@ class LoraLinear(nn.Module):
         return functional.linear(x, weight, bias) + self.factor * update
 
     def update(self) -> torch.Tensor:
-        """Return what training has added to the weight so far.
-
-        Returns
-        -------
-        Tensor, shape (m, n)
-            $s B A$; with ``init="principal"`` $s (B A - B_0 A_0)$; with ``magnitude`` the difference of the weights.
-        """
+        """Return the change of the weight so far, (m, n); with ``magnitude`` it includes that of the lengths."""
         return self._product() if self.g is None else self._weight() - self.linear.weight
 
     def merged(self) -> nn.Linear:
-        """Return a plain linear layer that maps as this one does.
+        """Return a new, plain linear layer that maps as this one does.
 
-        In a narrow type the sum is rounded: what is too small beside an entry of the weight is lost.
-
-        Returns
-        -------
-        nn.Linear
-            A new one; the layer and its weight stay as they are.
+        The sum is rounded to the type of the weight: changes too small for it are lost.
         """
         weight, bias = self.linear.weight, self.linear.bias
         plain: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
@@ -173,12 +143,7 @@ class LoraLinear(nn.Module):
         return plain
 
     def reset_base(self) -> nn.Linear:
-        """Take the update off: return the layer that came in, with its own weight, learning if it learned before.
-
-        Returns
-        -------
-        nn.Linear
-        """
+        """Return the layer that came in, without the update; its weight and bias learn again if they did before."""
         for name, part in self.linear.named_parameters():
             part.requires_grad_(self._learned[name])
         return self.linear
@@ -190,22 +155,17 @@ class LoraLinear(nn.Module):
         return self.factor * product
 
     def _weight(self) -> torch.Tensor:
-        """Return the weight (m, n) that inputs meet."""
+        """Return the effective weight (m, n)."""
         sum_of_both = self.linear.weight + self._product()
         if self.g is None:
             return sum_of_both
-        lengths = _row_lengths(sum_of_both)
+        lengths = torch.linalg.vector_norm(sum_of_both, dim=1)
         return (self.g / torch.where(lengths == 0, 1, lengths))[:, None] * sum_of_both
 
 
 def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return b (m, r) and a (r, n) such that factor times b a is the best approximation of rank r."""
+    """Return b (m, r) and a (r, n) such that ``factor * b @ a`` is the best approximation of rank r."""
     wide = weight.detach().to(torch.promote_types(weight.dtype, torch.float32))
     u, sigma, vt = torch.linalg.svd(wide, full_matrices=False)
     root = (sigma[:r] / factor).sqrt()
     return (u[:, :r] * root).to(weight.dtype), (root[:, None] * vt[:r]).to(weight.dtype)
-
-
-def _row_lengths(weight: torch.Tensor) -> torch.Tensor:
-    lengths: torch.Tensor = torch.linalg.vector_norm(weight, dim=1)
-    return lengths

@@ -1,7 +1,4 @@
-r"""Work on a gradient by matrix products alone: step toward its best approximation, or toward equal singular values.
-
-Chapter ``book/08-caches.md``. Letters: ``m`` (m, n) is a gradient, ``q`` (n, r) a guess of r directions.
-"""
+"""Steps on a gradient by matrix products: toward its best approximation, or toward equal singular values."""
 
 import sys
 from collections.abc import Sequence
@@ -9,28 +6,28 @@ from collections.abc import Sequence
 import torch
 
 from lowrank_tutor._checks import check_real, check_size
-from lowrank_tutor._tensors import check_plain, check_same_device_and_dtype, check_tensor, shape_of
+from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor, shape_of
 
 
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Approximate a matrix by rank r from a guess: $P = \operatorname{orth}(M Q)$, then $Q = M^\top P$.
 
-    $P Q^\top$ is $M$ projected onto the columns of $P$. Repeated with the new Q this is subspace iteration, and for one
-    and the same M it tends to the best approximation, unless the guess has no part in one of its directions.
+    $P Q^\top$ is $M$ projected onto the columns of $P$, which are orthonormal; r is at most min(m, n). Repeated with
+    the new Q this is subspace iteration. For a fixed M it tends to the best approximation, unless the guess has no part
+    in one of its directions. It is Algorithm 1 of Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727.
 
     Parameters
     ----------
     m : Tensor, shape (m, n)
-        Such as a gradient.
+        A gradient.
     q : Tensor, shape (n, r)
-        The guess, or what the last step returned; r is at most min(m, n).
+        A guess of r directions, or what the last step returned.
 
     Returns
     -------
     p : Tensor, shape (m, r)
-        Orthonormal columns.
     q : Tensor, shape (n, r)
-        The approximation is ``p @ q.T``.
+        The approximation is ``p @ q.T``; ``q`` is the next guess.
 
     Examples
     --------
@@ -39,16 +36,10 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     >>> (p @ q.T).abs()
     tensor([[2., 0.],
             [0., 0.]])
-
-    References
-    ----------
-    Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727, Algorithm 1.
     """
     check_tensor("m", m, ("m", "n"))
-    check_tensor("q", q, (m.shape[1], "r"))
-    check_same_device_and_dtype("q", q, "m", m)
-    if not m.dtype.is_floating_point:
-        raise TypeError(f"m must be of a floating-point type, got {m.dtype}")
+    check_like("q", q, (m.shape[1], "r"), "m", m)
+    check_floating("m", m)
     r = q.shape[1]
     if not 1 <= r <= min(m.shape):
         raise ValueError(f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}")
@@ -61,38 +52,26 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
 def newton_schulz(
     x: torch.Tensor, steps: int = 5, coefficients: Sequence[float] = (3.4445, -4.7750, 2.0315)
 ) -> torch.Tensor:
-    r"""Push all singular values of a matrix toward 1, by products alone: Muon's step.
+    r"""Push all singular values of matrices toward 1 by matrix products: Muon's step.
 
-    $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$, from $X / \|X\|_F$ on. Each singular value goes its own way,
-    $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$; the singular vectors, and the rank, stay.
+    From $X / \|X\|_F$ on, each step is $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$. It maps each singular
+    value by $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$ and keeps the singular vectors and the rank. The
+    default coefficients a, b and c are Muon's, which do not converge to 1 but come near it fast (Jordan et al., 2024,
+    https://kellerjordan.github.io/posts/muon/). Zeros stay zeros.
 
     Parameters
     ----------
     x : Tensor, shape (..., m, n)
-        One matrix or many; zeros stay zeros.
-    steps : int
-        At least 0.
-    coefficients : sequence of three floats
-        a, b and c; by default Muon's, which do not converge to 1 but come near it fast.
-
-    Returns
-    -------
-    Tensor, shape (..., m, n)
 
     Examples
     --------
     >>> import torch
     >>> newton_schulz(torch.tensor([[3.0, 0.0], [0.0, 0.1]])).diagonal()
     tensor([0.6970, 1.1288])
-
-    References
-    ----------
-    Jordan et al. (2024), https://kellerjordan.github.io/posts/muon/.
     """
     if check_plain("x", x).ndim < 2:
         raise ValueError(f"x must have shape (..., m, n), got shape {shape_of(x)}")
-    if not x.dtype.is_floating_point:
-        raise TypeError(f"x must be of a floating-point type, got {x.dtype}")
+    check_floating("x", x)
     steps = check_size(steps, "steps", 0)
     try:
         numbers = tuple(coefficients)
@@ -101,7 +80,6 @@ def newton_schulz(
     if len(numbers) != 3:
         raise ValueError(f"coefficients must be three numbers, got {len(numbers)}")
     a, b, c = (check_real(number, "coefficients", "finite", -sys.float_info.max) for number in numbers)
-
     tall = x.shape[-2] > x.shape[-1]
     y = x.mT if tall else x  # the smaller Gram matrix of the two
     if y.numel():

@@ -1,4 +1,4 @@
-"""Caches and adapters: what its explorers must read, by NumPy alone, the numbers in its text, and its script."""
+"""Caches and adapters: judges of the chapter's explorers by NumPy alone, the models that it reads, and its script."""
 
 import math
 import os
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from lowrank_tutor.caches import power_step
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
 SCRIPT = re.search(r"Save this as `compress\.py`:\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
+(LOADER,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
 PRINTED = re.search(r"what was compressed:\n\n```text\n(.*?)^```$", TEXT, re.M | re.S)[1]
 
 
@@ -78,36 +80,8 @@ EXPLORERS = {
 }
 
 
-# -------------------------------------------------------------------------------------------- numbers in the text
-
-
-def test_the_opening_counts():
-    full, shared = (cache_size(None, n=2**17, groups=groups) for groups in (64, 8))
-    assert (full["gib"], shared["gib"]) == (320, 40)
-    assert "would need 320 GiB for 131,072 tokens, two and a half times as much as for its weights" in TEXT
-    assert full["of_weights"] == pytest.approx(2.5, abs=0.02)
-    assert "With 8 groups, as it has, it needs 40" in TEXT
-    assert "68_976_648_192" in TEXT
-    assert cache_size(None, n=1, groups=1)["numbers"] / cache_size(None, n=1, groups=1)["of_weights"] == 68_976_648_192
-
-
-def test_what_a_stored_token_costs(chapter):
-    heads, d_h, d_c, d_r = 128, 128, 512, 64
-    absorbed, anew = heads * (2 * d_c + d_r), heads * d_c * 2 * d_h + heads * (2 * d_h + d_r)
-    assert chapter["stored"] == {"absorbed": absorbed, "keys and values anew": anew}
-    assert f"anew takes {anew / absorbed:.0f} times as many" in TEXT
-    assert f"${heads}\\,({d_c} + {d_r} + {d_c})$ if absorbed" in TEXT
-    stored = f"{heads * (d_h + d_r) + heads * d_h:,}".replace(",", "{,}")
-    assert f"${heads}\\,({d_h} + {d_r} + {d_h}) = {stored}$" in TEXT
-    assert f"in place of ${d_c} + {d_r} = {d_c + d_r}$" in TEXT
-
-
-def test_rotation_makes_full_rank_of_eight(chapter):
-    assert [np.linalg.matrix_rank(chapter[name]) for name in ("keys", "turned")] == chapter["ranks"] == [8, 48]
-
-
 def test_scores_by_both_moments(chapter):
-    """The least error of each kind, by NumPy's SVD of the turned table alone."""
+    """The least error of each kind, by NumPy's SVD of the turned table."""
     a, b, w = (chapter[name].numpy() for name in ("A", "B", "W_K"))
     root_a, root_b = np.sqrt(a), np.linalg.cholesky(b)
 
@@ -145,7 +119,7 @@ def shares(printed):
     return [[int(share) for share in re.findall(r"(\d+)%", line)] for line in printed.splitlines()[1:]]
 
 
-def test_a_model_is_read_right(chapter, capsys):
+def test_report_of_a_model(chapter, capsys):
     """Where the output is keys and values themselves, the errors are tails of spectra that NumPy finds."""
     torch.manual_seed(0)
     layer, cuts = KeysAndValues(), (4, 12, 16)
@@ -169,54 +143,18 @@ def test_a_model_is_read_right(chapter, capsys):
     assert plain[2] == best[2] == 0
 
 
-@pytest.mark.parametrize("reason", ["ImportError", "OSError"])
-def test_without_package_or_network_the_cell_says_so_in_a_sentence(chapter, capsys, monkeypatch, reason):
-    (cell,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
-
-    def fail(name):
-        raise {"ImportError": ImportError, "OSError": OSError}[reason]("no such thing")
-
+@pytest.mark.parametrize("reason", [ImportError, OSError])
+def test_missing_package_or_network(chapter, capsys, monkeypatch, reason):
     peer = types.ModuleType("transformers")
-    peer.AutoModelForCausalLM = peer.AutoTokenizer = types.SimpleNamespace(from_pretrained=fail)
-    if reason == "ImportError":
-        peer = None  # what Python keeps for a module that is not to be found
+    peer.AutoModelForCausalLM = types.SimpleNamespace(from_pretrained=mock.Mock(side_effect=reason("no such thing")))
+    peer.AutoTokenizer = None
     monkeypatch.setitem(sys.modules, "transformers", peer)
-    exec(cell, dict(chapter))
+    exec(LOADER, dict(chapter))
     assert capsys.readouterr().out.startswith("This needs the package transformers and a network:")
 
 
-def test_a_tiny_model_of_transformers_is_read_right(chapter, capsys, monkeypatch):
-    """The cell as it stands, with a random model of the same class in place of the one that it loads."""
-    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 96, "num_attention_heads": 6, "num_key_value_heads": 3, "intermediate_size": 16}
-    config = transformers.LlamaConfig(**sizes, vocab_size=50, num_hidden_layers=30)
-    model = transformers.LlamaForCausalLM(config).eval()
-
-    def read(text):
-        return {"input_ids": [ord(letter) % 50 for letter in text]}
-
-    offline = types.ModuleType("transformers")
-    offline.__path__ = transformers.__path__
-    offline.AutoModelForCausalLM = types.SimpleNamespace(from_pretrained=lambda name: model)
-    offline.AutoTokenizer = types.SimpleNamespace(from_pretrained=lambda name: read)
-    monkeypatch.setitem(sys.modules, "transformers", offline)
-    (cell,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
-    exec(cell.replace("(48, 96, 192, 288)", "(12, 48, 96)").replace("[:2048]", "[:400]"), dict(chapter))
-    shown = capsys.readouterr().out.split("latents of ")[1:]
-    assert len(shown) == 3
-    for text, i in zip(shown, (0, 15, 29), strict=True):
-        attention = model.model.layers[i].self_attn
-        parts = (attention.k_proj.weight, attention.v_proj.weight)
-        both = torch.cat([part / part.norm() for part in parts]).detach().numpy()
-        of_weights, plain, best = shares(text)
-        assert of_weights == [round(100 * tail(both, k)) for k in (12, 48, 96)]
-        assert plain[0] > plain[1] > plain[2] == 0
-        assert best[0] > best[1] > best[2] == 0
-
-
 @pytest.mark.filterwarnings("ignore")
-def test_the_shapes_are_those_of_the_settings_in_transformers(chapter):
+def test_shapes_in_transformers(chapter):
     transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
     shapes, llama = chapter["SHAPES"], transformers.LlamaConfig()
     sizes = {"layers": llama.num_hidden_layers, "heads": llama.num_key_value_heads, "width": llama.head_dim}
@@ -227,65 +165,12 @@ def test_the_shapes_are_those_of_the_settings_in_transformers(chapter):
         assert sizes == shapes[shown]
 
 
-def test_lora_of_llama_counts(printed):
-    assert 2 * 32 * 8 * (4096 + 4096) == 4_194_304
-    assert "4,194,304 numbers are trained, out of 6.7 billion" in TEXT
-    assert "65,536 a weight, 4,194,304 in 32 layers" in printed
-
-
-def test_the_first_step_in_words(chapter):
-    one, many = lora_step(chapter, r=128, batch=1), lora_step(chapter, r=128, batch=512)
-    assert 3.3 < one["adam_root"] < 4.7
-    assert abs(math.log(one["descent_root"])) < 0.25, "descent, root: steady"
-    assert abs(math.log(one["adam_r"])) < 0.25, "Adam, one token: alpha/r"
-    assert abs(math.log(many["adam_root"])) < 0.3, "Adam, many tokens: the root"
-    assert many["adam_r"] < 0.4
-    assert max(many["descent_r"], many["descent_root"]) < 0.4, "descent, many tokens: neither"
-    assert one["descent_r"] < 0.1
-
-
-def test_tokens_whose_gradients_agree_act_like_one():
-    """512 tokens and errors, each with a part that all have in common, as long as what is its own."""
-    rng, n = np.random.default_rng(0), 128
-    size = {(r, power): 0.0 for r in (8, 128) for power in (1, 0.5)}
-    for _ in range(12):
-        tokens, errors = (rng.standard_normal((512, n)) + rng.standard_normal(n) for _ in range(2))
-        a = rng.uniform(-1, 1, (n, n)) / math.sqrt(n)
-        for r, power in size:
-            seen = tokens @ a[:r].T
-            step = seen @ np.sign(errors.T @ seen).T / r**power
-            size[r, power] += (step**2).mean()
-    assert 0.7 < math.sqrt(size[128, 1] / size[8, 1]) < 1.4, "alpha/r is steady"
-    assert math.sqrt(size[128, 0.5] / size[8, 0.5]) > 2.5, "the root is not"
-
-
-def test_the_theorem_of_one_step_in_the_mean():
-    rng, n, r, s = np.random.default_rng(0), 12, 4, 0.7
-    gradient, mean = rng.standard_normal((5, n)), np.zeros((5, n))
-    for _ in range(20000):
-        a = rng.uniform(-1, 1, (r, n)) / math.sqrt(n)
-        mean += s * (s * gradient @ a.T) @ a / 20000
-    assert mean == pytest.approx(s**2 * r / (3 * n) * gradient, abs=0.01)
-
-
-def test_muon_in_words():
-    grid = np.linspace(0.01, 1, 4000)
-    after = [muon_step(None, before=x, steps=5)["after"] for x in grid]
-    assert (math.floor(100 * min(after)), math.ceil(100 * max(after))) == (68, 114)
-    assert "lies between 0.68 and 1.14" in TEXT
-
-
-# ---------------------------------------------------------------------------------------------------- the script
-
-
-def test_the_script_prints_what_the_page_says(tmp_path):
+def test_script(tmp_path):
     (tmp_path / "compress.py").write_text(SCRIPT, encoding="utf-8")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "compress.py"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert ran.stdout == PRINTED
-    assert "36,864 of 1,179,648" in PRINTED
-    assert (36_864 / 18, 1_179_648 / 18) == (4 * 512, 256 * 256)
 
 
 @pytest.fixture
@@ -297,7 +182,7 @@ def alone(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_hook_of_pytorch_is_our_power_step(alone):
+def test_pytorchs_hook_is_a_power_step(alone):
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
 
     torch.manual_seed(0)
@@ -317,7 +202,3 @@ def test_the_hook_of_pytorch_is_our_power_step(alone):
             continue
         p, q = power_step(raw + owed, guess)
         torch.testing.assert_close(layer.weight.grad, p @ q.T, rtol=1e-4, atol=1e-6)
-
-
-def test_the_shown_code_has_the_cells_it_needs():
-    assert sum("explore(" in cell.source for cell in code_cells(CHAPTER)) == len(EXPLORERS)

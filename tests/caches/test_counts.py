@@ -1,49 +1,79 @@
-"""Numbers that are kept, against published configurations."""
+"""Counts of stored numbers and of multiplications, against published configurations and products that are made."""
 
-import re
+from functools import partial
 
 import pytest
+import torch
+from attentions import said
+from torch.utils.flop_counter import FlopCounterMode
 
-from lowrank_tutor.caches import kv_cache_numbers
-
-PUBLISHED = [
-    ({"layers": 32, "heads": 32, "width": 128}, 262_144),  # Llama-2-7B
-    ({"layers": 80, "groups": 8, "width": 128}, 163_840),  # Llama-2-70B
-    ({"layers": 95, "groups": 8, "width": 128}, 194_560),  # DeepSeek-67B
-    ({"layers": 60, "latent": 512, "rotary": 64}, 34_560),  # DeepSeek-V2: its Table 9 gives 34.6K
-    ({"layers": 61, "latent": 512, "rotary": 64}, 35_136),  # DeepSeek-V3
-    ({"layers": 36, "latent": 256, "rotary": 64}, 11_520),
-    ({"layers": 1, "latent": 1}, 1),
-    ({"layers": 1, "heads": 1, "width": 1}, 2),
-]
-
-
-@pytest.mark.parametrize(("config", "numbers"), PUBLISHED)
-def test_the_cache_is_that_of_published_configurations(config, numbers):
-    assert kv_cache_numbers(**config) == numbers
+from lowrank_tutor.caches import LatentCost, kv_cache_numbers, latent_cost
 
 
 @pytest.mark.parametrize(
-    ("config", "message"),
+    ("config", "numbers"),
     [
-        ({}, "heads, groups or latent must be given, one of the three, got none"),
-        ({"heads": 2, "latent": 3}, "heads, groups or latent must be given, one of the three, got heads, latent"),
-        ({"latent": 3, "width": 4}, "width must be None with a latent, which stands for keys and values, got 4"),
-        ({"groups": 2, "width": 4, "rotary": 1},
-         "rotary must be 0 without a latent: the keys themselves are rotated, got 1"),
-        ({"heads": 0, "width": 4}, "heads must be at least 1, got 0"),
-        ({"heads": 1, "width": 0}, "width must be at least 1, got 0"),
-        ({"latent": 1, "rotary": -1}, "rotary must be at least 0, got -1"),
-        ({"layers": 0, "latent": 1}, "layers must be at least 1, got 0"),
+        ({"layers": 32, "heads": 32, "width": 128}, 262_144),  # Llama-2-7B
+        ({"layers": 80, "groups": 8, "width": 128}, 163_840),  # Llama-2-70B
+        ({"layers": 95, "groups": 8, "width": 128}, 194_560),  # DeepSeek-67B
+        ({"layers": 60, "latent": 512, "rotary": 64}, 34_560),  # DeepSeek-V2: its Table 9 gives 34.6K
+        ({"layers": 61, "latent": 512, "rotary": 64}, 35_136),  # DeepSeek-V3
+        ({"layers": 1, "latent": 1}, 1),
+        ({"layers": 1, "heads": 1, "width": 1}, 2),
+    ],
+)
+def test_published_caches(config, numbers):
+    assert kv_cache_numbers(**config) == numbers
+
+
+@pytest.mark.parametrize(("absorb", "per_token"), [(True, 139_264), (False, 16_818_176)])
+def test_cost_of_products(absorb, per_token):
+    one, two = (latent_cost(n, 128, 128, 512, 64, absorb=absorb) for n in (1, 2))
+    assert two.multiplications - one.multiplications == per_token
+    assert (one.read, two.read) == (576, 1152)
+    n, heads, d_h, d_c, d_rope = 5, 2, 4, 3, 2
+    q, latents = torch.zeros(1, heads, 1, d_h), torch.zeros(1, n, d_c)
+    up = torch.zeros(heads, d_c, d_h)
+    with FlopCounterMode(display=False) as counter:
+        if absorb:
+            rows = torch.cat([q @ up.mT, torch.zeros(1, heads, 1, d_rope)], dim=3)
+            stored = torch.cat([latents, torch.zeros(1, n, d_rope)], dim=2)
+            ((rows @ stored[:, None].mT) @ latents[:, None]) @ up
+        else:
+            keys = torch.cat([latents[:, None] @ up, torch.zeros(1, heads, n, d_rope)], dim=3)
+            (torch.cat([q, torch.zeros(1, heads, 1, d_rope)], dim=3) @ keys.mT) @ (latents[:, None] @ up)
+    found = latent_cost(n, heads, d_h, d_c, d_rope, absorb=absorb)
+    assert found == LatentCost(counter.get_total_flops() // 2, n * (d_c + d_rope))
+
+
+LEAST = {"n": 1, "heads": 1, "d_h": 1, "d_c": 1, "d_rope": 0}
+ONE = "ValueError: heads, groups or latent must be given, one of the three, got"
+cache_of = partial(kv_cache_numbers, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cache_of(), f"{ONE} none"),
+        (lambda: cache_of(heads=2, latent=3), f"{ONE} heads, latent"),
+        (lambda: cache_of(latent=3, width=4),
+         "ValueError: width must be None with a latent, which stands for keys and values, got 4"),
+        (lambda: cache_of(groups=2, width=4, rotary=1),
+         "ValueError: rotary must be 0 without a latent: the keys themselves are rotated, got 1"),
+        (lambda: cache_of(heads=0, width=4), "ValueError: heads must be at least 1, got 0"),
+        (lambda: cache_of(heads=1, width=0), "ValueError: width must be at least 1, got 0"),
+        (lambda: cache_of(latent=1, rotary=-1), "ValueError: rotary must be at least 0, got -1"),
+        (lambda: kv_cache_numbers(0, latent=1), "ValueError: layers must be at least 1, got 0"),
+        (lambda: cache_of(heads=2), "TypeError: width must be an integer, got None"),
+        (lambda: cache_of(latent=2.0), "TypeError: latent must be an integer, got 2.0"),
+        *((lambda name=name, low=low: latent_cost(**(LEAST | {name: low - 1}), absorb=True),
+           f"ValueError: {name} must be at least {low}, got {low - 1}") for name, low in LEAST.items()),
+        (lambda: latent_cost(**LEAST, absorb=1), "TypeError: absorb must be True or False, got 1"),
     ],
 )  # fmt: skip
-def test_a_cache_that_cannot_be_meant_is_refused(config, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        kv_cache_numbers(**({"layers": 1} | config))
+def test_bad_counts(call, message):
+    assert said(call) == message
 
 
-def test_a_width_is_needed_with_heads_and_numbers_are_whole():
-    with pytest.raises(TypeError, match=r"^width must be an integer, got None$"):
-        kv_cache_numbers(1, heads=2)
-    with pytest.raises(TypeError, match=r"^latent must be an integer, got 2\.0$"):
-        kv_cache_numbers(1, latent=2.0)
+def test_least_cost():
+    assert latent_cost(**LEAST, absorb=True) == LatentCost(4, 1)

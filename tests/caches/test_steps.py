@@ -1,12 +1,11 @@
 """Power steps and Muon's map, against the singular value decomposition of NumPy."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 import torch
-from attentions import tensors
+from attentions import said, tensors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,39 +29,12 @@ def test_one_power_step_projects():
     assert torch.linalg.norm(m - p @ new.mT) >= tail_error(np.linalg.svd(m, compute_uv=False), 3)
 
 
-def test_trap_of_two_directions():
-    m = torch.diag(torch.tensor([2.0, 1.0], dtype=torch.float64))
-
-    def never_sent(q, steps=40):
-        error, history = torch.zeros_like(m), []
-        for _ in range(steps):
-            p, q = power_step(m + error, q)
-            error = m + error - p @ q.mT
-            history.append(float((p @ q.mT)[1, 1]))
-        return error, history
-
-    error, history = never_sent(torch.tensor([[1.0], [0.0]], dtype=torch.float64))
-    assert set(history) == {0.0}
-    assert error[1, 1] == 40
-    _, history = never_sent(torch.tensor([[1.0], [1e-8]], dtype=torch.float64))
-    assert max(history) > 1
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_steps_keep_types(dtype):
     m, q = tensors((9, 7), (7, 3))
     p, new = power_step(m.to(dtype), q.to(dtype))
     assert (p.dtype, new.dtype, newton_schulz(m.to(dtype)).dtype) == (dtype,) * 3
     assert (p.double() @ new.double().mT - (lambda a, b: a @ b.mT)(*power_step(m, q))).norm() < 0.1 * m.norm()
-
-
-@pytest.mark.parametrize("columns", [0, 8])
-def test_bad_guess(columns):
-    message = f"q must have between 1 and min(m, n) = 7 columns, got shape (7, {columns})"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        power_step(torch.ones(9, 7), torch.ones(7, columns))
-    with pytest.raises(ValueError, match=re.escape("q must have shape (7, r), got shape (6, 2)")):
-        power_step(torch.ones(9, 7), torch.ones(6, 2))
 
 
 @settings(max_examples=20)
@@ -87,6 +59,8 @@ def test_newton_schulz_bounds():
     assert torch.equal(newton_schulz(zeros), zeros)
     batch = tensors((5, 6, 4))[0]
     torch.testing.assert_close(newton_schulz(batch)[3], newton_schulz(batch[3]))
+    for scale in (1e-30, 1e30):  # no square overflows or vanishes
+        torch.testing.assert_close(newton_schulz(batch.float() * scale), newton_schulz(batch.float()))
 
 
 def test_other_coefficients_converge():
@@ -95,20 +69,28 @@ def test_other_coefficients_converge():
     np.testing.assert_allclose(newton_schulz(x, 40, (1.5, -0.5, 0)), u @ vt, atol=1e-12)
 
 
+M, THREE = torch.ones(9, 7), "coefficients must be three numbers, got"
+
+
 @pytest.mark.parametrize(
-    ("given_", "kind", "message"),
+    ("call", "message"),
     [
-        (([[1.0]],), TypeError, "x must be a tensor, got list"),
-        ((torch.ones(3),), ValueError, "x must have shape (..., m, n), got shape (3,)"),
-        ((torch.ones(2, 2, dtype=torch.int64),), TypeError, "x must be of a floating-point type, got torch.int64"),
-        ((torch.ones(2, 2), -1), ValueError, "steps must be at least 0, got -1"),
-        ((torch.ones(2, 2), 2**31), ValueError, "steps must be below 2**31, got 2147483648"),
-        ((torch.ones(2, 2), 1, None), TypeError, "coefficients must be three numbers, got NoneType"),
-        ((torch.ones(2, 2), 1, (1.0, 2.0)), ValueError, "coefficients must be three numbers, got 2"),
-        ((torch.ones(2, 2), 1, (1.0, 2.0, math.nan)), ValueError, "coefficients must be finite, got nan"),
-        ((torch.ones(2, 2), 1, (-math.inf, 2.0, 3.0)), ValueError, "coefficients must be finite, got -inf"),
+        (lambda: power_step(M, M[:7, :0]),
+         "ValueError: q must have between 1 and min(m, n) = 7 columns, got shape (7, 0)"),
+        (lambda: power_step(M, torch.ones(7, 8)),
+         "ValueError: q must have between 1 and min(m, n) = 7 columns, got shape (7, 8)"),
+        (lambda: power_step(M, M[:6, :2]), "ValueError: q must have shape (7, r), got shape (6, 2)"),
+        (lambda: power_step(M.long(), M[:7].long()), "TypeError: m must be of a floating-point type, got torch.int64"),
+        (lambda: newton_schulz([[1.0]]), "TypeError: x must be a tensor, got list"),
+        (lambda: newton_schulz(M[0]), "ValueError: x must have shape (..., m, n), got shape (7,)"),
+        (lambda: newton_schulz(M.long()), "TypeError: x must be of a floating-point type, got torch.int64"),
+        (lambda: newton_schulz(M, -1), "ValueError: steps must be at least 0, got -1"),
+        (lambda: newton_schulz(M, 2**31), "ValueError: steps must be below 2**31, got 2147483648"),
+        (lambda: newton_schulz(M, 1, None), f"TypeError: {THREE} NoneType"),
+        (lambda: newton_schulz(M, 1, (1.0, 2.0)), f"ValueError: {THREE} 2"),
+        (lambda: newton_schulz(M, 1, (1.0, 2.0, math.nan)), "ValueError: coefficients must be finite, got nan"),
+        (lambda: newton_schulz(M, 1, (-math.inf, 2.0, 3.0)), "ValueError: coefficients must be finite, got -inf"),
     ],
-)
-def test_bad_newton_schulz(given_, kind, message):
-    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
-        newton_schulz(*given_)
+)  # fmt: skip
+def test_bad_steps(call, message):
+    assert said(call) == message

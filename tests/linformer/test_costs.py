@@ -1,9 +1,11 @@
-"""What a layer costs, against the parameters and products of a real one."""
+"""Costs, against the parameters and products of a real layer, and averages of windows, against NumPy's means."""
 
-import re
+from functools import partial
 
+import numpy as np
 import pytest
-from attentions import tensors
+import torch
+from attentions import said, tensors
 from hypothesis import given
 from hypothesis import strategies as st
 from linformers import SHARINGS, layer_of
@@ -11,7 +13,7 @@ from torch import set_grad_enabled
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from lowrank_tutor.linformer import linformer_cost
+from lowrank_tutor.linformer import linformer_cost, pooling_projection
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
@@ -35,7 +37,7 @@ def test_cost_of_real_layer(n, dim, heads, k, max_len, gradient, sharing, calls)
         assert linformer_cost(n, dim, heads, k, sharing=sharing) == cost
 
 
-def test_the_cost_worked_by_hand():
+def test_cost_by_hand():
     # D = 2, n = 3, k = 2, one head, E = F: 12 multiplications for queries and as many for the output, 12 for the
     # tokens mixed, 8 each for keys and values, 12 for the scores and 12 for the averages; together 76.
     assert linformer_cost(n=3, dim=2, heads=1, k=2) == (4 * 4 + 2 + 2 * 3, 2 * 76, 6)
@@ -44,37 +46,43 @@ def test_the_cost_worked_by_hand():
     assert linformer_cost(n=3, dim=2, heads=1, k=2, max_len=5) == (18 + 2 * 5, 2 * (76 + 6), 6)
 
 
-@given(st.integers(1, 10**9), st.integers(1, 10**4), st.integers(1, 64), st.data())
-def test_cost_formula(n, width, heads, data):
-    dim, k = width * heads, data.draw(st.integers(1, n))
-    one, two = (linformer_cost(n, dim, heads, k, sharing=sharing) for sharing in SHARINGS)
-    assert one.flops == 4 * n * dim**2 + 6 * n * k * dim + 4 * k * dim**2
-    assert two.flops - one.flops == 2 * n * k * dim
-    assert one.parameters == 4 * dim**2 + dim + k * n
-    assert two.parameters - one.parameters == k * n
-    assert one.scores == two.scores == heads * n * k
+@given(st.integers(1, 12), st.integers(1, 12))
+def test_pooling_averages_windows(k, window):
+    pooling, x = pooling_projection(k, k * window), np.random.default_rng(0).standard_normal(k * window)
+    assert (pooling.shape, pooling.dtype) == ((k, k * window), torch.float32)
+    np.testing.assert_allclose(pooling.double().numpy() @ x, x.reshape(k, window).mean(axis=1), atol=1e-6)
+
+
+cost = partial(linformer_cost, 8, 6, 2)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("call", "message"),
     [
-        ({"n": 0}, ValueError, "n must be at least 1, got 0"),
-        ({"n": 9, "max_len": 8}, ValueError, "n must be between 1 and max_len = 8, got 9"),
-        ({"n": 0, "max_len": 8}, ValueError, "n must be between 1 and max_len = 8, got 0"),
-        ({"max_len": 0}, ValueError, "max_len must be at least 1, got 0"),
-        ({"dim": 0}, ValueError, "dim must be at least 1, got 0"),
-        ({"heads": 4}, ValueError, "heads must divide dim = 6, got 4"),
-        ({"k": 0}, ValueError, "k must be between 1 and max_len = 8, got 0"),
-        ({"k": 10, "max_len": 9}, ValueError, "k must be between 1 and max_len = 9, got 10"),
-        ({"sharing": "none"}, ValueError, 'sharing must be "key-value" or "headwise", got \'none\''),
+        (lambda: linformer_cost(0, 6, 2, 3), "n must be at least 1, got 0"),
+        (lambda: linformer_cost(9, 6, 2, 3, max_len=8), "n must be between 1 and max_len = 8, got 9"),
+        (lambda: linformer_cost(0, 6, 2, 3, max_len=8), "n must be between 1 and max_len = 8, got 0"),
+        (lambda: cost(3, max_len=0), "max_len must be at least 1, got 0"),
+        (lambda: linformer_cost(8, 0, 2, 3), "dim must be at least 1, got 0"),
+        (lambda: linformer_cost(8, 6, 4, 3), "heads must divide dim = 6, got 4"),
+        (lambda: cost(0), "k must be between 1 and max_len = 8, got 0"),
+        (lambda: cost(10, max_len=9), "k must be between 1 and max_len = 9, got 10"),
+        (lambda: cost(3, sharing="none"), 'sharing must be "key-value" or "headwise", got \'none\''),
+        (lambda: pooling_projection(3, 8), "k must divide max_len = 8, got 3"),
+        (lambda: pooling_projection(0, 8), "k must be between 1 and max_len = 8, got 0"),
+        (lambda: pooling_projection(9, 8), "k must be between 1 and max_len = 8, got 9"),
+        (lambda: pooling_projection(2, 10**30),
+         f"max_len must give a matrix of at most 2**40 numbers, got 2 times {10**30}"),
+        (lambda: pooling_projection(1, 0), "max_len must be at least 1, got 0"),
     ],
-)
-def test_bad_cost_sizes(options, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        linformer_cost(**{"n": 8, "dim": 6, "heads": 2, "k": 3} | options)
+)  # fmt: skip
+def test_bad_sizes(call, message):
+    assert said(call) == f"ValueError: {message}"
 
 
-def test_cost_size_bounds():
+def test_size_bounds():
     assert linformer_cost(1, 1, 1, 1) == (4 + 1 + 1, 4 + 6 + 4, 1)
     assert linformer_cost(8, 6, 6, 8, max_len=8) == linformer_cost(8, 6, 6, 8)
     assert linformer_cost(8, 6, 2, 9, max_len=9).scores == 2 * 8 * 9  # more rows than tokens, not than columns
+    assert pooling_projection(8, 8).tolist() == torch.eye(8).tolist()
+    assert pooling_projection(1, 8).tolist() == [[0.125] * 8]

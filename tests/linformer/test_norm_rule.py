@@ -1,16 +1,15 @@
-"""The rules for padding: by hand, on equal tokens, against exact attention, and against what is popular."""
+"""The rules for padding: by hand, on equal tokens, against exact attention, and against common alternatives."""
 
 import copy
 import itertools
 import math
 import pickle
-import re
 
 import numpy as np
 import pytest
 import torch
 from attentions import by_loops as exact_by_loops
-from attentions import real_tokens, tensors, triple
+from attentions import real_tokens, said, tensors, triple
 from linformers import array, by_loops, layer_by_loops, layer_of, lengths, nearly_the_identity, rule_by_loops
 from torch import nn
 from torch.nn import functional
@@ -37,12 +36,12 @@ def layer_of_kind(kind, dtype=torch.float64):
     return layer_of(k=4, projection=nn.Parameter(e) if kind.startswith("learned") else e, dtype=dtype)
 
 
-@pytest.mark.parametrize("n", [1, 2, 4, 8, 16, 20, 22, 40, 100])
+@pytest.mark.parametrize("n", [1, 4, 8, 20, 40, 100])
 @pytest.mark.parametrize("max_len", [128, 512])
 def test_equal_tokens_stay(max_len, n):
     """Windows of 8 and of 32 tokens, whole or cut in the middle, by a mask and by a short sequence."""
     e, (token, q, k) = pooling_projection(16, max_len).double(), tensors((1, 1, 6), (1, 1, 3, 2), (1, 1, max_len, 2))
-    mask, x = lengths(n, n=max_len), token.expand(1, max_len, 6)
+    mask, x, window = lengths(n, n=max_len), token.expand(1, max_len, 6), max_len // 16
     constant = linformer_attention(q, k, x[None], e, token_mask=mask)
     np.testing.assert_allclose(constant, token[None].expand(1, 1, 3, 6), rtol=1e-13)
     for projection in (e, nn.Parameter(e)):
@@ -52,10 +51,7 @@ def test_equal_tokens_stay(max_len, n):
         for out in (layer(x, token_mask=mask)[0, :n], layer(x[:, :n])[0]):
             np.testing.assert_allclose(out.detach(), expected, rtol=0, atol=1e-13)
     shrunk = linformer_attention(q, k, x[None], e, token_mask=mask, rule="norm")
-    window, whole = max_len // 16, n % (max_len // 16) == 0
-    assert whole == torch.allclose(shrunk, constant), "the norm rule gives less where a window is cut"
-    if n < window:
-        np.testing.assert_allclose(shrunk, math.sqrt(n / window) * constant, rtol=1e-13)
+    assert (n % window == 0) == torch.allclose(shrunk, constant), "the norm rule gives less where a window is cut"
 
 
 @pytest.mark.parametrize(("rule", "size"), [(None, 1), ("sum", 1), ("norm", math.sqrt(1 / 2))])
@@ -142,15 +138,13 @@ def test_reset_settles_the_rule():
     assert learned.rule == "sum"
 
 
-def test_impossible_rules_are_refused():
+def test_impossible_rules():
     for wrong in ("mean", 1):
-        with pytest.raises((ValueError, TypeError), match=r"^rule must be"):
-            layer_of(rule=wrong)
-        with pytest.raises((ValueError, TypeError), match=r"^rule must be"):
-            linformer_attention(*triple(), tensors((4, 6))[0], rule=wrong)
-    message = 'rule must be "sum" or "norm" where a learned projection is on the meta device'
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta")
+        assert ": rule must be " in said(
+            lambda wrong=wrong: linformer_attention(*triple(), torch.eye(6).double(), rule=wrong)
+        )
+    message = 'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
+    assert said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta")) == message
 
 
 def test_learned_averages_do_not_jump():
@@ -178,7 +172,7 @@ def test_rules_compile_and_vmap():
         np.testing.assert_allclose(out.detach(), right, rtol=0, atol=1e-13)
 
 
-# against exact attention, and against what is popular
+# against exact attention, and against common alternatives
 
 
 def counted_in_full(q, k, v, e, mask):
@@ -218,7 +212,7 @@ def zeroed_only(q, k, v, e, mask):
 
 
 @pytest.mark.parametrize("rule", [None, "sum", "norm"])
-def test_popular_ways_are_wrong(rule):
+def test_common_alternatives(rule):
     q, k, v = triple(1, 2, 22, 22, 8, 8)
     exact, scale = torch.tensor(exact_by_loops(q, k, v)), v.abs().mean().item()
     more = tensors((1, 2, 42, 8))[0]
@@ -238,7 +232,7 @@ def test_popular_ways_are_wrong(rule):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("autocast", [False, True])
 @RULES
-def test_shares_are_computed_in_float32(dtype, autocast, rule):
+def test_shares_in_float32(dtype, autocast, rule):
     (e,) = tensors((5, 300), dtype=dtype)
     e[3], e[4, :100] = 0, 0
     mask = lengths(100, 299, 300, 0)
@@ -298,6 +292,16 @@ def gradients(run, x, *leaves):
     return found
 
 
+def check_poison(run, x, hidden, poison, *leaves):
+    """What hidden tokens hold moves neither results nor gradients; return the result."""
+    clean = gradients(run, x, *leaves)
+    for one, other in zip(clean, gradients(run, x.masked_fill(hidden, poison), *leaves), strict=True):
+        assert torch.equal(one, other)
+        assert torch.isfinite(one).all()
+        assert one.abs().sum() > 0
+    return clean
+
+
 @pytest.mark.parametrize("poison", [1e3, math.nan, math.inf])
 @pytest.mark.parametrize("given_f", [False, True])
 @RULES
@@ -310,34 +314,23 @@ def test_hidden_tokens_move_nothing(poison, given_f, rule):
         keys, values = x.split([5, 3], dim=3)
         return linformer_attention(q, keys, values, *leaves[1:], token_mask=hidden, rule=rule)
 
-    clean = gradients(run, both, *leaves)
-    dirty = gradients(lambda x: run(x.masked_fill(~mask[:, None, :, None], poison)), both, *leaves)
-    for one, other in zip(clean, dirty, strict=True):
-        assert torch.equal(one, other)
-        assert torch.isfinite(one).all()
-        assert one.abs().sum() > 0
-    assert (run(both, None) - clean[0]).abs().max() > 0.1, "the mask did hide something"
-    np.testing.assert_array_equal(clean[0][2], 0)
+    out, *_ = check_poison(run, both, ~mask[:, None, :, None], poison, *leaves)
+    assert (run(both, None) - out).abs().max() > 0.1, "the mask did hide something"
+    np.testing.assert_array_equal(out[2], 0)
 
 
 @pytest.mark.parametrize("poison", [1e3, math.nan, math.inf])
 @KINDS
 def test_hidden_tokens_in_a_layer(poison, kind):
     layer, mask, (x,) = layer_of_kind(kind), real_tokens(), tensors((3, 6, 6))
-    clean = gradients(lambda x: layer(x, token_mask=mask), x, *layer.parameters())
-    dirty = gradients(
-        lambda x: layer(x.masked_fill(~mask[:, :, None], poison), token_mask=mask), x, *layer.parameters()
-    )
-    for one, other in zip(clean, dirty, strict=True):
-        assert torch.equal(one, other)
-        assert torch.isfinite(one).all()
-        assert one.abs().sum() > 0
+    hidden, leaves = ~mask[:, :, None], list(layer.parameters())
+    out, grad_x, *_ = check_poison(lambda x: layer(x, token_mask=mask), x, hidden, poison, *leaves)
     with torch.no_grad():
-        without_gradient = layer(x.masked_fill(~mask[:, :, None], poison), token_mask=mask)
-    np.testing.assert_allclose(without_gradient, clean[0], rtol=0, atol=1e-14)
-    for zeros in (clean[0][~mask], clean[1][~mask]):
+        without_gradient = layer(x.masked_fill(hidden, poison), token_mask=mask)
+    np.testing.assert_allclose(without_gradient, out, rtol=0, atol=1e-14)
+    for zeros in (out[~mask], grad_x[~mask]):
         np.testing.assert_array_equal(zeros, 0)
-    assert (clean[0][mask].abs().sum(dim=1) > 0).all()
+    assert (out[mask].abs().sum(dim=1) > 0).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -358,10 +351,6 @@ def test_appended_padding_moves_nothing(kind, dtype):
 def test_full_mask_changes_nothing(kind, n):
     layer, (x,) = layer_of_kind(kind), tensors((3, n, 6))
     np.testing.assert_allclose(layer(x, token_mask=lengths(n, n, n)).detach(), layer(x).detach(), atol=1e-14)
-    q, k, v = triple(n_keys=8)
-    f = layer.e if layer.f is None else layer.f
-    out = linformer_attention(q, k, v, layer.e, f, token_mask=lengths(8, 8, 8), rule=layer.rule)
-    np.testing.assert_allclose(out.detach(), linformer_attention(q, k, v, layer.e, f).detach(), atol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
@@ -437,15 +426,3 @@ def test_gradients_of_tiny_rows(rule):
         out.sum().backward()
         assert torch.isfinite(out).all(), size
         assert torch.isfinite(e.grad).all(), size
-
-
-# the two steps by themselves
-
-
-def test_scales_and_logits_by_hand():
-    """Rows with the sums 4 and 1; one sequence meets all of both, one a quarter of the first, one nothing."""
-    real = torch.tensor([[4.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
-    for by_sum, scale in ((True, 4), (False, 2)):
-        (scales,), added = _padding_rule([(real, torch.tensor([4.0, 1.0]), torch.tensor([by_sum, by_sum]))])
-        assert scales[:, :, 0].tolist() == [[1, 1], [scale, 0], [0, 0]]
-        assert torch.equal(added, torch.tensor([[0, 0], [-math.log(4), -math.inf], [0, 0]])[:, None, None])

@@ -1,13 +1,12 @@
-"""Weights from elsewhere: exact attention's, biases, another sequence's tokens, a longer E, an emptied layer."""
+"""Weights of exact attention, biases, cross-attention, longer and emptied layers, and encoder layers."""
 
 import copy
-import re
 
 import numpy as np
 import pytest
 import torch
-from attentions import real_tokens, tensors
-from linformers import MASKS, SHARINGS, layer_of, lengths
+from attentions import real_tokens, said, tensors
+from linformers import MASKS, SHARINGS, layer_by_loops, layer_of, lengths
 from torch import nn
 from torch.nn import functional
 
@@ -57,28 +56,35 @@ def test_takeover_copies_all_settings():
     assert not torch.equal(layer.to_out.weight, mha.out_proj.weight)
 
 
+OTHER_OPTIONS = "ValueError: mha must attend to the tokens alone, got add_bias_kv or add_zero_attn"
+NO_LAYER = "TypeError: layer must be a torch.nn.TransformerEncoderLayer with exact attention, got"
+
+
 @pytest.mark.parametrize(
-    ("mha", "error", "message"),
+    ("call", "message"),
     [
-        (nn.Linear(6, 6), TypeError, "mha must be a torch.nn.MultiheadAttention, got Linear"),
-        (
-            nn.MultiheadAttention(6, 2, kdim=4),
-            ValueError,
-            "mha must have keys and values as wide as its queries, 6, got keys of width 4 and values of width 6",
-        ),
-        *(
-            (
-                nn.MultiheadAttention(6, 2, **{option: True}),
-                ValueError,
-                "mha must attend to the tokens alone, got add_bias_kv or add_zero_attn",
-            )
-            for option in ("add_bias_kv", "add_zero_attn")
-        ),
+        (lambda: nn.Linear(6, 6), "TypeError: mha must be a torch.nn.MultiheadAttention, got Linear"),
+        (lambda: nn.MultiheadAttention(6, 2, kdim=4), "ValueError: mha must have keys and values as wide as its"
+         " queries, 6, got keys of width 4 and values of width 6"),
+        (lambda: nn.MultiheadAttention(6, 2, add_bias_kv=True), OTHER_OPTIONS),
+        (lambda: nn.MultiheadAttention(6, 2, add_zero_attn=True), OTHER_OPTIONS),
     ],
-)
-def test_other_attention_is_refused(mha, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        LinformerSelfAttention.from_mha(mha, 8, 3)
+)  # fmt: skip
+def test_other_attention(call, message):
+    assert said(lambda: LinformerSelfAttention.from_mha(call(), 8, 3)) == message
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.Linear(6, 6), f"{NO_LAYER} Linear"),
+        (lambda: LinformerEncoderLayer(6, 2, 8, 3, 12), f"{NO_LAYER} LinformerEncoderLayer"),
+        (lambda: nn.TransformerEncoderLayer(6, 2, 12), "ValueError: layer must be batch first, got batch_first=False:"
+         " hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"),
+    ],
+)  # fmt: skip
+def test_other_encoders(call, message):
+    assert said(lambda: LinformerEncoderLayer.from_layer(call(), 8, 3)) == message
 
 
 @pytest.mark.parametrize(
@@ -104,56 +110,24 @@ def test_whole_encoder_takeover(options):
 
 
 @pytest.mark.parametrize(
-    ("layer", "error", "message"),
-    [
-        (
-            nn.Linear(6, 6),
-            TypeError,
-            "layer must be a torch.nn.TransformerEncoderLayer with exact attention, got Linear",
-        ),
-        (
-            nn.TransformerEncoderLayer(6, 2, 12),
-            ValueError,
-            "layer must be batch first, got batch_first=False: hand tokens over as (batch, n, dim), and set"
-            " layer.self_attn.batch_first = True",
-        ),
-        (
-            LinformerEncoderLayer(6, 2, 8, 3, 12),
-            TypeError,
-            "layer must be a torch.nn.TransformerEncoderLayer with exact attention, got LinformerEncoderLayer",
-        ),
-    ],
-)
-def test_other_encoders_are_refused(layer, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        LinformerEncoderLayer.from_layer(layer, 8, 3)
-
-
-MINE = torch.zeros(3, 6, dtype=torch.bool)
-
-
-@pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"key_padding_mask": MINE}, "got key_padding_mask: token_mask=~key_padding_mask says the same"),
-        (
-            {"attn_mask": None},
-            "got attn_mask: there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer"
-            " stood",
-        ),
+        ({"key_padding_mask": None}, "got key_padding_mask: token_mask=~key_padding_mask says the same"),
+        ({"attn_mask": None}, "got attn_mask: there are no n by n weights, and LinformerEncoderLayer goes where"
+         " PyTorch's encoder layer stood"),
         ({"need_weights": False}, "got need_weights: there are no n by n weights to return"),
+        ({"is_causal": True}, "got is_causal: each compressed key mixes all tokens, the future too"),
     ],
-)
+)  # fmt: skip
 def test_calls_in_pytorchs_style(given, message):
     (x,) = tensors((3, 6, 6))
     for layer, tokens in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
-        with pytest.raises(TypeError, match=f"^options must be token_mask or causal, {re.escape(message)}$"):
-            layer(*tokens, **given)
-        names = " and ".join(("x", "memory")[: len(tokens)])
-        with pytest.raises(TypeError, match=f"^tensors must be {names}, and masks go by name, got {len(tokens) + 1} "):
+        assert said(lambda: layer(*tokens, **given)) == f"TypeError: options must be token_mask or causal, {message}"  # noqa: B023
+        names, count = " and ".join(("x", "memory")[: len(tokens)]), len(tokens) + 1
+        with pytest.raises(TypeError, match=f"^tensors must be {names}, and masks go by name, got {count} tensors$"):
             layer(*tokens, x)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'mask'$"):
-        layer(*tokens, mask=MINE)
+        layer(*tokens, mask=None)
 
 
 def biased(layer):
@@ -163,35 +137,13 @@ def biased(layer):
     return layer
 
 
-def slow_order(layer, x, real):
-    """All keys and values with their biases first, then E K and F V by the norm rule, for one sequence at a time."""
-    rows = []
-    for tokens, kept in zip(x, real, strict=True):
-        q, k, v = (part(tokens) for part in (layer.to_q, layer.to_k, layer.to_v))
-        mixed, shares = [], []
-        for matrix, whole in ((layer.e, k), (layer.e if layer.f is None else layer.f, v)):
-            seen = torch.zeros_like(matrix)
-            seen[:, : len(kept)] = matrix[:, : len(kept)] * kept
-            share = seen.square().sum(1) / matrix.square().sum(1)
-            mixed.append(seen[:, : len(kept)] @ whole / share.sqrt()[:, None])
-            shares.append(share)
-        logits = torch.stack([
-            a @ b.T / 3**0.5 + torch.minimum(*shares).log()
-            for a, b in zip(q.split(3, dim=1), mixed[0].split(3, dim=1), strict=True)
-        ])  # fmt: skip
-        values = torch.stack(mixed[1].split(3, dim=1))
-        rows.append(layer.to_out((logits.softmax(2) @ values).transpose(0, 1).flatten(1)) * kept[:, None])
-    return torch.stack(rows)
-
-
 @pytest.mark.parametrize("sharing", SHARINGS)
 @pytest.mark.parametrize("max_len", [6, 9])
 def test_biases_against_slow_order(sharing, max_len):
     layer, (x,) = biased(layer_of(max_len=max_len, sharing=sharing, bias=True)), tensors((3, 6, 6))
-    for mask in (None, lengths(6, 4, 1)):
-        real = torch.ones(3, 6, dtype=torch.bool) if mask is None else mask
+    for mask in (None, lengths(6, 4, 1), lengths(6, 2, 0)):
         out = layer(x, token_mask=mask)
-        np.testing.assert_allclose(out.detach(), slow_order(layer, x, real).detach(), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(out.detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-13)
 
 
 def test_biases_start_at_zero():
@@ -203,17 +155,11 @@ def test_biases_start_at_zero():
     assert "bias=True" not in layer_of().extra_repr()
 
 
-def test_hidden_sequence_with_biases():
-    layer, (x,) = biased(layer_of(bias=True)), tensors((3, 6, 6))
-    assert layer(x, token_mask=real_tokens())[2].abs().max() == 0
-
-
 def test_replaced_key_projection():
     layer, (x,) = layer_of(), tensors((3, 6, 6))
     layer.to_k = nn.Linear(6, 6, dtype=torch.float64)
     nn.init.normal_(layer.to_k.bias)
-    real = torch.ones(3, 6, dtype=torch.bool)
-    np.testing.assert_allclose(layer(x).detach(), slow_order(layer, x, real).detach(), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(layer(x).detach(), layer_by_loops(layer, x), rtol=0, atol=1e-13)
 
 
 @MASKS
@@ -239,27 +185,27 @@ def test_cross_attention_and_padding():
     np.testing.assert_allclose(out, drawn(x, memory).detach(), rtol=0, atol=1e-13)
 
 
-def test_bad_input_of_cross_attention():
-    cross, (x, memory) = LinformerCrossAttention(6, 2, 8, 3, dtype=torch.float64), tensors((3, 4, 6), (3, 6, 6))
-    for one, other, message in (
-        (x, memory[:, :, :5], "memory must have shape (batch, n, 6), got shape (3, 6, 5)"),
-        (x[:2], memory, "x must have the batch size of memory, got shapes (2, 4, 6) and (3, 6, 6)"),
-        (x[0], memory, "x must have shape (batch, n_queries, 6), got shape (4, 6)"),
-        (x, torch.cat([memory, memory], 1), "memory must hold between 1 and max_len = 8 tokens, got 12; cut it, or"),
-    ):
-        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-            cross(one, other)
-    with pytest.raises(TypeError, match=r"^x must be of the type of the layer, torch.float64, got torch.float32$"):
-        cross(x.float(), memory)
-    with pytest.raises(TypeError, match=r"^x must be a dense tensor, got layout torch.sparse_coo: .to_dense\(\)"):
-        cross(x.to_sparse(), memory)
-    with pytest.raises(
-        ValueError, match=r"^token_mask must have shape \(batch, n_keys\) = \(3, 6\), got shape \(3, 4\)$"
-    ):
-        cross(x, memory, token_mask=torch.ones(3, 4, dtype=torch.bool))
-    with pytest.raises(ValueError, match=r"^causal must be False, got True"):
-        cross(x, memory, causal=True)
-    assert cross(torch.cat([x, x, x], 1), memory).shape == (3, 12, 6), "queries may be more than max_len"
+(SRC, SHORT) = tensors((3, 6, 6), (3, 4, 6))
+
+
+@pytest.mark.parametrize(
+    ("x", "memory", "options", "message"),
+    [
+        (SHORT, SRC[..., :5], {}, "ValueError: memory must have shape (batch, n, 6), got shape (3, 6, 5)"),
+        (SHORT[:2], SRC, {}, "ValueError: x must have the batch size of memory, got shapes (2, 4, 6) and (3, 6, 6)"),
+        (SHORT[0], SRC, {}, "ValueError: x must have shape (batch, n_queries, 6), got shape (4, 6)"),
+        (SHORT, SRC.repeat(1, 2, 1), {}, "ValueError: memory must hold between 1 and max_len = 8 tokens, got 12; cut"),
+        (SHORT.float(), SRC, {}, "TypeError: x must be of the type of the layer, torch.float64, got torch.float32"),
+        (SHORT.to_sparse(), SRC, {}, "TypeError: x must be a dense tensor, got layout torch.sparse_coo"),
+        (SHORT, SRC, {"token_mask": real_tokens(n=4)},
+         "ValueError: token_mask must have shape (batch, n_keys) = (3, 6), got shape (3, 4)"),
+        (SHORT, SRC, {"causal": True}, "ValueError: causal must be False, got True"),
+    ],
+)  # fmt: skip
+def test_bad_input_of_cross_attention(x, memory, options, message):
+    cross = LinformerCrossAttention(6, 2, 8, 3, dtype=torch.float64)
+    assert said(lambda: cross(x, memory, **options)).startswith(message)
+    assert cross(SRC.repeat(1, 2, 1), SHORT).shape == (3, 12, 6), "queries may be more than max_len"
 
 
 @MASKS
@@ -281,17 +227,11 @@ def test_resized_projection_stays_fixed():
     grown = layer_of(k=4, projection=pooling_projection(4, 8).double()).resized(9)
     assert "e" not in dict(grown.named_parameters())
     assert grown.state_dict()["e"].shape == (4, 9)
-    with pytest.raises(ValueError, match=r"^max_len must be at least that of the layer, 9, got 8$"):
-        grown.resized(8)
-    with pytest.raises(ValueError, match=r"^max_len must be at least 1, got 0$"):
-        grown.resized(0)
+    assert said(lambda: grown.resized(8)) == "ValueError: max_len must be at least that of the layer, 9, got 8"
+    assert said(lambda: grown.resized(0)) == "ValueError: max_len must be at least 1, got 0"
     frozen = layer_of()
     frozen.e.requires_grad_(False)
-    assert not frozen.resized(9).e.requires_grad
-
-
-def test_resize_to_same_length():
-    assert LinformerSelfAttention(6, 2, max_len=1, k=1).resized(1).max_len == 1
+    assert not frozen.resized(8).e.requires_grad
 
 
 @pytest.mark.parametrize(("sharing", "bias"), [("key-value", False), ("headwise", True)])
@@ -314,12 +254,11 @@ def test_reset_of_fixed_projections():
     windows = pooling_projection(4, 8)
     kept = LinformerSelfAttention(6, 2, 8, 4, projection=windows)
     drawn = kept.to_q.weight.detach().clone()
-    for wrong, error, message in (
-        (windows.to("meta"), TypeError, "projection must hold numbers, got a meta tensor"),
-        (windows.T, ValueError, "projection must have shape (4, 8), got shape (8, 4)"),
+    for wrong, message in (
+        (windows.to("meta"), "TypeError: projection must hold numbers, got a meta tensor"),
+        (windows.T, "ValueError: projection must have shape (4, 8), got shape (8, 4)"),
     ):
-        with pytest.raises(error, match=f"^{re.escape(message)}$"):
-            kept.reset_parameters(projection=wrong)
+        assert said(lambda wrong=wrong: kept.reset_parameters(projection=wrong)) == message
     assert torch.equal(kept.to_q.weight, drawn)
     kept.reset_parameters()
     assert not torch.equal(kept.to_q.weight, drawn)
@@ -332,23 +271,6 @@ def test_reset_of_fixed_projections():
         assert torch.equal(lost.e, windows)
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_identity_encoder_is_pytorchs(norm_first):
-    torch.manual_seed(0)
-    theirs = nn.TransformerEncoderLayer(6, 2, 12, dropout=0.0, batch_first=True, norm_first=norm_first)
-    ours = LinformerEncoderLayer(6, 2, 8, 8, 12, dropout=0.0, norm_first=norm_first)
-    ours.load_state_dict(
-        {name: value for name, value in theirs.state_dict().items() if "attn" not in name}, strict=False
-    )
-    ours.self_attn = LinformerSelfAttention.from_mha(theirs.self_attn, 8, 8, projection=torch.eye(8))
-    (x,), real = tensors((3, 6, 6), dtype=torch.float32), lengths(6, 4, 1)
-    for mode in (True, False):
-        stack = nn.TransformerEncoder(ours, 1, enable_nested_tensor=False).train(mode)
-        out = stack(x, src_key_padding_mask=~real).detach()
-        expected = theirs.train(mode)(x, src_key_padding_mask=~real).detach()
-        np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-5)
-
-
 def test_encoder_layer_settings():
     windows = pooling_projection(4, 8).double()
     layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.25, activation="gelu", projection=windows, dtype=torch.float64)
@@ -357,80 +279,61 @@ def test_encoder_layer_settings():
     assert (layer.dropout.p, layer.dropout1.p, attention.dropout, attention.heads) == (0.25, 0.25, 0.25, 2)
     assert torch.equal(attention.e, windows)
     assert {tensor.dtype for tensor in layer.state_dict().values()} == {torch.float64}
-    assert LinformerEncoderLayer(6, 2, 8, 4, 12, sharing="headwise").self_attn.f.shape == (4, 8)
-    exact = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True)
+    exact, draw = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True), torch.Generator()
     one, other = (
-        LinformerEncoderLayer.from_layer(exact, 8, 3, sharing="headwise", generator=torch.Generator().manual_seed(1))
+        LinformerEncoderLayer.from_layer(exact, 8, 3, sharing="headwise", generator=draw.manual_seed(1)).self_attn
         for _ in range(2)
     )
-    assert torch.equal(one.self_attn.f, other.self_attn.f)
-    for layer in (
-        LinformerEncoderLayer(6, 2, 8, 4, 12, rule="sum"),
-        LinformerEncoderLayer.from_layer(exact, 8, 3, rule="sum"),
-    ):
-        assert layer.self_attn.rule == "sum"
+    assert torch.equal(one.f, other.f)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("options", "message"),
     [
-        ({"dim": None}, TypeError, "dim must be an integer, got None"),
-        ({"dim": 10**30}, ValueError, f"dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
-        ({"heads": 4}, ValueError, "heads must divide dim = 6, got 4"),
-        ({"k": 9}, ValueError, "k must be between 1 and max_len = 8, got 9"),
-        ({"feedforward": -1}, ValueError, "feedforward must be at least 1, got -1"),
-        (
-            {"feedforward": 2**40},
-            ValueError,
-            f"feedforward must give a matrix of at most 2**40 numbers, got {2**40} times 6",
-        ),
-        ({"dropout": None}, TypeError, "dropout must be a real number, got None"),
-        ({"activation": "tanh"}, ValueError, 'activation must be "relu" or "gelu", got \'tanh\''),
-        ({"activation": 8}, TypeError, 'activation must be "relu", "gelu" or a function, got 8'),
-        ({"norm_first": 1}, TypeError, "norm_first must be True or False, got 1"),
-        ({"device": "a"}, ValueError, "device must be a torch.device, a name such as \"cpu\" or None, got 'a'"),
-        ({"dtype": torch.int64}, TypeError, "dtype must be a floating-point type, got torch.int64"),
+        ({"dim": None}, "TypeError: dim must be an integer, got None"),
+        ({"dim": 10**30},
+         f"ValueError: dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
+        ({"heads": 4}, "ValueError: heads must divide dim = 6, got 4"),
+        ({"k": 9}, "ValueError: k must be between 1 and max_len = 8, got 9"),
+        ({"feedforward": -1}, "ValueError: feedforward must be at least 1, got -1"),
+        ({"feedforward": 2**40},
+         f"ValueError: feedforward must give a matrix of at most 2**40 numbers, got {2**40} times 6"),
+        ({"dropout": None}, "TypeError: dropout must be a real number, got None"),
+        ({"activation": "tanh"}, 'ValueError: activation must be "relu" or "gelu", got \'tanh\''),
+        ({"activation": 8}, 'TypeError: activation must be "relu", "gelu" or a function, got 8'),
+        ({"norm_first": 1}, "TypeError: norm_first must be True or False, got 1"),
+        ({"dtype": torch.int64}, "TypeError: dtype must be a floating-point type, got torch.int64"),
     ],
-)
-def test_bad_encoder_layers(options, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        LinformerEncoderLayer(**{"dim": 6, "heads": 2, "max_len": 8, "k": 4, "feedforward": 12} | options)
+)  # fmt: skip
+def test_bad_encoder_layers(options, message):
+    sizes = {"dim": 6, "heads": 2, "max_len": 8, "k": 4, "feedforward": 12}
+    assert said(lambda: LinformerEncoderLayer(**sizes | options)) == message
 
 
-(SRC,) = tensors((3, 6, 6))
-NO_MASK = "src_key_padding_mask must"
+PADDING, MUST = torch.zeros(3, 6, dtype=torch.bool), "src_key_padding_mask must"
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("given", "message"),
     [
-        ((None,), TypeError, "src must be a tensor, got NoneType"),
-        ((SRC.long(),), TypeError, "src must be of the type of the layer, torch.float64, got torch.int64"),
-        ((SRC[..., :5],), ValueError, "src must have shape (batch, n, 6), got shape (3, 6, 5)"),
-        ((SRC, torch.ones(6, 6)), ValueError, "src_mask must be None, got Tensor: there are no n by n weights"),
-        ((SRC, None, MINE[:1]), ValueError, f"{NO_MASK} have shape (3, 6), got shape (1, 6)"),
-        ((SRC, None, MINE.to("meta")), ValueError, f"{NO_MASK} be on the device of src, cpu, got meta"),
-        (
-            (SRC, None, MINE.int()),
-            TypeError,
-            f"{NO_MASK} be of type bool, or floating-point with 0 and -inf, got torch",
-        ),
-        (
-            (SRC, None, torch.full((3, 6), -0.5)),
-            ValueError,
-            f"{NO_MASK} hold 0 and -inf alone, or bools, got -0.5",
-        ),
-        ((SRC, None, MINE + 5.0), ValueError, f"{NO_MASK} hold 0 and -inf alone, or bools, got 5.0"),
-        ((SRC, None, MINE + torch.nan), ValueError, f"{NO_MASK} hold 0 and -inf alone, or bools, got nan"),
-        ((SRC, None, None, 1), TypeError, "is_causal must be True or False, got 1"),
-        ((SRC, None, None, True), ValueError, "is_causal must be False, got True: every compressed key mixes"),
+        ((None,), "TypeError: src must be a tensor, got NoneType"),
+        ((SRC.long(),), "TypeError: src must be of the type of the layer, torch.float64, got torch.int64"),
+        ((SRC[..., :5],), "ValueError: src must have shape (batch, n, 6), got shape (3, 6, 5)"),
+        ((SRC, torch.ones(6, 6)), "ValueError: src_mask must be None, got Tensor: there are no n by n weights"),
+        ((SRC, None, PADDING[:1]), f"ValueError: {MUST} have shape (3, 6), got shape (1, 6)"),
+        ((SRC, None, PADDING.to("meta")), f"ValueError: {MUST} be on the device of src, cpu, got meta"),
+        ((SRC, None, PADDING.int()),
+         f"TypeError: {MUST} be of type bool, or floating-point with 0 and -inf, got torch.int32"),
+        ((SRC, None, PADDING + -0.5), f"ValueError: {MUST} hold 0 and -inf alone, or bools, got -0.5"),
+        ((SRC, None, PADDING + torch.nan), f"ValueError: {MUST} hold 0 and -inf alone, or bools, got nan"),
+        ((SRC, None, None, 1), "TypeError: is_causal must be True or False, got 1"),
+        ((SRC, None, None, True), "ValueError: is_causal must be False, got True: every compressed key mixes"),
     ],
-)
-def test_bad_input_of_encoder_layers(given, error, message, norm_first):
+)  # fmt: skip
+def test_bad_input_of_encoder_layers(given, message, norm_first):
     layer = LinformerEncoderLayer(6, 2, 8, 4, 12, norm_first=norm_first, dtype=torch.float64)
-    with pytest.raises(error, match=f"^{re.escape(message)}"):
-        layer(*given)
+    assert said(lambda: layer(*given)).startswith(message)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
