@@ -29,9 +29,9 @@ from lowrank_tutor.sphinxext import page_is_built
 P = ParamSpec("P")
 
 # Each at least 3 : 1 against white, and 4.5 : 1 where a word is written in it. Lines differ in more than color.
-TEAL, ORANGE, PURPLE, GREY, PINK = "#0b6e83", "#b84a00", "#6a4c93", "#757b82", "#b0578a"
+TEAL, ORANGE, VIOLET, GRAY, PINK = "#0b6e83", "#b84a00", "#6a4c93", "#757b82", "#b0578a"
 HIDDEN = "#d0713a"
-LINES = ((TEAL, "-"), (ORANGE, "--"), (PURPLE, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
+LINES = ((TEAL, "-"), (ORANGE, "--"), (VIOLET, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens

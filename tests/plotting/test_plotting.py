@@ -655,7 +655,7 @@ def test_colors_stand_out_on_a_dark_page_that_inverts_them():
         return (luminance(shown(color)) + 0.05) / (luminance(shown("white")) + 0.05)
 
     np.testing.assert_allclose(shown("white"), page)
-    colors = [color for color, _ in style.LINES] + [style.GREY, style.HIDDEN]
+    colors = [color for color, _ in style.LINES] + [style.GRAY, style.HIDDEN]
     assert min(map(contrast, colors)) >= 3
     assert min(map(contrast, (style.TEAL, style.ORANGE, "#2b2f33", "#4a4f55"))) >= 4.5
 
