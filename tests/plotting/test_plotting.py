@@ -4,7 +4,6 @@ import copy
 import functools
 import itertools
 import re
-from importlib.resources import as_file, files
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -661,7 +660,7 @@ def test_colors_stand_out_on_a_dark_page_that_inverts_them():
 
 
 def test_colors_stand_out_from_white_and_lines_differ_in_more_than_color():
-    with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as file, plt.style.context(file):
+    with style.book_style():
         cycle = list(plt.rcParams["axes.prop_cycle"])
         words = [plt.rcParams[name] for name in ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")]
     colors = [look["color"] for look in cycle] + [color for color, _ in style.LINES] + [style.HIDDEN]
