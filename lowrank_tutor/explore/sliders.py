@@ -89,10 +89,10 @@ def explore(
     --------
     >>> from lowrank_tutor import plotting
     >>> from lowrank_tutor.svd import tail_error
-    >>> s = [3.0, 2.0, 1.0]
+    >>> errors = [tail_error([3.0, 2.0, 1.0], k) for k in range(4)]
     >>> explore(
-    ...     lambda k: plotting.spectrum(s, k),
-    ...     lambda k: {"error": tail_error(s, k)},
+    ...     lambda k: plotting.curves(range(4), {"error": errors}, at=k),
+    ...     lambda k: {"error": errors[k]},
     ...     alt="Three singular values; cutting after {k} leaves an error of {error:.3f}.",
     ...     name="three-values",
     ...     k=range(1, 4),
