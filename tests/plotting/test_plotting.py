@@ -47,19 +47,13 @@ def on_a_panel(*tip, **look):
     return fig
 
 
-# One call of every public function; a function without one fails below.
 CALLS = {
     "arrow": lambda: on_a_panel(1, 2, color=plotting.TEAL, name="x"),
     "arrows_in_space": lambda: plotting.arrows_in_space({"$b_1$": [1, 0, 1], "b": [0, 1, 1], "$b_1 + b$": [1, 1, 2]}),
-    "bars": lambda: plotting.bars(
-        {"exact": 2.0, "no attention at all": 3.2}, {"exact": 0.1, "no attention at all": 0.0}
-    ),
+    "bars": lambda: plotting.bars({"exact": 2.0, "no attention": 3.2}, {"exact": 0.1, "no attention": 0.0}),
     "boxes": lambda: plotting.boxes({"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}),
     "by_name": lambda: plotting.by_name(
-        ("1", "2", "full"),
-        {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]},
-        spreads={"truth": [0.1] * 3},
-        ylim=(0, 2),
+        "12f", {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]}, spreads={"truth": [0.1] * 3}, ylim=(0, 2)
     ),
     "cloud": lambda: plotting.cloud(POINTS, {"PCA": ([0, 0], [1, 2]), "raw": ([1, 1], [0, 1])}),
     "curves": lambda: plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
@@ -73,16 +67,13 @@ CALLS = {
         [512, 1024, 65536],
         FLOORS,
         at=1024,
-        measured={"exact": [(1024, 0.1), (65536, 500)], "k = 1024": [(1024, 0.2), (65536, float("nan"))]},
+        measured={"exact": [(1024, 0.1), (65536, 500)], "k = 1024": [(1024, 0.2), (65536, np.nan)]},
         reported=("paper, V100", {1024: 1.5, 65536: 14}),
-        title="V100: least time, ms",
     ),
     "sharing": lambda: plotting.sharing({"each its own": (False, False, False), "layerwise": (True, True, True)}),
     "spectrum": lambda: plotting.spectrum(S, 0.5, name="threshold"),
     "word_maps": lambda: plotting.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
 }
-each_call = pytest.mark.parametrize("name", CALLS)
-HELPERS = {"GREY", "LINES", "ORANGE", "PURPLE", "TEAL", "Panels", "legend_above", "panel", "photograph", "sheet"}
 
 
 def texts(figure):
@@ -98,21 +89,12 @@ def data(line):
     return np.transpose(line.get_data()).tolist()
 
 
-def test_every_function_is_tried():
-    assert {*CALLS, *HELPERS, "styled"} == set(plotting.__all__)
-
-
-@each_call
-def test_figures_fit_a_phone(name):
-    check_fit(figures(CALLS[name]()))
-
-
-@each_call
-def test_figures_leave_no_trace(name):
+@pytest.mark.parametrize("name", CALLS)
+def test_figures_fit_and_leave_no_trace(name):
     before = copy.deepcopy(dict(mpl.rcParams))
-    for one, other in zip(figures(CALLS[name]()), figures(CALLS[name]()), strict=True):
-        np.testing.assert_array_equal(rendered(one), rendered(other))
+    panels = figures(CALLS[name]())
     assert (plt.get_fignums(), dict(mpl.rcParams)) == ([], before)
+    check_fit(panels)
 
 
 @pytest.mark.parametrize(("said", "resolutions"), [("1", (style.PHOTOGRAPH_DPI, style.PAGE_DPI)), ("0", (120, 120))])
@@ -204,9 +186,6 @@ def test_messages(message):
         MESSAGES[message]()
 
 
-# What each shows
-
-
 def test_curves_mark_the_slider():
     ax = plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2, scale=("log", "linear")).axes[0]
     upright, exact, bound, *marks = ax.lines
@@ -215,7 +194,6 @@ def test_curves_mark_the_slider():
     assert list(upright.get_xdata()) == [2, 2]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["exact", "bound"]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "3"]
 
 
 def test_a_chosen_curve_stands_out():
@@ -238,6 +216,7 @@ def test_bars_are_as_long_as_numbers():
     (ax,) = only_axes("bars")
     assert [bar.get_width() for bar in ax.patches] == [2.0, 3.2]
     assert [text.get_text() for text in ax.texts] == ["2.00", "3.20"]
+    assert ax.texts[0].get_position()[0] > 2.1
     assert ax.collections[0].get_segments()[0][:, 0] == pytest.approx([1.9, 2.1])
     marked = plotting.bars({"a": 1, "b": 2}, marked=["b"]).axes[0].patches
     assert [to_rgb(bar.get_facecolor()) for bar in marked] == [to_rgb(style.TEAL), to_rgb(style.ORANGE)]
@@ -293,14 +272,14 @@ def test_the_net_holds_its_plane():
     (net,) = (c for c in ax.collections if len(c.get_facecolor()) and not hasattr(c, "_segments3d"))
     corners = np.concatenate(net._vec[:3].T.reshape(-1, 1, 3)) if hasattr(net, "_vec") else net._faces.reshape(-1, 3)
     np.testing.assert_allclose(corners @ np.cross(first, second), 0, atol=1e-12)
+    assert np.linalg.matrix_rank(corners) == 2
     assert corners.max() > 2  # as far out as the longest arrow
 
 
 def test_rooflines_draw_walls_and_ratios():
     times, ratios = only_axes("rooflines")
-    exact = {line.get_linestyle(): line.get_ydata() for line in times.lines[:2]}
-    np.testing.assert_array_equal(exact["-"], [np.nan, 0.02, 80])
-    np.testing.assert_array_equal(exact[":"] if ":" in exact else times.lines[1].get_ydata(), [0.004, 0.02, np.nan])
+    full, dotted = (line.get_ydata() for line in times.lines[:2])
+    np.testing.assert_array_equal([full, dotted], [[np.nan, 0.02, 80], [0.004, 0.02, np.nan]])
     assert [data(mark) for mark in times.lines[-2:]] == [[[1024, 0.02]], [[1024, 0.004]]]
     assert times.get_ylim() == (3e-4, 2000)
     least, reported, found, one = ratios.lines
@@ -362,7 +341,7 @@ def test_grids_share_a_scale():
         assert ax.images[0].get_clim() == (0, 1)
         assert [text.get_text() for text in ax.get_xticklabels()][:3] == list(WORDS)
     assert [text.get_text() for text in first.get_yticklabels()][:2] == list(WORDS[1:])
-    assert "".join(text.get_text() for text in second.get_yticklabels()) == "", "the words of the rows stand once"
+    assert "".join(text.get_text() for text in second.get_yticklabels()) == ""
 
 
 def test_grids_mark_columns_and_rows():
@@ -435,9 +414,6 @@ def test_words_stay_outside_the_axes(name):
     assert all(sheet.x0 <= box.x0 and box.x1 <= sheet.x1 and box.y1 <= sheet.y1 for box in boxes)
 
 
-# Colors
-
-
 def luminance(color):
     channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
     return np.dot(channels, [0.2126, 0.7152, 0.0722])
@@ -468,6 +444,6 @@ def test_colors_stand_out(shown):
         colors += [look["color"] for look in cycle]
     assert min(contrast(color, shown) for color in colors) >= 3
     assert min(contrast(color, shown) for color in [*words, style.TEAL, style.ORANGE]) >= 4.5
-    assert len({str(look["linestyle"]) for look in cycle}) == len(cycle)
-    assert len({str(dashes) for _, dashes in style.LINES}) == len(style.LINES)
+    for dashes in ([look["linestyle"] for look in cycle], [dashes for _, dashes in style.LINES]):
+        assert len(set(map(str, dashes))) == len(dashes)
     assert contrast("#767676") == pytest.approx(4.54, abs=0.01)  # WCAG's own example
