@@ -8,6 +8,7 @@ the chapter, a function in plain NumPy that takes what the chapter's cells have 
     def judge(chapter: dict, *, k: int) -> dict[str, float]: ...
 """
 
+import ast
 import contextlib
 import functools
 import importlib
@@ -44,6 +45,7 @@ class Ran(NamedTuple):
     namespace: dict[str, Any]
     explorers: dict[str, Explorer]
     printed: str
+    shown: list[Any]  # what stands in the last line of each cell
 
 
 def code_cells(path: Path) -> "list[NotebookNode]":
@@ -58,6 +60,7 @@ def run(path: Path) -> Ran:
     """Execute a chapter's cells in order in one namespace, and keep the explorers that they make."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     explorers: dict[str, Explorer] = {}
+    shown: list[Any] = []
     make = explore.explore
 
     @functools.wraps(make)
@@ -72,9 +75,13 @@ def run(path: Path) -> Ran:
         for number, cell in enumerate(code_cells(path), start=1):
             where = f"<{path.name}, code cell {number}>"
             linecache.cache[where] = (len(cell.source), None, cell.source.splitlines(True), where)  # for tracebacks
-            exec(compile(cell.source, where, "exec"), namespace)
+            tree = ast.parse(cell.source)
+            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+            exec(compile(tree, where, "exec"), namespace)
+            if isinstance(last, ast.Expr):
+                shown.append(eval(compile(ast.Expression(last.value), where, "eval"), namespace))
         plt.close("all")
-    return Ran(namespace, explorers, printed.getvalue())
+    return Ran(namespace, explorers, printed.getvalue(), shown)
 
 
 @functools.cache

@@ -1,19 +1,28 @@
-"""Where do points lie, and how does one number move with another? Arrows, curves and counts."""
+"""Draw charts of numbers: curves, bars, points and arrows, spectra, and the least times of a GPU.
+
+Where a function takes ``**room``, these are the arguments of :func:`panel`, in inches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.plotting.arguments import check_most, finite, named
+from lowrank_tutor.plotting.arguments import finite, named
 from lowrank_tutor.plotting.style import (
     GRAY,
+    LINES,
     ORANGE,
     TEAL,
     VIOLET,
+    WIDTH,
     Panels,
     draw_lines,
     draw_points,
@@ -25,151 +34,19 @@ from lowrank_tutor.plotting.style import (
 
 
 @styled
-def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Panels:
-    """Show what a 2 x 2 matrix does to the unit circle, with its singular directions.
-
-    Parameters
-    ----------
-    a : array_like, shape (2, 2)
-        The matrix.
-    u, s, vt : array_like, shapes (2, 2), (2,), (2, 2)
-        Its singular value decomposition.
-
-    Returns
-    -------
-    Panels
-        The circle; the ellipse.
-    """
-    a, u, s, vt = finite("a", a, 2, 2), finite("u", u, 2, 2), finite("s", s, 2), finite("vt", vt, 2, 2)
-    angle = np.linspace(0, 2 * np.pi, 400)
-    circle = np.vstack([np.cos(angle), np.sin(angle)])
-    return Panels(
-        (
-            _directions(circle, vt.T, np.ones(2), ("$v_1$", "$v_2$"), "inputs of length 1"),
-            _directions(a @ circle, u, s, (r"$\sigma_1 u_1$", r"$\sigma_2 u_2$"), "what A makes of them"),
-        )
-    )
-
-
-def _directions(curve: np.ndarray, ways: np.ndarray, lengths: np.ndarray, names: Sequence[str], title: str) -> Figure:
-    """Draw a closed curve around the origin, with two arrows and their names."""
-    fig, ax = panel(3.0, 2.95, left=0.5, bottom=0.3)
-    ax.plot(*curve, color=GRAY, linewidth=1.2)
-    for i, (name, color) in enumerate(zip(names, (TEAL, ORANGE), strict=True)):
-        tip = ways[:, i] * lengths[i]
-        ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
-        # Outside the curve, each name on the far side of its tip.
-        ax.annotate(name, tip, xytext=6 * np.sign(tip), textcoords="offset points", color=color, fontsize=12,
-                    ha="left" if tip[0] >= 0 else "right", va="bottom" if tip[1] >= 0 else "top")  # fmt: skip
-    reach = 1.45 * lengths[0]
-    ax.set(aspect="equal", title=title, xlim=(-reach, reach), ylim=(-reach, reach))
-    return fig
-
-
-@styled
-def cloud(
-    points: ArrayLike,
-    arrows: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
-    *,
-    labels: ArrayLike | None = None,
-    paths: Mapping[str, ArrayLike] | None = None,
-) -> Figure:
-    """Scatter points in the plane with named arrows and paths; without labels and paths, mark the origin.
-
-    Parameters
-    ----------
-    points : array_like, shape (number, 2)
-        The points.
-    arrows : mapping of str to (start, step), optional
-        A name for each arrow, where it starts and where it goes from there, both of shape (2,).
-    labels : array_like, shape (number,), optional
-        The class of each point; up to three are told apart by their marks.
-    paths : mapping of str to array_like, shape (length, 2), optional
-        A name for each path, and the points that it joins.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    points = finite("points", points, None, 2)
-    classes = np.zeros(len(points)) if labels is None else np.asarray(labels)
-    if classes.shape != points.shape[:1]:
-        raise ValueError(f"labels must have shape ({len(points)},), got {classes.shape}")
-    for argument, things in (("classes", np.unique(classes)), ("arrows", arrows or {}), ("paths", paths or {})):
-        check_most(argument, things, 3)
-    fig, ax = panel(height=3.4, left=0.5, bottom=0.3)
-    for value, (mark, color) in zip(np.unique(classes), (("o", GRAY), ("^", TEAL), ("s", VIOLET)), strict=False):
-        ax.plot(*points[classes == value].T, mark, color=color, alpha=0.5, markersize=3.5)
-    looks = ((ORANGE, "-"), (TEAL, "--"), (VIOLET, ":"))  # orange first, which no point is
-    for (name, (start, step)), (color, dashes) in zip((arrows or {}).items(), looks, strict=False):
-        look = {"arrowstyle": "-|>", "color": color, "lw": 2, "linestyle": dashes, "shrinkA": 0, "shrinkB": 0}
-        foot, way = finite(f"arrows[{name!r}]", start, 2), finite(f"arrows[{name!r}]", step, 2)
-        ax.annotate("", tuple(foot + way), tuple(foot), arrowprops=look)
-        ax.plot([], [], dashes, color=color, label=name)
-    for (name, path), (color, dashes) in zip((paths or {}).items(), looks, strict=False):
-        ax.plot(*finite(f"paths[{name!r}]", path, None, 2).T, dashes, color=color, label=name)
-    if labels is None and paths is None:
-        ax.plot(0, 0, "+", color="black", markersize=10)
-        ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
-    legend_above(ax)
-    ax.set_aspect("equal", adjustable="datalim")
-    return fig
-
-
-@styled
-def histogram(
-    values: ArrayLike,
-    *,
-    law: tuple[ArrayLike, ArrayLike],
-    marks: Sequence[float] = (),
-    xlabel: str = "",
-    title: str = "",
-) -> Figure:
-    """Show how often values occur, and the density that theory gives them.
-
-    Parameters
-    ----------
-    values : array_like, shape (number,)
-        What was measured. Values beyond an end of the law are counted in the last bar there, and its tick says so.
-    law : (array_like, array_like)
-        Abscissas, increasing, and the density there. They also say which part of the axis is shown.
-    marks : sequence of float
-        Vertical dashed lines.
-    xlabel, title : str, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    values, x = finite("values", values, None), finite("law[0]", law[0], None)
-    density = finite("law[1]", law[1], len(x))
-    fig, ax = panel(left=0.25, right=0.3)
-    bins = np.linspace(x[0], x[-1], 61)
-    ax.hist(np.clip(values, x[0], x[-1]), bins=list(bins), density=True, color=TEAL, alpha=0.45)
-    ax.plot(x, density, color=TEAL, linewidth=1.5)
-    for mark in marks:
-        ax.axvline(mark, color=ORANGE, linewidth=1, linestyle="--")
-    ax.set(xlabel=xlabel, title=title, xlim=(x[0], x[-1]), yticks=[])
-    ticks = [tick for tick in ax.get_xticks() if x[0] <= tick <= x[-1]]
-    words = [f"{tick:g}".replace("-", "\N{MINUS SIGN}") for tick in ticks]
-    if ticks[0] == x[0] and np.min(values) < x[0]:
-        words[0] = f"\N{LESS-THAN OR EQUAL TO} {words[0]}"
-    if ticks[-1] == x[-1] and np.max(values) > x[-1]:
-        words[-1] = f"\N{GREATER-THAN OR EQUAL TO} {words[-1]}"
-    ax.set_xticks(ticks, words)
-    return fig
-
-
-@styled
 def curves(
     x: ArrayLike,
     lines: Mapping[str, ArrayLike],
     *,
     at: float | None = None,
+    chosen: str | None = None,
     xlabel: str = "",
     title: str = "",
     scale: tuple[str, str] = ("linear", "linear"),
+    xlim: tuple[float | None, float | None] = (None, None),
     ylim: tuple[float | None, float | None] = (None, None),
+    looks: Sequence[tuple[str, Any]] = LINES,
+    **room: float,
 ) -> Figure:
     """Plot named lines over one axis, with a point on each where a slider stands.
 
@@ -178,72 +55,408 @@ def curves(
     x : array_like, shape (number,)
         Abscissas, increasing.
     lines : mapping of str to array_like, shape (number,)
-        A name and the ordinates of each line, five at most; NaN leaves a gap.
+        A name and the ordinates of each line; NaN leaves a gap.
     at : float, optional
         One of the abscissas: where the points are. A point beyond the axes is an arrow at their edge.
+    chosen : str, optional
+        The name of a line that stands out and alone has a point.
     xlabel, title : str, optional
     scale : (str, str)
         ``"linear"`` or ``"log"`` for each axis.
-    ylim : (float or None, float or None)
-        Ends of the vertical axis; give them where a slider must not move it.
+    xlim, ylim : (float or None, float or None)
+        Ends of the axes; give them where a slider must not move them.
+    looks : sequence of (color, dashes)
+        One for each line, five by default.
+    **room : float
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     x = finite("x", x, None)
-    fig, ax = panel(height=3.0, left=0.62)
-    if at is not None:
+    if chosen is not None and chosen not in lines:
+        raise ValueError(f"chosen must be one of {', '.join(lines)}, got {chosen!r}")
+    fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
+    if at is not None and chosen is None:
         ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
-    draw_lines(ax, x, lines, marker="o" if len(x) < 10 else "")
-    ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], ylim=ylim)
+    draw_lines(ax, x, lines, looks=looks, marker="o" if len(x) < 10 and chosen is None else "")
+    for line in ax.lines if chosen is not None else ():
+        line.set(**({"linewidth": 2.5} if line.get_label() == chosen else {"linewidth": 1.2, "alpha": 0.6}))
+    ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], xlim=xlim, ylim=ylim)
     if scale[0] == "log" and len(x) <= 12:
-        tick_each(ax, x, at_most=6)
+        tick_each(ax, x, at_most=round(fig.get_figwidth()) + 2)
     if at is not None:
-        draw_points(ax, x, lines, at=at)
+        marked = [(y, look) for (name, y), look in zip(lines.items(), looks, strict=False) if chosen in (None, name)]
+        draw_points(ax, x, [y for y, _ in marked], at=at, looks=[look for _, look in marked])
     if len(lines) > 1 or not title:  # a title alone names a single line
         legend_above(ax)
     return fig
 
 
 @styled
-def dots(
-    values: Mapping[str, float],
+def bars(
+    means: Mapping[str, float],
+    spreads: Mapping[str, float] | None = None,
     *,
-    marked: str | None = None,
-    marks: Mapping[str, float] | None = None,
-    xlabel: str = "",
-    xlim: tuple[float, float] | None = None,
+    decimals: int = 2,
+    marked: Sequence[str] = (),
+    title: str = "",
 ) -> Figure:
-    """Plot one positive number for each name, a row each, over a logarithmic axis.
+    """Show one number of each of several things as a horizontal bar with an interval and the number behind it.
 
     Parameters
     ----------
-    values : mapping of str to float
-        A name and its number, from the top row to the lowest.
-    marked : str, optional
-        The name whose dot stands out.
-    marks : mapping of str to float, optional
-        A word and a number for each vertical line.
-    xlabel : str, optional
-    xlim : (float, float), optional
-        Ends of the axis; give them where a slider must not move it.
+    means : mapping of str to float
+        A name and a number each.
+    spreads : mapping of str to float, optional
+        Half the length of the interval around each number.
+    decimals : int
+        Digits after the point of the numbers written behind the bars.
+    marked : sequence of str
+        Names of bars in another color.
+    title : str, optional
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    for argument, numbers in (("values", values), ("marks", marks or values)):
-        if any(number <= 0 for number in named(argument, numbers).values()):
-            raise ValueError(f"{argument} must be positive, got {dict(numbers)}")
-    fig, ax = panel(height=0.9 + 0.24 * len(values), left=0.3 + 0.075 * max(map(len, values)))
-    for row, (name, value) in enumerate(values.items()):
-        color, size = (ORANGE, 10) if name == marked else (TEAL, 7)
-        ax.plot(value, row, "o", color=color, markersize=size)
-    for word, value in (marks or {}).items():
-        ax.axvline(value, color=GRAY, linewidth=1, linestyle="--")
-        ax.annotate(word, (value, -0.5), xytext=(0, 3), textcoords="offset points", color=GRAY, ha="center")
-    ax.set(xscale="log", xlabel=xlabel, xlim=xlim, ylim=(len(values) - 0.5, -0.5))
-    ax.set_yticks(range(len(values)), list(values))
-    ax.grid(axis="x", linewidth=0.5)
+    means = {name: float(mean) for name, mean in named("means", means).items()}
+    if spreads and named("spreads", spreads).keys() != means.keys():
+        raise ValueError(f"spreads must have the names of means, {', '.join(means)}, got {', '.join(spreads)}")
+    left, right = 0.12 + 0.069 * max(map(len, means)), 0.05  # inches
+    fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
+    half = spreads or dict.fromkeys(means, 0.0)
+    farthest = max(means[name] + half[name] for name in means)
+    for place, (name, mean) in enumerate(means.items()):
+        color = ORANGE if name in marked else TEAL
+        ax.barh(place, mean, height=0.62, color=color, alpha=0.75)
+        if spreads:
+            ax.errorbar(mean, place, xerr=half[name], color="black", linewidth=1.2, capsize=2.5)
+        ax.text(mean + half[name] + 0.03 * farthest, place, f"{mean:.{decimals}f}", va="center")
+    ax.set_yticks(range(len(means)), list(means))
+    ax.set(xlim=(0, 1.22 * farthest), ylim=(len(means) - 0.4, -0.6), xticks=[])
+    ax.set_title(title, x=(0.12 - left) / (WIDTH - left - right))  # above the names, too
+    ax.tick_params(length=0)
+    ax.grid(False)
+    ax.spines["bottom"].set_visible(False)
     return fig
+
+
+@styled
+def by_name(
+    names: Sequence[str],
+    lines: Mapping[str, ArrayLike],
+    *,
+    spreads: Mapping[str, ArrayLike] | None = None,
+    ylim: tuple[float, float],
+    xlabel: str = "",
+    title: str = "",
+) -> Figure:
+    """Plot lines over places that have names instead of numbers; each line is named at its end.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The places, from left to right.
+    lines : mapping of str to array_like, shape (len(names),)
+        A name and the heights of each line; at most five.
+    spreads : mapping of str to array_like, shape (len(names),), optional
+        Half the length of an interval around each height, for the lines that have one.
+    ylim : (float, float)
+        Ends of the vertical axis.
+    xlabel, title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    lines = named("lines", lines, len(names), most=len(LINES))
+    intervals = named("spreads", spreads, len(names)) if spreads else {}
+    right = 0.15 + 0.075 * max(len(part) for name in lines for part in name.split("\n"))  # inches
+    fig, ax = panel(height=2.9, right=right)
+    words = _apart([float(heights[-1]) for heights in lines.values()], 0.075 * (ylim[1] - ylim[0]))
+    for (name, heights), word, (color, dashes) in zip(lines.items(), words, LINES, strict=False):
+        look: dict[str, Any] = {"linestyle": dashes, "marker": "o", "markersize": 5, "capsize": 3}
+        ax.errorbar(range(len(names)), heights, intervals.get(name), color=color, **look)
+        ax.text(1.01, word, name, color=color, va="center", transform=ax.get_yaxis_transform())
+    ax.set_xticks(range(len(names)), names)
+    ax.set(xlabel=xlabel, title=title, ylim=ylim)
+    return fig
+
+
+def _apart(heights: Sequence[float], least: float) -> np.ndarray:
+    """Move heights apart until neighbors are ``least`` from each other, so that words at them can be read."""
+    order = np.argsort(heights)
+    moved = np.asarray(heights)[order]
+    for _ in range(100):
+        for i in np.flatnonzero(np.diff(moved) < least * 0.999):
+            short = (least - (moved[i + 1] - moved[i])) / 2
+            moved[i : i + 2] += -short, short
+    return moved[np.argsort(order)]
+
+
+@styled
+def spectrum(
+    s: ArrayLike,
+    level: float,
+    *,
+    name: str | None = None,
+    xlabel: str = "number of the value, i",
+    title: str = "",
+    scale: str = "log",
+    ylim: tuple[float | None, float | None] = (None, None),
+    **room: float,
+) -> Figure:
+    """Plot singular values, filled above a level and hollow below it.
+
+    Parameters
+    ----------
+    s : array_like, shape (r,)
+        Singular values, largest first.
+    level : float
+        Values above it count.
+    name : str, optional
+        What the level is called, in a legend.
+    xlabel, title : str, optional
+    scale : str
+        ``"log"`` or ``"linear"`` for the vertical axis.
+    ylim : (float or None, float or None)
+        Ends of the vertical axis.
+    **room : float
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    s = finite("s", s, None)
+    index, counted = np.arange(1, len(s) + 1), s > level
+    fig, ax = panel(**{"left": 0.85, **room})
+    ax.plot(index[counted], s[counted], "o", color=TEAL)
+    ax.plot(index[~counted], s[~counted], "o", color=GRAY, markerfacecolor="white")
+    ax.axhline(level, color=ORANGE, linewidth=1.2, label=name)
+    ax.set(yscale=scale, xlabel=xlabel, title=title, ylim=ylim)
+    legend_above(ax)
+    return fig
+
+
+def arrow(
+    ax: Axes,
+    tip: ArrayLike,
+    start: ArrayLike = (0, 0),
+    *,
+    color: str,
+    name: str = "",
+    place: tuple[float, float] = (4, 3),
+    **look: Any,
+) -> None:
+    """Draw an arrow in the plane, with its name at its tip.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw it.
+    tip, start : array_like, shape (2,)
+        Where it ends and where it begins.
+    color : str
+        Of the arrow and of its name.
+    name : str, optional
+    place : (float, float)
+        Points from the tip to the name.
+    **look
+        What else matplotlib shall know of the arrow, such as ``lw`` and ``linestyle``.
+    """
+    tip, start = finite("tip", tip, 2), finite("start", start, 2)
+    style = {"arrowstyle": "-|>", "color": color, "lw": 2, "shrinkA": 0, "shrinkB": 0, **look}
+    ax.annotate("", tuple(tip), tuple(start), arrowprops=style)
+    side = "left" if place[0] > 0 else "right" if place[0] < 0 else "center"
+    word = ax.annotate(name, tuple(tip), xytext=place, textcoords="offset points", color=color, fontsize=12, ha=side)
+    word.set(va="bottom" if place[1] >= 0 else "top", path_effects=[withStroke(linewidth=3, foreground="white")])
+
+
+@styled
+def cloud(
+    points: ArrayLike,
+    arrows: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    *,
+    paths: Mapping[str, ArrayLike] | None = None,
+) -> Figure:
+    """Scatter points in the plane with named arrows and paths; without paths, mark the origin.
+
+    Parameters
+    ----------
+    points : array_like, shape (number, 2)
+        The points.
+    arrows : mapping of str to (start, step), optional
+        A name for each arrow, where it starts and where it goes from there, both of shape (2,); at most three.
+    paths : mapping of str to array_like, shape (length, 2), optional
+        A name for each path, and the points that it joins; at most three.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, ax = panel(height=3.4, bottom=0.3)
+    looks = ((ORANGE, "-"), (TEAL, "--"), (VIOLET, ":"))  # orange first, which no point is
+    ax.plot(*finite("points", points, None, 2).T, "o", color=GRAY, alpha=0.5, markersize=3.5)
+    drawn = named("arrows", arrows, 2, 2, most=len(looks)) if arrows else {}
+    for (name, (start, step)), (color, dashes) in zip(drawn.items(), looks, strict=False):
+        arrow(ax, start + step, start, color=color, linestyle=dashes)
+        ax.plot([], [], dashes, color=color, label=name)
+    joined = named("paths", paths, None, 2, most=len(looks)) if paths else {}
+    for (name, path), (color, dashes) in zip(joined.items(), looks, strict=False):
+        ax.plot(*path.T, dashes, color=color, label=name)
+    if not paths:
+        ax.plot(0, 0, "+", color="black", markersize=10)
+        ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
+    legend_above(ax)
+    ax.set_aspect("equal", adjustable="datalim")
+    return fig
+
+
+@styled
+def pairs(before: ArrayLike, after: ArrayLike, *, eps: float) -> Figure:
+    """Plot the distance of each pair of points after a map against that before.
+
+    Parameters
+    ----------
+    before, after : array_like, shape (number,)
+        The distances.
+    eps : float
+        Dashed lines mark where the *square* of a distance changes by this fraction.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    before = finite("before", before, None)
+    after = finite("after", after, len(before))
+    fig, ax = panel(2.6, 2.6, left=0.52)
+    ax.plot(before, after, "o", color=TEAL, markersize=2.5, alpha=0.35, markeredgewidth=0)
+    ends = np.array([0, 1.08 * before.max()])
+    ax.plot(ends, ends, color="black", linewidth=1)
+    for factor in (1 - eps, 1 + eps):
+        ax.plot(ends, np.sqrt(factor) * ends, "--", color=ORANGE, linewidth=1)
+    ax.set(xlim=ends, ylim=1.6 * ends, xlabel="distance before", ylabel="distance after", title="each pair of points")
+    return fig
+
+
+@styled
+def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
+    """Draw arrows from the origin of space, with a net of the combinations of the first two.
+
+    Parameters
+    ----------
+    vectors : mapping of str to array_like, shape (3,)
+        A name, which may hold formulas, and the arrow's tip. The first two arrows must not be parallel.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    tips = np.array(list(named("vectors", vectors, 3).values()))  # (number, 3)
+    if len(tips) < 2:
+        raise ValueError(f"vectors must be at least two, got {len(tips)}")
+    # How far the net must reach along the first two arrows, so that every arrow in their plane lies on it.
+    steps = np.linalg.lstsq(tips[:2].T, tips.T, rcond=None)[0]  # (2, number)
+    along, across = (np.arange(0, np.ceil(step.max()) + 0.75, 0.5) for step in steps)
+    fig = plt.figure(figsize=(WIDTH, 2.9), layout="none")
+    ax: Any = fig.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
+    net = [np.add.outer(along * tips[0, i], across * tips[1, i]) for i in range(3)]
+    ax.plot_surface(*net, color=TEAL, alpha=0.12, edgecolor=GRAY, linewidth=0.4)
+    for i, (name, tip) in enumerate(zip(vectors, tips, strict=True)):
+        color = TEAL if i < 2 else ORANGE
+        ax.quiver(0, 0, 0, *tip, color=color, linewidth=2, arrow_length_ratio=0.3 / np.linalg.norm(tip))
+        side = "left" if i % 3 == 0 else "right"  # so that few names stand on an arrow
+        word = ax.text(*(1.06 * tip), name, color=color, fontsize=11, ha=side, va="top" if i == 0 else "bottom")
+        word.set_path_effects([withStroke(linewidth=3, foreground="white")])  # it may stand on the net or on an axis
+    ax.set(xticks=range(3), yticks=range(3), zticks=range(4), xticklabels=[], yticklabels=[], zticklabels=[])
+    ax.view_init(elev=14, azim=-68)
+    ax.set_box_aspect((4, 4, 3), zoom=1.28)
+    return fig
+
+
+PROGRAMS = (TEAL, ORANGE)
+WALLS = {"compute": "-", "memory": (0, (1.2, 1.2))}  # how a line looks where it meets this wall
+
+
+@styled
+def rooflines(
+    n: ArrayLike,
+    floors: Mapping[str, Sequence[tuple[float, str]]],
+    *,
+    at: float | None = None,
+    measured: Mapping[str, ArrayLike] | None = None,
+    whose: str = "measured",
+    reported: tuple[str, Mapping[int, float]] | None = None,
+    title: str = "least time, ms",
+) -> Panels:
+    """Plot the least times of two programs over the length, and beside them how many times the first is the second.
+
+    A line is full where the processors limit it, and dotted where the memory does.
+
+    Parameters
+    ----------
+    n : array_like, shape (number,)
+        Lengths, increasing.
+    floors : mapping of str to sequence of (float, str)
+        Two names, and for each length the least time in milliseconds and the wall: "compute" or "memory". A time of
+        NaN is left out.
+    at : float, optional
+        One of the lengths: where a slider stands. It moves nothing on the right, which a page then stores once.
+    measured : mapping of str to array_like, shape (number, 2), optional
+        By the same two names, lengths and the milliseconds that were measured there; NaN where none was.
+    whose : str
+        What the measured times are called, in the legend on the right.
+    reported : (str, mapping of int to float), optional
+        Who has reported ratios, and the ratio at each length: marks on the right.
+    title : str
+        Of the times.
+
+    Returns
+    -------
+    Panels
+        The times; their ratios.
+    """
+    n = finite("n", n, None)
+    times = [np.array([float(time) for time, _ in line]) for line in floors.values()]
+    marks = [np.asarray(points, dtype=float).reshape(-1, 2) for points in (measured or {}).values()]
+    left, ax = panel(3.15, 3.0, right=0.68)
+    for (name, line), time, color in zip(floors.items(), times, PROGRAMS, strict=True):
+        for kind, dashes in WALLS.items():  # a piece between two lengths looks as the wall at its beginning says
+            pieces = np.array([wall == kind for _, wall in line[:-1]])
+            seen = np.append(pieces, False) | np.append(False, pieces)
+            ax.plot(n, np.where(seen, time, np.nan), color=color, linestyle=dashes, linewidth=2.2)
+        ax.annotate(name, (n[-1], time[-1]), xytext=(5, 0), textcoords="offset points", color=color, va="center")
+    for word, kind in (("processors", "compute"), ("memory", "memory")):
+        ax.plot([], [], color=GRAY, linestyle=WALLS[kind], label=word)
+    for points, color in zip(marks, PROGRAMS, strict=False):
+        ax.plot(*points.T, "D", color=color, markersize=6)
+    if at is not None:
+        ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")
+        for time, color in zip(times, PROGRAMS, strict=True):
+            ax.plot(at, time[n == at], "o", color=color, markersize=7, zorder=4)
+    _frame(ax, title, (3e-4, 2000), (0.01, 1, 100), [ms for points in marks for ms in points[:, 1]])
+
+    right, ax = panel(3.15, 3.0, right=0.25)
+    ax.plot(n, times[0] / times[1], color="black", label="least times")
+    if reported is not None:
+        name, ratios = reported
+        ax.plot(list(ratios), list(ratios.values()), "x", color="black", markersize=6, markeredgewidth=1.8, label=name)
+    slow, fast = [dict(points) for points in marks] or [{}, {}]
+    found = {length: slow[length] / fast[length] for length in sorted(slow.keys() & fast.keys())}
+    if marks:
+        ax.plot(list(found), list(found.values()), "D", color=GRAY, markersize=6, label=whose)
+    _frame(ax, "exact / Linformer", (0.3, 500), (1, 10, 100), list(found.values()))
+    ax.axhline(1, color=GRAY, linewidth=0.8)
+    return Panels((left, right))
+
+
+def _frame(ax: Axes, title: str, ylim: tuple[float, float], ticks: Sequence[float], measured: Sequence[float]) -> None:
+    """Set logarithmic axes that no slider moves; only measured numbers beyond an end do."""
+    low = np.fmin.reduce([ylim[0], *(0.7 * x for x in measured)])
+    high = np.fmax.reduce([ylim[1], *(1.4 * x for x in measured)])
+    ax.set(xscale="log", yscale="log", xlabel="tokens n", title=title, ylim=(low, high))
+    ax.set_xticks([512, 4096, 32768], ["512", "4,096", "32,768"])
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    legend_above(ax)

@@ -1,8 +1,7 @@
-"""What do all figures share? Their colors, their sizes and their style, which leave no trace behind.
+"""Give every figure the same colors, sizes and style, without changing anybody's settings.
 
 Sizes are chosen for the narrowest screen. A phone of 360 pixels gives a figure 328 of them, so that on a figure of
-4.5 inches a point is a pixel, and type of 9 points is 9 pixels high. What needs more width than that comes as
-:class:`Panels`: figures of one height that stand side by side where there is room, and one below the other elsewhere.
+4.5 inches a point is a pixel, and type of 9 points is 9 pixels high. A wider picture is split into :class:`Panels`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import functools
 import html
 import inspect
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import as_file, files
 from typing import Any, ParamSpec, TypeVar
 
@@ -39,16 +38,14 @@ CYCLE = {"-": TEAL, "--": ORANGE, "-.": VIOLET, ":": GREEN, (0, (6, 1, 1, 1)): P
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
-TITLE: dict[str, Any] = {"va": "bottom", "fontsize": 10, "fontweight": "bold"}  # of what has no axes of its own
 PHOTOGRAPH = "photograph"
 PHOTOGRAPH_DPI = PAGE_DPI + 1  # a file keeps nothing of a figure but its resolution: by this one a page knows them
 
 
 class Panels(tuple[Figure, ...]):
-    """Figures that belong together, such as a picture and the curve beside it.
+    """Figures of one height that belong together, such as a picture and the curve beside it.
 
-    ``explore`` puts them side by side on a wide page and below one another on a phone; as the last line of a cell they
-    show themselves. They should have one height.
+    They stand side by side on a wide page, and one below the other on a phone.
 
     Parameters
     ----------
@@ -86,16 +83,16 @@ def book_style() -> Iterator[None]:
             yield
 
 
-F = TypeVar("F", Figure, Panels)
+F = TypeVar("F", bound=Figure | tuple[Figure, ...])
 
 
 def styled(draw: Callable[P, F]) -> Callable[P, F]:
-    """Draw in the book's style without changing anybody's settings, and leave no figure open.
+    """Make a function draw in the book's style, change nobody's settings and leave no figure open.
 
     Parameters
     ----------
     draw : callable
-        Any function that returns a figure, or :class:`Panels`.
+        Any function that returns a figure, :class:`Panels` or a tuple of figures.
 
     Returns
     -------
@@ -108,8 +105,10 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
 
     @functools.wraps(draw)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> F:
-        for name, value in signature.bind(*args, **kwargs).arguments.items() if ours else ():
-            if said[name] != "ArrayLike" and not (value is None and "None" in said[name]):
+        given = signature.bind(*args, **kwargs).arguments if ours else {}
+        for name, value in {**given, **given.get("room", {})}.items():
+            words = said.get(name, "float")  # what is in no signature goes on to panel()
+            if words != "ArrayLike" and not (value is None and "None" in words):
                 check_setting(name, value)
         with book_style():
             others = plt.get_fignums()
@@ -119,7 +118,7 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
                 for number in set(plt.get_fignums()) - set(others):
                     plt.close(number)
                 raise
-        for figure in drawn if isinstance(drawn, Panels) else (drawn,):
+        for figure in (drawn,) if isinstance(drawn, Figure) else drawn:
             plt.close(figure)  # which gives a figure back the resolution that it was made with, so first
             if page_is_built():
                 figure.set_dpi(PHOTOGRAPH_DPI if figure.get_gid() == PHOTOGRAPH else PAGE_DPI)
@@ -129,13 +128,12 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
 
 
 def photograph(figure: Figure) -> Figure:
-    """Say that a figure is a photograph, whose light and dark mean something: a dark page leaves it as it is.
+    """Mark a figure as a photograph, so that a dark page does not invert it.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        A photograph, or a picture whose words speak of light and dark. All others are line art, which a dark page
-        inverts.
+        A photograph, or a picture whose caption speaks of light and dark. All others are line art.
 
     Returns
     -------
@@ -155,7 +153,7 @@ def panel(
     top: float = 0.32,
     bottom: float = 0.46,
 ) -> tuple[Figure, Axes]:
-    """Make a figure with one pair of axes that no slider moves, whatever is drawn in them.
+    """Make a figure with one pair of axes whose place does not depend on what is drawn in them.
 
     Parameters
     ----------
@@ -174,9 +172,9 @@ def panel(
 
 
 def sheet(width: float, height: float) -> tuple[Figure, Axes]:
-    """Make a figure whose one pair of unseen axes counts inches from its upper left corner, downward below zero.
+    """Make a figure whose axes count inches from its upper left corner: y is 0 there and negative below.
 
-    A pair of axes takes longer to make than all that is drawn in it: many small pictures share one.
+    Making a pair of axes takes longer than drawing into it, so many small pictures share one.
 
     Parameters
     ----------
@@ -194,16 +192,8 @@ def sheet(width: float, height: float) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-def draw_image(
-    ax: Axes, image: np.ndarray, corner: tuple[float, float], size: tuple[float, float], **look: Any
-) -> None:
-    """Draw an image on a sheet, by its upper left corner and its width and height in inches."""
-    (left, top), (width, height) = corner, size
-    ax.imshow(image, extent=(left, left + width, top - height, top), aspect="auto", **look)
-
-
 def legend_above(ax: Axes) -> Axes:
-    """Put the legend between the title and the axes, where no curve can meet it, and lower the axes to make room.
+    """Put the legend between title and axes, where no curve can meet it, and lower the axes to make room.
 
     Parameters
     ----------
@@ -239,30 +229,30 @@ def legend_above(ax: Axes) -> Axes:
 
 
 def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
-    """Draw named lines, each in a look of its own; NaN leaves a gap."""
+    """Draw named lines, each in its own color and dashes; NaN leaves a gap."""
     x = finite("x", x, None)
     checked = named("lines", lines, len(x), most=len(looks), gaps=True)
     for (name, y), (color, dashes) in zip(checked.items(), looks, strict=False):
         ax.plot(x, y, linestyle=dashes, color=color, label=name, **style)
 
 
-def draw_points(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, at: float, looks: Any = LINES) -> None:
-    """Put a point on each line where a slider stands; at the edge an arrow for one that lies beyond the axes.
+def draw_points(ax: Axes, x: ArrayLike, lines: Sequence[ArrayLike], *, at: float, looks: Any = LINES) -> None:
+    """Mark the slider's position on each line; a point beyond the axes becomes an arrow at their edge.
 
-    Called after the limits of the axes are set.
+    Set the limits of the axes first.
     """
     low, high = sorted(ax.get_ylim())
     x = np.asarray(x, dtype=float)
     if not (x == at).any():
         raise ValueError(f"at must be one of the abscissas x, got {at}")
-    for y, (color, _) in zip(lines.values(), looks, strict=False):
+    for y, (color, _) in zip(lines, looks, strict=False):
         (value,) = np.asarray(y, dtype=float)[x == at]
         mark = "^" if value > high else "v" if value < low else "o"
         ax.plot(at, np.clip(value, low, high), mark, color=color, markersize=7, clip_on=False, zorder=4)
 
 
 def tick_each(ax: Axes, x: ArrayLike, *, at_most: int = 8) -> None:
-    """Put a tick at each abscissa and nowhere else, with words at every one or, where these are many, at some."""
+    """Put a tick at each abscissa, and numbers at no more than ``at_most`` of them."""
     x = np.asarray(x, dtype=float)
     skip = -(-len(x) // at_most)
     ax.set_xticks(x, [f"{value:,g}" if i % skip == 0 else "" for i, value in enumerate(x)])

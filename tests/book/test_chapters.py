@@ -6,6 +6,7 @@ import re
 import pytest
 import yaml
 from chapters import CELL_LINES, CHAPTERS, ROOT, WITH_EXPLORERS, code_cells, explorers, judged, judges, run
+from figures import check_fit, figures
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
@@ -48,6 +49,17 @@ def test_no_two_pages_name_an_explorer_alike():
 def test_every_readout_equals_numpys(name):
     for values, expected, own in judged(name).positions:
         assert own == pytest.approx(expected, rel=1e-6, abs=1e-6), values
+
+
+@pytest.mark.parametrize("path", WITH_EXPLORERS, ids=lambda path: path.stem)
+def test_figures_fit_a_phone(path):
+    """Those that cells show, and those of explorers at both ends."""
+    ran = run(path)
+    for drawn in ran.shown:
+        check_fit(figures(drawn))
+    for explorer in ran.explorers.values():
+        for place in (explorer.positions()[0], explorer.positions()[-1]):
+            check_fit(figures(explorer.draw(**place)))
 
 
 @each_chapter

@@ -72,7 +72,7 @@ def test_every_function_of_the_package_leads_back_to_the_pages_that_use_it(site)
     }
     functions = [name for name in used if name.rpartition(".")[2].islower() and "sphinxext" not in name]
     assert len(functions) > 40
-    tools = {f"lowrank_tutor.plotting.{name}" for name in ("styled", "panel", "legend_above", "photograph", "spectrum")}
+    tools = {f"lowrank_tutor.plotting.{name}" for name in ("styled", "panel", "legend_above", "photograph")}
     assert {name for name in functions if not used[name]} <= tools, "for those who draw figures of their own"
     assert 'href="02-svd-pca.html">' in used["lowrank_tutor.svd.tail_error"][0]
 
