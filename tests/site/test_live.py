@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browsing import find_browser, serve
 from chapters import ROOT
-from live_needs import Page
+from live_needs import needs
 from playwright.sync_api import expect
 
 WAIT = 300_000  # milliseconds, for a slow machine that is busy
@@ -189,7 +189,7 @@ def test_a_reader_changes_k_and_sees_another_figure_and_other_numbers_below(visi
     visible = [i for i in range(len(sources)) if reader.cells.nth(i).locator("button.run-here").count()]
     reader.start(1 + visible.index(cut))  # the button of that cell: those that it needs run first, and no others
     reader.says(f"Cell {cut + 1} has run")
-    needed = Page(sources).needs(cut)
+    needed = needs(sources, [], cut)
     assert made in needed
     assert len(needed) < cut
     assert [i for i in range(len(sources)) if reader.cells.nth(i).locator(".live-output").count()] == [*needed, cut]
