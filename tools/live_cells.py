@@ -148,6 +148,7 @@ def _asked(statement: ast.AST) -> Iterator[tuple[str, str | None]]:
             yield from ((node.module, alias.name) for alias in node.names)
 
 
+@functools.cache
 def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
     """Foreign modules behind ``from module import name``; with ``lazily`` those that its functions import, too."""
     if _is_foreign(module):
@@ -199,10 +200,13 @@ def _at_once(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
 def _named(module: str, name: str | None) -> list[str]:
     """Modules of the package that a name of a module stands for or waits in, see ``lowrank_tutor/_on_demand.py``."""
     own = [f"{module}.{name}"] if _file(f"{module}.{name}") else []
-    for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.keyword) and node.arg == name and isinstance(node.value, ast.Constant):
-            own.append(f"{PACKAGE}.{node.value.value}")
-    return own
+    return own + [f"{PACKAGE}.{place}" for key, place in _keywords(module) if key == name]
+
+
+@functools.cache
+def _keywords(module: str) -> list[tuple[str | None, str]]:
+    nodes = [node for node in ast.walk(_tree(module)) if isinstance(node, ast.keyword)]
+    return [(node.arg, node.value.value) for node in nodes if isinstance(node.value, ast.Constant)]
 
 
 def _is_foreign(module: str) -> bool:
