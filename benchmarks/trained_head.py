@@ -193,7 +193,7 @@ def train(found: Texts, sizes: Sizes) -> Encoder:
 
 @torch.no_grad()
 def validate(model: Encoder, found: Texts, sizes: Sizes) -> dict[str, float]:
-    """Return the loss in nats a word and the share of right first guesses, of the model and of guessing by frequency."""
+    """Return loss in nats a word and share of right first guesses, of the model and of guessing by frequency."""
     was = model.training
     model.eval()
     x, shown, _ = draw(found.held_out, 32, sizes.validation, torch.Generator().manual_seed(1))
