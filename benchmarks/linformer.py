@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.harness import Timing, all_hold, interleaved, provenance, say_if_busy, wall_clock, write
 from benchmarks.linformer_findings import CPU_LENGTHS, K, Row, cpu_bars, crossovers
-from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, methods
+from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, Group, Method, methods
 from benchmarks.memory import peak_bytes
 from benchmarks.shared import write_shared
 from lowrank_tutor.roofline import half_type
@@ -35,8 +35,7 @@ DEFINITIONS = {
     "series": "module: a whole layer; core: queries, keys and values given; crossover: a layer on short sequences;"
     " product: one matrix product, timed in the same rounds",
     "batch, n, k": "sequences, tokens in each, tokens that each is compressed to (null: exact attention)",
-    "method": "exact, written out: with the scores in memory, up to n = 4096 on a CPU, and on a GPU where 12 bytes"
-    " for each (20 with gradients) fit into four fifths of what is free; exact, fused: as PyTorch chooses",
+    "method": "exact, fused: as PyTorch chooses",
     "flops": "two for each multiplication in the products of the method as written down; three times that with"
     " gradients",
     "held_bytes": "tokens and parameters, and with gradients what comes from upstream",
@@ -167,7 +166,7 @@ def floors_of(built: Mapping[str, Method], timings: Mapping[str, Timing]) -> dic
 
 def place(group: Group, method: Method) -> Row:
     """Say what was run."""
-    series = "product" if method.name in (OWN_PRODUCT, SQUARE_PRODUCT) else group.series
+    series = "product" if method.name == OWN_PRODUCT else group.series
     return {
         "series": series,
         "mode": group.mode,

@@ -42,7 +42,7 @@ def ratios(rows: Rows, slow: str, fast: str, k: int, quantity: str = "time_min",
 
 def fastest_exact(rows: Rows) -> Rows:
     """Keep for each place the fastest exact attention that writes no scores, under the name of the fused one."""
-    fused = {FUSED, *(name for name in BACKENDS if not name.endswith("MATH"))}
+    fused = {FUSED, *BACKENDS}
     best: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in rows:
         key = tuple(row[name] for name in ("series", "mode", "dtype", "batch", "n"))
