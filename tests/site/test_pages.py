@@ -186,8 +186,14 @@ def test_line_in_pieces():
 # From outside
 
 
+@pytest.fixture(scope="module")
+def descriptions(site):
+    """Read from the files: a test opens only its own page."""
+    return {page: re.search(DESCRIPTION, (site / page).read_text(encoding="utf-8")) for page in PAGES}
+
+
 @each_page
-def test_page_metadata(readers, site, page):
+def test_page_metadata(readers, site, descriptions, page):
     facts = readers["light"].see(page).facts
     meta, repository = facts["meta"], yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
     owner, name = repository["url"].split("/")[-2:]
@@ -200,10 +206,9 @@ def test_page_metadata(readers, site, page):
     assert meta["og:image"].startswith(home + "_static/cards/")
     with Image.open(site / meta["og:image"].removeprefix(home)) as picture:
         assert picture.size == (1200, 630)
-    if own and page != HOME:  # read from the files: only its own page is opened here
-        described = {other: re.search(DESCRIPTION, (site / other).read_text(encoding="utf-8")) for other in PAGES}
+    if own and page != HOME:
         said = escape(meta["description"])
-        assert [other for other, found in described.items() if found and found[1] == said] == [page]
+        assert [other for other, found in descriptions.items() if found and found[1] == said] == [page]
 
 
 # The landing page
