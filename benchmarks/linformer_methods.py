@@ -1,4 +1,4 @@
-"""What ``linformer`` measures: each way to attend, as a function to run, with what it costs by the formulas.
+"""The ways to attend that ``benchmarks.linformer`` measures, each with its cost by the formulas.
 
 A cost counts what the written-out algorithm multiplies, whichever kernel does it. Forward and backward together count
 three times the operations of forward: each product has two gradients, each a product of the same size.
@@ -16,36 +16,23 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from benchmarks.adapters_linformer import Lucidrains, Ours, OursHeadwise, Size, Tatp22, seeded, split
 from lowrank_tutor.attention import softmax_cost
 from lowrank_tutor.linformer import linformer_attention, linformer_cost
-from lowrank_tutor.roofline import RESERVE, attention_bytes
 
 DIM, HEADS = 512, 8
 OURS, OURS_APART = Ours.name, OursHeadwise.name
-LUCIDRAINS, LUCIDRAINS_SHARED = "linformer", "linformer share_kv (V = K)"
-TATP22, TATP22_APART = "linformer-pytorch kv", "linformer-pytorch headwise"
-FUSED, NAIVE = "exact, fused", "exact, written out"
-CORE, CORE_UNFUSED = "linformer_attention", "linformer, written out"
-OWN_PRODUCT, SQUARE_PRODUCT = "x @ W", "square product"
-SQUARE = 2048
+LUCIDRAINS, TATP22 = "linformer", "linformer-pytorch kv"
+FUSED, CORE, OWN_PRODUCT = "exact, fused", "linformer_attention", "x @ W"
 MODES = ("forward", "forward+backward")
 BACKENDS = {
     f"exact, {backend.name}": backend
-    for backend in (
-        SDPBackend.FLASH_ATTENTION,
-        SDPBackend.EFFICIENT_ATTENTION,
-        SDPBackend.CUDNN_ATTENTION,
-        SDPBackend.MATH,
-    )
+    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION)
 }
-WRITES_SCORES = (NAIVE, "exact, MATH")
-LONGEST_WRITTEN_OUT = 4096  # on a CPU, for its time and memory
 
 
 class Group(NamedTuple):
     """What is measured in the same rounds: all methods on one batch."""
 
-    series: (
-        str  # "module": a whole layer; "core": queries, keys and values given; "crossover": a module, short sequences
-    )
+    # "module": a whole layer; "core": queries, keys and values given; "crossover": a module, short sequences
+    series: str
     mode: str
     dtype: str
     batch: int
@@ -62,7 +49,6 @@ class Method(NamedTuple):
     run: Callable[[int], Any]
     flops: int
     held_bytes: int  # tokens and parameters, there before
-    moved_bytes: int  # each input read once, each output written once
 
 
 class Exact(nn.Module):
@@ -80,11 +66,6 @@ class Exact(nn.Module):
         return self.to_out(self.attend(q, k, v).transpose(1, 2).flatten(2))
 
 
-def written_out(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Attend with the matrix of weights in memory."""
-    return torch.softmax(q @ k.mT / math.sqrt(q.shape[3]), dim=3) @ v
-
-
 def by_backend(backend: SDPBackend) -> Callable[..., torch.Tensor]:
     """Attend by one of PyTorch's kernels, or not at all."""
 
@@ -95,52 +76,11 @@ def by_backend(backend: SDPBackend) -> Callable[..., torch.Tensor]:
     return attend
 
 
-def exact_ways(group: Group, device: torch.device, heads: int) -> dict[str, Callable[..., torch.Tensor]]:
-    """Name the ways to attend exactly that fit; the backends one by one on a GPU, where there is a choice."""
-    ways = {FUSED: functional.scaled_dot_product_attention}
-    if group.series == "module":
-        ways[NAIVE] = written_out
-    if device.type == "cuda":
-        ways |= {name: by_backend(backend) for name, backend in BACKENDS.items()}
-    return {name: way for name, way in ways.items() if name not in WRITES_SCORES or scores_fit(group, device, heads)}
-
-
-def scores_fit(group: Group, device: torch.device, heads: int, dim: int = DIM) -> bool:
-    """Say whether the scores may be written out: on a GPU where they fit, with two thirds more for gradients."""
-    if device.type == "cpu":
-        return group.n <= LONGEST_WRITTEN_OUT
-    needed = attention_bytes(group.n, dim // heads, heads, fused=False, batch=group.batch)
-    free, _ = torch.cuda.mem_get_info(device)
-    return needed * (1 if group.mode == "forward" else 5 / 3) <= RESERVE * free
-
-
-def bytes_needed(group: Group, dim: int = DIM, heads: int = HEADS) -> float:
-    """Return an upper estimate of what a group takes on a GPU: all its layers at once, and one of them at work.
-
-    Nine (k, n) matrices for a k at which peers are built too, three else, made in float32 first; the tokens in a dozen
-    copies; and the weights that some methods write out, n times k. Gradients take as much again.
-    """
-    size, twice = dtype_of(group).itemsize, 1 if group.mode == "forward" else 2
-    ks = [k for k in group.ks if k <= group.n]
-    matrices = sum(group.n * k * (9 if k in group.peer_ks else 3) for k in ks) * size
-    written = ks if group.series == "core" else [k for k in ks if k in group.peer_ks]
-    largest = max(written, default=1)
-    weights = attention_bytes(group.n, dim // heads, heads, k=largest, fused=False, batch=group.batch)
-    in_float32 = 4 * group.n * max(ks, default=0)
-    layers = 4 * dim**2 * size * (2 + 2 * len(ks) + 4 * len(group.peer_ks))
-    return twice * (12 * group.batch * group.n * dim * size + matrices + weights + layers) + in_float32
-
-
-def fitting(group: Group, device: torch.device, dim: int = DIM, heads: int = HEADS) -> Group | None:
-    """Leave out the largest k until a group fits into four fifths of what is free on a GPU; None where none is left."""
-    if device.type == "cpu":
-        return group
-    room = RESERVE * torch.cuda.mem_get_info(device)[0]
-    while bytes_needed(group, dim, heads) > room:
-        if not group.ks:
-            return None
-        group = group._replace(ks=group.ks[:-1])
-    return group
+def exact_ways(device: torch.device) -> dict[str, Callable[..., torch.Tensor]]:
+    """Name the ways to attend exactly: as PyTorch chooses, and on a GPU by each kernel that writes no scores."""
+    kernels = BACKENDS if device.type == "cuda" else {}
+    chosen = {FUSED: functional.scaled_dot_product_attention}
+    return chosen | {name: by_backend(backend) for name, backend in kernels.items()}
 
 
 def dtype_of(group: Group) -> torch.dtype:
@@ -162,7 +102,7 @@ def methods(group: Group, device: torch.device, dim: int = DIM, heads: int = HEA
             )
             for name, k, layer, flops in layers(group, device, dim, heads)
         ]
-        return built + (list(products(x.detach(), dim)) if device.type == "cpu" else [])
+        return built + ([own_product(x.detach(), dim)] if device.type == "cpu" else [])
 
 
 def layers(
@@ -178,10 +118,8 @@ def layers(
             continue
         theirs = 8 * n * dim**2 + 8 * n * k * dim
         yield LUCIDRAINS, k, Lucidrains().plain(size), theirs
-        yield LUCIDRAINS_SHARED, k, Lucidrains().plain(size, share_kv=True), theirs - 2 * n * dim**2
         yield TATP22, k, Tatp22().shared(size), theirs
-        yield TATP22_APART, k, Tatp22().plain(size), theirs
-    for name, attend in exact_ways(group, device, heads).items():
+    for name, attend in exact_ways(device).items():
         yield name, None, Exact(attend, dim, heads), softmax_cost(n, dim, heads).flops
 
 
@@ -193,17 +131,11 @@ def core_methods(group: Group, device: torch.device, dim: int, heads: int) -> It
     for k in (k for k in group.ks if k <= n):
         e = (torch.randn(k, n) / math.sqrt(n)).to(dtype_of(group))
 
-        def unfused(q: torch.Tensor, key: torch.Tensor, v: torch.Tensor, e: torch.Tensor = e) -> torch.Tensor:
-            return written_out(q, e @ key, e @ v)
-
         def fused(q: torch.Tensor, key: torch.Tensor, v: torch.Tensor, e: torch.Tensor = e) -> torch.Tensor:
             return linformer_attention(q, key, v, e)
 
-        for name, function in ((CORE, fused), (CORE_UNFUSED, unfused)):
-            built = method(name, k, function, inputs, [e], 8 * b * n * k * dim, upstream, group)
-            compressed = 4 * b * k * dim * e.itemsize  # keys and values of length k, written and read
-            yield built._replace(moved_bytes=built.moved_bytes + compressed)
-    for name, attend in exact_ways(group, device, heads).items():
+        yield method(CORE, k, fused, inputs, [e], 8 * b * n * k * dim, upstream, group)
+    for name, attend in exact_ways(device).items():
         yield method(name, None, attend, inputs, [], 4 * b * n**2 * dim, upstream, group)
 
 
@@ -225,7 +157,7 @@ def method(
             with torch.no_grad():
                 return function(*inputs)
 
-        return Method(name, k, forward, flops, read, read + upstream.nbytes)
+        return Method(name, k, forward, flops, read)
     for part in [*inputs, *parameters]:
         part.requires_grad_()
 
@@ -234,13 +166,10 @@ def method(
         for part in [*inputs, *parameters]:  # so that nothing is left for the next method to free
             part.grad = None
 
-    # backward reads the inputs again, and what comes from upstream, and writes a gradient for each input
-    return Method(name, k, both, 3 * flops, read + upstream.nbytes, 3 * read + 2 * upstream.nbytes)
+    return Method(name, k, both, 3 * flops, read + upstream.nbytes)
 
 
-def products(x: torch.Tensor, dim: int) -> Iterator[Method]:
-    """Build the two products whose rates the others are held against, in the same rounds."""
-    rows, w, square = x.flatten(0, 1), torch.randn(dim, dim, dtype=x.dtype), torch.randn(SQUARE, SQUARE, dtype=x.dtype)
-    for name, a, b in ((OWN_PRODUCT, rows, w), (SQUARE_PRODUCT, square, square)):
-        flops = 2 * a.shape[0] * a.shape[1] * b.shape[1]
-        yield Method(name, None, lambda _run, a=a, b=b: a @ b, flops, a.nbytes + b.nbytes, 2 * a.nbytes + b.nbytes)
+def own_product(x: torch.Tensor, dim: int) -> Method:
+    """Build the product whose rate the others are held against, in the same rounds."""
+    rows, w = x.flatten(0, 1), torch.randn(dim, dim, dtype=x.dtype)
+    return Method(OWN_PRODUCT, None, lambda _run: rows @ w, 2 * rows.shape[0] * dim**2, rows.nbytes + w.nbytes)

@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -90,119 +89,45 @@ def test_code_matches_jupytext(path):
 # -------------------------------------------------------------------------------------------------------- the rules
 
 
-def broken_rules(nb: dict[str, Any], book: Book) -> list[str]:
-    """Everything that would keep this notebook from running in Colab, or from reading well there."""
-    text = [line for source in sources(nb, "markdown") for line in source.splitlines()]
-    found = [*broken_form(nb), *broken_code(sources(nb, "code"), book)]
-    found += [f"a link that leads nowhere from Colab: {url}" for url in links(nb) if not url.startswith("https://")]
-    for pattern, why in {
-        r"\{[\w:+-]+\}`": "a role of MyST",
-        r":::|^`{3,}\{": "a directive of MyST",
-        r"^\([\w-]+\)=\s*$": "a label of MyST",
-        r"^%": "a comment of MyST",
-        r"\|(repository|branch)\|": "a word that only the site replaces",
-        r"\\(label|ref|eqref|cancel|require)\b": "TeX that needs more than the line it stands in",
-        r"attachment:|<img|!\[[^\]]*\]\((?!https://)": "a picture that a fresh runtime lacks",
-        r"^[ >]*[=-]+\s*$": "a line that underlines a heading",
-        rf"\\({'|'.join(book.macros) or '(?!)'})(?![A-Za-z])": "a macro of the book's own",
-    }.items():
-        found += [f"{why}: {line}" for line in text if re.search(pattern, line)]
-    for source in sources(nb, "markdown"):
-        found += broken_maths(source) + broken_folds(source)
-    return found
+FORBIDDEN = {
+    r"\{[\w:+-]+\}`": "a role of MyST",
+    r":::|^`{3,}\{": "a directive of MyST",
+    r"^\([\w-]+\)=\s*$": "a label of MyST",
+    r"\|(repository|branch)\|": "a word that only the site replaces",
+    r"\\(label|ref|eqref|cancel|require)\b": "TeX that needs more than the line it stands in",
+    r"attachment:|<img|!\[[^\]]*\]\((?!https://)": "a picture that a fresh runtime lacks",
+    r"^[ >]*[=-]+\s*$": "a line that underlines a heading",
+    r"^>[^$]*(\$\$[^$]*\$\$[^$]*)*\$\$[^$]*$": "a formula that spans the lines of a quotation",
+    r"\]\((?!https://)": "a link that leads nowhere from Colab",
+}
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
+# What ipywidgets 7.7 or a notebook lacks, and a second installation.
+LACKING = r"\bStack\b|\b(Tab|Accordion)\b.*\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b|\bpip\b.*\binstall\b"
 
 
-def broken_form(nb: dict[str, Any]) -> Iterator[str]:
-    kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    allowed = [{"kernelspec": kernelspec}, {"kernelspec": kernelspec, "accelerator": "GPU"}]
-    if nb["metadata"] not in allowed:
-        yield f"metadata {nb['metadata']}"
-    for cell in nb["cells"]:
-        if cell["metadata"] not in [{}, {"cellView": "form", "jupyter": {"source_hidden": True}}]:
-            yield f"cell metadata {cell['metadata']}"
-        if "attachments" in cell or cell.get("outputs") or cell.get("execution_count"):
-            yield f"more than a source: {cell}"
-        if ("cellView" in cell["metadata"]) != cell["source"].startswith("# @title "):
-            yield f"a fold without a title, or a title without a fold: {cell['source']}"
-    if len({cell["id"] for cell in nb["cells"]}) < len(nb["cells"]):
-        yield "two cells have one id"
-
-
-def broken_code(cells: list[str], book: Book) -> Iterator[str]:
-    install = f'    %pip install -q --no-deps "lowrank-tutor @ git+{book.repository}@{book.branch}"'
-    first = cells[0].splitlines()
-    if not first[0].startswith("# @title") or 'find_spec("lowrank_tutor") is None' not in cells[0]:
-        yield "the first cell does not set up"
-    if first.count(install) != 1:
-        yield f"the set-up cell does not say {install.strip()}"
-    uses_torch = any(re.search(r"^\s*(import|from) torch\b", source, re.MULTILINE) for source in cells[1:])
-    if "import torch" in cells[0] and not uses_torch and "lowrank_tutor.linformer" not in "".join(cells):
-        yield "the set-up cell imports torch in vain"
-    for line in [line for source in cells for line in source.splitlines() if line != install]:
-        if re.search(r"\b(pip|conda|apt|apt-get|uv)3?\b.*\binstall\b|\binstall\b.*==", line):
-            yield f"another install: {line}"
-        if re.search(r"\bStack\b|\b(Tab|Accordion)\b.*\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b", line):
-            yield f"what ipywidgets 7.7 or a notebook lacks: {line}"
-
-
-def broken_maths(source: str) -> list[str]:
-    outside = re.sub(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]*`", "", source, flags=re.DOTALL)
-    lines = [line for line in source.splitlines() if line.startswith(">") and line.count("$$") % 2]
-    tags = re.findall(r"<(?!/?(?:details|summary|b)>)[a-z/!][^>]*>", outside)
-    return (
-        [f"HTML other than a fold: {tag}" for tag in tags]
-        + [f"a formula that spans the lines of a quotation: {line}" for line in lines]
-        + ["$$ that is never closed"] * (source.count("$$") % 2)
-        + [f"TeX outside a formula: {m}" for m in re.findall(r"\\(?:begin|end|frac|tag)\b.*|\$", outside)]
-    )
-
-
-def broken_folds(source: str) -> list[str]:
-    whole = r"<details>\n<summary><b>[^\n]+</b></summary>\n\n.*?\n\n</details>(?=\n\n|\Z)"
-    left = re.findall(r"</?(?:details|summary)>", re.sub(whole, "", source, flags=re.DOTALL))
-    return [f"a fold that does not close, or hides its Markdown: {tag}" for tag in left]
+def prose(nb: dict[str, Any]) -> list[str]:
+    return [re.sub(r"`[^`]*`", "", source) for source in sources(nb, "markdown")]
 
 
 def links(nb: dict[str, Any]) -> list[str]:
-    texts = [re.sub(r"\$[^$]*\$|`[^`]*`", "`", source) for source in sources(nb, "markdown")]
+    texts = [re.sub(r"\$[^$]*\$", "", source) for source in prose(nb)]
     return [url for text in texts for url in re.findall(r"\]\(([^)\s]*)\)", text)]
 
 
 @each_notebook
-def test_rules_of_colab(path, book):
+def test_rules_of_colab(path):
     nb = read(path)
     nbformat.validate(nbformat.from_dict(nb))
-    assert broken_rules(nb, book) == []
-
-
-BAD_TEXT = {
-    "By {eq}`eq-tail`.": "a role of MyST",
-    ":::{note}\nx\n:::": "a directive of MyST",
-    r"$$ x \label{a} $$": "TeX that needs more",
-    "![x](../_static/x.png)": "a picture",
-    "$$\na\n=\nb\n$$": "underlines",
-    "> $$\n> x\n> $$": "spans the lines of a quotation",
-    "$$ x": "never closed",
-    r"\begin{aligned} x \end{aligned}": "TeX outside a formula",
-    "<details>\n<summary><b>A</b></summary>\nx\n\n</details>": "a fold",
-    "Van<nbsp>Loan": "HTML other than a fold",
-    "[x](02-svd-pca.md)": "leads nowhere",
-}
-BAD_CODE = {
-    "%pip install -q torch": "another install",
-    "widgets.Tab(children, titles=['a'])": "ipywidgets 7.7",
-    "# @title A\nx": "a title without a fold",
-}
-BAD = [("markdown", *bad) for bad in BAD_TEXT.items()] + [("code", *bad) for bad in BAD_CODE.items()]
-
-
-@pytest.mark.parametrize(("kind", "source", "why"), BAD)
-def test_rules_can_fail(kind, source, why, book):
-    nb = read(NOTEBOOKS[0])
-    nb["cells"].append({"cell_type": kind, "id": nb["cells"][0]["id"], "metadata": {}, "source": source})
-    found = "\n".join(broken_rules(nb, book))
-    assert why in found
-    assert "two cells have one id" in found
+    for cell in nb["cells"]:
+        assert cell["metadata"] == (FOLDED if cell["source"].startswith("# @title ") else {})
+        assert not {key for key in ("outputs", "execution_count", "attachments") if cell.get(key)}
+    lines = [line for source in sources(nb, "markdown") for line in source.splitlines()]
+    assert [(why, line) for rule, why in FORBIDDEN.items() for line in lines if re.search(rule, line)] == []
+    assert [source for source in sources(nb, "code")[1:] if re.search(LACKING, source)] == []
+    for text in prose(nb):
+        outside = re.sub(r"\$\$.*?\$\$|\$[^$]+\$", "", text, flags=re.DOTALL)
+        assert not re.search(r"\\(begin|end|frac|tag)\b|\$|<(?!/?(details|summary|b)>)[a-z/!]", outside), outside
+        assert len(re.findall("<details>\n<summary>", text)) == text.count("details>") / 2
 
 
 @functools.cache
@@ -309,32 +234,6 @@ def test_run_on_wheel(name, wheel_folder, tmp_path):
     check_alive(ROOT / "book" / f"{name}.ipynb", Path(sys.executable), wheel_folder, tmp_path)
 
 
-DEAF = """
-import lowrank_tutor
-from matplotlib.figure import Figure
-from lowrank_tutor.explore import explore
-
-explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"k_again": k}, alt="White.", name="deaf", k=range(3))
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        (DEAF, "the picture did not"),
-        ("import sys\nprint('old', file=sys.stderr)", "old"),
-        ("1 / 0", "ZeroDivisionError"),
-    ],
-    ids=["a slider that does nothing", "a warning", "an exception"],
-)
-def test_run_can_fail(source, why, wheel_folder, tmp_path):
-    notebook, folder = tmp_path / "bad.ipynb", tmp_path / "empty"
-    folder.mkdir()
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), notebook)
-    with pytest.raises(AssertionError, match=re.escape(why)):
-        check_alive(notebook, Path(sys.executable), wheel_folder, folder)
-
-
 SLOW = """
 import time
 from matplotlib.figure import Figure
@@ -370,10 +269,6 @@ def check_dragging(python: Path, package: Path, folder: Path) -> None:
         page.wait(lambda: "RuntimeError: no &lt;0&gt;" in page.models[face]["value"])
         page.move(slider, 7, face)
         assert numbers(page.models[face]["value"]) == {"twice": 14}
-
-
-def test_dragging_drops_stale(wheel_folder, tmp_path):
-    check_dragging(Path(sys.executable), wheel_folder, tmp_path)
 
 
 # ------------------------------------------------------------------------------------------- with Colab's versions
