@@ -102,6 +102,8 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
     [
         # rounded too early, or not at all
         ("ex-linformer-half", [0.7, 0.902, 1], f"The second mixture by the norm rule, as a multiple of c: {NEAR}"),
+        ("ex-linformer-half", [0.7071, 0.9, 1], f"The result by the norm rule, as a multiple of c: {NEAR}"),
+        ("ex-attention-derive", [0.87, 7.389, 63.6], f"The estimate: {NEAR}"),
         ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
         ("ex-svd-hand", [1.6, 0.618], f"○ The larger singular value: {NEAR}"),
         ("ex-linformer-crossover", [303.7, 137.7], "for D = 512: not yet. The answer is a whole number"),
@@ -112,7 +114,8 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
         ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
         ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "Us depends on the query alone"),
         ("ex-family-axis", [1.5, 4, 2, 1], "Invert the scatter"),  # this solution rounds nothing
-        ("ex-family-cloud", 0.826, "PCA keeps two of ten directions."),  # 8% off
+        ("ex-svd-hand", [1.69, 0.618], "They are the square roots of the eigenvalues"),  # 4% off
+        ("ex-family-half", [1.8, 3.7], "Set the derivative"),  # 3% off what has a hint
         # several hints are near
         ("ex-svd-tail", [0.302, 2.236, 3], "That is the Frobenius norm of what is cut."),
         ("ex-svd-center", 33_984, "Squares add up where two layers are orthogonal."),
@@ -205,10 +208,10 @@ def test_numbers_of_any_size(own, right, yes, no):
 
 
 def test_arrays_and_hints(own):
-    hints = {(np.int64(1), 3): "Not three."}
-    own(right=np.array([1, 2]), ask=["a", "b"], hints=hints, digits=np.int64(2), note="As 1.5.")
-    assert check("ex-own", np.array([1, 2]))
-    assert "Not three." in repr(check("ex-own", [1, 3]))
+    hints = {(np.int64(1), 3.02): "Not three.", (1, 3.0): "Not quite three."}
+    own(right=np.array([1, 2.5]), ask=["a", "b"], hints=hints, digits=np.int64(2), note="As 1.5.")
+    assert check("ex-own", np.array([1, 2.5]))
+    assert "Not three." in repr(check("ex-own", [5, 3.02])), "the nearest of two"
     with pytest.raises(ValueError, match=r"got 'ex-onw' \(did you mean 'ex-own'\?\)$"):
         check("ex-onw", 3)
 
