@@ -1,8 +1,4 @@
-"""What does a module need that may not be there? It is fetched when it is asked for, and named where it is missing.
-
-No chapter: every room that needs more than NumPy shares it. `on_demand` is for ``bilinear``, ``family`` and
-``caches``, whose parts in PyTorch wait until they are asked for, so that to import these modules takes no time.
-"""
+"""Name the extra that brings a missing package, and import the parts of a module that need PyTorch on first use."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -10,13 +6,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-# Which extra of the package brings what; pillow comes with matplotlib.
+# The extra that brings each package; pillow comes with matplotlib.
 EXTRAS = {"torch": "torch"} | dict.fromkeys(("IPython", "PIL", "ipywidgets", "matplotlib", "scipy", "sympy"), "book")
 
 
 @contextmanager
 def needed(by: str) -> Iterator[None]:
-    """Name the package that is missing, and the extra that brings it, if an import inside fails."""
+    """Name the missing package, and the extra that brings it, if an import inside fails."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -27,16 +23,16 @@ def needed(by: str) -> Iterator[None]:
         raise ModuleNotFoundError(f"{by} needs {package}: {remedy}", name=error.name) from None
 
 
-def on_demand(module: str, **parts: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a module's ``__getattr__`` and ``__dir__``, given each part and the module of the package that has it."""
+def on_demand(module: str, *parts: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` that take names of a package's ``__all__`` from its parts."""
+    found = vars(sys.modules[module])
 
     def fetch(name: str) -> Any:
-        if name not in parts:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        with needed(f"{module}.{name}"):
-            return getattr(import_module(f"lowrank_tutor.{parts[name]}"), name)
+        if name in found["__all__"]:
+            with needed(f"{module}.{name}"):
+                for part in (import_module(f"{module}.{part}") for part in parts):
+                    if hasattr(part, name):
+                        return getattr(part, name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[module]), *parts})
-
-    return fetch, names
+    return fetch, lambda: sorted({*found, *found["__all__"]})

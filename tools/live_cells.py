@@ -175,11 +175,11 @@ def _at_once(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _named(module: str, name: str | None) -> list[str]:
-    """Modules of the package that a name of a module stands for or waits in, see ``lowrank_tutor/_on_demand.py``."""
+    """Return the modules of the package that define a name of a module, even if it is imported on first use."""
     own = [f"{module}.{name}"] if _file(f"{module}.{name}") else []
     for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.keyword) and node.arg == name and isinstance(node.value, ast.Constant):
-            own.append(f"{PACKAGE}.{node.value.value}")
+        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
+            own += [node.module] if node.module and not _is_foreign(node.module) else []
     return own
 
 
