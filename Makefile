@@ -2,6 +2,7 @@
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   the site as an archive that opens from a folder
 # make live    build it with cells that run on the page (fetches 106 MB once, or PYODIDE=a folder with Pyodide's files)
+# make chapter N=10 NAME=nuclear   write the skeleton of a chapter
 # make test-newest   test the mathematics with the newest PyTorch and NumPy
 # make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade takes the newest of all
 
@@ -39,7 +40,8 @@ NEWEST := .venv-newest/bin/python
 # Some machines tell Python to keep no bytecode. Then each chapter's kernel would compile all of PyTorch anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve live pdf offline test test-newest test-colab colab-image check pins notebooks bench mutants picture clean
+.PHONY: book serve live pdf offline test test-newest test-colab colab-image check pins chapter notebooks bench mutants picture \
+  clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Pages are always made from the beginning: Sphinx mends those of an earlier build into a site that is not quite the
@@ -100,6 +102,11 @@ check: $(READY_DEV)
 pins: $(READY_DEV)
 	@$(ALONE) $(COMPILE) requirements.in --output-file requirements.txt && \
 	$(COMPILE) requirements-dev.in --output-file requirements-dev.txt
+
+chapter: $(READY_DEV)
+	@$(BIN)/python tools/chapter.py "$$N" "$$NAME"
+	$(BIN)/ruff format --quiet .
+	$(BIN)/python tools/export_notebooks.py
 
 notebooks: $(READY_DEV)
 	$(BIN)/ruff format .
