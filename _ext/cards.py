@@ -319,8 +319,8 @@ def chapter(app, docname):
 
 
 def read_the_landing_page_again(app, env, added, changed, removed):
-    """Read it again after any other page: it shows what they hold."""
-    return [HOME] if (added | changed) - {HOME} and HOME in env.found_docs else []
+    """Read the landing page again after any other page: it shows and lists them."""
+    return [HOME] if (added | changed | removed) - {HOME} and HOME in env.found_docs else []
 
 
 def setup(app):
