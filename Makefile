@@ -1,7 +1,7 @@
 # make book    build the site          make test      run every test         make check   format, lint, types, stale files
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   pack the site into an archive that opens from a folder
-# make live    build it with cells that run on the page (downloads 106 MB once; or PYODIDE=a folder of Pyodide's files)
+# make live    build it with cells that run on the page (downloads Pyodide once; or PYODIDE=a folder of its files)
 # make chapter N=10 NAME=nuclear   write the skeleton of a chapter
 # make test-newest   test the mathematics with the newest PyTorch and NumPy
 # make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade updates all of them

@@ -1,4 +1,8 @@
-"""Name the extra that brings a missing package, and import the parts of a module that need PyTorch on first use."""
+"""Import optional packages late, and name the extra to install where one is missing.
+
+No chapter: every module that needs more than NumPy shares it. `on_demand` is for ``bilinear``, ``family`` and
+``caches``, which import quickly because their parts in PyTorch load when they are first used.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -6,13 +10,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-# The extra that brings each package; pillow comes with matplotlib.
+# The extra that installs each package; pillow comes with matplotlib.
 EXTRAS = {"torch": "torch"} | dict.fromkeys(("IPython", "PIL", "ipywidgets", "matplotlib", "scipy", "sympy"), "book")
 
 
 @contextmanager
 def needed(by: str) -> Iterator[None]:
-    """Name the missing package, and the extra that brings it, if an import inside fails."""
+    """Name the missing package and the extra that installs it if an import inside fails."""
     try:
         yield
     except ModuleNotFoundError as error:

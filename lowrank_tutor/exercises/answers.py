@@ -1,4 +1,4 @@
-"""Check an answer, in a notebook or in a field on a page."""
+"""How is an answer judged? By one comparison, in a notebook and in a field of a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lowrank_tutor.sphinxext import somebody_is_there
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-# Marks, because color alone does not reach every reader.
+# The marks tell right from not yet where colors cannot.
 RIGHT_MARK, OPEN_MARK = "✓", "○"
 RIGHT, WRONG, EMPTY = "right", "not yet", "still empty"
 WAITING = "Put your answer in place of the dots, and run the cell again."
@@ -24,7 +24,7 @@ WAITING = "Put your answer in place of the dots, and run the cell again."
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of :func:`check`: true if the answer is right, and displayed as the last line of a cell."""
+    """What :func:`check` says. True if the answer is right; shows itself as the last line of a cell."""
 
     name: str
     right: bool
@@ -49,14 +49,14 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     name : str
         The exercise, such as ``"ex-rank-hand"``, or one of your own (:func:`register`).
     answer : number or array_like of numbers, or ``...``
-        As many numbers as the exercise asks for, in its order. With ``...`` the cell waits for an answer; in a list,
-        ``...`` stands for a number that you do not have yet.
+        As many numbers as the exercise asks for, in its order. With ``...`` the cell waits for an answer; in a list
+        they stand for a number that you do not have yet.
 
     Returns
     -------
     Verdict
         True if each number is near enough: exact for counts, within the rounding of the exercise otherwise. Its text
-        judges each number separately, with a hint for each wrong one.
+        judges each number alone, and has a hint for one that is not right.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
 
 
 def _lines(question: Question, said: list[str | None]) -> list[str]:
-    """Write the verdict: one line if it covers the whole answer, else a line for each number."""
+    """Write the verdict: one line if all is said at once, else a line for each number."""
     if all(words is None for words in said):
         return [f"{RIGHT_MARK} {RIGHT.capitalize()}."]
     if ANOTHER_ORDER in said:
@@ -99,14 +99,14 @@ def _lines(question: Question, said: list[str | None]) -> list[str]:
             lines.append(f"{RIGHT_MARK} {number.name}: {RIGHT}.")
         elif not words:
             lines.append(f"{OPEN_MARK} {number.name}: {EMPTY}.")
-        else:  # a hint that explains several numbers is said once
+        else:  # the same hint once
             hint = "" if any(line.endswith(words) for line in lines) else f" {words}"
             lines.append(f"{OPEN_MARK} {number.name}: {WRONG}.{hint}")
     return lines
 
 
 def _asked(question: Question) -> str:
-    """Say which numbers to give, and how near they must be."""
+    """Say what is asked for, and how near an answer must be."""
     asked = "; ".join(f"{number.name} ({number.rule})" for number in question.numbers)
     count = len(question.numbers)
     how = "Give one number" if count == 1 else f"Give a list of {COUNTED[count]} numbers"
@@ -114,7 +114,7 @@ def _asked(question: Question) -> str:
 
 
 def page_form(name: str, question: Question) -> str:
-    """Return the form for a page: a field for each number, a button, and a script that judges as :func:`check` does."""
+    """Return a field for each number, the button and the script that compares as :func:`check` does."""
     numbers = question.numbers
     content = {
         "numbers": [_for_the_page(number) for number in numbers],
@@ -175,5 +175,5 @@ def _for_the_page(number: Number) -> dict[str, object]:
 
 
 def _exactly(value: float) -> float | str:
-    """Return an integer beyond 2**53 as a string of digits, because JavaScript would round it."""
+    """Return an integer beyond 2**53 as its digits, which JSON would round."""
     return str(value) if isinstance(value, int) and abs(value) >= 2**53 else value

@@ -1,4 +1,4 @@
-"""Register questions of other books, for as long as Python runs."""
+"""Where does a book of one's own keep its questions? Beside those of this book, for as long as Python runs."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def register(
     Parameters
     ----------
     name : str
-        Lower-case words joined by hyphens, such as ``"ex-my-flux"``; not the name of an exercise of this book.
-        Registering a name again replaces its question, so that a cell can be run again.
+        Lower-case words joined by hyphens, such as ``"ex-my-flux"``; not the name of an exercise of this book. Under a
+        name of your own the last registration counts, so that a cell can be run again.
     ask : str, or sequence of str
-        A name for each number asked for, nine at most.
+        What is asked for: a name for each number, nine at most.
     right : number, or array_like of numbers
-        The right answer. An integer must be matched exactly.
+        The right answer. An integer must be met exactly.
     otherwise : str
-        The hint for any wrong answer without one of its own.
+        The hint for any wrong answer that has none of its own.
     hints : mapping, optional
-        Hints for particular wrong answers: ``{0.5: "That is half of it."}``, with a tuple as the key if there are
-        several numbers. An answer near several of them gets the hint of the nearest.
+        Hints for certain wrong answers: ``{0.5: "That is half of it."}``; a tuple where several numbers are asked for.
+        An answer has the hint of the nearest of them.
     within : float
-        Relative tolerance, ``0.01`` for 1%. At zero, ``digits`` decides.
+        How near is near enough, relative to the answer: ``0.01`` for 1%. By default ``digits`` count.
     digits : int
-        Number of correct digits that a number needs if it is not an integer, from one to nine.
+        To how many digits a number that is not an integer must be right, from one to nine.
     note : str
-        A sentence shown below the fields on the page, such as how to write the numbers.
+        A sentence below the fields of the page, such as how the numbers may be written.
 
     Returns
     -------
@@ -66,10 +66,10 @@ def register(
     Raises
     ------
     ValueError
-        If the name is malformed or belongs to this book, words are missing, the numbers do not match the names, a
-        number is not finite, or an answer with a hint is near enough to be right.
+        If the name is taken by this book or not of that form, words are missing, there are not as many numbers as
+        names, a number is not finite, or an answer that has a hint is near enough to be right.
     TypeError
-        If a value is not a number, or ``hints`` is not a mapping.
+        If a number is not one, or ``hints`` is not a mapping.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def register(
 
 
 def question_named(name: str) -> Question:
-    """Return the question of that name, from this book or registered."""
+    """Find a question of this book or of one's own."""
     known = {**QUESTIONS, **OWN}
     if not isinstance(name, str) or name not in known:
         near = difflib.get_close_matches(str(name), known, n=1)
@@ -127,16 +127,16 @@ def question_named(name: str) -> Question:
 
 def _answer(argument: str, given: ArrayLike, count: int) -> tuple[float, ...]:
     found = real_numbers(argument, given)
-    numbers = tuple(one for one in found if one is not None)  # `...` is no answer here
+    numbers = tuple(one for one in found if one is not None)  # dots are no answer
     if not len(found) == len(numbers) == count:
         raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {given!r}")
     return numbers
 
 
 def real_numbers(argument: str, given: ArrayLike | EllipsisType) -> tuple[float | None, ...]:
-    """Return the numbers of an answer, integers as Python integers, and None for the dots of a missing one."""
+    """Return an answer as numbers, whole ones as Python's integers, and None for the dots of a missing one."""
     try:
-        if isinstance(given, np.ma.MaskedArray):  # masked entries would silently count as numbers
+        if isinstance(given, np.ma.MaskedArray):  # its masked entries would silently count as numbers
             raise TypeError
         found = np.asarray(given, dtype=object).ravel()
         numbers = tuple(None if one is ... else _real(one) for one in found)
@@ -150,7 +150,7 @@ def real_numbers(argument: str, given: ArrayLike | EllipsisType) -> tuple[float 
 
 
 def _real(one: object) -> float:
-    """Return one number; integers stay integers, because a float would lose digits beyond 2**53."""
+    """Return one number, an integer as it is: as a float it would lose digits beyond 2**53."""
     value = one.item() if hasattr(one, "item") else one
     if isinstance(value, bool | str | bytes):
         raise TypeError

@@ -172,7 +172,7 @@ def test_dots(monkeypatch):
 @each_question
 def test_fields(name):
     form = page_form(name, QUESTIONS[name]._replace(otherwise="</script>"))
-    assert form.count("</script>") == 2, "no word of a hint can end the script"
+    assert form.count("</script>") == form.count("<script"), "no word of a hint can end the script"
     for i, number in enumerate(QUESTIONS[name].numbers):
         assert f'<label for="{name}-{i}">{html.escape(number.name)}</label>' in form
         assert f'<small id="{name}-{i}-rule">{number.rule}</small>' in form
