@@ -1,23 +1,21 @@
-r"""Must every token look at every token? Softmax attention, the exact judge; and two that add up in another order.
+r"""Attend by softmax, exactly and fused, and by two kernels whose sums add up in another order.
 
-Chapters ``book/07-linformer.md`` and ``book/06-attention.md``. Letters: ``q`` (batch, heads, n_queries, d) are the
-queries, ``k`` (batch, heads, n_keys, d) the keys, ``v`` (batch, heads, n_keys, d_v) the values; ``n`` is the number
-of tokens where queries and keys are equally many. P is the matrix of weights, a row for each query;
-$\varphi(x)$ are the m features of a query or key.
+Chapters ``book/06-attention.md`` and ``book/07-linformer.md``. Letters: ``q`` (batch, heads, n_queries, d) are queries,
+``k`` (batch, heads, n_keys, d) keys, ``v`` (batch, heads, n_keys, d_v) values. ``token_mask`` (batch, n_keys) is **True
+for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not count, whatever
+they hold, and a query that sees no real token gives zeros. Results are (batch, heads, n_queries, d_v), of the type of
+``q``. P is the matrix of weights, a row for each query; $\varphi(x)$ are the m features of a query or key.
 
 Where a weight is $\varphi(q_i)^\top \varphi(k_j)$, the output of query i is $\varphi(q_i)^\top S / \varphi(q_i)^\top z$
-with $S = \sum_j \varphi(k_j) v_j^\top$ and $z = \sum_j \varphi(k_j)$: sums that no query changes, so that n tokens cost
-n steps and not n squared. The weights then have rank m at most.
+with $S = \sum_j \varphi(k_j) v_j^\top$ and $z = \sum_j \varphi(k_j)$. No query changes these sums, so n tokens need n
+steps and not n squared, and the weights have rank m at most. Half precision is added up in float32. In the causal form
+query i sees only the keys up to i, and there must be as many queries as keys.
 
-Softmax attention has no such features of finite number. It is a kernel smoother, with the kernel
-$\exp(q^\top k / \sqrt{d})$; for keys of one norm that is the Gaussian of Nadaraya and Watson, bandwidth $d^{1/4}$.
-Linear attention takes another kernel; Performer keeps this one and estimates it by random features.
-
-The same feature by feature: feature f gives the values an average of its own, row f of S divided by $z_f$, and a query
+Seen feature by feature, feature f gives the values an average of its own, row f of S divided by $z_f$, and a query
 weighs these m averages by $\mathrm{softmax}_f(\ln \varphi_f(q) + \ln z_f)$, in which nothing vanishes or overflows. In
-the causal form every query has sums of its own. There z is the sum for one more value, which is 1 for real tokens and 0
-for hidden ones, and each row of features is stored divided by a factor, so that its largest is near 1: a query's
-factor cancels, a key's is carried as its logarithm.
+the causal form every query has sums of its own. There z is the sum for one more value, 1 for real tokens and 0 for
+hidden ones, and each row of features is stored divided by a factor, so that its largest is near 1: a query's factor
+cancels, a key's is carried as its logarithm.
 """
 
 import functools
@@ -58,22 +56,21 @@ __all__ = [
     "softmax_cost",
 ]
 
-CHUNK = 64  # tokens whose weights on each other are written out in the causal form
+CHUNK = 64  # tokens whose weights on one another the causal form writes out
 
 
 class Cost(NamedTuple):
-    """What one forward pass of a self-attention layer takes, for one sequence.
+    """The cost of one forward pass of a self-attention layer, for one sequence.
 
     Attributes
     ----------
     parameters : int
         Learned numbers, the bias of the last linear layer among them.
     flops : int
-        Floating-point operations in the matrix products, two for each multiplication with its addition. What softmax,
-        scaling and bias take is left out, as PyTorch's ``FlopCounterMode`` leaves it out.
+        Floating-point operations in the matrix products, two for each multiplication with its addition. Softmax,
+        scaling and bias are left out, as PyTorch's ``FlopCounterMode`` leaves them out.
     scores : int
-        Numbers in the score matrices of all heads. They fill memory only where the matrices are written out: fused
-        kernels keep a small part at a time.
+        Numbers in the score matrices of all heads. Fused kernels keep only a small part of them at a time.
     """
 
     parameters: int
@@ -86,24 +83,8 @@ def softmax_attention(
 ) -> torch.Tensor:
     r"""Average the values, weighted by the softmax of how each query scores the keys.
 
-    $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$, by PyTorch's fused kernels: exact, and without the matrix of weights
-    in memory (on a CPU it is written out where ``d_v`` differs from ``d``).
-
-    Parameters
-    ----------
-    q : Tensor, shape (batch, heads, n_queries, d)
-        Queries.
-    k : Tensor, shape (batch, heads, n_keys, d)
-        Keys.
-    v : Tensor, shape (batch, heads, n_keys, d_v)
-        Values.
-    token_mask : bool Tensor, shape (batch, n_keys), optional
-        **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not
-        count, whatever they hold; a sequence hidden altogether gives zeros.
-
-    Returns
-    -------
-    Tensor, shape (batch, heads, n_queries, d_v)
+    $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's fused kernels:
+    exact, and without the matrix of weights in memory (except on a CPU where ``d_v`` differs from ``d``).
 
     Examples
     --------
@@ -111,40 +92,19 @@ def softmax_attention(
     >>> q, k = torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 3, 2)
     >>> softmax_attention(q, k, torch.tensor([[[[1.0], [2.0], [6.0]]]])).item()
     3.0
-
-    References
-    ----------
-    Vaswani et al. (2017), arXiv:1706.03762.
     """
     check_attention_inputs(q, k, v)
-    weighed = None
+    mask = None
     if token_mask is not None:
         check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
-        k, v = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
-        weighed = softmax_mask(token_mask)
-    return functional.scaled_dot_product_attention(q, k, v, attn_mask=weighed)
+        k, v, mask = zero_hidden(k, token_mask), zero_hidden(v, token_mask), softmax_mask(token_mask)
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
 def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Tensor | None = None) -> torch.Tensor:
-    r"""Write out the weights of softmax attention, $P = \mathrm{softmax}(Q K^\top / \sqrt{d})$.
+    r"""Write out $P = \mathrm{softmax}(Q K^\top / \sqrt{d})$, (batch, heads, n_queries, n_keys).
 
-    This is the matrix that fused kernels avoid: it takes n_queries times n_keys numbers a head. Use it to look at, and
-    `softmax_attention` to compute.
-
-    Parameters
-    ----------
-    q : Tensor, shape (batch, heads, n_queries, d)
-        Queries.
-    k : Tensor, shape (batch, heads, n_keys, d)
-        Keys.
-    token_mask : bool Tensor, shape (batch, n_keys), optional
-        **True marks a real token**, as in `softmax_attention`. Hidden keys have weight 0; where all are hidden, all
-        weights are 0.
-
-    Returns
-    -------
-    Tensor, shape (batch, heads, n_queries, n_keys)
-        Each row adds up to 1, unless all its keys are hidden.
+    Fused kernels avoid this matrix. Hidden keys have weight 0; each row adds up to 1, unless all its keys are hidden.
 
     Examples
     --------
@@ -166,20 +126,10 @@ def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Ten
 
 
 def softmax_cost(n: int, dim: int, heads: int) -> Cost:
-    r"""Count what a layer of softmax self-attention takes: $4 D^2 + D$ parameters, $8 n D^2 + 4 n^2 D$ operations.
+    r"""Count the cost of a layer of softmax self-attention: $4 D^2 + D$ parameters, $8 n D^2 + 4 n^2 D$ operations.
 
-    Parameters
-    ----------
-    n : int
-        Tokens.
-    dim : int
-        Width D of the model.
-    heads : int
-        Number of heads, which must divide ``dim``. It changes nothing but the number of score matrices.
-
-    Returns
-    -------
-    Cost
+    ``n`` are tokens, ``dim`` is the width D of the model. ``heads``, which must divide it, only changes the number of
+    score matrices.
 
     Examples
     --------
@@ -200,28 +150,8 @@ def linear_attention(
 ) -> torch.Tensor:
     r"""Average the values with weights $\varphi(q_i)^\top \varphi(k_j)$, $\varphi(x) = \mathrm{elu}(x) + 1$.
 
-    $o_i = \sum_j \varphi(q_i)^\top \varphi(k_j)\, v_j \big/ \sum_j \varphi(q_i)^\top \varphi(k_j)$, with j up to i in
-    the causal form. It does not approximate softmax attention: it is an attention of its own, with weights of rank d
-    at most, and a model has to be trained with it. Time and memory grow with the number of tokens, not its square.
-
-    Parameters
-    ----------
-    q : Tensor, shape (batch, heads, n_queries, d)
-        Queries.
-    k : Tensor, shape (batch, heads, n_keys, d)
-        Keys.
-    v : Tensor, shape (batch, heads, n_keys, d_v)
-        Values.
-    token_mask : bool Tensor, shape (batch, n_keys), optional
-        **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not
-        count in either sum, whatever they hold; a query that sees no real token gives zeros.
-    causal : bool
-        Whether query i sees only the keys up to i; then there are as many queries as keys.
-
-    Returns
-    -------
-    Tensor, shape (batch, heads, n_queries, d_v)
-        Of the type of ``q``; half precision is added up in float32.
+    Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax attention. Its weights
+    have rank d at most, and a model has to be trained with it.
 
     Examples
     --------
@@ -232,10 +162,6 @@ def linear_attention(
     [7.0, 7.0]
     >>> linear_attention(q, k, v, causal=True).flatten().tolist()
     [4.0, 7.0]
-
-    References
-    ----------
-    Katharopoulos et al. (2020), arXiv:2006.16236.
     """
     dtype = _check(q, k, v, token_mask, causal)
     with without_autocast(q.device):
@@ -263,47 +189,30 @@ def performer_attention(
 ) -> torch.Tensor:
     r"""Estimate softmax attention: m random features whose products are $\exp(q^\top k / \sqrt{d})$ in the mean.
 
-    $\varphi(q) = \exp(W x - \|x\|^2/2) / \sqrt{m}$ with $x = q / d^{1/4}$, and for keys alike; the rows of $W$ are
-    normal, and orthogonal in blocks of d (`orthogonal_features`). Every weight is positive, and each output an average
-    of the values. The error falls like $1/\sqrt{m}$ in the end, but its factor grows fast with the norms: with
-    independent rows one estimate of $\exp(x^\top y)$ has the relative standard deviation
-    $\sqrt{(e^{\|x + y\|^2} - 1)/m}$. Where that is far above 1, the plain mean of the
-    values does better.
+    Performer (Choromanski et al. 2020, arXiv:2009.14794): $\varphi(q) = \exp(W x - \|x\|^2/2) / \sqrt{m}$ with
+    $x = q / d^{1/4}$, and for keys alike. Each output is an average of the values, with positive weights. The error
+    falls like $1/\sqrt{m}$ in the end, but its factor grows fast with the norms: with independent rows one estimate of
+    $\exp(x^\top y)$ has the relative standard deviation $\sqrt{(e^{\|x + y\|^2} - 1)/m}$. Where it is far above 1, the
+    plain mean of the values does better.
 
     Parameters
     ----------
-    q : Tensor, shape (batch, heads, n_queries, d)
-        Queries.
-    k : Tensor, shape (batch, heads, n_keys, d)
-        Keys.
-    v : Tensor, shape (batch, heads, n_keys, d_v)
-        Values.
     n_features : int
         Number m of features, at least 1.
     generator : torch.Generator, optional
-        Draws the features. Without it the global generator of torch draws.
+        Draws the features. By default the global generator of torch draws.
     features : Tensor, shape (m, d), optional
-        Rows W to use instead of drawn ones, such as one draw of `orthogonal_features` for all layers and steps; then
-        ``n_features`` plays no part, and there must be no ``generator``. Of the type of ``q``, for half precision
-        float32.
-    token_mask : bool Tensor, shape (batch, n_keys), optional
-        **True marks a real token**, as in `linear_attention`: hidden tokens take part in neither sum.
-    causal : bool
-        Whether query i sees only the keys up to i; then there are as many queries as keys.
-
-    Returns
-    -------
-    Tensor, shape (batch, heads, n_queries, d_v)
-        Of the type of ``q``; half precision is added up in float32.
+        Rows W to use instead of drawn ones, such as one draw of `orthogonal_features` for all layers and steps, without
+        a ``generator``; ``n_features`` then plays no part. Of the type of ``q``, for half precision float32.
 
     Notes
     -----
-    Exponentials are kept in range by shifts that cancel, and nothing is added to the features or to what divides. In
-    the causal form the shifts are each query's largest feature and each key's. A key's own factor comes back when it is
-    added up, relative to the largest among the keys that a query may see; so no later key touches an earlier output,
-    not even its last bit (unless it is infinite or NaN: zero times that is NaN, here as in exact attention). There no
-    feature counts less than about e^-39 of the largest in its row (in float64, e^-319): a query and its keys never
-    share only zeros. Where that makes a difference, the estimate rests on a single feature anyway.
+    Exponentials are kept in range by shifts that cancel; nothing is added to the features or to the divisor. In the
+    causal form the shifts are each query's largest feature and each key's. When a key is added up, its own factor comes
+    back relative to the largest among the keys that a query may see. So no later key changes an earlier output, not
+    even its last bit (unless it is infinite or NaN: zero times that is NaN, as in exact attention). There no feature
+    counts less than about e^-39 of the largest in its row (in float64, e^-319), so a query and its keys never share
+    only zeros. Where that makes a difference, the estimate rests on a single feature anyway.
 
     Examples
     --------
@@ -313,10 +222,6 @@ def performer_attention(
     >>> error = performer_attention(q, k, v, n_features=20_000) - exact
     >>> bool(error.norm() < 0.1 * exact.norm())
     True
-
-    References
-    ----------
-    Choromanski et al. (2020), arXiv:2009.14794.
     """
     dtype = _check(q, k, v, token_mask, causal)
     d = q.shape[3]
@@ -336,7 +241,7 @@ def performer_attention(
             rows_of = functools.partial(_exponential_rows, w=w)
             return _causal_average(rows_of, queries, keys, values, token_mask).to(q.dtype)
         half_squares = _half_squares(keys)
-        if token_mask is not None:  # as if a hidden key were endless
+        if token_mask is not None:  # an infinite norm gives a hidden key zero weight
             half_squares = half_squares.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).max)
         logs = _exponents(keys, w) - half_squares
         scale = logs.detach().amax(dim=2, keepdim=True)
@@ -352,28 +257,24 @@ def orthogonal_features(
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    r"""Draw directions that are orthogonal in blocks of d, and each of them normal with unit covariance.
+    r"""Draw directions (n_features, d) that are orthogonal in blocks of d, each of them normal with unit covariance.
 
     A block is the Q of a Gaussian matrix's QR decomposition, each column multiplied by the sign of the entry of R's
-    diagonal. Without the signs Q depends on how the decomposition is computed, and is not uniform: estimates made with
-    it are biased, and more features do not help. The rows are then as long as those of a Gaussian matrix.
+    diagonal (Mezzadri 2006, arXiv:math-ph/0609050). Without the signs Q depends on how it is computed and is not
+    uniform: estimates are biased, and more features do not help. Rows are as long as those of a Gaussian matrix.
 
     Parameters
     ----------
     n_features : int
-        Number m of rows, at least 1; no multiple of ``d`` is needed.
+        At least 1; it need not be a multiple of ``d``.
     d : int
-        Their width, at least 1.
+        At least 1.
     generator : torch.Generator, optional
-        Draws, on its own device. Without it the global generator of torch draws.
+        Draws, on its own device. By default the global generator of torch draws.
     device : torch.device or str, optional
         Where the result is kept.
     dtype : torch.dtype, optional
         Its floating-point type; half precision is drawn in float32.
-
-    Returns
-    -------
-    Tensor, shape (n_features, d)
 
     Examples
     --------
@@ -381,29 +282,24 @@ def orthogonal_features(
     >>> w = orthogonal_features(n_features=3, d=8)
     >>> bool(((w @ w.T).fill_diagonal_(0).abs() < 1e-4).all())
     True
-
-    References
-    ----------
-    Choromanski et al. (2020), arXiv:2009.14794, section 2.4; Mezzadri (2006), arXiv:math-ph/0609050, on the signs.
     """
     m, d = check_size(n_features, "n_features"), check_size(d, "d")
     generator, dtype = check_generator(generator), check_dtype(dtype)
-    device = check_device(device) or torch.empty(0).device  # torch 2.4 tells nothing else of a device context
+    device = check_device(device) or torch.empty(0).device  # in torch 2.4 only this sees a device context
     place: dict[str, Any] = {"device": device if generator is None else generator.device, "dtype": _sum_type(dtype)}
     blocks = torch.randn(-(-m // d), d, d, generator=generator, **place)
     basis, triangle = torch.linalg.qr(blocks)
     signs = torch.where(triangle.diagonal(dim1=1, dim2=2) < 0, -1, 1)  # (blocks, d)
     directions: torch.Tensor = (basis * signs[:, None, :]).flatten(0, 1)[:m]  # (m, d)
-    lengths: torch.Tensor = torch.linalg.vector_norm(
-        torch.randn(m, d, generator=generator, **place), dim=1, keepdim=True
-    )
+    normal = torch.randn(m, d, generator=generator, **place)
+    lengths: torch.Tensor = torch.linalg.vector_norm(normal, dim=1, keepdim=True)
     return (directions * lengths).to(device=device, dtype=dtype)
 
 
 def _check(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None, causal: bool
 ) -> torch.dtype:
-    """Refuse what does not fit together; return the type in which to add up."""
+    """Check the inputs, and return the type to add up in."""
     check_attention_inputs(q, k, v)
     check_bool(causal, "causal")
     if token_mask is not None:
@@ -420,14 +316,14 @@ def _sum_type(dtype: torch.dtype) -> torch.dtype:
 
 
 def _lowest(dtype: torch.dtype) -> float:
-    """Logarithm of the least feature, relative to the largest; the product of two such is still a normal number."""
+    """Return the logarithm of the least feature, relative to the largest: two of them multiply to a normal number."""
     return 0.45 * math.log(torch.finfo(dtype).tiny)
 
 
 def _by_feature(
     k_rows: torch.Tensor, k_scale: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the average of the values by each feature, (b, h, m, d_v), and ln z but for a constant, (b, h, 1, m)."""
+    """Return the average of the values by each feature, (b, h, m, d_v), and ln z up to a constant, (b, h, 1, m)."""
     k_rows = zero_hidden(k_rows, token_mask)
     sums, totals = _sums(k_rows, v)
     totals = torch.where(totals == 0, 1, totals)  # all tokens are hidden
@@ -435,7 +331,7 @@ def _by_feature(
 
 
 def _in_steps() -> bool:
-    """Whether the compiler, forward mode or vmap looks on: they need to see the steps of a function."""
+    """Say whether the compiler, forward mode or vmap is at work: they cannot look into an autograd function."""
     return torch.compiler.is_compiling() or is_transformed()
 
 
@@ -448,7 +344,7 @@ def _sums(rows: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 
 
 class _Sums(torch.autograd.Function):
-    """The same, with gradients that lie in memory as the tensors do: else that of the rows comes transposed."""
+    """Compute S and z with a gradient of the rows that lies in memory as they do, and not transposed."""
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -463,9 +359,9 @@ class _Sums(torch.autograd.Function):
 
 
 def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return elu(x) + 1, in rows of which each is divided by a factor, and the factors' logarithms, (..., n, 1).
+    """Return the rows of elu(x) + 1, each divided by a factor, and the factors' logarithms, (..., n, 1).
 
-    Only rows without a positive entry are divided: they hold exponentials alone, and might hold nothing else than 0.
+    Only rows without a positive entry are divided: all their entries are exponentials, which may all vanish.
     """
     scale = x.detach().amax(dim=3, keepdim=True).clamp(max=0)
     return _elu_plus_one(x, scale), scale
@@ -474,8 +370,8 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """Return (elu(x) + 1) / exp(scale), where ``scale`` is 0 or the largest of the entries that share it."""
     if _in_steps():
-        # A hair above 0: the derivative of clamp at its bound is 1 up to PyTorch 2.13, and 0 from 2.14 on. It must be 1
-        # for the largest entry of a row, which lies at 0.
+        # The largest entry of a row lies at 0, where the derivative must be 1. At a bound, that of clamp is 1 up to
+        # PyTorch 2.13 and 0 from 2.14 on, so the bound is a hair above 0.
         bounds = {"min": _lowest(x.dtype), "max": torch.finfo(x.dtype).tiny}
         return torch.relu(x) + (x - scale).clamp(**bounds).exp()
     rows: torch.Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
@@ -483,7 +379,7 @@ def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 
 class _EluPlusOne(torch.autograd.Function):
-    """The same in place, and its derivative min(elu + 1, 1): half the time that a record of the steps takes."""
+    """In-place (elu(x) + 1) / exp(scale) with the derivative min(elu + 1, 1), in half the time of autograd's steps."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -494,13 +390,13 @@ class _EluPlusOne(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         (rows,) = ctx.saved_tensors
-        # At 1 the derivative of clamp is not to be relied on, see above; but it is faster where nobody asks for it.
+        # The derivative of clamp at 1 depends on PyTorch's version, as above; clamp is faster where none is recorded.
         slopes = torch.where(rows > 1, 1, rows) if torch.is_grad_enabled() else rows.clamp(max=1)
         return slopes.mul_(gradients[0]), None
 
 
 def _log_elu(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
-    """Return ln(elu(x) + 1) + more; ``more`` is (batch, heads, 1, d)."""
+    """Return ln(elu(x) + 1) + more, with ``more`` (batch, heads, 1, d)."""
     if _in_steps():
         positive = torch.relu(x)
         return positive.log1p() + (x - positive) + more
@@ -509,7 +405,7 @@ def _log_elu(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
 
 
 class _LogElu(torch.autograd.Function):
-    """The same in place: where x is below 0 it is less than ln(1 + 0), elsewhere ln(1 + x) is less than x."""
+    """In-place log(elu(x) + 1) + more, using min(x, log1p(max(x, 0)))."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
@@ -535,10 +431,7 @@ def _half_squares(x: torch.Tensor) -> torch.Tensor:
 
 
 def _exponential_rows(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return exp(w x - |x|^2/2) in rows of which each is divided by a factor, and the factors' logarithms.
-
-    The root of m cancels.
-    """
+    """Return the rows of exp(w x - |x|^2/2), each divided by a factor, and the factors' logarithms; root m cancels."""
     logs = _exponents(x, w)
     largest = logs.detach().amax(dim=3, keepdim=True)
     return (logs - largest).clamp(min=_lowest(x.dtype)).exp(), largest - _half_squares(x)
@@ -551,11 +444,10 @@ def _causal_average(
     v: torch.Tensor,
     token_mask: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Divide the weighed sums of the values by those of a value that is 1, and 0 where a token is hidden.
+    """Divide the weighted sums of the values by those of a value that is 1, and 0 where a token is hidden.
 
-    Do it chunk by chunk: weights are written out within a chunk, and what lies before it is one sum. That sum is stored
-    divided by the largest factor so far. A query divides by the largest among its own past, so no exponent is positive
-    and none knows the future.
+    Weights are written out within a chunk; all before it is one sum, stored divided by the largest factor so far. A
+    query divides by the largest among its own past, so no exponent is positive and none knows the future.
     """
     batch, heads, n, _ = k.shape
     real = k.new_ones(batch, n) if token_mask is None else token_mask.to(k.dtype)
@@ -563,11 +455,11 @@ def _causal_average(
     lowest = torch.finfo(k.dtype).min
     past, largest = k.new_zeros(1), k.new_full((batch, heads, 1, 1), lowest)
     outputs: list[torch.Tensor] = []
-    # Split once: the gradient of a slice would be as long as the whole, and every chunk would have its own.
+    # Split once: the gradient of a slice is as long as the whole, and every chunk would have its own.
     parts = (torch.split(x, CHUNK, dim=2) for x in (q, k, v, real[:, None, :, None].expand(-1, heads, -1, -1)))
     for queries, keys, values, ones in zip(*parts, strict=True):
         q_rows, k_rows, k_scale = rows_of(queries)[0], *rows_of(keys)
-        scale = k_scale.masked_fill(ones == 0, lowest)  # no shift looks at hidden tokens
+        scale = k_scale.masked_fill(ones == 0, lowest)  # hidden tokens change no shift
         chunk = torch.cat([values, ones], dim=3)  # (b, h, c, d_v + 1)
         largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, h, c, 1)
         hidden = later[: chunk.shape[2], : chunk.shape[2]]

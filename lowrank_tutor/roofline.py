@@ -1,16 +1,17 @@
-r"""How fast can a graphics card attend at most, and what fits into it? A roofline, and a plan that asks the card.
+r"""Bound the time and memory of attention on a graphics card, and plan runs that fit.
 
-Page ``book/gpu.md``; ``benchmarks.linformer`` uses the same code. Queries, keys and values are given, ``n`` tokens with
-``heads`` heads of width ``d``, in half precision, two bytes a number. A card meets one of two walls: it can do only so
-many operations a second, and it can move only so many bytes a second between its memory and its processors. Whatever
-the program, it takes at least the larger of operations / (operations a second) and bytes / (bytes a second): the
-**roofline**. Each input is read once and each output written once at best; what a cache still holds from before need
-not be read, so it must be cleared before a time is held against a floor.
+Page ``book/gpu.md``; ``benchmarks.linformer`` uses the same code. Queries, keys and values are given: ``batch``
+sequences of ``n`` tokens, ``heads`` heads of width ``d``, in half precision, two bytes a number. With ``k``, keys and
+values are first mixed to k rows (Linformer, E = F), k at most n; without it attention is exact.
 
-The peaks are those of NVIDIA's datasheets. They were not read in the original. On 2026-11-22 each number was compared
+A card can do only so many operations a second, and move only so many bytes a second between memory and processors. Any
+program needs at least the larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**.
+At best each input is read once and each output written once; clear the cache before you compare a time with a floor.
+
+The peaks are those of NVIDIA's datasheets, which were not read in the original. On 2026-11-22 each number was compared
 with the datasheet as others quote it (for A100, H100, V100 and L4 that is NVIDIA's own TensorRT-LLM,
 ``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of processors, their clock, and the
-width and the clock of the memory (``tests/test_roofline.py``). Where the two differ, ``source`` says so.
+width and clock of the memory (``tests/test_roofline.py``). Where the two differ, ``source`` says so.
 """
 
 import math
@@ -44,27 +45,17 @@ __all__ = [
 ]
 
 HALF = 2  # bytes of a number in half precision
-# Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. That
-# was counted on a CPU, where its steps are the same; the rest is room.
+# Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. They
+# were counted on a CPU, which takes the same steps; the other 3 leave room.
 WRITTEN_OUT = 12
-RESERVE = 0.8  # of the free memory that a plan may use: kernels need some of their own
+RESERVE = 0.8  # share of the free memory that a plan may use: kernels need some of their own
 
 
 class Gpu(NamedTuple):
-    """What a card is quoted to do at most.
+    """The published peaks of a card, and where to check them.
 
-    Attributes
-    ----------
-    flops : float
-        Operations a second in dense products of half-precision numbers on tensor cores, summed in float32.
-    bandwidth : float
-        Bytes a second between memory and processors.
-    memory : float
-        Bytes of memory.
-    capability : tuple of int
-        CUDA's compute capability.
-    source : str
-        Where to check it.
+    ``flops`` are operations a second in dense products of half-precision numbers, summed in float32; ``bandwidth`` is
+    bytes a second between memory and processors, ``memory`` bytes, ``capability`` CUDA's compute capability.
     """
 
     flops: float
@@ -74,65 +65,26 @@ class Gpu(NamedTuple):
     source: str
 
 
+_QUOTED = {
+    "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "(t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s, less than"
+              " the 256 bits of its memory at 10 Gbit/s give; the larger stands here, so that the floor is one"),
+    "V100": Gpu(125e12, 900e9, 16e9, (7, 0), "(volta-v100-datasheet-update-us-1165301-r5): SXM2, 16 GB"),
+    "L4": Gpu(121e12, 300e9, 24e9, (8, 9), "(l4-datasheet-2595652): half of 242, the rate with sparsity"),
+    "A100": Gpu(312e12, 1555e9, 40e9, (8, 0), "(nvidia-a100-datasheet-us-nvidia-1758950): SXM, 40 GB"),
+    "H100": Gpu(989e12, 3350e9, 80e9, (9, 0),
+                "(nvidia-tensor-core-gpu-datasheet): SXM, half of 1,979, the rate with sparsity"),
+    "H200": Gpu(989e12, 4800e9, 141e9, (9, 0), "(hpc-datasheet-sc23): SXM, half of 1,979, the rate with sparsity"),
+}  # fmt: skip
 GPUS: Mapping[str, Gpu] = MappingProxyType(
-    {
-        "T4": Gpu(
-            65e12,
-            320e9,
-            16e9,
-            (7, 5),
-            "NVIDIA T4 datasheet (t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s, less than the 256 bits"
-            " of its memory at 10 Gbit/s give; the larger stands here, so that the floor is one",
-        ),
-        "V100": Gpu(
-            125e12,
-            900e9,
-            16e9,
-            (7, 0),
-            "NVIDIA V100 datasheet (volta-v100-datasheet-update-us-1165301-r5): SXM2, 16 GB",
-        ),
-        "L4": Gpu(
-            121e12,
-            300e9,
-            24e9,
-            (8, 9),
-            "NVIDIA L4 datasheet (l4-datasheet-2595652): half of 242, the rate with sparsity",
-        ),
-        "A100": Gpu(
-            312e12, 1555e9, 40e9, (8, 0), "NVIDIA A100 datasheet (nvidia-a100-datasheet-us-nvidia-1758950): SXM, 40 GB"
-        ),
-        "H100": Gpu(
-            989e12,
-            3350e9,
-            80e9,
-            (9, 0),
-            "NVIDIA H100 datasheet (nvidia-tensor-core-gpu-datasheet): SXM, half of 1,979, the rate with sparsity",
-        ),
-        "H200": Gpu(
-            989e12,
-            4800e9,
-            141e9,
-            (9, 0),
-            "NVIDIA H200 datasheet (hpc-datasheet-sc23): SXM, half of 1,979, the rate with sparsity",
-        ),
-    }
+    {card: peaks._replace(source=f"NVIDIA {card} datasheet {peaks.source}") for card, peaks in _QUOTED.items()}
 )
 
 
 def gpu_named(name: str, memory: float) -> str | None:
-    """Say which of ``GPUS`` a card is, by its own name and memory; None for any other, whose peaks may be higher.
+    """Find a card in ``GPUS``; return None for any other, whose peaks may be higher.
 
-    Parameters
-    ----------
-    name : str
-        As ``torch.cuda.get_device_name()`` gives it.
-    memory : float
-        Its bytes of memory, as ``torch.cuda.mem_get_info()[1]`` gives them: an A100 with 80 GB has a faster memory than
-        the one with 40 GB, and is not in the table.
-
-    Returns
-    -------
-    str or None
+    ``torch.cuda.get_device_name()`` gives the name and ``torch.cuda.mem_get_info()[1]`` the bytes of memory, which tell
+    an A100 with 80 GB, whose memory is faster and which is not in the table, from the one with 40 GB.
 
     Examples
     --------
@@ -149,18 +101,9 @@ def gpu_named(name: str, memory: float) -> str | None:
 
 
 class Floor(NamedTuple):
-    """The least time that a card can take.
+    """The least time that a card can take, which wall sets it ("compute" or "memory"), and the counts behind it.
 
-    Attributes
-    ----------
-    seconds : float
-        The larger of the two walls.
-    wall : str
-        Which one it is: "compute" or "memory".
-    flops : int
-        Operations in the matrix products.
-    moved_bytes : int
-        Bytes that must be read or written at least.
+    ``flops`` are the operations in the matrix products, ``moved_bytes`` what must be read or written at least.
     """
 
     seconds: float
@@ -170,38 +113,17 @@ class Floor(NamedTuple):
 
 
 def gpu_floor(n: int, d: int, heads: int, gpu: str, *, k: int | None = None, batch: int = 1) -> Floor:
-    r"""Return the least time of attention with Q, K and V given: exact and fused, or with keys and values mixed to k.
+    r"""Return the least time of attention with Q, K and V given, on a card of ``GPUS``.
 
     With D = ``heads`` times ``d``, exact attention takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer
-    takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers: E = F is read, and the mixed keys and values are
-    written and read again. What softmax takes is left out, which only lowers the floor.
-
-    Parameters
-    ----------
-    n : int
-        Tokens of a sequence.
-    d : int
-        Width of a head.
-    heads : int
-        Number of heads.
-    gpu : str
-        A name in ``GPUS``.
-    k : int, optional
-        Mixtures, at most ``n``. Without it attention is exact.
-    batch : int
-        Sequences at a time.
-
-    Returns
-    -------
-    Floor
+    takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are
+    written and read again. Softmax is left out, which only lowers the floor.
 
     Examples
     --------
     >>> exact = gpu_floor(16384, 64, 8, "T4")
     >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")
     8.5 ms, compute
-    >>> print(f"{1000 * gpu_floor(16384, 64, 8, 'T4', k=256).seconds:.2f} ms")
-    0.26 ms
 
     References
     ----------
@@ -223,24 +145,7 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str, *, k: int | None = None, bat
 def gpu_crossover(k: int, d: int, heads: int, gpu: str, *, batch: int = 1) -> int:
     """Return the least number of tokens, above k, from which Linformer's floor is below that of exact attention.
 
-    Below it the two floors meet the same wall, or the reading of E costs more than it saves.
-
-    Parameters
-    ----------
-    k : int
-        Mixtures.
-    d : int
-        Width of a head.
-    heads : int
-        Number of heads.
-    gpu : str
-        A name in ``GPUS``.
-    batch : int
-        Sequences at a time.
-
-    Returns
-    -------
-    int
+    With fewer tokens both floors meet the same wall, or to read E costs more than mixing saves.
 
     Examples
     --------
@@ -262,23 +167,9 @@ def gpu_crossover(k: int, d: int, heads: int, gpu: str, *, batch: int = 1) -> in
 
 
 def half_type(device: torch.device | str) -> torch.dtype:
-    """Return the type to attend in: on a GPU bfloat16 from compute capability 8.0 on, else float16; on a CPU float32.
+    """Return the type to attend in: bfloat16 on a GPU from compute capability 8.0 on, else float16; float32 on a CPU.
 
-    PyTorch's fused kernels take bfloat16 only from 8.0 on; below, attention in bfloat16 is written out.
-
-    Parameters
-    ----------
-    device : torch.device or str
-        Where to attend.
-
-    Returns
-    -------
-    torch.dtype
-
-    Examples
-    --------
-    >>> half_type("cpu")
-    torch.float32
+    Below 8.0 PyTorch's fused kernels do not take bfloat16, and attention in bfloat16 is written out.
     """
     place = check_device(device)
     if place is None or place.type != "cuda":
@@ -287,17 +178,9 @@ def half_type(device: torch.device | str) -> torch.dtype:
 
 
 def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[str, ...]:
-    """Ask PyTorch which fused kernels take these tensors on their GPU; none means that the weights are written out.
+    """Ask PyTorch which fused kernels, "flash" or "efficient", take these tensors (batch, heads, n, d) on their GPU.
 
-    Parameters
-    ----------
-    q, k, v : Tensor, shape (batch, heads, n, d)
-        Queries, keys and values.
-
-    Returns
-    -------
-    tuple of str
-        Among "flash" and "efficient"; empty on a CPU, which has kernels of its own.
+    Without any, the weights are written out. On a CPU, which has kernels of its own, the answer is empty.
     """
     check_attention_inputs(q, k, v)
     if q.device.type != "cuda":
@@ -308,18 +191,7 @@ def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[s
 
 
 def attention_bytes(n: int, d: int, heads: int, *, k: int | None = None, fused: bool = True, batch: int = 1) -> int:
-    """Return the bytes that attention in half precision takes, Q, K, V and the result among them.
-
-    Parameters
-    ----------
-    n, d, heads, k, batch : int
-        As in `gpu_floor`.
-    fused : bool
-        Whether a fused kernel runs; otherwise each weight takes 12 bytes.
-
-    Returns
-    -------
-    int
+    """Return the bytes that attention takes, Q, K, V and the result among them; unfused, each weight takes 12 more.
 
     Examples
     --------
@@ -328,23 +200,13 @@ def attention_bytes(n: int, d: int, heads: int, *, k: int | None = None, fused: 
     """
     n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
     batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
-    rows = 4 * batch * heads * n * (HALF * d + 1)  # and a float32 a query, the logarithm of its sum
+    rows = 4 * batch * heads * n * (HALF * d + 1)  # plus one float32 a query, the logarithm of its sum
     mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)
     return rows + mixed + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
 
 
 class Trial(NamedTuple):
-    """What to run at one length.
-
-    Attributes
-    ----------
-    n : int
-        Tokens.
-    exact, linformer : bool
-        Whether each fits.
-    note : str
-        What is left out and why; empty where both fit.
-    """
+    """Which of the two attentions to run at a length, and a note on what is left out and why."""
 
     n: int
     exact: bool
@@ -355,22 +217,9 @@ class Trial(NamedTuple):
 def trials(
     lengths: Iterable[int], d: int, heads: int, k: int, *, free: float = math.inf, fused: bool = True
 ) -> list[Trial]:
-    """Choose what to run at each length so that nothing asks for more than four fifths of the free memory.
+    """Choose what to run at each length so that nothing asks for more than four fifths of the ``free`` bytes.
 
-    Parameters
-    ----------
-    lengths : iterable of int
-        Tokens, not below ``k``.
-    d, heads, k : int
-        As in `gpu_floor`.
-    free : float
-        Bytes of free memory, as ``torch.cuda.mem_get_info()[0]`` says.
-    fused : bool
-        Whether exact attention runs fused (`fused_backends`).
-
-    Returns
-    -------
-    list of Trial
+    ``torch.cuda.mem_get_info()[0]`` tells how many are free, `fused_backends` whether attention is fused.
 
     Examples
     --------
@@ -384,10 +233,8 @@ def trials(
 
     def trial(n: int) -> Trial:
         n = check_size(n, "lengths", bits=53)
-        needs = {
-            "exact attention": attention_bytes(n, d, heads, fused=fused),
-            "Linformer": attention_bytes(n, d, heads, k=k, fused=fused),
-        }
+        ranks = {"exact attention": None, "Linformer": k}
+        needs = {name: attention_bytes(n, d, heads, k=rank, fused=fused) for name, rank in ranks.items()}
         out = [f"{name} left out, it needs {size / 1e9:.1f} GB" for name, size in needs.items() if size > room]
         note = f"n = {n}: {' and '.join(out)} of {room / 1e9:.1f} GB" if out else ""
         exact, linformer = (size <= room for size in needs.values())

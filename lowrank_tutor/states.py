@@ -1,9 +1,13 @@
-r"""What can a model remember in a state of fixed size, and what does it pay? Recurrences, their blocks, short pasts.
+r"""Remember a sequence in a state of fixed size, or in a short past with means of what is older.
 
-Chapter ``book/09-states.md``. Letters: keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S
-(d, d_v), which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed; the **delta rule** first takes
-out what the state holds under the key, a share $\beta$ of it. ``a`` are decays between 0 and 1, ``t`` the triangle
-that turns a product of reflections into one matrix. `window_attention` keeps no state: ``m`` old tokens are one.
+Chapter ``book/09-states.md``. Keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S (d, d_v),
+which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed. The **delta rule** (Schlag, Irie and
+Schmidhuber 2021, arXiv:2102.11174) first takes out a share $\beta$ of what the state holds under the key, and a decay
+$a_t$ shrinks the old state: $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$.
+
+`delta_attention` and `window_attention` take ``q`` and ``k`` (batch, heads, n, d) and ``v`` (batch, heads, n, d_v).
+``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
+change nothing, whatever they hold. Results have the type of ``k``; half precision is added up in float32.
 """
 
 import math
@@ -27,8 +31,8 @@ from lowrank_tutor._tensors import (
 )
 from lowrank_tutor.rank import numerical_rank
 
-BLOCK = 128  # queries of which `window_attention` writes the weights out at a time
-DECAY, SHARE = "above 0 and at most 1", "between 0 and 2"
+BLOCK = 128  # queries whose weights `window_attention` writes out at a time
+DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
 
 
 def linear_state(
@@ -38,27 +42,14 @@ def linear_state(
     decay: float | torch.Tensor | None = None,
     delta: float | torch.Tensor | None = None,
 ) -> torch.Tensor:
-    r"""Write keys and values into a state, one after the other.
-
-    $S_t = a_t S_{t-1} + k_t v_t^\top$, or by the delta rule
-    $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$.
+    r"""Write keys and values into a state, one after the other, and return it: (d, d_v), of rank at most min(n, d).
 
     Parameters
     ----------
-    k : Tensor, shape (n, d)
-        Keys, one a row.
-    v : Tensor, shape (n, d_v)
-        Values.
     decay : float or Tensor of n numbers, optional
         $a_t$, above 0 and at most 1: what is left of the state. By default all of it.
     delta : float or Tensor of n numbers, optional
-        $\beta_t$, between 0 and 2: the share that the delta rule replaces. By default there is only the sum.
-
-    Returns
-    -------
-    Tensor, shape (d, d_v)
-        The state after the last token, of rank at most min(n, d), of the type of ``k``; half precision is added up in
-        float32.
+        $\beta_t$, between 0 and 2: the share that the delta rule replaces. By default $k_t v_t^\top$ is only added.
 
     Examples
     --------
@@ -66,16 +57,11 @@ def linear_state(
     >>> k, v = torch.tensor([[1.0, 0.0], [0.6, 0.8]]), torch.tensor([[5.0], [0.0]])
     >>> (k @ linear_state(k, v)).flatten().tolist()  # the second key reads 3 where it wrote 0
     [5.0, 3.0]
-
-    References
-    ----------
-    Schlag, Irie and Schmidhuber (2021), arXiv:2102.11174, for the delta rule in attention.
     """
-    k, v = _as_pairs(k, v)
+    k, v = _pairs(k, v)
     n, dtype = k.shape[0], k.dtype
-    kept = _as_rates(1.0 if decay is None else decay, "decay", k, DECAY)
-    share = None if delta is None else _as_rates(delta, "delta", k, SHARE)
-
+    kept = _rates(1.0 if decay is None else decay, "decay", k, DECAY)
+    share = None if delta is None else _rates(delta, "delta", k, SHARE)
     k, v = (part.to(torch.promote_types(dtype, torch.float32)) for part in (k, v))
     state = k.new_zeros(k.shape[1], v.shape[1])
     for i in range(n):
@@ -86,20 +72,10 @@ def linear_state(
 
 
 def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float:
-    r"""Say how far off the values are that keys read from a state: $\|K S - V\|_F / \|V\|_F$.
+    r"""Return the relative error of the values that keys read from a state: $\|K S - V\|_F / \|V\|_F$.
 
-    Parameters
-    ----------
-    state : Tensor, shape (d, d_v)
-        As `linear_state` returns it.
-    k : Tensor, shape (n, d)
-        Keys.
-    v : Tensor, shape (n, d_v)
-        The values that they ought to read; not all zero.
-
-    Returns
-    -------
-    float
+    ``state`` (d, d_v) is what `linear_state` returns, ``k`` (n, d) are keys, and ``v`` (n, d_v) the values that they
+    should read, not all zero.
 
     Examples
     --------
@@ -108,9 +84,8 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     >>> recall_error(linear_state(k, v), k, v), recall_error(torch.zeros(2, 1), k, v)
     (0.0, 1.0)
     """
-    k, v = _as_pairs(k, v)
-    check_tensor("state", state, (k.shape[1], v.shape[1]))
-    check_same_device_and_dtype("state", state, "k", k)
+    k, v = _pairs(k, v)
+    _check_like("state", state, (k.shape[1], v.shape[1]), "k", k)
     check_not_meta("k", k)
     k, v, state = (part.detach().to(torch.promote_types(k.dtype, torch.float32)) for part in (k, v, state))
     unit = v.abs().amax() if v.numel() else v.new_zeros(())  # so that no square overflows or vanishes
@@ -133,38 +108,23 @@ def delta_attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Read a state that the delta rule writes, token by token or a chunk at a time; with a decay, Gated DeltaNet.
 
-    $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$ and $o_t = S_t^\top q_t$. Queries are not
-    scaled and keys not normalized: for the rule to erase, keys should have length 1. Where $\beta_t \|k_t\|^2$ is above
-    2, a step makes the part of the state along $k_t$ larger. If that goes on, the state grows exponentially until it is
-    infinite, and then NaN; keys are not checked. Within a chunk, what each token adds, $k_t u_t^\top$, is found by
-    solving one triangular system, so that the rest is products of matrices. Sums are kept in float32 at least.
+    Token t reads $S_t^\top q_t$, (batch, heads, n, d_v). Queries are not scaled and keys not normalized: with keys of
+    length 1 the rule erases. While $\beta_t \|k_t\|^2$ is above 2, the state grows, in the end to infinity and NaN;
+    keys are not checked. Within a chunk one triangular system gives what each token adds, and the rest is products of
+    matrices (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464).
 
     Parameters
     ----------
-    q : Tensor, shape (batch, heads, n, d)
-        Queries.
-    k : Tensor, shape (batch, heads, n, d)
-        Keys.
-    v : Tensor, shape (batch, heads, n, d_v)
-        Values.
     beta : Tensor, shape (batch, heads, n)
-        Shares, between 0 and 2. On a CPU others are refused; elsewhere to look would make the device wait.
+        Shares, between 0 and 2. Others are refused on a CPU; on other devices a look would make the device wait.
     log_decay : Tensor, shape (batch, heads, n), optional
-        $\ln a_t$, at most 0, looked at likewise. By default 0: nothing decays.
+        $\ln a_t$, at most 0, checked likewise. By default nothing decays.
     chunk : int
         Tokens in a chunk, at least 1. With 1 it is the recurrence itself.
     state : Tensor, shape (batch, heads, d, d_v), optional
-        What earlier tokens left, as returned. By default zeros.
+        What earlier tokens left, by default zeros. The last one is returned beside the output, in float32 at least.
     token_mask : bool Tensor, shape (batch, n), optional
-        **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. A hidden token, whatever it
-        holds, leaves the state as it is; its query reads it like any other.
-
-    Returns
-    -------
-    out : Tensor, shape (batch, heads, n, d_v)
-        What the queries read.
-    state : Tensor, shape (batch, heads, d, d_v)
-        After the last token, of float32 at least.
+        A hidden token leaves the state as it is; its query reads it like any other.
 
     Examples
     --------
@@ -174,26 +134,22 @@ def delta_attention(
     >>> chunks, steps = (delta_attention(q, k, v, beta, chunk=size)[0] for size in (64, 1))
     >>> torch.allclose(chunks, steps)
     True
-
-    References
-    ----------
-    Yang et al. (2024), arXiv:2406.06484, the chunks; Yang, Kautz and Hatamizadeh (2024), arXiv:2412.06464, the decay.
     """
-    _check_delta(q, k, v, beta, log_decay, state, token_mask)
+    _check_heads(q, k, v, token_mask)
+    beta = _rate("beta", beta, SHARE, q, token_mask)
+    log_decay = torch.zeros_like(beta) if log_decay is None else _rate("log_decay", log_decay, LOG, q, token_mask)
+    if state is None:
+        state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
+    check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3]))
+    if state.device != q.device or not state.dtype.is_floating_point:
+        found = f"{state.dtype} on {state.device}"
+        raise ValueError(f"state must be real numbers on the device of q, {q.device}, got {found}")
     chunk = check_size(chunk, "chunk")
-    wide = torch.promote_types(q.dtype, torch.float32)
-    if token_mask is not None:
-        k, v = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
-        beta = beta.masked_fill(~token_mask[:, None], 0)
-        log_decay = None if log_decay is None else log_decay.masked_fill(~token_mask[:, None], 0)
-
-    dtype = q.dtype
+    k, v, dtype = zero_hidden(k, token_mask), zero_hidden(v, token_mask), q.dtype
+    wide = torch.promote_types(dtype, torch.float32)
     with without_autocast(q.device):
-        q, k, v, beta = (part.to(wide) for part in (q, k, v, beta))
-        log_decay = torch.zeros_like(beta) if log_decay is None else log_decay.to(wide)
-        if state is None:
-            state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
-        state, outputs = state.to(wide), []
+        q, k, v, beta, log_decay, state = (part.to(wide) for part in (q, k, v, beta, log_decay, state))
+        outputs = []
         for start in range(0, k.shape[2], chunk):
             part = slice(start, start + chunk)
             sums = log_decay[:, :, part].cumsum(dim=2)[..., None]  # ln of what is left of the state, (b, h, c, 1)
@@ -216,18 +172,11 @@ def _chunk(
 
 
 def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Write a product of n factors $I - \beta_t k_t k_t^\top$ as one matrix less than the identity: $I - K^\top W$.
+    r"""Write a product of n factors $I - \beta_t k_t k_t^\top$, the last on the left, as $I - K^\top W$.
 
-    The last factor stands on the left, $(I - \beta_n k_n k_n^\top) \cdots (I - \beta_1 k_1 k_1^\top)$. With
-    $B = \operatorname{diag} \beta$ and the part of $B K K^\top$ strictly below its diagonal, $L$: $T = (I + L)^{-1} B$
-    and $W = T K$.
-
-    Parameters
-    ----------
-    k : Tensor, shape (n, d)
-        Vectors, one a row.
-    beta : Tensor, shape (n,)
-        Factors; any numbers.
+    Vectors ``k`` (n, d) stand one a row, and ``beta`` (n,) are any numbers. With $B = \operatorname{diag} \beta$ and L,
+    the part of $B K K^\top$ strictly below its diagonal, $T = (I + L)^{-1} B$ and $W = T K$ (Bischof and Van Loan 1987,
+    doi:10.1137/0908009; in attention Yang et al. 2024, arXiv:2406.06484).
 
     Returns
     -------
@@ -240,19 +189,12 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
     --------
     >>> import torch
     >>> w, t = wy(torch.eye(2), torch.tensor([1.0, 0.5]))
-    >>> torch.eye(2) - torch.eye(2).T @ w
-    tensor([[0.0000, 0.0000],
-            [0.0000, 0.5000]])
-
-    References
-    ----------
-    Bischof and Van Loan (1987), doi:10.1137/0908009; Yang et al. (2024), arXiv:2406.06484, in attention.
+    >>> (torch.eye(2) - torch.eye(2).T @ w).tolist()
+    [[0.0, 0.0], [0.0, 0.5]]
     """
     check_tensor("k", k, ("n", "d"))
-    check_tensor("beta", beta, (k.shape[0],))
-    check_same_device_and_dtype("beta", beta, "k", k)
-    if not k.dtype.is_floating_point:
-        raise TypeError(f"k must be of a floating-point type, got {k.dtype}")
+    _check_like("beta", beta, (k.shape[0],), "k", k)
+    _check_floating(k)
     wide = torch.promote_types(k.dtype, torch.float32)
     rows, shares = k.to(wide), beta.to(wide)
     system = shares[:, None] * (rows @ rows.mT).tril(-1)
@@ -263,27 +205,19 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
 def causal_decay(a: torch.Tensor) -> torch.Tensor:
     r"""Write out what is left at time i of what was written at time j: $L_{ij} = a_{j+1} \cdots a_i$ for i at least j.
 
-    $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Each block below the diagonal has rank at most 1.
+    $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Each block below the diagonal has rank at most 1 (Dao and Gu
+    2024, arXiv:2405.21060).
 
     Parameters
     ----------
     a : Tensor, shape (n,)
         Decays; the first is never used. Any numbers.
 
-    Returns
-    -------
-    Tensor, shape (n, n)
-        Zero above the diagonal, one on it.
-
     Examples
     --------
     >>> import torch
     >>> causal_decay(torch.tensor([1, 2, 1, 3])).tolist()
     [[1, 0, 0, 0], [2, 1, 0, 0], [2, 1, 1, 0], [6, 3, 3, 1]]
-
-    References
-    ----------
-    Dao and Gu (2024), arXiv:2405.21060.
     """
     check_tensor("a", a, ("n",))
     n = len(a)
@@ -295,7 +229,7 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
 def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     """Return the rank of each block below the diagonal: rows from i on, columns before i, for i from 1 to n - 1.
 
-    A mask that decays has ranks of at most 1 there; a recurrence with a state of N numbers, at most N.
+    For a mask that decays it is at most 1, for a recurrence with a state of N numbers at most N.
 
     Parameters
     ----------
@@ -303,10 +237,6 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
         Real and finite, of at least two rows.
     rtol : float, optional
         As in ``rank.numerical_rank``: singular values below this share of the block's largest are zero.
-
-    Returns
-    -------
-    list of int
 
     Examples
     --------
@@ -322,11 +252,10 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
         raise TypeError(f"m must hold real numbers, got {m.dtype}")
     check_not_meta("m", m)
     table = as_matrix(m.detach().cpu().double().numpy(), "m")
-    # NumPy has no bfloat16: the tolerance of the type in which m came is reckoned here.
+    # NumPy has no bfloat16, so the tolerance for the type of m is computed here.
     eps = torch.finfo(m.dtype if m.is_floating_point() else torch.float64).eps
-    return [
-        numerical_rank(table[i:, :i], rtol=min(max(i, n - i) * eps, 0.5) if rtol is None else rtol) for i in range(1, n)
-    ]
+    usual = {i: min(max(i, n - i) * eps, 0.5) for i in range(1, n)}
+    return [numerical_rank(table[i:, :i], rtol=usual[i] if rtol is None else rtol) for i in usual]
 
 
 def window_attention(
@@ -342,35 +271,21 @@ def window_attention(
 ) -> torch.Tensor:
     r"""Attend to the last tokens exactly, and to older ones as means of ``m`` at a time; never to later ones.
 
-    Tokens are cut into groups of ``m``. The last ``window`` tokens, the query's own among them, are seen as they are,
-    and so are up to ``m - 1`` before them, whose group is not over yet. Of each earlier group a query sees the mean key
-    and the mean value. With ``votes``, $\ln m$ is added to the logit of a group, so that it weighs as much as ``m``
-    tokens with that key. With m = 1 it is exact causal attention. This is Linformer with averages, made causal.
+    Tokens are cut into groups of ``m``. A query sees the last ``window`` tokens, its own among them, as they are, and
+    the up to ``m - 1`` tokens before these whose group reaches into them. Of each earlier group it sees the mean key
+    and the mean value: Linformer with averages, made causal. With m = 1 it is exact causal attention. The result is
+    (batch, heads, n, d_v); a query that sees no real token gives zero.
 
     Parameters
     ----------
-    q : Tensor, shape (batch, heads, n, d)
-        Queries.
-    k : Tensor, shape (batch, heads, n, d)
-        Keys.
-    v : Tensor, shape (batch, heads, n, d_v)
-        Values.
-    window : int
-        Number of last tokens that are always exact, at least 1.
-    m : int
-        Tokens in a group, at least 1.
+    window, m : int
+        Number of last tokens that are always exact, and tokens in a group; at least 1.
     votes : bool
-        Whether a group votes with $\ln$ of the number of its real tokens, or like one token.
+        Whether $\ln$ of the number of a group's real tokens is added to its logit, so that it weighs as much as they
+        would with its key; otherwise it weighs like one token.
     gates : Tensor, shape (batch, heads, n, 1) or (batch, heads, n, d), optional
         Logits of the tokens within their group: its mean is weighted by their softmax, for each of the d numbers apart
-        if there are as many (values must then have d numbers, too). Without them all tokens count alike.
-    token_mask : bool Tensor, shape (batch, n), optional
-        **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not
-        count, whatever they hold. A query that sees no real token gives zero.
-
-    Returns
-    -------
-    Tensor, shape (batch, heads, n, d_v)
+        if there are as many (values must then have d numbers, too), as in DeepSeek-V4. By default all count alike.
 
     Examples
     --------
@@ -379,21 +294,18 @@ def window_attention(
     >>> exact = window_attention(q, k, v, window=16, m=1)
     >>> torch.allclose(exact, torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
     True
-
-    References
-    ----------
-    This book, chapter 7, for the averages; gates as in the compressed attention of DeepSeek-V4.
     """
-    check_attention_inputs(q, k, v)
+    _check_heads(q, k, v, token_mask)
     n, window, m = k.shape[2], check_size(window, "window"), check_size(m, "m")
     votes = check_bool(votes, "votes")
-    if q.shape[2] != n:
-        raise ValueError(f"q must hold as many tokens as k, got shapes {shape_of(q)} and {shape_of(k)}")
-    _check_gates(gates, k, v)
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], n))
-        k, v = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
-
+    if gates is not None:
+        _check_like("gates", gates, (*k.shape[:3], "1 or d"), "q", k)
+        if gates.shape[3] != 1 and not gates.shape[3] == k.shape[3] == v.shape[3]:
+            found = f"{shape_of(gates)}, {shape_of(k)} and {shape_of(v)}"
+            raise ValueError(
+                f"gates must have one number a token, or as many as keys and as values, got shapes {found}"
+            )
+    k, v = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
     keys, values, log_votes = _groups(k, v, m, gates, token_mask)  # (batch, heads, n // m, ...), (batch, n // m)
     log_votes = log_votes if votes else torch.where(log_votes.isinf(), log_votes, 0)
     parts = []
@@ -408,72 +320,63 @@ def window_attention(
     return torch.cat(parts, dim=2)
 
 
-def _as_pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return keys and values, a row each."""
+def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Check keys and values, a row each."""
     check_tensor("k", k, ("n", "d"))
-    check_tensor("v", v, (k.shape[0], "d_v"))
-    check_same_device_and_dtype("v", v, "k", k)
-    if not k.dtype.is_floating_point:
-        raise TypeError(f"k must be of a floating-point type, got {k.dtype}")
+    _check_like("v", v, (k.shape[0], "d_v"), "k", k)
+    _check_floating(k)
     if k.numel() == 0:
         raise ValueError(f"k must hold at least one key of at least one number, got shape {shape_of(k)}")
     return k, v
 
 
-def _as_rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str) -> torch.Tensor:
-    """Return a number for each token: one for all, or one each."""
-    if not isinstance(value, torch.Tensor):
-        number = check_real(value, name, rule, -math.inf)
-        _check_values(name, torch.tensor(number, dtype=torch.float64, device="cpu"), rule)  # before it is rounded
-        return torch.full((k.shape[0],), number, dtype=torch.promote_types(k.dtype, torch.float32), device=k.device)
-    check_tensor(name, value, (k.shape[0],))
-    check_same_device_and_dtype(name, value, "k", k)
-    _check_values(name, value, rule)
+def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str) -> torch.Tensor:
+    """Return a decay or share for each token, given one for all or one each."""
+    if isinstance(value, torch.Tensor):
+        _check_like(name, value, (k.shape[0],), "k", k)
+        return _in_range(name, value, rule)
+    number = check_real(value, name, rule, -math.inf)
+    _in_range(name, torch.tensor(number, dtype=torch.float64, device="cpu"), rule)  # before it is rounded
+    return torch.full((k.shape[0],), number, dtype=torch.promote_types(k.dtype, torch.float32), device=k.device)
+
+
+def _rate(name: str, value: torch.Tensor, rule: str, q: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
+    """Check shares or decays (batch, heads, n) of real tokens, and return them with 0 for hidden ones."""
+    _check_like(name, value, tuple(q.shape[:3]), "q", q)
+    return _in_range(name, value if token_mask is None else value.masked_fill(~token_mask[:, None], 0), rule)
+
+
+def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
+    """Refuse numbers outside their range where looking at them costs nothing: on a CPU, and not while compiling."""
+    if value.device.type == "cpu" and not torch.compiler.is_compiling():
+        found = value.detach()
+        allowed = {DECAY: (found > 0) & (found <= 1), SHARE: (found >= 0) & (found <= 2), LOG: found <= 0}[rule]
+        if not bool(allowed.all()):  # written so that NaN fails
+            raise ValueError(f"{name} must be {rule}, got {float(found[~allowed][0]):g}")
     return value
 
 
-def _check_values(name: str, value: torch.Tensor, rule: str) -> None:
-    """Refuse shares and decays that no rule allows, where looking at them costs nothing: on a CPU, not compiling."""
-    if value.device.type != "cpu" or torch.compiler.is_compiling():
-        return
-    found = value.detach()
-    allowed = {DECAY: (found > 0) & (found <= 1), SHARE: (found >= 0) & (found <= 2), "at most 0": found <= 0}[rule]
-    if not bool(allowed.all()):  # written so that NaN fails
-        raise ValueError(f"{name} must be {rule}, got {float(found[~allowed][0]):g}")
+def _check_like(name: str, value: object, axes: tuple[str | int, ...], reference_name: str, like: torch.Tensor) -> None:
+    check_same_device_and_dtype(name, check_tensor(name, value, axes), reference_name, like)
 
 
-def _check_delta(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    beta: torch.Tensor,
-    log_decay: torch.Tensor | None,
-    state: torch.Tensor | None,
-    token_mask: torch.Tensor | None,
-) -> None:
+def _check_floating(k: torch.Tensor) -> None:
+    if not k.dtype.is_floating_point:
+        raise TypeError(f"k must be of a floating-point type, got {k.dtype}")
+
+
+def _check_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None) -> None:
     check_attention_inputs(q, k, v)
     if q.shape[2] != k.shape[2]:
         raise ValueError(f"q must hold as many tokens as k, got shapes {shape_of(q)} and {shape_of(k)}")
     if token_mask is not None:
         check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
-    for name, value, rule in (("beta", beta, SHARE), ("log_decay", log_decay, "at most 0")):
-        if value is not None or name == "beta":
-            value = check_tensor(name, value, tuple(k.shape[:3]))
-            check_same_device_and_dtype(name, value, "q", q)
-            seen = value if token_mask is None else value[token_mask[:, None].expand_as(value)]
-            _check_values(name, seen, rule)
-    if state is not None:
-        check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3]))
-        if state.device != q.device or not state.dtype.is_floating_point:
-            raise ValueError(
-                f"state must be real numbers on the device of q, {q.device}, got {state.dtype} on {state.device}"
-            )
 
 
 def _groups(
     k: torch.Tensor, v: torch.Tensor, m: int, gates: torch.Tensor | None, token_mask: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Average whole groups of m keys and values, and give the logarithm of the number of real tokens in each."""
+    """Average whole groups of m keys and values, and return the logarithm of the number of real tokens in each."""
     batch, heads, n, _ = k.shape
     count, whole = n // m, n // m * m
     real = torch.ones(batch, n, dtype=torch.bool, device=k.device) if token_mask is None else token_mask
@@ -501,7 +404,7 @@ def _added(
     log_votes: torch.Tensor,
     token_mask: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Say what is added to the logits of queries start .. end - 1: votes of groups, and -inf where they may not look.
+    """Build what is added to the logits of queries start .. end - 1: votes of groups, -inf where they may not look.
 
     Columns are the groups 0 .. last - 1, and then the tokens from the group ``first`` on.
     """
@@ -523,15 +426,3 @@ def _attend_added(q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, add
     mask = added.masked_fill(empty, 0).to(q.dtype)
     mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
     return mixed.masked_fill(empty, 0)
-
-
-def _check_gates(gates: torch.Tensor | None, k: torch.Tensor, v: torch.Tensor) -> None:
-    if gates is None:
-        return
-    check_tensor("gates", gates, (*k.shape[:3], "1 or d"))
-    check_same_device_and_dtype("gates", gates, "q", k)
-    if gates.shape[3] != 1 and not gates.shape[3] == k.shape[3] == v.shape[3]:
-        raise ValueError(
-            f"gates must have one number a token, or as many as keys and as values, got shapes {shape_of(gates)}, "
-            f"{shape_of(k)} and {shape_of(v)}"
-        )

@@ -1,11 +1,11 @@
-"""Attention for the tests: tensors of sizes that are all different, masks, and plain loops as a judge."""
+"""Shared by tests of attention: tensors of different sizes, masks, and plain loops as a judge."""
 
 import math
 
 import numpy as np
 import torch
 
-torch.set_num_threads(1)  # tensors this small are no work to share, and threads that wait for each other cost more
+torch.set_num_threads(1)  # for tensors this small, threads cost more than they save
 
 
 def tensors(*shapes, seed=0, dtype=torch.float64):
@@ -29,14 +29,11 @@ def real_tokens(batch=3, n=6):
 
 def weights_by_loops(q, k, mask=None):
     """Each weight by itself, in Python's floats."""
-    q, k = q.detach().double().tolist(), k.detach().double().tolist()
-    weights = np.zeros((len(q), len(q[0]), len(q[0][0]), len(k[0][0])))
+    weights = np.zeros((*q.shape[:3], k.shape[2]))
+    d, q, k = q.shape[3], q.detach().double().tolist(), k.detach().double().tolist()
     for b, h, i in np.ndindex(weights.shape[:3]):
         real = [j for j in range(weights.shape[3]) if mask is None or mask[b, j]]
-        scores = {
-            j: math.fsum(x * y for x, y in zip(q[b][h][i], k[b][h][j], strict=True)) / len(q[b][h][i]) ** 0.5
-            for j in real
-        }
+        scores = {j: math.fsum(x * y for x, y in zip(q[b][h][i], k[b][h][j], strict=True)) / d**0.5 for j in real}
         for j in real:
             weights[b, h, i, j] = 1 / math.fsum(math.exp(scores[other] - scores[j]) for other in real)
     return weights

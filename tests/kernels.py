@@ -1,4 +1,4 @@
-"""A kernel of any Python, driven as a notebook page drives it: cells go in, outputs and widget models come back."""
+"""Drive a Jupyter kernel of any Python as a notebook does: cells go in, outputs and widget models come back."""
 
 import contextlib
 from collections import Counter
@@ -10,29 +10,28 @@ from jupyter_client import KernelManager
 from jupyter_client.kernelspec import KernelSpec
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-HANG = 300  # seconds after which a silent kernel counts as dead; no test measures anything by it
+HANG = 300  # seconds after which a silent kernel counts as dead
 
 
 class Ran(NamedTuple):
-    """What one cell has put on the page."""
+    """The outputs of one cell."""
 
     number: int
     outputs: list[dict[str, Any]]
 
     def text(self) -> str:
-        """Everything written to standard output."""
+        """Return what the cell wrote to standard output."""
         return "".join(out["text"] for out in self.outputs if out.get("name") == "stdout")
 
     def view(self) -> str | None:
-        """The widget that the cell shows, if it shows one."""
-        views = [out["data"][WIDGET]["model_id"] for out in self.outputs if WIDGET in out.get("data", {})]
-        return views[0] if views else None
+        """Return the id of the first widget that the cell shows, if any."""
+        return next((out["data"][WIDGET]["model_id"] for out in self.outputs if WIDGET in out.get("data", {})), None)
 
 
 class Kernel:
-    """A running kernel; ``models`` holds the state of every widget, as the page would have it.
+    """A running kernel, with the state of every widget in ``models``.
 
-    ``heard`` counts the kernel's messages to each: a redraw may come after the kernel is idle again.
+    ``heard`` counts the kernel's messages to each widget: a redraw may come after the kernel is idle again.
     """
 
     def __init__(self, client: Any) -> None:
@@ -41,48 +40,48 @@ class Kernel:
         self.heard: Counter[str] = Counter()
 
     def run(self, source: str) -> Ran:
-        """Execute one cell; an exception in it is an error here."""
-        sent = self.client.execute(source, allow_stdin=True)  # as a front end does in which somebody can answer
+        """Execute one cell, and fail if it raises an exception."""
+        sent = self.client.execute(source, allow_stdin=True)  # as an interactive front end does
         outputs = list(self._until_idle(sent))
         reply = self._reply(sent)
         assert reply["status"] == "ok", "\n".join([source, *reply["traceback"]])
         return Ran(reply["execution_count"], outputs)
 
     def value(self, expression: str) -> str:
-        """What ``print(expression)`` says."""
+        """Return what ``print(expression)`` prints."""
         return self.run(f"print({expression})").text().rstrip("\n")
 
     def send(self, slider: str, index: int) -> str:
-        """Tell the kernel that a slider has moved, as the page does; return the message's name."""
+        """Tell the kernel that a slider has moved, and return the message's id."""
         data = {"method": "update", "state": {"index": index}, "buffer_paths": []}
         message = self.client.session.msg("comm_msg", {"comm_id": slider, "data": data})
         self.client.shell_channel.send(message)
         return message["header"]["msg_id"]
 
     def move(self, slider: str, index: int, face: str) -> None:
-        """Move a slider as a reader does, and wait until the face below it is drawn again."""
+        """Move a slider, and wait until the ``face`` widget below it is drawn again."""
         before = self.heard[face]
         errors = [out for out in self._until_idle(self.send(slider, index)) if out.get("name") == "stderr"]
         assert not errors, errors
         self.wait(lambda: self.heard[face] > before)
 
     def wait(self, ready: Callable[[], bool]) -> None:
-        """Listen to the kernel until something is so."""
+        """Listen to the kernel until a condition holds."""
         while not ready():
             self._listen()
 
     def children(self, model: str) -> list[str]:
-        """The widgets inside a box, in order."""
+        """Return the ids of the widgets inside a box, in order."""
         return [child.removeprefix("IPY_MODEL_") for child in self.models[model]["children"]]
 
     def _reply(self, sent: str) -> dict[str, Any]:
-        # Late answers to the questions asked while the kernel was starting may stand in the queue before it.
+        # Late replies to requests from the start of the kernel may come first.
         while (message := self.client.get_shell_msg(timeout=HANG))["parent_header"].get("msg_id") != sent:
             pass
         return message["content"]
 
     def _listen(self) -> dict[str, Any]:
-        """Take the kernel's next message. News of a widget count whatever has caused them."""
+        """Take the kernel's next message; changes of widgets count whatever has caused them."""
         message = self.client.get_iopub_msg(timeout=HANG)
         if message["msg_type"] in {"comm_open", "comm_msg"}:
             self._hear(message["content"])
@@ -100,7 +99,7 @@ class Kernel:
                 yield content
 
     def _hear(self, content: dict[str, Any]) -> None:
-        # Newer kernels also echo what the page itself has sent ("echo_update"); that is no news.
+        # Newer kernels also echo what the page itself has sent ("echo_update"), which is skipped.
         data = content["data"]
         if "state" in data and data.get("method", "update") == "update":
             self.models.setdefault(content["comm_id"], {}).update(data["state"])

@@ -15,7 +15,7 @@ from torch.nn import functional
 from lowrank_tutor.caches import newton_schulz, power_step
 from lowrank_tutor.states import block_ranks, causal_decay, delta_attention, linear_state, recall_error, wy
 
-# ----------------------------------------------------------------------------------------------- one state
+# one state
 
 
 def unit_keys(n, d, seed=0):
@@ -32,23 +32,16 @@ def state_by_products(k, v, decay, beta=None):
     return state
 
 
-@pytest.mark.parametrize(
-    "decay", [None, 0.5, torch.linspace(0.1, 1, 7, dtype=torch.float64)], ids=["none", "one", "each"]
-)
-@pytest.mark.parametrize(
-    "delta", [None, 0.7, torch.linspace(0, 2, 7, dtype=torch.float64)], ids=["none", "one", "each"]
-)
-def test_the_state_is_the_product_of_all_its_factors(decay, delta):
+@pytest.mark.parametrize("decay", [None, 0.5, torch.linspace(0.1, 1, 7).double()], ids=["none", "one", "each"])
+@pytest.mark.parametrize("delta", [None, 0.7, torch.linspace(0, 2, 7).double()], ids=["none", "one", "each"])
+def test_state_by_products(decay, delta):
     k, v = tensors((7, 3), (7, 2))
     rates = [np.broadcast_to(np.asarray(1.0 if rate is None else rate), 7) for rate in (decay, delta)]
-    found = linear_state(k, v, decay=decay, delta=delta)
-    assert found.shape == (3, 2)
-    np.testing.assert_allclose(
-        found, state_by_products(k, v, rates[0], None if delta is None else rates[1]), atol=1e-12
-    )
+    expected = state_by_products(k, v, rates[0], None if delta is None else rates[1])
+    np.testing.assert_allclose(linear_state(k, v, decay=decay, delta=delta), expected, atol=1e-12)
 
 
-def test_the_two_pairs_by_hand():
+def test_two_pairs_by_hand():
     k, v = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64), torch.tensor([[5.0], [0.0]]).double()
     assert (k @ linear_state(k, v)).flatten().tolist() == pytest.approx([5, 3])
     delta = linear_state(k, v, delta=1)
@@ -57,61 +50,31 @@ def test_the_two_pairs_by_hand():
     assert recall_error(delta, k, v) == pytest.approx((5 - 16 / 5) / 5)
 
 
-def test_orthonormal_keys_read_their_values_exactly_and_a_delta_of_one_reads_the_last_pair_exactly():
+def test_exact_recall():
     k, v = torch.linalg.qr(tensors((5, 5))[0]).Q, tensors((5, 3), seed=1)[0]
     assert recall_error(linear_state(k, v), k, v) < 1e-14
-    k = unit_keys(20, 5)
-    v = tensors((20, 3), seed=1)[0]
+    k, v = unit_keys(20, 5), tensors((20, 3), seed=1)[0]
     assert recall_error(linear_state(k, v, delta=1), k[-1:], v[-1:]) < 1e-14
     assert recall_error(linear_state(k, v), k[-1:], v[-1:]) > 0.1
     assert recall_error(linear_state(k, v, delta=1), k[:1], v[:1]) > 0.1, "an early pair is overwritten"
 
 
-def test_the_mean_square_of_the_error_is_t_minus_one_over_d():
+def test_mean_square_error_of_sum():
     d, t = 16, 9
     found = []
     for seed in range(400):
         k, v = unit_keys(t, d, seed), tensors((t, 8), seed=1000 + seed)[0]
-        state = linear_state(k, v)
-        found.append(float((k @ state - v).square().sum()) / (8 * t))
+        found.append(float((k @ linear_state(k, v) - v).square().sum()) / (8 * t))
     assert np.mean(found) == pytest.approx((t - 1) / d, rel=0.05)
 
 
-def test_a_state_has_rank_at_most_t_and_d():
-    for t in (1, 3, 9):
-        for options in ({}, {"delta": 1.0}, {"decay": 0.9, "delta": 0.5}):
-            state = linear_state(*tensors((t, 5), (t, 6)), **options)
-            assert torch.linalg.matrix_rank(state) == min(t, 5)
+@pytest.mark.parametrize("t", [1, 3, 9])
+@pytest.mark.parametrize("options", [{}, {"delta": 1.0}, {"decay": 0.9, "delta": 0.5}])
+def test_state_rank(t, options):
+    assert torch.linalg.matrix_rank(linear_state(*tensors((t, 5), (t, 6)), **options)) == min(t, 5)
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "message"),
-    [
-        ({"decay": 0.0}, ValueError, "decay must be above 0 and at most 1, got 0"),
-        ({"decay": 1.5}, ValueError, "decay must be above 0 and at most 1, got 1.5"),
-        ({"decay": torch.tensor([0.5, 1, -1]).double()}, ValueError, "decay must be above 0 and at most 1, got -1"),
-        ({"delta": -0.5}, ValueError, "delta must be between 0 and 2, got -0.5"),
-        ({"delta": 2.5}, ValueError, "delta must be between 0 and 2, got 2.5"),
-        ({"delta": torch.tensor([0, 2, math.nan]).double()}, ValueError, "delta must be between 0 and 2, got nan"),
-        ({"delta": torch.ones(2).double()}, ValueError, "delta must have shape (3), got shape (2,)"),
-        ({"decay": torch.ones(3)}, TypeError, "decay must be of the type of k, torch.float64, got torch.float32"),
-        ({"decay": "1"}, TypeError, "decay must be a real number, got '1'"),
-        ({"k": (3, 0)}, ValueError, "k must hold at least one key of at least one number, got shape (3, 0)"),
-        ({"v": (2, 2)}, ValueError, "v must have shape (3, d_v), got shape (2, 2)"),
-        ({"k": torch.ones(3, 2, dtype=torch.int64), "v": torch.ones(3, 2, dtype=torch.int64)}, TypeError,
-         "k must be of a floating-point type, got torch.int64"),
-    ],
-)  # fmt: skip
-def test_a_state_that_cannot_be_is_refused(options, kind, message):
-    options = {
-        name: torch.zeros(value, dtype=torch.float64) if isinstance(value, tuple) else value
-        for name, value in options.items()
-    }
-    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
-        linear_state(**({"k": torch.ones(3, 2).double(), "v": torch.ones(3, 2).double()} | options))
-
-
-def test_the_ends_of_what_is_allowed_are_allowed():
+def test_bounds_are_allowed():
     k = torch.eye(2)
     for options in ({"decay": 1}, {"decay": 1e-9}, {"delta": 0}, {"delta": 2}):
         linear_state(k, k, **options)
@@ -119,14 +82,6 @@ def test_the_ends_of_what_is_allowed_are_allowed():
     still = delta_attention(*parts, log_decay=torch.zeros_like(parts[3]))
     for one, other in zip(still, delta_attention(*parts), strict=True):
         assert torch.equal(one, other)
-
-
-def test_no_error_is_relative_to_zeros_and_a_state_of_another_shape_is_refused():
-    k = torch.eye(2)
-    with pytest.raises(ValueError, match=r"^v must be non-zero, got zeros: no error is relative to them$"):
-        recall_error(k, k, 0 * k)
-    with pytest.raises(ValueError, match=re.escape("state must have shape (2, 2), got shape (2, 1)")):
-        recall_error(k[:, :1], k, k)
 
 
 ONES = torch.ones(4096, 1)
@@ -155,7 +110,7 @@ def test_narrow_types_and_extremes(call, expected):
     assert call() == pytest.approx(expected, rel=1e-6)
 
 
-# ------------------------------------------------------------------------------------------------ chunks
+# chunks
 
 
 def delta_by_loops(q, k, v, beta, log_decay=None, state=None, mask=None):
@@ -181,7 +136,7 @@ def delta_parts(batch=3, heads=2, n=11, d=4, d_v=3, seed=0, dtype=torch.float64)
 
 @pytest.mark.parametrize("chunk", [1, 2, 4, 11, 64])
 @pytest.mark.parametrize("decays", [False, True])
-def test_chunks_of_every_size_are_the_recurrence(chunk, decays):
+def test_chunks_are_the_recurrence(chunk, decays):
     *parts, log_decay = delta_parts()
     log_decay = log_decay if decays else None
     (state,) = tensors((3, 2, 4, 3), seed=7)
@@ -191,28 +146,29 @@ def test_chunks_of_every_size_are_the_recurrence(chunk, decays):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
-def test_chunks_are_the_recurrence_to_ten_digits_over_a_thousand_tokens():
+def test_long_chunks_keep_ten_digits():
     *parts, log_decay = delta_parts(1, 1, 1000, 32, 16)
-    log_decay = log_decay / 100
-    chunks, steps = (delta_attention(*parts, log_decay=log_decay, chunk=chunk) for chunk in (64, 1))
+    chunks, steps = (delta_attention(*parts, log_decay=log_decay / 100, chunk=chunk) for chunk in (64, 1))
     for one, other in zip(chunks, steps, strict=True):
         assert (one - other).abs().max() < 1e-10
 
 
-def test_the_last_state_is_that_of_linear_state_and_carries_on():
+def test_state_carries_on():
     *parts, log_decay = delta_parts(1, 1)
     whole, last = delta_attention(*parts, log_decay=log_decay)
     alone = linear_state(parts[1][0, 0], parts[2][0, 0], decay=log_decay[0, 0].exp(), delta=parts[3][0, 0])
     torch.testing.assert_close(last[0, 0], alone)
-    first = [part[:, :, :5] for part in (*parts, log_decay)]
-    rest = [part[:, :, 5:] for part in (*parts, log_decay)]
-    out, state = delta_attention(*first[:4], log_decay=first[4])
-    more, end = delta_attention(*rest[:4], log_decay=rest[4], state=state)
-    torch.testing.assert_close(torch.cat([out, more], dim=2), whole)
-    torch.testing.assert_close(end, last)
+    outputs, state = [], None
+    for span in (slice(0, 5), slice(5, None)):
+        *some, decays = (part[:, :, span] for part in (*parts, log_decay))
+        out, state = delta_attention(*some, log_decay=decays, state=state)
+        outputs.append(out)
+    torch.testing.assert_close(torch.cat(outputs, dim=2), whole)
+    torch.testing.assert_close(state, last)
 
 
-def test_hidden_tokens_may_hold_anything_even_shares_that_no_rule_allows():
+def test_hidden_tokens_hold_anything():
+    """Shares and decays, too, that would be refused for real tokens."""
     *parts, log_decay = delta_parts()
     mask = real_tokens(3, 11)
     before = delta_attention(*parts, log_decay=log_decay, token_mask=mask)
@@ -224,7 +180,7 @@ def test_hidden_tokens_may_hold_anything_even_shares_that_no_rule_allows():
         assert torch.equal(one, other)
 
 
-def test_a_decay_of_nearly_all_stays_finite():
+def test_steep_decay_stays_finite():
     *parts, log_decay = delta_parts(1, 1, 64)
     parts = [part.requires_grad_() for part in parts]
     log_decay = (log_decay - 200).requires_grad_()
@@ -234,61 +190,31 @@ def test_a_decay_of_nearly_all_stays_finite():
     np.testing.assert_allclose(out.detach(), delta_by_loops(*parts, log_decay.detach())[0], atol=1e-12)
 
 
-def test_gradients_of_chunks_are_those_of_differences():
-    parts = [part.clone().requires_grad_() for part in delta_parts(1, 1, 5, 2, 2)]
-
-    def output(q, k, v, beta, log_decay):
-        return delta_attention(q, k, v, beta, log_decay=log_decay, chunk=3)
-
-    assert torch.autograd.gradcheck(output, parts)
-
-
-@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
-def test_narrow_types_keep_their_sums_in_float32(dtype, bound):
-    exact, narrow = delta_parts(n=100), [part.to(dtype) for part in delta_parts(n=100)]
-    found, state = delta_attention(*narrow[:4], log_decay=narrow[4])
-    assert (found.dtype, state.dtype) == (dtype, torch.float32)
+def test_narrow_types_of_chunks():
+    exact = delta_parts(n=100)
     wanted = delta_attention(*exact[:4], log_decay=exact[4])[0]
-    assert (found.double() - wanted).norm() < bound * wanted.norm()
+    for dtype, bound in ((torch.float32, 1e-5), (torch.bfloat16, 0.05)):
+        *narrow, log_decay = (part.to(dtype) for part in exact)
+        found, state = delta_attention(*narrow, log_decay=log_decay)
+        assert (found.dtype, state.dtype) == (dtype, torch.float32)
+        assert (found.double() - wanted).norm() < bound * wanted.norm()
+    *single, log_decay = (part.float() for part in exact)
     with torch.autocast("cpu", torch.bfloat16):
-        inside = delta_attention(*[part.float() for part in exact[:4]], log_decay=exact[4].float())[0]
+        inside = delta_attention(*single, log_decay=log_decay)[0]
     assert (inside.double() - wanted).norm() < 1e-5 * wanted.norm()
+    first = torch.ones(3, 2, 4, 3, dtype=torch.bfloat16)  # a narrow state goes on in float32
+    one, other = (delta_attention(*single, state=state)[1] for state in (first, first.float()))
+    assert torch.equal(one, other)
 
 
-def test_it_compiles_whole(compiler):
+def test_chunks_compile(compiler):
     parts = delta_parts(dtype=torch.float32)
     compiled = compiler(delta_attention, backend="eager")
     for one, other in zip(compiled(*parts[:4], chunk=4), delta_attention(*parts[:4], chunk=4), strict=True):
         torch.testing.assert_close(one, other)
 
 
-@pytest.mark.parametrize(
-    ("change", "kind", "message"),
-    [
-        ({"chunk": 0}, ValueError, "chunk must be at least 1, got 0"),
-        ({"beta": None}, TypeError, "beta must be a tensor, got NoneType"),
-        ({"beta": torch.full((3, 2, 11), 2.5).double()}, ValueError, "beta must be between 0 and 2, got 2.5"),
-        ({"beta": torch.full((3, 2, 11), -0.5).double()}, ValueError, "beta must be between 0 and 2, got -0.5"),
-        ({"beta": torch.ones(3, 2, 10).double()}, ValueError, "beta must have shape (3, 2, 11), got shape (3, 2, 10)"),
-        ({"beta": torch.ones(3, 2, 11)}, TypeError, "beta must be of the type of q, torch.float64, got torch.float32"),
-        ({"log_decay": torch.ones(3, 2, 11).double()}, ValueError, "log_decay must be at most 0, got 1"),
-        ({"q": torch.ones(3, 2, 10, 4).double()}, ValueError,
-         "q must hold as many tokens as k, got shapes (3, 2, 10, 4) and (3, 2, 11, 4)"),
-        ({"state": torch.ones(3, 2, 3, 4).double()}, ValueError,
-         "state must have shape (3, 2, 4, 3), got shape (3, 2, 3, 4)"),
-        ({"state": torch.ones(3, 2, 4, 3, dtype=torch.int64)}, ValueError,
-         "state must be real numbers on the device of q, cpu, got torch.int64 on cpu"),
-        ({"token_mask": torch.ones(3, 4, dtype=torch.bool)}, ValueError,
-         "token_mask must have shape (batch, n_keys) = (3, 11), got shape (3, 4)"),
-    ],
-)  # fmt: skip
-def test_chunks_that_do_not_fit_are_refused(change, kind, message):
-    given = dict(zip(("q", "k", "v", "beta"), delta_parts(), strict=False))
-    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
-        delta_attention(**(given | change))
-
-
-def test_a_product_of_reflections_is_the_identity_less_one_matrix():
+def test_reflections_as_one_matrix():
     k, beta = tensors((6, 9))[0], tensors((6,), seed=1)[0]
     w, t = wy(k, beta)
     product = torch.eye(9, dtype=torch.float64)
@@ -298,27 +224,17 @@ def test_a_product_of_reflections_is_the_identity_less_one_matrix():
     assert torch.equal(t, t.tril())
     torch.testing.assert_close(t.diagonal(), beta)
     torch.testing.assert_close(w, t @ k)
-    with pytest.raises(ValueError, match=re.escape("beta must have shape (6), got shape (5,)")):
-        wy(k, beta[:5])
+    for narrow, wide in zip(wy(k.bfloat16(), beta.bfloat16()), (w, t), strict=True):
+        assert narrow.dtype == torch.bfloat16
+        assert (narrow - wide).norm() < 0.1 * wide.norm()
 
 
-WHOLE = torch.ones(2, 2, dtype=torch.int64)
-
-
-@pytest.mark.parametrize(
-    ("name", "call"), [("k", lambda: wy(WHOLE, WHOLE[0])), ("m", lambda: power_step(WHOLE, WHOLE))]
-)
-def test_whole_numbers_are_refused(name, call):
-    with pytest.raises(TypeError, match=rf"^{name} must be of a floating-point type, got torch\.int64$"):
-        call()
-
-
-# ----------------------------------------------------------------------------------------------- masks and blocks
+# masks and blocks
 
 
 @settings(max_examples=30)
 @given(st.lists(st.fractions(-2, 2, max_denominator=4), min_size=2, max_size=7))
-def test_a_mask_that_decays_holds_products_and_does_what_the_recurrence_does(decays):
+def test_decay_mask_by_fractions(decays):
     found = causal_decay(torch.tensor([float(a) for a in decays], dtype=torch.float64))
     x, y = [Fraction(i % 3 - 1) for i in range(len(decays))], Fraction(0)
     for i, a in enumerate(decays):
@@ -328,7 +244,8 @@ def test_a_mask_that_decays_holds_products_and_does_what_the_recurrence_does(dec
         assert float(found[i] @ torch.tensor([float(one) for one in x]).double()) == pytest.approx(float(y), abs=1e-12)
 
 
-def test_blocks_of_a_recurrence_have_the_rank_of_its_state_and_those_of_softmax_do_not():
+def test_block_ranks():
+    """Blocks of a recurrence have the rank of its state; those of softmax do not."""
     n, size = 32, 4
     c, b, a = tensors((n, size), (n, size), (n,))
     mask = causal_decay(torch.sigmoid(a))
@@ -341,9 +258,13 @@ def test_blocks_of_a_recurrence_have_the_rank_of_its_state_and_those_of_softmax_
     assert block_ranks(torch.eye(3)) == [0, 0]
     assert block_ranks(torch.ones(3, 3, dtype=torch.int64)) == [1, 1]
     assert block_ranks(torch.tensor([[1.0, 0, 0], [1, 1, 0], [1, 1 + 1e-3, 1]]), rtol=0.01) == [1, 1]
+    assert block_ranks(mask.bfloat16().requires_grad_(), rtol=0.05) == [1] * (n - 1)
+    rounding = torch.zeros(4, 4)
+    rounding[2, 0], rounding[3, 1] = 1, 1.5 * 2**-23
+    assert block_ranks(rounding) == [1, 1, 1]
 
 
-def test_the_recurrence_is_the_product_with_its_matrix():
+def test_recurrence_as_matrix_product():
     """SSD: y = (L * C B^T) x is h_t = a_t h_{t-1} + b_t x_t, y_t = c_t h_t."""
     c, b, a, x = tensors((20, 3), (20, 3), (20,), (20, 2))
     a = torch.sigmoid(a)
@@ -355,70 +276,97 @@ def test_the_recurrence_is_the_product_with_its_matrix():
     torch.testing.assert_close(linear_state(b, x, decay=a), state)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (2, 3)])
-def test_blocks_need_a_square(shape):
-    message = f"m must be square, of at least two rows, got shape {shape}"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        block_ranks(torch.ones(shape))
-
-
-# ------ gradients and types
+# gradients and bad input
 
 
 @pytest.mark.parametrize(
-    ("function", "shapes"),
+    ("function", "inputs"),
     [
-        (lambda k, v, a, b: linear_state(k, v, decay=a.sigmoid(), delta=b.sigmoid()), ((4, 3), (4, 2), (4,), (4,))),
-        (wy, ((5, 3), (5,))),
-        (causal_decay, ((5,),)),
-        (power_step, ((5, 4), (4, 2))),
-        (lambda x: newton_schulz(x, 2), ((4, 3),)),
+        (lambda k, v, a, b: linear_state(k, v, decay=a.sigmoid(), delta=b.sigmoid()),
+         tensors((4, 3), (4, 2), (4,), (4,))),
+        (lambda q, k, v, b, a: delta_attention(q, k, v, b, log_decay=a, chunk=3), delta_parts(1, 1, 5, 2, 2)),
+        (wy, tensors((5, 3), (5,))),
+        (causal_decay, tensors((5,))),
+        (power_step, tensors((5, 4), (4, 2))),
+        (lambda x: newton_schulz(x, 2), tensors((4, 3))),
     ],
-    ids=["linear_state", "wy", "causal_decay", "power_step", "newton_schulz"],
-)
-def test_gradients_are_those_of_differences(function, shapes):
-    assert torch.autograd.gradcheck(function, [part.requires_grad_() for part in tensors(*shapes)])
-
-
-def test_narrow_types_come_back_and_a_narrow_state_goes_on_in_float32():
-    k, beta = unit_keys(6, 9), torch.linspace(0, 2, 6, dtype=torch.float64)
-    for narrow, wide in zip(wy(k.bfloat16(), beta.bfloat16()), wy(k, beta), strict=True):
-        assert narrow.dtype == torch.bfloat16
-        assert (narrow - wide).norm() < 0.05 * wide.norm()
-    state = linear_state(k.bfloat16(), k.bfloat16(), delta=0.5)
-    assert state.dtype == torch.bfloat16
-    assert block_ranks(causal_decay(beta.bfloat16() + 1).requires_grad_(), rtol=0.05) == [1] * 5
-    parts = delta_parts(dtype=torch.bfloat16)[:4]
-    first = torch.ones(3, 2, 4, 3, dtype=torch.bfloat16)
-    out, last = delta_attention(*parts, state=first)
-    assert (out.dtype, last.dtype) == (torch.bfloat16, torch.float32)
-    torch.testing.assert_close(last, delta_attention(*parts, state=first.float())[1])
-
-
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (lambda one, two: wy(one, two[0]), TypeError,
-         "beta must be of the type of k, torch.float32, got torch.float64"),
-        (lambda one, two: wy(one[0], one[0]), ValueError, "k must have shape (n, d), got shape (2,)"),
-        (lambda one, two: power_step(one, two), TypeError,
-         "q must be of the type of m, torch.float32, got torch.float64"),
-        (lambda one, two: power_step(one[0], one), ValueError, "m must have shape (m, n), got shape (2,)"),
-        (lambda one, two: causal_decay(one), ValueError, "a must have shape (n), got shape (2, 2)"),
-        (lambda one, two: block_ranks(one[0]), ValueError, "m must have shape (n, n), got shape (2,)"),
-        (lambda one, two: block_ranks(1j * one), TypeError, "m must hold real numbers, got torch.complex64"),
-        (lambda one, two: block_ranks(one.to("meta")), TypeError, "m must hold numbers, got a meta tensor"),
-        (lambda one, two: block_ranks(math.nan * one), ValueError, "m must be finite, got nan"),
-        (lambda one, two: linear_state(one, one, decay=1e308), ValueError,
-         "decay must be above 0 and at most 1, got 1e+308"),
-        (lambda one, two: recall_error(*[one.to("meta")] * 3), TypeError, "k must hold numbers, got a meta tensor"),
-        (lambda one, two: recall_error(two, one, one), TypeError,
-         "state must be of the type of k, torch.float32, got torch.float64"),
-        (lambda one, two: linear_state(one, two), TypeError,
-         "v must be of the type of k, torch.float32, got torch.float64"),
-        (lambda one, two: linear_state(one[0], one), ValueError, "k must have shape (n, d), got shape (2,)"),
-    ],
+    ids=["linear_state", "delta_attention", "wy", "causal_decay", "power_step", "newton_schulz"],
 )  # fmt: skip
-def test_shapes_and_types_that_do_not_fit_are_refused(call, kind, message):
+def test_gradients(function, inputs):
+    assert torch.autograd.gradcheck(function, [part.requires_grad_() for part in inputs])
+
+
+ONE, TWO = torch.eye(2), torch.eye(2).double()
+WHOLE = torch.ones(2, 2, dtype=torch.int64)
+RATES, KEYS = torch.ones(3).double(), torch.ones(3, 2).double()
+
+
+def a_state(k=KEYS, v=KEYS, **options):
+    return linear_state(k, v, **options)
+
+
+def a_chunk(**change):
+    return delta_attention(**(dict(zip(("q", "k", "v", "beta"), delta_parts(), strict=False)) | change))
+
+
+VALUES = [
+    (lambda: a_state(decay=0.0), "decay must be above 0 and at most 1, got 0"),
+    (lambda: a_state(decay=1.5), "decay must be above 0 and at most 1, got 1.5"),
+    (lambda: a_state(decay=1e308), "decay must be above 0 and at most 1, got 1e+308"),
+    (lambda: a_state(decay=RATES - torch.tensor([0, 0, 2])), "decay must be above 0 and at most 1, got -1"),
+    (lambda: a_state(delta=-0.5), "delta must be between 0 and 2, got -0.5"),
+    (lambda: a_state(delta=2.5), "delta must be between 0 and 2, got 2.5"),
+    (lambda: a_state(delta=RATES * torch.tensor([0, 2, math.nan])), "delta must be between 0 and 2, got nan"),
+    (lambda: a_state(delta=RATES[:2]), "delta must have shape (3), got shape (2,)"),
+    (lambda: a_state(torch.ones(3, 0).double()),
+     "k must hold at least one key of at least one number, got shape (3, 0)"),
+    (lambda: a_state(v=TWO), "v must have shape (3, d_v), got shape (2, 2)"),
+    (lambda: a_state(ONE[0], ONE), "k must have shape (n, d), got shape (2,)"),
+    (lambda: recall_error(ONE, ONE, 0 * ONE), "v must be non-zero, got zeros: no error is relative to them"),
+    (lambda: recall_error(ONE[:, :1], ONE, ONE), "state must have shape (2, 2), got shape (2, 1)"),
+    (lambda: a_chunk(chunk=0), "chunk must be at least 1, got 0"),
+    (lambda: a_chunk(beta=torch.full((3, 2, 11), 2.5).double()), "beta must be between 0 and 2, got 2.5"),
+    (lambda: a_chunk(beta=torch.full((3, 2, 11), -0.5).double()), "beta must be between 0 and 2, got -0.5"),
+    (lambda: a_chunk(beta=torch.ones(3, 2, 10).double()), "beta must have shape (3, 2, 11), got shape (3, 2, 10)"),
+    (lambda: a_chunk(log_decay=torch.ones(3, 2, 11).double()), "log_decay must be at most 0, got 1"),
+    (lambda: a_chunk(q=torch.ones(3, 2, 10, 4).double()),
+     "q must hold as many tokens as k, got shapes (3, 2, 10, 4) and (3, 2, 11, 4)"),
+    (lambda: a_chunk(state=torch.ones(3, 2, 3, 4).double()),
+     "state must have shape (3, 2, 4, 3), got shape (3, 2, 3, 4)"),
+    (lambda: a_chunk(state=torch.ones(3, 2, 4, 3, dtype=torch.int64)),
+     "state must be real numbers on the device of q, cpu, got torch.int64 on cpu"),
+    (lambda: a_chunk(token_mask=torch.ones(3, 4, dtype=torch.bool)),
+     "token_mask must have shape (batch, n_keys) = (3, 11), got shape (3, 4)"),
+    (lambda: wy(ONE, ONE[0, :1]), "beta must have shape (2), got shape (1,)"),
+    (lambda: wy(ONE[0], ONE[0]), "k must have shape (n, d), got shape (2,)"),
+    (lambda: power_step(ONE[0], ONE), "m must have shape (m, n), got shape (2,)"),
+    (lambda: causal_decay(ONE), "a must have shape (n), got shape (2, 2)"),
+    (lambda: block_ranks(ONE[0]), "m must have shape (n, n), got shape (2,)"),
+    (lambda: block_ranks(ONE[:1, :1]), "m must be square, of at least two rows, got shape (1, 1)"),
+    (lambda: block_ranks(torch.ones(2, 3)), "m must be square, of at least two rows, got shape (2, 3)"),
+    (lambda: block_ranks(math.nan * ONE), "m must be finite, got nan"),
+]  # fmt: skip
+TYPES = [
+    (lambda: a_state(decay=RATES.float()), "decay must be of the type of k, torch.float64, got torch.float32"),
+    (lambda: a_state(decay="1"), "decay must be a real number, got '1'"),
+    (lambda: a_state(WHOLE, WHOLE), "k must be of a floating-point type, got torch.int64"),
+    (lambda: a_state(ONE, TWO), "v must be of the type of k, torch.float32, got torch.float64"),
+    (lambda: recall_error(TWO, ONE, ONE), "state must be of the type of k, torch.float32, got torch.float64"),
+    (lambda: recall_error(*[ONE.to("meta")] * 3), "k must hold numbers, got a meta tensor"),
+    (lambda: a_chunk(beta=None), "beta must be a tensor, got NoneType"),
+    (lambda: a_chunk(beta=torch.ones(3, 2, 11)), "beta must be of the type of q, torch.float64, got torch.float32"),
+    (lambda: wy(ONE, TWO[0]), "beta must be of the type of k, torch.float32, got torch.float64"),
+    (lambda: wy(WHOLE, WHOLE[0]), "k must be of a floating-point type, got torch.int64"),
+    (lambda: power_step(WHOLE, WHOLE), "m must be of a floating-point type, got torch.int64"),
+    (lambda: power_step(ONE, TWO), "q must be of the type of m, torch.float32, got torch.float64"),
+    (lambda: block_ranks(1j * ONE), "m must hold real numbers, got torch.complex64"),
+    (lambda: block_ranks(ONE.to("meta")), "m must hold numbers, got a meta tensor"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "message"), [*((ValueError, *row) for row in VALUES), *((TypeError, *row) for row in TYPES)]
+)
+def test_bad_input(kind, call, message):
     with pytest.raises(kind, match=f"^{re.escape(message)}$"):
-        call(torch.eye(2), torch.eye(2).double())
+        call()

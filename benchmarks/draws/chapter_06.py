@@ -1,4 +1,4 @@
-"""Draw chapter 6 again: how many made-up heads have weights of nearly full rank, and how far off Performer is."""
+"""Draw chapter 6 again: heads whose weights have nearly full rank, and the error of Performer."""
 
 import math
 

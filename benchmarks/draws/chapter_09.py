@@ -1,4 +1,4 @@
-"""Draw chapter 9 again: what states give back, blocks of softmax, depth with skips, and groups of old tokens."""
+"""Draw chapter 9 again: recall of states, ranks of softmax blocks, depth with skips, groups of old tokens."""
 
 import math
 
@@ -23,7 +23,7 @@ def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
 
 
 def _given_back(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Say which keys read something nearer to their value than to any other."""
+    """Mark the keys that read something nearer to their own value than to any other."""
     return (torch.cdist(k @ state, v).argmin(dim=1) == torch.arange(len(v))).double()
 
 
@@ -50,7 +50,7 @@ def _recall(g: torch.Generator) -> dict[str, float]:
 
 
 def _blocks(g: torch.Generator) -> dict[str, float]:
-    """Ranks of the block of the later 32 rows and the earlier 32 columns, and what a cut to 16 leaves out."""
+    """Return ranks of the block of the later 32 rows and the earlier 32 columns, and its error cut to rank 16."""
     c, b = _normal(g, 64, 4), _normal(g, 64, 4)
     later = torch.ones(64, 64).triu(1).bool()
     softmax = torch.softmax((c @ b.T).masked_fill(later, -math.inf), dim=1)
@@ -64,7 +64,7 @@ def _blocks(g: torch.Generator) -> dict[str, float]:
 
 
 def _depth(g: torch.Generator) -> dict[str, float]:
-    """How far 32 tokens are from all alike after twelve layers with skips, and after seven without: medians of 10."""
+    """Return how far 32 tokens are from all alike after twelve layers with skips and seven without: medians of 10."""
     found: dict[str, float] = {}
     starts = [(_normal(g, 32, 32), _normal(g, 12, 3, 32, 32) / math.sqrt(32)) for _ in range(10)]
     for size in (0.5, 1.0, 3.0):

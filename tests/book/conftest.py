@@ -1,4 +1,4 @@
-"""What the tests of a chapter ask: its cells, run once. Each file names its page, ``CHAPTER``."""
+"""Fixtures that run the cells of a chapter once; each test file names its page, ``CHAPTER``."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from chapters import run
 
 @pytest.fixture(scope="module")
 def chapter(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The names that the chapter's cells have made."""
+    """Return the names that the chapter's cells define."""
     return run(request.module.CHAPTER).namespace
 
 
 @pytest.fixture(scope="module")
 def printed(request: pytest.FixtureRequest) -> str:
-    """What the chapter's cells have printed."""
+    """Return what the chapter's cells print."""
     return run(request.module.CHAPTER).printed
