@@ -25,6 +25,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import sys
 import time
@@ -41,6 +42,7 @@ CACHES = ".lowrank-cache"
 MARK = "made-by-lowrank-tutor"  # a folder without it is not ours to remove
 KEPT_CACHES = 3
 IN_USE = 3600  # seconds after its start in which a build may still need its cache
+ONCE = re.compile(r'<(style|script) data-once="(\w+)">.*?</\1>\n', re.DOTALL)
 
 
 def package_fingerprint(*more: Path) -> str:
@@ -129,6 +131,18 @@ def _cache(home: Path, fingerprint: str) -> Path:
     return fresh
 
 
+def _keep_first(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Keep a style or script that several blocks of a page share (:mod:`lowrank_tutor.page`) in the first of them."""
+    seen = set()
+
+    def first(found: re.Match[str]) -> str:
+        kept = "" if found[2] in seen else found[0]
+        seen.add(found[2])
+        return kept
+
+    context["body"] = ONCE.sub(first, context.get("body", ""))
+
+
 def _forget(_app: Any, _exception: Exception | None) -> None:
     os.environ.pop(PAGE_VARIABLE, None)
     os.environ.pop(FORMULAS_VARIABLE, None)
@@ -137,5 +151,6 @@ def _forget(_app: Any, _exception: Exception | None) -> None:
 def setup(app: Any) -> dict[str, Any]:
     """Connect to Sphinx."""
     app.connect("config-inited", _tell_kernels, priority=100)  # before MyST-NB reads its settings
+    app.connect("html-page-context", _keep_first)
     app.connect("build-finished", _forget)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,16 +1,15 @@
-"""How is an answer judged? By one comparison, in a notebook and in a field of a page."""
+"""The check of an answer, in a notebook and in a field of a page."""
 
 from __future__ import annotations
 
 import html
-import json
 from dataclasses import dataclass
-from importlib.resources import files
 from types import EllipsisType
 from typing import TYPE_CHECKING
 
 from lowrank_tutor.exercises.own import question_named, real_numbers
 from lowrank_tutor.exercises.questions import ANOTHER_ORDER, COUNTED, Number, Question, numbers_of
+from lowrank_tutor.page import literal, script, style
 from lowrank_tutor.sphinxext import somebody_is_there
 
 if TYPE_CHECKING:
@@ -131,25 +130,19 @@ def page_form(name: str, question: Question) -> str:
         "otherwise": question.otherwise,
         "order": ANOTHER_ORDER,
     }
-    data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
-    style, reader, script = (
-        files("lowrank_tutor.exercises").joinpath(name).read_text("utf-8")
-        for name in ("exercises.css", "numbers.js", "exercises.js")
-    )
+    define, answer_form = script(["exercises/numbers.js", "exercises/exercises.js"], "answerForm")
     asked = html.escape(", ".join(number.name for number in numbers))
     fields = "\n".join(_field(f"{name}-{i}", f"{name}-said", number) for i, number in enumerate(numbers))
     note = f"\n<p>{html.escape(question.note)}</p>" if question.note else ""
     return f"""<form class="check" data-name="{name}" autocomplete="off" aria-label="Check your answer: {asked}">
-<style>{style}</style>
-<div>
+{style("exercises/exercises.css")}<div>
 {fields}
 </div>{note}
 <button type="submit" aria-label="Check: {asked}">Check</button>
 <output id="{name}-said" aria-live="polite"></output>
 <noscript><p>To check an answer here needs JavaScript.</p></noscript>
-<script type="application/json">{data}</script>
-<script>(() => {{
-{reader}{script}}})();</script>
+<script type="application/json">{literal(content)}</script>
+{define}<script>{answer_form}(document.currentScript.closest("form"));</script>
 </form>"""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lowrank_tutor.explore.explorer import Explorer
-from lowrank_tutor.explore.page import Format, Value
+from lowrank_tutor.page import Format, Value
 
 MAX_POSITIONS = 48  # a slider: more positions than that are no easier to hit than a number is to type
 MAX_CHOICES = 8  # a row of radio buttons

@@ -91,7 +91,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     outputs = WORDS["outputs"] if form == "ellipse" else "all sums of the two columns with whole numbers: drag the tips"
     longest = float(np.linalg.norm(matrix, axis=0).max())
     return Instrument(
-        "arrows",
+        name="arrows",
         state={"a": matrix.tolist(), "theta": theta},
         numbers=start,
         values={"degrees": math.floor(math.degrees(theta) + 0.5) % 360},

@@ -57,7 +57,7 @@ def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
     middle = point("center", center, REACH)
     shape = _shape()
     return Instrument(
-        "cloud",
+        name="cloud",
         state={"center": middle.tolist()},
         numbers=numbers(shape + middle),
         say=SAY,

@@ -94,7 +94,7 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
     mapped = points @ rows(seed, k, d).T / math.sqrt(k)
     start = numbers(points, mapped, eps)
     return Instrument(
-        "dice",
+        name="dice",
         state={"k": k, "d": d, "n": n, "eps": eps, "seed": seed},
         numbers=start,
         values={"pairs": n * (n - 1) // 2, "throws": 1, "good": int(start["worst"] <= eps)},

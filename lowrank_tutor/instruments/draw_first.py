@@ -15,12 +15,8 @@ from lowrank_tutor.instruments.guesses import FIRST, FORMAT, GAPS, SENTENCES, WO
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import finite
 
-KINDS: dict[str, tuple[str, ...]] = {  # with the scripts that each of them needs
-    "number": ("numbers", "guesses", "ruler", "guess_number"),
-    "mark": ("guesses", "ruler", "guess_mark"),
-    "choice": ("guesses", "guess_choice"),
-    "curve": ("guesses", "guess_curve"),
-}
+KINDS = ("number", "mark", "choice", "curve")
+PARTS = ("numbers", "guesses", "ruler", *(f"guess_{kind}" for kind in KINDS))
 LIMIT = 1e15  # of a number
 MOST = 20  # places of a curve, or words to choose from: as many as a finger tells apart
 
@@ -89,7 +85,7 @@ def draw_first(
     >>> draw_first("How many legs has a spider?", 8)
     <Instrument draw_first: How many legs has a spider? The answer: 8.>
     """
-    check_choice(kind, "kind", tuple(KINDS))
+    check_choice(kind, "kind", KINDS)
     check_bool(log, "log")
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f"question must be words, got {question!r}")
@@ -123,9 +119,8 @@ def draw_first(
         answer = truth if kind == "choice" else written(truth, spec) + after
     said = " ".join(part for part in (question, SENTENCES["shown"].format(truth=answer), note) if part)
     return Instrument(
-        "draw_first",
-        parts=KINDS[kind],
-        algebra=False,
+        name="draw_first",
+        parts=PARTS,
         state={"guess": None, "shown": False},
         numbers={},
         say="{words}",

@@ -84,7 +84,7 @@ def score(
     left, right = rows["u"].reshape(2), rows["v"].reshape(2)
     start = numbers(tips["s"], left, right, tips["h"])
     return Instrument(
-        "score",
+        name="score",
         state={name: tip.tolist() for name, tip in tips.items()},
         numbers=start,
         say=SAY,

@@ -71,7 +71,7 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
         raise ValueError(f"w must be two finite numbers, not both zero, got {w!r}")
     theta = math.atan2(row[1], row[0])
     return Instrument(
-        "shadow",
+        name="shadow",
         state={"x": place.tolist(), "theta": theta},
         numbers=numbers(place, theta),
         say=SAY,
@@ -85,7 +85,6 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
         },
         formats={"share": ".1%", "angle": ".1f", "along": ".2f", "left_out": ".2f"},
         picture=lambda: _still(place, theta),
-        algebra=False,
     )
 
 

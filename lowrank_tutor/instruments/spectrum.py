@@ -72,7 +72,7 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
     presets = {"portrait": own, "halving": 0.5 ** (index - 1), "falling": 1 / index, "flat": np.ones(COUNT)}
     scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])
     return Instrument(
-        "spectrum",
+        name="spectrum",
         parts=("layers",),
         state={"s": bars.tolist(), "k": k},
         numbers=numbers(bars, k),

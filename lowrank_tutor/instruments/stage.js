@@ -76,8 +76,7 @@ const stage = (() => {
     });
     ["pointermove", "pointerup"].forEach((kind) => element.addEventListener(kind, (event) => {
       if (!element.hasPointerCapture(event.pointerId)) return;
-      const upright = down && Math.abs(event.clientX - down.clientX) <= Math.abs(event.clientY - down.clientY);
-      if (kind === "pointermove" ? upright : !down) return;
+      if (kind === "pointermove" ? down && !sideways(down, event) : !down) return;
       down = null;
       moved(event);
     }));

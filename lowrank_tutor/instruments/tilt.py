@@ -74,7 +74,7 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
     degrees, k = number("degrees", degrees, 0, MAX_TILT), whole("k", k, 1, SIZE)
     gray = grays(picture, degrees)
     return Instrument(
-        "tilt",
+        name="tilt",
         parts=("pictures", "photo", "layers"),
         state={"picture": picture, "tilt": degrees, "k": k},
         numbers=numbers(gray, k),

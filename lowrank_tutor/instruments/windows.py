@@ -122,7 +122,7 @@ def windows(
     spread = _spread(mixed, first, len(words))
     most = int(exact.argmax())
     return Instrument(
-        "windows",
+        name="windows",
         parts=("labels",),
         state={"borders": first, "sharpness": sharpness, "query": asked.tolist(), "words": " ".join(words)},
         numbers=numbers(keys, values, first, sharpness, asked),
