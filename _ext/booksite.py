@@ -196,7 +196,8 @@ def mend_page(app, pagename, templatename, context, doctree):
             file.attributes["body"] = MATHJAX
     context["author"] = re.sub("^The ", "the ", app.config.author)  # it stands after "By"
     body = context.get("body", "")
-    first = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n{STORAGE}<style>{palette.css(":root")}</style>'
+    first = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n{STORAGE}'
+    first += f"<style>{palette.css()}</style>"
     context["metatags"] = first + context.get("metatags", "") + meta(app, pagename, site(app.config))
     if 'class="math' not in body:  # 300 kB that a page without a formula can do without
         context["script_files"] = [f for f in context["script_files"] if "mathjax" not in _written(f)]

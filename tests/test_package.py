@@ -32,9 +32,9 @@ KINDS = {
     "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family", "caches"],
     "torch": ["_tensors", "attention", "linformer", "roofline", "shards", "states"],
     "exact": ["byhand"],
-    "setting": ["sphinxext"],
+    "setting": ["palette", "sphinxext"],
     "figures": ["plotting", "tables"],
-    "page": ["explore", "exercises", "instruments"],
+    "page": ["explore", "exercises", "instruments", "page"],
 }
 # Modules that need PyTorch, in rooms that otherwise do without it: fetched when they are asked for.
 ON_DEMAND = dict.fromkeys(

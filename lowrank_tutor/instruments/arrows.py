@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor._checks import as_float_array, check_choice
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import number
-from lowrank_tutor.plotting.style import GREY, ORANGE, PURPLE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, VIOLET, styled
 
 LIMIT = 100  # of an entry
 FORMS = {
@@ -123,11 +123,11 @@ def _still(a: NDArray[np.float64], theta: float) -> Figure:
     circle = np.array([np.cos(angles), np.sin(angles)])
     x = np.array([math.cos(theta), math.sin(theta)])
     for ax, points, tip, title in ((left, circle, x, "inputs of length 1"), (right, a @ circle, a @ x, "their images")):
-        ax.plot(*points, color=GREY)
+        ax.plot(*points, color=GRAY)
         _arrow(ax, tip, ORANGE)
         reach = 1.15 * max(float(np.abs(points).max()), 1e-3)
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", title=title)
-    for tip, color in zip(a.T, (TEAL, PURPLE), strict=True):
+    for tip, color in zip(a.T, (TEAL, VIOLET), strict=True):
         _arrow(right, tip, color)
     return fig
 

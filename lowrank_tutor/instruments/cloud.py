@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import point
-from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
 REACH = 10.0
 COUNT = 120
@@ -96,7 +96,7 @@ def _shape() -> NDArray[np.float64]:
 def _still(shape: NDArray[np.float64], middle: NDArray[np.float64]) -> Figure:
     fig, ax = plt.subplots(layout="none", figsize=(3.4, 3.4))
     points = shape + middle
-    ax.plot(*points.T, ".", color=GREY, markersize=3)
+    ax.plot(*points.T, ".", color=GRAY, markersize=3)
     arrows = ((middle, _first(shape)[0], TEAL, "PCA"), ((0, 0), _first(points)[0], ORANGE, "not centered"))
     for start, axis, color, name in arrows:
         tip = np.asarray(start) + 4 * axis * (1 if axis[1] >= 0 else -1)

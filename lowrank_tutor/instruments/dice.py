@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lowrank_tutor._on_demand import needed
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import number, whole
-from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, PINK, TEAL, styled
 
 MOST = {"k": 400, "d": 1000, "n": 32, "seed": 1_000_000}
 SIZES = {
@@ -156,7 +156,7 @@ def _still(points: NDArray[np.float64], mapped: NDArray[np.float64], eps: float)
     index = np.arange(1, len(found) + 1)
     for which, mark, color in ((inside, "o", TEAL), (~inside, "^", PINK)):
         ax.plot(index[which], np.minimum(found[which], TOP), mark, color=color, markersize=4)
-    ax.axhline(1, color=GREY, linewidth=1)
+    ax.axhline(1, color=GRAY, linewidth=1)
     for level in (1 - eps, 1 + eps):
         ax.axhline(level, color=ORANGE, linestyle="--")
     ax.set(ylim=(0, TOP), xlabel="pairs", title="squared distance, after / before")

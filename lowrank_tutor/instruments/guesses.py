@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lowrank_tutor.plotting.style import GREY, ORANGE, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, styled
 
 FIRST = {
     "number": "First type a number, or press Show me.",
@@ -113,7 +113,7 @@ def _list_words(ax: Axes, words: Sequence[str], answer: str) -> None:
     for i, word in enumerate(words):
         right = word == answer
         look: dict[str, Any] = {
-            "color": ORANGE if right else GREY,
+            "color": ORANGE if right else GRAY,
             "weight": "bold" if right else "normal",
             "parse_math": False,
         }

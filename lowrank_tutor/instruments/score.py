@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import point
-from lowrank_tutor.plotting.style import GREY, ORANGE, PURPLE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, VIOLET, styled
 
 REACH = 5.0
 LIMIT = 10.0  # of an entry of u and v
@@ -116,7 +116,7 @@ def _written(row: NDArray[np.float64]) -> str:
 @styled
 def _still(s: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64], h: NDArray[np.float64]) -> Figure:
     fig, (plane, area) = plt.subplots(1, 2, layout="constrained", figsize=(5.8, 2.9))
-    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, PURPLE, "h")):
+    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, VIOLET, "h")):
         foot = row * (row @ tip) / (row @ row)
         far = row / np.abs(row).max() * REACH
         plane.plot(*np.transpose([-far, far]), "-", color=color, linewidth=1)
@@ -128,10 +128,10 @@ def _still(s: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64
     found = numbers(s, u, v, h)
     p, q = found["p"], found["q"]
     area.fill([0, p, p, 0], [0, 0, q, q], color=ORANGE if found["score"] < 0 else "black", alpha=0.25)
-    area.axhline(0, color=GREY, linewidth=0.8)
-    area.axvline(0, color=GREY, linewidth=0.8)
+    area.axhline(0, color=GRAY, linewidth=0.8)
+    area.axvline(0, color=GRAY, linewidth=0.8)
     area.plot([0, p], [0, 0], "-", color=TEAL, linewidth=4)
-    area.plot([0, 0], [0, q], "-", color=PURPLE, linewidth=4)
+    area.plot([0, 0], [0, q], "-", color=VIOLET, linewidth=4)
     far = 1.3 * max(abs(p), abs(q), 1.0)
     area.set(xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}")
     area.set(xlabel="p", ylabel="q")

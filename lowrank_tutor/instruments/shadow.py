@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import point
-from lowrank_tutor.plotting.style import ORANGE, PURPLE, TEAL, styled
+from lowrank_tutor.plotting.style import ORANGE, TEAL, VIOLET, styled
 
 REACH = 5.0
 WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
@@ -103,15 +103,15 @@ def _still(x: NDArray[np.float64], theta: float) -> Figure:
     said = numbers(x, theta)
     _draw_plane(plane, x, theta, f"Px: {said['share']:.0%}")
     degrees = np.linspace(0, 90, 91)
-    curve.plot(degrees, np.cos(np.radians(degrees)), color=PURPLE)
-    curve.plot([0, said["angle"], said["angle"]], [said["share"], said["share"], 0], ":", color=PURPLE, linewidth=1)
+    curve.plot(degrees, np.cos(np.radians(degrees)), color=VIOLET)
+    curve.plot([0, said["angle"], said["angle"]], [said["share"], said["share"], 0], ":", color=VIOLET, linewidth=1)
     curve.plot(said["angle"], said["share"], "o", color=TEAL)
     curve.annotate(
         f"{said['share']:.0%}",
         (said["angle"], said["share"]),
         xytext=(5, 3),
         textcoords="offset points",
-        color=PURPLE,
+        color=VIOLET,
     )
     ticks = np.linspace(0, 1, 5)
     curve.set_yticks(ticks, [f"{tick:.0%}" for tick in ticks])
@@ -123,9 +123,9 @@ def _still(x: NDArray[np.float64], theta: float) -> Figure:
 def _draw_plane(ax: Axes, x: NDArray[np.float64], theta: float, name: str) -> None:
     row = np.array([math.cos(theta), math.sin(theta)])
     foot = (row @ x) * row
-    ax.plot(*np.outer(row, [-WIDE, WIDE]), color=PURPLE, linewidth=1)
+    ax.plot(*np.outer(row, [-WIDE, WIDE]), color=VIOLET, linewidth=1)
     ax.plot(*np.transpose([foot, x]), "--", color=ORANGE)
-    for tip, color, word, down in ((x, TEAL, "x", 4), (foot, PURPLE, name, -12)):
+    for tip, color, word, down in ((x, TEAL, "x", 4), (foot, VIOLET, name, -12)):
         ax.annotate("", tuple(tip), (0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
         ax.annotate(word, tuple(tip), xytext=(4, down), textcoords="offset points", color=color)
     ax.set(xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE), xticks=(-5, 0, 5), yticks=(-5, 0, 5), aspect="equal")

@@ -11,7 +11,7 @@ from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.pictures import portrait
 from lowrank_tutor.plotting.arguments import whole
-from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
 COUNT = 12  # bars: as many as a finger can take hold of, side by side on a phone
 SIZE = 64  # pixels of the picture to a side
@@ -112,7 +112,7 @@ def _still(s: NDArray[np.float64], k: int, scale: float) -> Figure:
     picture.set_axis_off()
     picture.set_title(f"sum of {k} layers" if k > 1 else "one layer")
     index = np.arange(1, COUNT + 1)
-    bars.bar(index, s, color=[TEAL if i <= k else GREY for i in index])
+    bars.bar(index, s, color=[TEAL if i <= k else GRAY for i in index])
     bars.set(title="singular values", xlabel="layer")
     errors = [numbers(s, i)["relative_error"] for i in range(COUNT + 1)]
     curve.plot(range(COUNT + 1), errors, "o-", color=ORANGE, markersize=3)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, grays, portrait
 from lowrank_tutor.plotting.arguments import number, whole
-from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
 ENOUGH = 0.05
 MAX_TILT = 45
@@ -124,7 +124,7 @@ def _still(gray: np.ndarray, k: int) -> Figure:
     middle.set_title("sum of 1 layer" if k == 1 else f"sum of {k} layers")
     index, shares = np.arange(1, SIZE + 1), np.maximum(s / (s[0] or 1), 1e-4)
     right.plot(index[:k], shares[:k], "o", color=TEAL, markersize=3)
-    right.plot(index[k:], shares[k:], "o", color=GREY, markersize=1.5)
+    right.plot(index[k:], shares[k:], "o", color=GRAY, markersize=1.5)
     right.axvline(k + 0.5, color=ORANGE)
     right.set(xscale="log", yscale="log", xlabel="layer", title="weight of each layer", ylim=(0.8e-4, 1.5))
     return fig

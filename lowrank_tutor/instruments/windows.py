@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import number, point
-from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, PINK, TEAL, styled
 
 REACH = 2.6  # of a key and of the query, in each coordinate
 MOST = 12  # words
@@ -195,6 +195,6 @@ def _still(
         ax.axhline(border - 0.5, color=PINK, linewidth=1.5)
     ax.set_yticks(rows, words)
     ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the query")
-    ax.spines[["left", "bottom"]].set_color(GREY)
+    ax.spines[["left", "bottom"]].set_color(GRAY)
     ax.legend(loc="lower right")
     return fig

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from lowrank_tutor.instruments.block import asset
+from lowrank_tutor.page import asset
 
 rng = np.random.default_rng(0)
 
@@ -43,7 +42,7 @@ def js(browser):
     page = browser.new_page()
     page.goto("about:blank")
     before = set(page.evaluate("Object.keys(window)"))
-    page.evaluate(asset("linalg.js") + "; window.lowrankLinalg = lowrankLinalg")
+    page.evaluate(asset("instruments/linalg.js") + "; window.lowrankLinalg = lowrankLinalg")
     assert set(page.evaluate("Object.keys(window)")) - before == {"lowrankLinalg"}
     yield lambda code, *given: page.evaluate(f"(all) => lowrankLinalg.{code}(...all)", list(given))
     page.close()
@@ -53,7 +52,7 @@ def test_loaded_alone_it_leaves_one_name(browser):
     page = browser.new_page()
     page.goto("about:blank")
     before = set(page.evaluate("Object.getOwnPropertyNames(window)"))
-    page.add_script_tag(content=asset("linalg.js"))
+    page.add_script_tag(content=asset("instruments/linalg.js"))
     assert set(page.evaluate("Object.getOwnPropertyNames(window)")) - before == {"lowrankLinalg"}
     page.close()
 
