@@ -11,7 +11,6 @@ import hashlib
 import html
 import io
 import json
-import string
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -140,7 +139,7 @@ class Words(NamedTuple):
 
     def sentence(self, template: str, values: Mapping[str, Value]) -> str:
         """Fill a template: a name without a format of its own is written as it stands on the page."""
-        return _Sentence(self).vformat(template, (), values)
+        return template.format_map({name: _Written(self, name, value) for name, value in values.items()})
 
     def numbers_html(self, numbers: Mapping[str, Value]) -> str:
         """Write readouts: words for people, full precision for machines."""
@@ -162,21 +161,14 @@ def caption_html(words: str) -> str:
     return f"<figcaption>{html.escape(words)}</figcaption>" if words else ""
 
 
-class _Sentence(string.Formatter):
-    """Fills a template as :meth:`str.format` does, and writes a bare name in the words of the page."""
+class _Written:
+    """A value inside a template: without a format of its own it is written in the words of the page."""
 
-    def __init__(self, words: Words) -> None:
-        self.words = words
+    def __init__(self, words: Words, name: str, value: Value) -> None:
+        self.words, self.name, self.value = words, name, value
 
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        value, first = super().get_field(field_name, args, kwargs)
-        return (field_name, value), first
+    def __format__(self, how: str) -> str:
+        return format(self.value, how) if how else self.words.text(self.name, self.value)
 
-    def convert_field(self, value: Any, conversion: Any) -> Any:
-        return value if conversion is None else super().convert_field(value[1], conversion)
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if not isinstance(value, tuple):  # converted already
-            return format(value, format_spec)
-        name, plain = value
-        return format(plain, format_spec) if format_spec else self.words.text(name, plain)
+    def __repr__(self) -> str:
+        return repr(self.value)

@@ -1,4 +1,4 @@
-"""Is my answer right? A check for every exercise, with a hint for the answers that many people give first.
+"""A check for every exercise, with a hint for the answers that many people give first.
 
 Each exercise of the book has a cell ``check("its-name", ...)``. In a notebook, put an answer in place of the dots. On
 a page that is being built (see ``lowrank_tutor.sphinxext``) the cell comes out as a field to type the answer in. Both

@@ -1,4 +1,4 @@
-"""What do you expect? The reader commits to a guess first; only then the truth unfolds over it."""
+"""Ask for a guess, and unfold the truth over it only then."""
 
 from __future__ import annotations
 
@@ -75,11 +75,6 @@ def draw_first(
         ``gap``: its absolute difference from the truth; on a logarithmic line the factor between the two, at least 1;
         of a choice 0 if it is right and 1 if not; of a curve the mean of the absolute differences.
 
-    Raises
-    ------
-    ValueError
-        If there is no such kind, or the truth, choices, places or limits do not fit it.
-
     Examples
     --------
     >>> draw_first("How many legs has a spider?", 8)
@@ -118,6 +113,22 @@ def draw_first(
     else:
         answer = truth if kind == "choice" else written(truth, spec) + after
     said = " ".join(part for part in (question, SENTENCES["shown"].format(truth=answer), note) if part)
+    data = {
+        "kind": kind,
+        "question": question,
+        "truth": truth,
+        "answer": answer,
+        "choices": list(choices),
+        "x": places.tolist(),
+        "limits": limits,
+        "log": log,
+        "whole": whole,
+        "spec": spec,
+        "unit": after,
+        "titles": titles,
+        "note": note,
+        "words": {**WORDS, "first": FIRST[kind], "gap": GAPS[kind], "sentences": SENTENCES},
+    }
     return Instrument(
         name="draw_first",
         parts=PARTS,
@@ -125,23 +136,8 @@ def draw_first(
         numbers={},
         say="{words}",
         values={"words": said},
-        data={
-            "kind": kind,
-            "question": question,
-            "truth": truth,
-            "answer": answer,
-            "choices": list(choices),
-            "x": places.tolist(),
-            "limits": limits,
-            "log": log,
-            "whole": whole,
-            "spec": spec,
-            "unit": after,
-            "titles": titles,
-            "note": note,
-            "words": {**WORDS, "first": FIRST[kind], "gap": GAPS[kind], "sentences": SENTENCES},
-        },
-        picture=lambda: still(question, truth, answer, kind, choices, places, limits, log, titles),
+        data=data,
+        picture=lambda: still(data),
     )
 
 

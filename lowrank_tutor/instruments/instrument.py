@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from lowrank_tutor.page import Words, caption_html, encode, has_few_colors, literal, script, style
+
+Floats = NDArray[np.float64]
 
 # Every instrument can use these scripts, and the names that they declare.
 CORE = ("linalg", "background", "stage", "controls", "values", "instrument")
@@ -42,14 +46,13 @@ class Instrument:
     remarks: Mapping[str, str] = field(default_factory=dict)  # sentences that may follow, by the script's names
     data: Mapping[str, Any] = field(default_factory=dict)  # what else the script needs
     parts: tuple[str, ...] = ()  # further script files, before its own; numbers.js is lent by the exercises
-    labels: Mapping[str, str] = field(default_factory=dict)  # of the numbers
-    formats: Mapping[str, str] = field(default_factory=dict)
+    readouts: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what each number is called, and its format
     caption: str = ""
 
     @property
     def words(self) -> Words:
         """What the numbers are called, and how they are written."""
-        return Words(self.labels, self.formats)
+        return Words(*({name: both[i] for name, both in self.readouts.items()} for i in (0, 1)))
 
     @property
     def alt(self) -> str:
@@ -68,7 +71,7 @@ class Instrument:
         config = {
             "state": self.state,
             "data": self.data,
-            "formats": {name: self.formats.get(name, ",") for name in self.numbers},
+            "formats": self.words.formats,
             "say": self.say,
             "remarks": self.remarks,
             "words": WORDS,
@@ -88,6 +91,13 @@ class Instrument:
 
     def _repr_mimebundle_(self, **_kwargs: object) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self.to_html()}
+
+
+def arrow(ax: Axes, tip: ArrayLike, color: str, name: str = "", start: ArrayLike = (0, 0), down: float = 4) -> None:
+    """Draw an arrow into a static picture, with its name beside the tip."""
+    tip = (float(np.asarray(tip)[0]), float(np.asarray(tip)[1]))
+    ax.annotate("", tip, tuple(np.asarray(start)), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
+    ax.annotate(name, tip, xytext=(4, down), textcoords="offset points", color=color)
 
 
 def _path(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What stands on the plane? Gray values of a picture that is turned about its middle, as pictures.js computes them."""
+"""Gray values of pictures that are turned about their middle, the same that ``pictures.js`` computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many layers does a tilted picture need? A photo, a window, stripes: turn it, and cut its spectrum by hand."""
+"""Tilt a picture, cut its spectrum, and count the layers that it needs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ WORDS = {
 
 
 def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
-    r"""Tilt a picture, and cut its spectrum by hand.
-
-    Upright stripes are one column pattern times one row pattern; tilted, they need many such layers. Rank counts the
-    directions of a table, not the things in a picture.
+    r"""Show a picture that can be tilted, and its spectrum, which can be cut.
 
     Parameters
     ----------
@@ -58,11 +55,6 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
     Instrument
         State ``picture``, ``tilt``, ``k``; numbers ``relative_error`` ($\|A - A_k\|_F / \|A\|_F$), ``numbers_kept``
         ($k(m + n)$), ``layers_for_5_percent`` (the smallest k whose relative error is at most 5%).
-
-    Raises
-    ------
-    ValueError
-        If there is no such picture, or ``degrees`` or ``k`` lies outside its range.
 
     Examples
     --------
@@ -91,18 +83,17 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
             "words": WORDS,
             "portrait": as_png(portrait()),
         },
-        labels={
-            "relative_error": "relative error",
-            "numbers_kept": f"numbers kept, of {SIZE * SIZE:,}",
-            "layers_for_5_percent": "layers for an error of 5%",
+        readouts={
+            "relative_error": ("relative error", ".1%"),
+            "numbers_kept": (f"numbers kept, of {SIZE * SIZE:,}", ","),
+            "layers_for_5_percent": ("layers for an error of 5%", ","),
         },
-        formats={"relative_error": ".1%"},
         picture=lambda: _still(gray, k),
     )
 
 
 def numbers(gray: np.ndarray, k: int) -> dict[str, float]:
-    """Return what the instrument says of a square of gray values and a cut after k layers."""
+    """Compute the numbers of a square of gray values, cut after k layers."""
     s = np.linalg.svd(gray, compute_uv=False)
     tails = np.sqrt(np.append(np.cumsum(s[::-1] ** 2)[::-1], 0.0))
     errors = tails / (tails[0] or 1.0)

@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from lowrank_tutor.page import asset
 from visits import violations
 
 from lowrank_tutor.instruments import draw_first
+from lowrank_tutor.page import asset
 
 X = [1, 2, 5, 9]
 ASKED = {

@@ -4,7 +4,6 @@ import re
 from importlib.resources import files
 
 import pytest
-
 from visits import SWIPE, swipe, violations
 
 from lowrank_tutor.instruments import (

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from lowrank_tutor.page import asset
 
 rng = np.random.default_rng(0)
