@@ -345,24 +345,6 @@ def test_finger_drags_a_handle(show, name):
     assert moved or name == "tilt"  # its cut goes sideways alone
 
 
-def test_finger_on_a_slider(show):
-    hand = show(tilt(), **TOUCH)
-    slider = hand.figure.locator("input[type=range]")
-    seen = {}
-    for way in ("up", "tap", "sideways"):
-        slider.evaluate("(slider) => slider.scrollIntoView({ block: 'center' })")
-        hand.page.evaluate(AT_REST)
-        box = slider.bounding_box()
-        swipe(hand.page, box["x"] + 0.4 * box["width"], box["y"] + box["height"] / 2, way)
-        hand.page.evaluate(AT_REST)
-        hand.settle()
-        seen[way] = hand.call("state")["tilt"]
-        assert seen[way] == float(slider.input_value())
-    assert seen["up"] == 0
-    assert 15 <= seen["tap"] <= 21
-    assert seen["sideways"] > 22
-
-
 # As JupyterLab 4 puts HTML into an output (rendermime's renderHTML): the text first, then each script made anew in its
 # place, and the whole attached to the page before that or after. Its style of dt and dd stands in the page.
 AS_JUPYTERLAB = """
