@@ -1,4 +1,4 @@
-// Does a finger want to drag, or to scroll the page? It drags once it goes sideways, or where it is lifted at once.
+// Tells a finger that drags from one that scrolls: it drags once it goes sideways, or where it is lifted at once.
 
 /** Whether a finger that came down at one event has gone more sideways than up or down by another. */
 const sideways = (down, event) =>

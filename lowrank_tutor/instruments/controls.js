@@ -1,4 +1,4 @@
-// What else can a reader press? Native controls, each with its words: a slider, choices, a switch, a button.
+// Native controls, each with its words: a slider, choices, a switch, a button.
 //
 //   const tilt = controls.range(place, { label: "tilt", min: 0, max: 45, step: 1, input: (tilt) => move({ tilt }) });
 //   tilt.show(5, "5 degrees");

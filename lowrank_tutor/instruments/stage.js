@@ -1,4 +1,4 @@
-// Where is a figure drawn that can be taken hold of? On panels of SVG: axes, lines, arrows, and handles.
+// Panels of SVG with axes, lines, arrows, and handles that can be dragged.
 //
 //   const panel = stage.panel(parent, { label: "spectrum", x: [1, 160], xLog: true, y: [0, 1] });
 //   panel.axes({ x: [1, 10, 100], y: [0, 1], xTitle: "layer", yTitle: "weight" });
