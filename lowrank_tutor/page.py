@@ -13,12 +13,14 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from lowrank_tutor import palette
+
+if TYPE_CHECKING:
+    import PIL.Image
 
 BLOCKS = ":is(.explorer, .instrument, .check)"
 COLORS = 64  # of a picture that is kept without loss
@@ -80,35 +82,40 @@ def script(paths: Sequence[str], result: str, names: str = "", given: str = "") 
 # Pictures
 
 
-def _resized(image: Image.Image, scale: float) -> Image.Image:
+def _image(picture: np.ndarray, scale: float = 1) -> PIL.Image.Image:
+    from PIL import Image  # who only checks answers needs no Pillow
+
+    image = Image.fromarray(picture)
     size = round(image.width * scale), round(image.height * scale)
     return image if scale == 1 else image.resize(size, Image.Resampling.LANCZOS)
 
 
+def _few_colors(image: PIL.Image.Image) -> PIL.Image.Image:
+    return image.quantize(COLORS).convert("RGB")
+
+
+def _saved(image: PIL.Image.Image, kind: str, **settings: Any) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **settings)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
 def png(picture: np.ndarray, *, scale: float = 1, **settings: Any) -> str:
     """Encode a picture as PNG, in base64."""
-    buffer = io.BytesIO()
-    _resized(Image.fromarray(picture), scale).save(buffer, "png", **settings)
-    return base64.b64encode(buffer.getvalue()).decode()
+    return _saved(_image(picture, scale), "png", **settings)
 
 
 def encode(picture: np.ndarray, scale: float, quality: int | None) -> str:
     """Encode a picture as WebP, in base64: without a quality it keeps its best COLORS colors, and those exactly."""
-    image, buffer = _resized(Image.fromarray(picture), scale), io.BytesIO()
+    image = _image(picture, scale)
     if quality is None:
-        _few_colors(image).save(buffer, "webp", lossless=True, quality=40, method=3)
-    else:
-        image.save(buffer, "webp", quality=quality, method=4)
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
-def _few_colors(image: Image.Image) -> Image.Image:
-    return image.quantize(COLORS).convert("RGB")
+        return _saved(_few_colors(image), "webp", lossless=True, quality=40, method=3)
+    return _saved(image, "webp", quality=quality, method=4)
 
 
 def has_few_colors(picture: np.ndarray) -> bool:
     """Whether a few colors are enough, as they are for line art."""
-    change = np.asarray(_few_colors(Image.fromarray(picture)), dtype=float) - picture
+    change = np.asarray(_few_colors(_image(picture)), dtype=float) - picture
     return bool(np.sqrt(np.mean(change**2)) <= FAITHFUL)
 
 

@@ -19,9 +19,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
