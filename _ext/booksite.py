@@ -15,7 +15,8 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from lowrank_tutor.explore.page import COLORS, has_few_colors
+from lowrank_tutor import palette
+from lowrank_tutor.page import COLORS, has_few_colors
 from lowrank_tutor.plotting.style import PHOTOGRAPH, PHOTOGRAPH_DPI
 
 INCH = 104  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
@@ -196,6 +197,7 @@ def mend_page(app, pagename, templatename, context, doctree):
     context["author"] = re.sub("^The ", "the ", app.config.author)  # it stands after "By"
     body = context.get("body", "")
     first = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n{STORAGE}'
+    first += f"<style>{palette.css()}</style>"
     context["metatags"] = first + context.get("metatags", "") + meta(app, pagename, site(app.config))
     if 'class="math' not in body:  # 300 kB that a page without a formula can do without
         context["script_files"] = [f for f in context["script_files"] if "mathjax" not in _written(f)]

@@ -17,10 +17,12 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
+from lowrank_tutor.palette import COLORS
+
 HOME = "book/index"
 FIGURE = "book/01-rank"  # whose picture to tilt opens the landing page
 FOLDER = "_static/cards"
-TEAL, ORANGE, VIOLET, GRAY = "#1d93aa", "#dd7a3a", "#8b6fc9", "#9aa0a8"
+TEAL, ORANGE, VIOLET, GRAY = (COLORS[name].either for name in ("teal", "orange", "violet", "gray"))
 ART = (3.2, 2.0)  # inches: the landing page shows them at 100 pixels an inch
 LINK = (12.0, 6.3)  # what most places want of a picture for a link: 1200 by 630 pixels
 
@@ -217,9 +219,33 @@ def picture_for_links(title, picture, path):
     topic, _, verb = title.partition(": ")
     lines = wrapped(topic, 19)
     figure.text(0.06, 0.8, "\n".join(lines), size=42, weight="bold", va="top", color="#16181d", linespacing=1.15)
-    figure.text(0.06, 0.72 - 0.125 * len(lines), "\n".join(wrapped(verb, 28)), size=27, va="top", color="#0b6e83")
+    place, teal = 0.72 - 0.125 * len(lines), COLORS["teal"].light
+    figure.text(0.06, place, "\n".join(wrapped(verb, 28)), size=27, va="top", color=teal)
     figure.text(0.06, 0.12, "Low-Rank Attention, an interactive book", size=19, color="#5a5f68")
     figure.savefig(path, dpi=100)
+
+
+def logo():
+    """Draw the logo: a table that is the product of a column and a row."""
+    column, row = (1, 0.55, 0.8, 0.35), (0.9, 0.5, 1, 0.4)
+
+    def square(x, y, color, share):
+        at = f'x="{x}" y="{y}" width="9" height="9" rx="1.5"'
+        return f'<rect {at} fill="{COLORS[color].either}" fill-opacity="{share:.2g}"/>'
+
+    table = [square(16 + 10 * j, 16 + 10 * i, "teal", a * b) for i, a in enumerate(column) for j, b in enumerate(row)]
+    left = [square(3, 16 + 10 * i, "orange", share) for i, share in enumerate(column)]
+    above = [square(16 + 10 * j, 3, "orange", share) for j, share in enumerate(row)]
+    said = "A matrix as the product of one column and one row"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 58 58" role="img" aria-label="{said}">'
+    return head + "".join([*table, *left, *above]) + "</svg>\n"
+
+
+def write_logo(app, config):
+    """Write the logo anew if a color has changed: Sphinx takes it from the sources."""
+    path = Path(app.srcdir, config.html_logo)
+    if not path.exists() or path.read_text() != logo():
+        path.write_text(logo())
 
 
 def wrapped(words, width):
@@ -232,7 +258,7 @@ def make_pictures(app, exception):
         return
     folder = Path(app.outdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    rules = Path(__file__).read_bytes()
+    rules = Path(__file__).read_bytes() + repr(COLORS).encode()
     wanted = {f"{picture}.svg": (thumbnail, picture) for picture in SHOWN}
     for docname in app.env.titles:
         wanted[link_name(docname)] = (picture_for_links, title_of(app, docname), card_of(docname).picture)
@@ -324,6 +350,7 @@ def read_the_landing_page_again(app, env, added, changed, removed):
 
 
 def setup(app):
+    app.connect("config-inited", write_logo)
     app.connect("env-get-outdated", read_the_landing_page_again)
     app.connect("doctree-resolved", landing)
     app.connect("build-finished", make_pictures)

@@ -1,23 +1,20 @@
-"""Does a cell run for a page or for a person? This Sphinx extension lets :mod:`lowrank_tutor.explore` know.
+"""A Sphinx extension that tells :mod:`lowrank_tutor.explore` whether a cell runs for a page or for a person.
 
 Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb", "lowrank_tutor.sphinxext"]``. While a
 page is being built, explorers then come out as self-contained HTML: kernels inherit the variable
 ``LOWRANK_TUTOR_PAGE``, which is 1 while a page is built and otherwise 0, empty or unset. (Set it to 1 yourself where a
-tool runs the notebook as a person would.)
+tool runs the notebook as a person would.) Styles and scripts that the blocks of a page share are kept once.
 
-A notebook that was run elsewhere and saved shows what can be read without its kernel: a picture, and a sentence that
-says so. And worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
+Worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
 ``nb_render_markdown_format`` yourself, it becomes ``"myst"``. They need ``"dollarmath"`` among your
 ``myst_enable_extensions``, which Jupyter Book has, and say so where it is missing.
 
-The extension also ties the execution cache to the package: MyST-NB looks only at a page's own cells, so without this a
-changed helper would leave stale figures behind.
-
-With ``nb_execution_mode = "cache"`` results lie in ``.lowrank-cache`` beside the output folder, in one folder for each
-state of the package. A later build removes old ones: all but the three used last, and never one that was used within
-the last hour, because another build may still need it. Nothing else is ever removed. A cache path that you set yourself
+With ``nb_execution_mode = "cache"`` the execution cache depends on the package, too: MyST-NB alone would keep figures
+when a helper has changed. Results lie in ``.lowrank-cache`` beside the output folder, in one folder for each state of
+the package. A later build removes old ones: all but the three used last, and never one that was used within the last
+hour, because another build may still need it. Nothing else is ever removed. A cache path that you set yourself
 (``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config.yml``) is used exactly as you set it and never
-emptied: then it is for you to empty it when the package has changed.
+emptied.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import sys
 import time
@@ -41,6 +39,7 @@ CACHES = ".lowrank-cache"
 MARK = "made-by-lowrank-tutor"  # a folder without it is not ours to remove
 KEPT_CACHES = 3
 IN_USE = 3600  # seconds after its start in which a build may still need its cache
+ONCE = re.compile(r'<(style|script) data-once="(\w+)">.*?</\1>\n', re.DOTALL)
 
 
 def package_fingerprint(*more: Path) -> str:
@@ -81,7 +80,7 @@ def formulas_are_read() -> bool:
 
 
 def _choose_what_is_shown(config: Any) -> None:
-    """Put what needs no kernel before widgets, and let Markdown from cells hold what that of pages may hold."""
+    """Prefer HTML over widget output, and allow cell Markdown the same syntax as page Markdown."""
     # MyST-NB's number for text/html is 30. Choices of the author come later, and count.
     config.nb_mime_priority_overrides = [
         *((builder, WIDGET_VIEW, 35) for builder in PAGES),
@@ -129,6 +128,18 @@ def _cache(home: Path, fingerprint: str) -> Path:
     return fresh
 
 
+def _keep_first(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Keep a style or script that several blocks of a page share (:mod:`lowrank_tutor.page`) in the first of them."""
+    seen = set()
+
+    def first(found: re.Match[str]) -> str:
+        kept = "" if found[2] in seen else found[0]
+        seen.add(found[2])
+        return kept
+
+    context["body"] = ONCE.sub(first, context.get("body", ""))
+
+
 def _forget(_app: Any, _exception: Exception | None) -> None:
     os.environ.pop(PAGE_VARIABLE, None)
     os.environ.pop(FORMULAS_VARIABLE, None)
@@ -137,5 +148,6 @@ def _forget(_app: Any, _exception: Exception | None) -> None:
 def setup(app: Any) -> dict[str, Any]:
     """Connect to Sphinx."""
     app.connect("config-inited", _tell_kernels, priority=100)  # before MyST-NB reads its settings
+    app.connect("html-page-context", _keep_first)
     app.connect("build-finished", _forget)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,4 @@
-"""How does one read many numbers? In a table, which a page and a notebook typeset alike.
-
-Readers import ``table``; what it returns shows itself as the last line of a cell. ``number`` writes one number alike.
-"""
+"""Tables that a page, a notebook and a terminal typeset alike, and numbers as people write them."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -13,24 +10,12 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Table(NamedTuple):
-    """A table whose cells are words.
-
-    Attributes
-    ----------
-    header : tuple of str
-        What each column holds.
-    rows : tuple of tuples of str
-        One cell a column.
-    right : tuple of bool
-        Whether a column is set flush right, as numbers are.
-    markdown : tuple of bool
-        Whether name and cells of a column are Markdown; all others are shown as they stand.
-    """
+    """A table whose cells are words."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    right: tuple[bool, ...]
-    markdown: tuple[bool, ...]
+    right: tuple[bool, ...]  # whether a column is set flush right, as numbers are
+    markdown: tuple[bool, ...]  # whether a column is Markdown; all others are shown as they stand
 
     def _repr_markdown_(self) -> str:
         header = [name.replace(" = ", "\u00a0=\u00a0") for name in self.header]  # no line breaks in "k = 8"
@@ -51,7 +36,7 @@ class Table(NamedTuple):
 
 
 def _as_markdown(cell: str, is_markdown: bool) -> str:
-    """Keep a cell on its line, and what it says as it stands unless it is Markdown."""
+    """Write a cell on one line, and escape all that Markdown would change."""
     line = " ".join(cell.splitlines())
     if is_markdown:
         return line
@@ -70,24 +55,22 @@ def table(
     Parameters
     ----------
     columns : mapping of str to sequence
-        What each column is called, and its cells from the top: numbers, which are set flush right, or words; ``None``
-        leaves a cell empty.
+        The name of each column, and its cells from the top: numbers or words; ``None`` leaves a cell empty.
     formats : mapping of str to str, optional
-        How the numbers of a column are written, such as ``".1%"``; without it whole numbers as ``"1,234"`` and all
-        others with three digits. A format that leads to an exponent is written as :func:`number` does.
+        How :func:`number` writes those of a column, such as ``".1%"``; by default whole numbers as ``"1,234"`` and all
+        others with three digits.
     markdown : collection of str, optional
-        The columns whose names and words are Markdown, with formulas between dollars. Words of all other columns are
-        shown as they stand, whatever they hold.
+        The columns whose names and words are Markdown, with formulas between dollars.
 
     Returns
     -------
     Table
+        Shows itself as the last line of a cell.
 
     Raises
     ------
     ValueError
-        If there is no column, the columns differ in length, ``formats`` or ``markdown`` name a column that there is
-        not, or a format does not fit a cell.
+        If there is no column, the columns differ in length, a column named does not exist, or a format does not fit.
 
     Examples
     --------
@@ -124,18 +107,7 @@ def _written(cell: object, form: str | None) -> str:
 
 
 def number(value: object, form: str = ".3g") -> str:
-    """Write a number as people do: 2 · 10⁻⁷ where Python writes 2e-07.
-
-    Parameters
-    ----------
-    value : number
-    form : str
-        A format specification of Python.
-
-    Returns
-    -------
-    str
-        Its spaces are narrow, and no line breaks there.
+    """Write a number as people do: 2 · 10⁻⁷ where Python's format ``form`` gives 2e-07. No line breaks in it.
 
     Examples
     --------

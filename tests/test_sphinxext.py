@@ -1,4 +1,4 @@
-"""A stranger's book: plain Sphinx with MyST-NB and our extension, built in an empty folder."""
+"""Another book: plain Sphinx with MyST-NB and the extension, built in an empty folder."""
 
 import os
 import re
@@ -103,7 +103,7 @@ class Book:
         return sorted(p.name for p in (self.folder / CACHES).glob("*") if p.is_dir())
 
 
-def test_a_plain_book_gets_living_sliders_and_a_fresh_page_when_the_package_changes(tmp_path):
+def test_plain_book(tmp_path):
     book = Book(tmp_path)
     write(tmp_path, NEIGHBORS)
     said = book.build("one")
@@ -128,14 +128,14 @@ def test_a_plain_book_gets_living_sliders_and_a_fresh_page_when_the_package_chan
     assert all((tmp_path / name).exists() for name in NEIGHBORS)
 
 
-def test_a_book_that_always_executes_has_no_cache_to_move(tmp_path):
+def test_forced_execution(tmp_path):
     book = Book(tmp_path, mode="force")
     book.build()
     assert 'data-name="white"' in book.page()
     assert book.caches() == []
 
 
-def test_a_cache_path_of_the_authors_own_is_used_as_it_is(tmp_path, monkeypatch):
+def test_own_cache_path(tmp_path, monkeypatch):
     monkeypatch.setenv(PAGE_VARIABLE, "")  # so that it is taken away again
     monkeypatch.setenv(FORMULAS_VARIABLE, "")
     config = SimpleNamespace(
@@ -151,7 +151,7 @@ def test_a_cache_path_of_the_authors_own_is_used_as_it_is(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(("said", "built"), [(None, False), ("", False), ("0", False), ("1", True)])
-def test_the_switch_is_a_yes_or_a_no(monkeypatch, said, built):
+def test_switch(monkeypatch, said, built):
     monkeypatch.delenv(PAGE_VARIABLE, raising=False)
     if said is not None:
         monkeypatch.setenv(PAGE_VARIABLE, said)
@@ -160,7 +160,7 @@ def test_the_switch_is_a_yes_or_a_no(monkeypatch, said, built):
 
 
 @pytest.mark.parametrize("said", ["yes", "2", "thesis.txt"])
-def test_any_other_word_is_refused(monkeypatch, said):
+def test_bad_switch(monkeypatch, said):
     monkeypatch.setenv(PAGE_VARIABLE, said)
     message = f"LOWRANK_TUTOR_PAGE must be 1 (a page is being built), 0 or unset, got {said!r}"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -170,64 +170,35 @@ def test_any_other_word_is_refused(monkeypatch, said):
 # The fingerprint
 
 
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A package of three files, one of them data, that the fingerprint takes for its own."""
-    folder = tmp_path / "package"
+def test_fingerprint(tmp_path, monkeypatch):
+    """Every change of the package or of the requirements changes it, and compiled files do not."""
+    assert re.fullmatch("[0-9a-f]{12}", package_fingerprint())
+    folder, pins = tmp_path / "package", tmp_path / "requirements.txt"
     (folder / "data").mkdir(parents=True)
+    (folder / "__pycache__").mkdir()
     for name in ("sphinxext.py", "rank.py", "data/figures.json"):
         (folder / name).write_text(name)
     monkeypatch.setattr(sphinxext, "__file__", str(folder / "sphinxext.py"))
-    return folder
-
-
-def test_the_fingerprint_is_twelve_digits_and_stays_the_same():
-    assert re.fullmatch("[0-9a-f]{12}", package_fingerprint())
-    assert package_fingerprint() == package_fingerprint()
-
-
-@pytest.mark.parametrize("name", ["sphinxext.py", "rank.py", "data/figures.json"])
-def test_the_fingerprint_changes_with_any_file_of_the_package(package, name):
-    before = package_fingerprint()
-    (package / name).write_text("changed")
-    assert package_fingerprint() != before
-
-
-def test_the_fingerprint_changes_with_new_lost_and_renamed_files(package):
-    before = package_fingerprint()
-    (package / "new.py").write_text("")
-    after = package_fingerprint()
-    (package / "new.py").rename(package / "newer.py")
-    renamed = package_fingerprint()
-    (package / "newer.py").unlink()
-    assert len({before, after, renamed}) == 3
-    assert package_fingerprint() == before
-
-
-def test_the_fingerprint_changes_with_the_requirements(package, tmp_path):
-    pins = tmp_path / "requirements.txt"
-    without = package_fingerprint(pins)
-    pins.write_text("numpy==2.0")
-    old = package_fingerprint(pins)
-    pins.write_text("numpy==2.1")
-    assert len({without, old, package_fingerprint(pins)}) == 3
-    assert without == package_fingerprint()
-
-
-def test_compiled_files_leave_the_fingerprint_alone(package):
-    before = package_fingerprint()
-    (package / "__pycache__").mkdir()
-    (package / "__pycache__" / "rank.cpython-311.pyc").write_bytes(b"x")
-    assert package_fingerprint() == before
-
-
-def test_a_word_moved_from_one_file_to_the_next_is_a_change(package):
-    (package / "a.py").write_text("xy")
-    (package / "b.py").write_text("z")
-    before = package_fingerprint()
-    (package / "a.py").write_text("x")
-    (package / "b.py").write_text("yz")
-    assert package_fingerprint() != before
+    seen = [package_fingerprint(pins)]
+    changes = [
+        *((folder / name, "changed") for name in ("sphinxext.py", "rank.py", "data/figures.json")),
+        (folder / "new.py", ""),
+        (folder / "rank.py", "xy"),
+        (folder / "second.py", "z"),
+        (pins, "numpy==2.0"),
+        (pins, "numpy==2.1"),
+    ]
+    for path, text in changes:
+        path.write_text(text)
+        seen.append(package_fingerprint(pins))
+    (folder / "new.py").rename(folder / "newer.py")
+    seen.append(package_fingerprint(pins))
+    (folder / "rank.py").write_text("x")  # a letter moves to the next file
+    (folder / "second.py").write_text("yz")
+    seen.append(package_fingerprint(pins))
+    assert len(set(seen)) == len(seen)
+    (folder / "__pycache__" / "rank.cpython-311.pyc").write_bytes(b"x")
+    assert package_fingerprint(pins) == seen[-1] == package_fingerprint(pins)
 
 
 # Old caches
@@ -242,22 +213,18 @@ def use(folder, fingerprint, when):
 
 
 @pytest.mark.parametrize("older", range(6))
-def test_only_the_caches_used_last_are_kept(tmp_path, older):
+def test_kept_caches(tmp_path, older):
     caches = [use(tmp_path, f"{age}", when=1000 - age) for age in reversed(range(older))]
     fresh = sphinxext._cache(tmp_path / CACHES, "fresh")
     left = caches[::-1][: KEPT_CACHES - 1]
     assert sorted(p for p in (tmp_path / CACHES).iterdir() if p.is_dir()) == sorted([*left, fresh])
 
 
-def test_a_cache_that_is_used_again_is_the_last_one_to_go(tmp_path):
+def test_use_decides(tmp_path):
     used = [use(tmp_path, name, when) for name, when in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)]]
     assert [cache.exists() for cache in used] == [True, False, True, True, True]
-
-
-def test_a_cache_in_use_is_never_the_one_to_go(tmp_path):
-    future = 4_000_000_000  # the clock of another machine
     for name in "abc":
-        use(tmp_path, name, future)
+        use(tmp_path, name, when=4_000_000_000)  # the clock of another machine
     assert sphinxext._cache(tmp_path / CACHES, "fresh").exists()
 
 
@@ -281,7 +248,7 @@ def test_linked_home(tmp_path):
     assert (tmp_path / "mine/.gitignore").read_text() == "years of work"
 
 
-def test_what_others_put_among_the_caches_stays(tmp_path):
+def test_other_files_stay(tmp_path):
     theirs = [f"{CACHES}/thesis/results", f"{CACHES}/notes.txt"]
     write(tmp_path, theirs)
     for n in range(KEPT_CACHES + 2):

@@ -134,27 +134,27 @@ def words(error):
 
 def explorer_html(explorer):
     """Write an explorer's block with its first frame; live.js asks for the others."""
-    from lowrank_tutor.explore.page import Film, asset, control_html
+    from lowrank_tutor.explore.page import SHEET, Film, control_html
+    from lowrank_tutor.page import caption_html, style
 
     explorers.append(explorer)
     film = Film(explorer.name, explorer.caption, explorer.words, explorer.sliders, explorer.start, [])
-    caption = f"<figcaption>{html.escape(explorer.caption)}</figcaption>" if explorer.caption else ""
     return (
         f'<figure class="explorer" data-name="{explorer.name}" data-live="{len(explorers) - 1}">'
-        f"<style>{asset('css')}</style>"
+        f"{style(SHEET)}"
         f'<div class="explorer-sliders">{"".join(control_html(film, name) for name in film.sliders)}</div>'
         f'<div class="live-frame">{frame_html(explorer, explorer.start)}</div>'
-        f'<p role="status" class="explorer-said"></p>{caption}</figure>'
+        f'<p role="status" class="explorer-said"></p>{caption_html(explorer.caption)}</figure>'
     )
 
 
 def frame_html(explorer, values):
     """Draw one position."""
-    from lowrank_tutor.explore.page import numbers_html, panels_html
+    from lowrank_tutor.explore.page import panels_html
 
     frame = explorer.frame(**values)
     panels = panels_html(frame, [png(panel.picture) for panel in frame.panels])
-    return f"{panels}<dl>{numbers_html(explorer.words, frame.numbers)}</dl>"
+    return f"{panels}<dl>{explorer.words.numbers_html(frame.numbers)}</dl>"
 
 
 def png(pixels):

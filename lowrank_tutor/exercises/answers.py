@@ -1,16 +1,16 @@
-"""How is an answer judged? By one comparison, in a notebook and in a field of a page."""
+"""The check of an answer, in a notebook and in a field of a page."""
 
 from __future__ import annotations
 
 import html
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from types import EllipsisType
 from typing import TYPE_CHECKING
 
-from lowrank_tutor.exercises.judge import ANOTHER_ORDER, COUNTED, Number, Question, numbers_of
+from lowrank_tutor.exercises.judge import ANOTHER_ORDER, COUNTED, Answer, Number, Question, numbers_of
 from lowrank_tutor.exercises.own import question_named, real_numbers
+from lowrank_tutor.page import literal, script, style
 from lowrank_tutor.sphinxext import somebody_is_there
 
 if TYPE_CHECKING:
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 # The marks tell right from not yet where colors cannot.
 RIGHT_MARK, OPEN_MARK = "✓", "○"
-RIGHT, WRONG, EMPTY = "right", "not yet", "still empty"
 WAITING = "Put your answer in place of the dots, and run the cell again."
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What :func:`check` says. True if the answer is right; shows itself as the last line of a cell."""
+    """The result of :func:`check`: true if the answer is right; shows itself as the last line of a cell."""
 
     name: str
     right: bool
@@ -49,8 +48,7 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     name : str
         The exercise, such as ``"ex-rank-hand"``, or one of your own (:func:`register`).
     answer : number or array_like of numbers, or ``...``
-        As many numbers as the exercise asks for, in its order. With ``...`` the cell waits for an answer; in a list
-        they stand for a number that you do not have yet.
+        As many numbers as the exercise asks for, in its order; ``...`` stands for what you do not have yet.
 
     Returns
     -------
@@ -60,10 +58,8 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
 
     Raises
     ------
-    TypeError
-        If ``answer`` is not made of real numbers.
-    ValueError
-        If there is no such exercise, or a number is not finite.
+    TypeError, ValueError
+        If ``answer`` is not made of finite real numbers, or there is no such exercise.
 
     Examples
     --------
@@ -86,27 +82,25 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
 
 
 def _lines(question: Question, said: list[str | None]) -> list[str]:
-    """Write the verdict: one line if all is said at once, else a line for each number."""
+    """Write the verdict: one line if it fits all numbers, else a line for each."""
     if all(words is None for words in said):
-        return [f"{RIGHT_MARK} {RIGHT.capitalize()}."]
-    if ANOTHER_ORDER in said:
-        return [f"{OPEN_MARK} {WRONG.capitalize()}. {ANOTHER_ORDER}"]
-    if len(said) == 1:
-        return [f"{OPEN_MARK} {WRONG.capitalize()}. {said[0]}"]
+        return [f"{RIGHT_MARK} Right."]
+    if ANOTHER_ORDER in said or len(said) == 1:
+        return [f"{OPEN_MARK} Not yet. {ANOTHER_ORDER if ANOTHER_ORDER in said else said[0]}"]
     lines: list[str] = []
     for number, words in zip(question.numbers, said, strict=True):
         if words is None:
-            lines.append(f"{RIGHT_MARK} {number.name}: {RIGHT}.")
+            lines.append(f"{RIGHT_MARK} {number.name}: right.")
         elif not words:
-            lines.append(f"{OPEN_MARK} {number.name}: {EMPTY}.")
+            lines.append(f"{OPEN_MARK} {number.name}: still empty.")
         else:  # the same hint once
             hint = "" if any(line.endswith(words) for line in lines) else f" {words}"
-            lines.append(f"{OPEN_MARK} {number.name}: {WRONG}.{hint}")
+            lines.append(f"{OPEN_MARK} {number.name}: not yet.{hint}")
     return lines
 
 
 def _asked(question: Question) -> str:
-    """Say what is asked for, and how near an answer must be."""
+    """Write what is asked for, and how near an answer must be."""
     asked = "; ".join(f"{number.name} ({number.rule})" for number in question.numbers)
     count = len(question.numbers)
     how = "Give one number" if count == 1 else f"Give a list of {COUNTED[count]} numbers"
@@ -118,38 +112,23 @@ def page_form(name: str, question: Question) -> str:
     numbers = question.numbers
     content = {
         "numbers": [_for_the_page(number) for number in numbers],
-        "hints": [
-            [
-                [
-                    (_exactly(one), number.common_slack(one))
-                    for one, number in zip(numbers_of(wrong), numbers, strict=True)
-                ],
-                hint,
-            ]
-            for wrong, hint in question.hints
-        ],
+        "hints": [[_with_slack(numbers, wrong), hint] for wrong, hint in question.hints],
         "otherwise": question.otherwise,
         "order": ANOTHER_ORDER,
     }
-    data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
-    style, reader, script = (
-        files("lowrank_tutor.exercises").joinpath(name).read_text("utf-8")
-        for name in ("exercises.css", "numbers.js", "exercises.js")
-    )
+    define, answer_form = script(["exercises/numbers.js", "exercises/exercises.js"], "answerForm")
     asked = html.escape(", ".join(number.name for number in numbers))
     fields = "\n".join(_field(f"{name}-{i}", f"{name}-said", number) for i, number in enumerate(numbers))
     note = f"\n<p>{html.escape(question.note)}</p>" if question.note else ""
     return f"""<form class="check" data-name="{name}" autocomplete="off" aria-label="Check your answer: {asked}">
-<style>{style}</style>
-<div>
+{style("exercises/exercises.css")}<div>
 {fields}
 </div>{note}
 <button type="submit" aria-label="Check: {asked}">Check</button>
 <output id="{name}-said" aria-live="polite"></output>
 <noscript><p>To check an answer here needs JavaScript.</p></noscript>
-<script type="application/json">{data}</script>
-<script>(() => {{
-{reader}{script}}})();</script>
+<script type="application/json">{literal(content)}</script>
+{define}<script>{answer_form}(document.currentScript.closest("form"));</script>
 </form>"""
 
 
@@ -159,6 +138,11 @@ def _field(key: str, said: str, number: Number) -> str:
         f'<span><input id="{key}" type="text" maxlength="64" spellcheck="false" aria-describedby="{key}-rule {said}">'
         f'<small id="{key}-rule">{number.rule}</small></span>'
     )
+
+
+def _with_slack(numbers: Sequence[Number], wrong: Answer) -> list[tuple[float | str, float]]:
+    pairs = zip(numbers_of(wrong), numbers, strict=True)
+    return [(_exactly(one), number.common_slack(one)) for one, number in pairs]
 
 
 def _for_the_page(number: Number) -> dict[str, object]:

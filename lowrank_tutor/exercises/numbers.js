@@ -1,4 +1,4 @@
-// Which numbers can a text mean? Answer fields (exercises.js) and guesses (guess_number.js) read with this one function.
+// Reads a text as the numbers that it can mean, for answer fields (exercises.js) and for guesses (guess_number.js).
 //
 // readings("4,223") is [4223, 4.223]: an English page groups digits by commas, and most of the world has a decimal
 // comma. The first is the reading of an English page. [] is no number. "1/2", "24%", "7.7*10^8", "1e-5", "1.234,5", the

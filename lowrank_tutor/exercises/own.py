@@ -1,4 +1,4 @@
-"""Where does a book of one's own keep its questions? Beside those of this book, for as long as Python runs."""
+"""Register questions from other books, beside those of this one, for as long as Python runs."""
 
 from __future__ import annotations
 
@@ -41,35 +41,28 @@ def register(
     Parameters
     ----------
     name : str
-        Lower-case words joined by hyphens, such as ``"ex-my-flux"``; not the name of an exercise of this book. Under a
-        name of your own the last registration counts, so that a cell can be run again.
+        Lower-case words joined by hyphens, such as ``"ex-my-flux"``; not the name of an exercise of this book. A later
+        registration replaces an earlier one, so that a cell can be run again.
     ask : str, or sequence of str
-        What is asked for: a name for each number, nine at most.
+        A name for each number that is asked for, nine at most.
     right : number, or array_like of numbers
         The right answer. An integer must be met exactly.
     otherwise : str
         The hint for any wrong answer that has none of its own.
     hints : mapping, optional
         Hints for certain wrong answers: ``{0.5: "That is half of it."}``; a tuple where several numbers are asked for.
-        An answer has the hint of the nearest of them.
+        The nearest of them counts.
     within : float
-        How near is near enough, relative to the answer: ``0.01`` for 1%. By default ``digits`` count.
+        The relative tolerance: ``0.01`` for 1%. By default ``digits`` count.
     digits : int
         To how many digits a number that is not an integer must be right, from one to nine.
     note : str
         A sentence below the fields of the page, such as how the numbers may be written.
 
-    Returns
-    -------
-    None
-
     Raises
     ------
-    ValueError
-        If the name is taken by this book or not of that form, words are missing, there are not as many numbers as
-        names, a number is not finite, or an answer that has a hint is near enough to be right.
-    TypeError
-        If a number is not one, or ``hints`` is not a mapping.
+    ValueError, TypeError
+        If an argument is not of that form, or an answer that has a hint is near enough to be right.
 
     Examples
     --------
@@ -116,7 +109,7 @@ def register(
 
 
 def question_named(name: str) -> Question:
-    """Find a question of this book or of one's own."""
+    """Find a question of this book or a registered one."""
     known = {**QUESTIONS, **OWN}
     if not isinstance(name, str) or name not in known:
         near = difflib.get_close_matches(str(name), known, n=1)
@@ -134,7 +127,7 @@ def _answer(argument: str, given: ArrayLike, count: int) -> tuple[float, ...]:
 
 
 def real_numbers(argument: str, given: ArrayLike | EllipsisType) -> tuple[float | None, ...]:
-    """Return an answer as numbers, whole ones as Python's integers, and None for the dots of a missing one."""
+    """Return an answer as numbers, whole ones as Python's integers, with None for each ``...``."""
     try:
         if isinstance(given, np.ma.MaskedArray):  # its masked entries would silently count as numbers
             raise TypeError

@@ -1,6 +1,6 @@
-"""How does a number move when I move k? One call makes a figure with sliders, for a kernel and for a page.
+"""Figures with sliders, from one call, for a kernel and for a page.
 
-Every chapter uses it. In a live kernel an :class:`Explorer` is ordinary ipywidgets, and redraws while a slider is
+In a live kernel an :class:`Explorer` is ordinary ipywidgets, and redraws while a slider is
 dragged. On a page that is being built (see ``lowrank_tutor.sphinxext``) it is one self-contained HTML block: native
 inputs, pictures of every position, a few lines of script. That block needs no kernel, no library and no network.
 """

@@ -1,5 +1,5 @@
-(() => {
-  const root = document.currentScript.closest("figure");
+/** Bring the <figure> of an explorer to life. */
+const explorer = (root) => {
   const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
   const imgs = [...root.querySelectorAll(".explorer-panels img")];
   const first = imgs.map((img) => img.src);
@@ -74,40 +74,14 @@
     button.hidden = false;
     rest();
   }
-  // A browser moves a slider as soon as a finger is laid on it, and that finger may only want to scroll the page: the
-  // figure waits until it goes sideways, or is lifted. Where the page scrolls, the slider goes back.
-  const waitForFinger = (slider, down, settled) => {
-    const before = slider.value;
-    const stop = new AbortController();
-    const listen = (kind, answer) => slider.addEventListener(kind, answer, { signal: stop.signal });
-    const settle = (value) => {
-      stop.abort();
-      slider.value = value;
-      settled(value !== before);
-    };
-    listen("pointermove", ({ clientX, clientY }) => {
-      if (Math.abs(clientX - down.clientX) > Math.abs(clientY - down.clientY)) settle(slider.value);
-    });
-    listen("pointerup", () => settle(slider.value));
-    listen("pointercancel", () => settle(before));
-  };
   controls.forEach((control) => {
-    let waits = false;
     const change = () => {
-      if (waits) return;
       rest();
       moved = true;
       show();
     };
-    control.addEventListener("input", change);
-    control.addEventListener("pointerdown", (down) => {
-      if (waits || down.pointerType !== "touch" || control.matches("fieldset")) return;
-      waits = true;
-      waitForFinger(control, down, (changed) => {
-        waits = false;
-        if (changed) change();
-      });
-    });
+    if (control.matches("fieldset")) control.addEventListener("input", change);
+    else onSlide(control, change);
   });
   addEventListener("pageshow", show); // a browser may bring a slider back where it was left
   // Pictures are decoded before they are asked for, so that a step never waits.
@@ -123,4 +97,4 @@
     );
   };
   ["pointerenter", "focusin"].forEach((event) => root.addEventListener(event, warm, { once: true }));
-})();
+};

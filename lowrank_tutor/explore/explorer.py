@@ -1,17 +1,16 @@
-"""What is an explorer? A figure with sliders, and its two faces: widgets in a live kernel, an HTML block on a page."""
+"""A figure with sliders, and its two faces: widgets in a live kernel, an HTML block on a page."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import html
-import io
 import itertools
 import math
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,57 +21,45 @@ from PIL import Image
 
 import lowrank_tutor.explore.page as page
 from lowrank_tutor._on_demand import needed
-from lowrank_tutor.explore.page import (
-    DPI,
-    PHOTOGRAPH_DPI,
-    Film,
-    Format,
-    Frame,
-    Panel,
-    Value,
-    Words,
-    asset,
-    numbers_html,
-    page_block,
-    panels_html,
-)
+from lowrank_tutor.explore.page import Film, Frame, Panel, page_block, panels_html
+from lowrank_tutor.page import Format, Value, Words, caption_html, encode, png, style
 from lowrank_tutor.sphinxext import somebody_is_there
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
 
-BREATH = 0.02  # seconds: a move that was waiting is handled within them
+# Pixels an inch of a picture. A page shows at most 112, and a sharp screen has two for each of them, which photographs
+# need more than lines do.
+LINE_ART_PIXELS, PHOTOGRAPH_PIXELS = 170, 200
+REDRAW_DELAY = 0.02  # seconds: a move that has been waiting in the kernel's queue arrives within them
 STEP = 500  # milliseconds: how long a live figure that plays rests at each position
-FEW_FRAMES = 12  # are drawn before anybody asks what they weigh
-SURPRISE = 2  # how many times heavier than allowed a few samples must be for the rest not to be drawn
+FEW_FRAMES = 12  # are drawn before their weight is estimated
+EARLY_REFUSAL_FACTOR = 2  # how many times too heavy a few samples must be for the rest not to be drawn
 ASLEEP = "The sliders of this figure move while Python runs: to wake them, run its cell again."
 VIEW_WIDTH = "720px"  # of the live face
 PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
 
 
+@dataclass(repr=False, eq=False)
 class Explorer:
     """A figure with sliders. Made by :func:`explore`; shows itself as the last line of a cell."""
 
-    def __init__(
-        self,
-        draw: Callable[..., Figure | Sequence[Figure]],
-        readout: Callable[..., Mapping[str, Value]],
-        sliders: Mapping[str, tuple[Value, ...]],
-        start: Mapping[str, Value],
-        name: str,
-        alt: str,
-        caption: str,
-        labels: Mapping[str, str],
-        formats: Mapping[str, Format],
-        plays: str | None = None,
-        limit: int | None = None,
-    ) -> None:
-        self.draw, self.readout = draw, readout
-        self.sliders, self.start = sliders, start
-        self.name, self.alt, self.caption = name, alt, caption
-        self.labels, self.formats = labels, formats
-        self.plays, self.limit = plays, limit
-        self.words = Words(labels, formats)
+    draw: Callable[..., Figure | Sequence[Figure]]
+    readout: Callable[..., Mapping[str, Value]]
+    sliders: Mapping[str, tuple[Value, ...]]
+    start: Mapping[str, Value]
+    name: str
+    alt: str
+    caption: str
+    labels: Mapping[str, str]
+    formats: Mapping[str, Format]
+    plays: str | None = None
+    limit: int | None = None
+
+    @property
+    def words(self) -> Words:
+        """What sliders and readouts are called, and how their values are written."""
+        return Words(self.labels, self.formats)
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{n}: {len(v)} positions" for n, v in self.sliders.items())
@@ -108,12 +95,7 @@ class Explorer:
             raise
 
     def to_html(self) -> str:
-        """Draw every position and return the self-contained HTML block.
-
-        Returns
-        -------
-        str
-            A ``<figure class="explorer">`` with its style, script, pictures and numbers inside.
+        """Draw every position and return a self-contained ``<figure class="explorer">``.
 
         Raises
         ------
@@ -152,7 +134,7 @@ class Explorer:
         return Film(self.name, self.caption, self.words, self.sliders, self.start, frames, self.plays)
 
     def _weigh(self, frame: Callable[[Mapping[str, Value]], Frame]) -> None:
-        """Refuse before all is drawn what a few samples show to be too heavy."""
+        """Raise if a few samples show that the pictures will be far too heavy."""
         first = frame(self.start)
         others = {
             name: frame({**self.start, name: _far(values, self.start[name])}) for name, values in self.sliders.items()
@@ -164,7 +146,8 @@ class Explorer:
             moved = [name for name, picture in seen.items() if not np.array_equal(picture, panel.picture)]
             samples = [panel.picture, *(seen[name] for name in moved)]
             strips.append((samples, math.prod(len(self.sliders[name]) for name in moved)))
-        if (weight := page.least_weight(strips)) > SURPRISE * self._most_bytes():
+        weight = page.least_weight(strips)
+        if weight > EARLY_REFUSAL_FACTOR * self._most_bytes():
             raise page.too_heavy(self.name, self._most_bytes(), f"about {weight:,.0f}", len(self.positions()), first)
 
     def to_widget(self) -> VBox:
@@ -219,14 +202,14 @@ class Explorer:
             return {
                 "text/plain": f"{first.alt} ({read})",
                 "text/html": self._block(film),
-                "image/png": _as_png(_side_by_side(first)),
+                "image/png": png(_side_by_side(first)),
             }
         first = self.frame(**self.start)
         view = {"version_major": 2, "version_minor": 0, "model_id": self._to_widget(first).model_id}
         return {
             "text/plain": repr(self),
             "text/html": _saved_view(self, first),  # what is left when the notebook is read without a kernel
-            "image/png": _as_png(_side_by_side(first), scale=0.5),
+            "image/png": png(_side_by_side(first), scale=0.5),
             "application/vnd.jupyter.widget-view+json": view,
         }
 
@@ -239,12 +222,11 @@ class Explorer:
 
 
 class _Redraw:
-    """Redraws when a slider moves, and drops the positions that a hand has passed while a picture was being drawn.
+    """Redraws when a slider moves, and skips positions that were passed while a picture was being drawn.
 
-    A move is drawn at once, while its message is handled: until the kernel is idle again the page holds back all but
-    the latest position, and what is sent afterwards Colab may not show (googlecolab/colabtools#3373). Only a move that
-    comes within a breath of the last picture has been waiting for it, perhaps with others behind it. Then the event
-    loop hands those over first, and draws after them.
+    A move is drawn at once, while its message is handled: Colab may not show what is sent later
+    (googlecolab/colabtools#3373). A move that comes within REDRAW_DELAY of the last picture has been waiting for it,
+    perhaps with others behind it: then the event loop takes those first, and draws once after them.
     """
 
     def __init__(self, draw: Callable[[], None]) -> None:
@@ -256,7 +238,7 @@ class _Redraw:
         """Draw, now or soon."""
         if self.ahead:
             return
-        if time.monotonic() - self.drawn > BREATH:
+        if time.monotonic() - self.drawn > REDRAW_DELAY:
             self.now()
             return
         try:
@@ -265,7 +247,7 @@ class _Redraw:
             self.now()
         else:
             self.ahead = True
-            loop.call_later(BREATH, self.now)
+            loop.call_later(REDRAW_DELAY, self.now)
 
     def now(self) -> None:
         """Draw where the sliders stand."""
@@ -277,7 +259,7 @@ class _Redraw:
 
 
 def _readable(name: str, value: Any, values: Mapping[str, Value]) -> Value:
-    """Return a finite number or words, also those that NumPy, PyTorch or a fraction hold."""
+    """Return a finite number or words, unpacked from NumPy, PyTorch or a fraction."""
     plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
     if isinstance(plain, str) and plain.strip():
         return str(plain)
@@ -303,7 +285,8 @@ def _panels(drawn: Figure | Sequence[Figure]) -> tuple[Panel, ...]:
 
 def _panel(figure: Figure) -> Panel:
     photograph = figure.get_gid() == PHOTOGRAPH
-    return Panel(_pixels(figure, PHOTOGRAPH_DPI if photograph else DPI), float(figure.get_figwidth()), photograph)
+    pixels = _pixels(figure, PHOTOGRAPH_PIXELS if photograph else LINE_ART_PIXELS)
+    return Panel(pixels, float(figure.get_figwidth()), photograph)
 
 
 def _pixels(figure: Figure, dpi: int) -> np.ndarray:
@@ -322,40 +305,30 @@ def _pixels(figure: Figure, dpi: int) -> np.ndarray:
 
 
 def _live_view(explorer: Explorer, frame: Frame) -> str:
-    # No network is between a kernel and its page.
-    sources = [f"data:image/png;base64,{_as_png(panel.picture, effort=1)}" for panel in frame.panels]
-    # As on a page, but without the frame around it: the sliders stand above, outside this HTML. Their library marks
-    # what has lost its kernel, and the style shows the note there.
+    # No network is between a kernel and its page, so the pictures need no effort.
+    sources = [f"data:image/png;base64,{png(panel.picture, compress_level=1)}" for panel in frame.panels]
+    # ipywidgets marks what has lost its kernel, and the style shows the note there.
     return _still(explorer, frame, sources, '<p class="explorer-note explorer-asleep">' + ASLEEP + "</p>")
 
 
 def _saved_view(explorer: Explorer, frame: Frame) -> str:
     """Return what a saved notebook shows without its kernel."""
-    sources = [f"data:image/webp;base64,{page.encode(panel.picture, 1, 80)}" for panel in frame.panels]
+    sources = [f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels]
     place = html.escape(explorer.words.place(explorer.start))
     return _still(explorer, frame, sources, f'<p class="explorer-note">{ASLEEP} Shown here: {place}.</p>')
 
 
 def _still(explorer: Explorer, frame: Frame, sources: Sequence[str], note: str) -> str:
-    caption = f"<figcaption>{html.escape(explorer.caption)}</figcaption>" if explorer.caption else ""
     return (
-        f"<style>{asset('css')}</style>"
-        f'<figure class="explorer" style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">'
-        f"{panels_html(frame, sources)}<dl>{numbers_html(explorer.words, frame.numbers)}</dl>{note}{caption}</figure>"
+        f'{style(page.SHEET)}<figure class="explorer" '
+        f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">{panels_html(frame, sources)}'
+        f"<dl>{explorer.words.numbers_html(frame.numbers)}</dl>{note}{caption_html(explorer.caption)}</figure>"
     )
 
 
 def _side_by_side(frame: Frame) -> np.ndarray:
-    """Put the panels of a frame into one picture, for readers of one picture."""
+    """Join a frame's panels into one image, for formats that show only one."""
     pictures = [panel.picture for panel in frame.panels]
     tallest = max(picture.shape[0] for picture in pictures)
     images = [Image.fromarray(p).resize((round(p.shape[1] * tallest / p.shape[0]), tallest)) for p in pictures]
     return np.concatenate([np.asarray(image) for image in images], axis=1)
-
-
-def _as_png(picture: np.ndarray, *, scale: float = 1, effort: int = 6) -> str:
-    image, buffer = Image.fromarray(picture), io.BytesIO()
-    if scale != 1:
-        image = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.LANCZOS)
-    image.save(buffer, "png", compress_level=effort)
-    return base64.b64encode(buffer.getvalue()).decode()

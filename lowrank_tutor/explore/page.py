@@ -1,29 +1,22 @@
-"""What does an explorer look like on a page? Its self-contained HTML block, and the words both of its faces share."""
+"""The HTML block of an explorer: sliders, first pictures and numbers in the open, all other frames as data."""
 
 from __future__ import annotations
 
-import base64
 import functools
 import html
-import io
 import itertools
-import json
-import string
-from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
 
+from lowrank_tutor.page import Value, Words, caption_html, encode, exact, has_few_colors, literal, script, style
+
+SHEET = "explore/explore.css"
 MAX_BYTES = 750_000  # one explorer on a page, pictures and all
-# Pixels to an inch of a figure. A page shows at most 112, and a sharp screen has two for each of them: photographs need
-# them more than lines do.
-DPI, PHOTOGRAPH_DPI = 170, 200
 
 # Tried in this order until the explorer fits MAX_BYTES: (scale, WebP quality) of line art and of all else. No quality
-# means lossless, after a reduction to COLORS colors: that keeps line art sharp at half the size, and would spoil a
-# photograph.
+# means lossless in few colors: that keeps line art sharp at half the size, and would spoil a photograph.
 Setting = tuple[float, int | None]
 ENCODINGS: tuple[tuple[Setting, Setting], ...] = (
     ((1, None), (1, 80)),
@@ -34,61 +27,8 @@ ENCODINGS: tuple[tuple[Setting, Setting], ...] = (
     ((0.6, 60), (0.55, 45)),
     ((0.5, 45), (0.5, 35)),
 )
-COLORS = 64
-FAITHFUL = 2.0  # root mean square, of 255, that the reduction may change
 MAX_LABELS = 6  # below a slider
 PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a digit of its labels
-
-
-Value = float | str  # a position of a slider, or a readout: a number, or words
-Format = str | Callable[[Any], str]
-
-
-class Words(NamedTuple):
-    """What sliders and readouts are called, and how their values are written."""
-
-    labels: Mapping[str, str]
-    formats: Mapping[str, Format]
-
-    def label(self, name: str) -> str:
-        """Name a slider or a readout."""
-        return self.labels.get(name, name.replace("_", " "))
-
-    def text(self, name: str, value: Value) -> str:
-        """Write a slider's or a readout's value."""
-        usual = "" if isinstance(value, str) else "," if isinstance(value, int) else ".4g"
-        how = self.formats.get(name, usual)
-        if callable(how):
-            return str(how(value))
-        return how.format(value) if "{" in how else format(value, how)
-
-    def place(self, values: Mapping[str, Value]) -> str:
-        """Say where the sliders stand, or what is read there."""
-        return ", ".join(f"{self.label(n)} = {self.text(n, v)}" for n, v in values.items())
-
-    def sentence(self, template: str, values: Mapping[str, Value]) -> str:
-        """Fill a template: a name without a format of its own is written as it stands on the page."""
-        return _Sentence(self).vformat(template, (), values)
-
-
-class _Sentence(string.Formatter):
-    """Fills a template as :meth:`str.format` does, and writes a bare name in the words of the page."""
-
-    def __init__(self, words: Words) -> None:
-        self.words = words
-
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        value, first = super().get_field(field_name, args, kwargs)
-        return (field_name, value), first
-
-    def convert_field(self, value: Any, conversion: Any) -> Any:
-        return value if conversion is None else super().convert_field(value[1], conversion)
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if not isinstance(value, tuple):  # converted already
-            return format(value, format_spec)
-        name, plain = value
-        return format(plain, format_spec) if format_spec else self.words.text(name, plain)
 
 
 class Panel(NamedTuple):
@@ -124,35 +64,6 @@ class Film(NamedTuple):
         return list(itertools.product(*self.sliders.values())).index(tuple(self.start.values()))
 
 
-def asset(kind: str) -> str:
-    """Read the style (``css``) or the script (``js``) of an explorer."""
-    return files("lowrank_tutor.explore").joinpath(f"explore.{kind}").read_text("utf-8")
-
-
-def encode(picture: np.ndarray, scale: float, quality: int | None) -> str:
-    """Encode one picture as WebP, in base64."""
-    image = Image.fromarray(picture)
-    if scale != 1:
-        image = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    if quality is None:
-        reduce_colors(image).save(buffer, "webp", lossless=True, quality=40, method=3)
-    else:
-        image.save(buffer, "webp", quality=quality, method=4)
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
-def reduce_colors(image: Image.Image) -> Image.Image:
-    """Keep the COLORS colors that serve the picture best."""
-    return image.quantize(COLORS).convert("RGB")
-
-
-def has_few_colors(picture: np.ndarray) -> bool:
-    """Whether a few colors say it all, as they do of line art."""
-    change = np.asarray(reduce_colors(Image.fromarray(picture)), dtype=float) - picture
-    return bool(np.sqrt(np.mean(change**2)) <= FAITHFUL)
-
-
 def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
     """Encode strips of pictures with the best quality whose total fits ``limit`` bytes, judged by samples first."""
     samples = [range(0, len(strip), max(1, len(strip) // 6)) for strip in strips]
@@ -170,21 +81,6 @@ def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[lis
             if sum(len(one) for strip in encoded for one in strip) <= limit:
                 return encoded
     return None
-
-
-def exact(value: Value) -> str:
-    """Write a readout for machines, numbers in full precision."""
-    return value if isinstance(value, str) else repr(value)
-
-
-def numbers_html(words: Words, numbers: Mapping[str, Value]) -> str:
-    """Write the readouts: words for people, full precision for machines."""
-    return "".join(
-        f"<div><dt>{html.escape(words.label(n))}</dt>"
-        f'<dd><data data-name="{html.escape(n)}" value="{html.escape(exact(v))}">'
-        f"{html.escape(words.text(n, v))}</data></dd></div>"
-        for n, v in numbers.items()
-    )
 
 
 def panels_html(frame: Frame, sources: Sequence[str]) -> str:
@@ -308,18 +204,17 @@ def fill_block(film: Film, strips: list[list[str]], frames: list[list[int]]) -> 
         ],
         "frames": frames,
     }
-    data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    define, explorer = script(["touch.js", "explore/explore.js"], "explorer")
     plays = f' data-plays="{html.escape(film.plays)}"' if film.plays else ""
     # JupyterLab would take arrow keys for its own, and move to another cell.
     return f"""<figure class="explorer" data-name="{film.name}" data-frames="{len(film.frames)}"{plays} \
 data-lm-suppress-shortcuts="true">
-<style>{asset("css")}</style>
-<div class="explorer-sliders">{"".join(control_html(film, name) for name in film.sliders)}</div>
+{style(SHEET)}<div class="explorer-sliders">{"".join(control_html(film, name) for name in film.sliders)}</div>
 <noscript><p>The sliders need JavaScript. Shown here: {html.escape(words.place(film.start))}.</p></noscript>
 {panels_html(first, urls)}
-<dl>{numbers_html(words, first.numbers)}</dl>
+<dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>
-{f"<figcaption>{html.escape(film.caption)}</figcaption>" if film.caption else ""}
-<script type="application/json">{data}</script>
-<script>{asset("js")}</script>
+{caption_html(film.caption)}
+<script type="application/json">{literal(content)}</script>
+{define}<script>{explorer}(document.currentScript.closest("figure"));</script>
 </figure>"""

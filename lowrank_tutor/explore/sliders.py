@@ -1,4 +1,4 @@
-"""How does a figure get its sliders? By one call, which checks every argument before all of it is drawn."""
+"""The call that puts sliders on a figure, and checks every argument before all of it is drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lowrank_tutor.explore.explorer import Explorer
-from lowrank_tutor.explore.page import Format, Value
+from lowrank_tutor.page import Format, Value
 
 MAX_POSITIONS = 48  # a slider: more positions than that are no easier to hit than a number is to type
 MAX_CHOICES = 8  # a row of radio buttons
@@ -38,16 +38,15 @@ def explore(
     Parameters
     ----------
     draw : callable
-        ``draw(k=...)`` returns a matplotlib figure, or a list of figures, the panels: they stand side by side where
-        there is room and one below the other on a phone, so they should have one height, and 6.3 inches together at
-        most. A panel up to 4.5 inches wide can be read on a phone in type of 9 points. Number and sizes must be the
-        same at every position; a panel that is the same at several positions is stored once. A dark page inverts
-        panels, except those that ``plotting.photograph`` has marked.
+        ``draw(k=...)`` returns a matplotlib figure, or a list of figures (panels), which stand side by side where there
+        is room and one below the other on a phone: they should have one height, and 6.3 inches together at most. A
+        panel up to 4.5 inches wide can be read on a phone in type of 9 points. Number and sizes must be the same at
+        every position. A dark page inverts panels, except those that ``plotting.photograph`` has marked.
     readout : callable, optional
         ``readout(k=...)`` returns a dict of named finite numbers or words, the same names at every position.
     alt : str
-        What the picture shows, in words, for people who cannot see it. A template: ``{k}`` is the slider's value,
-        written as on the page, ``{relative_error:.1%}`` a number of the readout in a format of its own.
+        What the picture shows, for people who cannot see it. A template: ``{k}`` is the slider's value as on the page,
+        ``{relative_error:.1%}`` a number of the readout in a format of its own.
     caption : str, optional
         A sentence below the figure (plain text).
     name : str, optional
@@ -58,18 +57,15 @@ def explore(
         Words and formats for sliders and readouts, by name. A format is a specification (``".1%"``), a template with
         a unit (``"{:.2f} s"``), or a function that returns words.
     play : bool or str
-        Whether a button moves the first slider of numbers by itself, or the name of the slider that it moves. It starts
-        only when it is pressed, and stops when it is pressed again or a slider is touched; for readers who ask for less
-        motion each press is one step.
+        Whether a button moves the first slider of numbers by itself, or the name of the slider that it moves. For
+        readers who ask for less motion each press is one step.
     limit : int, optional
-        What the block may weigh on a page, in bytes, pictures and all; by default 750,000. Heavier pictures are made
-        smaller and coarser until they fit. What cannot fit is refused, before all of it is drawn if a few samples show
-        it.
+        The most bytes that the block may have on a page, by default 750,000. Pictures that are too heavy are made
+        smaller and coarser until they fit; what cannot fit is refused.
     **sliders : iterable of numbers or of words
         One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. A pair such as ``k=(1, 10)`` is
         refused, because it might mean the range between: write ``range(1, 11)``, or ``[1, 10]``. Words, such as
-        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons. At most 240 frames in all. A slider cannot have the
-        name of another argument.
+        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons. At most 240 frames in all.
 
     Returns
     -------
@@ -78,26 +74,14 @@ def explore(
 
     Raises
     ------
-    TypeError
-        If ``draw`` or ``readout`` cannot be called, ``start``, ``labels`` or ``formats`` is not a mapping, or a
-        slider's values are not all numbers or all words.
-    ValueError
-        If there is no slider, a slider has too few or too many positions or does not increase, choices repeat, there
-        are too many frames, or ``alt``, ``start``, ``labels``, ``formats`` or ``play`` do not fit the sliders.
+    ValueError, TypeError
+        If a slider has too few or too many positions or does not increase, or the words do not fit the sliders.
 
     Examples
     --------
-    >>> from lowrank_tutor import plotting
-    >>> from lowrank_tutor.svd import tail_error
-    >>> s = [3.0, 2.0, 1.0]
-    >>> explore(
-    ...     lambda k: plotting.spectrum(s, k),
-    ...     lambda k: {"error": tail_error(s, k)},
-    ...     alt="Three singular values; cutting after {k} leaves an error of {error:.3f}.",
-    ...     name="three-values",
-    ...     k=range(1, 4),
-    ... )
-    <Explorer three-values (k: 3 positions)>
+    >>> from matplotlib.figure import Figure
+    >>> explore(lambda k: Figure(), lambda k: {"double": 2 * k}, alt="Twice {k} is {double}.", name="twice", k=range(4))
+    <Explorer twice (k: 4 positions)>
     """
     readout = readout if readout is not None else _no_numbers
     for argument, function in (("draw", draw), ("readout", readout)):
@@ -182,7 +166,7 @@ def _numbers(name: str, raw: object, values: tuple[Any, ...]) -> tuple[float, ..
 
 
 def _check_words(explorer: Explorer) -> None:
-    """Refuse words for what does not exist: a typing slip would otherwise show only on the page."""
+    """Refuse words for sliders and readouts that do not exist, and formats that do not fit."""
     numbers = explorer.numbers(**explorer.start)
     if both := set(numbers) & set(explorer.start):
         raise ValueError(f"readout must not name a number like a slider, got {sorted(both)}")

@@ -1,17 +1,14 @@
-"""What happens if I take hold of it? Figures that compute on the page, on a kernel's output or from a file.
+"""Figures to take hold of, which compute in the reader's browser.
 
-A film (:func:`lowrank_tutor.explore.explore`) shows what Python drew beforehand. An instrument computes in the
-reader's browser, so anything in it can be dragged and a reader's own data can come in. Each function returns an
-:class:`Instrument`, which shows itself as the last line of a cell: one block of HTML that needs no kernel, no library
-and no network. Where no script runs, and in print, a picture of its first state stands there.
+A film (:func:`lowrank_tutor.explore.explore`) shows what Python drew beforehand. In an instrument anything can be
+dragged, and a reader's own data can come in. Each function returns an :class:`Instrument`, which shows itself as the
+last line of a cell: one block of HTML that needs no kernel, no library and no network. Where no script runs, and in
+print, a picture of its first state stands there. An argument out of its range raises ``ValueError`` or ``TypeError``.
 
 An instrument is ``name.py`` (a function that chooses data and words, and computes the first state with NumPy),
 ``name.js`` (one function that draws; ``instrument.js`` says what it returns, ``stage.js`` and ``controls.js`` what it
-draws with, ``linalg.js`` and ``background.js`` what it computes with) and ``tests/instruments/test_name.py``. Where one
-script would hold several ideas, each has a script of its own, which ``name.py`` lists as ``parts``: ``dice`` has
-``chisquare.js`` (the exact chances), ``throws.js`` (what a random map does to points) and ``pairs.js`` (how that
-looks); ``draw_first`` has a script for each way to guess, and a block carries the one that it needs. No file is longer
-than 200 lines.
+draws with, ``linalg.js`` and ``background.js`` what it computes with) and ``tests/instruments/test_name.py``. A script
+that would hold several ideas is split into ``parts``, which ``name.py`` lists.
 """
 
 from lowrank_tutor._on_demand import needed
@@ -28,15 +25,4 @@ with needed(__name__):
     from lowrank_tutor.instruments.tilt import tilt
     from lowrank_tutor.instruments.windows import windows
 
-__all__ = [
-    "Instrument",
-    "arrows",
-    "cloud",
-    "dice",
-    "draw_first",
-    "score",
-    "shadow",
-    "spectrum",
-    "tilt",
-    "windows",
-]
+__all__ = ["Instrument", "arrows", "cloud", "dice", "draw_first", "score", "shadow", "spectrum", "tilt", "windows"]

@@ -1,4 +1,4 @@
-// Grab the columns of a 2 x 2 matrix, and a unit vector. Python's arrows.py says what it teaches, and has its words.
+// The columns of a 2 x 2 matrix and a unit vector, to be dragged. The words are in arrows.py.
 const arrows = ({ place, data, move }) => {
   const { words, form, reach } = data;
   const ellipse = form === "ellipse";

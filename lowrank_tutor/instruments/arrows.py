@@ -1,4 +1,4 @@
-"""What does a matrix do to directions? Grab its columns and a unit vector: circle, ellipse, right angle, rank."""
+"""Drag the columns of a matrix, and a unit vector: the circle becomes an ellipse, and its axes say the rank."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import math
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array, check_choice
-from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
 from lowrank_tutor.plotting.arguments import number
-from lowrank_tutor.plotting.style import GREY, ORANGE, PURPLE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, VIOLET, styled
 
 LIMIT = 100  # of an entry
 FORMS = {
@@ -26,9 +25,18 @@ FORMS = {
         "and {sigma_2:.2f} across it. The rank is {rank}."
     ),
 }
-LABELS = {
-    "ellipse": {"sigma_1": "σ₁, the longest Ax", "sigma_2": "σ₂, the shortest Ax", "length": "length of Ax"},
-    "rank": {"sigma_1": "half the length of the ellipse", "sigma_2": "half its width"},
+READOUTS = {
+    "ellipse": {
+        "sigma_1": ("σ₁, the longest Ax", ".2f"),
+        "sigma_2": ("σ₂, the shortest Ax", ".2f"),
+        "length": ("length of Ax", ".2f"),
+        "rank": ("rank", ","),
+    },
+    "rank": {
+        "sigma_1": ("half the length of the ellipse", ".2f"),
+        "sigma_2": ("half its width", ".2f"),
+        "rank": ("rank", ","),
+    },
 }
 REMARKS = {
     "flat": "The ellipse has fallen flat: both columns lie on one line, and one direction is left.",
@@ -52,14 +60,14 @@ WORDS = {
 
 
 def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "ellipse") -> Instrument:
-    r"""Grab the columns of a matrix, and a unit vector.
+    r"""Show a matrix whose columns can be dragged, and a unit vector.
 
     Parameters
     ----------
     a : array_like, shape (2, 2)
-        The matrix at first, its columns drawn as arrows; entries of a size up to 100.
+        The matrix at first; entries of a size up to 100.
     theta : float
-        The direction of the input $x = (\cos\theta, \sin\theta)$ at first, in radians.
+        The direction of the input $x = (\cos\theta, \sin\theta)$ at first, in radians, from -100 to 100.
     form : str
         ``"ellipse"``: the unit circle beside its image, $\|Ax\|$ over the angle, a mark where the images of x and of
         its perpendicular are at a right angle, eigenvectors on request. ``"rank"``: the columns, and their sums with
@@ -69,11 +77,6 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     -------
     Instrument
         State ``a``, ``theta``; numbers ``sigma_1``, ``sigma_2``, ``rank`` and, of an ellipse, ``length`` ($\|Ax\|$).
-
-    Raises
-    ------
-    ValueError
-        If ``a`` is not 2 by 2 with entries from -100 to 100, ``theta`` lies outside them, or there is no such form.
 
     Examples
     --------
@@ -85,13 +88,11 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
         raise ValueError(f"a must be 2 by 2 with entries of a size up to {LIMIT}, got {a!r}")
     check_choice(form, "form", tuple(FORMS))
     theta = number("theta", theta, -LIMIT, LIMIT)
-    start = numbers(matrix, theta)
-    if form == "rank":  # it shows no single input
-        del start["length"]
+    start = {name: value for name, value in numbers(matrix, theta).items() if name in READOUTS[form]}
     outputs = WORDS["outputs"] if form == "ellipse" else "all sums of the two columns with whole numbers: drag the tips"
     longest = float(np.linalg.norm(matrix, axis=0).max())
     return Instrument(
-        "arrows",
+        name="arrows",
         state={"a": matrix.tolist(), "theta": theta},
         numbers=start,
         values={"degrees": math.floor(math.degrees(theta) + 0.5) % 360},
@@ -102,14 +103,13 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
             "reach": max(2.0, math.ceil(max(1.2 * start["sigma_1"], longest / 0.7))),
             "words": {**WORDS, "outputs": outputs},
         },
-        labels=LABELS[form],
-        formats={"sigma_1": ".2f", "sigma_2": ".2f", "length": ".2f"},
+        readouts=READOUTS[form],
         picture=lambda: _still(matrix, theta),
     )
 
 
-def numbers(a: NDArray[np.float64], theta: float) -> dict[str, float]:
-    """Return what the instrument says of a matrix and an input."""
+def numbers(a: Floats, theta: float) -> dict[str, float]:
+    """Compute the numbers of a matrix and an input."""
     longest, shortest = np.linalg.svd(a, compute_uv=False)
     length = np.linalg.norm(a @ [math.cos(theta), math.sin(theta)])
     rank = int(np.linalg.matrix_rank(a))
@@ -117,20 +117,16 @@ def numbers(a: NDArray[np.float64], theta: float) -> dict[str, float]:
 
 
 @styled
-def _still(a: NDArray[np.float64], theta: float) -> Figure:
+def _still(a: Floats, theta: float) -> Figure:
     fig, (left, right) = plt.subplots(1, 2, layout="none", figsize=(5.6, 2.9))
     angles = np.linspace(0, 2 * np.pi, 200)
     circle = np.array([np.cos(angles), np.sin(angles)])
     x = np.array([math.cos(theta), math.sin(theta)])
     for ax, points, tip, title in ((left, circle, x, "inputs of length 1"), (right, a @ circle, a @ x, "their images")):
-        ax.plot(*points, color=GREY)
-        _arrow(ax, tip, ORANGE)
+        ax.plot(*points, color=GRAY)
+        arrow(ax, tip, ORANGE)
         reach = 1.15 * max(float(np.abs(points).max()), 1e-3)
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", title=title)
-    for tip, color in zip(a.T, (TEAL, PURPLE), strict=True):
-        _arrow(right, tip, color)
+    for tip, color in zip(a.T, (TEAL, VIOLET), strict=True):
+        arrow(right, tip, color)
     return fig
-
-
-def _arrow(ax: Axes, tip: NDArray[np.float64], color: str) -> None:
-    ax.annotate("", xy=(tip[0], tip[1]), xytext=(0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 1.8})

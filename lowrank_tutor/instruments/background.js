@@ -1,4 +1,4 @@
-// How does a drag never wait? Heavy work runs in a worker, and only what was asked for last is answered.
+// Heavy work runs in a worker, so that no drag waits; only what was asked for last is answered.
 //
 //   const decompose = background((input, linalg) => linalg.layers(input.rows));
 //   decompose({ rows }).then(draw);

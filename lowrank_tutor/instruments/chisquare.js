@@ -1,4 +1,4 @@
-// How often is a sum of k squared normal numbers far from k? The chances of chi-square, as pure functions.
+// The exact chances of chi-square: how often a sum of k squared normal numbers is far from k.
 //
 // Source: Press, Teukolsky, Vetterling and Flannery, Numerical Recipes, section 6.2 (the incomplete gamma function): a
 // series for the lower tail where x is small, and elsewhere a continued fraction, by Lentz's method, for the upper one.

@@ -1,4 +1,4 @@
-// Pull a cloud of points off the origin: its first direction with and without centering. Words and data: cloud.py.
+// A cloud of points to be dragged, and its first direction with and without centering. The words are in cloud.py.
 const cloud = ({ place, data, move }) => {
   const { words, points: shape, reach } = data;
   const TURN = Math.PI / 180;

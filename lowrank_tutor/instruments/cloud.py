@@ -1,15 +1,15 @@
-"""What does centering change? Pull a cloud off the origin: the first direction without centering swings after it."""
+"""Drag a cloud of points off the origin: the first direction without centering turns toward its mean."""
 
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
 from lowrank_tutor.plotting.arguments import point
-from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
 REACH = 10.0
 COUNT = 120
@@ -31,7 +31,7 @@ WORDS = {
 
 
 def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
-    """Pull a cloud of points off the origin, and watch its first direction with and without centering.
+    """Show a cloud of points that can be dragged, and its first direction with and without centering.
 
     Parameters
     ----------
@@ -44,11 +44,6 @@ def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
         State ``center``; numbers ``apart`` (the angle between the two directions, in degrees), ``share_pca`` (the
         explained variance ratio of the first axis) and ``share_raw`` (its like without centering).
 
-    Raises
-    ------
-    ValueError
-        If ``center`` is not two numbers from -10 to 10.
-
     Examples
     --------
     >>> cloud((0, 0)).numbers["apart"] < 1e-6
@@ -57,50 +52,47 @@ def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
     middle = point("center", center, REACH)
     shape = _shape()
     return Instrument(
-        "cloud",
+        name="cloud",
         state={"center": middle.tolist()},
         numbers=numbers(shape + middle),
         say=SAY,
         remarks=REMARKS,
         data={"points": shape.tolist(), "reach": REACH, "words": WORDS},
-        labels={
-            "apart": "degrees between the two",
-            "share_pca": "variance along the first axis",
-            "share_raw": "sum of squares, not centered",
+        readouts={
+            "apart": ("degrees between the two", ".1f"),
+            "share_pca": ("variance along the first axis", ".1%"),
+            "share_raw": ("sum of squares, not centered", ".1%"),
         },
-        formats={"apart": ".1f", "share_pca": ".1%", "share_raw": ".1%"},
         picture=lambda: _still(shape, middle),
     )
 
 
-def numbers(points: NDArray[np.float64]) -> dict[str, float]:
-    """Return what the instrument says of a cloud of points."""
+def numbers(points: Floats) -> dict[str, float]:
+    """Compute the numbers of a cloud of points."""
     (pca, share_pca), (raw, share_raw) = _first(points - points.mean(axis=0)), _first(points)
     across, along = abs(pca[0] * raw[1] - pca[1] * raw[0]), abs(pca @ raw)
     return {"apart": float(np.degrees(np.arctan2(across, along))), "share_pca": share_pca, "share_raw": share_raw}
 
 
-def _first(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def _first(rows: Floats) -> tuple[Floats, float]:
     _, s, vt = np.linalg.svd(rows, full_matrices=False)
     return vt[0], float(s[0] ** 2 / (s @ s))
 
 
-def _shape() -> NDArray[np.float64]:
-    """Points of mean exactly zero: whole thousandths, each with its mirror image."""
+def _shape() -> Floats:
+    """Return points whose mean is exactly zero: whole thousandths, each with its mirror image."""
     half = np.random.default_rng(5).standard_normal((COUNT // 2, 2)) @ [[-1.2, 1.4], [0.1, 0.2]]
     half = np.round(half, 3)
     return np.concatenate([half, -half])
 
 
 @styled
-def _still(shape: NDArray[np.float64], middle: NDArray[np.float64]) -> Figure:
+def _still(shape: Floats, middle: Floats) -> Figure:
     fig, ax = plt.subplots(layout="none", figsize=(3.4, 3.4))
     points = shape + middle
-    ax.plot(*points.T, ".", color=GREY, markersize=3)
-    arrows = ((middle, _first(shape)[0], TEAL, "PCA"), ((0, 0), _first(points)[0], ORANGE, "not centered"))
-    for start, axis, color, name in arrows:
-        tip = np.asarray(start) + 4 * axis * (1 if axis[1] >= 0 else -1)
-        ax.annotate("", tuple(tip), tuple(start), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
-        ax.annotate(name, tuple(tip), color=color)
+    ax.plot(*points.T, ".", color=GRAY, markersize=3)
+    for start, rows, color, name in ((middle, shape, TEAL, "PCA"), (0 * middle, points, ORANGE, "not centered")):
+        axis = _first(rows)[0]
+        arrow(ax, start + 4 * axis * (1 if axis[1] >= 0 else -1), color, name, start)
     ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
     return fig

@@ -1,4 +1,4 @@
-// What else can a reader press? Native controls, each with its words: a slider, choices, a switch, a button.
+// Native controls, each with its words: a slider, choices, a switch, a button.
 //
 //   const tilt = controls.range(place, { label: "tilt", min: 0, max: 45, step: 1, input: (tilt) => move({ tilt }) });
 //   tilt.show(5, "5 degrees");
@@ -24,23 +24,7 @@ const controls = (() => {
     const output = element("output", { "aria-live": "off" });
     const name = element("label", {}, element("span", {}, label), slider);
     place.append(element("div", { class: "control slider" }, name, output));
-    let before = null; // where a finger that may want to scroll came down: a browser has moved the slider there already
-    const send = () => before ?? input(Number(slider.value));
-    slider.addEventListener("input", send);
-    slider.addEventListener("pointerdown", (down) => {
-      if (down.pointerType !== "touch") return;
-      before = slider.value;
-      const stop = new AbortController(), { signal } = stop;
-      const settle = (value) => {
-        stop.abort();
-        [slider.value, before] = [value, null];
-        send();
-      };
-      slider.addEventListener("pointermove", ({ clientX, clientY }) =>
-        Math.abs(clientX - down.clientX) > Math.abs(clientY - down.clientY) && settle(slider.value), { signal });
-      slider.addEventListener("pointerup", () => settle(slider.value), { signal });
-      slider.addEventListener("pointercancel", () => settle(before), { signal });
-    });
+    onSlide(slider, () => input(Number(slider.value)));
     return {
       show: (value, text = String(value)) => {
         if (Number(slider.value) !== value) slider.value = value; // while it is dragged it knows better

@@ -1,4 +1,4 @@
-// Throw the dice of a random map: which pairs of points keep their distance? Python's dice.py says what it teaches.
+// A random map that can be drawn again, and the pairs of points that keep their distance. The words are in dice.py.
 const dice = ({ place, data, move, tell }) => {
   const { words, most, sizes, throws: many } = data;
   let state = null, found = null, measured = {}, numbers = {}, chosen = null;

@@ -1,4 +1,4 @@
-"""What does a random map make of distances? Throw it again and again: each pair of points is a dot, and all count."""
+"""Throw a random map again and again, and see for each pair of points whether it keeps the distance."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from lowrank_tutor._on_demand import needed
-from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.instrument import Floats, Instrument
 from lowrank_tutor.plotting.arguments import number, whole
-from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, PINK, TEAL, styled
 
 MOST = {"k": 400, "d": 1000, "n": 32, "seed": 1_000_000}
 SIZES = {
@@ -55,7 +54,7 @@ WORDS = {
 
 
 def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int = 1) -> Instrument:
-    r"""Throw a Gaussian map, and see which pairs of points keep their distance.
+    r"""Show which pairs of points keep their distance under a Gaussian map, which can be drawn again.
 
     Parameters
     ----------
@@ -77,11 +76,6 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
         distances, as a fraction), ``inside`` (pairs), ``chance`` (exact, of one pair to fall outside) and ``union``
         (the union bound on the chance that some pair does).
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
-
     Examples
     --------
     >>> dice(k=400, eps=0.5).numbers["inside"]
@@ -94,7 +88,7 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
     mapped = points @ rows(seed, k, d).T / math.sqrt(k)
     start = numbers(points, mapped, eps)
     return Instrument(
-        "dice",
+        name="dice",
         state={"k": k, "d": d, "n": n, "eps": eps, "seed": seed},
         numbers=start,
         values={"pairs": n * (n - 1) // 2, "throws": 1, "good": int(start["worst"] <= eps)},
@@ -102,20 +96,19 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
         remarks=REMARKS,
         parts=("chisquare", "throws", "pairs"),
         data={"most": MOST, "sizes": SIZES, "throws": THROWS, "top": TOP, "words": WORDS},
-        labels={
-            "worst": "worst pair off by",
-            "median": "median pair off by",
-            "inside": "pairs inside",
-            "chance": "chance of one pair outside",
-            "union": "union bound on all pairs",
+        readouts={
+            "worst": ("worst pair off by", ".1%"),
+            "median": ("median pair off by", ".1%"),
+            "inside": ("pairs inside", ","),
+            "chance": ("chance of one pair outside", ".2%"),
+            "union": ("union bound on all pairs", ".1%"),
         },
-        formats={"worst": ".1%", "median": ".1%", "chance": ".2%", "union": ".1%"},
         picture=lambda: _still(points, mapped, eps),
     )
 
 
-def numbers(points: NDArray[np.float64], mapped: NDArray[np.float64], eps: float) -> dict[str, float]:
-    """Return what the instrument says of points and their images."""
+def numbers(points: Floats, mapped: Floats, eps: float) -> dict[str, float]:
+    """Compute the numbers of points and their images."""
     with needed("the figure of dice"):
         from scipy.special import gammainc, gammaincc  # type: ignore[import-untyped]  # heavy, and needed here only
 
@@ -130,14 +123,14 @@ def numbers(points: NDArray[np.float64], mapped: NDArray[np.float64], eps: float
     }
 
 
-def ratios(points: NDArray[np.float64], mapped: NDArray[np.float64]) -> NDArray[np.float64]:
+def ratios(points: Floats, mapped: Floats) -> Floats:
     """Return squared distances after, over those before, of the pairs (1, 0), (2, 0), (2, 1), ..."""
     first, second = np.tril_indices(len(points), -1)
     after, before = (((x[first] - x[second]) ** 2).sum(axis=1) for x in (mapped, points))
     return np.asarray(after / before)
 
 
-def rows(seed: int, count: int, width: int) -> NDArray[np.float64]:
+def rows(seed: int, count: int, width: int) -> Floats:
     """Return the standard normal rows that ``throws.js`` draws, each from a stream of its own."""
     start = seed * 0x9E3779B1 + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x85EBCA6B)
     steps = np.arange(1, 2 * width + 1, dtype=np.uint64) * np.uint64(0x6D2B79F5)
@@ -149,14 +142,14 @@ def rows(seed: int, count: int, width: int) -> NDArray[np.float64]:
 
 
 @styled
-def _still(points: NDArray[np.float64], mapped: NDArray[np.float64], eps: float) -> Figure:
+def _still(points: Floats, mapped: Floats, eps: float) -> Figure:
     fig, ax = plt.subplots(layout="constrained", figsize=(4.5, 2.4))
     found = ratios(points, mapped)
     inside = np.abs(found - 1) <= eps
     index = np.arange(1, len(found) + 1)
     for which, mark, color in ((inside, "o", TEAL), (~inside, "^", PINK)):
         ax.plot(index[which], np.minimum(found[which], TOP), mark, color=color, markersize=4)
-    ax.axhline(1, color=GREY, linewidth=1)
+    ax.axhline(1, color=GRAY, linewidth=1)
     for level in (1 - eps, 1 + eps):
         ax.axhline(level, color=ORANGE, linestyle="--")
     ax.set(ylim=(0, TOP), xlabel="pairs", title="squared distance, after / before")

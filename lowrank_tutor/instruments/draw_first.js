@@ -1,4 +1,4 @@
-// Guess first, then see: a number, a mark on a line, a word, or a curve. Words: draw_first.py; hands: guesses.js.
+// A guess first, then the truth: a number, a mark on a line, a word, or a curve. The words are in draw_first.py.
 const drawFirst = ({ place, data, move, tell }) => {
   const { kind, truth, answer, question, x, note, words } = data;
   let state = { guess: null, shown: false };

@@ -1,4 +1,4 @@
-"""What do you expect? The reader commits to a guess first; only then the truth unfolds over it."""
+"""Ask for a guess, and unfold the truth over it only then."""
 
 from __future__ import annotations
 
@@ -15,12 +15,8 @@ from lowrank_tutor.instruments.guesses import FIRST, FORMAT, GAPS, SENTENCES, WO
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import finite
 
-KINDS: dict[str, tuple[str, ...]] = {  # with the scripts that each of them needs
-    "number": ("numbers", "guesses", "ruler", "guess_number"),
-    "mark": ("guesses", "ruler", "guess_mark"),
-    "choice": ("guesses", "guess_choice"),
-    "curve": ("guesses", "guess_curve"),
-}
+KINDS = ("number", "mark", "choice", "curve")
+PARTS = ("numbers", "guesses", "ruler", *(f"guess_{kind}" for kind in KINDS))
 LIMIT = 1e15  # of a number
 MOST = 20  # places of a curve, or words to choose from: as many as a finger tells apart
 
@@ -79,17 +75,12 @@ def draw_first(
         ``gap``: its absolute difference from the truth; on a logarithmic line the factor between the two, at least 1;
         of a choice 0 if it is right and 1 if not; of a curve the mean of the absolute differences.
 
-    Raises
-    ------
-    ValueError
-        If there is no such kind, or the truth, choices, places or limits do not fit it.
-
     Examples
     --------
     >>> draw_first("How many legs has a spider?", 8)
     <Instrument draw_first: How many legs has a spider? The answer: 8.>
     """
-    check_choice(kind, "kind", tuple(KINDS))
+    check_choice(kind, "kind", KINDS)
     check_bool(log, "log")
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f"question must be words, got {question!r}")
@@ -122,31 +113,31 @@ def draw_first(
     else:
         answer = truth if kind == "choice" else written(truth, spec) + after
     said = " ".join(part for part in (question, SENTENCES["shown"].format(truth=answer), note) if part)
+    data = {
+        "kind": kind,
+        "question": question,
+        "truth": truth,
+        "answer": answer,
+        "choices": list(choices),
+        "x": places.tolist(),
+        "limits": limits,
+        "log": log,
+        "whole": whole,
+        "spec": spec,
+        "unit": after,
+        "titles": titles,
+        "note": note,
+        "words": {**WORDS, "first": FIRST[kind], "gap": GAPS[kind], "sentences": SENTENCES},
+    }
     return Instrument(
-        "draw_first",
-        parts=KINDS[kind],
-        algebra=False,
+        name="draw_first",
+        parts=PARTS,
         state={"guess": None, "shown": False},
         numbers={},
         say="{words}",
         values={"words": said},
-        data={
-            "kind": kind,
-            "question": question,
-            "truth": truth,
-            "answer": answer,
-            "choices": list(choices),
-            "x": places.tolist(),
-            "limits": limits,
-            "log": log,
-            "whole": whole,
-            "spec": spec,
-            "unit": after,
-            "titles": titles,
-            "note": note,
-            "words": {**WORDS, "first": FIRST[kind], "gap": GAPS[kind], "sentences": SENTENCES},
-        },
-        picture=lambda: still(question, truth, answer, kind, choices, places, limits, log, titles),
+        data=data,
+        picture=lambda: still(data),
     )
 
 

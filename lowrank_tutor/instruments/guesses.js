@@ -1,5 +1,5 @@
-// How is a guess made and judged, and how does the truth unfold over it? Four ways, each in a file of its own:
-// guess_number.js, guess_mark.js, guess_choice.js, guess_curve.js. Here is what they share.
+// What the four ways to guess share (guess_number.js, guess_mark.js, guess_choice.js, guess_curve.js): how a guess is made
+// and judged, and how the truth unfolds over it.
 //
 // guesses.ways[kind](asked, holder, data, commit) puts what is asked into one place and what is drawn into the other:
 //   read, clear      read() is the guess that stands there, or null if there is none yet; clear() takes it away

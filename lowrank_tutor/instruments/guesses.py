@@ -1,19 +1,17 @@
-"""How does a guess speak, and what stands in print? The words of ``draw_first``, and its question with the answer."""
+"""The words of ``draw_first``, and its static picture."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lowrank_tutor.plotting.style import GREY, ORANGE, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, styled
 
 FIRST = {
     "number": "First type a number, or press Show me.",
@@ -51,8 +49,6 @@ WORDS = {
     "factor": "a factor of ",
     "points": " percentage points",
 }
-
-
 FORMAT = r",|g|\.\d\d?[f%]|\.[1-9]\d?g"  # what both sides can write
 
 
@@ -75,48 +71,32 @@ def _plain(number: Decimal, form: str) -> str:
 
 
 @styled
-def still(
-    question: str,
-    truth: Any,
-    answer: str,
-    kind: str,
-    choices: Sequence[str],
-    x: np.ndarray[Any, np.dtype[np.float64]],
-    limits: tuple[float, float] | None,
-    log: bool,
-    titles: tuple[str, str],
-) -> Figure:
+def still(data: Mapping[str, Any]) -> Figure:
     """Draw a question with its answer, for print and where no script runs."""
-    lines = textwrap.wrap(question, 44)
-    inches = {"curve": 2.3, "mark": 1.0, "number": 0.45, "choice": 0.1 + 0.22 * len(choices)}[kind]
+    kind, answer, titles = data["kind"], data["answer"], data["titles"]
+    lines = textwrap.wrap(data["question"], 44)
+    words = data["choices"] if kind == "choice" else [answer]
+    inches = {"curve": 2.3, "mark": 1.0, "number": 0.45, "choice": 0.1 + 0.22 * len(words)}[kind]
     fig, ax = plt.subplots(layout="constrained", figsize=(4.5, inches + 0.2 * len(lines)))
     ax.set_title("\n".join(lines), parse_math=False)
+    scale = "log" if data["log"] else "linear"
     if kind == "curve":
-        ax.plot(x, truth, "o-", color=ORANGE)
-        ax.set(xscale="log" if log else "linear", ylim=limits)
-        ax.set_xlabel(titles[0], parse_math=False)
+        ax.plot(data["x"], data["truth"], "o-", color=ORANGE)
+        ax.set(xscale=scale, ylim=data["limits"])
         ax.set_ylabel(titles[1], parse_math=False)
-        ax.set_xticks(x, [f"{at:g}" for at in x], minor=False)
+        ax.set_xticks(data["x"], [f"{at:g}" for at in data["x"]], minor=False)
         ax.set_xticks([], minor=True)
-        return fig
-    if kind == "mark":
-        ax.axvline(truth, color=ORANGE, linewidth=2)
-        ax.set(xscale="log" if log else "linear", xlim=limits, yticks=[])
-        ax.set_xlabel(titles[0] or answer, parse_math=False)
-        ax.annotate(answer, (truth, 0.5), xytext=(4, 0), textcoords="offset points", color=ORANGE, parse_math=False)
-        return fig
-    _list_words(ax, choices if kind == "choice" else [answer], answer)
+    elif kind == "mark":
+        ax.axvline(data["truth"], color=ORANGE, linewidth=2)
+        ax.set(xscale=scale, xlim=data["limits"], yticks=[])
+        look: dict[str, Any] = {"textcoords": "offset points", "color": ORANGE, "parse_math": False}
+        ax.annotate(answer, (data["truth"], 0.5), xytext=(4, 0), **look)
+    else:
+        ax.set(ylim=(0, len(words)), xlim=(0, 1))
+        ax.set_axis_off()
+        for i, word in enumerate(words):
+            is_answer, height = word == answer, len(words) - i - 0.5
+            look = {"color": ORANGE, "weight": "bold"} if is_answer else {"color": GRAY}
+            ax.text(0, height, ("answer: " if is_answer else "") + word, va="center", parse_math=False, **look)
+    ax.set_xlabel(titles[0] or (answer if kind == "mark" else ""), parse_math=False)
     return fig
-
-
-def _list_words(ax: Axes, words: Sequence[str], answer: str) -> None:
-    for i, word in enumerate(words):
-        right = word == answer
-        look: dict[str, Any] = {
-            "color": ORANGE if right else GREY,
-            "weight": "bold" if right else "normal",
-            "parse_math": False,
-        }
-        ax.text(0, len(words) - i - 0.5, ("answer: " if right else "") + word, va="center", **look)
-    ax.set(ylim=(0, len(words)), xlim=(0, 1))
-    ax.set_axis_off()

@@ -1,4 +1,4 @@
-// How does a figure live on the page? Its state, its numbers, its one sentence, and the address that carries it.
+// What every figure has on its page: a state, numbers, one sentence, and an address that carries the state.
 //
 // An instrument is one function of the tools {figure, place, data, move, tell}, in a file of its name:
 //

@@ -1,97 +1,115 @@
-"""What is an instrument? A figure that computes in the reader's browser; Python chooses its data and its words."""
+"""A figure that computes in the reader's browser; Python chooses its data and its words."""
 
 from __future__ import annotations
 
+import html
+import io
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image
 
-from lowrank_tutor.explore.page import Words
-from lowrank_tutor.instruments.block import WORDS, encode_figure, page_block, script
+from lowrank_tutor.page import Words, caption_html, encode, has_few_colors, literal, script, style
+
+Floats = NDArray[np.float64]
+
+# Every instrument can use these scripts, and the names that they declare.
+CORE = ("linalg", "background", "stage", "controls", "values", "instrument")
+NAMES = "lowrankLinalg, background, stage, controls, check, clamp, format, fill, mount"
+DPI = 150  # the picture that stands there without JavaScript
+
+# What every instrument says. Words that only one of them needs come from its own module.
+WORDS = {
+    "reset": "Start again",
+    "copy": "Copy a link to this state",
+    "copied": "The link is copied: whoever opens it sees the figure as it stands now.",
+    "in_address": "The address of this page now holds the figure as it stands: copy it from there.",
+    "bad_address": "The address holds a state that this figure does not understand, so it starts as usual.",
+}
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class Instrument:
-    """A figure to take hold of. Made by the functions of this package; shows itself as the last line of a cell.
+    """A figure to take hold of. Made by the functions of this package; shows itself as the last line of a cell."""
 
-    Parameters
-    ----------
-    name : str
-        The instrument's name: its function is that in ``<name>.js`` (``draw_first`` is ``drawFirst`` there).
-    state : mapping
-        How it starts: words, numbers, switches, lists of numbers, or rows of numbers.
-    numbers : mapping
-        What NumPy computes for that state, by the names that ``numbers()`` has in the browser.
-    picture : callable
-        ``picture()`` returns a figure of that state, for print and where no script runs.
-    say : str
-        The sentence that describes any state, a template as in :func:`lowrank_tutor.explore.explore`: ``{k}``,
-        ``{relative_error:.1%}``. What it says of the start is the picture's text.
-    values : mapping, optional
-        What a template may use beside state and numbers, for the start.
-    remarks : mapping, optional
-        Sentences that may follow, by the names that the script calls them by.
-    data : mapping, optional
-        What the script needs beside the state, as plain data.
-    parts : sequence of str, optional
-        Further scripts of this package that the instrument needs, in order; its own comes last.
-    labels, formats : mapping, optional
-        Words and formats of the numbers, by name.
-    caption : str, optional
-        A sentence below the figure.
-    algebra : bool
-        Whether it needs ``linalg.js`` and ``background.js``; without them a block is 11 kB lighter.
-    """
+    name: str  # the script's file is <name>.js; the function in it that draws has the name in camel case
+    state: Mapping[str, Any]  # at first: words, numbers, switches, lists of numbers, or rows of numbers
+    numbers: Mapping[str, float]  # what NumPy computes for that state, by the names that the browser uses
+    picture: Callable[[], Figure]  # draws that state, for print and where no script runs
+    say: str  # the sentence for any state, with fields such as {k} or {relative_error:.1%}
+    values: Mapping[str, Any] = field(default_factory=dict)  # further fields of the sentence, for the start
+    remarks: Mapping[str, str] = field(default_factory=dict)  # sentences that may follow, by the script's names
+    data: Mapping[str, Any] = field(default_factory=dict)  # what else the script needs
+    parts: tuple[str, ...] = ()  # further script files, before its own; numbers.js is lent by the exercises
+    readouts: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what each number is called, and its format
+    caption: str = ""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        state: Mapping[str, Any],
-        numbers: Mapping[str, float],
-        picture: Callable[[], Figure],
-        say: str,
-        values: Mapping[str, Any] | None = None,
-        remarks: Mapping[str, str] | None = None,
-        data: Mapping[str, Any] | None = None,
-        parts: tuple[str, ...] = (),
-        labels: Mapping[str, str] | None = None,
-        formats: Mapping[str, str] | None = None,
-        caption: str = "",
-        algebra: bool = True,
-    ) -> None:
-        self.algebra = algebra
-        self.name, self.state, self.numbers = name, dict(state), dict(numbers)
-        self.picture, self.say, self.caption = picture, say, caption
-        self.remarks, self.data, self.parts = dict(remarks or {}), dict(data or {}), parts
-        self.words = Words(dict(labels or {}), dict(formats or {}))
-        self.alt = say.format(**{**self.state, **self.numbers, **(values or {})})
+    @property
+    def words(self) -> Words:
+        """What the numbers are called, and how they are written."""
+        return Words(*({name: both[i] for name, both in self.readouts.items()} for i in (0, 1)))
+
+    @property
+    def alt(self) -> str:
+        """Describe the start in a sentence."""
+        return self.say.format(**{**self.state, **self.numbers, **self.values})
 
     def __repr__(self) -> str:
         return f"<Instrument {self.name}: {self.alt}>"
 
     def to_html(self) -> str:
-        """Return the self-contained HTML block: it needs no kernel, no library and no network.
-
-        Returns
-        -------
-        str
-            A ``<figure class="instrument">`` with its style, script, picture and numbers inside.
-        """
+        """Return a ``<figure class="instrument">`` that needs no kernel, no library and no network."""
+        first, *others = self.name.split("_")
+        own = first + "".join(map(str.capitalize, others))
+        define_core, core = script(["touch.js", *map(_path, CORE)], f"{{ {NAMES} }}")
+        define_own, build = script([*map(_path, (*self.parts, self.name))], own, f"{{ {NAMES} }}", core)
         config = {
             "state": self.state,
             "data": self.data,
-            "formats": {name: self.words.formats.get(name, ",") for name in self.numbers},
+            "formats": self.words.formats,
             "say": self.say,
             "remarks": self.remarks,
             "words": WORDS,
         }
-        source = script(self.name, (*self.parts, self.name), config, self.algebra)
-        still = encode_figure(self.picture())
-        return page_block(self.name, source, still, self.alt, self.caption, self.words, self.numbers)
+        return f"""<figure class="instrument" data-name="{self.name}">
+{style("instruments/instrument.css")}{_image(self.picture(), self.alt)}
+<noscript><p>This figure can be taken hold of where JavaScript runs. Shown here: how it starts.</p></noscript>
+<div class="instrument-live"></div>
+<dl>{self.words.numbers_html(self.numbers)}</dl>
+<p role="status"></p>
+{caption_html(self.caption)}
+{define_core}{define_own}<script>{core}.mount({literal(self.name)}, {build}, {literal(config)});</script>
+</figure>"""
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
     def _repr_mimebundle_(self, **_kwargs: object) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self.to_html()}
+
+
+def arrow(ax: Axes, tip: ArrayLike, color: str, name: str = "", start: ArrayLike = (0, 0), down: float = 4) -> None:
+    """Draw an arrow into a static picture, with its name beside the tip."""
+    tip = (float(np.asarray(tip)[0]), float(np.asarray(tip)[1]))
+    ax.annotate("", tip, tuple(np.asarray(start)), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
+    ax.annotate(name, tip, xytext=(4, down), textcoords="offset points", color=color)
+
+
+def _path(name: str) -> str:
+    return f"{'exercises' if name == 'numbers' else 'instruments'}/{name}.js"
+
+
+def _image(figure: Figure, alt: str) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
+    picture = np.asarray(Image.open(buffer).convert("RGB"))
+    encoded, (height, width) = encode(picture, 1.0, None if has_few_colors(picture) else 75), picture.shape[:2]
+    return (
+        f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" height="{height}" '
+        f'src="data:image/webp;base64,{encoded}">'
+    )

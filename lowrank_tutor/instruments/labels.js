@@ -1,4 +1,4 @@
-// Where do words stand beside their points, so that none covers another? Above, below or beside: the first free place.
+// Places words beside their points so that none covers another: above, below or beside, the first free place.
 const labels = (() => {
   const LETTER = 8, LINE = 13; // pixels of a panel that a letter is wide at most, and a line high
   const apart = (one, other) =>

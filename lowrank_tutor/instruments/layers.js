@@ -1,4 +1,4 @@
-// What does a sum of layers look like? Pictures of grays, of signed numbers, and of one layer with its two profiles.
+// Pictures of grays, of signed numbers, and of one layer with its two profiles.
 const layerPictures = (() => {
   const canvas = (place, title, size) => {
     const words = controls.element("p", {}, title);

@@ -1,4 +1,4 @@
-// How does a browser decompose a matrix? The little linear algebra that figures need, judged against NumPy.
+// The little linear algebra that figures need, judged against NumPy.
 //
 // Chapter 2 explains the decomposition. A matrix is an array of rows; no function changes its arguments. Entries are
 // finite, of a size between 1e-75 and 1e75, or zero. A page that loads this file alone finds `lowrankLinalg`; inside

@@ -1,4 +1,4 @@
-// How does a throw look? All pairs as dots between two lines, and one pair as the strips of its coordinates.
+// Draws a throw: all pairs as dots between two lines, and one pair as the strips of its coordinates.
 const pairs = (() => {
   const size = { width: 336, height: 230, margin: [12, 14, 34, 40] };
 

@@ -1,4 +1,4 @@
-// How does a reader's own picture come in? From a file or a camera, as a square of grays; it goes nowhere else.
+// Reads a reader's own picture, from a file or a camera, as a square of grays; it goes nowhere else.
 const photo = (() => {
   /** The middle square of anything that can be drawn, on white, as size x size grays. */
   const square = (source, width, height, size) => {

@@ -1,4 +1,4 @@
-// What stands on the plane? Gray values of a picture, turned about its middle, as pictures.py computes them.
+// Gray values of a picture that is turned about its middle, the same that pictures.py computes.
 //
 // A picture is a function of x and y that gives a gray from 0 to 255; the square from -1 to 1 is what is seen upright.
 const pictures = (() => {

@@ -1,15 +1,15 @@
-"""What stands on the plane? Gray values of a picture that is turned about its middle, as pictures.js computes them."""
+"""Gray values of pictures that are turned about their middle, the same that ``pictures.js`` computes."""
 
 from __future__ import annotations
 
-import base64
 import functools
-import io
 
 import numpy as np
 from matplotlib import cbook
 from numpy.typing import NDArray
 from PIL import Image
+
+from lowrank_tutor.page import png
 
 SIZE = 160  # pixels to a side: a decomposition takes a fraction of a second in a browser
 FINE = 5  # points to a pixel, each way
@@ -69,6 +69,4 @@ def portrait(size: int = SIZE) -> Floats:
 
 def as_png(gray: Floats) -> str:
     """Encode grays without loss, as an address that holds the picture itself."""
-    buffer = io.BytesIO()
-    Image.fromarray(gray.astype(np.uint8)).save(buffer, "png", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return "data:image/png;base64," + png(gray.astype(np.uint8), optimize=True)

@@ -1,4 +1,4 @@
-// Where do guess and truth stand, if both are numbers? On a line, the truth lower, and between them the gap.
+// A line on which guess and truth stand, the truth lower, and the gap between them.
 const ruler = (holder, data) => {
   const { question, truth, answer, log, spec, titles, words } = data;
   const roomy = matchMedia("(min-width: 601px)").matches; // there it is as long as the figure is wide

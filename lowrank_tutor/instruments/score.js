@@ -1,4 +1,4 @@
-// Drag two vectors: a score of rank 1 is the signed area of a rectangle. Python's score.py says what it teaches.
+// Two vectors to be dragged, whose score of rank 1 is the signed area of a rectangle. The words are in score.py.
 const score = ({ place, data, move, tell }) => {
   const { u, v, w, reach, words } = data;
   const dot = ([a, b], [c, d]) => a * c + b * d;

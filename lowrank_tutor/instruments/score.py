@@ -1,16 +1,16 @@
-"""What does a score of rank 1 see of two vectors? Drag them: only their shadows on two lines count."""
+"""Drag two vectors whose score has rank 1: only their shadows on two lines count."""
 
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
-from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
 from lowrank_tutor.plotting.arguments import point
-from lowrank_tutor.plotting.style import GREY, ORANGE, PURPLE, TEAL, styled
+from lowrank_tutor.plotting.style import ORANGE, TEAL, VIOLET, styled
 
 REACH = 5.0
 LIMIT = 10.0  # of an entry of u and v
@@ -45,7 +45,7 @@ def score(
     v: ArrayLike = (1.0, -1.0),
     h: ArrayLike = (3.0, 4.0),
 ) -> Instrument:
-    r"""Drag two vectors, and see their score as the area of a rectangle.
+    r"""Show two vectors that can be dragged, and their score as the area of a rectangle.
 
     With $W = u^\top v$ of rank 1 the score $s^\top W h$ is $p q$ with $p = u \cdot s$ and $q = v \cdot h$. These are
     what the shadows of s and h are worth, on a line along u and a line along v.
@@ -62,12 +62,6 @@ def score(
     Instrument
         State ``s``, ``h``; numbers ``score`` (computed from all of W), ``p`` and ``q``.
 
-    Raises
-    ------
-    ValueError
-        If ``s`` or ``h`` is not two numbers or lies too far out, or ``u`` or ``v`` is not two numbers, too large, or
-        zero.
-
     Examples
     --------
     >>> score().numbers
@@ -77,14 +71,12 @@ def score(
     rows = {name: as_float_array(value, name).astype(np.float64) for name, value in (("u", u), ("v", v))}
     for name, row in rows.items():
         if row.shape not in ((2,), (1, 2)) or not (np.abs(row) <= LIMIT).all() or np.abs(row).max() < 1 / LIMIT:
-            raise ValueError(
-                f"{name} must be two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}, "
-                f"got {row.tolist()!r}"
-            )
+            rule = f"two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}"
+            raise ValueError(f"{name} must be {rule}, got {row.tolist()!r}")
     left, right = rows["u"].reshape(2), rows["v"].reshape(2)
     start = numbers(tips["s"], left, right, tips["h"])
     return Instrument(
-        "score",
+        name="score",
         state={name: tip.tolist() for name, tip in tips.items()},
         numbers=start,
         say=SAY,
@@ -96,43 +88,36 @@ def score(
             "reach": REACH,
             "words": {**WORDS, "table": f"This is W = uᵀv with u = {_written(left)} and v = {_written(right)}."},
         },
-        labels={"score": "score sᵀWh", "p": "p = u · s", "q": "q = v · h"},
-        formats={"score": ".2f", "p": ".2f", "q": ".2f"},
+        readouts={"score": ("score sᵀWh", ".2f"), "p": ("p = u · s", ".2f"), "q": ("q = v · h", ".2f")},
         picture=lambda: _still(tips["s"], left, right, tips["h"]),
     )
 
 
-def numbers(
-    s: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64], h: NDArray[np.float64]
-) -> dict[str, float]:
-    """Return what the instrument says of two vectors and the table of u and v."""
+def numbers(s: Floats, u: Floats, v: Floats, h: Floats) -> dict[str, float]:
+    """Compute the numbers of two vectors and the table of u and v."""
     return {"score": float(s @ np.outer(u, v) @ h), "p": float(u @ s), "q": float(v @ h)}
 
 
-def _written(row: NDArray[np.float64]) -> str:
+def _written(row: Floats) -> str:
     return f"({row[0]:g}, {row[1]:g})"
 
 
 @styled
-def _still(s: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64], h: NDArray[np.float64]) -> Figure:
+def _still(s: Floats, u: Floats, v: Floats, h: Floats) -> Figure:
     fig, (plane, area) = plt.subplots(1, 2, layout="constrained", figsize=(5.8, 2.9))
-    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, PURPLE, "h")):
+    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, VIOLET, "h")):
         foot = row * (row @ tip) / (row @ row)
         far = row / np.abs(row).max() * REACH
         plane.plot(*np.transpose([-far, far]), "-", color=color, linewidth=1)
         plane.plot(*np.transpose([foot, tip]), "--", color=color, linewidth=1)
         plane.plot(*np.transpose([0 * foot, foot]), "-", color=color, linewidth=5, alpha=0.5)
-        plane.annotate("", tuple(tip), (0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
-        plane.annotate(name, tuple(tip), xytext=(4, 4), textcoords="offset points", color=color)
+        arrow(plane, tip, color, name)
     plane.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
     found = numbers(s, u, v, h)
     p, q = found["p"], found["q"]
     area.fill([0, p, p, 0], [0, 0, q, q], color=ORANGE if found["score"] < 0 else "black", alpha=0.25)
-    area.axhline(0, color=GREY, linewidth=0.8)
-    area.axvline(0, color=GREY, linewidth=0.8)
     area.plot([0, p], [0, 0], "-", color=TEAL, linewidth=4)
-    area.plot([0, 0], [0, q], "-", color=PURPLE, linewidth=4)
+    area.plot([0, 0], [0, q], "-", color=VIOLET, linewidth=4)
     far = 1.3 * max(abs(p), abs(q), 1.0)
-    area.set(xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}")
-    area.set(xlabel="p", ylabel="q")
+    area.set(xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}", xlabel="p")
     return fig

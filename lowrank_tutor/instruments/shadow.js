@@ -1,4 +1,4 @@
-// Drag a point and a line: what one number keeps of two, and how fast it is lost. Its words, and why: shadow.py.
+// A point and a line to be dragged, and the shadow that one number keeps of two. The words are in shadow.py.
 const shadow = ({ place, data, move }) => {
   const { words, reach } = data;
   const TURN = Math.PI / 180, WIDE = 1.22 * reach; // a shadow may be farther out in one coordinate than its point

@@ -1,4 +1,4 @@
-"""What does one number keep of two? Drag a point and a line: the shadow, its length, and how fast it shrinks."""
+"""Drag a point and a line, and see how much of the point its shadow on the line keeps."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import math
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
-from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
 from lowrank_tutor.plotting.arguments import point
-from lowrank_tutor.plotting.style import ORANGE, PURPLE, TEAL, styled
+from lowrank_tutor.plotting.style import ORANGE, TEAL, VIOLET, styled
 
 REACH = 5.0
 WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
@@ -40,7 +39,7 @@ WORDS = {
 
 
 def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
-    r"""Drag a point and a line, and see the shadow; or drag the angle between the two along the curve of what is kept.
+    r"""Show the shadow of a point on a line; both can be dragged, and so can the angle between them.
 
     Parameters
     ----------
@@ -56,11 +55,6 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
         $P = W^\top W$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along``
         ($Wx$) and ``left_out`` ($\|x - Px\|$).
 
-    Raises
-    ------
-    ValueError
-        If ``x`` or ``w`` is not two numbers, ``x`` lies too far out, or ``w`` is zero.
-
     Examples
     --------
     >>> {name: round(value, 4) for name, value in shadow().numbers.items()}
@@ -71,26 +65,24 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
         raise ValueError(f"w must be two finite numbers, not both zero, got {w!r}")
     theta = math.atan2(row[1], row[0])
     return Instrument(
-        "shadow",
+        name="shadow",
         state={"x": place.tolist(), "theta": theta},
         numbers=numbers(place, theta),
         say=SAY,
         remarks=REMARKS,
         data={"reach": REACH, "words": WORDS},
-        labels={
-            "share": "length kept",
-            "angle": "angle in degrees",
-            "along": "W x, the number kept",
-            "left_out": "distance from x to Px",
+        readouts={
+            "share": ("length kept", ".1%"),
+            "angle": ("angle in degrees", ".1f"),
+            "along": ("W x, the number kept", ".2f"),
+            "left_out": ("distance from x to Px", ".2f"),
         },
-        formats={"share": ".1%", "angle": ".1f", "along": ".2f", "left_out": ".2f"},
         picture=lambda: _still(place, theta),
-        algebra=False,
     )
 
 
-def numbers(x: NDArray[np.float64], theta: float) -> dict[str, float]:
-    """Return what the instrument says of a point and a line."""
+def numbers(x: Floats, theta: float) -> dict[str, float]:
+    """Compute the numbers of a point and a line."""
     row = np.array([math.cos(theta), math.sin(theta)])
     along = float(row @ x)
     left_out, length = float(np.linalg.norm(x - along * row)), float(np.linalg.norm(x))
@@ -99,34 +91,19 @@ def numbers(x: NDArray[np.float64], theta: float) -> dict[str, float]:
 
 
 @styled
-def _still(x: NDArray[np.float64], theta: float) -> Figure:
+def _still(x: Floats, theta: float) -> Figure:
     fig, (plane, curve) = plt.subplots(1, 2, layout="constrained", figsize=(6.4, 3.1))
-    said = numbers(x, theta)
-    _draw_plane(plane, x, theta, f"Px: {said['share']:.0%}")
+    said, row = numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
+    foot, angle, share = (row @ x) * row, said["angle"], said["share"]
+    plane.plot(*np.outer(row, [-WIDE, WIDE]), color=VIOLET, linewidth=1)
+    plane.plot(*np.transpose([foot, x]), "--", color=ORANGE)
+    arrow(plane, x, TEAL, "x")
+    arrow(plane, foot, VIOLET, f"Px: {share:.0%}", down=-12)
+    plane.set(xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE), xticks=(-5, 0, 5), yticks=(-5, 0, 5), aspect="equal")
     degrees = np.linspace(0, 90, 91)
-    curve.plot(degrees, np.cos(np.radians(degrees)), color=PURPLE)
-    curve.plot([0, said["angle"], said["angle"]], [said["share"], said["share"], 0], ":", color=PURPLE, linewidth=1)
-    curve.plot(said["angle"], said["share"], "o", color=TEAL)
-    curve.annotate(
-        f"{said['share']:.0%}",
-        (said["angle"], said["share"]),
-        xytext=(5, 3),
-        textcoords="offset points",
-        color=PURPLE,
-    )
-    ticks = np.linspace(0, 1, 5)
-    curve.set_yticks(ticks, [f"{tick:.0%}" for tick in ticks])
-    curve.set_xticks(range(0, 91, 15))
+    curve.plot(degrees, np.cos(np.radians(degrees)), color=VIOLET)
+    curve.plot([0, angle, angle], [share, share, 0], ":", color=VIOLET, linewidth=1)
+    curve.plot(angle, share, "o", color=TEAL)
+    curve.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees", xlim=(0, 95))
     return fig
-
-
-def _draw_plane(ax: Axes, x: NDArray[np.float64], theta: float, name: str) -> None:
-    row = np.array([math.cos(theta), math.sin(theta)])
-    foot = (row @ x) * row
-    ax.plot(*np.outer(row, [-WIDE, WIDE]), color=PURPLE, linewidth=1)
-    ax.plot(*np.transpose([foot, x]), "--", color=ORANGE)
-    for tip, color, word, down in ((x, TEAL, "x", 4), (foot, PURPLE, name, -12)):
-        ax.annotate("", tuple(tip), (0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
-        ax.annotate(word, tuple(tip), xytext=(4, down), textcoords="offset points", color=color)
-    ax.set(xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE), xticks=(-5, 0, 5), yticks=(-5, 0, 5), aspect="equal")

@@ -1,4 +1,4 @@
-// Take hold of a spectrum: its bars, the cut, and the picture that has it. Python's spectrum.py has data and words.
+// A spectrum whose bars and cut can be dragged, and the picture that has it. The words are in spectrum.py.
 const spectrum = ({ place, data, move }) => {
   const { words, size, scale, presets } = data;
   const count = presets.portrait.length;

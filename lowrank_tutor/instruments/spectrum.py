@@ -1,17 +1,17 @@
-"""What does a spectrum say about a cut? Drag its bars: the picture that has it and the error of each cut follow."""
+"""Drag the bars of a spectrum: the picture that has it and the error of each cut follow."""
 
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
-from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.instrument import Floats, Instrument
 from lowrank_tutor.instruments.pictures import portrait
 from lowrank_tutor.plotting.arguments import whole
-from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
 COUNT = 12  # bars: as many as a finger can take hold of, side by side on a phone
 SIZE = 64  # pixels of the picture to a side
@@ -39,7 +39,7 @@ WORDS = {
 
 
 def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
-    r"""Drag the bars of a spectrum, and see the picture that has it.
+    r"""Show a spectrum whose bars can be dragged, and the picture that has it.
 
     Parameters
     ----------
@@ -52,11 +52,6 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
     -------
     Instrument
         State ``s`` (falling), ``k``; number ``relative_error``, the root of $\sum_{i > k} s_i^2 / \sum_i s_i^2$.
-
-    Raises
-    ------
-    ValueError
-        If ``s`` is not twelve numbers from 0 to 1000, or ``k`` is not 1 to 12.
 
     Examples
     --------
@@ -72,7 +67,7 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
     presets = {"portrait": own, "halving": 0.5 ** (index - 1), "falling": 1 / index, "flat": np.ones(COUNT)}
     scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])
     return Instrument(
-        "spectrum",
+        name="spectrum",
         parts=("layers",),
         state={"s": bars.tolist(), "k": k},
         numbers=numbers(bars, k),
@@ -86,33 +81,32 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
             "presets": {name: np.round(values, 4).tolist() for name, values in presets.items()},
             "words": WORDS,
         },
-        labels={"relative_error": "relative error"},
-        formats={"relative_error": ".1%"},
+        readouts={"relative_error": ("relative error", ".1%")},
         picture=lambda: _still(bars, k, scale),
     )
 
 
-def numbers(s: NDArray[np.float64], k: int) -> dict[str, float]:
+def numbers(s: Floats, k: int) -> dict[str, float]:
     """Return the relative error of a cut after k layers, from falling singular values."""
     total = float(np.linalg.norm(s))
     return {"relative_error": float(np.linalg.norm(s[k:])) / (total or 1.0)}
 
 
-def _layers() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Directions and weights of the portrait's first layers, the first weight 1 and the others rounded for the page."""
+def _layers() -> tuple[Floats, Floats, Floats]:
+    """Return directions and weights of the portrait's first layers, the weights over the first and rounded."""
     u, s, vt = np.linalg.svd(portrait(SIZE))
     return u[:, :COUNT], np.round(s[:COUNT] / s[0], 4), vt[:COUNT].T
 
 
 @styled
-def _still(s: NDArray[np.float64], k: int, scale: float) -> Figure:
+def _still(s: Floats, k: int, scale: float) -> Figure:
     u, _, v = _layers()
     fig, (picture, bars, curve) = plt.subplots(1, 3, layout="constrained", figsize=(7, 2.3))
     picture.imshow(scale * (u[:, :k] * s[:k]) @ v[:, :k].T, cmap="gray", vmin=0, vmax=255)
     picture.set_axis_off()
     picture.set_title(f"sum of {k} layers" if k > 1 else "one layer")
     index = np.arange(1, COUNT + 1)
-    bars.bar(index, s, color=[TEAL if i <= k else GREY for i in index])
+    bars.bar(index, s, color=[TEAL if i <= k else GRAY for i in index])
     bars.set(title="singular values", xlabel="layer")
     errors = [numbers(s, i)["relative_error"] for i in range(COUNT + 1)]
     curve.plot(range(COUNT + 1), errors, "o-", color=ORANGE, markersize=3)

@@ -1,4 +1,4 @@
-// Where is a figure drawn that can be taken hold of? On panels of SVG: axes, lines, arrows, and handles.
+// Panels of SVG with axes, lines, arrows, and handles that can be dragged.
 //
 //   const panel = stage.panel(parent, { label: "spectrum", x: [1, 160], xLog: true, y: [0, 1] });
 //   panel.axes({ x: [1, 10, 100], y: [0, 1], xTitle: "layer", yTitle: "weight" });
@@ -76,8 +76,7 @@ const stage = (() => {
     });
     ["pointermove", "pointerup"].forEach((kind) => element.addEventListener(kind, (event) => {
       if (!element.hasPointerCapture(event.pointerId)) return;
-      const upright = down && Math.abs(event.clientX - down.clientX) <= Math.abs(event.clientY - down.clientY);
-      if (kind === "pointermove" ? upright : !down) return;
+      if (kind === "pointermove" ? down && !sideways(down, event) : !down) return;
       down = null;
       moved(event);
     }));

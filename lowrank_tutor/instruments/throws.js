@@ -1,4 +1,4 @@
-// What does a throw of a random map do to points, and to the distances between them? Numbers only: nothing is drawn.
+// What a throw of a random map does to points and to the distances between them, as numbers.
 //
 // A throw that was found is {n, d, seeds, points, before, answers}. Pairs are (1, 0), (2, 0), (2, 1), (3, 0), ...
 const throws = (() => {

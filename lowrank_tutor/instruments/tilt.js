@@ -1,4 +1,4 @@
-// Turn a picture, and cut its spectrum by hand. Python's tilt.py says what it teaches, and has its words.
+// A picture that can be tilted, and its spectrum, which can be cut. The words are in tilt.py.
 const tilt = ({ place, data, move, tell }) => {
   const { size, words } = data;
   const FLOOR = 1e-4; // weights below that are drawn on the axis

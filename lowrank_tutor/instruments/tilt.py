@@ -1,4 +1,4 @@
-"""How many layers does a tilted picture need? A photo, a window, stripes: turn it, and cut its spectrum by hand."""
+"""Tilt a picture, cut its spectrum, and count the layers that it needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, grays, portrait
 from lowrank_tutor.plotting.arguments import number, whole
-from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
 ENOUGH = 0.05
 MAX_TILT = 45
@@ -38,10 +38,7 @@ WORDS = {
 
 
 def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
-    r"""Tilt a picture, and cut its spectrum by hand.
-
-    Upright stripes are one column pattern times one row pattern; tilted, they need many such layers. Rank counts the
-    directions of a table, not the things in a picture.
+    r"""Show a picture that can be tilted, and its spectrum, which can be cut.
 
     Parameters
     ----------
@@ -59,11 +56,6 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
         State ``picture``, ``tilt``, ``k``; numbers ``relative_error`` ($\|A - A_k\|_F / \|A\|_F$), ``numbers_kept``
         ($k(m + n)$), ``layers_for_5_percent`` (the smallest k whose relative error is at most 5%).
 
-    Raises
-    ------
-    ValueError
-        If there is no such picture, or ``degrees`` or ``k`` lies outside its range.
-
     Examples
     --------
     >>> tilt("window", degrees=5, k=17).numbers["layers_for_5_percent"]
@@ -74,7 +66,7 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
     degrees, k = number("degrees", degrees, 0, MAX_TILT), whole("k", k, 1, SIZE)
     gray = grays(picture, degrees)
     return Instrument(
-        "tilt",
+        name="tilt",
         parts=("pictures", "photo", "layers"),
         state={"picture": picture, "tilt": degrees, "k": k},
         numbers=numbers(gray, k),
@@ -91,18 +83,17 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
             "words": WORDS,
             "portrait": as_png(portrait()),
         },
-        labels={
-            "relative_error": "relative error",
-            "numbers_kept": f"numbers kept, of {SIZE * SIZE:,}",
-            "layers_for_5_percent": "layers for an error of 5%",
+        readouts={
+            "relative_error": ("relative error", ".1%"),
+            "numbers_kept": (f"numbers kept, of {SIZE * SIZE:,}", ","),
+            "layers_for_5_percent": ("layers for an error of 5%", ","),
         },
-        formats={"relative_error": ".1%"},
         picture=lambda: _still(gray, k),
     )
 
 
 def numbers(gray: np.ndarray, k: int) -> dict[str, float]:
-    """Return what the instrument says of a square of gray values and a cut after k layers."""
+    """Compute the numbers of a square of gray values, cut after k layers."""
     s = np.linalg.svd(gray, compute_uv=False)
     tails = np.sqrt(np.append(np.cumsum(s[::-1] ** 2)[::-1], 0.0))
     errors = tails / (tails[0] or 1.0)
@@ -124,7 +115,7 @@ def _still(gray: np.ndarray, k: int) -> Figure:
     middle.set_title("sum of 1 layer" if k == 1 else f"sum of {k} layers")
     index, shares = np.arange(1, SIZE + 1), np.maximum(s / (s[0] or 1), 1e-4)
     right.plot(index[:k], shares[:k], "o", color=TEAL, markersize=3)
-    right.plot(index[k:], shares[k:], "o", color=GREY, markersize=1.5)
+    right.plot(index[k:], shares[k:], "o", color=GRAY, markersize=1.5)
     right.axvline(k + 0.5, color=ORANGE)
     right.set(xscale="log", yscale="log", xlabel="layer", title="weight of each layer", ylim=(0.8e-4, 1.5))
     return fig

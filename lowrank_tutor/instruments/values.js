@@ -1,4 +1,4 @@
-// What may a state hold? Rules for values, how they are written in a sentence, and how an address carries them.
+// Rules for the values of a state, how they are written in a sentence, and how an address carries them.
 const check = {
   fail: (name, rule, value) => {
     throw new Error(name + " must be " + rule + ", got " + JSON.stringify(value));

@@ -1,4 +1,4 @@
-// Drag borders between words, and a query among keys: exact attention, and through windows. Words, data: windows.py.
+// Windows over a sentence and a query among its keys, to be dragged. The words are in windows.py.
 const windows = ({ place, data, move }) => {
   const { reach, most, sharpest, words, fine } = data;
   const COLORS = { exact: "teal", mixed: "orange" };

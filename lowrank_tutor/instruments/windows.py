@@ -1,4 +1,4 @@
-"""What do windows over a sentence lose? Drag their borders, and a query among the keys; or type your own sentence."""
+"""Drag the borders of windows over a sentence, and a query among its keys, and see what windows lose."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
-from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.instrument import Floats, Instrument
 from lowrank_tutor.plotting.arguments import number, point
-from lowrank_tutor.plotting.style import GREY, ORANGE, PINK, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, PINK, TEAL, styled
 
 REACH = 2.6  # of a key and of the query, in each coordinate
 MOST = 12  # words
@@ -70,7 +70,7 @@ def windows(
     query: ArrayLike = (2.5, 0.0),
     sentence: str = SENTENCE,
 ) -> Instrument:
-    r"""Lay windows over twelve words, and see what a query loses by them.
+    r"""Show windows over twelve words, whose borders can be dragged, and what a query loses by them.
 
     Exact attention gives the query the output $PV$ with $P = \operatorname{softmax}(\beta K q / \sqrt 2)$, where the
     sharpness $\beta$ multiplies the logits. Through windows, each acts as one token, with the mean of its keys and the
@@ -93,11 +93,6 @@ def windows(
     Instrument
         State ``borders``, ``sharpness``, ``query``, ``words`` (the sentence); numbers ``gap`` (the distance of the two
         outputs over the norm of the exact one), ``weights_exact`` and ``weights_mixed`` (how many weights there are).
-
-    Raises
-    ------
-    ValueError
-        If ``borders`` do not rise, ``sharpness`` or ``query`` lie too far out, or ``sentence`` has other words.
 
     Examples
     --------
@@ -122,7 +117,7 @@ def windows(
     spread = _spread(mixed, first, len(words))
     most = int(exact.argmax())
     return Instrument(
-        "windows",
+        name="windows",
         parts=("labels",),
         state={"borders": first, "sharpness": sharpness, "query": asked.tolist(), "words": " ".join(words)},
         numbers=numbers(keys, values, first, sharpness, asked),
@@ -139,54 +134,43 @@ def windows(
             "fine": FINE,
             "words": WORDS,
         },
-        labels={
-            "gap": "gap between the outputs",
-            "weights_exact": "weights, exact",
-            "weights_mixed": "weights through windows",
+        readouts={
+            "gap": ("gap between the outputs", ".1%"),
+            "weights_exact": ("weights, exact", ","),
+            "weights_mixed": ("weights through windows", ","),
         },
-        formats={"gap": ".1%"},
         picture=lambda: _still(exact, spread, first, words),
     )
 
 
-def numbers(
-    keys: NDArray[np.float64],
-    values: NDArray[np.float64],
-    borders: Sequence[int],
-    sharpness: float,
-    query: NDArray[np.float64],
-) -> dict[str, float]:
-    """Return what the instrument says of tokens, windows and a query."""
+def numbers(keys: Floats, values: Floats, borders: Sequence[int], sharpness: float, query: Floats) -> dict[str, float]:
+    """Compute the numbers of tokens, windows and a query."""
     exact, mixed = _weights(keys, borders, sharpness, query)
     output = exact @ values
     gap = np.linalg.norm(output - mixed @ _means(values, borders)) / np.linalg.norm(output)
     return {"gap": float(gap), "weights_exact": len(exact), "weights_mixed": len(mixed)}
 
 
-def _means(rows: NDArray[np.float64], borders: Sequence[int]) -> NDArray[np.float64]:
+def _means(rows: Floats, borders: Sequence[int]) -> Floats:
     """Return the mean row of each window."""
     sizes = np.diff([*borders, len(rows)])
     return np.asarray(np.add.reduceat(rows, borders) / sizes[:, None])
 
 
-def _weights(
-    keys: NDArray[np.float64], borders: Sequence[int], sharpness: float, query: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _weights(keys: Floats, borders: Sequence[int], sharpness: float, query: Floats) -> tuple[Floats, Floats]:
     """Return the weights of the query over the tokens, and over the windows."""
     powers = [np.exp(sharpness * some @ query / np.sqrt(2)) for some in (keys, _means(keys, borders))]
     return powers[0] / powers[0].sum(), powers[1] / powers[1].sum()
 
 
-def _spread(mixed: NDArray[np.float64], borders: Sequence[int], count: int) -> NDArray[np.float64]:
+def _spread(mixed: Floats, borders: Sequence[int], count: int) -> Floats:
     """Return what each token gets of the weights of the windows."""
     sizes = np.diff([*borders, count])
     return np.repeat(mixed / sizes, sizes)
 
 
 @styled
-def _still(
-    exact: NDArray[np.float64], spread: NDArray[np.float64], borders: Sequence[int], words: Sequence[str]
-) -> Figure:
+def _still(exact: Floats, spread: Floats, borders: Sequence[int], words: Sequence[str]) -> Figure:
     fig, ax = plt.subplots(layout="constrained", figsize=(4.6, 1 + 0.2 * len(words)))
     rows = np.arange(len(words))
     ax.barh(rows, spread, height=1.0, color=ORANGE, alpha=0.3, label="through windows")
@@ -195,6 +179,6 @@ def _still(
         ax.axhline(border - 0.5, color=PINK, linewidth=1.5)
     ax.set_yticks(rows, words)
     ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the query")
-    ax.spines[["left", "bottom"]].set_color(GREY)
+    ax.spines[["left", "bottom"]].set_color(GRAY)
     ax.legend(loc="lower right")
     return fig

@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite, named, unit
-from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, WIDTH, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, WIDTH, styled
 
 ARROW = {"arrowstyle": "-|>", "lw": 2, "shrinkA": 0, "shrinkB": 0}
 
@@ -40,7 +40,7 @@ def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
     fig = plt.figure(figsize=(WIDTH, 2.9), layout="none")
     ax: Any = fig.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
     net = [np.add.outer(reach[0] * first[i], reach[1] * second[i]) for i in range(3)]
-    ax.plot_surface(*net, color=TEAL, alpha=0.12, edgecolor=GREY, linewidth=0.4)
+    ax.plot_surface(*net, color=TEAL, alpha=0.12, edgecolor=GRAY, linewidth=0.4)
     for i, (name, tip) in enumerate(zip(vectors, tips, strict=True)):
         color = TEAL if i < 2 else ORANGE
         ax.quiver(0, 0, 0, *tip, color=color, linewidth=2, arrow_length_ratio=0.3 / np.linalg.norm(tip))
@@ -72,11 +72,11 @@ def shadow(w: ArrayLike, x: ArrayLike) -> Figure:
     foot = (w @ x) * w
     fig, ax = plt.subplots(figsize=(WIDTH, 3.2))
     far = 1.3 * max(float(np.linalg.norm(foot)), 1.0)
-    ax.plot(*np.outer(w, [-0.15 * far, far]), color=GREY, linewidth=1)
-    ax.plot(*zip(x, foot, strict=True), color=GREY, linewidth=1.2, linestyle=":")
+    ax.plot(*np.outer(w, [-0.15 * far, far]), color=GRAY, linewidth=1)
+    ax.plot(*zip(x, foot, strict=True), color=GRAY, linewidth=1.2, linestyle=":")
     up = (x - foot) / np.linalg.norm(x - foot)
     corner = np.array([foot - 0.22 * w, foot - 0.22 * w + 0.22 * up, foot + 0.22 * up])
-    ax.plot(*corner.T, color=GREY, linewidth=1)
+    ax.plot(*corner.T, color=GRAY, linewidth=1)
     for tip, color, name, place in (
         (x, ORANGE, "$x$", (-14, 0)),
         (foot, TEAL, "$Px$", (8, -10)),

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import check_most, finite, named
 from lowrank_tutor.plotting.style import (
-    GREY,
+    GRAY,
     ORANGE,
-    PURPLE,
     TEAL,
+    VIOLET,
     Panels,
     draw_lines,
     draw_points,
@@ -54,7 +54,7 @@ def ellipse(a: ArrayLike, u: ArrayLike, s: ArrayLike, vt: ArrayLike) -> Panels:
 def _directions(curve: np.ndarray, ways: np.ndarray, lengths: np.ndarray, names: Sequence[str], title: str) -> Figure:
     """Draw a closed curve around the origin, with two arrows and their names."""
     fig, ax = panel(3.0, 2.95, left=0.5, bottom=0.3)
-    ax.plot(*curve, color=GREY, linewidth=1.2)
+    ax.plot(*curve, color=GRAY, linewidth=1.2)
     for i, (name, color) in enumerate(zip(names, (TEAL, ORANGE), strict=True)):
         tip = ways[:, i] * lengths[i]
         ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2})
@@ -98,9 +98,9 @@ def cloud(
     for argument, things in (("classes", np.unique(classes)), ("arrows", arrows or {}), ("paths", paths or {})):
         check_most(argument, things, 3)
     fig, ax = panel(height=3.4, left=0.5, bottom=0.3)
-    for value, (mark, color) in zip(np.unique(classes), (("o", GREY), ("^", TEAL), ("s", PURPLE)), strict=False):
+    for value, (mark, color) in zip(np.unique(classes), (("o", GRAY), ("^", TEAL), ("s", VIOLET)), strict=False):
         ax.plot(*points[classes == value].T, mark, color=color, alpha=0.5, markersize=3.5)
-    looks = ((ORANGE, "-"), (TEAL, "--"), (PURPLE, ":"))  # orange first, which no point is
+    looks = ((ORANGE, "-"), (TEAL, "--"), (VIOLET, ":"))  # orange first, which no point is
     for (name, (start, step)), (color, dashes) in zip((arrows or {}).items(), looks, strict=False):
         look = {"arrowstyle": "-|>", "color": color, "lw": 2, "linestyle": dashes, "shrinkA": 0, "shrinkB": 0}
         foot, way = finite(f"arrows[{name!r}]", start, 2), finite(f"arrows[{name!r}]", step, 2)
@@ -194,7 +194,7 @@ def curves(
     x = finite("x", x, None)
     fig, ax = panel(height=3.0, left=0.62)
     if at is not None:
-        ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
+        ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
     draw_lines(ax, x, lines, marker="o" if len(x) < 10 else "")
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], ylim=ylim)
     if scale[0] == "log" and len(x) <= 12:
@@ -241,8 +241,8 @@ def dots(
         color, size = (ORANGE, 10) if name == marked else (TEAL, 7)
         ax.plot(value, row, "o", color=color, markersize=size)
     for word, value in (marks or {}).items():
-        ax.axvline(value, color=GREY, linewidth=1, linestyle="--")
-        ax.annotate(word, (value, -0.5), xytext=(0, 3), textcoords="offset points", color=GREY, ha="center")
+        ax.axvline(value, color=GRAY, linewidth=1, linestyle="--")
+        ax.annotate(word, (value, -0.5), xytext=(0, 3), textcoords="offset points", color=GRAY, ha="center")
     ax.set(xscale="log", xlabel=xlabel, xlim=xlim, ylim=(len(values) - 0.5, -0.5))
     ax.set_yticks(range(len(values)), list(values))
     ax.grid(axis="x", linewidth=0.5)

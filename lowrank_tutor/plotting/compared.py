@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite, named
 from lowrank_tutor.plotting.style import (
-    GREY,
+    GRAY,
     LINES,
     ORANGE,
     TEAL,
@@ -226,11 +226,11 @@ def weights_and_curves(
     estimate = finite("estimate", estimate, len(exact))
     (row, left), (curve, right) = panel(3.1, 2.8, left=0.55), panel(3.0, 2.8, left=0.6)
     place, over = np.arange(len(exact)), estimate > highest
-    left.bar(place, np.minimum(exact, highest), color=GREY, alpha=0.55, width=0.8, label="true")
+    left.bar(place, np.minimum(exact, highest), color=GRAY, alpha=0.55, width=0.8, label="true")
     left.plot(place[~over], estimate[~over], "o", color=ORANGE, label="estimated")
     left.plot(place[over], np.full(over.sum(), highest), "^", color=ORANGE, markersize=6, clip_on=False)
     left.set(xlabel="token looked at", ylim=(0, highest), title="one row of weights")
-    right.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
+    right.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")
     draw_lines(right, x, lines)
     right.set(xlabel="features m", xscale="log", yscale="log", ylim=ylim, title="error of the output")
     tick_each(right, x, at_most=5)

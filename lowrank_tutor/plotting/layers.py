@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import check_rank
 from lowrank_tutor.plotting.arguments import finite
 from lowrank_tutor.plotting.style import (
-    GREY,
+    GRAY,
     ORANGE,
-    PURPLE,
     TEAL,
+    VIOLET,
     WIDTH,
     Panels,
     draw_points,
@@ -85,7 +85,7 @@ def above_level(s: ArrayLike, level: float, *, title: str, lowest: float) -> Fig
     index, counted = np.arange(1, len(s) + 1), s > level
     fig, ax = panel(3.1, left=0.56)
     ax.plot(index[counted], s[counted], "o", color=TEAL)
-    ax.plot(index[~counted], s[~counted], "o", color=GREY, markerfacecolor="white")
+    ax.plot(index[~counted], s[~counted], "o", color=GRAY, markerfacecolor="white")
     ax.axhline(level, color=ORANGE, linewidth=1.2)
     ax.set(yscale="log", xlabel="number of the value, i", title=f"{title}: {counted.sum()} count")
     ax.set_ylim(lowest, 4 * s[0])
@@ -116,7 +116,7 @@ def numbers_and_direction(numbers: ArrayLike, direction: ArrayLike, k: int) -> F
     index = np.arange(1, len(numbers) + 1)
     ax.bar(index[: k - 1], numbers[: k - 1], color=TEAL)
     ax.bar(k, numbers[k - 1], color=ORANGE)
-    ax.bar(index[k:], numbers[k:], color="white", edgecolor=GREY, linewidth=0.4)
+    ax.bar(index[k:], numbers[k:], color="white", edgecolor=GRAY, linewidth=0.4)
     ax.set(title="first digit", xlim=(0, len(numbers) + 1), xticks=[i for i in (1, 20, 40, 60) if i <= len(numbers)])
     side = 0.98  # inches
     low = height - 0.32 - side  # both begin at one height, and so do their titles
@@ -182,11 +182,11 @@ def noise_cut(
     index, best = np.arange(1, len(s) + 1), int(np.argmin(errors))
     values, left = panel(1.8, 2.9, left=0.4, right=0.1)
     left.plot(index[s > threshold], s[s > threshold], "o", color=TEAL)
-    left.plot(index[s <= threshold], s[s <= threshold], "o", color=GREY, markerfacecolor="white")
-    left.axhline(threshold, color=PURPLE, linewidth=1.2, linestyle="--", label="threshold")
+    left.plot(index[s <= threshold], s[s <= threshold], "o", color=GRAY, markerfacecolor="white")
+    left.axhline(threshold, color=VIOLET, linewidth=1.2, linestyle="--", label="threshold")
     left.set(xlabel="value number i", title="singular values", ylim=(0, None))
     curve, right = panel(1.8, 2.9, left=0.55, right=0.1)
-    right.plot(errors, color=GREY, linewidth=1.2)
+    right.plot(errors, color=GRAY, linewidth=1.2)
     right.axvline(best, color=TEAL, linewidth=1.2, linestyle=":", label=f"least at {best}")
     right.set(xlabel="rank kept, k", title="error", ylim=(0, 1.8))
     right.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")

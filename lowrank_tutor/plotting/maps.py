@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import check_most, finite, unit
 from lowrank_tutor.plotting.style import (
-    GREY,
+    GRAY,
     LINES,
     ORANGE,
-    PURPLE,
     TEAL,
     TITLE,
+    VIOLET,
     draw_image,
     draw_lines,
     draw_points,
@@ -58,9 +58,9 @@ def shadows(arrows: ArrayLike, x: ArrayLike, *, reach: float) -> Figure:
         ax.plot(*np.transpose([arrow, foot]), ":", color=ORANGE, linewidth=1)
         if len(arrows) <= 12:  # more of them would hide each other
             ax.annotate(
-                "", tuple(arrow), (0, 0), arrowprops={"arrowstyle": "-|>", "color": GREY, "lw": 1, "shrinkB": 0}
+                "", tuple(arrow), (0, 0), arrowprops={"arrowstyle": "-|>", "color": GRAY, "lw": 1, "shrinkB": 0}
             )
-    ax.plot(*arrows.T, "o", color=GREY, markersize=3)
+    ax.plot(*arrows.T, "o", color=GRAY, markersize=3)
     ax.plot(*feet.T, "o", color=ORANGE, markersize=4)
     ax.annotate(
         "", tuple(x), (0, 0), arrowprops={"arrowstyle": "-|>", "color": TEAL, "lw": 2.5, "shrinkA": 0, "shrinkB": 0}
@@ -159,7 +159,7 @@ def dimensions_needed(n: ArrayLike, eps: ArrayLike, k: ArrayLike, *, available: 
         useless = k[row, column] >= available
         if useless:
             corner = (column - 0.5, row - 0.5)
-            ax.add_patch(Rectangle(corner, 1, 1, facecolor="#eceef0", edgecolor=GREY, hatch="////", linewidth=0.5))
+            ax.add_patch(Rectangle(corner, 1, 1, facecolor="#eceef0", edgecolor=GRAY, hatch="////", linewidth=0.5))
         ink = "white" if k[row, column] > 4000 and not useless else "black"
         paper = {"facecolor": "#eceef0", "edgecolor": "none", "pad": 1.5} if useless else None
         ax.text(column, row, f"{k[row, column]:,.0f}", ha="center", va="center", color=ink, fontsize=9, bbox=paper)
@@ -191,13 +191,13 @@ def classes_and_axes(a: ArrayLike, b: ArrayLike, axes: Mapping[str, tuple[ArrayL
     middle = (a.mean(axis=0) + b.mean(axis=0)) / 2
     fig, ax = panel(4.5, 2.4, left=0.3, top=0.1, bottom=0.3)
     ax.plot(*a.T, "^", color=TEAL, markersize=7)
-    ax.plot(*b.T, "s", color=PURPLE, markersize=6)
-    for (letter, (axis, threshold)), (color, dashes) in zip(axes.items(), ((ORANGE, "-"), (GREY, "--")), strict=False):
+    ax.plot(*b.T, "s", color=VIOLET, markersize=6)
+    for (letter, (axis, threshold)), (color, dashes) in zip(axes.items(), ((ORANGE, "-"), (GRAY, "--")), strict=False):
         w = finite(f"axes[{letter!r}]", axis, 2)
         w /= np.linalg.norm(w)
         on_line = middle + (threshold / np.linalg.norm(axis) - middle @ w) * w
         along = np.array([-w[1], w[0]])
-        foot = on_line - (0.6 if color == GREY else 0) * along  # below the first arrow's
+        foot = on_line - (0.6 if color == GRAY else 0) * along  # below the first arrow's
         ax.plot(*np.transpose([on_line - 9 * along, on_line + 9 * along]), dashes, color=color, linewidth=1.5)
         look = {"arrowstyle": "-|>", "color": color, "lw": 2, "linestyle": dashes, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", foot + 1.2 * w, foot, arrowprops=look)

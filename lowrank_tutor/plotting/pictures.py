@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import check_integer
 from lowrank_tutor.plotting.arguments import finite, named
 from lowrank_tutor.plotting.style import (
-    GREY,
+    GRAY,
     HIDDEN,
     LINES,
     ORANGE,
@@ -38,7 +38,7 @@ def _mark_cut(ax: Axes, s: np.ndarray, k: int) -> None:
     """Singular values that are kept, those that are cut, and the line between them."""
     index = np.arange(1, len(s) + 1)
     ax.plot(index[:k], s[:k], color=TEAL)
-    ax.plot(index[max(k - 1, 0) :], s[max(k - 1, 0) :], color=GREY, linewidth=1)
+    ax.plot(index[max(k - 1, 0) :], s[max(k - 1, 0) :], color=GRAY, linewidth=1)
     ax.fill_between(index[:k], s[:k], np.min(s[s > 0], initial=1e-16), color=TEAL, alpha=0.15, linewidth=0)
     ax.axvline(k + 0.5, color=ORANGE, linewidth=1)
 
@@ -170,7 +170,7 @@ def digits_cut(digits: ArrayLike, approx: ArrayLike, explained: ArrayLike, k: in
             draw_image(ax, image.reshape(8, 8), corner, (0.94 * side, 0.94 * side), cmap="gray_r", vmin=0, vmax=16)
     curve, ax = panel(2.3, 1.75, left=0.55)
     total = np.concatenate([[0], np.cumsum(explained)])
-    ax.plot(total, color=GREY, linewidth=1)
+    ax.plot(total, color=GRAY, linewidth=1)
     ax.plot(total[: k + 1], color=TEAL)
     ax.set(xlabel="components kept", title="variance explained", ylim=(0, 1.03), xlim=(0, len(total) - 1))
     draw_points(ax, range(len(total)), {"": total}, at=k, looks=[(ORANGE, "")])

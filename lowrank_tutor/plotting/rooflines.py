@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite
-from lowrank_tutor.plotting.style import GREY, ORANGE, TEAL, Panels, legend_above, panel, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, Panels, legend_above, panel, styled
 
 COLORS = (TEAL, ORANGE)
 WALLS = {"compute": "-", "memory": (0, (1.2, 1.2))}  # how a line looks where it meets this wall
@@ -77,12 +77,12 @@ def _times(
         _line(ax, n, floor, wall, color)
         ax.annotate(name, (n[-1], floor[-1]), xytext=(5, 0), textcoords="offset points", color=color, va="center")
     for word, kind in (("processors", "compute"), ("memory", "memory")):
-        ax.plot([], [], color=GREY, linestyle=WALLS[kind], label=word)
+        ax.plot([], [], color=GRAY, linestyle=WALLS[kind], label=word)
     pairs = [np.asarray(points, dtype=float).reshape(-1, 2) for points in measured.values()]
     for points, color in zip(pairs, COLORS, strict=False):
         ax.plot(*points.T, "D", color=color, markersize=6)
     if at is not None:
-        ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
+        ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")
         for floor, color in zip(floors.values(), COLORS, strict=True):
             ax.plot(at, floor[n == at], "o", color=color, markersize=7, zorder=4)
     _frame(ax, title, MILLISECONDS, [ms for points in pairs for ms in points[:, 1]])
@@ -105,9 +105,9 @@ def _ratios(
         slow, fast = (dict(np.asarray(points, dtype=float).reshape(-1, 2)) for points in measured.values())
         both = sorted(slow.keys() & fast.keys())
         found = [slow[x] / fast[x] for x in both]
-        ax.plot(both, found, "D", color=GREY, markersize=6, label=whose)
+        ax.plot(both, found, "D", color=GRAY, markersize=6, label=whose)
     _frame(ax, "exact / Linformer", TIMES, found)
-    ax.axhline(1, color=GREY, linewidth=0.8)
+    ax.axhline(1, color=GRAY, linewidth=0.8)
     return fig
 
 

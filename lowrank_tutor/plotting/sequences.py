@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite
-from lowrank_tutor.plotting.style import GREY, HIDDEN, ORANGE, TEAL, WIDTH, sheet, styled
+from lowrank_tutor.plotting.style import GRAY, HIDDEN, ORANGE, TEAL, WIDTH, sheet, styled
 
 SHADES = LinearSegmentedColormap.from_list("white to teal", ("white", TEAL))
 ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
@@ -179,7 +179,7 @@ def _frame_cells(ax: Axes, rows: int, columns: int) -> None:
     ax.tick_params(which="both", length=0)
     ax.tick_params(axis="x", top=True, labeltop=True, bottom=False, labelbottom=False)
     ax.spines[:].set_visible(True)
-    ax.spines[:].set_color(GREY)
+    ax.spines[:].set_color(GRAY)
 
 
 def _write_entries(ax: Axes, entries: np.ndarray, dark: float) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import check_integer
 from lowrank_tutor.plotting.arguments import finite
 from lowrank_tutor.plotting.style import (
-    GREY,
+    GRAY,
     ORANGE,
     TEAL,
     Panels,
@@ -46,7 +46,7 @@ def spectrum(s: ArrayLike, k: int | None = None, *, level: float | None = None, 
     kept = index <= k if k is not None else s > (level if level is not None else 0)
     fig, ax = panel(height=2.8, left=0.85)
     ax.plot(index[kept], drawn[kept], "o", color=TEAL, label="counted" if level is not None else "kept")
-    ax.plot(index[~kept], drawn[~kept], "o", color=GREY, markerfacecolor="white", label="not")
+    ax.plot(index[~kept], drawn[~kept], "o", color=GRAY, markerfacecolor="white", label="not")
     if k is not None:
         ax.axvline(k + 0.5, color=ORANGE, linewidth=1)
     if level is not None:
@@ -79,9 +79,9 @@ def spectrum_cut(s: ArrayLike, k: int) -> Panels:
     (bars, left), (curve, right) = (panel(3.0, 2.5) for _ in range(2))
     index = np.arange(1, len(s) + 1)
     left.bar(index[:k], s[:k], color=TEAL, width=0.8)
-    left.bar(index[k:], s[k:], color="white", edgecolor=GREY, linewidth=0.8, width=0.8)
+    left.bar(index[k:], s[k:], color="white", edgecolor=GRAY, linewidth=0.8, width=0.8)
     left.set(xlabel="number of the value, i", title="singular values", ylim=(0, 1.05 * s[0]), xlim=(0, len(s) + 1))
-    right.plot(error, color=GREY, linewidth=1.2)
+    right.plot(error, color=GRAY, linewidth=1.2)
     right.set(xlabel="rank kept, k", title="relative error", ylim=(-0.03, 1.05), xlim=(0, len(s)))
     draw_points(right, range(len(error)), {"error": error}, at=k, looks=[(ORANGE, "")])
     return Panels((bars, curve))

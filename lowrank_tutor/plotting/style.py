@@ -8,11 +8,12 @@ Sizes are chosen for the narrowest screen. A phone of 360 pixels gives a figure 
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import html
 import inspect
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import as_file, files
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,18 +21,21 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.palette import COLORS
 from lowrank_tutor.plotting.arguments import check_setting, finite, named
 from lowrank_tutor.sphinxext import page_is_built
 
 P = ParamSpec("P")
 
 # Each at least 3 : 1 against white, and 4.5 : 1 where a word is written in it. Lines differ in more than color.
-TEAL, ORANGE, PURPLE, GREY, PINK = "#0b6e83", "#b84a00", "#6a4c93", "#757b82", "#b0578a"
-HIDDEN = "#d0713a"
-LINES = ((TEAL, "-"), (ORANGE, "--"), (PURPLE, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
+TEAL, ORANGE, VIOLET, PINK, GRAY, GREEN, AMBER = (color.light for color in COLORS.values())
+HIDDEN = COLORS["orange"].either
+LINES = ((TEAL, "-"), (ORANGE, "--"), (VIOLET, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
+CYCLE = {"-": TEAL, "--": ORANGE, "-.": VIOLET, ":": GREEN, (0, (6, 1, 1, 1)): PINK, (0, (1, 1)): AMBER}
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
@@ -73,6 +77,15 @@ def _as_img(figure: Figure) -> str:
     return f'<img alt="{words}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
 
 
+@contextlib.contextmanager
+def book_style() -> Iterator[None]:
+    """Set the book's style and colors for a while."""
+    cycle = cycler(color=list(CYCLE.values()), linestyle=list(CYCLE))
+    with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style:
+        with plt.style.context([style, {"axes.prop_cycle": cycle}]):
+            yield
+
+
 F = TypeVar("F", Figure, Panels)
 
 
@@ -98,7 +111,7 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
         for name, value in signature.bind(*args, **kwargs).arguments.items() if ours else ():
             if said[name] != "ArrayLike" and not (value is None and "None" in said[name]):
                 check_setting(name, value)
-        with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style, plt.style.context(style):
+        with book_style():
             others = plt.get_fignums()
             try:
                 drawn = draw(*args, **kwargs)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite, named
 from lowrank_tutor.plotting.style import (
-    GREY,
+    GRAY,
     LINES,
     ORANGE,
     TEAL,
@@ -107,8 +107,8 @@ def word_points(places: Mapping[str, ArrayLike], words: Sequence[str]) -> Panels
     drawn = []
     for title, points in places.items():
         fig, ax = panel(3.0, 2.7, left=0.5, bottom=0.3)
-        ax.axhline(0, color=GREY, linewidth=0.8)
-        ax.axvline(0, color=GREY, linewidth=0.8)
+        ax.axhline(0, color=GRAY, linewidth=0.8)
+        ax.axvline(0, color=GRAY, linewidth=0.8)
         joined = _together(points, words, 0.04 * reach)
         for (x, y), name in joined:
             ax.plot(x, y, "o", color=TEAL, markersize=5)
@@ -146,7 +146,7 @@ def rankings(truth: ArrayLike, others: Mapping[str, ArrayLike], *, first: int = 
         after = np.argsort(np.argsort(-scores))
         for before, now in zip(place, after, strict=True):
             kept = before < first
-            color = TEAL if kept and now == before else ORANGE if kept else GREY
+            color = TEAL if kept and now == before else ORANGE if kept else GRAY
             ax.plot((0, 1), (before, now), "o-", color=color, linewidth=2.2 if kept else 0.9, markersize=5)
             for x, y, side in ((-0.05, before, "right"), (1.05, now, "left")):
                 weight = "bold" if kept else "normal"
@@ -177,7 +177,7 @@ def clouds(parts: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]], *, re
     drawn = []
     for title, (points, directions) in parts.items():
         fig, ax = panel(3.0, 3.3, left=0.4, bottom=0.3)
-        ax.plot(*finite(f"parts[{title!r}]", points, None, 2).T, "o", color=GREY, alpha=0.45, markersize=3)
+        ax.plot(*finite(f"parts[{title!r}]", points, None, 2).T, "o", color=GRAY, alpha=0.45, markersize=3)
         vectors = named(f"directions of {title!r}", directions, 2, most=len(LINES)) if directions else {}
         for (name, vector), (color, dashes) in zip(vectors.items(), LINES, strict=False):
             unit = vector / np.linalg.norm(vector)

@@ -1,4 +1,4 @@
-"""What the tests of instruments need: a page that holds nothing but the block, and hands that press keys and drag."""
+"""Pages that hold nothing but instruments, and hands that press keys and drag."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -17,34 +17,29 @@ PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><titl
 
 @pytest.fixture(scope="session")
 def markup() -> Callable[[Instrument], str]:
-    """An instrument as it stands on a page; its picture is drawn once for all tests that start it in the same way."""
+    """Return an instrument's HTML, drawn once for all tests that start it in the same way."""
     markups: dict[str, str] = {}
 
     def drawn_once(one: Instrument) -> str:
         start = repr(vars(one) | {"picture": None})  # a function, made anew each time
-        if start not in markups:
-            markups[start] = one.to_html()
-        return markups[start]
+        return markups.get(start) or markups.setdefault(start, one.to_html())
 
     return drawn_once
 
 
 class Seen(NamedTuple):
-    """What an instrument said in one of the states that it was led through: asked as a hand is."""
+    """What an instrument said in one state of a tour; answers as a :class:`Hand` does."""
 
     said: dict[str, Any]
 
     def call(self, name: str) -> Any:
-        """Repeat what ``state``, ``table`` or ``numbers`` said."""
         return self.said[name]
 
     def shown(self) -> dict[str, float]:
-        """Repeat the numbers that stood on the page, which must be those of ``numbers()``."""
         assert self.said["shown"] == self.said["numbers"]
         return self.said["shown"]
 
     def html(self) -> str:
-        """Repeat what the page held."""
         return self.said["html"]
 
 
@@ -74,34 +69,38 @@ class Hand(NamedTuple):
 
     def call(self, code: str, *arguments: Any) -> Any:
         """Call a method of ``figure.instrument``, such as ``set``."""
-        text = self.figure.evaluate(  # as text: a picture has too many numbers to be handed over one by one
+        text = self.figure.evaluate(
             f"async (figure, all) => JSON.stringify((await figure.instrument.{code}(...all)) ?? null)", list(arguments)
         )
         return json.loads(text)
 
     def set(self, **state: Any) -> dict[str, float]:
-        """Put it into a state, and say what it shows then."""
+        """Put it into a state, and return what it shows then."""
         self.call("set", state)
         return self.shown()
 
     def shown(self) -> dict[str, float]:
-        """Read the numbers that stand on the page, which must be those of ``numbers()``."""
+        """Return the numbers that stand on the page, which must be those of ``numbers()``."""
         read = "(figure) => [...figure.querySelectorAll('data')].map((d) => [d.dataset.name, Number(d.value)])"
         shown = dict(self.figure.evaluate(read))
         assert shown == self.call("numbers")
         return shown
 
-    def tour(self, states: list[dict[str, Any]]) -> list[Seen]:
-        """Put it into one state after the other, all in one go, and say what it said in each."""
-        return [Seen(said) for said in json.loads(self.figure.evaluate(TOUR, states))]
+    def tour(self, states: list[dict[str, Any]], check: Callable[[Seen], Any]) -> None:
+        """Put it into one state after the other, all in one go, and check what it said in each."""
+        for state, said in zip(states, json.loads(self.figure.evaluate(TOUR, states)), strict=True):
+            assert said["state"].items() >= state.items()
+            check(Seen(said))
 
     def html(self) -> str:
-        """Return what the page holds."""
         return self.figure.inner_html()
 
     def handle(self, name: str) -> Locator:
         """Find a handle by the beginning of its words."""
         return self.figure.locator(f'[role=slider][aria-label^="{name}"]')
+
+    def button(self, name: str) -> Locator:
+        return self.figure.get_by_role("button", name=name)
 
     def drag(self, name: str, dx: float, dy: float) -> None:
         """Take a handle by the pointer, and let it go so many pixels from there."""
@@ -115,11 +114,10 @@ class Hand(NamedTuple):
         self.page.mouse.up()
 
     def settle(self) -> None:
-        """Wait until nothing is being computed, and the sentence has been said."""
+        """Wait until nothing is being computed."""
         self.page.wait_for_timeout(50)
-        self.page.wait_for_function(
-            "(figure) => figure.getAttribute('aria-busy') !== 'true'", arg=self.figure.element_handle()
-        )
+        still = "(figure) => figure.getAttribute('aria-busy') !== 'true'"
+        self.page.wait_for_function(still, arg=self.figure.element_handle())
 
     def said(self, words: str = "") -> str:
         """Wait for the sentence that follows a change, or for one that has these words, and return it."""
@@ -142,8 +140,8 @@ def close_later_ones(contexts: list[BrowserContext]) -> Iterator[None]:
         contexts.pop().close()
 
 
-# What a fixture of the whole file opened is open before its first test, and so stays until the file has ended. Without
-# these a hundred pages would be open at the end, each with processes of its own.
+# A page that a fixture of the whole file opened stays until the file has ended. Without these a hundred pages would be
+# open at the end, each with processes of its own.
 @pytest.fixture(scope="module", autouse=True)
 def a_file_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
     yield from close_later_ones(contexts)
@@ -156,10 +154,7 @@ def a_test_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def show(
-    browser: Browser,
-    contexts: list[BrowserContext],
-    markup: Callable[[Instrument], str],
-    tmp_path_factory: pytest.TempPathFactory,
+    browser: Browser, contexts: list[BrowserContext], markup: Callable[[Instrument], str], tmp_path_factory: Any
 ) -> Iterator[Callable[..., Hand]]:
     """Put blocks on a page of their own, opened from a file; what the browser complains of fails the test."""
     folder: Path = tmp_path_factory.mktemp("instruments")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowrank_tutor.instruments.block import asset
+from lowrank_tutor.page import asset
 
 rng = np.random.default_rng(0)
 
@@ -42,24 +42,15 @@ def js(browser):
     """Call a function of linalg.js, loaded alone."""
     page = browser.new_page()
     page.goto("about:blank")
-    before = set(page.evaluate("Object.keys(window)"))
-    page.evaluate(asset("linalg.js") + "; window.lowrankLinalg = lowrankLinalg")
-    assert set(page.evaluate("Object.keys(window)")) - before == {"lowrankLinalg"}
+    before = set(page.evaluate("Object.getOwnPropertyNames(window)"))
+    page.add_script_tag(content=asset("instruments/linalg.js"))
+    assert set(page.evaluate("Object.getOwnPropertyNames(window)")) - before == {"lowrankLinalg"}
     yield lambda code, *given: page.evaluate(f"(all) => lowrankLinalg.{code}(...all)", list(given))
     page.close()
 
 
-def test_loaded_alone_it_leaves_one_name(browser):
-    page = browser.new_page()
-    page.goto("about:blank")
-    before = set(page.evaluate("Object.getOwnPropertyNames(window)"))
-    page.add_script_tag(content=asset("linalg.js"))
-    assert set(page.evaluate("Object.getOwnPropertyNames(window)")) - before == {"lowrankLinalg"}
-    page.close()
-
-
 @each_matrix
-def test_svd_has_numpys_singular_values_and_orthonormal_factors(js, name):
+def test_svd(js, name):
     a = MATRICES[name]
     r = min(a.shape)
     found = js("svd", a.tolist())
@@ -74,14 +65,14 @@ def test_svd_has_numpys_singular_values_and_orthonormal_factors(js, name):
     assert np.abs(v.T @ v - np.eye(r)).max() <= 1e-10
 
 
-def test_a_coarse_tolerance_is_exact_enough_for_a_picture(js):
+def test_coarse_tolerance(js):
     a = np.random.default_rng(1).integers(0, 256, (60, 60)).astype(float)
     s = np.array(js("layers", a.tolist(), 1e-5)["s"])
     assert np.abs(s - np.linalg.svd(a, compute_uv=False)).max() <= 1e-7 * s[0]
 
 
 @pytest.mark.parametrize("name", [name for name in MATRICES if name not in ("tiny", "huge")])
-def test_qr_gives_the_matrix_back_with_a_diagonal_that_is_not_negative(js, name):
+def test_qr(js, name):
     a = MATRICES[name]
     found = js("qr", a.tolist())
     q, r = np.array(found["q"]), np.array(found["r"])
@@ -92,20 +83,20 @@ def test_qr_gives_the_matrix_back_with_a_diagonal_that_is_not_negative(js, name)
     assert (np.diag(r) >= 0).all()
 
 
-def test_matmul_and_softmax_are_numpys(js):
+def test_matmul_and_softmax(js):
     a, b = rng.standard_normal((3, 4)), rng.standard_normal((4, 2))
     assert np.array(js("matmul", a.tolist(), b.tolist())) == pytest.approx(a @ b, abs=1e-14)
     assert js("softmax", [0, np.log(3)]) == pytest.approx([0.25, 0.75])
     assert js("softmax", [1000, 1000]) == [0.5, 0.5]
 
 
-def test_nothing_changes_what_it_is_given(js):
+def test_arguments_stay(js):
     a = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
     for code in ("svd", "qr"):
         assert js(f"{code} && ((a) => (lowrankLinalg.{code}(a), a))", a) == a
 
 
-def test_normal_numbers_repeat_and_are_normal(js):
+def test_normal(js):
     draw = "(seed) => { const next = lowrankLinalg.normal(seed); return Array.from({length: 20000}, next); }"
     first, again, other = (np.array(js(f"normal && ({draw})", seed)) for seed in (7, 7, 8))
     assert np.array_equal(first, again)

@@ -1,6 +1,5 @@
-"""Drag two vectors: the score, and the two numbers that it takes from them, are NumPy's."""
+"""Two vectors are dragged: the score, and the two numbers that it takes from them, are NumPy's."""
 
-import math
 import re
 
 import numpy as np
@@ -24,6 +23,7 @@ def check(hand):
     expected = {"score": s @ w @ h, "p": (u @ s).item(), "q": (v @ h).item()}
     assert shown == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert shown["score"] == pytest.approx(reduced_rank_score(s, u, v, h), abs=1e-9)
+    assert "NaN" not in hand.html()
     return shown
 
 
@@ -40,15 +40,12 @@ def box(hand):
     return [float(area.get_attribute(side)) / unit for side in ("width", "height")]
 
 
-def test_at_fifty_random_states_the_numbers_are_numpys(hand):
+def test_random_states(hand):
     rng = np.random.default_rng(0)
-    states = [{name: rng.uniform(-5, 5, 2).tolist() for name in ("s", "h")} for _ in range(50)]
-    for state, seen in zip(states, hand.tour(states), strict=True):
-        assert seen.call("state") == state
-        check(seen)
+    hand.tour([{name: rng.uniform(-5, 5, 2).tolist() for name in ("s", "h")} for _ in range(50)], check)
 
 
-def test_the_rectangle_has_the_sides_p_and_q(hand):
+def test_rectangle(hand):
     for s, h in (([1, 2], [3, 4]), ([-4, 1], [2, -5]), ([5, 5], [5, -5]), ([1, -2], [0, 1])):
         shown = hand.set(s=s, h=h)
         assert box(hand) == pytest.approx([abs(shown["p"]), abs(shown["q"])], abs=0.01)
@@ -60,15 +57,14 @@ def test_the_rectangle_has_the_sides_p_and_q(hand):
 
 
 @pytest.mark.parametrize(("u", "v"), [((0, 1), (1, 0)), ([[10, -0.5]], [[0, 0.1]]), ((1, 1), (1, 1))])
-def test_other_tables_are_drawn_too(show, u, v):
+def test_other_tables(show, u, v):
     hand = show(score(u=u, v=v))
     check(hand)
     hand.drag("tip of h", 20, 30)
     check(hand)
-    assert "NaN" not in hand.figure.inner_html()
 
 
-def test_both_vectors_are_dragged(hand):
+def test_drag(hand):
     hand.set(s=[1, 2], h=[3, 4])
     for name, dx, dy in (("s", 40, 20), ("s", -90, 60), ("h", -30, 80), ("h", -60, -20), ("s", 900, -900)):
         before = hand.call("state")
@@ -79,7 +75,7 @@ def test_both_vectors_are_dragged(hand):
     assert hand.call("state")["s"] == [5, 5]  # held at the corner
 
 
-def test_keys_move_the_tips_by_tenths(hand):
+def test_keys(hand):
     hand.set(s=[1, 2], h=[3, 4])
     keys = (("s", "ArrowRight", [1.1, 2]), ("s", "ArrowDown", [1.1, 1.9]), ("s", "Shift+ArrowLeft", [0.1, 1.9]))
     for name, key, place in (*keys, ("h", "Shift+ArrowUp", [3, 5]), ("h", "ArrowLeft", [2.9, 5])):
@@ -91,58 +87,30 @@ def test_keys_move_the_tips_by_tenths(hand):
 
 
 def test_only_shadows_count(hand):
-    """Across its line s is pushed as often as one likes; flipped or doubled, it flips or doubles the score."""
     start = hand.set(s=[1, 2], h=[3, 4])
     hand.handle("tip of s").press("ArrowUp")
     hand.said("p = 4.10")
     hand.handle("tip of s").press("ArrowDown")
     hand.said("p = 4.00")
     for _ in range(9):  # to an edge of the plane, and back
-        hand.figure.get_by_role("button", name="Push s across its line").click()
+        hand.button("Push s across its line").click()
         assert hand.shown() == pytest.approx(start)
     assert "so is the score" in hand.said("shadows are the same")
     assert hand.call("state")["s"] != [1, 2]
     hand.set(s=[1, 2])
-    hand.figure.get_by_role("button", name="Flip s").click()
+    hand.button("Flip s").click()
     assert check(hand)["score"] == -start["score"]
     hand.said("changed its sign")
-    hand.figure.get_by_role("button", name="Double s").click()
+    hand.button("Double s").click()
     assert check(hand) == {"score": 8, "p": -8, "q": -1}
     hand.said("twice as large")
-    hand.figure.get_by_role("button", name="Double s").click()
+    hand.button("Double s").click()
     hand.said("no room")
     assert hand.call("state")["s"] == [-2, -4]
 
 
-def test_without_a_shadow_there_is_no_score(hand):
+def test_no_shadow(hand):
     hand.set(s=[1, -2.1], h=[3, 4])
     hand.handle("tip of s").press("ArrowUp")
     hand.said("shrunk to nothing")
     assert check(hand)["score"] == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("wish", [{"s": [6, 0]}, {"h": [1]}, {"h": "far"}, {"s": [None, 1]}, {"h": [1, "2"]}])
-def test_what_is_no_vector_of_the_plane_is_refused_in_words(hand, wish):
-    before = hand.call("state")
-    with pytest.raises(Exception, match=f"{next(iter(wish))} must be"):
-        hand.call("set", wish)
-    assert hand.call("state") == before
-
-
-@pytest.mark.parametrize(
-    ("wrong", "name"),
-    [
-        ({"s": [6, 0]}, "s"),
-        ({"h": [1]}, "h"),
-        ({"h": [1j, 1]}, "h"),
-        ({"u": None}, "u"),
-        ({"h": [math.nan, 0]}, "h"),
-        ({"u": [0, 0]}, "u"),
-        ({"v": [[1, 2], [3, 4]]}, "v"),
-        ({"v": [11, 0]}, "v"),
-        ({"u": [0.05, 0.05]}, "u"),
-    ],
-)
-def test_python_refuses_what_there_is_not(wrong, name):
-    with pytest.raises((TypeError, ValueError), match=f"^{name} must be .*, got "):
-        score(**wrong)

@@ -1,4 +1,4 @@
-"""Tilt a picture and cut its spectrum: what the browser says equals what NumPy says of the same gray values."""
+"""A picture is tilted, and its spectrum cut: the browser's numbers are NumPy's for the same gray values."""
 
 import io
 
@@ -31,7 +31,7 @@ def check(hand):
     return shown
 
 
-def test_at_fifty_random_states_the_numbers_are_numpys(hand):
+def test_random_states(hand):
     rng = np.random.default_rng(0)
     states = [
         {
@@ -41,25 +41,24 @@ def test_at_fifty_random_states_the_numbers_are_numpys(hand):
         }
         for _ in range(50)
     ]
-    for state, seen in zip(states, hand.tour(states), strict=True):
-        assert seen.call("state") == state
-        check(seen)
+    hand.tour(states, check)
 
 
-@pytest.mark.parametrize("picture", PICTURES)
-def test_the_browser_draws_what_python_draws(hand, picture):
-    for degrees in (0, 12.5):
-        hand.set(picture=picture, tilt=degrees)
-        assert np.abs(np.array(hand.call("table")["picture"]) - grays(picture, degrees)).max() <= 1  # rounding
+def test_pictures_are_pythons(hand):
+    for picture in PICTURES:
+        for degrees in (0, 12.5):
+            hand.set(picture=picture, tilt=degrees)
+            drawn = np.array(hand.call("table")["picture"])
+            assert np.abs(drawn - grays(picture, degrees)).max() <= 1, (picture, degrees)  # rounding
 
 
-def test_a_window_needs_one_layer_upright_and_many_tilted(hand):
+def test_layers_of_a_window(hand):
     layers = [hand.set(picture="window", tilt=degrees)["layers_for_5_percent"] for degrees in (0, 2, 5, 30)]
     assert layers == [1, 7, 17, 55]
     assert layers == [tilt(degrees=degrees).numbers["layers_for_5_percent"] for degrees in (0, 2, 5, 30)]
 
 
-def test_the_cut_is_dragged_in_the_spectrum(hand):
+def test_drag(hand):
     hand.set(picture="window", tilt=20, k=8)
     seen = []
     for dx in (25, 40, -30, 60, -300):
@@ -76,28 +75,16 @@ def test_the_cut_is_dragged_in_the_spectrum(hand):
     check(hand)
 
 
-def test_the_cut_moves_by_keys(hand):
+def test_keys(hand):
     hand.set(picture="disc", tilt=0, k=8)
     cut = hand.handle("cut")
-    for key, k in {
-        "ArrowRight": 9,
-        "ArrowUp": 10,
-        "Shift+ArrowRight": 20,
-        "PageDown": 10,
-        "End": 160,
-        "Home": 1,
-    }.items():
+    keys = {"ArrowRight": 9, "ArrowUp": 10, "Shift+ArrowRight": 20, "PageDown": 10, "End": 160, "Home": 1}
+    for key, k in {**keys, "ArrowLeft": 1}.items():
         cut.press(key)
         assert hand.call("state")["k"] == k
         assert cut.get_attribute("aria-valuenow") == str(k)
         assert cut.get_attribute("aria-valuetext") == f"{k} of 160 layers"
         check(hand)
-    cut.press("ArrowLeft")
-    assert hand.call("state")["k"] == 1
-    assert "1 of 160 layers" in f"{hand.said()} 1 of 160 layers"
-
-
-def test_one_sentence_follows_a_change(hand):
     hand.set(picture="stripes", tilt=0, k=2)
     hand.handle("cut").press("ArrowLeft")
     hand.said(tilt("stripes").alt)
@@ -118,7 +105,7 @@ def bring(hand, file):
     hand.settle()
 
 
-def test_a_readers_own_picture_is_decomposed_and_goes_nowhere(show):
+def test_own_picture(show):
     hand = show(tilt(k=4))
     before = len(hand.requests)
     pixels = np.random.default_rng(2).integers(0, 256, (200, 300, 3)).astype(np.uint8)
@@ -126,14 +113,14 @@ def test_a_readers_own_picture_is_decomposed_and_goes_nowhere(show):
     assert hand.call("state")["picture"] == "own"
     assert check(hand)["layers_for_5_percent"] > 40
     assert [url for url in hand.requests[before:] if not url.startswith(("blob:file:", "data:"))] == []
-    hand.figure.get_by_role("button", name="Copy a link").click()
+    hand.button("Copy a link").click()
     assert "own" not in hand.page.url
     assert "stays on this machine" in hand.said()
     hand.set(tilt=9, k=30)
     check(hand)
 
 
-def test_no_picture_breaks_it(show):
+def test_odd_pictures(show):
     hand = show(tilt(k=3))
     bring(hand, {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
     assert "choose a PNG, a JPEG or a WebP" in hand.said()
@@ -157,7 +144,7 @@ def test_no_picture_breaks_it(show):
     assert gray[:, 85:].min() == 255  # what is transparent shows white paper
 
 
-def test_a_huge_picture_is_taken_in(show):
+def test_huge_pictures(show):
     hand = show(tilt())
     bring(hand, as_file(Image.new("1", (20_000, 20_000))))  # a small file, and 1.6 GB of pixels
     assert "at most 100 million pixels" in hand.said()
@@ -170,7 +157,7 @@ def test_a_huge_picture_is_taken_in(show):
     assert check(hand)["layers_for_5_percent"] == 1
 
 
-def test_the_camera_is_asked_for_once_and_let_go(show):
+def test_camera(show):
     hand = show(tilt())
     hand.page.evaluate(
         """() => {
@@ -182,11 +169,11 @@ def test_the_camera_is_asked_for_once_and_let_go(show):
           navigator.mediaDevices.getUserMedia = async () => streams[streams.push(canvas.captureStream()) - 1];
         }"""
     )
-    opener = hand.figure.get_by_role("button", name="Use the camera")
+    opener = hand.button("Use the camera")
     opener.click()
     hand.page.wait_for_function("() => document.querySelector('video')?.videoWidth > 0")
     opener.click()  # a second one would never be let go
-    hand.figure.get_by_role("button", name="Take the picture").click()
+    hand.button("Take the picture").click()
     hand.page.wait_for_function("() => document.querySelector('figure').instrument.state().picture === 'own'")
     tracks = "streams.flatMap((stream) => stream.getTracks().map((track) => track.readyState))"
     assert hand.page.evaluate(tracks) == ["ended"]
@@ -198,7 +185,7 @@ def test_the_camera_is_asked_for_once_and_let_go(show):
     assert "choose a file instead" in hand.said()
 
 
-def test_of_many_wishes_the_last_is_drawn(hand):
+def test_last_wish_is_drawn(hand):
     last = hand.figure.evaluate(
         """async (figure) => {
           const all = [1, 2, 3, 4, 30].map((tilt) => figure.instrument.set({ picture: "window", tilt, k: 2 }));
@@ -207,21 +194,3 @@ def test_of_many_wishes_the_last_is_drawn(hand):
         }"""
     )
     assert last == 55
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"picture": "cat"},
-        {"degrees": 46},
-        {"k": 0},
-        {"k": 161},
-        {"k": 2.0},
-        {"k": True},
-        {"degrees": [2]},
-        {"degrees": None},
-    ],
-)
-def test_python_refuses_what_there_is_not(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
-        tilt(**wrong)

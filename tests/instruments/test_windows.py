@@ -1,6 +1,5 @@
-"""Drag borders between words, and a query among their keys: the gap between the outputs is NumPy's."""
+"""Borders between words, and a query among their keys, are dragged: the gap between the outputs is that of PyTorch."""
 
-import math
 import re
 
 import numpy as np
@@ -52,7 +51,7 @@ def start(hand, **state):
     return hand.set(**{**windows().state, **state})
 
 
-def test_at_fifty_random_states_the_numbers_are_numpys(hand):
+def test_random_states(hand):
     rng, states = np.random.default_rng(0), []
     for i in range(50):
         k = int(rng.integers(1, 13))
@@ -61,15 +60,12 @@ def test_at_fifty_random_states_the_numbers_are_numpys(hand):
             "sharpness": float(rng.uniform(0, 4)),
             "query": rng.uniform(-2.6, 2.6, 2).tolist(),
         }
-        if i % 10 == 0:
-            state["words"] = " ".join(f"word{i}{j}" for j in range(12))
-        states.append(state)
-    for state, seen in zip(states, hand.tour(states), strict=True):
-        assert {**seen.call("state"), **state} == seen.call("state")
-        check(seen)
+        own = {"words": " ".join(f"word{i}{j}" for j in range(12))}
+        states.append(state | (own if i % 10 == 0 else {}))
+    hand.tour(states, check)
 
 
-def test_borders_and_the_query_are_dragged(hand):
+def test_drag(hand):
     first = start(hand)["gap"]
     hand.drag("border 1,", 0, -20)
     assert hand.call("state")["borders"] == [0, 2, 6, 9]
@@ -88,7 +84,7 @@ def test_borders_and_the_query_are_dragged(hand):
         check(hand)
 
 
-def test_keys_move_borders_by_words_and_the_query_by_tenths(hand):
+def test_keys(hand):
     start(hand)
     border = hand.handle("border 2,")
     for key, at in {"ArrowUp": 5, "ArrowRight": 6, "Shift+ArrowDown": 8, "Home": 4, "End": 8}.items():
@@ -103,7 +99,7 @@ def test_keys_move_borders_by_words_and_the_query_by_tenths(hand):
     assert "looks most at" in hand.said("most at")
 
 
-def test_sliders_choose_the_sharpness_and_how_many_windows(hand):
+def test_sliders(hand):
     start(hand)
     hand.figure.get_by_label("windows", exact=True).fill("5")
     assert hand.call("state")["borders"] == [0, 2, 4, 7, 9]
@@ -121,7 +117,7 @@ def test_sliders_choose_the_sharpness_and_how_many_windows(hand):
     hand.said("one vote")
 
 
-def test_good_borders_part_unlike_neighbors_and_serve_one_query_only(hand):
+def test_good_borders(hand):
     assert start(hand)["gap"] > 0.6
     assert start(hand, borders=[0, 2, 4, 6])["gap"] < 0.15
     hand.handle("tip of the query").press("ArrowUp")
@@ -129,11 +125,11 @@ def test_good_borders_part_unlike_neighbors_and_serve_one_query_only(hand):
     assert start(hand, borders=[0, 2, 4, 6], query=[0, 2.5])["gap"] > 0.45
 
 
-def test_a_sentence_of_ones_own_gets_numbers_from_its_spelling(hand):
+def test_own_sentence(hand):
     start(hand)
     field = hand.figure.get_by_label("Your sentence")
     field.fill(f"  {OWN} ")
-    hand.figure.get_by_role("button", name="Use it").click()
+    hand.button("Use it").click()
     assert hand.call("state")["words"] == OWN
     assert hand.call("state")["borders"] == [0, 2, 5, 7]
     check(hand)
@@ -152,12 +148,12 @@ def test_a_sentence_of_ones_own_gets_numbers_from_its_spelling(hand):
         check(hand)
         count = hand.figure.get_by_label("windows", exact=True)
         assert count.get_attribute("max") == str(len(words.split()))
-    hand.figure.get_by_role("button", name="Start again").click()
+    hand.button("Start again").click()
     hand.page.wait_for_function("(f) => f.value.startsWith('the old')", arg=field.element_handle())
     assert hand.call("table")["keys"] == windows().data["keys"]
 
 
-def test_the_six_words_of_the_book_have_the_numbers_that_they_have_there(hand):
+def test_words_of_the_book(hand):
     asked = {"borders": [0, 2, 4], "sharpness": 1.6, "query": [2.5, 0.0]}  # what "slept" asks
     six = windows(**asked, sentence=" ".join(WORDS))
     assert six.state == {**asked, "words": " ".join(WORDS)}
@@ -172,7 +168,7 @@ def test_the_six_words_of_the_book_have_the_numbers_that_they_have_there(hand):
     assert "gets 34%" in hand.said()  # as chapter 7 says
 
 
-def test_no_name_covers_another(hand):
+def test_names_do_not_overlap(hand):
     rng = np.random.default_rng(5)
     for i in range(12):
         state = {"query": rng.uniform(-2.6, 2.6, 2).tolist(), "borders": [0, int(rng.integers(1, 6)), 7]}
@@ -188,7 +184,7 @@ def test_no_name_covers_another(hand):
                     assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
-def test_a_phone_shows_all_of_it_on_two_screens(show):
+def test_height_on_a_phone(show):
     hand = show(windows(), root=' style="padding:0 16px"', viewport={"width": 360, "height": 740})
     assert hand.figure.bounding_box()["height"] <= 1300
     hand.handle("tip of the query").press("ArrowUp")
@@ -210,7 +206,7 @@ def test_a_phone_shows_all_of_it_on_two_screens(show):
         ("x" * 25, "too long"),
     ],
 )
-def test_what_is_no_sentence_is_answered_by_what_to_do(hand, typed, answer):
+def test_bad_sentences(hand, typed, answer):
     start(hand)
     before = hand.shown()
     field = hand.figure.get_by_label("Your sentence")
@@ -223,51 +219,12 @@ def test_what_is_no_sentence_is_answered_by_what_to_do(hand, typed, answer):
     field.blur()
 
 
-WRONG = [
-    *({"borders": borders} for borders in ([], [1, 2], [0, 4, 4], [0, 12], [0, 1.5])),
-    *({"sharpness": sharpness} for sharpness in (-0.1, 4.1)),
-    *({"query": query} for query in ([2.7, 0], [1], [1, 2, 3])),
-]
-
-
-@pytest.mark.parametrize("wish", [*WRONG, {"borders": "0"}, {"sharpness": None}])
-def test_what_cannot_be_is_refused_in_words(hand, wish):
-    start(hand)
-    before = hand.call("state")
-    with pytest.raises(Exception, match=f"{next(iter(wish))} must be"):
-        hand.call("set", wish)
-    with pytest.raises(Exception, match="shorten"):
-        hand.call("set", {"words": "a " * 13})
-    assert hand.call("state") == before
-
-
-def test_a_link_carries_the_sentence(hand, show):
+def test_link(hand, show):
     state = {"borders": [0, 2], "sharpness": 2, "query": [1, -1], "words": "so, what; now &then: 50% #1"}
     hand.set(**state)
     numbers = check(hand)
-    hand.figure.get_by_role("button", name="Copy a link").click()
+    hand.button("Copy a link").click()
     hand.said("link" if "link" in hand.said() else "address")
     fresh = show(windows(), address="#" + hand.page.url.split("#", 1)[1])
     assert fresh.call("state") == state
     assert check(fresh) == numbers
-
-
-UNKNOWN = [{"sentence": words} for words in ("", "the dog slept", "the " * 13, None)]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *WRONG,
-        {"sharpness": math.nan},
-        {"sharpness": None},
-        {"borders": None},
-        {"borders": "a"},
-        {"query": [1j, 0]},
-        *UNKNOWN,
-        {"sentence": "cat", "borders": [0, 1]},
-    ],
-)
-def test_python_refuses_what_there_is_not(wrong):
-    with pytest.raises((TypeError, ValueError), match=f"^{list(wrong)[-1]} must be .*, got "):
-        windows(**wrong)

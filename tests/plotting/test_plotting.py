@@ -4,7 +4,6 @@ import copy
 import functools
 import itertools
 import re
-from importlib.resources import as_file, files
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -655,13 +654,13 @@ def test_colors_stand_out_on_a_dark_page_that_inverts_them():
         return (luminance(shown(color)) + 0.05) / (luminance(shown("white")) + 0.05)
 
     np.testing.assert_allclose(shown("white"), page)
-    colors = [color for color, _ in style.LINES] + [style.GREY, style.HIDDEN]
+    colors = [color for color, _ in style.LINES] + [style.GRAY, style.HIDDEN]
     assert min(map(contrast, colors)) >= 3
     assert min(map(contrast, (style.TEAL, style.ORANGE, "#2b2f33", "#4a4f55"))) >= 4.5
 
 
 def test_colors_stand_out_from_white_and_lines_differ_in_more_than_color():
-    with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as file, plt.style.context(file):
+    with style.book_style():
         cycle = list(plt.rcParams["axes.prop_cycle"])
         words = [plt.rcParams[name] for name in ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")]
     colors = [look["color"] for look in cycle] + [color for color, _ in style.LINES] + [style.HIDDEN]
