@@ -1,4 +1,4 @@
-"""Mends of the site's theme, each for a defect that a reader would meet. Any of them may go when its cause goes."""
+"""Theme fixes, each for a defect that a reader would meet. Any of them may go when its cause goes."""
 
 import html
 import re
@@ -46,12 +46,12 @@ def skip_tuple_fields(app, what, name, obj, skip, options):
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
-def light_or_dark_as_the_reader_has_it(app, config):
+def default_to_auto_theme(app, config):
     # The theme's script complains of an invalid mode when no default is set.
     config.html_context = {"default_mode": "auto", **config.html_context}
 
 
-def name_the_repository(app, docname, source):
+def fill_in_repository(app, docname, source):
     # The address stands once, in _config.yml; pages write |repository|, |branch| and |colab|.
     options = app.config.html_theme_options
     address, branch = options["repository_url"], options["repository_branch"]
@@ -71,7 +71,7 @@ def title_folded_proofs(app, doctree):
             proof["ids"] = []
 
 
-def tell_claims_from_what_holds(app, doctree):
+def mark_claims(app, doctree):
     # On the page of corrections a paragraph says by its first, bold word which of the two it is: book.css colors it.
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)  # MyST begins with an empty text
@@ -88,8 +88,8 @@ def join_streams(outputs):
     return coalesce_streams([o for o in outputs if o["output_type"] != "stream" or o is first[o["name"]]])
 
 
-class FiguresAreAsWideAsTheirInchesSay(SphinxPostTransform):
-    """Gives a figure its width on the page, however finely it is drawn, and says so if it is a photograph.
+class FigureWidthFromDpi(SphinxPostTransform):
+    """Set a figure's width on the page from its resolution, and mark photographs.
 
     Of several panels that one cell shows, the first says in words what all of them show.
     """
@@ -121,8 +121,8 @@ def _keep_few_colors(path, picture):
         solid.quantize(colors).save(path, dpi=picture.info["dpi"], optimize=True)
 
 
-class CodeBelowItsFigure(SphinxPostTransform):
-    """Puts the fold with the code of a figure or a table below it, for the eye and for the Tab key."""
+class MoveCodeBelowFigure(SphinxPostTransform):
+    """Move the folded code of a figure or a table below it, for the eye and for the Tab key."""
 
     default_priority = 200  # MyST-NB makes the folds at 199
     formats = ("html",)
@@ -180,14 +180,14 @@ STORAGE = """<script>for (const name of ["localStorage", "sessionStorage"]) try 
 }</script>"""
 
 
-def leave_the_words(app, pagename, templatename, context, doctree):
+def drop_raw_nodes(app, pagename, templatename, context, doctree):
     # The theme looks for the first words of a page in all that its sections hold, megabytes of pictures among them. By
     # now the page is written.
     for picture in list(doctree.findall(nodes.raw)) if doctree else []:
         picture.parent.remove(picture)
 
 
-def mend_page(app, pagename, templatename, context, doctree):
+def fix_page(app, pagename, templatename, context, doctree):
     # Thebe would run cells on a foreign server; the book does not use it, and its scripts throw an error.
     for kind in ("script_files", "css_files"):
         context[kind] = [f for f in context.get(kind, []) if "thebe" not in _written(f)]
@@ -246,14 +246,14 @@ def finish(app, exception):
         return
     out = Path(app.outdir)
     (out / ".buildinfo").unlink(missing_ok=True)  # in it is the folder of this environment; only a mended site needs it
-    _offer_derived_notebooks(Path(app.srcdir), out)
+    _copy_notebooks(Path(app.srcdir), out)
     _hide_icons(out)
     _trim_mathjax(out)
     _trim_icons(out)
-    _mend_search(out)
+    _fix_search(out)
 
 
-def _offer_derived_notebooks(source, out):
+def _copy_notebooks(source, out):
     # The download button serves a conversion full of raw directives; give it the notebook that Colab opens.
     for notebook in (source / "book").glob("*.ipynb"):
         shutil.copy(notebook, out / "_sources" / "book" / notebook.name)
@@ -269,7 +269,7 @@ def _hide_icons(out):
         page.write_text(text, encoding="utf-8")
 
 
-def _mend_search(out):
+def _fix_search(out):
     # Words are looked up in objects, and every object of JavaScript knows the word "constructor".
     bare = '{"__proto__": {"__proto__": null, hasOwnProperty(word) { return Object.hasOwn(this, word) }}, '
     index = out / "searchindex.js"
@@ -296,10 +296,9 @@ def _trim_icons(out):
     css = styles.read_text(encoding="utf-8")
     sources = [p for kind in ("html", "js") for p in out.rglob(f"*.{kind}") if "mathjax" not in p.parts]
     named = {name for p in sources for name in re.findall(r"\bfa-([a-z0-9-]+)", p.read_text(encoding="utf-8"))}
-    codes = set(re.findall(r"--pst-icon-[a-z-]+:\s*\"\\([0-9a-f]+)\"", css))
-    for names, code in re.findall(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}", css):
-        if named & set(re.findall(r"\.fa-([a-z0-9-]+):before", names)):
-            codes.add(code)
+    # Font Awesome 6 writes .fa-rocket:before{content:"\f135"}, and 7 .fa-rocket{--fa:"\f135"}.
+    rule = r'((?:\.fa-[a-z0-9-]+(?::before)?,?)+)\{(?:content|--fa):"\\([0-9a-f]+)"\}'
+    codes = {code for names, code in re.findall(rule, css) if named & set(re.findall(r"\.fa-([a-z0-9-]+)", names))}
     for font in (out / "_static/vendor/fontawesome/webfonts").glob("*.woff2"):
         subset.main([str(font), f"--unicodes={','.join(sorted(codes))}", "--flavor=woff2", f"--output-file={font}.new"])
         Path(f"{font}.new").replace(font)
@@ -314,16 +313,16 @@ def one_page_for_print(app):
 
 def setup(app):
     render.coalesce_streams = join_streams
-    app.connect("config-inited", light_or_dark_as_the_reader_has_it)
+    app.connect("config-inited", default_to_auto_theme)
     app.connect("builder-inited", one_page_for_print)
     app.connect("autodoc-process-docstring", formulas_in_docstrings)
     app.connect("autodoc-skip-member", skip_tuple_fields)
-    app.connect("source-read", name_the_repository)
+    app.connect("source-read", fill_in_repository)
     app.connect("doctree-read", title_folded_proofs)
-    app.connect("doctree-read", tell_claims_from_what_holds)
-    app.add_post_transform(FiguresAreAsWideAsTheirInchesSay)
-    app.add_post_transform(CodeBelowItsFigure)
-    app.connect("html-page-context", leave_the_words, priority=400)  # before the theme
-    app.connect("html-page-context", mend_page, priority=900)  # after the theme has added its own
+    app.connect("doctree-read", mark_claims)
+    app.add_post_transform(FigureWidthFromDpi)
+    app.add_post_transform(MoveCodeBelowFigure)
+    app.connect("html-page-context", drop_raw_nodes, priority=400)  # before the theme
+    app.connect("html-page-context", fix_page, priority=900)  # after the theme has added its own
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

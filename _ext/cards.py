@@ -1,4 +1,4 @@
-"""What a page looks like from outside: a sentence and a picture, for search engines, links and the landing page.
+"""Describe each page by a sentence and a picture, for search engines, links and the landing page.
 
 The pictures are drawn while the site is built, from scratch or from the book's own numbers: line art in colors that can
 be seen on a light page and on a dark one, and the same beside the page's title for those who share a link.
@@ -98,17 +98,8 @@ CARDS = {
     "genindex": Card("Every function and every term of the book, in alphabetical order."),
 }
 
-SHOWN = {
-    "tile": "A column of bars and a row of bars, and the table of their products",
-    "spectrum": "Falling bars, the first four of them in color, and a line that cuts off the others",
-    "classes": "Two slanted clouds of points, and a line between them",
-    "bell": "Bars in the shape of a bell between two dashed lines, and a few outside",
-    "factors": "A row, a tall table, a wide table and a column, drawn to scale",
-    "weights": "The attention weights of six words as a table of six rows, darker where they are larger",
-    "mixtures": "Twelve small squares in four groups, and each group joined to one larger square",
-    "latents": "Five tall columns, each narrowed to a short column below it, and one row across the short ones",
-    "recent": "Old tokens merged into faint squares, and the last four in full color",
-}
+SHOWN = {}  # what each picture shows, in words
+DRAW = {}  # what draws it
 
 
 def card_of(docname):
@@ -119,7 +110,18 @@ def card_of(docname):
 # Pictures
 
 
-def draw_tile(ax):
+def shows(words):
+    """Register a function that draws a picture, under its name."""
+
+    def keep(draw):
+        SHOWN[draw.__name__], DRAW[draw.__name__] = words, draw
+        return draw
+
+    return keep
+
+
+@shows("A column of bars and a row of bars, and the table of their products")
+def tile(ax):
     column, row = np.array([0.3, 0.9, 0.6, 1.0, 0.45]), np.array([0.5, 1.0, 0.35, 0.75, 0.9, 0.25, 0.6])
     for i, high in enumerate(column):
         ax.add_patch(Rectangle((-0.4 - high, -i), high, -0.86, color=ORANGE))
@@ -129,14 +131,16 @@ def draw_tile(ax):
         ax.add_patch(Rectangle((j, 0.3), 0.92, wide, color=ORANGE))
 
 
-def draw_spectrum(ax):
+@shows("Falling bars, the first four of them in color, and a line that cuts off the others")
+def spectrum(ax):
     bars = 5 * 0.8 ** np.arange(16)
     for i, height in enumerate(bars):
         ax.add_patch(Rectangle((0.5 * i, 0), 0.38, height, color=TEAL if i < 4 else GRAY, alpha=1 if i < 4 else 0.55))
     ax.plot([1.94, 1.94], [-0.2, 5], color=ORANGE, lw=2, ls=(0, (4, 2)))
 
 
-def draw_classes(ax):
+@shows("Two slanted clouds of points, and a line between them")
+def classes(ax):
     rng = np.random.default_rng(3)
     slanted = rng.standard_normal((2, 40, 2)) @ np.array([[1.5, 1.0], [0.1, 0.45]])
     for points, shift, color in zip(slanted, (1.0, -1.0), (TEAL, ORANGE), strict=True):
@@ -144,7 +148,8 @@ def draw_classes(ax):
     ax.plot([-4, 4], [-2.67, 2.67], color=GRAY, lw=2)
 
 
-def draw_bell(ax):
+@shows("Bars in the shape of a bell between two dashed lines, and a few outside")
+def bell(ax):
     at = np.linspace(-2.9, 2.9, 21)
     for x, height in zip(at, 4 * np.exp(-(at**2) / 2), strict=True):
         ax.add_patch(Rectangle((x - 0.12, 0), 0.24, height, color=TEAL if abs(x) < 1.75 else ORANGE))
@@ -152,12 +157,14 @@ def draw_bell(ax):
         ax.plot([x, x], [0, 4], color=GRAY, lw=2, ls=(0, (4, 2)))
 
 
-def draw_factors(ax):
+@shows("A row, a tall table, a wide table and a column, drawn to scale")
+def factors(ax):
     for x, width, height, color in ((0, 6, 1, ORANGE), (7, 1.4, 6, TEAL), (9.4, 6, 1.4, TEAL), (16.4, 1, 6, VIOLET)):
         ax.add_patch(Rectangle((x, -height / 2), width, height, color=color, alpha=0.85))
 
 
-def draw_weights(ax):
+@shows("The attention weights of six words as a table of six rows, darker where they are larger")
+def weights(ax):
     from lowrank_tutor.byhand import sentence
 
     x, q, k = (np.array(table, dtype=float) for table in (sentence.X, sentence.W_Q, sentence.W_K))
@@ -166,7 +173,8 @@ def draw_weights(ax):
         ax.add_patch(Rectangle((1.5 * j, -i), 1.4, -0.9, color=VIOLET, alpha=0.06 + 0.94 * weight**0.6, lw=0))
 
 
-def draw_mixtures(ax):
+@shows("Twelve small squares in four groups, and each group joined to one larger square")
+def mixtures(ax):
     for group in range(4):
         left = 3.4 * group
         corners = [(left, 2), (left + 2.8, 2), (left + 1.9, 0), (left + 0.9, 0)]
@@ -176,7 +184,8 @@ def draw_mixtures(ax):
             ax.add_patch(Rectangle((left + 0.98 * i, 2), 0.86, 0.86, color=TEAL))
 
 
-def draw_latents(ax):
+@shows("Five tall columns, each narrowed to a short column below it, and one row across the short ones")
+def latents(ax):
     for i in range(5):
         left = 2.2 * i
         ax.add_patch(Rectangle((left, 2.2), 1.6, 3.2, color=GRAY, alpha=0.4))
@@ -187,7 +196,8 @@ def draw_latents(ax):
     ax.add_patch(Rectangle((-0.3, -0.9), 11.0, 0.4, color=ORANGE))
 
 
-def draw_recent(ax):
+@shows("Old tokens merged into faint squares, and the last four in full color")
+def recent(ax):
     for i in range(3):
         ax.add_patch(Rectangle((3.3 * i, 0), 3.0, 0.95, color=GRAY, alpha=0.35 + 0.2 * i))
     for i in range(4):
@@ -200,7 +210,7 @@ def draw_recent(ax):
 
 def draw(ax, picture):
     """Draw one of the pictures, as large as its place allows."""
-    globals()[f"draw_{picture}"](ax)
+    DRAW[picture](ax)
     ax.set_aspect("auto" if picture in ("spectrum", "bell") else "equal")
     ax.autoscale_view()
     ax.axis("off")
@@ -217,10 +227,10 @@ def picture_for_links(title, picture, path):
     figure = Figure(LINK, facecolor="white")
     draw(figure.add_axes((0.56, 0.2, 0.4, 0.6)), picture)
     topic, _, verb = title.partition(": ")
-    lines = wrapped(topic, 19)
+    lines = textwrap.wrap(topic, 19, break_long_words=False)
     figure.text(0.06, 0.8, "\n".join(lines), size=42, weight="bold", va="top", color="#16181d", linespacing=1.15)
     place, teal = 0.72 - 0.125 * len(lines), COLORS["teal"].light
-    figure.text(0.06, place, "\n".join(wrapped(verb, 28)), size=27, va="top", color=teal)
+    figure.text(0.06, place, textwrap.fill(verb, 28, break_long_words=False), size=27, va="top", color=teal)
     figure.text(0.06, 0.12, "Low-Rank Attention, an interactive book", size=19, color="#5a5f68")
     figure.savefig(path, dpi=100)
 
@@ -246,10 +256,6 @@ def write_logo(app, config):
     path = Path(app.srcdir, config.html_logo)
     if not path.exists() or path.read_text() != logo():
         path.write_text(logo())
-
-
-def wrapped(words, width):
-    return textwrap.wrap(words, width, break_long_words=False)
 
 
 def make_pictures(app, exception):

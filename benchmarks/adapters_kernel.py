@@ -1,8 +1,8 @@
-"""How to use each package that has kernel attention: one adapter a package, the same calls for all.
+"""Call each package that has kernel attention: one adapter a package, the same methods for all.
 
-Queries, keys and values are (batch, heads, n, d), a mask is (batch, n) and True for real tokens. What an adapter does
-not define, its package does not offer. ``rows`` does not use the package: it writes out, in double precision, the
-features that the package says it has, so that the contract can form every weight as the product of two rows.
+Queries, keys and values are (batch, heads, n, d), a mask is (batch, n) and True for real tokens. ``rows`` does not use
+the package: it writes out, in double precision, the features that the package says it has, so that the contract can
+form every weight as the product of two rows.
 """
 
 import contextlib
@@ -10,7 +10,6 @@ import io
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -19,7 +18,7 @@ from linear_attention_transformer.linear_attention_transformer import causal_lin
 from torch import Tensor, nn
 
 from benchmarks.adapters_linformer import seeded, split
-from benchmarks.promises import NotOffered, Package
+from benchmarks.promises import Package
 from lowrank_tutor.attention import linear_attention, orthogonal_features, performer_attention
 
 with warnings.catch_warnings():  # it reads torch's version by a class of distutils, which is deprecated
@@ -27,19 +26,16 @@ with warnings.catch_warnings():  # it reads torch's version by a class of distut
     import performer_pytorch
 
 Mask = Tensor | None
-NO_ESTIMATE = "an attention of its own, no estimate of softmax attention"
 
 
 class KernelAdapter(Package):
-    """How to use one package. What may be left out and is, the package does not offer."""
+    """A package with kernel attention; ``directions(layer)`` returns the directions W (m, d) of random features."""
+
+    lacks: ClassVar[dict[str, str]] = {"directions": "an attention of its own, no estimate of softmax attention"}
 
     def draw(self, d: int, m: int, seed: int = 0) -> nn.Module:
         """Build what holds the random features, m of them for rows of width d; nothing, where there are none."""
         return nn.Module()
-
-    def directions(self, layer: nn.Module) -> Tensor:
-        """Look at the directions W (m, d) of the random features."""
-        raise NotOffered(NO_ESTIMATE)
 
     @abstractmethod
     def attend(self, layer: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Mask, *, causal: bool) -> Tensor:
@@ -130,7 +126,7 @@ class PerformerPytorch(KernelAdapter):
 
     name, distribution = "performer-pytorch", "performer-pytorch"
     layer = "FastAttention (defaults); SelfAttention (its linear layers the identity) where there is a mask"
-    remarks: ClassVar[Mapping[str, str]] = {
+    remarks: ClassVar[dict[str, str]] = {
         "own form, masked": "the mask zeroes values only: hidden keys stay in the sum that divides; issue 89 asks where"
         " the mask acts",
         "limit": "the features are biased",
@@ -185,7 +181,7 @@ class LinearAttentionTransformer(KernelAdapter):
 
     name, distribution = "linear-attention-transformer", "linear-attention-transformer"
     layer = "linear_attn; causal_linear_attn(bucket_size=1): what SelfAttention calls at its defaults"
-    remarks: ClassVar[Mapping[str, str]] = {
+    remarks: ClassVar[dict[str, str]] = {
         "own form": "up to a factor 1/sqrt(d) beside the weights; see the average of ones",
         "ones": "a factor 1/sqrt(d) in the plain form, which the next linear layer can learn; 1 in the causal form",
         "tensors kept": "linear_attn overwrites hidden keys and values in place, causal_linear_attn values; the layer"

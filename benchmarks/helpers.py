@@ -1,4 +1,4 @@
-"""Are the helpers worth adopting beside what people already use? Ratios in one run, losses included.
+"""Time the helpers beside what people already use: ratios in one run, losses included.
 
 ``python -m benchmarks.helpers`` prints the table and the bars, and writes ``lowrank_tutor/data/helpers.json``. Every
 task is done by the helper of this package and by a peer, in turn; where both are approximate, the errors stand beside

@@ -1,42 +1,32 @@
-"""From which length on does Linformer pay, and how fast is our layer beside every peer? Time and memory against length.
+"""Time Linformer and its rivals against the length of the sequence, and take their memory.
 
-``python -m benchmarks.linformer --device cpu`` (or ``cuda``) prints the tables and the bars, and writes
-``lowrank_tutor/data/linformer_cpu.json`` (or ``linformer_cuda.json``) for chapter 7: one row for each method, length,
-k, type, batch and mode. ``--short`` measures a part in under two minutes and writes nothing. ``--share`` writes a small
-file named after the GPU in place of the large one, for the book to draw beside the others.
+``python -m benchmarks.linformer`` prints rows and bars, and writes ``lowrank_tutor/data/linformer_cpu.json`` for
+chapter 7: one row for each method, length, k, type, batch and mode. ``--device cuda --share`` writes a small file named
+after the GPU, for the book to draw beside the others. ``--short`` measures a part in under two minutes and writes
+nothing.
 """
 
 import argparse
 import gc
-import math
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from benchmarks.harness import Timing, all_hold, interleaved, provenance, say_if_busy, wall_clock, write
-from benchmarks.linformer_findings import (
-    CPU_LENGTHS,
-    CUDA_LENGTHS,
-    MANY,
-    K,
-    Row,
-    cpu_bars,
-    crossovers,
-    cuda_bars,
-    report,
-)
-from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, fitting, methods
+from benchmarks.linformer_findings import CPU_LENGTHS, K, Row, cpu_bars, crossovers
+from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, SQUARE_PRODUCT, Group, Method, methods
 from benchmarks.memory import peak_bytes
 from benchmarks.shared import write_shared
-from lowrank_tutor.roofline import RESERVE, half_type
+from lowrank_tutor.roofline import half_type
 
 PACKAGES = ["torch", "lowrank-tutor", "linformer", "linformer-pytorch"]
 CPU_THREADS = 2
+CUDA_LENGTHS, MANY = tuple(2**i for i in range(9, 17)), 65536  # and the tokens that make a batch large
 CUDA_KS = (128, 256, 512, 1024, 2048)
 DEFINITIONS = {
     "time_min, time_q1, time_median, time_q3": "seconds: the fastest of the interleaved runs, after two that do not"
@@ -52,9 +42,8 @@ DEFINITIONS = {
     "held_bytes": "tokens and parameters, and with gradients what comes from upstream",
     "peak_bytes": "these, and the most that was allocated beyond; on a CPU all tensors count, but not what a kernel"
     " keeps inside while it runs (the fused one: less than 1 MB)",
-    "floor": "seconds below which the method cannot come: on a CPU flops by the rate of x @ W (tokens and one weight"
-    " matrix of the layer) in the same rounds; on a GPU the larger of flops by the rate of a large product, and of"
-    " fewest bytes (each input read once, each output written once) by the bandwidth of a large copy",
+    "floor": "seconds below which the method cannot come on a CPU: flops by the rate of x @ W (tokens and one weight"
+    " matrix of the layer) in the same rounds",
     "share": "floor / time_min",
 }
 
@@ -73,7 +62,6 @@ class Bench(NamedTuple):
 
     device: torch.device
     clock: Callable[[Callable[[int], Any], int], tuple[float, Any]] = wall_clock
-    rates: Mapping[str, float] | None = None  # operations a second by type, and "copy", bytes a second
     dim: int = DIM
     heads: int = HEADS
 
@@ -133,25 +121,6 @@ class CudaClock:
         return start.elapsed_time(end) / 1e3, result
 
 
-def rate_sizes(free: float) -> tuple[int, int]:
-    """Choose how large a product and a copy can be in so many free bytes: three matrices of two types, two copies."""
-    room = RESERVE * free / 2
-    return min(8192, math.isqrt(int(room / 24))), min(2**31, int(room / 2))
-
-
-def card_rates(bench: Bench, dtypes: Iterable[str], size: int = 8192, copied: int = 2**31) -> dict[str, float]:
-    """Measure what the GPU can do: operations a second in a large product of each type, bytes a second in a copy."""
-    work: dict[str, tuple[Callable[[int], Any], float]] = {}
-    for name in dtypes:
-        a = torch.randn(size, size, device=bench.device).to(getattr(torch, name))
-        work[name] = (lambda _run, a=a: a @ a), 2.0 * size**3
-    source = torch.randint(256, (copied,), dtype=torch.uint8, device=bench.device)
-    target = torch.empty_like(source)
-    work["copy"] = (lambda _run: target.copy_(source)), 2.0 * copied  # read and written
-    timings = interleaved({name: run for name, (run, _) in work.items()}, 10, lambda _: None, clock=bench.clock)
-    return {name: amount / timings[name].best for name, (_, amount) in work.items()}
-
-
 def first_run(method: Method, device: torch.device) -> tuple[int, str | None]:
     """Run once and return the peak of memory, or why it cannot run (PyTorch gives the reasons as warnings)."""
     with warnings.catch_warnings(record=True) as caught:
@@ -172,19 +141,26 @@ def measure(group: Group, bench: Bench, plan: Plan) -> tuple[list[Row], list[Row
     timings = interleaved(running, plan.repeats, lambda _: None, clock=bench.clock, limit=plan.limit)
     errors |= {key: timing.error for key, timing in timings.items() if timing.error is not None}
     timings = {key: timing for key, timing in timings.items() if timing.error is None}
-    floors = floors_of(group, built, timings, bench.rates)
+    floors = floors_of(built, timings)
     rows = [row_of(group, built[key], timing, first[key][0], floors.get(key)) for key, timing in timings.items()]
     failures = [{**place(group, built[key]), "error": error} for key, error in errors.items()]
     return rows, failures
 
 
-def floors_of(
-    group: Group, built: Mapping[str, Method], timings: Mapping[str, Timing], rates: Mapping[str, float] | None
-) -> dict[str, float]:
-    """Return the seconds below which each method cannot come; on a CPU none where no product was timed beside it."""
-    if rates is not None:
-        rate = rates[group.dtype]
-        return {key: max(built[key].flops / rate, built[key].moved_bytes / rates["copy"]) for key in timings}
+def measure_what_fits(group: Group, bench: Bench, plan: Plan) -> tuple[list[Row], list[Row]]:
+    """Measure one group without the largest k, which memory may be too short for: the layers of all k exist at once."""
+    try:
+        return measure(group, bench, plan)
+    except torch.OutOfMemoryError:
+        failure = {**group._asdict(), "error": f"left out, as memory is short: k in {group.ks[-1:]}"}
+    if not group.ks:
+        return [], [failure]
+    rows, failures = measure_what_fits(group._replace(ks=group.ks[:-1]), bench, plan)
+    return rows, [failure, *failures]
+
+
+def floors_of(built: Mapping[str, Method], timings: Mapping[str, Timing]) -> dict[str, float]:
+    """Return the seconds below which each method cannot come; none where no product was timed beside it."""
     own = next((key for key in timings if built[key].name == OWN_PRODUCT), None)
     return {} if own is None else {key: built[key].flops * timings[own].best / built[own].flops for key in timings}
 
@@ -223,18 +199,11 @@ def run(plan: Plan, bench: Bench) -> tuple[list[Row], list[Row]]:
         if time.perf_counter() - start > plan.seconds:
             failures.append({**group._asdict(), "error": f"left out: {plan.seconds:g} seconds were over"})
             continue
-        fits = fitting(group, bench.device, bench.dim, bench.heads)
-        if fits is None or fits.ks != group.ks:
-            left = group.ks[len(fits.ks) :] if fits else "all"
-            failures.append({**group._asdict(), "error": f"left out, as memory is short: k in {left}"})
-            print(f"n = {group.n}, batch {group.batch}, {failures[-1]['error']}", flush=True)
-        if fits is None:
-            continue
-        fresh, failed = measure(fits, bench, plan)
+        fresh, failed = measure_what_fits(group, bench, plan)
         for row in fresh:
             print(describe(row), flush=True)
         for failure in failed:
-            print(f"{failure['method']}: {failure['error']}", flush=True)
+            print(f"n = {failure['n']}, {failure.get('method', 'all')}: {failure['error']}", flush=True)
         rows, failures = rows + fresh, failures + failed
         gc.collect()
         if bench.device.type == "cuda":
@@ -278,10 +247,8 @@ def set_up(device: torch.device) -> tuple[Bench, list[str], Row]:
     torch.cuda.manual_seed(0)  # draws what is measured
     half = str(half_type(device)).removeprefix("torch.")
     flushed = min(256 * 2**20, int(torch.cuda.mem_get_info(device)[0] / 4))
-    bench, dtypes = Bench(device, CudaClock(device, flushed)), [half, "float32"]
-    rates = card_rates(bench, dtypes, *rate_sizes(torch.cuda.mem_get_info(device)[0]))
-    record = {"gpu": card(device), "rates": rates, "float32_products": torch.get_float32_matmul_precision()}
-    return bench._replace(rates=rates), dtypes, record
+    record = {"gpu": card(device), "float32_products": torch.get_float32_matmul_precision()}
+    return Bench(device, CudaClock(device, flushed)), [half, "float32"], record
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -291,8 +258,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--short", action="store_true", help="a part, in under two minutes; nothing is written")
     parser.add_argument("--share", action="store_true", help="write one small file named after the GPU")
     options = parser.parse_args(arguments)
-    if options.share and options.device != "cuda":
-        parser.error("--share is for what a GPU has measured: add --device cuda")
+    if options.device == "cuda" and options.short == options.share:
+        parser.error("--device cuda needs --short or --share")
     device = torch.device(options.device)
     share = " --share" if options.share else ""
     meta = provenance(f"python -m benchmarks.linformer --device {device.type}{share}", PACKAGES)
@@ -302,18 +269,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     full = cpu_plan() if device.type == "cpu" else cuda_plan(dtypes)
     plan = short_plan(device, dtypes) if options.short else full
     rows, failures = run(plan, bench)
-    report(rows)
     meta["machine"] |= record
     meta |= {"dim": bench.dim, "heads": bench.heads, "repeats": plan.repeats, "limit_seconds": plan.limit}
     if options.share:
         print(f"written: {write_shared(meta, rows).name}")
     if options.share or options.short:
         return 0
-    bars = cpu_bars(rows) if device.type == "cpu" else cuda_bars(rows)
-    held = all_hold(bars)
-    meta |= {"definitions": DEFINITIONS, "failures": failures, "bars": bars, "crossovers": crossovers(rows)}
-    print(f"written: {write(f'linformer_{device.type}', meta, rows).name}")
-    return 0 if held else 1
+    meta |= {"definitions": DEFINITIONS, "failures": failures, "bars": cpu_bars(rows), "crossovers": crossovers(rows)}
+    print(f"written: {write('linformer_cpu', meta, rows).name}")
+    return 0 if all_hold(meta["bars"]) else 1
 
 
 if __name__ == "__main__":

@@ -1,32 +1,27 @@
-"""What the rows of ``benchmarks.linformer`` say: who is how much faster, from which length on, and which bars hold.
+"""Conclude from the rows of ``benchmarks.linformer``: from which length on our layers pay, and which bars hold.
 
 A row is a dictionary as the JSON has it; nothing is measured here.
 """
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from benchmarks.linformer_methods import (
     BACKENDS,
-    CORE,
     DIM,
     FUSED,
     LUCIDRAINS,
-    NAIVE,
     OURS,
     OURS_APART,
     OWN_PRODUCT,
-    SQUARE_PRODUCT,
     TATP22,
 )
 
 K = 256  # of the bars
 CPU_LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
-CUDA_LENGTHS, MANY = tuple(2**i for i in range(9, 17)), 65536  # and the tokens that make a batch large
 
 Row = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -54,20 +49,6 @@ def fastest_exact(rows: Rows) -> Rows:
         if row["method"] in fused and (key not in best or row["time_min"] < best[key]["time_min"]):
             best[key] = {**row, "method": FUSED}
     return [*(row for row in rows if row["method"] not in fused), *best.values()]
-
-
-def largest_batches(rows: Rows) -> Rows:
-    """Keep at each length the rows of the largest batch, marked as single ones, which is what the others look for."""
-    largest = {n: max(row["batch"] for row in rows if row["n"] == n) for n in {row["n"] for row in rows}}
-    return [{**row, "batch": 1} for row in rows if row["batch"] == largest[row["n"]]]
-
-
-def speedups(rows: Rows, against: str = NAIVE, method: str = OURS, **where: Any) -> dict[int, dict[int, float]]:
-    """Lay out like Table 3 of the paper: by length and k, how many times faster a method is than exact attention."""
-    ks = sorted({row["k"] for row in rows if row["method"] == method})
-    columns = {k: ratios(rows, against, method, k, **where) for k in ks}
-    lengths = sorted({n for column in columns.values() for n in column})
-    return {n: {k: column[n] for k, column in columns.items() if n in column} for n in lengths}
 
 
 def crossover(rows: Rows, method: str, k: int, **where: Any) -> float | None:
@@ -168,62 +149,3 @@ def cpu_bars(rows: Rows) -> list[Row]:
         speed_bar(rows, 15, FUSED, OURS, long[-1:]),
         memory_bar(rows),
     ]
-
-
-def cuda_bars(rows: Rows) -> list[Row]:
-    """Say which promises hold on a GPU, for the attention alone and for the module, in half precision."""
-    rows = [row for row in fastest_exact(rows) if row["dtype"] != "float32"]
-    bars = []
-    for series, method in (("core", CORE), ("module", OURS)):
-        shares = {n: row["share"] for n, row in select(largest_batches(rows), method, K, series=series).items()}
-        text = f">= 0.6 of the floor at batch x n >= {MANY}: {method}, k = {K}"
-        bars.append(at_least(text, 0.6, shares, CUDA_LENGTHS))
-        bars.append(speed_bar(rows, 50, FUSED, method, CUDA_LENGTHS[-1:], series=series))
-    return [*bars, memory_bar(rows)]
-
-
-def pairs(rows: Rows) -> Iterator[str]:
-    """Compare like with like, and print the ratio of operations beside each ratio of times."""
-    shown = ((OURS_APART, LUCIDRAINS), (OURS, LUCIDRAINS), (OURS, TATP22), (OURS, FUSED), (OURS, NAIVE))
-    for mode, dtype, k in sorted({(row["mode"], row["dtype"], row["k"]) for row in rows if row["method"] == OURS}):
-        for fast, slow in shown:
-            found = ratios(rows, slow, fast, k, mode=mode, dtype=dtype)
-            work = ratios(rows, slow, fast, k, "flops", mode=mode, dtype=dtype)
-            cells = "".join(f"{n:>7}: {found[n]:5.2f} ({work[n]:5.2f})" for n in found)
-            yield f"{mode}, {dtype}, k = {k}, {fast} against {slow}, times (operations):{cells}"
-
-
-def shares(rows: Rows) -> Iterator[str]:
-    """Give the rate of our layers on a CPU as a share of that of x @ W, and of that of a large square product."""
-    for k, method in sorted({(row["k"], row["method"]) for row in rows if row["method"] in (OURS, OURS_APART)}):
-        cells = ""
-        for n, square in select(rows, SQUARE_PRODUCT, None, series="product").items():
-            row = select(rows, method, k).get(n)
-            if row is not None:
-                rate = row["flops"] / row["time_min"] / (square["flops"] / square["time_min"])
-                cells += f"{n:>7}: {row['share']:5.2f} ({rate:5.2f})"
-        if cells:
-            yield f"{method}, k = {k}, share of the rate of {OWN_PRODUCT} (of a {SQUARE_PRODUCT}):{cells}"
-
-
-def table(found: Mapping[int, Mapping[int, float]]) -> Iterator[str]:
-    """Lay a table of speed-ups out, rows by length and columns by k."""
-    ks = sorted({k for row in found.values() for k in row})
-    yield "      n" + "".join(f"{f'k = {k}':>10}" for k in ks)
-    for n, row in found.items():
-        yield f"{n:7}" + "".join(f"{f'{row[k]:.1f}' if k in row else '-':>10}" for k in ks)
-
-
-def report(rows: Rows) -> None:
-    """Print what follows from the rows: pairs, tables like the paper's, crossovers."""
-    print(*pairs(rows), *shares(rows), sep="\n")
-    batches = {"single sequences": rows, "large batches": largest_batches(rows)}
-    if max(row["batch"] for row in rows) == 1:
-        del batches["large batches"]
-    for mode, dtype in sorted({(row["mode"], row["dtype"]) for row in rows}):
-        for (name, some), against in itertools.product(batches.items(), (NAIVE, FUSED)):
-            print(f"times as fast as {against}: {OURS}, {mode}, {dtype}, {name}")
-            print(*table(speedups(fastest_exact(some), against, mode=mode, dtype=dtype)), sep="\n")
-    for item in crossovers(rows):
-        what = f"{item['method']}, k = {item['k']}, {item['mode']}, {item['dtype']}"
-        print(f"faster than {FUSED} from n = {item['measured']} (by operations {item['by_operations']}): {what}")

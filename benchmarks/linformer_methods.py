@@ -1,4 +1,4 @@
-"""What ``linformer`` measures: each way to attend, as a function to run, with what it costs by the formulas.
+"""The ways to attend that ``benchmarks.linformer`` measures, each with its cost by the formulas.
 
 A cost counts what the written-out algorithm multiplies, whichever kernel does it. Forward and backward together count
 three times the operations of forward: each product has two gradients, each a product of the same size.
@@ -43,9 +43,8 @@ LONGEST_WRITTEN_OUT = 4096  # on a CPU, for its time and memory
 class Group(NamedTuple):
     """What is measured in the same rounds: all methods on one batch."""
 
-    series: (
-        str  # "module": a whole layer; "core": queries, keys and values given; "crossover": a module, short sequences
-    )
+    # "module": a whole layer; "core": queries, keys and values given; "crossover": a module, short sequences
+    series: str
     mode: str
     dtype: str
     batch: int
@@ -62,7 +61,6 @@ class Method(NamedTuple):
     run: Callable[[int], Any]
     flops: int
     held_bytes: int  # tokens and parameters, there before
-    moved_bytes: int  # each input read once, each output written once
 
 
 class Exact(nn.Module):
@@ -112,35 +110,6 @@ def scores_fit(group: Group, device: torch.device, heads: int, dim: int = DIM) -
     needed = attention_bytes(group.n, dim // heads, heads, fused=False, batch=group.batch)
     free, _ = torch.cuda.mem_get_info(device)
     return needed * (1 if group.mode == "forward" else 5 / 3) <= RESERVE * free
-
-
-def bytes_needed(group: Group, dim: int = DIM, heads: int = HEADS) -> float:
-    """Return an upper estimate of what a group takes on a GPU: all its layers at once, and one of them at work.
-
-    Nine (k, n) matrices for a k at which peers are built too, three else, made in float32 first; the tokens in a dozen
-    copies; and the weights that some methods write out, n times k. Gradients take as much again.
-    """
-    size, twice = dtype_of(group).itemsize, 1 if group.mode == "forward" else 2
-    ks = [k for k in group.ks if k <= group.n]
-    matrices = sum(group.n * k * (9 if k in group.peer_ks else 3) for k in ks) * size
-    written = ks if group.series == "core" else [k for k in ks if k in group.peer_ks]
-    largest = max(written, default=1)
-    weights = attention_bytes(group.n, dim // heads, heads, k=largest, fused=False, batch=group.batch)
-    in_float32 = 4 * group.n * max(ks, default=0)
-    layers = 4 * dim**2 * size * (2 + 2 * len(ks) + 4 * len(group.peer_ks))
-    return twice * (12 * group.batch * group.n * dim * size + matrices + weights + layers) + in_float32
-
-
-def fitting(group: Group, device: torch.device, dim: int = DIM, heads: int = HEADS) -> Group | None:
-    """Leave out the largest k until a group fits into four fifths of what is free on a GPU; None where none is left."""
-    if device.type == "cpu":
-        return group
-    room = RESERVE * torch.cuda.mem_get_info(device)[0]
-    while bytes_needed(group, dim, heads) > room:
-        if not group.ks:
-            return None
-        group = group._replace(ks=group.ks[:-1])
-    return group
 
 
 def dtype_of(group: Group) -> torch.dtype:
@@ -200,9 +169,7 @@ def core_methods(group: Group, device: torch.device, dim: int, heads: int) -> It
             return linformer_attention(q, key, v, e)
 
         for name, function in ((CORE, fused), (CORE_UNFUSED, unfused)):
-            built = method(name, k, function, inputs, [e], 8 * b * n * k * dim, upstream, group)
-            compressed = 4 * b * k * dim * e.itemsize  # keys and values of length k, written and read
-            yield built._replace(moved_bytes=built.moved_bytes + compressed)
+            yield method(name, k, function, inputs, [e], 8 * b * n * k * dim, upstream, group)
     for name, attend in exact_ways(group, device, heads).items():
         yield method(name, None, attend, inputs, [], 4 * b * n**2 * dim, upstream, group)
 
@@ -225,7 +192,7 @@ def method(
             with torch.no_grad():
                 return function(*inputs)
 
-        return Method(name, k, forward, flops, read, read + upstream.nbytes)
+        return Method(name, k, forward, flops, read)
     for part in [*inputs, *parameters]:
         part.requires_grad_()
 
@@ -234,8 +201,7 @@ def method(
         for part in [*inputs, *parameters]:  # so that nothing is left for the next method to free
             part.grad = None
 
-    # backward reads the inputs again, and what comes from upstream, and writes a gradient for each input
-    return Method(name, k, both, 3 * flops, read + upstream.nbytes, 3 * read + 2 * upstream.nbytes)
+    return Method(name, k, both, 3 * flops, read + upstream.nbytes)
 
 
 def products(x: torch.Tensor, dim: int) -> Iterator[Method]:
@@ -243,4 +209,4 @@ def products(x: torch.Tensor, dim: int) -> Iterator[Method]:
     rows, w, square = x.flatten(0, 1), torch.randn(dim, dim, dtype=x.dtype), torch.randn(SQUARE, SQUARE, dtype=x.dtype)
     for name, a, b in ((OWN_PRODUCT, rows, w), (SQUARE_PRODUCT, square, square)):
         flops = 2 * a.shape[0] * a.shape[1] * b.shape[1]
-        yield Method(name, None, lambda _run, a=a, b=b: a @ b, flops, a.nbytes + b.nbytes, 2 * a.nbytes + b.nbytes)
+        yield Method(name, None, lambda _run, a=a, b=b: a @ b, flops, a.nbytes + b.nbytes)

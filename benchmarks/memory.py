@@ -1,4 +1,4 @@
-"""How much memory does a function take at its peak? On a CPU by watching every tensor that it makes.
+"""Measure the peak memory of a function: on a CPU by watching every tensor that it makes.
 
 What kernels keep inside while they run is not seen on a CPU; PyTorch's CUDA allocator sees it too.
 """

@@ -1,8 +1,8 @@
-"""What every contract needs: a promise is one line, tried on each package, with an outcome, a number and a remark."""
+"""Ask packages for their promises: each is one line with a number and its bound, tried on each package."""
 
 import io
 from abc import ABC
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,14 +20,21 @@ class NotOffered(Exception):
 
 
 class Package(ABC):
-    """What a contract has to know of a package; adapters add how to use it."""
+    """A package as a contract sees it; its adapter adds methods that use it."""
 
     name: ClassVar[str]
     distribution: ClassVar[str]
     layer: ClassVar[str]  # what is built, for the record
+    lacks: ClassVar[Mapping[str, str]] = {}  # by method: how one knows that the package has no such feature
     remarks: ClassVar[Mapping[str, str]] = {}  # by line: what the reader should know beside the number
     ours: ClassVar[bool] = False
     may_lack: ClassVar[Sequence[str]] = ()  # lines that our own package need not offer in this form
+
+    def __getattr__(self, name: str) -> Any:
+        for cls in type(self).__mro__:
+            if name in vars(cls).get("lacks", {}):
+                raise NotOffered(vars(cls)["lacks"][name])
+        raise AttributeError(f"{type(self).__name__} has no {name}")
 
 
 class Finding(NamedTuple):
@@ -43,7 +50,7 @@ class Line(NamedTuple):
     name: str
     title: str
     bar: float
-    measure: Callable[[Any], Finding]
+    measure: Callable[[Any], float | Finding]
 
 
 class Family(NamedTuple):
@@ -62,6 +69,17 @@ def distance(found: torch.Tensor, wanted: torch.Tensor, where: torch.Tensor | No
     return float((found - wanted).norm() / wanted.norm())
 
 
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Draw a standard normal tensor."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def some_mask(n: int) -> torch.Tensor:
+    """Hide the end of a first sequence, and tokens here and there in a second."""
+    kept = torch.arange(n) < 2 * n // 3
+    return torch.stack([kept, kept[torch.randperm(n, generator=torch.Generator().manual_seed(3))]])
+
+
 def not_finite(*parts: torch.Tensor) -> int:
     """Count the entries that are infinite or NaN."""
     return sum(int((~part.isfinite()).sum()) for part in parts)
@@ -76,26 +94,30 @@ def reloaded(first: nn.Module, second: nn.Module) -> nn.Module:
     return second
 
 
+def takes_unknown(call: Callable[..., Any]) -> int:
+    """Return 1 if a keyword that means nothing is accepted silently."""
+    try:
+        call(no_such_keyword=True)
+    except TypeError:
+        return 0
+    return 1
+
+
 def try_line(line: Line, package: Package) -> dict[str, Any]:
     """Try one promise on one package and return a row."""
     number: float | None = None
     remark = package.remarks.get(line.name, "")
     try:
-        number, found = line.measure(package)
-        outcome, remark = "holds" if number <= line.bar else "fails", "; ".join(filter(None, (remark, found)))
+        found = line.measure(package)
+        number, told = found if isinstance(found, Finding) else Finding(found)
+        outcome, remark = "holds" if number <= line.bar else "fails", "; ".join(filter(None, (remark, told)))
     except NotOffered as reason:
         outcome, remark = "not offered", str(reason)
     except Exception as problem:  # noqa: BLE001  a peer may fail in any way, and that is a finding
         outcome, remark = "error", f"{type(problem).__name__}: {problem}"
     measured = None if number is None else float(f"{number:.3g}")
-    return {
-        "line": line.name,
-        "package": package.name,
-        "outcome": outcome,
-        "measured": measured,
-        "bar": line.bar,
-        "remark": remark,
-    }
+    row = {"line": line.name, "package": package.name, "outcome": outcome, "measured": measured}
+    return row | {"bar": line.bar, "remark": remark}
 
 
 def ours_hold(family: Family, rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -108,30 +130,13 @@ def ours_hold(family: Family, rows: Sequence[Mapping[str, Any]]) -> bool:
     )
 
 
-def show(family: Family, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Lay the rows out as a table, then give the remarks."""
-    names = [package.name for package in family.packages]
-    widths = [max(22, len(name) + 2) for name in names]
-    cells = {(row["line"], row["package"]): row for row in rows}
-    yield f"{'':50}" + "".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
-    for line in family.lines:
-        texts = []
-        for name, width in zip(names, widths, strict=True):
-            row = cells[line.name, name]
-            number = "" if row["measured"] is None else f" {row['measured']:.2g}"
-            texts.append(f"{row['outcome'] + number:>{width}}")
-        yield f"{line.title:50}" + "".join(texts) + f"   bar {line.bar:g}"
-    for row in rows:
-        if row["remark"]:
-            yield f"{row['package']}, {row['line']} ({row['outcome']}): {row['remark']}"
-
-
 def keep_record(family: Family, command: str) -> bool:
     """Try all, print and write; say whether our own packages keep every promise."""
     meta = provenance(command, sorted({"torch", *(package.distribution for package in family.packages)}))
     del meta["machine"]  # the outcomes do not depend on it
     rows = [try_line(line, package) for line in family.lines for package in family.packages]
-    print("\n".join(show(family, rows)))
+    for row in rows:
+        print("{line}, {package}: {outcome} ({measured}, at most {bar:g}). {remark}".format(**row))
     meta["packages"] = {
         package.name: {"version": version(package.distribution), "layer": package.layer} for package in family.packages
     }

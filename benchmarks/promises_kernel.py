@@ -1,4 +1,4 @@
-"""What should kernel attention promise? The lines of ``python -m benchmarks.contract`` on the page of packages.
+"""Promises of kernel attention, asked by ``python -m benchmarks.contract``.
 
 Each line measures one number, which its bar bounds from above. "Its quadratic form" is the same attention written out:
 each weight the product of a query's and a key's features, each row of weights divided by its sum.
@@ -10,8 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.adapters_kernel import ADAPTERS, KernelAdapter, Mask
-from benchmarks.adapters_linformer import normal
-from benchmarks.promises import EXACT, Family, Finding, Line, distance, not_finite, reloaded
+from benchmarks.promises import (
+    EXACT,
+    Family,
+    Finding,
+    Line,
+    distance,
+    normal,
+    not_finite,
+    reloaded,
+    some_mask,
+    takes_unknown,
+)
 from lowrank_tutor.attention import softmax_attention
 
 BATCH, HEADS, N, D, M = 2, 2, 24, 8, 32  # of queries, keys and values; M random features
@@ -29,15 +39,9 @@ def inputs(n: int = N, d: int = D, scale: float = 1.0, seed: int = 0) -> Tensors
     return scale * q, scale * k, v
 
 
-def some_mask(n: int = N) -> Tensor:
-    """Hide the end of a first sequence, and tokens here and there in a second."""
-    kept = torch.arange(n) < 2 * n // 3
-    return torch.stack([kept, kept[torch.randperm(n, generator=torch.Generator().manual_seed(3))]])
-
-
-def worst(*numbers: float) -> Finding:
+def worst(*numbers: float) -> float:
     """Find the largest number; NaN is larger than any."""
-    return Finding(float(torch.tensor(numbers).max()))
+    return float(torch.tensor(numbers).max())
 
 
 def run(
@@ -70,34 +74,19 @@ def against_itself(
     dtype: torch.dtype | None = None,
     *,
     causal: bool = False,
-) -> Finding:
+) -> float:
     """Compare the package to its own quadratic form."""
     layer = adapter.draw(D, M).to(dtype)
     tensors = tuple(part.to(dtype) for part in tensors)
     found = run(adapter, layer, tensors, mask, causal=causal)
     if found.dtype != tensors[0].dtype:
         raise TypeError(f"gave {found.dtype} for {tensors[0].dtype}")
-    return Finding(distance(found, quadratic(adapter, layer, tensors, mask, causal=causal)))
+    return distance(found, quadratic(adapter, layer, tensors, mask, causal=causal))
 
 
-def own_form(adapter: KernelAdapter) -> Finding:
-    """Compare the sums, added up in the fast order, to the quadratic form."""
-    return against_itself(adapter, inputs())
-
-
-def own_form_masked(adapter: KernelAdapter) -> Finding:
+def own_form_masked(adapter: KernelAdapter) -> float:
     """Compare both forms with tokens hidden, which must leave the weighed sum and what divides it."""
-    return worst(*(against_itself(adapter, inputs(), some_mask(), causal=causal).number for causal in FORMS))
-
-
-def own_form_causal(adapter: KernelAdapter) -> Finding:
-    """Compare the causal form to the quadratic one without its upper triangle."""
-    return against_itself(adapter, inputs(), causal=True)
-
-
-def other_queries(adapter: KernelAdapter) -> Finding:
-    """Compare queries of another, shorter sequence to the quadratic form."""
-    return against_itself(adapter, (inputs(10, seed=1)[0], *inputs()[1:]))
+    return worst(*(against_itself(adapter, inputs(), some_mask(N), causal=causal) for causal in FORMS))
 
 
 def softmax_error(adapter: KernelAdapter, d: int, m: int) -> float:
@@ -136,16 +125,16 @@ def unbiased(adapter: KernelAdapter) -> Finding:
     )
 
 
-def ones(adapter: KernelAdapter) -> Finding:
-    """See how far the average of ones is from 1."""
+def ones(adapter: KernelAdapter) -> float:
+    """Measure how far the average of ones is from 1."""
     q, k, v = inputs()
     layer, v = adapter.draw(D, M), torch.ones_like(v)
     return worst(*((run(adapter, layer, (q, k, v), causal=causal) - 1).abs().max() for causal in FORMS))
 
 
-def padding_content(adapter: KernelAdapter) -> Finding:
-    """See how far the real tokens' results move when hidden tokens hold something else."""
-    layer, real, tensors = adapter.draw(D, M), some_mask(), inputs()
+def padding_content(adapter: KernelAdapter) -> float:
+    """Measure how far the real tokens' results move when hidden tokens hold something else."""
+    layer, real, tensors = adapter.draw(D, M), some_mask(N), inputs()
     other = tuple(
         torch.where(real[:, None, :, None], part, 10 * new) for part, new in zip(tensors, inputs(seed=2), strict=True)
     )
@@ -156,12 +145,12 @@ def padding_content(adapter: KernelAdapter) -> Finding:
     return worst(*moved)
 
 
-def padding_appended(adapter: KernelAdapter) -> Finding:
-    """See how far they move when hidden tokens are appended."""
+def padding_appended(adapter: KernelAdapter) -> float:
+    """Measure how far they move when hidden tokens are appended."""
     layer, tensors, n = adapter.draw(D, M), inputs(), 2 * N // 3
     real = (torch.arange(N) < n).expand(BATCH, -1)
     short = tuple(part[:, :, :n] for part in tensors)
-    return Finding(distance(run(adapter, layer, tensors, real)[:, :, :n], run(adapter, layer, short)))
+    return distance(run(adapter, layer, tensors, real)[:, :, :n], run(adapter, layer, short))
 
 
 def with_gradients(adapter: KernelAdapter, tensors: Tensors, mask: Mask) -> int:
@@ -175,46 +164,41 @@ def with_gradients(adapter: KernelAdapter, tensors: Tensors, mask: Mask) -> int:
     return count
 
 
-def all_hidden(adapter: KernelAdapter) -> Finding:
+def all_hidden(adapter: KernelAdapter) -> float:
     """Count what is not finite where a whole sequence is hidden."""
-    real = some_mask()
+    real = some_mask(N)
     real[1] = False
-    return Finding(with_gradients(adapter, inputs(), real))
+    return with_gradients(adapter, inputs(), real)
 
 
-def large_norms(adapter: KernelAdapter) -> Finding:
-    """Count what is not finite where entries of queries and keys have standard deviation 10."""
-    return Finding(with_gradients(adapter, inputs(scale=10), None))
-
-
-def tensors_kept(adapter: KernelAdapter) -> Finding:
+def tensors_kept(adapter: KernelAdapter) -> float:
     """Count the tensors of the caller that are not what they were."""
     changed = 0
     for causal in FORMS:
-        given = (*inputs(), some_mask())
+        given = (*inputs(), some_mask(N))
         adapter.attend(adapter.draw(D, M), *given, causal=causal)
-        changed += sum(not torch.equal(*pair) for pair in zip(given, (*inputs(), some_mask()), strict=True))
-    return Finding(changed)
+        changed += sum(not torch.equal(*pair) for pair in zip(given, (*inputs(), some_mask(N)), strict=True))
+    return changed
 
 
-def no_look_ahead(adapter: KernelAdapter) -> Finding:
-    """See how far the earlier tokens' results move when the last token changes, in the causal form."""
+def no_look_ahead(adapter: KernelAdapter) -> float:
+    """Measure how far the earlier tokens' results move when the last token changes, in the causal form."""
     layer, tensors, other = adapter.draw(D, M), inputs(), tuple(part.clone() for part in inputs())
     for part in other:
         part[:, :, -1] *= 3
     found, before = (run(adapter, layer, part, causal=True)[:, :, :-1] for part in (other, tensors))
-    return Finding(distance(found, before))
+    return distance(found, before)
 
 
-def last_position(adapter: KernelAdapter) -> Finding:
+def last_position(adapter: KernelAdapter) -> float:
     """Compare the last token's result in the causal form, which sees all tokens, to that in the plain form."""
     layer = adapter.draw(D, M)
     found, wanted = (run(adapter, layer, inputs(), causal=causal)[:, :, -1] for causal in (True, False))
-    return Finding(distance(found, wanted))
+    return distance(found, wanted)
 
 
-def independent(adapter: KernelAdapter) -> Finding:
-    """See how far the other heads' and sequences' results move when one head of one sequence changes."""
+def independent(adapter: KernelAdapter) -> float:
+    """Measure how far the other heads' and sequences' results move when one head of one sequence changes."""
     layer, others = adapter.draw(D, M), torch.ones(BATCH, HEADS, dtype=torch.bool)
     others[0, 0] = False
     other = tuple(
@@ -226,26 +210,7 @@ def independent(adapter: KernelAdapter) -> Finding:
     return worst(*moved)
 
 
-def unknown_keyword(adapter: KernelAdapter) -> Finding:
-    """Return 1 if a keyword that means nothing is accepted silently."""
-    try:
-        adapter.with_keyword(no_such_keyword=True)
-    except TypeError:
-        return Finding(0)
-    return Finding(1)
-
-
-def double_precision(adapter: KernelAdapter) -> Finding:
-    """Measure the error in double precision."""
-    return against_itself(adapter, inputs(), dtype=torch.float64)
-
-
-def half_precision(adapter: KernelAdapter) -> Finding:
-    """Measure the error in bfloat16."""
-    return against_itself(adapter, inputs(), dtype=torch.bfloat16)
-
-
-def gradients(adapter: KernelAdapter) -> Finding:
+def gradients(adapter: KernelAdapter) -> float:
     """Count the cases, of plain and causal, masked and not, where a gradient is not the limit of differences."""
     layer, wrong = adapter.draw(3, 5).double(), 0
     q, k, v = (part[:, :1].double().requires_grad_() for part in inputs(6, 3))
@@ -256,11 +221,11 @@ def gradients(adapter: KernelAdapter) -> Finding:
                 (q, k, v),
                 raise_exception=False,
             )
-    return Finding(wrong)
+    return wrong
 
 
-def repeatable(adapter: KernelAdapter) -> Finding:
-    """See how far results move with another draw from the same seed, or where a saved state replaces another draw."""
+def repeatable(adapter: KernelAdapter) -> float:
+    """Measure how far results move with another draw from the same seed, or with a saved state that is loaded."""
     first, tensors = adapter.draw(D, M), inputs()
     wanted = run(adapter, first, tensors)
     again = (adapter.draw(D, M), reloaded(first, adapter.draw(D, M, seed=1)))
@@ -268,9 +233,14 @@ def repeatable(adapter: KernelAdapter) -> Finding:
 
 
 LINES = [
-    Line("own form", "equals its own quadratic form", EXACT, own_form),
+    Line("own form", "equals its own quadratic form", EXACT, lambda one: against_itself(one, inputs())),
     Line("own form, masked", "equals it with tokens hidden in both sums", EXACT, own_form_masked),
-    Line("cross-attention", "equals it with queries of another sequence", EXACT, other_queries),
+    Line(
+        "cross-attention",
+        "equals it with queries of another sequence",
+        EXACT,
+        lambda one: against_itself(one, (inputs(10, seed=1)[0], *inputs()[1:])),
+    ),
     Line("limit", "error with 16 m features over that with m", 0.35, softmax_limit),
     Line("unbiased", "random features are right in the mean", 0.01, unbiased),
     Line("ones", "the average of ones is 1", EXACT, ones),
@@ -279,14 +249,24 @@ LINES = [
     Line("all hidden", "a mask that hides all gives finite numbers", 0, all_hidden),
     Line("tensors kept", "the caller's tensors are not changed", 0, tensors_kept),
     Line("causal", "the causal form does not look ahead", EXACT, no_look_ahead),
-    Line("causal, own form", "the causal form equals its own quadratic form", EXACT, own_form_causal),
+    Line(
+        "causal, own form",
+        "the causal form equals its own quadratic form",
+        EXACT,
+        lambda one: against_itself(one, inputs(), causal=True),
+    ),
     Line("causal, last", "the causal form ends as the plain form does", EXACT, last_position),
     Line("independent", "sequences and heads are independent", EXACT, independent),
-    Line("unknown keyword", "an unknown keyword is refused", 0, unknown_keyword),
-    Line("double", "double precision", 1e-12, double_precision),
-    Line("bfloat16", "bfloat16", 2e-2, half_precision),
+    Line("unknown keyword", "an unknown keyword is refused", 0, lambda one: takes_unknown(one.with_keyword)),
+    Line("double", "double precision", 1e-12, lambda one: against_itself(one, inputs(), dtype=torch.float64)),
+    Line("bfloat16", "bfloat16", 2e-2, lambda one: against_itself(one, inputs(), dtype=torch.bfloat16)),
     Line("gradients", "gradients are right (gradcheck)", 0, gradients),
-    Line("large norms", "entries of standard deviation 10 stay finite", 0, large_norms),
+    Line(
+        "large norms",
+        "entries of standard deviation 10 stay finite",
+        0,
+        lambda one: with_gradients(one, inputs(scale=10), None),
+    ),
     Line("repeatable", "same seed or saved state, same results", EXACT, repeatable),
 ]
 KERNEL = Family("kernel_contract", ADAPTERS, LINES)

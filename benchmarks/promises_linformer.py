@@ -1,4 +1,4 @@
-"""What should a layer of Linformer promise? The lines of ``python -m benchmarks.contract`` on the page of packages.
+"""Promises of a layer of Linformer, asked by ``python -m benchmarks.contract``.
 
 Each line measures one number, which its bar bounds from above.
 """
@@ -6,13 +6,26 @@ Each line measures one number, which its bar bounds from above.
 import contextlib
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from benchmarks.adapters_linformer import ADAPTERS, Adapter, NotOffered, Size, Weights, normal, split
-from benchmarks.promises import EXACT, Family, Finding, Line, distance, not_finite, reloaded
+from benchmarks.adapters_linformer import ADAPTERS, Adapter, Size, Weights, split
+from benchmarks.promises import (
+    EXACT,
+    Family,
+    Finding,
+    Line,
+    NotOffered,
+    distance,
+    normal,
+    not_finite,
+    reloaded,
+    some_mask,
+    takes_unknown,
+)
 
 LENGTHS = (256, 1024, 4096, 16384)
 COMMON_MASK_NAMES = ("mask", "key_padding_mask", "attention_mask", "token_mask")
@@ -50,12 +63,6 @@ def judge(
     return (scores.softmax(dim=3) @ v).transpose(1, 2).flatten(2) @ w.out.T + w.bias
 
 
-def some_mask(size: Size) -> torch.Tensor:
-    """Hide the end of a first sequence, and tokens here and there in a second."""
-    kept = torch.arange(size.max_len) < 2 * size.max_len // 3
-    return torch.stack([kept, kept[torch.randperm(size.max_len, generator=torch.Generator().manual_seed(3))]])
-
-
 def filled(adapter: Adapter, size: Size, build: str = "plain") -> tuple[nn.Module, Weights]:
     """Build a layer and give it the common weights."""
     layer, weights = getattr(adapter, build)(size), draw_weights(size)
@@ -71,83 +78,78 @@ def tokens(size: Size, n: int | None = None, seed: int = 1) -> torch.Tensor:
     return normal(2, n or size.max_len, size.dim, seed=seed)
 
 
-def exact_limit(adapter: Adapter) -> Finding:
-    """Relative error against exact attention with k = n and E = F = I."""
+def exact(adapter: Adapter, *, masked: bool = False) -> float:
+    """Compare to exact attention, with k = n and E = F = I, on the tokens that are not hidden."""
     layer, weights = filled(adapter, SQUARE)
-    x = tokens(SQUARE)
-    return Finding(distance(adapter.call(layer, x), judge(x, weights, SQUARE.heads)))
+    x, real = tokens(SQUARE), some_mask(SQUARE.max_len) if masked else None
+    return distance(adapter.call(layer, x, real), judge(x, weights, SQUARE.heads, real), real)
 
 
-def exact_masked(adapter: Adapter) -> Finding:
-    """Compare the same where tokens are hidden, on those that are not."""
-    layer, weights = filled(adapter, SQUARE)
-    x, real = tokens(SQUARE), some_mask(SQUARE)
-    return Finding(distance(adapter.call(layer, x, real), judge(x, weights, SQUARE.heads, real), real))
-
-
-def exact_shorter(adapter: Adapter) -> Finding:
-    """Compare the same where the sequence is shorter than the layer."""
+def exact_shorter(adapter: Adapter) -> float:
+    """Compare to it where the sequence is shorter than the layer."""
     layer, weights = filled(adapter, SQUARE, "shorter")
     x = tokens(SQUARE, 2 * SQUARE.max_len // 3)
-    return Finding(distance(adapter.call(layer, x), judge(x, weights, SQUARE.heads)))
+    return distance(adapter.call(layer, x), judge(x, weights, SQUARE.heads))
 
 
-def padding_content(adapter: Adapter) -> Finding:
-    """See how far the real tokens' results move when hidden tokens hold something else."""
-    layer, real = adapter.plain(SMALL), some_mask(SMALL)
+def cross_attention(adapter: Adapter) -> float:
+    """Compare to it where queries come from another, shorter sequence."""
+    layer, weights = filled(adapter, SQUARE)
+    x, context = tokens(SQUARE, 10, seed=2), tokens(SQUARE)
+    return distance(adapter.cross(layer, x, context), judge(x, weights, SQUARE.heads, context=context))
+
+
+def padding_content(adapter: Adapter) -> float:
+    """Measure how far real tokens' results move when hidden tokens hold something else."""
+    layer, real = adapter.plain(SMALL), some_mask(SMALL.max_len)
     x, other = tokens(SMALL), tokens(SMALL, seed=2)
     other = torch.where(real[:, :, None], x, 100 * other)
-    return Finding(distance(adapter.call(layer, other, real), adapter.call(layer, x, real), real))
+    return distance(adapter.call(layer, other, real), adapter.call(layer, x, real), real)
 
 
-def padding_appended(adapter: Adapter) -> Finding:
-    """See how far they move when hidden tokens are appended."""
+def padding_appended(adapter: Adapter) -> float:
+    """Measure how far they move when hidden tokens are appended."""
     layer, n, longer = adapter.shorter(SMALL), SMALL.max_len // 2, 3 * SMALL.max_len // 4
     x = tokens(SMALL, longer)
     real = (torch.arange(longer) < n).expand(2, -1)
-    return Finding(distance(adapter.call(layer, x, real)[:, :n], adapter.call(layer, x[:, :n])))
+    return distance(adapter.call(layer, x, real)[:, :n], adapter.call(layer, x[:, :n]))
 
 
-def mask_heeded(adapter: Adapter) -> Finding:
+def mask_heeded(adapter: Adapter) -> float:
     """Count the names under which a mask is taken and has no effect; the documented name, where there is one."""
-    layer, x, real = adapter.plain(SMALL), tokens(SMALL), some_mask(SMALL)
+    layer, x, real = adapter.plain(SMALL), tokens(SMALL), some_mask(SMALL.max_len)
     swallowed = []
     for name in adapter.mask_names or COMMON_MASK_NAMES:
         with contextlib.suppress(TypeError, ValueError):
             if torch.equal(layer(x, **{name: real})[real], layer(x)[real]):
                 swallowed.append(name)
-    return Finding(len(swallowed))
+    return len(swallowed)
 
 
 def unknown_keyword(adapter: Adapter) -> Finding:
     """Return 1 if a keyword that means nothing is accepted silently."""
-    layer = adapter.plain(SMALL)
-    try:
-        layer(tokens(SMALL), no_such_keyword=True)
-    except TypeError:
-        return Finding(0)
-    return Finding(1, "forward(**kwargs) takes any")
+    taken = takes_unknown(partial(adapter.plain(SMALL), tokens(SMALL)))
+    return Finding(taken, "forward(**kwargs) takes any" if taken else "")
 
 
-def all_hidden(adapter: Adapter) -> Finding:
+def all_hidden(adapter: Adapter) -> float:
     """Count what is not finite, in result and gradients, where a whole sequence is hidden."""
-    layer, x, real = adapter.plain(SMALL), tokens(SMALL).requires_grad_(), some_mask(SMALL)
+    layer, x, real = adapter.plain(SMALL), tokens(SMALL).requires_grad_(), some_mask(SMALL.max_len)
     real[1] = False
     found = adapter.call(layer, x, real)
     found.sum().backward()
-    parts = [found, x.grad, *(p.grad for p in layer.parameters() if p.grad is not None)]
-    return Finding(not_finite(*parts))
+    return not_finite(found, x.grad, *(p.grad for p in layer.parameters() if p.grad is not None))
 
 
-def batch_independent(adapter: Adapter) -> Finding:
-    """See how far the first sequence's result moves when the second one changes."""
+def batch_independent(adapter: Adapter) -> float:
+    """Measure how far the first sequence's result moves when the second one changes."""
     layer, x = adapter.plain(SMALL), tokens(SMALL)
     other = torch.stack([x[0], tokens(SMALL, seed=2)[1]])
-    return Finding(distance(adapter.call(layer, other)[0], adapter.call(layer, x)[0]))
+    return distance(adapter.call(layer, other)[0], adapter.call(layer, x)[0])
 
 
-def heads_independent(adapter: Adapter) -> Finding:
-    """See how far the other heads' results move when the weights of one head change."""
+def heads_independent(adapter: Adapter) -> float:
+    """Measure how far the other heads' results move when the weights of one head change."""
     layer, weights = adapter.plain(SMALL), draw_weights(SMALL)
     x, head = tokens(SMALL), slice(0, SMALL.dim // SMALL.heads)
     weights = weights._replace(out=torch.eye(SMALL.dim), bias=torch.zeros(SMALL.dim))
@@ -157,7 +159,7 @@ def heads_independent(adapter: Adapter) -> Finding:
     for part in changed:
         part[head] += 1
     adapter.put(layer, weights._replace(q=changed[0], k=changed[1], v=changed[2]))
-    return Finding(distance(adapter.call(layer, x)[..., head.stop :], before[..., head.stop :]))
+    return distance(adapter.call(layer, x)[..., head.stop :], before[..., head.stop :])
 
 
 def too_long(adapter: Adapter) -> Finding:
@@ -171,7 +173,7 @@ def too_long(adapter: Adapter) -> Finding:
 
 
 def no_look_ahead(adapter: Adapter) -> Finding:
-    """See how far the first token's result moves when the last token changes, in a layer said to be causal."""
+    """Measure how far the first token's result moves when the last token changes, in a layer said to be causal."""
     layer, x = adapter.causal(SMALL), tokens(SMALL)
     other = x.clone()
     other[:, -1] += 1
@@ -185,7 +187,7 @@ def no_look_ahead(adapter: Adapter) -> Finding:
 
 
 class Scores(TorchFunctionMode):
-    """Look at the scores of a layer, whichever way it takes their softmax."""
+    """Record the scores of a layer, whichever way it takes their softmax."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -210,100 +212,66 @@ def score_spread(adapter: Adapter, layer: nn.Module, size: Size, n: int) -> floa
     return float(torch.cat([part[..., :n, :].flatten() for part in scores.parts]).std())
 
 
-def spread_over_lengths(adapter: Adapter) -> Finding:
+def spread_over_lengths(adapter: Adapter) -> float:
     """Divide the largest by the smallest initial spread of the scores, over layers of many lengths."""
     sizes = [Size(64, 2, n, 128) for n in LENGTHS]
     spreads = [score_spread(adapter, adapter.plain(size), size, size.max_len) for size in sizes]
-    return Finding(max(spreads) / min(spreads))
+    return max(spreads) / min(spreads)
 
 
-def spread_when_shorter(adapter: Adapter) -> Finding:
+def spread_when_shorter(adapter: Adapter) -> float:
     """Do the same with one layer that reads sequences of many lengths."""
     size = Size(64, 2, max(LENGTHS), 128)
     layer = adapter.shorter(size)
     spreads = [score_spread(adapter, layer, size, n) for n in LENGTHS]
-    return Finding(max(spreads) / min(spreads))
+    return max(spreads) / min(spreads)
 
 
-def parameters(layer: nn.Module) -> int:
-    """Count the learned numbers of a layer."""
-    return sum(part.numel() for part in layer.parameters())
-
-
-def sharing_saves(adapter: Adapter) -> Finding:
+def sharing_saves(adapter: Adapter) -> float:
     """Count the numbers that E = F saves, beyond one projection or short of it."""
-    saved = parameters(adapter.unshared(SMALL)) - parameters(adapter.shared(SMALL))
-    return Finding(abs(saved - adapter.projection_size(SMALL)))
+    apart, shared = (sum(p.numel() for p in build(SMALL).parameters()) for build in (adapter.unshared, adapter.shared))
+    return abs(apart - shared - adapter.projection_size(SMALL))
 
 
-def sharing_keeps_values(adapter: Adapter) -> Finding:
+def sharing_keeps_values(adapter: Adapter) -> float:
     """Compare a layer with E = F and V != K to the formula written out."""
     layer, weights = filled(adapter, SMALL, "shared")
     x = tokens(SMALL)
-    wanted = judge(x, weights._replace(f=weights.e), SMALL.heads, compress=True)
-    return Finding(distance(adapter.call(layer, x), wanted))
+    return distance(adapter.call(layer, x), judge(x, weights._replace(f=weights.e), SMALL.heads, compress=True))
 
 
-def cross_attention(adapter: Adapter) -> Finding:
-    """Compare queries of another, shorter sequence to exact attention, with k = n and E = F = I."""
-    layer, weights = filled(adapter, SQUARE)
-    x, context = tokens(SQUARE, 10, seed=2), tokens(SQUARE)
-    return Finding(distance(adapter.cross(layer, x, context), judge(x, weights, SQUARE.heads, context=context)))
-
-
-def reload(adapter: Adapter, build: Callable[[Size, int], nn.Module]) -> Finding:
-    """See how far results move when a layer's state is saved and loaded into another that started elsewhere."""
+def saved(adapter: Adapter, build: Callable[[Size, int], nn.Module]) -> float:
+    """Measure how far results move when a layer's state is loaded into another that started elsewhere."""
     first, x = build(SMALL, 0), tokens(SMALL)
-    second = reloaded(first, build(SMALL, 1))
-    return Finding(distance(adapter.call(second, x), adapter.call(first, x)))
+    return distance(adapter.call(reloaded(first, build(SMALL, 1)), x), adapter.call(first, x))
 
 
-def saved(adapter: Adapter) -> Finding:
-    """Save and load a layer at its defaults."""
-    return reload(adapter, adapter.plain)
-
-
-def saved_fixed(adapter: Adapter) -> Finding:
-    """Save and load a layer whose projection is not learned."""
-    return reload(adapter, adapter.fixed)
-
-
-def precision(adapter: Adapter, dtype: torch.dtype) -> Finding:
+def precision(adapter: Adapter, dtype: torch.dtype) -> float:
     """Compare a layer of another type to the formula written out, on inputs of that type."""
     layer, weights = filled(adapter, SMALL)
     layer, weights, x = layer.to(dtype), Weights(*(part.to(dtype) for part in weights)), tokens(SMALL).to(dtype)
     found = adapter.call(layer, x)
     if found.dtype != dtype:
         raise TypeError(f"gave {found.dtype} for {dtype}")
-    return Finding(distance(found, judge(x, weights, SMALL.heads, compress=True)))
+    return distance(found, judge(x, weights, SMALL.heads, compress=True))
 
 
-def double_precision(adapter: Adapter) -> Finding:
-    """Measure the error in double precision."""
-    return precision(adapter, torch.float64)
-
-
-def half_precision(adapter: Adapter) -> Finding:
-    """Measure the error in bfloat16."""
-    return precision(adapter, torch.bfloat16)
-
-
-def gradients(adapter: Adapter) -> Finding:
+def gradients(adapter: Adapter) -> float:
     """Count the inputs and parameters whose gradient is not the limit of differences, masked too where masks exist."""
     layer, x = adapter.plain(TINY).double(), tokens(TINY).double().requires_grad_()
-    masks: list[torch.Tensor | None] = [None, some_mask(TINY)] if adapter.mask_names else [None]
+    masks: list[torch.Tensor | None] = [None, some_mask(TINY.max_len)] if adapter.mask_names else [None]
     wrong = 0
     for mask in masks:
         for part in [x, *layer.parameters()]:  # gradcheck moves the entries of ``part`` in place
             wrong += not torch.autograd.gradcheck(
                 lambda _, mask=mask: adapter.call(layer, x, mask), (part,), raise_exception=False
             )
-    return Finding(wrong)
+    return wrong
 
 
 LINES = [
-    Line("exact", "exact attention at k = n with E = F = I", EXACT, exact_limit),
-    Line("exact, masked", "exact attention at k = n, tokens hidden by a mask", EXACT, exact_masked),
+    Line("exact", "exact attention at k = n with E = F = I", EXACT, exact),
+    Line("exact, masked", "exact attention at k = n, tokens hidden by a mask", EXACT, partial(exact, masked=True)),
     Line("exact, shorter", "exact attention at k = n, shorter than max_len", EXACT, exact_shorter),
     Line("padding content", "what hidden tokens hold moves nothing", EXACT, padding_content),
     Line("padding appended", "appending hidden tokens moves nothing", EXACT, padding_appended),
@@ -319,10 +287,10 @@ LINES = [
     Line("sharing saves", "E = F saves exactly one projection", 0, sharing_saves),
     Line("sharing keeps values", "E = F leaves V different from K", EXACT, sharing_keeps_values),
     Line("cross-attention", "queries of another sequence", EXACT, cross_attention),
-    Line("saved", "save and load gives the same results", EXACT, saved),
-    Line("saved, fixed", "save and load, projection not learned", EXACT, saved_fixed),
-    Line("double", "double precision", 1e-12, double_precision),
-    Line("bfloat16", "bfloat16", 2e-2, half_precision),
+    Line("saved", "save and load gives the same results", EXACT, lambda one: saved(one, one.plain)),
+    Line("saved, fixed", "save and load, projection not learned", EXACT, lambda one: saved(one, one.fixed)),
+    Line("double", "double precision", 1e-12, lambda one: precision(one, torch.float64)),
+    Line("bfloat16", "bfloat16", 2e-2, lambda one: precision(one, torch.bfloat16)),
     Line("gradients", "gradients are right (gradcheck)", 0, gradients),
 ]
 LINFORMER = Family("linformer_contract", ADAPTERS, LINES)

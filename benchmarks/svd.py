@@ -1,4 +1,4 @@
-"""Is ``randomized_svd`` worth having beside its peers? Time against error, on spectra easy and hard.
+"""Compare ``randomized_svd`` with its peers: time against error, on spectra easy and hard.
 
 ``python -m benchmarks.svd`` prints the table and the bars, and writes ``lowrank_tutor/data/svd_bench.json`` for the
 table on the page of packages. Every method runs at its defaults, except where its name says otherwise.

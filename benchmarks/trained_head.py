@@ -1,4 +1,4 @@
-"""Train a small masked encoder on words and keep what two of its heads look at in one sentence: something to see.
+"""Train a small masked encoder on words, and keep the weights of two of its heads for one sentence.
 
 ``python -m benchmarks.trained_head`` trains on the words of Python's own help texts (``pydoc_data.topics``, whose
 wording changes with the Python version, so the data name it), with exact attention, on one thread, and writes
@@ -63,18 +63,7 @@ def words_of(text: str) -> list[str]:
 
 
 def sentences_of(text: str) -> list[list[str]]:
-    """Find the sentences that may be shown: plain words alone, none of them twice.
-
-    Parameters
-    ----------
-    text : str
-        All texts.
-
-    Returns
-    -------
-    list of list of str
-        The words of each, without the full stop, in the order of the texts.
-    """
+    """Find the sentences that may be shown: plain words alone, none of them twice."""
     found = []
     for sentence in re.findall(r"(?<=[.]\s)\s*[A-Z][a-z]+(?:\s+[a-z]+)+(?=[.]\s)", text):
         words = sentence.lower().split()
@@ -84,12 +73,7 @@ def sentences_of(text: str) -> list[list[str]]:
 
 
 def texts() -> Texts:
-    """Read the help texts without the sentences that may be shown; the last tenth is held out to validate.
-
-    Returns
-    -------
-    Texts
-    """
+    """Read the help texts without the sentences that may be shown; the last tenth is held out to validate."""
     from pydoc_data.topics import topics
 
     text = "\n".join(topics[name] for name in sorted(topics))
@@ -163,21 +147,9 @@ class Encoder(nn.Module):
 
 
 def draw(data: torch.Tensor, n: int, batch: int, generator: torch.Generator) -> tuple[torch.Tensor, ...]:
-    """Cut out sequences and choose words to guess: most are hidden, some changed, some left as they are.
+    """Cut out sequences; return the words, what the encoder reads, and which are to be guessed, (batch, n) each.
 
-    Parameters
-    ----------
-    data : Tensor, shape (words,)
-        The text.
-    n, batch : int
-        Words in a sequence, and sequences.
-    generator : torch.Generator
-        Draws all of it.
-
-    Returns
-    -------
-    x, shown, chosen : Tensor, shape (batch, n)
-        The words, what the encoder reads, and which are to be guessed.
+    Most of the words that are to be guessed are hidden, some changed, some left as they are.
     """
     starts = torch.randint(len(data) - n, (batch, 1), generator=generator)
     x = data[starts + torch.arange(n)]
@@ -195,20 +167,7 @@ def loss_of(model: Encoder, drawn: tuple[torch.Tensor, ...]) -> torch.Tensor:
 
 
 def train(found: Texts, sizes: Sizes) -> Encoder:
-    """Train one encoder.
-
-    Parameters
-    ----------
-    found : Texts
-        Words to train on and to validate.
-    sizes : Sizes
-        How long.
-
-    Returns
-    -------
-    Encoder
-        It no longer drops anything out.
-    """
+    """Train one encoder; what is returned no longer drops anything out."""
     torch.manual_seed(SEED)
     generator = torch.Generator().manual_seed(SEED)
     model = Encoder(sizes.dropout)
@@ -234,22 +193,7 @@ def train(found: Texts, sizes: Sizes) -> Encoder:
 
 @torch.no_grad()
 def validate(model: Encoder, found: Texts, sizes: Sizes) -> dict[str, float]:
-    """Judge guesses of hidden words in texts not trained on, beside guessing by how often a word occurs.
-
-    Parameters
-    ----------
-    model : Encoder
-        The encoder.
-    found : Texts
-        Its texts.
-    sizes : Sizes
-        How many sequences.
-
-    Returns
-    -------
-    dict of str to float
-        ``loss`` in nats a word and the share of ``right`` first guesses; both also by frequency alone.
-    """
+    """Return loss in nats a word and share of right first guesses, of the model and of guessing by frequency."""
     was = model.training
     model.eval()
     x, shown, _ = draw(found.held_out, 32, sizes.validation, torch.Generator().manual_seed(1))

@@ -1,4 +1,4 @@
-"""Train small masked language models that differ only in their attention, and record what each has learned when.
+"""Train small masked language models that differ only in their attention, and record their losses step by step.
 
 ``python -m benchmarks.training_study`` trains every model of ``KINDS`` from every seed on the bytes of Python's own
 help texts (``pydoc_data.topics``, whose wording changes with the Python version, so the data name it), two at a time,

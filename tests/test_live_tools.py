@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+import tarfile
 import zipfile
 
 import live
@@ -64,17 +65,15 @@ def copy(folder, target, *packages):
 
 
 def test_site_gets_what_it_needs(pyodide, tmp_path):
-    copy(pyodide, tmp_path / "site", "scipy")
-    names = {path.name for path in (tmp_path / "site").iterdir() if path.is_file()}
+    site = tmp_path / "site"
+    copy(pyodide, site, "scipy")
     wheels = {"numpy-1.0-py3-none-any.whl", "scipy-1.0-py3-none-any.whl"}
-    assert names == {*live_files.CORE, live_files.PACKED, live_files.LOCK, *wheels} - {live_files.WASM}
-    assert (
-        gzip.decompress((tmp_path / "site" / live_files.PACKED).read_bytes())
-        == (pyodide / live_files.WASM).read_bytes()
-    )
-    assert set(json.loads((tmp_path / "site" / live_files.LOCK).read_text())["packages"]) == {"numpy", "scipy"}
-    assert (tmp_path / "site/licenses/scipy/LICENSE").read_text() == "Anyone may use scipy."
-    assert "Mozilla Public License 2.0" in (tmp_path / "site/licenses/pyodide/NOTICE.txt").read_text()
+    wanted = {*live_files.CORE, live_files.PACKED, live_files.LOCK, *wheels} - {live_files.WASM}
+    assert {path.name for path in site.iterdir() if path.is_file()} == wanted
+    assert gzip.decompress((site / live_files.PACKED).read_bytes()) == (pyodide / live_files.WASM).read_bytes()
+    assert set(json.loads((site / live_files.LOCK).read_text())["packages"]) == {"numpy", "scipy"}
+    assert (site / "licenses/scipy/LICENSE").read_text() == "Anyone may use scipy."
+    assert (site / "licenses/pyodide/NOTICE.txt").read_text() == live_files.NOTICE
 
 
 @pytest.mark.parametrize("name", [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"])
@@ -91,7 +90,6 @@ def test_bad_file_is_refused(pyodide, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "a/b.whl", "a\\b.whl", "..", ""])
 def test_path_is_refused(pyodide, tmp_path, name):
-    (tmp_path / "secret").write_bytes(b"secret")
     with pytest.raises(live_files.Refused, match="without a folder"):
         live_files.verified(pyodide, name, digest(b"secret"))
     lock = live_files.read_lock(pyodide)
@@ -100,18 +98,33 @@ def test_path_is_refused(pyodide, tmp_path, name):
         live_files.copy_pyodide(pyodide, tmp_path / "site", lock, {"numpy"})
 
 
-def test_cache_of_bare_names(tmp_path):
-    carrier = tmp_path / "open_webui-0.12.4-py3-none-any.whl"
-    inside = [*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl", "console.html"]
-    with zipfile.ZipFile(carrier, "w") as archive:
-        archive.writestr("open_webui/main.py", "")
-        archive.writestr("open_webui/frontend/pyodide/../../../outside.whl", "")
-        for name in inside:
-            archive.writestr(live_files.INSIDE + name, name)
-    live_files._unpack_wheel(carrier, tmp_path / "cache")
-    assert {path.name for path in (tmp_path / "cache").iterdir()} == {*inside, "outside.whl"} - {"console.html"}
+KEPT = {*live_files.CORE, live_files.LOCK, "numpy-1.0-py3-none-any.whl"}
+
+
+@pytest.mark.parametrize("release", ["whole", "cut off", "missing"])
+def test_release_before_carrier(tmp_path, monkeypatch, release):
+    """Whichever it comes from, a file lands in the cache under its bare name, and nowhere else."""
+    packed, carrier = io.BytesIO(), tmp_path / "carrier.whl"
+    with tarfile.open(fileobj=packed, mode="w:bz2") as tar, zipfile.ZipFile(carrier, "w") as archive:
+        for name in (*KEPT, "console.html", "../../../outside.whl"):
+            archive.writestr(live_files.INSIDE + name, "carrier")
+            entry = tarfile.TarInfo(f"pyodide/{name}")
+            entry.size = len("release")
+            tar.addfile(entry, io.BytesIO(b"release"))
+
+    def answer(*_address, timeout):
+        if release == "missing":
+            raise OSError("no network")
+        return io.BytesIO(packed.getvalue()[: None if release == "whole" else 100])
+
+    monkeypatch.setattr(live_files.urllib.request, "urlopen", answer)
+    monkeypatch.setattr(live_files, "_fetch_carrier", lambda cache: live_files._unpack_carrier(carrier, cache))
+    cache = live_files.fetch(tmp_path / "deep" / "cache")
+    found = {path.name: path.read_text() for path in cache.iterdir()}
+    assert found == dict.fromkeys({*KEPT, "outside.whl"}, "release" if release == "whole" else "carrier")
     assert not list(tmp_path.glob("outside.whl"))
-    assert live_files.fetch(tmp_path / "cache") == tmp_path / "cache"  # without asking the network
+    monkeypatch.setattr(live_files.urllib.request, "urlopen", None)
+    assert live_files.fetch(cache) == cache, "what is there is not asked for again"
 
 
 PAGE = """
@@ -166,13 +179,13 @@ PACKAGES = {
 }
 
 
-@pytest.fixture
-def page(tmp_path):
-    (tmp_path / "page.md").write_text(PAGE, encoding="utf-8")
-    return live_cells.read_page(tmp_path / "page.md", PACKAGES)
+def read(folder, text):
+    (folder / "page.md").write_text(text, encoding="utf-8")
+    return live_cells.read_page(folder / "page.md", PACKAGES)
 
 
-def test_cells_of_pytorch(page):
+def test_cells_of_pytorch(tmp_path):
+    page = read(tmp_path, PAGE)
     assert [cell.needs_torch for cell in page.cells] == [True, False, True, False, True, False, False]
     assert page.cells[0].rest == "import numpy as np\nx = np.arange(3)"
     assert page.packages == ["matplotlib", "numpy", "pillow", "scipy"]  # dice needs scipy, and only when it is called
@@ -185,25 +198,19 @@ def test_cells_of_pytorch(page):
         ("for v in (1, 2):\n    print(w)\n    w = v", False),
         ("for v in (v, 2):\n    print(v)", False),
         ("for w in (1, 2):\n    if w > 1:\n        v = w\n    print(v)", False),
+        ("w += 1", False),
     ],
 )
-def test_loops_that_bind_first(tmp_path, loop, runs):
+def test_tainted_names(tmp_path, loop, runs):
     sources = ("import torch\nv = w = torch.ones(1)", loop)
-    cells = "".join(f"```{{code-cell}} ipython3\n{code}\n```\n\n" for code in sources)
-    (tmp_path / "page.md").write_text(cells, encoding="utf-8")
-    assert live_cells.read_page(tmp_path / "page.md", PACKAGES).cells[1].needs_torch != runs
+    page = read(tmp_path, "".join(f"```{{code-cell}} ipython3\n{code}\n```\n\n" for code in sources))
+    assert page.cells[1].needs_torch != runs
 
 
 @pytest.mark.parametrize("name", ["01-rank", "02-svd-pca", "04-johnson-lindenstrauss"])
 def test_matrix_chapters_run_whole(name):
     cells = live_cells.read_page(live.ROOT / "book" / f"{name}.md", PACKAGES).cells
     assert not any(cell.needs_torch for cell in cells)
-
-
-def test_corrections_cells():
-    cells = live_cells.read_page(live.ROOT / "book" / "corrections.md", PACKAGES).cells
-    of_torch = r"torch|normal\(|attention import|decoder"
-    assert [cell.source for cell in cells if cell.needs_torch and not re.search(of_torch, cell.source)] == []
 
 
 BUILT = f"""<html><head><meta http-equiv="Content-Security-Policy" content="{POLICY}"></head>

@@ -1,4 +1,4 @@
-"""Does the first command work on a fresh machine? Which Pythons it takes, what it installs, and how it starts again.
+"""The Makefile and the workflows: which steps run again, what a broken build leaves behind, and who may write.
 
 The commands run in a folder with an awkward name, on stand-ins for Python, pip and Jupyter Book.
 """
@@ -10,8 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
-from importlib.metadata import distribution
 
 import pytest
 import yaml
@@ -21,14 +19,6 @@ FILES = ["requirements.txt", "requirements-dev.txt"]
 
 
 # ------------------------------------------------------------------------------------------------ pins and workflows
-
-
-def test_torch_metadata():
-    """uv takes from pyproject.toml what torch needs, so it cannot notice when a new version needs something else."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    (told,) = tomllib.loads(text)["tool"]["uv"]["dependency-metadata"]
-    needed = {re.match(r"[\w-]+", line)[0] for line in distribution("torch").requires if "extra ==" not in line}
-    assert set(told["requires-dist"]) == {name for name in needed if not re.match("nvidia|cuda|triton", name)}
 
 
 def test_hooks_are_make_check():
@@ -61,7 +51,7 @@ def test_workflow_rights(path):
 # down how it was called.
 PYTHON = """#!/bin/sh
 case $1 in
--c) exec '{real}' -c 'import sys; {change}; sys.argv[:] = sys.argv[2:]; exec(sys.argv[0])' "$@";;
+-c) exec '{real}' "$@";;
 esac
 echo "$*" >> calls.txt
 rm -rf "$4"; mkdir -p "$4/bin" && cp installs "$4/bin/python" && cp builds "$4/bin/jupyter-book"
@@ -89,7 +79,7 @@ class Checkout:
         folder.mkdir()
         for name in ("Makefile", "pyproject.toml", *FILES):
             shutil.copy(ROOT / name, folder)
-        self.give("my python", PYTHON.format(real=sys.executable, change="pass"))
+        self.give("my python", PYTHON.format(real=sys.executable))
         self.give("installs", CALLED.format(then=""))
         self.give("builds", CALLED.format(then=WELL))
 
@@ -124,29 +114,6 @@ def checkout(tmp_path):
     return Checkout(tmp_path / "Größe`touch told`$(touch told) und 'Maß'")
 
 
-OTHER = "Python 3.11 to 3.14 is needed, and ./my python is {}: name another one, as in make PYTHON=python3.12 book\n"
-NO_VENV = "This Python cannot make an environment: on Debian and Ubuntu, apt install python{}.{}-venv\n"
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("sys.version_info = (2, 7, 18)", OTHER.format("2.7")),
-        ("sys.version_info = (3, 10, 13)", OTHER.format("3.10")),
-        ("sys.version_info = (3, 15, 0)", OTHER.format("3.15")),
-        ("sys.version_info = (3, 11, 2)", None),
-        ("sys.version_info = (3, 14, 0)", None),
-        ('sys.modules["ensurepip"] = None', NO_VENV.format(*sys.version_info)),
-    ],
-)
-def test_pythons(checkout, change, sentence):
-    checkout.give("my python", PYTHON.format(real=sys.executable, change=change))
-    status, said, calls = checkout.make("book")
-    assert (status, calls) == ((2, []) if sentence else (0, [MAKES, *INSTALLS, BUILDS]))
-    assert said.startswith(sentence or "")
-    assert (checkout.folder / ".venv").exists() == (sentence is None)
-
-
 def test_steps_and_changed_pins(checkout):
     for words, steps in (
         ("book", [MAKES, *INSTALLS, BUILDS]),
@@ -155,6 +122,7 @@ def test_steps_and_changed_pins(checkout):
         ("test", [BUILDS, TESTS]),
     ):
         assert checkout.make(words)[2] == steps
+    assert not (checkout.folder / "told").exists(), "the name of the folder ran as a command"
     (checkout.folder / "requirements.txt").touch()
     assert checkout.make("test")[2] == [*INSTALLS, INSTALLS_DEV, BUILDS, TESTS]
 
@@ -167,7 +135,6 @@ def test_killed_installation(checkout, file):
     assert checkout.make("book")[2] == [MAKES, *INSTALLS, BUILDS]
 
 
-@pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize(
     ("ends", "kept"),
     [
@@ -178,10 +145,10 @@ def test_killed_installation(checkout, file):
     ],
     ids=["killed", "interrupted", "interrupted alone", "failed"],
 )
-def test_broken_build(checkout, ends, kept, shell):
+def test_broken_build(checkout, ends, kept):
     checkout.make("book")
     checkout.give(".venv/bin/jupyter-book", CALLED.format(then=f"mkdir -p _build/half _build/html; {ends}"))
-    run = checkout.start("book", f"SHELL={shell}")
+    run = checkout.start("book")
     if ends is INTERRUPTED:
         checkout.until("started")
         os.killpg(run.pid, signal.SIGINT)
@@ -205,25 +172,3 @@ def test_second_make_is_refused(checkout):
     (checkout.folder / "go").touch()
     assert "The book is ready" in first.communicate()[0]
     assert checkout.make("book")[0] == 0
-
-
-def test_folder_name_is_no_command(checkout):
-    checkout.make("book")
-    assert f"{checkout.folder}/_build/html/index.html" in checkout.said
-    assert not (checkout.folder / "told").exists()
-
-
-def test_lost_python(checkout):
-    checkout.make("test")
-    (checkout.folder / ".venv/bin/python").unlink()
-    (checkout.folder / ".venv/bin/python").symlink_to("gone")
-    assert checkout.make("test")[2] == [MAKES, *INSTALLS, INSTALLS_DEV, BUILDS, TESTS]
-
-
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("reached", [True, False])
-def test_no_network(checkout, file, reached):
-    checkout.give("installs", CALLED.format(then=f'case "$*" in *{file}) exit 1;; *index*) exit {1 - reached};; esac'))
-    status, said, _ = checkout.make("test")
-    assert status == 2
-    assert ("No network: pip cannot reach its package index.\nmake: ***" in said) == (not reached)

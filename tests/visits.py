@@ -47,6 +47,10 @@ READERS = {
     "dark, from a file": Kind("file", "dark", WIDE, drags=7),
 }
 
+# What a page loses without a server it loses on any page: those who open files read these, with and without sliders.
+FROM_FILES = {"book/index.html", "book/01-rank.html", "book/05-bilinear-scoring.html", "book/api.html"}
+VISITS = [(page, who) for page in PAGES for who, kind in READERS.items() if kind.where == "http" or page in FROM_FILES]
+
 BLANK = "about:blank"
 REST = 0.4  # seconds: a third of one after a change of size the theme lets keys reach what scrolls
 

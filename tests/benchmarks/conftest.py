@@ -1,4 +1,4 @@
-"""What the tests of all benchmarks need."""
+"""Fixtures of all benchmark tests."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The sentence that chapter 6 shows was never trained on, and no head was chosen for its looks."""
+"""The sentence of chapter 6 was never trained on, and its heads follow a rule."""
 
 import json
 

@@ -130,16 +130,10 @@ def broken_form(nb: dict[str, Any]) -> Iterator[str]:
 
 def broken_code(cells: list[str], book: Book) -> Iterator[str]:
     install = f'    %pip install -q --no-deps "lowrank-tutor @ git+{book.repository}@{book.branch}"'
-    first = cells[0].splitlines()
-    if not first[0].startswith("# @title") or 'find_spec("lowrank_tutor") is None' not in cells[0]:
+    if cells[0].splitlines().count(install) != 1 or 'find_spec("lowrank_tutor") is None' not in cells[0]:
         yield "the first cell does not set up"
-    if first.count(install) != 1:
-        yield f"the set-up cell does not say {install.strip()}"
-    uses_torch = any(re.search(r"^\s*(import|from) torch\b", source, re.MULTILINE) for source in cells[1:])
-    if "import torch" in cells[0] and not uses_torch and "lowrank_tutor.linformer" not in "".join(cells):
-        yield "the set-up cell imports torch in vain"
     for line in [line for source in cells for line in source.splitlines() if line != install]:
-        if re.search(r"\b(pip|conda|apt|apt-get|uv)3?\b.*\binstall\b|\binstall\b.*==", line):
+        if re.search(r"\b(pip|conda|apt|uv)\b.*\binstall\b", line):
             yield f"another install: {line}"
         if re.search(r"\bStack\b|\b(Tab|Accordion)\b.*\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b", line):
             yield f"what ipywidgets 7.7 or a notebook lacks: {line}"
@@ -309,32 +303,6 @@ def test_run_on_wheel(name, wheel_folder, tmp_path):
     check_alive(ROOT / "book" / f"{name}.ipynb", Path(sys.executable), wheel_folder, tmp_path)
 
 
-DEAF = """
-import lowrank_tutor
-from matplotlib.figure import Figure
-from lowrank_tutor.explore import explore
-
-explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"k_again": k}, alt="White.", name="deaf", k=range(3))
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        (DEAF, "the picture did not"),
-        ("import sys\nprint('old', file=sys.stderr)", "old"),
-        ("1 / 0", "ZeroDivisionError"),
-    ],
-    ids=["a slider that does nothing", "a warning", "an exception"],
-)
-def test_run_can_fail(source, why, wheel_folder, tmp_path):
-    notebook, folder = tmp_path / "bad.ipynb", tmp_path / "empty"
-    folder.mkdir()
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), notebook)
-    with pytest.raises(AssertionError, match=re.escape(why)):
-        check_alive(notebook, Path(sys.executable), wheel_folder, folder)
-
-
 SLOW = """
 import time
 from matplotlib.figure import Figure
@@ -370,10 +338,6 @@ def check_dragging(python: Path, package: Path, folder: Path) -> None:
         page.wait(lambda: "RuntimeError: no &lt;0&gt;" in page.models[face]["value"])
         page.move(slider, 7, face)
         assert numbers(page.models[face]["value"]) == {"twice": 14}
-
-
-def test_dragging_drops_stale(wheel_folder, tmp_path):
-    check_dragging(Path(sys.executable), wheel_folder, tmp_path)
 
 
 # ------------------------------------------------------------------------------------------- with Colab's versions

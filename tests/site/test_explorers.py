@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from chapters import CHAPTERS, WITH_EXPLORERS, Position, explorers, judged, judges
 from PIL import Image
-from playwright.sync_api import Page
-from visits import READ, READERS, address_of, block
+from playwright.sync_api import Locator
+from visits import READ, READERS, VISITS, address_of, block
 
 from lowrank_tutor.explore import Explorer
 from lowrank_tutor.explore.sliders import MAX_POSITIONS
@@ -31,6 +31,11 @@ each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.s
 def page_of(name: str) -> str:
     """The page of an explorer."""
     return address_of(explorers()[name])
+
+
+def who_reads(page: str) -> list[str]:
+    """Return those who read a page."""
+    return [who for other, who in VISITS if other == page]
 
 
 def written(explorer: Explorer, name: str, value: float) -> str:
@@ -64,9 +69,11 @@ def check(shown: dict[str, Any], explorer: Explorer, position: Position) -> None
         assert panel["src"].startswith("data:image/webp;base64,")
 
 
-@pytest.mark.parametrize("who", [who for who, kind in READERS.items() if kind.drags])
-@each_explorer
-def test_every_position_shows_its_own_picture_and_numpys_numbers(readers, name, who):
+@pytest.mark.parametrize(
+    ("name", "who"), [(name, who) for name in explorers() for who in who_reads(page_of(name)) if READERS[who].drags]
+)
+def test_positions(readers, name, who):
+    """Each shows a picture of its own, and NumPy's numbers."""
     _, explorer, positions = judged(name)
     shown = readers[who].see(page_of(name)).dragged[name]["shown"]
     last = len(positions) - 1
@@ -78,7 +85,7 @@ def test_every_position_shows_its_own_picture_and_numpys_numbers(readers, name, 
 
 
 @each_explorer
-def test_the_pictures_stand_in_the_order_of_the_sliders(readers, name):
+def test_picture_order(readers, name):
     _, explorer, positions = judged(name)
     shown = [one for _, one in readers["light"].see(page_of(name)).dragged[name]["shown"]]
     decoded = functools.cache(picture)
@@ -103,14 +110,14 @@ def small(image: Image.Image) -> np.ndarray:
 
 
 @each_explorer
-def test_nothing_on_the_page_moves_when_the_frame_changes(readers, name):
+def test_no_layout_shift(readers, name):
     dragged = readers["light"].see(page_of(name)).dragged[name]
     assert dragged["after"] == dragged["before"]
     assert dragged["shifts"] == []
 
 
 @each_explorer
-def test_every_slider_can_be_worked_with_the_keyboard_alone_and_the_network_cut_off(readers, name):
+def test_keyboard_offline(readers, name):
     _, explorer, positions = judged(name)
     figure = readers["light"].explorer(page_of(name), name)
     keyboard = figure.page.keyboard
@@ -122,7 +129,7 @@ def test_every_slider_can_be_worked_with_the_keyboard_alone_and_the_network_cut_
             check(figure.evaluate(READ), explorer, at[tuple(values.items())])
 
         with readers["light"].window.cut_off():
-            ring = tab_to(figure.page, name, slider)
+            ring = tab_to(figure, slider)
             assert ring["style"] != "none"
             assert ring["width"] >= 2
             if isinstance(steps[0], str):  # the arrow leads through all choices, and from the last to the first
@@ -148,27 +155,39 @@ def test_every_slider_can_be_worked_with_the_keyboard_alone_and_the_network_cut_
             look(explorer.start[slider])
 
 
-def tab_to(page: Page, explorer: str, slider: str) -> dict[str, Any]:
-    """Press Tab until the slider has the focus, and say how its focus ring looks."""
-    for _ in range(400):
-        page.keyboard.press("Tab")
-        ring = page.evaluate(
-            """([explorer, slider]) => {
+# Before the figure stands, for a moment, a stop from which a hand goes on.
+START = """
+(figure) => {
+  const start = document.createElement("span");
+  start.tabIndex = 0;
+  start.onblur = () => start.remove();
+  figure.before(start);
+  start.focus({ preventScroll: true });
+}
+"""
+
+
+def tab_to(figure: Locator, slider: str) -> dict[str, Any]:
+    """Press Tab from before the figure until the slider has the focus, and say how its focus ring looks."""
+    figure.evaluate(START)
+    for _ in range(20):
+        figure.page.keyboard.press("Tab")
+        ring = figure.evaluate(
+            """(figure, slider) => {
               const at = document.activeElement;
-              if (at.closest("[data-slider]")?.dataset.slider !== slider) return null;
-              if (at.closest("figure.explorer")?.dataset.name !== explorer) return null;
+              if (at.closest("[data-slider]")?.dataset.slider !== slider || !figure.contains(at)) return null;
               const { outlineStyle, outlineWidth } = getComputedStyle(at);
               return { style: outlineStyle, width: parseFloat(outlineWidth) };
             }""",
-            [explorer, slider],
+            slider,
         )
         if ring:
             return ring
-    pytest.fail(f"Tab never reaches the slider {slider} of {explorer}")
+    pytest.fail(f"Tab never reaches the slider {slider}")
 
 
 @each_explorer
-def test_a_slider_that_rests_is_announced_in_one_sentence(readers, name):
+def test_announcement(readers, name):
     _, explorer, _ = judged(name)
     figure = readers["light"].explorer(page_of(name), name)
     slider, steps = next(iter(explorer.sliders.items()))
@@ -186,13 +205,13 @@ def test_a_slider_that_rests_is_announced_in_one_sentence(readers, name):
 
 
 @each_chapter
-def test_nothing_is_announced_before_a_slider_moves(readers, path):
-    for reader in readers.values():
-        assert reader.see(address_of(path)).facts["said"] == [""] * len(judges(path))
+def test_silence_before_moves(readers, path):
+    for who in who_reads(address_of(path)):
+        assert readers[who].see(address_of(path)).facts["said"] == [""] * len(judges(path))
 
 
 @each_explorer
-def test_an_explorer_keeps_to_its_budget_and_to_itself(site, name):
+def test_explorer_budget(site, name):
     _, explorer, _ = judged(name)
     html = block(site / page_of(name), name)
     assert len(html.encode()) <= MAX_BYTES
@@ -202,56 +221,43 @@ def test_an_explorer_keeps_to_its_budget_and_to_itself(site, name):
     assert {src[:11] for src in re.findall(r'src="([^"]*)', html)} == {"data:image/"}
 
 
-@pytest.fixture(scope="session")
-def without_javascript(browser, address):
-    """What stands on a page whose scripts do not run, by the explorers' names."""
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
-
-        @functools.cache
-        def look(path: str) -> dict[str, dict[str, Any]]:
-            page.goto(f"{address}/{path}")
-            return {
-                figure.get_attribute("data-name"): {
-                    "numbers": {
-                        d.get_attribute("data-name"): d.get_attribute("value") for d in figure.locator("data").all()
-                    },
-                    "picture": figure.locator("img").first.bounding_box(),
-                    "excuse": figure.locator("noscript").inner_text(),
-                }
-                for figure in page.locator("figure.explorer").all()
-            }
-
-        yield look
-
-
-@each_explorer
-def test_without_javascript_the_first_frame_and_its_numbers_stand_there(without_javascript, name):
-    _, explorer, positions = judged(name)
-    (expected,) = [position.expected for position in positions if position.values == explorer.start]
-    shown = without_javascript(page_of(name))[name]
-    numbers = {name: float(value) for name, value in shown["numbers"].items()}
-    assert numbers == pytest.approx(expected, rel=1e-6, abs=1e-6)
-    assert shown["picture"]["height"] > 50
-    assert "The sliders need JavaScript" in shown["excuse"]
+STILL = """
+(all) => Object.fromEntries(all.map((figure) => [figure.dataset.name, {
+  numbers: Object.fromEntries([...figure.querySelectorAll("data")].map((d) => [d.dataset.name, Number(d.value)])),
+  height: figure.querySelector("img").getBoundingClientRect().height,
+  excuse: figure.querySelector("noscript").textContent,
+}]))
+"""
 
 
 @each_page
-def test_every_explorer_of_a_page_has_a_judge(site, path):
+def test_without_javascript(browser, address, path):
+    """The first frame and its numbers stand there, and a sentence says what is missing."""
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{address}/{address_of(path)}")
+        shown = page.locator("figure.explorer").evaluate_all(STILL)
+    for name in judges(path):
+        _, explorer, positions = judged(name)
+        (expected,) = [position.expected for position in positions if position.values == explorer.start]
+        assert shown[name]["numbers"] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+        assert shown[name]["height"] > 50
+        assert "The sliders need JavaScript" in shown[name]["excuse"]
+
+
+@each_page
+def test_judges_are_complete(site, path):
     page = (site / address_of(path)).read_text(encoding="utf-8")
     named = re.findall(r'<figure class="explorer" data-name="([^"]+)"', page)
     assert named
     assert sorted(named) == sorted(judges(path))
 
 
-@each_chapter
-def test_nothing_moves_by_itself_for_those_who_ask_for_that(readers, path):
-    calm = [reader for reader in readers.values() if reader.kind.calm]
-    assert calm
-    for reader in calm:
-        facts = reader.see(address_of(path)).facts
-        assert facts["moving"] == []
-        assert facts["scrolling"] == "auto"
+@pytest.mark.parametrize(("page", "who"), [visit for visit in VISITS if READERS[visit[1]].calm])
+def test_reduced_motion(readers, page, who):
+    facts = readers[who].see(page).facts
+    assert facts["moving"] == []
+    assert facts["scrolling"] == "auto"
 
 
 # How figures look
@@ -263,44 +269,44 @@ def looks(readers, who: str, name: str) -> list[dict[str, Any]]:
 
 
 @each_explorer
-def test_on_a_wide_page_its_panels_stand_in_one_row(readers, name):
+def test_panels_in_one_row(readers, name):
     panels = looks(readers, "light", name)
     assert max(p["top"] for p in panels) - min(p["top"] for p in panels) < 1
     assert all(72 <= p["inch"] <= 112.1 for p in panels)
 
 
 @each_page
-def test_on_a_phone_nine_points_are_nine_pixels_in_every_figure(readers, path):
+def test_phone_font_size(readers, path):
     """An inch has 72 points."""
     for picture in readers["dark phone"].see(address_of(path)).facts["pictures"]:
         assert picture["inch"] >= 71.9, picture
 
 
 @each_chapter
-def test_in_the_dark_photographs_alone_stay_as_they_are(readers, path):
-    for who, kind in READERS.items():
+def test_dark_photographs(readers, path):
+    for who in who_reads(address_of(path)):
         for picture in readers[who].see(address_of(path)).facts["pictures"]:
-            stays = kind.theme == "light" or picture["photograph"]
+            stays = READERS[who].theme == "light" or picture["photograph"]
             assert (picture["filter"] == "none") == stays, (who, picture)
 
 
-def test_in_the_dark_the_page_shows_through_the_paper_of_a_figure(readers):
-    figure = readers["dark, from a file"].open("book/09-states.html").locator(".cell_output > img").first
+def test_dark_figure_background(readers):
+    figure = readers["dark, from a file"].open("book/05-bilinear-scoring.html").locator(".cell_output > img").first
     ground = figure.evaluate("() => getComputedStyle(document.body).backgroundColor")
     seen = Image.open(io.BytesIO(figure.screenshot())).convert("RGB")
     assert seen.getpixel((8, seen.height - 8)) == tuple(map(int, re.findall(r"\d+", ground)))
 
 
 @pytest.mark.parametrize(("page", "many"), [("01-rank", 2), ("02-svd-pca", 1)])
-def test_a_photograph_that_no_slider_moves_is_known_as_one(readers, page, many):
+def test_still_photographs(readers, page, many):
     pictures = readers["light"].see(f"book/{page}.html").facts["pictures"]
     assert [picture["photograph"] for picture in pictures if not picture["of"]].count(True) == many
 
 
 # On the page about sliders of one's own the code is what readers came for, and stands open.
 @pytest.mark.parametrize("name", [name for name, path in explorers().items() if path.stem != "use-sliders"])
-def test_its_code_stands_below_it_behind_a_small_link(readers, name):
-    for who in READERS:
+def test_code_below_figure(readers, name):
+    for who in who_reads(page_of(name)):
         (code,) = [code for code in readers[who].see(page_of(name)).facts["codes"] if code["of"] == name]
         assert code["words"] == "Code of this figure"
         assert 0 <= code["gap"] < 40

@@ -45,7 +45,7 @@ def pages(site) -> dict[str, Read]:
 
 
 @each_page
-def test_every_link_inside_the_site_leads_somewhere(site, pages, page):
+def test_inside_links(site, pages, page):
     dead = []
     for link in pages[page].links:
         there, anchor = urldefrag(urljoin(f"http://site/{page}", link))
@@ -59,11 +59,11 @@ def test_every_link_inside_the_site_leads_somewhere(site, pages, page):
 
 
 @each_page
-def test_no_two_elements_share_an_identifier(pages, page):
+def test_unique_identifiers(pages, page):
     assert [name for name, times in Counter(pages[page].ids).items() if times > 1] == []
 
 
-def test_every_function_of_the_package_leads_back_to_the_pages_that_use_it(site):
+def test_functions_link_back(site):
     page = (site / "book/api.html").read_text(encoding="utf-8")
     entries = re.split(r'<dt class="sig sig-object py" id="(lowrank_tutor\.\w+\.\w+)"', page)[1:]
     used = {
@@ -77,7 +77,7 @@ def test_every_function_of_the_package_leads_back_to_the_pages_that_use_it(site)
     assert 'href="02-svd-pca.html">' in used["lowrank_tutor.svd.tail_error"][0]
 
 
-def test_every_place_outside_that_the_site_links_to_is_listed_with_its_purpose(pages):
+def test_outside_links_are_listed(pages):
     hosts = {urlsplit(link).netloc for read in pages.values() for link in read.links if link.startswith("http")}
     text = (ROOT / "book/bibliography.md").read_text(encoding="utf-8")
     listed = re.search(r"^## Links that leave.*", text, re.M | re.S)
@@ -85,13 +85,13 @@ def test_every_place_outside_that_the_site_links_to_is_listed_with_its_purpose(p
     assert not [link for read in pages.values() for link in read.links if link.startswith("http:")]
 
 
-def test_the_address_of_the_site_leads_to_the_book(readers, address):
+def test_root_redirects(readers, address):
     page = readers["light"].window.page
     page.goto(f"{address}/")
     page.wait_for_url(f"{address}/book/index.html")
 
 
-def test_a_browser_that_asks_for_the_icon_gets_one(address):
+def test_favicon(address):
     with urlopen(f"{address}/favicon.ico") as answer:
         assert answer.status == 200
         assert Image.open(io.BytesIO(answer.read())).format == "ICO"
@@ -106,7 +106,7 @@ def facts(readers, path):
 
 
 @each_chapter
-def test_equations_and_theorems_are_numbered_and_referred_to_by_number(facts, path):
+def test_numbers_and_references(facts, path):
     number = 1 + CHAPTERS.index(path)  # numbers follow the table of contents
     equations = facts["equations"]
     assert equations
@@ -133,14 +133,14 @@ def test_equations_and_theorems_are_numbered_and_referred_to_by_number(facts, pa
 
 
 @each_chapter
-def test_the_colab_button_opens_the_derived_notebook(facts, path):
+def test_colab_button(facts, path):
     repository = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
     where = repository["url"].removeprefix("https://github.com/") + f"/blob/{repository['branch']}"
     assert facts["colab"][0] == f"https://colab.research.google.com/github/{where}/book/{path.stem}.ipynb"
 
 
 @each_chapter
-def test_the_download_is_the_derived_notebook(facts, address, path):
+def test_download(facts, address, path):
     with urlopen(urljoin(f"{address}/{address_of(path)}", facts["download"][0])) as answer:
         served = answer.read()
     assert served == path.with_suffix(".ipynb").read_bytes(), "run make notebooks, then make book"
@@ -148,17 +148,17 @@ def test_the_download_is_the_derived_notebook(facts, address, path):
 
 
 @each_chapter
-def test_a_chapter_links_to_the_package(facts, path):
+def test_links_to_package(facts, path):
     assert facts["toPackage"] > 0
 
 
-def test_the_page_of_times_names_every_chapter(readers):
+def test_times_page(readers):
     rows = readers["light"].see("book/times.html").facts["rows"]
     for path in CHAPTERS:
         assert any(re.search(rf"{re.escape(title_of(path))}.*\d\.\d", row, re.DOTALL) for row in rows), rows
 
 
-def test_corrections_show_what_is_claimed_and_what_holds_in_two_colors(site, readers):
+def test_corrections_colors(site, readers):
     text = (ROOT / "book" / "corrections.md").read_text(encoding="utf-8")
     page = readers["light"].open("book/corrections.html")
     colors = "(all) => all.map((e) => getComputedStyle(e).borderLeftColor)"

@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browsing import find_browser, serve
 from chapters import ROOT
-from live_needs import Page
+from live_needs import needs
 from playwright.sync_api import expect
 
 WAIT = 300_000  # milliseconds, for a slow machine that is busy
@@ -141,7 +141,7 @@ def plan_of(live_site, path):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_offered_cell_says_what_the_page_says_with_the_network_cut_off(visit, live_site, path):
+def test_cells_match_page_offline(visit, live_site, path):
     plan, sources = plan_of(live_site, path)
     offered = [i for i, cell in enumerate(plan["cells"]) if not cell["needsTorch"]]
     assert len(offered) == len(sources) or path not in WHOLE
@@ -180,7 +180,7 @@ def test_every_offered_cell_says_what_the_page_says_with_the_network_cut_off(vis
         assert note.locator("a").get_attribute("href").startswith("https://colab.research.google.com")
 
 
-def test_a_reader_changes_k_and_sees_another_figure_and_other_numbers_below(visit, live_site):
+def test_changed_cell_changes_figure(visit, live_site):
     _, sources = plan_of(live_site, "02-svd-pca")
     reader = visit("02-svd-pca")
     made = next(i for i, source in enumerate(sources) if "truncated_svd(A, k=2)" in source)
@@ -189,7 +189,7 @@ def test_a_reader_changes_k_and_sees_another_figure_and_other_numbers_below(visi
     visible = [i for i in range(len(sources)) if reader.cells.nth(i).locator("button.run-here").count()]
     reader.start(1 + visible.index(cut))  # the button of that cell: those that it needs run first, and no others
     reader.says(f"Cell {cut + 1} has run")
-    needed = Page(sources).needs(cut)
+    needed = needs(sources, [], cut)
     assert made in needed
     assert len(needed) < cut
     assert [i for i in range(len(sources)) if reader.cells.nth(i).locator(".live-output").count()] == [*needed, cut]
@@ -202,7 +202,7 @@ def test_a_reader_changes_k_and_sees_another_figure_and_other_numbers_below(visi
     assert len(set(seen)) == 3
 
 
-def test_keys_and_buttons_do_what_they_say(visit):
+def test_live_keys_and_buttons(visit):
     reader = visit("01-rank")
     reader.start()
     first, second, third = 2, 3, 4
@@ -227,7 +227,7 @@ def test_keys_and_buttons_do_what_they_say(visit):
     assert reader.run(third, "print(byhand.__name__)")["text"] == "lowrank_tutor.byhand\n", "it ran again, as it stands"
 
 
-def test_what_goes_wrong_leaves_a_page_that_can_be_used(visit):
+def test_errors_leave_page_usable(visit):
     reader = visit("01-rank")
     reader.start()
     cell = reader.cells.nth(2)
@@ -261,7 +261,7 @@ def test_what_goes_wrong_leaves_a_page_that_can_be_used(visit):
     reader.says(r"Cell \d+ has run")
 
 
-def test_a_slider_draws_on_demand_and_an_answer_is_checked(visit, live_site):
+def test_live_slider_and_answer(visit, live_site):
     _, sources = plan_of(live_site, "01-rank")
     reader = visit("01-rank")
     reader.start()
@@ -277,7 +277,7 @@ def test_a_slider_draws_on_demand_and_an_answer_is_checked(visit, live_site):
     assert reader.run(i, 'check("ex-rank-hand", 2)')["text"] == "✓ Right.\n"
 
 
-def test_the_page_is_accessible_before_and_after_the_start_and_in_the_dark_on_a_phone(visit, live_site):
+def test_live_page_is_accessible(visit, live_site):
     plan, sources = plan_of(live_site, "05-bilinear-scoring")
     reader = visit("05-bilinear-scoring", reduced_motion="reduce")
 
@@ -299,7 +299,7 @@ def test_the_page_is_accessible_before_and_after_the_start_and_in_the_dark_on_a_
             assert reader.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
 
-def test_who_saves_data_is_asked_first(visit):
+def test_saving_data_asks_first(visit):
     reader = visit("01-rank")
     reader.page.evaluate("Object.defineProperty(navigator, 'connection', { value: { saveData: true } })")
     button = reader.page.locator("article button.run-here").first
@@ -316,7 +316,7 @@ def test_who_saves_data_is_asked_first(visit):
     reader.says("ready")
 
 
-def test_who_opens_a_file_or_has_lost_the_network_gets_a_sentence(visit, live_site, browser):
+def test_live_without_server(visit, live_site, browser):
     with browser.new_context() as context:
         page = context.new_page()
         page.goto((live_site / "book" / "01-rank.html").as_uri())
@@ -332,7 +332,7 @@ def test_who_opens_a_file_or_has_lost_the_network_gets_a_sentence(visit, live_si
     reader.says("ready")
 
 
-def test_a_second_visit_fetches_nothing_again(live_site, browser, tmp_path):
+def test_second_visit_is_cached(live_site, browser, tmp_path):
     """The server says only when a file was changed. A browser keeps large files unless it is incognito."""
     answered = []
     with serve(live_site, answered) as where:
@@ -349,7 +349,7 @@ def test_a_second_visit_fetches_nothing_again(live_site, browser, tmp_path):
     assert [path for path, code in answered if "/_static/live/" in path and code == 200] == []
 
 
-def test_a_page_weighs_what_its_buttons_do_until_a_click(site, live_site):
+def test_live_buttons_weight(site, live_site):
     for path in WITH_CELLS:
         with_buttons = (live_site / "book" / f"{path}.html").read_text(encoding="utf-8")
         without = live.ADDED.sub("", (site / "book" / f"{path}.html").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ import yaml
 from chapters import CHAPTERS, ROOT
 from nbformat import NotebookNode
 from PIL import Image
-from visits import PAGES, READERS, address_of, settle, violations
+from visits import PAGES, READERS, VISITS, address_of, settle, violations
 
 HOME = "book/index.html"
 DESCRIPTION = r'<meta name="description" content="([^"]*)"'
@@ -22,16 +22,18 @@ TEXT = {".html", ".css", ".js", ".json", ".svg"}
 
 each_page = pytest.mark.parametrize("page", PAGES)
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-each_reader = pytest.mark.parametrize("who", READERS)
+each_visit = pytest.mark.parametrize(("page", "who"), VISITS)
 
 
-@each_page
-@each_reader
-def test_a_page_loads_and_moves_in_silence_and_asks_nobody_else(readers, page, who):
+@each_visit
+def test_no_messages_or_requests(readers, page, who):
+    """Nor does a page scroll sideways, or look otherwise than its reader has asked for."""
     seen = readers[who].see(page)
-    assert seen.messages == []
-    assert seen.foreign == []
-    assert seen.missing == []
+    assert seen.messages == seen.foreign == seen.missing == []
+    assert seen.facts["overflow"] == []
+    assert seen.facts["theme"] == READERS[who].theme
+    brightness = sum(map(int, re.findall(r"\d+", seen.facts["paper"])[:3])) / 3
+    assert brightness > 200 if READERS[who].theme == "light" else brightness < 60
 
 
 def test_policy_rules_each_page(readers, site):
@@ -68,24 +70,8 @@ def test_a_page_is_accessible(readers, page, who):
     assert readers[who].see(page).axe == []
 
 
-@each_page
-@each_reader
-def test_a_page_never_scrolls_sideways(readers, page, who):
-    assert readers[who].see(page).facts["overflow"] == []
-
-
-@each_page
-@each_reader
-def test_a_page_is_light_or_dark_as_the_reader_has_it(readers, page, who):
-    facts = readers[who].see(page).facts
-    assert facts["theme"] == readers[who].kind.theme
-    brightness = sum(map(int, re.findall(r"\d+", facts["paper"])[:3])) / 3
-    assert brightness > 200 if facts["theme"] == "light" else brightness < 60
-
-
-@each_page
-@each_reader
-def test_every_image_is_shown_and_says_what_it_shows(readers, page, who):
+@each_visit
+def test_images_have_text(readers, page, who):
     for image in readers[who].see(page).facts["images"]:
         assert image["shown"], image
         assert image["alt"], image
@@ -94,11 +80,10 @@ def test_every_image_is_shown_and_says_what_it_shows(readers, page, who):
             assert len(image["alt"].split()) >= 6, image
 
 
-@each_chapter
-@each_reader
-def test_the_maths_is_typeset_and_spoken_and_is_no_stop(readers, path, who):
-    """Whatever another page has stored: see ``visits.STORED``."""
-    facts = readers[who].see(address_of(path)).facts
+@pytest.mark.parametrize(("page", "who"), [visit for visit in VISITS if visit[0] in map(address_of, CHAPTERS)])
+def test_maths(readers, page, who):
+    """Typeset, spoken, and no stop of the Tab key, whatever another page has stored: see ``visits.STORED``."""
+    facts = readers[who].see(page).facts
     assert facts["maths"] > 10
     assert facts["mathErrors"] == []
     assert facts["spoken"] == facts["maths"]
@@ -106,7 +91,7 @@ def test_the_maths_is_typeset_and_spoken_and_is_no_stop(readers, path, who):
 
 
 @each_chapter
-def test_theme_and_maths_weigh_little_on_a_first_visit(readers, site, path):
+def test_first_visit_weight(readers, site, path):
     own = address_of(path)
     files = [site / file for file in set(readers["light"].see(own).local) - {own}]
     weights = {f: len(gzip.compress(f.read_bytes()) if f.suffix in TEXT else f.read_bytes()) for f in files}
@@ -122,22 +107,21 @@ def test_theme_and_maths_weigh_little_on_a_first_visit(readers, site, path):
 DEFINITIONS = {"equation-eq-attention", "equation-eq-linformer", "equation-eq-tail", "equation-eq-jl"}
 
 
-@each_page
-@pytest.mark.parametrize("who", [who for who in READERS if "phone" in who])
-def test_on_a_phone_nothing_is_cut_without_a_sign_that_it_scrolls(readers, page, who):
+@pytest.mark.parametrize(("page", "who"), [visit for visit in VISITS if "phone" in visit[1]])
+def test_phone_overflow_is_marked(readers, page, who):
     wide = readers[who].see(page).facts["wide"]
     assert [name for name, fades in wide if not fades] == []
     assert "TABLE" not in [name for name, _ in wide], "a table too wide for a phone is stacked"
     assert DEFINITIONS.isdisjoint(name for name, _ in wide), "a definition is read without scrolling"
 
 
-def test_the_definitions_that_a_phone_must_show_are_there(site):
+def test_definitions_exist(site):
     built = "".join((site / address_of(path)).read_text(encoding="utf-8") for path in CHAPTERS)
     assert DEFINITIONS <= set(re.findall(r'<div class="math[^"]*" id="([^"]+)"', built))
 
 
 @each_chapter
-def test_a_laptop_shows_formulas_whole_and_code_of_76_characters(readers, path):
+def test_laptop_width(readers, path):
     page = readers["light"].open(address_of(path))
     assert [name for name, _ in readers["light"].see(address_of(path)).facts["wide"] if name != "PRE"] == []
     code = page.locator(".cell:not(:has(details)) .cell_input pre").first
@@ -170,7 +154,7 @@ def test_folds_and_statements_are_quiet(readers, path):
 
 
 @each_chapter
-def test_a_formula_of_a_step_stands_nearer_to_its_sentence_than_to_the_next(readers, path):
+def test_step_formula_spacing(readers, path):
     page = readers["light"].open(address_of(path))
     gaps = page.evaluate(
         """() => [...document.querySelectorAll(".cell_output > p + div.math")].map((formula) => {
@@ -203,7 +187,7 @@ def test_line_in_pieces():
 
 
 @each_page
-def test_a_page_says_in_a_sentence_and_a_picture_what_it_is(readers, site, page):
+def test_page_metadata(readers, site, page):
     facts = readers["light"].see(page).facts
     meta, repository = facts["meta"], yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
     owner, name = repository["url"].split("/")[-2:]
@@ -225,7 +209,7 @@ def test_a_page_says_in_a_sentence_and_a_picture_what_it_is(readers, site, page)
 # The landing page
 
 
-def test_the_landing_page_begins_with_a_sentence_and_a_picture_to_tilt(readers):
+def test_landing_figure(readers):
     page = readers["light"].open(HOME)
     kinds = page.locator("article section > *").evaluate_all("(all) => all.slice(0, 3).map((e) => e.tagName)")
     assert kinds == ["H1", "P", "FIGURE"]
@@ -240,7 +224,7 @@ def test_the_landing_page_begins_with_a_sentence_and_a_picture_to_tilt(readers):
         page.wait_for_function("([d, n]) => d.value === String(n)", arg=[layers.element_handle(), count])
 
 
-def test_the_landing_page_has_a_card_for_each_chapter_with_its_picture_topic_and_sentence(readers):
+def test_landing_cards(readers):
     cards = readers["light"].open(HOME).locator("ol.chapters > li")
     assert cards.count() == len(CHAPTERS)
     pictures = set()
@@ -255,7 +239,7 @@ def test_the_landing_page_has_a_card_for_each_chapter_with_its_picture_topic_and
     assert len(pictures) == len(CHAPTERS)
 
 
-def test_the_landing_page_weighs_little_and_nothing_on_it_moves_while_it_loads(browser, address, site):
+def test_landing_page_weight(browser, address, site):
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         page = context.new_page()
         asked = []
@@ -278,7 +262,7 @@ def test_the_landing_page_weighs_little_and_nothing_on_it_moves_while_it_loads(b
     assert sum(share for share, _ in moved) < 0.01, moved
 
 
-def test_the_whole_site_fits_into_an_attachment(site):
+def test_site_weight(site):
     weights = {path: path.stat().st_size for path in site.rglob("*") if path.is_file()}
     print(f"the site: {sum(weights.values()):,} bytes")
     heaviest = sorted(((size, path.name) for path, size in weights.items()), reverse=True)[:5]
@@ -298,7 +282,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize(("rule", "html"), SPOILED.items(), ids=SPOILED)
-def test_what_keeps_a_reader_out_is_found(readers, rule, html):
+def test_axe_finds_defects(readers, rule, html):
     """Pale words and their kin among all the others of a page, of whose looks only samples are taken."""
     page = readers["light"].open("book/glossary.html")
     page.evaluate("html => document.querySelector('article section').insertAdjacentHTML('beforeend', html)", html)

@@ -36,7 +36,7 @@ CLICK = """
 
 
 @each_chapter
-def test_proofs_and_solutions_are_folded_and_unfold_by_click_and_by_key(readers, path):
+def test_folds_open(readers, path):
     page = readers["light"].open(address_of(path))
     page.add_style_tag(content="*{animation:none!important;transition:none!important}")
     folds = page.locator("div.admonition.dropdown, div.proof.dropdown, div.solution.dropdown")
@@ -60,7 +60,7 @@ def test_proofs_and_solutions_are_folded_and_unfold_by_click_and_by_key(readers,
 
 
 @each_chapter
-def test_every_fold_is_called_by_what_it_folds(readers, path):
+def test_fold_names(readers, path):
     facts = readers["light"].see(address_of(path)).facts
     names = facts["folds"]
     assert len(set(names)) == len(names), names
@@ -94,7 +94,7 @@ def test_folded_code_unfolds(readers, path):
 
 
 @each_chapter
-def test_a_page_says_how_to_cite_it(readers, path):
+def test_citation(readers, path):
     cite = readers["light"].open(address_of(path)).locator("details.cite")
     cite.locator("summary").click()
     said = cite.locator("p").inner_text()
@@ -108,7 +108,7 @@ def test_a_page_says_how_to_cite_it(readers, path):
 
 
 @each_chapter
-def test_a_field_is_found_by_its_name_and_worked_by_keyboard_and_button(readers, path):
+def test_answer_fields(readers, path):
     forms = readers["light"].open(address_of(path)).locator("form.check")
     for form in forms.all():
         question = QUESTIONS[form.get_attribute("data-name")]
@@ -133,7 +133,7 @@ def test_a_field_is_found_by_its_name_and_worked_by_keyboard_and_button(readers,
 
 
 @each_chapter
-def test_an_exercise_its_fields_and_its_solution_stand_together(readers, path):
+def test_exercise_layout(readers, path):
     page = readers["light"].open(address_of(path))
     tops = page.locator("div.exercise, form.check, div.solution").evaluate_all(
         "(all) => all.map((e) => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom] })"
@@ -147,7 +147,7 @@ def test_an_exercise_its_fields_and_its_solution_stand_together(readers, path):
 
 
 @pytest.mark.parametrize("who", ["light", "dark, from a file"])
-def test_search_finds_each_chapter_by_a_word_of_its_title(readers, who):
+def test_search_finds_chapters(readers, who):
     page = readers[who].window.context.new_page()
     page.goto(f"{readers[who].window.start}/book/index.html")
     for path in CHAPTERS:  # the second and the others from the page of what was found
@@ -179,7 +179,7 @@ def first_page(browser, address) -> Iterator[Page]:
         yield page
 
 
-def test_the_skip_link_leads_past_the_buttons_to_the_text(first_page):
+def test_skip_link(first_page):
     first_page.keyboard.press("Tab")
     assert first_page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"
     first_page.keyboard.press("Enter")
@@ -187,7 +187,7 @@ def test_the_skip_link_leads_past_the_buttons_to_the_text(first_page):
     assert first_page.evaluate("document.activeElement.closest('article.bd-article') !== null")
 
 
-def test_a_pressed_button_keeps_the_focus(first_page):
+def test_focus_stays(first_page):
     for button in (".theme-switch-button", ".cell:not(:has(details)) button.copybtn"):
         first_page.locator(f"{button}:visible").first.focus()
         first_page.keyboard.press("Enter")
@@ -196,7 +196,7 @@ def test_a_pressed_button_keeps_the_focus(first_page):
     assert first_page.locator(".theme-switch-button").first.get_attribute("aria-label").startswith("Color mode: ")
 
 
-def test_the_button_changes_between_light_and_dark_and_the_choice_stays(first_page):
+def test_theme_choice_stays(first_page):
     button = first_page.locator(".theme-switch-button:visible").first
     seen = {}
     for _ in range(3):

@@ -39,7 +39,7 @@ print("threads:", os.environ["OMP_NUM_THREADS"], "stamp:", Path("unfinished").re
 
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one core runs one chapter at a time")
-def test_two_pages_run_at_the_same_time_once_each_and_on_one_core(tmp_path):
+def test_pages_run_in_parallel(tmp_path):
     (tmp_path / "conf.py").write_text(CONF)
     (tmp_path / "index.md").write_text("# Two\n\n```{toctree}\na\nb\n```\n")
     for own, other in ("ab", "ba"):

@@ -1,7 +1,7 @@
-"""How each package of chapter 8 is used, as its documentation says; what it has no form of is not offered.
+"""Call each package with adapters, latents or states, as its documentation says: one adapter a package.
 
 Peers are imported where they are used: together they take 20 seconds to load and 200 MB of disk, so only this benchmark
-asks for them (``requirements-peers.txt``).
+needs them (``requirements-peers.txt``).
 """
 
 from __future__ import annotations
@@ -16,47 +16,29 @@ from lowrank_tutor.caches import LoraLinear, latent_cost, latent_from_heads
 from lowrank_tutor.states import delta_attention
 
 
-class TodayPackage(Package):
-    """One way to do what the chapter does; by default nothing is offered."""
+class CachesPackage(Package):
+    """A package that does a part of what chapters 8 and 9 do. An adapter defines some of what ``lacks`` names.
 
-    def adapted(self, linear: nn.Linear, r: int, alpha: float, kind: str) -> Any:
-        """Put an update of rank r on a layer: "lora", "rslora", "dora" or "pissa"."""
-        raise NotOffered("no adapters")
+    adapted(linear, r, alpha, kind) : put an update of rank r on a layer: "lora", "rslora", "dora" or "pissa"
+    factors(model), merged(model), without(model) : A (r, n) and B (m, r); a plain layer; the layer without the update
+    averaged(linear, pairs) : the change of the weight by adapters (B, A) that are combined with equal weights
+    per_stored_token() : multiplications that a stored token adds to a new one, with the shapes of DeepSeek-V3
+    delta(q, k, v, beta, log_decay) : read a gated delta-rule state, a chunk at a time
+    share_sent() : the share of a gradient's numbers that is sent in the first 20 steps
+    cut(w, x, k) : w (m, n) cut to rank k, so that the outputs of inputs x (samples, n) change least
+    """
 
-    def factors(self, model: Any) -> tuple[nn.Parameter, nn.Parameter]:
-        """Return A (r, n) and B (m, r), to be moved."""
-        raise NotOffered("no adapters")
-
-    def merged(self, model: Any) -> nn.Module:
-        """Return a plain layer that maps alike."""
-        raise NotOffered("no adapters")
-
-    def without(self, model: Any) -> nn.Linear:
-        """Take the update off."""
-        raise NotOffered("no adapters")
-
-    def averaged(self, linear: nn.Linear, pairs: list[tuple[Tensor, Tensor]]) -> Tensor:
-        """Return the change of the weight when adapters (B, A) are combined, each with the weight 1 / number."""
-        raise NotOffered("no way to combine adapters")
-
-    def per_stored_token(self) -> float:
-        """Count the multiplications that a stored token adds to a new one, with the shapes of DeepSeek-V3."""
-        raise NotOffered("no latent attention")
-
-    def delta(self, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
-        """Read a gated delta-rule state, a chunk at a time."""
-        raise NotOffered("no delta rule")
-
-    def share_sent(self) -> float:
-        """Say which share of a gradient's numbers is sent in the first 20 steps."""
-        raise NotOffered("no compression of gradients")
-
-    def cut(self, w: Tensor, x: Tensor, k: int) -> Tensor:
-        """Cut a weight (m, n) to rank k, so that the outputs of inputs x (samples, n) change least."""
-        raise NotOffered("no cut for given inputs")
+    lacks: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("adapted", "factors", "merged", "without"), "no adapters"),
+        "averaged": "no way to combine adapters",
+        "per_stored_token": "no latent attention",
+        "delta": "no delta rule",
+        "share_sent": "no compression of gradients",
+        "cut": "no cut for given inputs",
+    }
 
 
-class Ours(TodayPackage):
+class Ours(CachesPackage):
     """The book's own."""
 
     name, distribution = "lowrank_tutor", "lowrank-tutor"
@@ -91,7 +73,7 @@ class Ours(TodayPackage):
         return (found.down @ found.up_k[0]).T
 
 
-class Peft(TodayPackage):
+class Peft(CachesPackage):
     """Hugging Face's adapters."""
 
     name, distribution, layer = "peft", "peft", "get_peft_model with LoraConfig"
@@ -142,7 +124,7 @@ class Peft(TodayPackage):
         return model.merge_and_unload()[0].weight.detach() - before
 
 
-class Lycoris(TodayPackage):
+class Lycoris(CachesPackage):
     """LyCORIS, adapters for image models and others."""
 
     name, distribution, layer = "lycoris", "lycoris-lora", "LoConModule"
@@ -168,7 +150,7 @@ class Lycoris(TodayPackage):
         return model.org_module[0]
 
 
-class Transformers(TodayPackage):
+class Transformers(CachesPackage):
     """Hugging Face's models."""
 
     name, distribution, layer = "transformers", "transformers", "DeepseekV3Attention; torch_chunk_gated_delta_rule"
@@ -202,7 +184,7 @@ class Transformers(TodayPackage):
         return torch_chunk_gated_delta_rule(*parts)[0].transpose(1, 2)
 
 
-class Whitening(TodayPackage):
+class Whitening(CachesPackage):
     """SVD-LLM's published steps, written out here: its repository is no package to install."""
 
     name, distribution, layer = "SVD-LLM's steps", "torch", "Cholesky factors of the inputs' moment, shifted if need be"
@@ -223,7 +205,7 @@ class Whitening(TodayPackage):
         return (u[:, :k] * sigma[:k]) @ (vt[:k] @ inverse)
 
 
-class Torch(TodayPackage):
+class Torch(CachesPackage):
     """PyTorch's own hook for gradients."""
 
     name, distribution, layer = "torch", "torch", "PowerSGDState(None), powerSGD_hook"

@@ -1,20 +1,18 @@
-"""What should adapters, latents and states promise? The lines of ``python -m benchmarks.contract_today``.
+"""Promises of adapters, latents and states, asked by ``python -m benchmarks.contract caches``.
 
 Each line measures one number, which its bar bounds from above.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from benchmarks.adapters_today import ADAPTERS, Ours, TodayPackage
-from benchmarks.promises import EXACT, Family, Finding, Line, distance
+from benchmarks.adapters_caches import ADAPTERS, CachesPackage
+from benchmarks.promises import EXACT, Family, Finding, Line, distance, normal
 
 M, N, R, ALPHA = 48, 64, 4, 8
-
-
-def normal(*shape: int, seed: int = 0) -> Tensor:
-    """Draw normal numbers."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+ABSORBED = 139_264  # multiplications for each stored token in the absorbed order
 
 
 def base() -> nn.Linear:
@@ -25,7 +23,7 @@ def base() -> nn.Linear:
     return linear
 
 
-def moved(package: TodayPackage, kind: str) -> nn.Module:
+def moved(package: CachesPackage, kind: str) -> nn.Module:
     """Adapt it, and move both factors as training would, the same in every package."""
     model = package.adapted(base(), R, ALPHA, kind)
     with torch.no_grad():
@@ -43,46 +41,36 @@ def formula(kind: str) -> Tensor:
     return changed
 
 
-def maps_like(kind: str):  # type: ignore[no-untyped-def]
+def maps_like(kind: str) -> Callable[[CachesPackage], float]:
     """Compare an adapted layer, and the layer that it is merged into, to the formula."""
 
-    def measure(package: TodayPackage) -> Finding:
+    def measure(package: CachesPackage) -> float:
         model, x = moved(package, kind), normal(32, N, seed=3)
         wanted = x.double() @ formula(kind).T
         unmerged = distance(model(x), wanted)
-        return Finding(max(unmerged, distance(package.merged(model)(x), wanted)))
+        return max(unmerged, distance(package.merged(model)(x), wanted))
 
     return measure
 
 
-def average(package: TodayPackage) -> Finding:
+def average(package: CachesPackage) -> float:
     """Compare the average of two adapters to the mean of their updates."""
     pairs = [(normal(M, R, seed=2 * i), normal(R, N, seed=2 * i + 1)) for i in (1, 2)]
     wanted = sum(b @ a for b, a in pairs) / 2
-    return Finding(distance(package.averaged(base(), pairs), wanted))
+    return distance(package.averaged(base(), pairs), wanted)
 
 
-def base_back(package: TodayPackage) -> Finding:
-    """Train a PiSSA adapter, take it off, and compare the weight to the one that came in."""
-    return Finding(distance(package.without(moved(package, "pissa")).weight, base().weight))
-
-
-def work(package: TodayPackage) -> Finding:
-    """Divide the multiplications for each stored token by those of the absorbed order."""
-    return Finding(package.per_stored_token() / 139_264)
-
-
-def few_samples(package: TodayPackage) -> Finding:
+def few_samples(package: CachesPackage) -> float | Finding:
     """Cut a weight for fewer inputs than these have numbers, and say by how much the outputs miss the least error."""
     w, x, k = normal(M, N), normal(N // 2, N, seed=5), 8
     found, wanted = package.cut(w, x, k).double(), x.double() @ w.double().T
     if int(torch.linalg.matrix_rank(found, rtol=1e-5)) > k:
         return Finding(float("inf"), f"the cut has a rank above {k}")
     least = torch.linalg.svdvals(wanted)[k:].norm() / wanted.norm()
-    return Finding(float(distance(x.double() @ found.T, wanted) / least - 1))
+    return float(distance(x.double() @ found.T, wanted) / least - 1)
 
 
-def delta(package: TodayPackage) -> Finding:
+def delta(package: CachesPackage) -> float:
     """Compare a gated delta rule over 200 tokens to the recurrence in double precision."""
     q, k, v = (normal(2, 3, 200, 16, seed=i) for i in range(3))
     k = nn.functional.normalize(k, dim=3)
@@ -94,12 +82,7 @@ def delta(package: TodayPackage) -> Finding:
         missing = value - (key[..., None, :] @ state)[..., 0, :]
         state = state + beta[:, :, t, None, None].double() * key[..., :, None] * missing[..., None, :]
         outputs.append((query[..., None, :] @ state)[..., 0, :])
-    return Finding(distance(package.delta(q, k, v, beta, log_decay), torch.stack(outputs, dim=2)))
-
-
-def sent(package: TodayPackage) -> Finding:
-    """Measure the share of a gradient's numbers that is sent in the first 20 steps, with the defaults."""
-    return Finding(package.share_sent())
+    return distance(package.delta(q, k, v, beta, log_decay), torch.stack(outputs, dim=2))
 
 
 LINES = (
@@ -107,11 +90,15 @@ LINES = (
     Line("rslora", "rsLoRA is, with the root of r", EXACT, maps_like("rslora")),
     Line("dora", "DoRA divides by the lengths of rows", EXACT, maps_like("dora")),
     Line("average", "averaged adapters are the mean update", EXACT, average),
-    Line("base", "taken off, PiSSA gives the old weight back", EXACT, base_back),
-    Line("work", "a stored latent costs the absorbed order", 2.0, work),
+    Line(
+        "base",
+        "taken off, PiSSA gives the old weight back",
+        EXACT,
+        lambda one: distance(one.without(moved(one, "pissa")).weight, base().weight),
+    ),
+    Line("work", "a stored latent costs the absorbed order", 2.0, lambda one: one.per_stored_token() / ABSORBED),
     Line("delta", "chunks are the recurrence", EXACT, delta),
     Line("samples", "cut for fewer samples than features", 0.01, few_samples),
-    Line("sent", "gradients are compressed at once", 0.5, sent),
+    Line("sent", "gradients are compressed at once", 0.5, lambda one: one.share_sent()),
 )
-TODAY = Family("today_contract", ADAPTERS, LINES)
-__all__ = ["LINES", "TODAY", "Ours"]
+CACHES = Family("caches_contract", ADAPTERS, LINES)
