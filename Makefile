@@ -1,59 +1,60 @@
-# make book    build the site          make test      every test            make check   format, lint, types, stale files
+# make book    build the site          make test      run every test         make check   format, lint, types, stale files
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
-# make pdf     print the whole book    make offline   the site as an archive that opens from a folder
-# make live    build it with cells that run on the page (fetches Pyodide once, or PYODIDE=a folder with Pyodide's files)
+# make pdf     print the whole book    make offline   pack the site into an archive that opens from a folder
+# make live    build it with cells that run on the page (downloads Pyodide once; or PYODIDE=a folder of its files)
+# make chapter N=10 NAME=nuclear   write the skeleton of a chapter
 # make test-newest   test the mathematics with the newest PyTorch and NumPy
 # make plain-sphinx  build the site with the newest Sphinx and without Jupyter Book, into _build/sphinx
-# make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade takes the newest of all
+# make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade updates all of them
 
 PYTHON ?= python3
-export PYTHON PYODIDE # recipes read them as variables of the shell, so that no name of a folder runs as a command
+export PYTHON PYODIDE # recipes read these as shell variables, so that no folder name can run as a command
 BIN := .venv/bin
 # Two stamps, so that the first `make book` waits only for what the book needs.
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
-# Not compiled while it installs: what is used gets compiled when it is first imported, and that is a third of it.
+# Without compiling: modules are compiled when they are first imported, and only a third of them ever is.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 NETWORK := $(BIN)/python -m pip index versions pip --retries 0 --timeout 9 >/dev/null 2>&1 || \
   echo "No network: pip cannot reach its package index." >&2; exit 1
 SITE := _build/html
 UNFINISHED := _build/unfinished
 LIVE := $(SITE)/_static/live
-# Two at once would take away each other's files. The lock goes with the last process that has the file open, even if it
-# is killed.
+# Two runs at once would delete each other's files. The lock ends with the last process that has the file open, even if
+# that is killed.
 ALONE := exec 9>.venv.lock || exit 1; "$$PYTHON" -c "$$LOCK" || exit 1;
-# Jupyter Book says "-W -n": every warning, and every reference to nowhere, fails the build.
+# -W -n: every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version=3.11.2 --no-annotate $(ARGS)
 ARCHIVE := dist/low-rank-attention
-# Every core takes a chapter, a page or a file after the other (tests/conftest.py says what stays together).
+# Each core takes one chapter, page or file after another (tests/conftest.py decides what stays together).
 PYTEST := -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
-# What `make test FAST=1` leaves out: all that is not mathematics, all that needs the built book, and what trains networks,
-# starts processes or asks PyTorch to compile.
+# What `make test FAST=1` leaves out: everything but mathematics, and tests that train networks, start processes or
+# compile with PyTorch. A new module is tested without an entry here.
 SLOW := book site notebooks explore exercises plotting byhand instruments benchmarks test_package.py test_sphinxext.py \
   test_make.py test_live_tools.py test_live_needs.py test_adoption.py family/test_autoencoder.py linformer/test_shards.py
 MATHEMATICS := $(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile"
-# PyTorch without the 5 GB that only a GPU needs. `make test-newest TORCH=torch` takes what the package index has.
+# PyTorch without the 5 GB that only a GPU needs; `make test-newest TORCH=torch` installs the full one.
 TORCH := --index-url https://download.pytorch.org/whl/cpu torch
 NEWEST := .venv-newest/bin/python
 
-# Some machines tell Python to keep no bytecode. Then each chapter's kernel would compile all of PyTorch anew.
+# Where Python is told to keep no bytecode, each chapter's kernel would compile all of PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve live pdf offline plain-sphinx test test-newest test-colab colab-image check pins notebooks bench mutants picture clean
+.PHONY: book serve live pdf offline plain-sphinx test test-newest test-colab colab-image check pins chapter notebooks bench \
+  mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
-# Pages are always made from the beginning: Sphinx mends those of an earlier build into a site that is not quite the
-# same. What the chapters' cells have shown stays. Only where chapters ran and the build was interrupted (then the stamp
-# holds a word, see _ext/side_by_side.py) or killed, half of one may lie there, and all of it goes. A shell that is not
-# told to end by an interrupt takes it for a failure.
+# Always build all pages: if Sphinx updates an earlier build, the site is not quite the same. The outputs of the cells
+# stay, unless chapters ran and the build was interrupted (then the stamp is not empty, see _ext/side_by_side.py) or
+# killed: half a chapter may be left, so everything goes. Without the trap, the shell takes an interrupt for a failure.
 book: $(READY)
 	@$(ALONE) test ! -e $(UNFINISHED) || rm -rf _build; \
 	rm -rf $(SITE) _build/.doctrees _build/jupyter_execute; mkdir -p _build && touch $(UNFINISHED) || exit 1; trap 'exit 130' INT; \
 	$(BUILD); status=$$?; test $$status -gt 127 -o -s $(UNFINISHED) || rm -f $(UNFINISHED); exit $$status
 	@printf '%s\n' "The book is ready, $$(du -sm $(SITE) | cut -f1) MB: $$PWD/$(SITE)/index.html"
 
-# The next `make book` takes it away again.
+# The next `make book` removes the cells again.
 live: book
 	$(BIN)/python tools/live.py $(if $(PYODIDE),--pyodide "$$PYODIDE")
 
@@ -81,7 +82,7 @@ plain-sphinx: $(READY)
 test: $(READY_DEV) $(if $(FAST),,book)
 	$(BIN)/python $(PYTEST) $(if $(FAST),$(MATHEMATICS))
 
-# Nothing is pinned but the tools of the tests.
+# Only the tools of the tests are pinned.
 test-newest:
 	"$$PYTHON" -m venv --clear .venv-newest
 	$(NEWEST) -m pip install --quiet $(TORCH)
@@ -93,7 +94,7 @@ test-newest:
 test-colab: $(READY_DEV)
 	$(BIN)/python $(PYTEST) tests/notebooks -m colab $(if $(FAST),-k "01-rank or 07-linformer or setup or dragging")
 
-# Inside Colab's own image (see .github/workflows/colab.yml): its Python, its versions, an empty folder.
+# For Colab's own image (see .github/workflows/colab.yml): its Python, its versions, an empty folder.
 colab-image:
 	python3 -m pip install --quiet --no-deps .
 	folder=$$(mktemp -d) && cp book/*.ipynb $$folder && cd $$folder && \
@@ -108,10 +109,15 @@ check: $(READY_DEV)
 	$(BIN)/uv pip install --quiet --dry-run --no-index --no-cache --python .venv --requirement requirements-dev.in --requirement requirements-dev.txt
 	$(BIN)/python tools/export_notebooks.py --check
 
-# What is pinned stays, unless ARGS says --upgrade or --upgrade-package NAME. 3.11.2 is the Python that Debian 12 ships.
+# Existing pins stay, unless ARGS is --upgrade or --upgrade-package NAME. 3.11.2 is the Python of Debian 12.
 pins: $(READY_DEV)
 	@$(ALONE) $(COMPILE) requirements.in --output-file requirements.txt && \
 	$(COMPILE) requirements-dev.in --output-file requirements-dev.txt
+
+chapter: $(READY_DEV)
+	@$(BIN)/python tools/chapter.py "$$N" "$$NAME"
+	$(BIN)/ruff format --quiet .
+	$(BIN)/python tools/export_notebooks.py
 
 notebooks: $(READY_DEV)
 	$(BIN)/ruff format .
@@ -131,9 +137,8 @@ mutants: $(READY_DEV)
 clean:
 	rm -rf .venv* _build dist build mutants *.egg-info
 
-# The environment is made once, and mended when its pins change. Without its stamp it was left half made, or half mended:
-# then it is made anew.
-$(shell test -x $(BIN)/python || rm -f $(READY) $(READY_DEV)) # the system's Python that it was made from is gone
+# The environment is made once and updated when its pins change. Without its stamp it is incomplete, and made again.
+$(shell test -x $(BIN)/python || rm -f $(READY) $(READY_DEV)) # the Python it was made from is gone
 
 $(READY): requirements.txt pyproject.toml
 	@"$$PYTHON" -c "$$ASK" "$$PYTHON"
@@ -145,7 +150,7 @@ $(READY_DEV): requirements-dev.txt $(READY)
 	@$(ALONE) rm -f $(READY); $(INSTALL) --requirement requirements-dev.txt || { $(NETWORK); }
 	@touch $(READY) $@
 
-# Any Python can read this, however old. The sentence is all that it says.
+# Any Python can run this, however old, and prints nothing but the sentence.
 define ASK
 import sys
 version = "%d.%d" % sys.version_info[:2]

@@ -27,16 +27,16 @@ def needed(by: str) -> Iterator[None]:
         raise ModuleNotFoundError(f"{by} needs {package}: {remedy}", name=error.name) from None
 
 
-def on_demand(module: str, **parts: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a module's ``__getattr__`` and ``__dir__``, given the module of the package that holds each part."""
+def on_demand(module: str, *parts: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` that take names of a package's ``__all__`` from its parts."""
+    found = vars(sys.modules[module])
 
     def fetch(name: str) -> Any:
-        if name not in parts:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        with needed(f"{module}.{name}"):
-            return getattr(import_module(f"lowrank_tutor.{parts[name]}"), name)
+        if name in found["__all__"]:
+            with needed(f"{module}.{name}"):
+                for part in (import_module(f"{module}.{part}") for part in parts):
+                    if hasattr(part, name):
+                        return getattr(part, name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[module]), *parts})
-
-    return fetch, names
+    return fetch, lambda: sorted({*found, *found["__all__"]})

@@ -1,7 +1,7 @@
-"""Run a chapter as its reader would, and find what judges it.
+"""Run the cells of a chapter, and find the judges of its explorers.
 
-A new chapter ``NN-topic`` needs one test file, ``tests/book/test_chapter_NN.py``. It names a judge for each explorer of
-the chapter, a function in plain NumPy that takes what the chapter's cells have made and the sliders' values::
+``tests/book/test_chapter_NN.py`` names a judge for each explorer of chapter NN: a function in plain NumPy that takes
+the chapter's namespace and the sliders' values::
 
     EXPLORERS = {"rank-k-photo": judge}
 
@@ -32,15 +32,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
 WITH_EXPLORERS = [*CHAPTERS, *(ROOT / "book" / name for name in ("gpu.md", "use-sliders.md"))]
-
-CELL_LINES = 15
-
+CELL_LINES = 15  # of a cell that is shown
 
 Numbers = dict[str, float]
 
 
 class Ran(NamedTuple):
-    """What a chapter's cells leave behind."""
+    """The names, explorers and printed lines that a chapter's cells leave behind."""
 
     namespace: dict[str, Any]
     explorers: dict[str, Explorer]
@@ -49,15 +47,15 @@ class Ran(NamedTuple):
 
 
 def code_cells(path: Path) -> "list[NotebookNode]":
-    """The code cells of a chapter, those of its folded solutions too, in reading order."""
-    import jupytext  # slow to load, and the mathematics needs no notebooks
+    """Return the code cells of a chapter in order, including those of its solutions."""
+    import jupytext  # slow to load, and only the book's tests need it
 
     return [cell for cell in jupytext.read(path, fmt="md:myst").cells if cell.cell_type == "code"]
 
 
 @functools.cache
 def run(path: Path) -> Ran:
-    """Execute a chapter's cells in order in one namespace, and keep the explorers that they make."""
+    """Run a chapter's cells in order in one namespace, and keep their explorers."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     explorers: dict[str, Explorer] = {}
     shown: list[Any] = []
@@ -86,19 +84,19 @@ def run(path: Path) -> Ran:
 
 @functools.cache
 def judges(path: Path) -> dict[str, Callable[..., Numbers]]:
-    """The judges of a page's explorers, by their names."""
+    """Return the judges of a page's explorers by name."""
     subject = f"chapter_{path.stem[:2]}" if path in CHAPTERS else path.stem.replace("-", "_")
     return importlib.import_module(f"tests.book.test_{subject}").EXPLORERS
 
 
 @functools.cache
 def explorers() -> dict[str, Path]:
-    """The page of every explorer that has a judge: known before any cell has run."""
+    """Return the page of every explorer that has a judge, without running a cell."""
     return {name: path for path in WITH_EXPLORERS for name in judges(path)}
 
 
 class Position(NamedTuple):
-    """One position: the sliders' values, the numbers that must be read there, and those that the explorer reads."""
+    """The sliders' values at one position, the numbers expected there, and those that the explorer shows."""
 
     values: Numbers
     expected: Numbers
@@ -106,7 +104,7 @@ class Position(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """An explorer, the chapter that makes it, and all of its positions."""
+    """An explorer, its page, and all of its positions."""
 
     path: Path
     explorer: Explorer
@@ -115,7 +113,7 @@ class Judged(NamedTuple):
 
 @functools.cache
 def judged(name: str) -> Judged:
-    """Ask an explorer's judge about every position."""
+    """Compute the expected numbers of an explorer at every position."""
     path = explorers()[name]
     ran, judge = run(path), judges(path)[name]
     explorer = ran.explorers[name]
@@ -124,6 +122,6 @@ def judged(name: str) -> Judged:
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """Weights of attention, a row for each query, by NumPy alone: several chapters are judged by it."""
+    """Return attention weights, a row for each query, by NumPy alone: the judge of several chapters."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))

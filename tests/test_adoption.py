@@ -6,7 +6,6 @@ Tools that this project does not require are left out where they are not install
 import copy
 import functools
 import io
-import json
 import os
 import re
 import subprocess
@@ -211,49 +210,6 @@ def test_bert_recipe():
 
 
 # installing
-
-# What each extra brings, and which modules cannot do without it.
-TORCH = "attention linformer shards states caches.LoraLinear bilinear.ReducedRankAttention family.Autoencoder".split()
-HIDDEN = """
-import importlib, json, sys
-
-class Nothing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in hidden:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-hidden, names = json.loads(sys.argv[1])
-sys.meta_path.insert(0, Nothing())
-said = {}
-for name in names:
-    try:
-        room, _, thing = name.partition(".")
-        module = importlib.import_module(f"lowrank_tutor.{room}")
-        said[name] = bool(getattr(module, thing)) if thing else True
-    except ModuleNotFoundError as error:
-        said[name] = str(error)
-print(json.dumps(said))
-"""
-
-
-def imported_without(hidden, names):
-    """What importing says where these packages are missing."""
-    arguments = [sys.executable, "-c", HIDDEN, json.dumps([hidden, names])]
-    return json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
-
-
-def test_numpy_alone():
-    alone = ("rank", "svd", "pca", "family", "jl", "bilinear", "caches", "tables", "exercises", "sphinxext")
-    pictures = ("explore", "instruments", "plotting")
-    hidden = ["torch", "matplotlib", "PIL", "sympy", "scipy", "sklearn", "ipywidgets", "IPython", "tqdm"]
-    said = imported_without(hidden, [*alone, *TORCH, *pictures, "byhand"])
-    assert {name: said.pop(name) for name in alone} == dict.fromkeys(alone, True)
-    remedy = 'pip install "lowrank-tutor[{}]"'.format
-    for name in TORCH:
-        assert said.pop(name) == f"lowrank_tutor.{name} needs torch: {remedy('torch')}"
-    for name in pictures:
-        assert said.pop(name).replace("PIL", "matplotlib") == f"lowrank_tutor.{name} needs matplotlib: {remedy('book')}"
-    assert said == {"byhand": f"lowrank_tutor.byhand needs sympy: {remedy('book')}"}
 
 
 # other people's books

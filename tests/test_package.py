@@ -1,12 +1,15 @@
-"""The package as a whole: which module may import what, and what its wheel carries."""
+"""The package as a whole: which module may import what, what it needs to be installed, and what its wheel holds."""
 
 import ast
+import json
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from chapters import ROOT
 from live import build_wheel
 
 import lowrank_tutor
@@ -21,104 +24,131 @@ def name_of(path):
 
 
 FILES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"}
-MODULES = list(FILES)
-ROOMS = sorted({name.partition(".")[0] for name in MODULES})
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+ROOMS = sorted({name.partition(".")[0] for name in FILES})
 
-# Each room, a file or a folder, is of one kind, and a new one must be declared here. Imports run one way: a room may
-# use rooms of its own kind and of the kinds named before it ("numpy", then "torch"; the page may use the figures, and
-# both ask the "setting" whether a page is being built). Where a package is missing, all say so by the same one.
-KINDS = {
-    "asked": ["_on_demand"],
-    "numpy": ["_checks", "rank", "svd", "pca", "jl", "bilinear", "family", "caches"],
-    "torch": ["_tensors", "attention", "linformer", "roofline", "shards", "states"],
-    "exact": ["byhand"],
-    "setting": ["palette", "sphinxext"],
-    "figures": ["plotting", "tables"],
-    "page": ["explore", "exercises", "instruments", "page"],
+# Imports run one way. Mathematics needs no entry here: a module that imports torch when it is imported is of the kind
+# "torch", any other of the kind "numpy".
+KIND_OF_ROOM = {
+    "_on_demand": "asked",
+    "byhand": "exact",
+    **dict.fromkeys(("palette", "sphinxext"), "setting"),
+    **dict.fromkeys(("plotting", "tables"), "figures"),
+    **dict.fromkeys(("exercises", "explore", "instruments", "page"), "page"),
 }
-# Modules that need PyTorch, in rooms that otherwise do without it: fetched when they are asked for.
-ON_DEMAND = dict.fromkeys(
-    ("bilinear.layer", "family.autoencoder", "caches.latent", "caches.lora", "caches.steps"), "torch"
-)
-KIND_OF_ROOM = {room: kind for kind, rooms in KINDS.items() for room in rooms}
-KIND_OF = {name: ON_DEMAND.get(name, KIND_OF_ROOM.get(name.partition(".")[0])) for name in MODULES}
 MAY_USE = {
     "asked": set(),
     "numpy": {"asked", "numpy"},
     "torch": {"asked", "numpy", "torch"},
-    "exact": {"asked", "numpy", "torch", "setting", "exact"},  # a page may not show formulas
+    "exact": {
+        "asked",
+        "numpy",
+        "torch",
+        "setting",
+        "exact",
+    },  # asks whether a page is being built: it may lack formulas
     "setting": set(),
     "figures": {"asked", "numpy", "torch", "setting", "figures"},
     "page": {"asked", "numpy", "setting", "figures", "page"},
 }
-# What importing a module of a kind must not bring along. Heavy things that one function needs are imported inside it.
+# What importing a module of a kind must not load. Heavy things that one function needs are imported inside it.
 HEAVY = ["torch", "matplotlib", "ipywidgets", "IPython", "sympy", "scipy", "sklearn", "PIL"]
 NEEDS = {
-    "asked": [],
-    "numpy": [],
-    "torch": ["torch", "sympy", "scipy"],  # torch itself may bring the other two
+    "torch": ["torch", "sympy", "scipy"],  # torch itself may load the other two
     "exact": ["sympy"],
-    "setting": [],
     "figures": ["matplotlib", "PIL"],
     "page": ["matplotlib", "PIL"],
 }
 
 
-def loaded_by(statement):
-    """Run a statement in a fresh interpreter and return the top-level modules that are loaded afterwards."""
-    code = f"{statement}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+def imported_at_once(body):
+    """Top-level modules that a file imports, also inside ``with needed(...)``."""
+    for node in body:
+        if isinstance(node, ast.With):
+            yield from imported_at_once(node.body)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).partition(".")[0]
+
+
+def kind_of(name):
+    of_mathematics = "torch" if "torch" in imported_at_once(TREES[name].body) else "numpy"
+    return KIND_OF_ROOM.get(name.partition(".")[0], of_mathematics)
+
+
+@pytest.mark.parametrize("kind", MAY_USE)
+def test_heavy_imports(kind):
+    modules = ", ".join(["lowrank_tutor", *(f"lowrank_tutor.{name}" for name in FILES if kind_of(name) == kind)])
+    code = f"import {modules}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(run.stdout.split())
-
-
-def test_rooms_are_declared():
-    assert sorted(KIND_OF_ROOM) == ROOMS
-
-
-def test_package_imports_nothing_heavy():
-    assert not loaded_by("import lowrank_tutor") & {"numpy", *HEAVY}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_kinds_import_what_they_need(kind):
-    """All modules of a kind in one interpreter: an unwanted guest is seen whoever brings it."""
-    modules = [f"lowrank_tutor.{name}" for name in MODULES if KIND_OF[name] == kind]
-    assert not loaded_by(f"import {', '.join(modules)}") & (set(HEAVY) - set(NEEDS[kind]))
-
-
-def imports_of(name):
-    """Every module or name that a module imports, inside functions too; what only a type checker reads is left out."""
-    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+    assert not set(run.stdout.split()) & (set(HEAVY) - set(NEEDS.get(kind, [])))
 
 
 def own_imports(name):
-    """The modules of the package that a module imports, under the names of ``MODULES``."""
-    return {used.removeprefix("lowrank_tutor.") for used in imports_of(name)} & set(MODULES)
+    """Modules of the package that a module imports, inside functions too, but not for a type checker alone."""
+    found, waiting = set(), [TREES[name]]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            waiting += ast.iter_child_nodes(node)
+    return {used.removeprefix("lowrank_tutor.") for used in found} & set(FILES)
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", FILES)
 def test_imports_run_one_way(module):
     used = own_imports(module)
-    assert {KIND_OF[name] for name in used} <= MAY_USE[KIND_OF[module]], f"{module} uses {sorted(used)}"
+    assert {kind_of(name) for name in used} <= MAY_USE[kind_of(module)], f"{module} uses {sorted(used)}"
 
 
 def test_no_import_circles():
-    """Taken away one by one, those that use nothing of what is left: a circle would stay."""
-    left = {name: own_imports(name) - {name} for name in MODULES}
+    """Take away modules that use none of those left, until none is left: a circle would stay."""
+    left = {name: own_imports(name) - {name} for name in FILES}
     while free := [name for name, used in left.items() if not used & left.keys()]:
         left = {name: used for name, used in left.items() if name not in free}
     assert not left, "these import each other in a circle"
+
+
+README = dict(re.findall(r"^\| `(\w+)` \| (.*?) ?\| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.M))
+HIDDEN = """
+import importlib, json, sys
+
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"tqdm", *hidden}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+hidden, rooms = json.loads(sys.argv[1])
+sys.meta_path.insert(0, Hide())
+said = {}
+for room in rooms:
+    try:
+        module = importlib.import_module(f"lowrank_tutor.{room}")
+        said[room] = ""
+        for name in getattr(module, "__all__", ()):
+            getattr(module, name)
+    except ModuleNotFoundError as error:
+        said[room] = ("some " if room in said else "") + str(error)
+print(json.dumps(said))
+"""
+
+
+def test_extras():
+    """Every public module is in the README and in api.md, and needs the extra that the README's table says."""
+    public = [room for room in ROOMS if not room.startswith("_") and room not in ("page", "palette", "sphinxext")]
+    assert sorted(README) == public, "the README's table has a row for each module"
+    api = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"automodule:: lowrank_tutor\.(\w+)", api)) == sorted([*public, "sphinxext"])
+    command = [sys.executable, "-c", HIDDEN, json.dumps([HEAVY, public])]
+    said = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    for room, extra in README.items():
+        name = re.search(r"\w+|$", extra)[0]
+        remedy = rf'lowrank_tutor\.{room}(\.\w+)? needs \w+: pip install "lowrank-tutor\[{name}\]"'
+        some = "some " if extra.endswith("for some") else ""
+        assert re.fullmatch(f"{some}{remedy}" if extra else "", said[room]), (room, said[room])
 
 
 def test_wheel_is_complete(tmp_path):

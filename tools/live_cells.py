@@ -198,15 +198,17 @@ def _at_once(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _named(module: str, name: str | None) -> list[str]:
-    """Modules of the package that a name of a module stands for or waits in, see ``lowrank_tutor/_on_demand.py``."""
+    """Return the modules of the package that define a name of a module, even if it is imported on first use."""
     own = [f"{module}.{name}"] if _file(f"{module}.{name}") else []
-    return own + [f"{PACKAGE}.{place}" for key, place in _keywords(module) if key == name]
+    return own + [place for given, place in _given(module) if given == name]
 
 
 @functools.cache
-def _keywords(module: str) -> list[tuple[str | None, str]]:
-    nodes = [node for node in ast.walk(_tree(module)) if isinstance(node, ast.keyword)]
-    return [(node.arg, node.value.value) for node in nodes if isinstance(node.value, ast.Constant)]
+def _given(module: str) -> list[tuple[str, str]]:
+    """Return the names that a module imports from others of the package, and from which."""
+    nodes = [node for node in ast.walk(_tree(module)) if isinstance(node, ast.ImportFrom)]
+    own = [node for node in nodes if node.module and not _is_foreign(node.module)]
+    return [(alias.name, node.module or "") for node in own for alias in node.names]
 
 
 def _is_foreign(module: str) -> bool:

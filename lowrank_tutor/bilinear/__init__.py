@@ -40,4 +40,4 @@ __all__ = [
     "score_error",
 ]
 
-__getattr__, __dir__ = on_demand(__name__, ReducedRankAttention="bilinear.layer")
+__getattr__, __dir__ = on_demand(__name__, "layer")

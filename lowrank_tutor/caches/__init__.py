@@ -31,14 +31,4 @@ __all__ = [
     "power_step",
 ]
 
-__getattr__, __dir__ = on_demand(
-    __name__,
-    INITS="caches.lora",
-    SCALINGS="caches.lora",
-    Latent="caches.latent",
-    LoraLinear="caches.lora",
-    latent_attention="caches.latent",
-    latent_from_heads="caches.latent",
-    newton_schulz="caches.steps",
-    power_step="caches.steps",
-)
+__getattr__, __dir__ = on_demand(__name__, "latent", "lora", "steps")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import EllipsisType
 from typing import TYPE_CHECKING
 
+from lowrank_tutor.exercises.judge import ANOTHER_ORDER, COUNTED, Answer, Number, Question, numbers_of
 from lowrank_tutor.exercises.own import question_named, real_numbers
-from lowrank_tutor.exercises.questions import ANOTHER_ORDER, COUNTED, Answer, Number, Question, numbers_of
 from lowrank_tutor.page import literal, script, style
 from lowrank_tutor.sphinxext import somebody_is_there
 

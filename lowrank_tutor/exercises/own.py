@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lowrank_tutor._checks import check_real
-from lowrank_tutor.exercises.questions import COUNTED, QUESTIONS, Answer, Question, numbers_of
+from lowrank_tutor.exercises.judge import COUNTED, Answer, Question, numbers_of
+from lowrank_tutor.exercises.questions import QUESTIONS
 
 if TYPE_CHECKING:
     from types import EllipsisType

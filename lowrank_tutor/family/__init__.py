@@ -20,4 +20,4 @@ if TYPE_CHECKING:
 
 __all__ = ["NMF", "Autoencoder", "Discriminants", "RatingFactors", "factorize_ratings", "lda", "nmf"]
 
-__getattr__, __dir__ = on_demand(__name__, Autoencoder="family.autoencoder")
+__getattr__, __dir__ = on_demand(__name__, "autoencoder")

@@ -1,5 +1,7 @@
-"""The checks of the exercises: right answers pass, common wrong ones get their hint, and all else is refused."""
+"""The checks of the exercises: right answers pass, common wrong ones get their hint, bad input is refused."""
 
+import html
+import itertools
 import re
 from fractions import Fraction
 
@@ -9,28 +11,35 @@ import sympy
 from chapters import CHAPTERS
 
 from lowrank_tutor.exercises import check, register
-from lowrank_tutor.exercises.questions import COUNTED, QUESTIONS, numbers_of
+from lowrank_tutor.exercises.answers import page_form
+from lowrank_tutor.exercises.judge import COUNTED, numbers_of
+from lowrank_tutor.exercises.questions import QUESTIONS
 from lowrank_tutor.sphinxext import PAGE_VARIABLE
 
 each_question = pytest.mark.parametrize("name", QUESTIONS)
 HINTS = [(name, wrong, words) for name, question in QUESTIONS.items() for wrong, words in question.hints]
 
 
+def test_questions_match_exercises():
+    texts = [path.read_text(encoding="utf-8") for path in CHAPTERS]
+    labels = [label for text in texts for label in re.findall(r"^```\{exercise\}.*\n:label: (\S+)", text, re.M)]
+    assert labels == list(QUESTIONS), "a question for each exercise, in the order of the book"
+
+
 @each_question
 def test_right_answers(name):
     question = QUESTIONS[name]
-    right, numbers = question.right, question.numbers
-    rounded = [n.right if n.whole else float(f"{n.right:.{max(n.digits, 3) - 1}e}") for n in numbers]
-    for form in (right, np.array(right), np.float64(right) if np.isscalar(right) else list(right), rounded):
-        assert repr(check(name, form)) == "✓ Right.", form
-    exact = [float(number.right) for number in numbers]
-    for i, number in enumerate(numbers):
-        for sign in (-1, 1):  # the tolerance is kept on both sides
-            near, off = list(exact), list(exact)
-            near[i] += sign * 0.98 * number.slack(number.right)
-            off[i] += sign * (1.02 * number.slack(number.right) or 1e-6)
-            assert check(name, near), near
-            assert not check(name, off), off
+    right = question.right
+    as_asked = [n.right if n.whole else float(f"{n.right:.{max(n.digits, 3) - 1}e}") for n in question.numbers]
+    for form in (right, np.array(right), np.float64(right) if np.isscalar(right) else list(right), as_asked):
+        assert check(name, form), form
+        assert repr(check(name, form)) == "✓ Right."
+    for (i, number), sign in itertools.product(enumerate(question.numbers), (-1, 1)):
+        near, off = ([float(n.right) for n in question.numbers] for _ in range(2))
+        near[i] += sign * 0.98 * number.slack(number.right)
+        off[i] += sign * (1.02 * number.slack(number.right) or 1e-6)
+        assert check(name, near), near
+        assert not check(name, off), off
 
 
 @pytest.mark.parametrize(
@@ -54,139 +63,105 @@ def test_rules(name, i, rule, slack):
 
 @pytest.mark.parametrize(("name", "wrong", "words"), HINTS)
 def test_hints(name, wrong, words):
-    verdict = check(name, wrong)
-    assert not verdict
-    assert f"ot yet. {words}" in repr(verdict)
+    assert not check(name, wrong)
+    assert f"ot yet. {words}" in repr(check(name, wrong))
+    assert not re.search(r"[$\\{}]", words), "a hint is shown as plain text"
     for number, one in zip(QUESTIONS[name].numbers, numbers_of(wrong), strict=True):
-        assert one == number.right or not number.accepts(one), number
         assert one == number.right or not number.accepts(float(f"{one:.{number.digits - 1}e}")), number
     assert QUESTIONS[name].unreachable() is None
 
 
-@each_question
-def test_other_answers(name):
-    question = QUESTIONS[name]
-    numbers = question.numbers
-    first, *_ = repr(check(name, [-123.0] * len(numbers))).splitlines()
-    assert first.endswith(f"ot yet. {question.otherwise}")
-    too_many = repr(check(name, [*(number.right for number in numbers), 1.0]))
-    asked = "Give one number: " if len(numbers) == 1 else f"Give a list of {COUNTED[len(numbers)]} numbers: "
-    assert too_many.startswith(f"○ Not yet. {asked}{numbers[0].name} (")
-    for i, wanted in enumerate(numbers if len(numbers) > 1 else ()):  # each number is judged alone
-        given = [number.right for number in numbers]
-        for missing, said in ((..., "still empty."), (-123.0, "not yet. ")):
-            given[i] = missing
-            lines = repr(check(name, given)).splitlines()
+@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if len(question.numbers) > 1])
+def test_each_number_alone(name):
+    numbers = QUESTIONS[name].numbers
+    assert len({number.name for number in numbers}) == len(numbers)
+    for i, wanted in enumerate(numbers):
+        for answer, said in ((..., "still empty."), (-123.0, "not yet. ")):
+            lines = repr(check(name, [answer if n is wanted else n.right for n in numbers])).splitlines()
             assert lines.pop(i).startswith(f"○ {wanted.name}: {said}")
             assert lines == [f"✓ {n.name}: right." for n in numbers if n is not wanted]
 
 
-def test_hint_is_said_once():
-    assert repr(check("ex-attention-hand", [2.88, 3.24, 4, ...])).splitlines() == [
-        "○ Softmax, output for 1: not yet. The first key is minus ln 2, and its exponential is one half.",
-        "○ Softmax, output for 2: not yet.",
-        "✓ Linear, output for 1: right.",
-        "○ Linear, output for 2: still empty.",
-    ]
+@each_question
+def test_other_answers(name):
+    numbers = QUESTIONS[name].numbers
+    verdict = check(name, [-123.0] * len(numbers))
+    assert not verdict
+    assert repr(verdict).splitlines()[0].endswith(f"ot yet. {QUESTIONS[name].otherwise}")
+    too_many = check(name, [*(number.right for number in numbers), 1.0])
+    assert not too_many
+    asked = "one number: " if len(numbers) == 1 else f"a list of {COUNTED[len(numbers)]} numbers: "
+    assert repr(too_many).startswith(f"○ Not yet. Give {asked}{numbers[0].name} (")
 
 
-HINTED = [
-    # Rounded too early is no misconception,
-    ("ex-linformer-half", [0.7, 0.902, 1], "norm rule, as a multiple of c: not yet. You are near: give three"),
-    ("ex-linformer-half", [0.7071, 0.9, 1], "norm rule, as a multiple of c: not yet. You are near: give three digits,"),
-    ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
-    ("ex-svd-hand", [1.6, 0.618], "○ The larger singular value: not yet. You are near: give three digits,"),
-    ("ex-svd-hand", [2, 0.618], "○ The larger singular value: not yet. You are near: give three digits,"),
-    ("ex-linformer-crossover", [303.7, 137.7], "saves for D = 512: not yet. The answer is a wh"),
-    (
-        "ex-bilinear-million",
-        [7.9e8, 4.92e10, 6.4e7],
-        "not yet. You are near, but not within 2%. Round only at the end.",
-    ),
-    # but a number further off is.
-    ("ex-linformer-half", [0.65, 0.902, 1], "Four of eight tokens are real."),
-    ("ex-linformer-crossover", [302.9, 138], "Set the operations of the two layers equal"),
-    ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
-    ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "Us depends on the query alone"),
-    ("ex-family-axis", [1.5, 4, 2, 1], "Invert the scatter"),  # this solution rounds nothing
-    ("ex-family-cloud", 0.826, "PCA keeps two of ten directions."),  # 8% off
-    # A mistake gets the hint of no other,
-    ("ex-svd-tail", [0.302, 2.236, 3], "That is the Frobenius norm of what is cut."),
-    ("ex-svd-center", 33_913, "That is the singular value of the constant alone."),
-    ("ex-svd-center", 33_984, "Squares add up where two layers are orthogonal."),  # though near the one above
-    ("ex-svd-center", 36_106, "Norms add up where two layers are parallel."),
-    ("ex-family-axis", [-1, -4, 2, 1], "An axis has no sign"),
-    ("ex-family-axis", [0.5, 2, 2, 1], "The direction is right. Multiply by 2"),
-    ("ex-family-multiply", [2, 3, 7, 2], "without a factor of one half"),
-    ("ex-bilinear-million", [768_589_824, 768_098_304, 6.4e7], "That is another order"),
-    ("ex-bilinear-penalty", [2, 1.41, 1.41, 2], "The cut lowers nothing"),
-    ("ex-attention-polynomial", [7, 28], "After degree 6 the remainder, times e, is still above 1/5000"),
-    ("ex-caches-cache", [65536, 17.2], "A GiB has 2^30 bytes."),
-    # and the right numbers in another order are called that.
-    ("ex-rank-build", [16, 20], "○ Not yet. These are the right numbers, but in another order."),
-    ("ex-jl-orthogonal", [0.05, 0, 0.0455], "another order."),
-    ("ex-svd-hand", [0.618, 1.618], "larger one comes first"),  # a hint of its own goes first
-]
-
-
-@pytest.mark.parametrize(("name", "answer", "words"), HINTED)
-def test_chosen_hint(name, answer, words):
-    assert words in repr(check(name, answer))
-
-
-def test_words_of_hints():
-    for name, question in QUESTIONS.items():
-        assert question.hints, name
-        names = [number.name for number in question.numbers]
-        assert len(set(names)) == len(names)
-        assert not [one for one in names if one.endswith(":") or re.search(r"digits|within|3\.2e5", one)], (
-            "the rule says it"
-        )
-        for words in (question.otherwise, *(words for _, words in question.hints)):
-            assert words.endswith((".", "?")), words
-            assert not re.search(r"[$\\{}]", words), "a hint is shown as plain text"
-        assert len({words for _, words in question.hints} | {question.otherwise}) == len(question.hints) + 1, name
-
-
-@pytest.mark.parametrize("half", [Fraction(1, 2), sympy.Rational(1, 2), [0.5], np.float32(0.5), np.array([[0.5]])])
-def test_kinds_of_numbers(half):
-    assert check("ex-rank-projection", half)
-
-
-NO_NUMBERS = [
-    True, "2", None, 2 + 0j, [1, None], sympy.Symbol("x"), ["a"], ["a", 1], [1, [2, 3]], [True, 2], {1: 2}, object(),
-    np.ma.array(2, mask=True),
-]  # fmt: skip
-INFINITE = [np.nan, np.inf, [-np.inf], 10**400, [1, -(10**400)]]
+NEAR = "not yet. You are near: give three digits, and round only at the end."
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "rule"),
+    ("name", "answer", "words"),
     [
-        *((answer, TypeError, "a number or a list of numbers, got ") for answer in NO_NUMBERS),
-        *((answer, ValueError, "finite, ") for answer in INFINITE),
+        # rounded too early, or not at all
+        ("ex-linformer-half", [0.7, 0.902, 1], f"The second mixture by the norm rule, as a multiple of c: {NEAR}"),
+        ("ex-linformer-half", [0.7071, 0.9, 1], f"The result by the norm rule, as a multiple of c: {NEAR}"),
+        ("ex-attention-derive", [0.87, 7.389, 63.6], f"The estimate: {NEAR}"),
+        ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
+        ("ex-svd-hand", [1.6, 0.618], f"○ The larger singular value: {NEAR}"),
+        ("ex-linformer-crossover", [303.7, 137.7], "for D = 512: not yet. The answer is a whole number"),
+        ("ex-bilinear-million", [7.9e8, 4.92e10, 6.4e7], "You are near, but not within 2%. Round only at the end."),
+        # too far off for that
+        ("ex-linformer-half", [0.65, 0.902, 1], "Four of eight tokens are real."),
+        ("ex-linformer-crossover", [302.9, 138], "Set the operations of the two layers equal"),
+        ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
+        ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "Us depends on the query alone"),
+        ("ex-family-axis", [1.5, 4, 2, 1], "Invert the scatter"),  # this solution rounds nothing
+        ("ex-svd-hand", [1.69, 0.618], "They are the square roots of the eigenvalues"),  # 4% off
+        ("ex-family-half", [1.8, 3.7], "Set the derivative"),  # 3% off what has a hint
+        # several hints are near
+        ("ex-svd-tail", [0.302, 2.236, 3], "That is the Frobenius norm of what is cut."),
+        ("ex-svd-center", 33_984, "Squares add up where two layers are orthogonal."),
+        ("ex-bilinear-penalty", [2, 1.41, 1.41, 2], "The cut lowers nothing"),
+        ("ex-caches-cache", [65536, 17.2], "A GiB has 2^30 bytes."),
+        # the right numbers in another order; a hint of its own goes first
+        ("ex-rank-build", [16, 20], "○ Not yet. These are the right numbers, but in another order."),
+        ("ex-jl-orthogonal", [0.05, 0, 0.0455], "another order."),
+        ("ex-svd-hand", [0.618, 1.618], "larger one comes first"),
+        # a hint that explains two numbers is said once
+        (
+            "ex-attention-hand",
+            [2.88, 3.24, 4, ...],
+            "one half.\n○ Softmax, output for 2: not yet.\n✓ Linear, output for",
+        ),
     ],
 )
-def test_bad_answers(answer, error, rule):
-    with pytest.raises(error, match=f"^answer must be {rule}"):
-        check("ex-rank-hand", answer)
+def test_verdicts(name, answer, words):
+    assert words in repr(check(name, answer))
 
 
-@pytest.mark.parametrize("answer", [2, ...])
-def test_unknown_name(answer):
-    with pytest.raises(ValueError, match=r"name must be one of ex-rank-hand, .*, got 'ex-rank'"):
-        check("ex-rank", answer)
+NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), ["a", 1], [1, [2, 3]], [True, 2], {1: 2}, object()]
 
 
-def test_dots_in_a_notebook(monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "answers", "error", "words"),
+    [
+        ("ex-rank-hand", NO_NUMBERS, TypeError, "answer must be a number or a list of numbers, got "),
+        ("ex-rank-hand", [np.ma.array(2, mask=True)], TypeError, "answer must be a number or a list of numbers, got "),
+        ("ex-rank-hand", [np.nan, np.inf, [-np.inf]], ValueError, "answer must be finite, got "),
+        ("ex-rank-hand", [10**400, [1, -(10**400)]], ValueError, "answer must be finite, and below 1e308, got "),
+        ("ex-rank", [2, ...], ValueError, r"name must be one of ex-rank-hand, .*, got 'ex-rank'"),
+    ],
+)
+def test_bad_answers(name, answers, error, words):
+    for answer in answers:
+        with pytest.raises(error, match=f"^{words}"):
+            check(name, answer)
+
+
+def test_dots(monkeypatch):
     monkeypatch.delenv(PAGE_VARIABLE, raising=False)
-    verdict = check("ex-rank-hand", ...)
+    verdict = check("ex-rank-gram", ...)
     assert not verdict
     assert "in place of the dots" in repr(verdict)
     assert verdict._repr_html_() is None
-
-
-def test_dots_on_a_page(monkeypatch):
     monkeypatch.setenv(PAGE_VARIABLE, "1")
     form = check("ex-rank-gram", ...)._repr_html_()
     assert form.startswith('<form class="check" data-name="ex-rank-gram"')
@@ -194,13 +169,21 @@ def test_dots_on_a_page(monkeypatch):
     assert check("ex-rank-gram", 1)._repr_html_() is None
 
 
+@each_question
+def test_fields(name):
+    form = page_form(name, QUESTIONS[name]._replace(otherwise="</script>"))
+    assert form.count("</script>") == form.count("<script"), "no word of a hint can end the script"
+    for i, number in enumerate(QUESTIONS[name].numbers):
+        assert f'<label for="{name}-{i}">{html.escape(number.name)}</label>' in form
+        assert f'<small id="{name}-{i}-rule">{number.rule}</small>' in form
+
+
 @pytest.fixture
 def own(monkeypatch):
     """Register a question that is forgotten after the test."""
     monkeypatch.setattr("lowrank_tutor.exercises.own.OWN", {})
-    return lambda right, name="ex-own", **more: register(
-        name, **{"ask": "a", "right": right, "otherwise": "Think.", **more}
-    )
+    given = {"name": "ex-own", "ask": "a", "right": 1, "otherwise": "Think."}
+    return lambda **more: register(**given | more)
 
 
 @pytest.mark.parametrize(
@@ -214,31 +197,33 @@ def own(monkeypatch):
         (10**30 + 1, [10**30 + 1], [10**30, 1e30]),
         (3, [3, 3.0, 3 + 1e-12, np.float32(3)], [3.001, 2, -3]),
         (np.int64(3), [3], [4]),
-        (np.float64(0.5), [0.5], [0.6]),
+        (np.float64(0.5), [Fraction(1, 2), sympy.Rational(1, 2), [0.5], np.float32(0.5), np.array([[0.5]])], [0.6]),
         (Fraction(1, 3), [1 / 3, 0.333], [0.3]),
     ],
 )
 def test_numbers_of_any_size(own, right, yes, no):
-    own(right)
+    own(right=right)
     assert [one for one in yes if not check("ex-own", one)] == []
     assert [one for one in no if check("ex-own", one)] == []
 
 
-def test_register_arrays(own):
-    own(np.array([1, 2]), ask=["a", "b"], hints={(np.int64(1), 3): "Not three."}, digits=np.int64(2), note="As 1.5.")
-    assert check("ex-own", np.array([1, 2]))
+def test_arrays_and_hints(own):
+    hints = {(np.int64(1), 3.02): "Not three.", (1, 3.0): "Not quite three."}
+    own(right=np.array([1, 2.5]), ask=["a", "b"], hints=hints, digits=np.int64(2), note="As 1.5.")
+    assert check("ex-own", np.array([1, 2.5]))
+    assert "Not three." in repr(check("ex-own", [5, 3.02])), "the nearest of two"
     with pytest.raises(ValueError, match=r"got 'ex-onw' \(did you mean 'ex-own'\?\)$"):
         check("ex-onw", 3)
-    assert "Not three." in repr(check("ex-own", [1, 3]))
+
+
+REFUSED = "hints must be answers that are refused, each apart from the others, got "
 
 
 @pytest.mark.parametrize(
     ("error", "wrong", "words"),
     [
         (TypeError, {"right": "a"}, "right must be a number or a list of numbers, got 'a'"),
-        (TypeError, {"right": True}, "right must be a number or a list of numbers, got True"),
         (ValueError, {"right": np.nan}, "right must be finite, got nan"),
-        (ValueError, {"right": 10**400}, "right must be finite, and below 1e308, got "),
         (ValueError, {"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
         (ValueError, {"right": [..., 2]}, "right must have a number for each name in ask, 1, got [Ellipsis, 2]"),
         (ValueError, {"ask": None}, "ask must name 1 to 9 numbers, got None"),
@@ -255,26 +240,12 @@ def test_register_arrays(own):
         (ValueError, {"digits": 10}, "digits must be an integer from 1 to 9, got 10"),
         (ValueError, {"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
         (ValueError, {"name": "ex-rank-hand"}, "name must not be that of an exercise of this book, got 'ex-rank-hand'"),
-        (
-            ValueError,
-            {"hints": {1: "No."}},
-            "hints must be answers that are refused, each apart from the others, got 1",
-        ),
-        (ValueError, {"within": 0.06, "right": 100, "hints": {95: "No."}}, "hints must be answers that are refused"),
-        (ValueError, {"right": [1, 2], "ask": ["a", "b"], "hints": {(1, 2): "No."}}, "hints must be answers that are"),
+        (ValueError, {"hints": {1: "No."}}, f"{REFUSED}1"),
+        (ValueError, {"within": 0.06, "right": 100, "hints": {95: "No."}}, REFUSED),
     ],
 )
 def test_bad_questions(own, error, wrong, words):
     with pytest.raises(error, match="^" + re.escape(words)):
-        own(**{"right": 1, **wrong})
+        own(**wrong)
     with pytest.raises(ValueError, match="name must be one of"):
         check("ex-own", 1)
-
-
-def test_every_exercise_has_a_check():
-    labels = [
-        label
-        for path in CHAPTERS
-        for label in re.findall(r"^```\{exercise\}.*\n:label: (\S+)", path.read_text(encoding="utf-8"), re.M)
-    ]
-    assert labels == list(QUESTIONS), "in the order of the book"
