@@ -1,6 +1,5 @@
 """Bilinear scores and their factors against loops, SciPy's optimizers, and PyTorch's gradients."""
 
-import itertools
 import math
 import re
 
@@ -198,21 +197,12 @@ def test_nan_is_refused_by_name(call, name):
 @given(st.integers(1, 6), st.integers(1, 6), st.data())
 def test_multiplications_by_loops(d2, d1, data):
     k = data.draw(st.integers(1, min(d2, d1)))
-    used = itertools.count()
 
-    def dot(n):
-        for _ in range(n):
-            next(used)
+    def spent(*products):
+        return sum(1 for rows, columns in products for _ in range(rows) for _ in range(columns))
 
-    def spent(widths):
-        before = next(used)
-        for n, times in widths:
-            for _ in range(times):
-                dot(n)
-        return next(used) - before - 1
-
-    by_key, by_query = spent([(d1, d2), (d2, 1)]), spent([(d2, d1), (d1, 1)])
-    assert multiplications(d2, d1, k) == (min(by_key, by_query), spent([(d2, k), (d1, k), (k, 1)]))
+    by_key, by_query = spent((d2, d1), (1, d2)), spent((d1, d2), (1, d1))
+    assert multiplications(d2, d1, k) == (min(by_key, by_query), spent((k, d2), (k, d1), (1, k)))
     assert multiplications(10**20, 10**20, 1)[0] == 10**40 + 10**20  # exact at any size
 
 
@@ -281,23 +271,6 @@ def test_no_search_does_better(d2, d1, k, rank):
     ]
     assert min(found) * scale >= optimum - 1e-12 * scale
     assert abs(min(found) * scale - optimum) < 1e-8 * scale
-
-
-@settings(deadline=None)
-@given(st.integers(1, 6), st.integers(1, 6), st.data(), st.integers(0, 10**6))
-def test_no_perturbation_does_better(d2, d1, data, seed):
-    k = data.draw(st.integers(1, min(d2, d1)))
-    r_s, r_h = data.draw(st.integers(1, d2)), data.draw(st.integers(1, d1))
-    rng = fresh(seed)
-    w, a, b = rng.standard_normal((d2, d1)), moment(d2, r_s, seed), moment(d1, r_h, seed + 1)
-    u, v = factorize(w, k, s_moment=a, h_moment=b)
-    best = squared_error(w, u.T @ v, a, b)
-    assert score_error(w, u, v, s_moment=a, h_moment=b) ** 2 == pytest.approx(
-        best, abs=1e-9 * squared_error(w, 0 * w, a, b)
-    )
-    for size in (1e-3, 1e-1, 1):
-        other = (u + size * rng.standard_normal(u.shape)).T @ (v + size * rng.standard_normal(v.shape))
-        assert squared_error(w, other, a, b) >= best - 1e-9 * squared_error(w, 0 * w, a, b)
 
 
 def test_error_of_all_pairs():
@@ -409,15 +382,6 @@ def test_single_precision_moments():
     low = factorize(np.ones((6, 2)), 1, s_moment=thin.T @ thin)
     judge = factorize(np.ones((6, 2)), 1, s_moment=thin.astype(float).T @ thin.astype(float))
     np.testing.assert_allclose(low.u, judge.u, atol=1e-4)
-
-
-def test_rounding_adds_no_direction():
-    """Where the third eigenvalue of a moment of rank 2 would be there is rounding, which must not be divided by."""
-    for seed in range(20):
-        a = moment(6, 2, seed)
-        u, _ = factorize(fresh(seed).standard_normal((6, 6)), 6, s_moment=a)
-        assert np.abs(u).max() < 100
-        assert np.count_nonzero(np.abs(u).max(axis=1)) == 2
 
 
 def test_rounding_is_tolerated():
