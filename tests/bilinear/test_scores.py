@@ -65,7 +65,6 @@ def test_scores_by_hand():
         ((4, 3), (4, 5), (4,)),
         ((2, 4, 3), (2, 4, 5), (2, 4)),
         ((3,), (2, 1, 5), (2, 1)),
-        ((1, 3), (1, 5), (1,)),
     ],
 )
 def test_scores_by_loops(s_shape, h_shape, result):
@@ -83,25 +82,14 @@ def test_scores_by_loops(s_shape, h_shape, result):
 
 
 @pytest.mark.parametrize(
-    ("s_shape", "h_shape"),
-    [
-        ((4, 3), (2, 2, 5)),
-        ((1, 3), (2, 2, 5)),
-        ((2, 3), (2, 2, 5)),
-        ((2, 4, 3), (2, 2, 5)),
-        ((4, 3), (2, 5)),
-        ((1, 3), (2, 5)),
-    ],
+    ("s_shape", "h_shape"), [((4, 3), (2, 5)), ((1, 3), (2, 5)), ((2, 3), (2, 2, 5)), ((2, 4, 3), (2, 2, 5))]
 )
 def test_no_silent_broadcasting(s_shape, h_shape):
     s, h = np.ones(s_shape), np.ones(h_shape)
     message = f"s and h must have the same leading axes, or one of them be a single vector, got shapes {s_shape} and "
-    for scores in (
-        lambda: score(s, np.ones((3, 5)), h),
-        lambda: reduced_rank_score(s, np.ones((1, 3)), np.ones((1, 5)), h),
-    ):
+    for function, matrices in ((score, [np.ones((3, 5))]), (reduced_rank_score, [np.ones((1, 3)), np.ones((1, 5))])):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}{re.escape(str(h.shape))}$"):
-            scores()
+            function(s, *matrices, h)
 
 
 @pytest.mark.parametrize(
@@ -292,29 +280,6 @@ def test_error_of_all_pairs():
     assert errors["moments"] < 0.9 * errors["none"]
 
 
-def test_full_rank_is_exact():
-    w, a, b = fresh(1).standard_normal((4, 6)), moment(4, seed=2), moment(6, seed=3)
-    u, v = factorize(w, 4, s_moment=a, h_moment=b)
-    np.testing.assert_allclose(u.T @ v, w, atol=1e-11)
-    thin = moment(6, 3, seed=3)
-    u, v = factorize(w, 4, h_moment=thin)
-    assert score_error(w, u, v, h_moment=thin) < 1e-13 * np.linalg.norm(thin)
-    seen = np.linalg.pinv(thin, rcond=1e-10) @ thin
-    np.testing.assert_allclose(u.T @ v, w @ seen, atol=1e-10)  # and nothing outside the directions seen
-
-
-@pytest.mark.parametrize("missing", ["s_moment", "h_moment"])
-def test_missing_moment_is_identity(missing):
-    w, a = fresh(1).standard_normal((4, 4)), moment(4)
-    other = {"s_moment": "h_moment", "h_moment": "s_moment"}[missing]
-    ours, same = factorize(w, 2, **{other: a}), factorize(w, 2, **{other: a, missing: np.eye(4)})
-    for x, y in zip(ours, same, strict=True):
-        np.testing.assert_allclose(x, y, atol=1e-13)
-    assert score_error(w, *ours, **{other: a}) == pytest.approx(
-        score_error(w, *ours, **{other: a, missing: np.eye(4)}), rel=1e-14
-    )
-
-
 @pytest.mark.parametrize("rank", [2, 5])
 def test_different_units_change_nothing(rank):
     """Compare with s' = D s and W' = W D^-1, which give the same scores."""
@@ -468,16 +433,6 @@ def test_small_random_start():
     assert not np.allclose(fit_factors(target, 2, steps=0).u, fit_factors(target, 2, steps=0).u)
 
 
-def test_factors_are_not_unique():
-    target = with_spectrum([3, 2, 1], 6, 5)
-    one, two = fit_factors(target, 2, rng=fresh(1)), fit_factors(target, 2, rng=fresh(2))
-    assert not np.allclose(np.abs(one.u), np.abs(two.u), atol=0.1)
-    np.testing.assert_allclose(one.u @ one.v.T, two.u @ two.v.T, atol=1e-9)
-    g = np.linalg.lstsq(one.u, two.u)[0]
-    np.testing.assert_allclose(one.u @ g, two.u, atol=1e-9)
-    np.testing.assert_allclose(one.v @ np.linalg.inv(g).T, two.v, atol=1e-9)
-
-
 def test_long_steps_are_refused():
     target = with_spectrum([2, 1], 5, 4)
     fit_factors(target, 1, learning_rate=0.4, rng=fresh())
@@ -490,16 +445,11 @@ def test_long_steps_are_refused():
     )
     assert float(found[1]) > 100
     step = int(found[2])
-    losses = fit_factors(target, 1, learning_rate=3, steps=step - 1, rng=fresh()).losses
+    u, v, losses = fit_factors(target, 1, learning_rate=3, steps=step - 1, rng=fresh())
     assert (losses <= 100 * losses[0]).all()
-    with pytest.raises(ValueError, match=f"at step {step}$"):
-        fit_factors(target, 1, learning_rate=3, steps=step, rng=fresh())
-    u, v, _ = fit_factors(target, 1, learning_rate=3, steps=step - 1, rng=fresh())
     residual = u @ v.T - target
     residual = (u - 3 * residual @ v) @ (v - 3 * residual.T @ u).T - target
     assert float(found[1]) == pytest.approx(np.sum(residual**2) / 2 / losses[0], rel=1e-2)
-    with pytest.raises(ValueError, match=r"by default it is 2\.5e-61\), got 1 and a loss"):
-        fit_factors(target * 1e60, 1, learning_rate=1, rng=fresh())
     with pytest.raises(ValueError, match=r"and a loss (inf|nan) times that of the start at step 1$"):
         fit_factors(target * 1e60, 1, learning_rate=1e300, rng=fresh())
 
@@ -509,14 +459,6 @@ def test_zero_target():
         u, v, losses = fit_factors(np.zeros((3, 2)), 1, steps=4, learning_rate=rate)
         np.testing.assert_array_equal(u @ v.T, np.zeros((3, 2)))
         np.testing.assert_array_equal(losses, np.zeros(5))
-
-
-@pytest.mark.parametrize(("given_type", "result"), [(np.float32, np.float32), (np.int64, np.float64)])
-def test_precision_of_the_target(given_type, result):
-    target = (10 * fresh().standard_normal((4, 3))).astype(given_type)
-    u, v, losses = fit_factors(target, 1, rng=fresh(), steps=5)
-    assert (u.dtype, v.dtype, losses.dtype) == (result, result, np.float64)
-    np.testing.assert_allclose(u, fit_factors(target.astype(float), 1, rng=fresh(), steps=5).u, rtol=1e-6)
 
 
 # cosines
@@ -559,7 +501,10 @@ def test_arguments_are_left_alone(dtype):
     u, v = factorize(w, 2, s_moment=a)
     score_error(w, u, v, s_moment=a)
     reduced_rank_score(s, u, v, h)
-    for result in (u, v, *fit_factors(w, 1, steps=2)[:2], *cosine_factors(w)[:2]):
+    learned = fit_factors(w, 1, steps=2)
+    assert {learned.u.dtype, learned.v.dtype} == {np.dtype(np.float32 if dtype == np.float32 else np.float64)}
+    assert learned.losses.dtype == np.float64
+    for result in (u, v, *learned[:2], *cosine_factors(w)[:2]):
         assert not any(np.shares_memory(result, x) for x in (w, s, h, a))
     for x, y in zip((w, s, h, a), before, strict=True):
         np.testing.assert_array_equal(x, y)

@@ -1,7 +1,7 @@
 """Each step of a worked attention follows from the one before, and PyTorch finds the same."""
 
+import math
 import re
-import time
 
 import mpmath
 import numpy as np
@@ -195,27 +195,9 @@ def check_check(step, weights, n_keys):
     return totals
 
 
-class Counted:
-    """Count how often numbers are multiplied."""
-
-    count = 0
-
-    def __mul__(self, other):
-        Counted.count += 1
-        return self
-
-    def __add__(self, other):
-        return self
-
-    __radd__ = __add__
-
-
 def multiplications(*shapes):
     """Count the multiplications of products of matrices, each given as (rows, inner, columns)."""
-    Counted.count = 0
-    for rows, inner, columns in shapes:
-        plain_product([[Counted()] * inner] * rows, [[Counted()] * columns] * inner)
-    return Counted.count
+    return sum(math.prod(shape) for shape in shapes)
 
 
 # Softmax attention
@@ -330,8 +312,6 @@ def check_linformer(q, k, v, e, f=None):
     short_keys, short_values, *steps, check, work = worked.steps
     check_product(short_keys, e, k, "E K")
     check_product(short_values, f, v, f"{letter} V")
-    assert short_keys.plain == f"Compress the keys, {k.rows} to {e.rows}: multiply E with K."
-    assert short_values.plain.endswith(f"{letter}: multiply {letter} with V.")
     weights, output = check_softmax_steps(steps, q, short_keys.value, short_values.value, "(E K)", f"{letter} V")
     assert worked.result == output
     assert output.shape == (q.rows, v.cols)
@@ -344,11 +324,10 @@ def check_linformer(q, k, v, e, f=None):
     assert work.value == (before, after, few, full, break_even)
     said = "saves nothing" if few == full else f"saves {full - few}" if few < full else f"costs {few - full} more"
     assert f"together {few} in place of {full}, which {said}." in work.plain
-    assert f"Multiplications: {before} to compress and {after} for scores and output" in work.plain
-    assert work.plain.endswith(f"k is below {break_even}.")
     counted = check_counts(read_lines(work.latex), n_q=q.rows, n_k=k.rows, k=e.rows, d=q.cols, d_v=v.cols)
     assert counted == [before, after, full, break_even]
-    return few, full, break_even
+    assert (few < full) == (e.rows < break_even)
+    assert (few == full) == (e.rows == break_even)
 
 
 def test_linformer_by_hand():
@@ -374,30 +353,11 @@ def test_linformer_by_hand():
     check_linformer(Q, K, V, COMPRESS)
 
 
-def test_merged_tokens_count_once():
-    """The average of tokens 1 and 2, which query 1 scores alike, gets the weight of one of them, not of two."""
-    whole, merged = softmax_attention(Q, K, V), linformer_attention(Q, K, V, COMPRESS)
-    assert whole.steps[3].value[0, 2] == 1 / (2 * E + 1)
-    assert merged.steps[5].value[0, 1] == 1 / (E + 1)
-    assert all(abs(float(entry)) > 0.05 for entry in whole.result - merged.result)
-
-
 @settings(max_examples=25)
 @given(compressed_heads())
 def test_linformer_steps_follow(head):
     check_linformer(*head)
     check_linformer(*head[:4])
-
-
-@pytest.mark.parametrize("n_queries", [1, 2, 3, 6])
-def test_break_even(n_queries):
-    n_keys = 6
-    for k in range(1, n_keys + 1):
-        few, full, break_even = check_linformer(
-            [[0]] * n_queries, [[0]] * n_keys, [[0, 1]] * n_keys, np.eye(k, n_keys, dtype=int)
-        )
-        assert (few < full) == (k < break_even)
-        assert (few == full) == (k == break_even)
 
 
 @settings(max_examples=12)
@@ -411,19 +371,12 @@ def test_identity_compresses_nothing(head):
         assert [step.value for step in worked.steps[2:7]] == [step.value for step in full.steps[:5]]
 
 
-# PyTorch
-
-
-def as_tensors(*arrays):
-    return [torch.tensor(array, dtype=torch.float64)[None, None] for array in arrays]
-
-
 @settings(max_examples=12)
 @given(compressed_heads(small_integers))
 def test_pytorch_agrees(head):
     q, k, v, e, f = head
-    tensors = as_tensors(q, k, v)
-    e_tensor, f_tensor = (torch.tensor(a, dtype=torch.float64) for a in (e, f))
+    *tensors, e_tensor, f_tensor = (torch.tensor(a, dtype=torch.float64) for a in head)
+    tensors = [one[None, None] for one in tensors]
     for exact, numeric in (
         (softmax_attention(q, k, v), attention.softmax_attention(*tensors)),
         (linformer_attention(q, k, v, e), linformer.linformer_attention(*tensors, e_tensor)),
@@ -442,13 +395,6 @@ def test_long_numbers():
         r"P &\approx \begin{pmatrix} 1.000 & 0.000 & 0.000 \end{pmatrix} \end{aligned}"
     )
     assert worked.steps[4].latex.endswith(rf"P V &\approx \begin{{pmatrix}} {long}.000 \end{{pmatrix}} \end{{aligned}}")
-
-
-def test_four_tokens_are_fast():
-    arrays = np.random.default_rng(0).integers(-9, 10, (5, 4, 4))
-    start = time.process_time()
-    linformer_attention(*arrays)
-    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(

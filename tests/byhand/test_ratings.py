@@ -22,7 +22,6 @@ from worked import (
     small_rationals,
 )
 
-from lowrank_tutor import family
 from lowrank_tutor.byhand import als_half_step
 
 RATINGS, Q = [[2, 3, 2], [3, None, 5], [None, None, None]], [[1, 0], [0, 1], [1, 1]]  # of the chapter
@@ -81,10 +80,7 @@ def check_als(ratings, q, regularization=0):
         assert normal.value == (whole, mine.T * wanted)
         columns = [int(number) for number in re.findall(r"\d+", normal.plain.split(".")[0])]
         assert columns == [i, *(j + 1 for j in known)]
-        assert ("column " in normal.plain) == (len(known) == 1) == ("Take this row" in normal.plain)
-        assert ("columns " in normal.plain) == (len(known) > 1) == ("Take these rows" in normal.plain)
         assert (f", with {penalty} added along the diagonal." in normal.plain) == bool(penalty)
-
         left = rf"\left( {name} + {number} I \right)" if penalty else name
         formulas = read_lines(solution.latex)
         assert [f"{a} = {b}" for a, _, b in formulas[:1]] == [rf"{left} p_{{{i}}} = Q_{{{i}}}^\top r_{{{i}}}"]
@@ -95,8 +91,7 @@ def check_als(ratings, q, regularization=0):
         assert inverse * whole == sympy.eye(k)
         assert right == mine.T * wanted
         assert found == solution.value == inverse * right
-        assert solution.plain == f"Solve them. This is row {i} of P."
-        # the gradient of the objective of this row is zero
+        # the gradient of this row's objective is zero
         assert mine.T * (mine * found - wanted) + penalty * found == sympy.zeros(k, 1)
         rows.append(list(found))
     assert not steps
@@ -118,7 +113,6 @@ def check_als(ratings, q, regularization=0):
     assert read_number(total) == sum(miss**2 for miss in misses)
     counted = "the known rating" if len(misses) == 1 else f"the {len(misses)} known ratings"
     assert end.plain.endswith(f"The squared error E over {counted}: {read_number(total)}.")
-    assert ("of the known rows" in end.plain) == any(row[0] is nan for row in rows)
     return worked
 
 
@@ -179,20 +173,6 @@ def test_without_penalty(table):
         return
     with pytest.raises(ValueError, match=rf"^regularization must be above 0 .* got 0: row {short[0]} of ratings has"):
         als_half_step(*table)
-
-
-def test_family_settles_there():
-    """Check that the fit of `family` does not move when it is started from its own Q."""
-    ratings = np.array([[5.0, 3, 1, 4], [4, 2, 1, 0], [1, 1, 5, 2], [2, 1, 4, 1]])
-    observed = np.array([[1, 1, 1, 0], [1, 1, 0, 1], [1, 0, 1, 1], [0, 1, 1, 1]], dtype=bool)
-    found = family.factorize_ratings(
-        ratings, observed, 2, regularization=1, rng=np.random.default_rng(0), tolerance=0, max_sweeps=3000
-    )
-    known = [
-        [int(r) if o else None for r, o in zip(*rows, strict=True)] for rows in zip(ratings, observed, strict=True)
-    ]
-    exact = als_half_step(known, [[Fraction(x).limit_denominator(10**9) for x in row] for row in found.q], 1)
-    np.testing.assert_allclose(as_floats(exact.result), found.p, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -109,19 +109,6 @@ def test_loops_agree(hidden):
     assert model(x[:0]).shape == (0, 5)
 
 
-def test_projection_by_hand():
-    model = network(2, 1)
-    model.load_state_dict(
-        {
-            "mean": torch.tensor([1.0, 1.0]),
-            "encoder.weight": torch.tensor([[1.0, 2.0]]),
-            "decoder.weight": torch.tensor([[2.0], [3.0]]),
-        }
-    )
-    assert model.encode(torch.tensor([[4.0, 0.0]], dtype=torch.float64)).tolist() == [[1.0]]
-    assert model(torch.tensor([[4.0, 0.0]], dtype=torch.float64)).tolist() == [[3.0, 4.0]]
-
-
 @pytest.mark.parametrize("hidden", [None, 300])
 def test_mirrored_start(hidden):
     model = network(400, 200, hidden)
@@ -176,21 +163,6 @@ def test_plane_of_random_clouds(d, data):
     assert angle(model.decoder.weight, x, k) < 1
 
 
-def test_plane_but_not_axes():
-    x = cloud(500, 0)
-    axes = PCA(2).fit(x.numpy()).components_
-    model, other = network(5, 2, seed=0), network(5, 2, seed=1)
-    model.fit(x)
-    other.fit(x)
-    cosines = axes @ np.linalg.qr(model.decoder.weight.detach().numpy())[0]
-    np.testing.assert_allclose(cosines @ cosines.T, np.eye(2), atol=1e-5)  # one plane
-    unit = model.decoder.weight.detach() / model.decoder.weight.detach().norm(dim=0)
-    assert np.abs(axes @ unit.numpy()).max() < 0.99  # no column is an axis
-    assert abs(np.corrcoef(model.encode(x).detach().numpy().T)[0, 1]) > 0.1  # PCA's coordinates are uncorrelated
-    assert (model.decoder.weight - other.decoder.weight).abs().max() > 0.1
-    np.testing.assert_allclose(model(x).detach(), other(x).detach(), atol=1e-2)
-
-
 def test_directions_without_spread():
     x = cloud(500, 0)
     model = network(5, 2)
@@ -204,16 +176,6 @@ def test_directions_without_spread():
     np.testing.assert_allclose(model.encoder.weight.detach()[:, 4], start[:, 4], atol=1e-12)
     np.testing.assert_allclose(model.decoder.weight.detach()[4], 0, atol=1e-3)
     assert (model.encoder.weight - start)[:, :4].abs().max() > 0.1
-
-
-@pytest.mark.parametrize("hidden", [None, 6])
-def test_lossless_cases(hidden):
-    x = cloud(60, 0)
-    assert network(5, 5, hidden).fit(x)[-1] < 2e-3 * left_out(x, 0)
-    flat = points(60, 2) @ points(2, 5, seed=1) + 3
-    model = network(5, 2)
-    assert model.fit(flat)[-1] < 1e-9 * left_out(flat, 0)
-    np.testing.assert_allclose(model(flat).detach(), flat, atol=1e-3)
 
 
 @pytest.mark.parametrize("power", [-60, -10, 10, 60])
@@ -299,10 +261,8 @@ def test_global_generator_draws():
     one, two = Autoencoder(4, 2), Autoencoder(4, 2)
     assert one.encoder.weight.dtype == one.mean.dtype == torch.float32
     assert not torch.equal(one.encoder.weight, two.encoder.weight)
-    torch_state = torch.random.get_rng_state()
-    three = Autoencoder(4, 2)
-    torch.random.set_rng_state(torch_state)
-    assert torch.equal(Autoencoder(4, 2).encoder.weight, three.encoder.weight)
+    torch.manual_seed(0)
+    assert torch.equal(Autoencoder(4, 2).encoder.weight, network(4, 2, dtype=torch.float32).encoder.weight)
 
 
 # Where bending pays, and where it does not

@@ -13,7 +13,6 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from lowrank_tutor.family import lda
-from lowrank_tutor.pca import PCA
 
 
 def groups(sizes, d, seed=0):
@@ -136,15 +135,6 @@ def test_priors_move_the_border():
     found = lda(np.vstack([CROSS, CROSS, CROSSES]), np.repeat(["left", "right"], [12, 4]), 1)
     border = 5 + math.log(3) / 20
     np.testing.assert_array_equal(found.classify([[border - 1e-6, 0], [border + 1e-6, 0]]), ["left", "right"])
-
-
-def test_pca_axis_differs():
-    """Contrast: PCA follows the spread, LDA the classes."""
-    labels = np.repeat([0, 1], 100)
-    x = fresh().standard_normal((200, 2)) * [10, 1] + labels[:, np.newaxis] * [0, 5]
-    axis = lda(x, labels, 1).axes[:, 0]
-    assert abs(axis[1]) / np.linalg.norm(axis) > 0.999
-    assert abs(PCA(1).fit(x).components_[0, 0]) > 0.99
 
 
 def test_constant_coordinates_are_dropped():

@@ -16,21 +16,6 @@ from lowrank_tutor.family import nmf, nonnegative
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import best_rank_k, relative_error, tail_error
 
-
-@pytest.fixture(scope="module")
-def judged():
-    """Return a function for the lower of two squared errors of scikit-learn."""
-
-    def error(x, k):
-        models = (
-            decomposition.NMF(k, init=init, solver="cd", tol=1e-5, max_iter=50_000, random_state=0)
-            for init in ("nndsvda", "random")
-        )
-        return min(model.fit(x).reconstruction_err_ ** 2 for model in models)
-
-    return error
-
-
 TABLES = {
     "digits": load_digits().data[:400],
     "uniform": fresh(1).random((50, 40)),
@@ -42,11 +27,13 @@ TABLES = {
 
 @pytest.mark.parametrize("k", [2, 10])
 @pytest.mark.parametrize("name", TABLES)
-def test_error_near_scikit_learn(judged, name, k):
+def test_error_near_scikit_learn(name, k):
     x = TABLES[name]
     found = nmf(x, k, rng=fresh())
     assert found.converged
-    assert found.error**2 <= 1.02 * judged(x, k)
+    for init in ("nndsvda", "random"):
+        judge = decomposition.NMF(k, init=init, solver="cd", tol=1e-5, max_iter=50_000, random_state=0).fit(x)
+        assert found.error**2 <= 1.02 * judge.reconstruction_err_**2
     assert found.error == pytest.approx(np.linalg.norm(x - found.w @ found.h), rel=1e-9)
     assert (found.w >= 0).all()
     assert (found.h >= 0).all()
@@ -65,16 +52,6 @@ def test_error_and_weights_fall(n, d, seed, starts):
     np.testing.assert_allclose(lengths[weights > 0], 1, rtol=1e-12)
     np.testing.assert_array_equal(lengths[weights == 0], 0)
     assert (np.diff(weights) <= 1e-12).all()
-
-
-def test_sweeps_continue():
-    x = TABLES["exponential"]
-    errors = nmf(x, 4, starts=1).errors
-    for sweeps in (1, 2, 5, 40):
-        found = nmf(x, 4, starts=1, max_sweeps=sweeps)
-        assert not found.converged
-        np.testing.assert_allclose(found.errors, errors[: sweeps + 1], rtol=1e-12)
-        assert np.linalg.norm(x - found.w @ found.h) == pytest.approx(errors[sweeps], rel=1e-12)
 
 
 def svd_start(x, k):
@@ -127,27 +104,14 @@ def test_exact_sum_is_found(seed):
     assert relative_error(np.maximum(x @ np.linalg.pinv(clipped), 0) @ clipped, x) > 0.02
 
 
-def separate_parts():
+def test_pure_rows_identify_parts():
     parts = np.zeros((3, 9))
     parts[0, :4], parts[1, 4:6], parts[2, 6:] = 0.5, math.sqrt(0.5), math.sqrt(1 / 3)
-    return parts
-
-
-def test_pure_rows_identify_parts():
     amounts = np.vstack([fresh().random((20, 3)), np.eye(3)]) * [9, 3, 1]
-    w, h, _, converged = nmf(amounts @ separate_parts(), 3, rng=fresh(), tolerance=1e-9)
+    w, h, _, converged = nmf(amounts @ parts, 3, rng=fresh(), tolerance=1e-9)
     assert converged
-    np.testing.assert_allclose(h, separate_parts(), atol=1e-5)
+    np.testing.assert_allclose(h, parts, atol=1e-5)
     np.testing.assert_allclose(w, amounts, atol=1e-4)
-
-
-def test_mixed_rows_leave_freedom():
-    """Contrast: the factorization is exact, but its parts are mixtures of those that went in."""
-    amounts = 1 + fresh().random((20, 3))
-    x = amounts @ separate_parts()
-    found = nmf(x, 3, rng=fresh())
-    assert relative_error(found.w @ found.h, x) < 1e-3
-    assert (found.h @ separate_parts().T).max(axis=1).min() < 0.9
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (6, 6), (4, 9), (9, 4), (1, 5)])
@@ -204,8 +168,6 @@ def test_zero_rows_and_columns():
     found = nmf(x, 4, rng=fresh())
     np.testing.assert_array_equal(found.w[3], 0)
     np.testing.assert_array_equal(found.h[:, 4], 0)
-    rest = nmf(np.delete(np.delete(x, 3, axis=0), 4, axis=1), 4, rng=fresh())
-    assert found.error == pytest.approx(rest.error, rel=0.02)
 
 
 @pytest.mark.parametrize("scale", [2.0**-240, 2.0**240])
