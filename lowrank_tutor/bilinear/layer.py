@@ -93,7 +93,7 @@ class ReducedRankAttention(nn.Module):
         """
         self._check("query", query, self.query_dim)
         self._check("keys", keys, self.key_dim, "query", query)
-        left, right = self._project(query, keys)
+        left, right = functional.linear(query, self.u), functional.linear(keys, self.v)  # (b, n, k)
         return left @ right.transpose(1, 2) / math.sqrt(self.k)
 
     def forward(
@@ -117,13 +117,9 @@ class ReducedRankAttention(nn.Module):
             check_token_mask(token_mask, keys, (keys.shape[0], keys.shape[1]))
             keys, values = zero_hidden(keys, token_mask), zero_hidden(values, token_mask)
             mask = softmax_mask(token_mask)
-        left, right = self._project(query, keys)
+        left, right = functional.linear(query, self.u), functional.linear(keys, self.v)
         q, k, v = (x.unsqueeze(1) for x in (left, right, values.to(left.dtype)))  # (b, 1, n, width): one head
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).squeeze(1)
-
-    def _project(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-        """Send queries and keys to the ``k`` dimensions in which they meet, (b, n, k)."""
-        return functional.linear(query, self.u), functional.linear(keys, self.v)
 
     def _check(
         self, name: str, value: Tensor, width: int | str, other_name: str = "", other: Tensor | None = None

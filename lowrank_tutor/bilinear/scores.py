@@ -21,6 +21,8 @@ from lowrank_tutor._checks import (
 )
 from lowrank_tutor.svd import fix_signs, truncated_svd
 
+Moment = ArrayLike | None
+
 
 class Factors(NamedTuple):
     """Factors of a score, ``w ~ u.T @ v``: ``u`` (k, d2) meets the query, ``v`` (k, d1) the key."""
@@ -45,7 +47,7 @@ class Fit(NamedTuple):
 
 
 class CosineFactors(NamedTuple):
-    """A matrix as a constant times a matrix of cosines, ``a = scale * x @ y.T``: rows of ``x`` and ``y`` have length 1.
+    """A matrix as a multiple of a matrix of cosines, ``a = scale * x @ y.T``: rows of ``x`` and ``y`` have length 1.
 
     Attributes
     ----------
@@ -152,7 +154,7 @@ def multiplications(d2: int, d1: int, k: int) -> tuple[int, int]:
     return d2 * d1 + min(d2, d1), k * (d2 + d1) + k
 
 
-def _root(value: ArrayLike | None, d: int, name: str) -> tuple[FloatArray, FloatArray]:
+def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     r"""Return $R$ (r, d) with $A = R^\top R$ for a second moment, and its pseudo-inverse (d, r); without one, $I$."""
     if value is None:
         return np.eye(d), np.eye(d)
@@ -184,7 +186,7 @@ def _root(value: ArrayLike | None, d: int, name: str) -> tuple[FloatArray, Float
     return root, inverse
 
 
-def factorize(w: ArrayLike, k: int, *, s_moment: ArrayLike | None = None, h_moment: ArrayLike | None = None) -> Factors:
+def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment = None) -> Factors:
     r"""Find the best factors of rank ``k``, for the matrix or for the scores that it gives.
 
     Without moments $U^\top V = W_k$, nearest to $W$ in the Frobenius norm. With the second moments
@@ -195,7 +197,8 @@ def factorize(w: ArrayLike, k: int, *, s_moment: ArrayLike | None = None, h_mome
     which makes the mean squared error of the scores, $E\,(s^\top (W - M) h)^2$, as small as possible: Eckart and Young
     (1936), doi:10.1007/BF02288367, after a change of variables. The moments are *not* centered: a mean different from
     zero counts. Where they are singular, pseudo-inverses replace the inverses; the error is still the least, and $M$ is
-    zero on directions in which no vector ever points.
+    zero on directions in which no vector ever points. The largest entry of each row of $U$ is positive, and
+    $U A U^\top = V B V^\top$ is diagonal: it holds the singular values kept of $A^{1/2} W B^{1/2}$.
 
     Parameters
     ----------
@@ -206,13 +209,6 @@ def factorize(w: ArrayLike, k: int, *, s_moment: ArrayLike | None = None, h_mome
     s_moment, h_moment : array_like, shapes (d2, d2), (d1, d1), optional
         $A$ and $B$, for samples ``s`` (n, d2) ``s.T @ s / n``; without one, the identity. Positive semidefinite, and
         symmetric to half the digits.
-
-    Returns
-    -------
-    u : ndarray, shape (k, d2)
-        The largest entry of each row is positive.
-    v : ndarray, shape (k, d1)
-        $U A U^\top = V B V^\top$ is diagonal and holds the singular values kept of $A^{1/2} W B^{1/2}$.
 
     Examples
     --------
@@ -236,14 +232,7 @@ def factorize(w: ArrayLike, k: int, *, s_moment: ArrayLike | None = None, h_mome
     return Factors((u * signs).T.astype(dtype), (v * signs).T.astype(dtype))
 
 
-def score_error(
-    w: ArrayLike,
-    u: ArrayLike,
-    v: ArrayLike,
-    *,
-    s_moment: ArrayLike | None = None,
-    h_moment: ArrayLike | None = None,
-) -> float:
+def score_error(w: ArrayLike, u: ArrayLike, v: ArrayLike, *, s_moment: Moment = None, h_moment: Moment = None) -> float:
     r"""Return the root mean square error of the scores when factors replace the matrix; arguments as in `factorize`.
 
     $\sqrt{E\,(s^\top (W - U^\top V) h)^2} = \|A^{1/2} (W - U^\top V) B^{1/2}\|_F$ for independent ``s`` and ``h``:

@@ -41,8 +41,7 @@ class Discriminants(NamedTuple):
         points = as_matrix(x, "x")
         if points.shape[1] != len(self.mean):
             raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
-        coordinates: FloatArray = (points - self.mean) @ self.axes
-        return coordinates
+        return np.asarray((points - self.mean) @ self.axes)
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
         r"""Return for each point of ``x`` (n, d) the class with the nearest center along the axes, large ones favored.
@@ -52,11 +51,9 @@ class Discriminants(NamedTuple):
         scikit-learn uses all ``C - 1``, whatever its ``n_components``.)
         """
         z, centers = self.project(x), (self.centers - self.mean) @ self.axes  # (n, k), (C, k)
-        scores = (
-            z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)
-        )  # (n, C); no class changes z^2
-        nearest: NDArray[Any] = self.classes[np.argmax(scores, axis=1)]
-        return nearest
+        # (n, C), without the square of z, which is the same for every class
+        scores = z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)
+        return np.asarray(self.classes[np.argmax(scores, axis=1)])
 
 
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
@@ -77,9 +74,8 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
 
 
 def _mean(points: FloatArray) -> FloatArray:
-    """Return the mean point; equal numbers have exactly that mean, since rounding would pass for spread."""
-    mean: FloatArray = np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0))
-    return mean
+    """Return the mean point, exact where all numbers are equal: rounding would pass for spread."""
+    return np.asarray(np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0)))
 
 
 def _right_vectors(a: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -52,8 +52,7 @@ class RatingFactors(NamedTuple):
     @property
     def estimates(self) -> FloatArray:
         """Estimates of all ratings, ``p @ q.T`` (n, m); NaN where nothing is known of the row or column."""
-        product: FloatArray = self.p @ self.q.T
-        return product
+        return np.asarray(self.p @ self.q.T)
 
 
 def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -152,7 +152,7 @@ def test_state_copy_and_pickle():
 def test_mixed_precision():
     layer, query, keys = layer_of(dtype=torch.float32), tokens(2, 4, 6).float(), tokens(2, 8, 5, seed=1).float()
     with torch.autocast("cpu", torch.bfloat16):
-        out = layer(query, keys.bfloat16())
+        out = layer(query, keys.bfloat16(), keys)
         with pytest.raises(
             TypeError, match=r"^keys must be of the type of the layer, torch\.float32, got torch\.int64$"
         ):
