@@ -494,9 +494,8 @@ def test_arguments_are_left_alone(dtype):
         (10 * fresh(i).standard_normal(shape)).astype(dtype) for i, shape in enumerate([(4, 3), (5, 4), (5, 3), (6, 4)])
     )
     a = (a.T @ a).astype(dtype)
-    before = [x.copy() for x in (w, s, h, a)]
     for x in (w, s, h, a):
-        x.flags.writeable = False
+        x.flags.writeable = False  # so that changes would fail
     score(s, w, h)
     u, v = factorize(w, 2, s_moment=a)
     score_error(w, u, v, s_moment=a)
@@ -506,5 +505,3 @@ def test_arguments_are_left_alone(dtype):
     assert learned.losses.dtype == np.float64
     for result in (u, v, *learned[:2], *cosine_factors(w)[:2]):
         assert not any(np.shares_memory(result, x) for x in (w, s, h, a))
-    for x, y in zip((w, s, h, a), before, strict=True):
-        np.testing.assert_array_equal(x, y)

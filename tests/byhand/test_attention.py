@@ -290,18 +290,6 @@ def test_common_factors_cancel(values, output):
     assert softmax_attention([[1]], [[1], [1], [0], [0]], [[value] for value in values]).result == Matrix([output])
 
 
-@settings(max_examples=12)
-@given(heads(), st.randoms(use_true_random=False))
-def test_order_and_shift_invariance(head, random):
-    q, k, v = head
-    worked = softmax_attention(q, k, v)
-    order = list(range(len(k)))
-    random.shuffle(order)
-    assert softmax_attention(q, [k[i] for i in order], [v[i] for i in order]).result == worked.result
-    shifted = [[entry + i + 1 for i, entry in enumerate(row)] for row in k]
-    assert softmax_attention(q, shifted, v).steps[3].value == worked.steps[3].value
-
-
 # Linformer
 
 
@@ -358,17 +346,6 @@ def test_linformer_by_hand():
 def test_linformer_steps_follow(head):
     check_linformer(*head)
     check_linformer(*head[:4])
-
-
-@settings(max_examples=12)
-@given(heads())
-def test_identity_compresses_nothing(head):
-    identity = sympy.eye(len(head[1]))
-    full = softmax_attention(*head)
-    for f in (None, identity):
-        worked = linformer_attention(*head, identity, f)
-        assert worked.result == full.result
-        assert [step.value for step in worked.steps[2:7]] == [step.value for step in full.steps[:5]]
 
 
 @settings(max_examples=12)

@@ -44,15 +44,6 @@ def test_latent_steps_follow(n, d_c, d_h, data):
         assert read_matrices(step.latex)[-1] == step.value
 
 
-def test_latents_by_hand():
-    worked = latent_scores([[1], [2], [-1]], [[2, 3]], [1, -1])
-    assert worked.steps[0].value == Matrix([[2, 3], [4, 6], [-2, -3]])
-    assert worked.steps[2].value == Matrix([-1])
-    assert worked.result == Matrix([-1, -2, 1])
-    assert worked.steps[4].text == "Keys are 6 numbers to store and latents 3, which saves 3."
-    assert worked.steps[5].text == "Multiplications: 12 by way of the keys and 5 by way of the latents, which saves 7."
-
-
 @settings(max_examples=15)
 @given(sides, sides, sides, small_rationals, st.data())
 def test_lora_steps_follow(m, n, r, s, data):
@@ -68,14 +59,7 @@ def test_lora_steps_follow(m, n, r, s, data):
     assert counts == (r * (m + n), m * n)
     for step in worked.steps[:6]:
         assert read_matrices(step.latex)[-1] == step.value
-
-
-def test_lora_by_hand():
-    worked = lora([[2, 0], [0, 1]], [[1], [2]], [[1, -1]], [1, 2])
-    assert worked.result == Matrix([1, 0])
-    assert worked.steps[4].value == Matrix([[3, -1], [2, -1]])
-    assert worked.steps[6].text == "The update has 4 numbers to learn and the weight 4, which saves nothing."
-    assert r"\left( \frac{1}{2} \right) \begin{pmatrix}" in lora([[2]], [[1]], [[1]], [1], "1/2").steps[2].latex
+    assert (r"\left(" in worked.steps[2].latex.split(r"\begin{pmatrix}")[0]) == (s < 0 or s.denominator > 1)
 
 
 @settings(max_examples=15)
@@ -98,17 +82,6 @@ def test_delta_steps_follow(n, d, d_v, beta, data):
         assert read_matrices(step.latex)[-1] == step.value
 
 
-def test_delta_by_hand():
-    worked = delta_rule([[1, 0], ["3/5", "4/5"]], [[5], [0]])
-    assert [step.value for step in worked.steps[:4]] == [
-        Matrix([[0]]), Matrix([5, 0]), Matrix([[3]]), Matrix([Rational(16, 5), Rational(-12, 5)])
-    ]  # fmt: skip
-    assert worked.steps[4].value == Matrix([Rational(16, 5), 0])
-    assert worked.steps[5].value == Matrix([5, 3])
-    half = delta_rule([[1, 0]], [[5]], "1/2")
-    assert half.result == Matrix([Rational(5, 2), 0])
-
-
 @settings(max_examples=15)
 @given(st.lists(st.tuples(small_integers, small_rationals), min_size=2, max_size=5))
 def test_semiseparable_steps_follow(numbers):
@@ -128,14 +101,7 @@ def test_semiseparable_steps_follow(numbers):
         assert whole == block.value == mask.value[i:, :i] == left * right
     assert product.value == worked.result
     assert work.value == (n * (n + 1) // 2, n - 1)
-
-
-def test_semiseparable_by_hand():
-    worked = semiseparable([1, 2, 1, 3], [1, 0, 1, 0])
-    assert worked.steps[0].value == Matrix([[1, 0, 0, 0], [2, 1, 0, 0], [2, 1, 1, 0], [6, 3, 3, 1]])
-    assert worked.steps[2].value == Matrix([[2, 1], [6, 3]])
-    assert worked.result == Matrix([1, 2, 3, 9])
-    assert ends(worked.steps[-1].latex) == ["10", "3"]
+    assert ends(work.latex) == [str(number) for number in work.value]
 
 
 @pytest.mark.parametrize(

@@ -41,14 +41,11 @@ def test_numpy_integers_do_not_overflow(dtype):
     assert list(as_exact_matrix("a", [np.array([lowest, 1], dtype=dtype)])) == [int(lowest), 1]
 
 
-def test_decimal_strings():
-    assert as_exact_matrix("a", [["0.1", "-.5"]]) == Matrix([[Rational(1, 10), Rational(-1, 2)]])
-
-
 def test_vectors_and_gaps():
     assert as_exact_matrix("a", [1, 2], vector_allowed=True) == Matrix([1, 2])
     assert as_exact_matrix("a", [[1, 2]], vector_allowed=True) == Matrix([[1, 2]])
     assert list(as_exact_matrix("a", [[1, None]], gaps_allowed=True)) == [1, sympy.nan]
+    assert list(as_exact_matrix("a", [["0.1", "-.5"]])) == [Rational(1, 10), Rational(-1, 2)]
     with pytest.raises(ValueError, match=r"^a must have 2 axes, a list of rows, got \[1, 2\]$"):
         as_exact_matrix("a", [1, 2])
     with pytest.raises(ValueError, match=r"^a must have 1 or 2 axes, got \[1, \[2\]\]$"):

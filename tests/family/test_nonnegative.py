@@ -13,8 +13,7 @@ from sklearn import decomposition
 from sklearn.datasets import load_digits
 
 from lowrank_tutor.family import nmf, nonnegative
-from lowrank_tutor.pca import PCA
-from lowrank_tutor.svd import best_rank_k, relative_error, tail_error
+from lowrank_tutor.svd import best_rank_k, tail_error
 
 TABLES = {
     "digits": load_digits().data[:400],
@@ -92,16 +91,6 @@ def test_kkt_conditions():
         assert slope.min() > -1e-4
         assert np.abs(slope[factor > 1e-3]).max() < 1e-4
     assert np.abs((best_rank_k(x, 3) - x) @ h.T).max() > 5e-3  # the SVD's optimum is another
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_exact_sum_is_found(seed):
-    rng = fresh(seed)
-    x = rng.random((60, 5)) @ rng.random((5, 50))
-    found = nmf(x, 5, rng=rng)
-    assert relative_error(found.w @ found.h, x) < 1e-3
-    clipped = np.maximum(PCA(4).fit(x).components_, 0)  # contrast: axes cannot just be clipped
-    assert relative_error(np.maximum(x @ np.linalg.pinv(clipped), 0) @ clipped, x) > 0.02
 
 
 def test_pure_rows_identify_parts():
@@ -183,15 +172,13 @@ def test_tiny_and_huge_matrices(scale):
 @pytest.mark.parametrize(("given_type", "result_type"), [(np.float32, np.float32), (np.int64, np.float64)])
 def test_precision_of_the_input(given_type, result_type):
     x = (100 * TABLES["uniform"]).astype(given_type)
-    x.flags.writeable = False
-    before = x.copy()
+    x.flags.writeable = False  # so that changes would fail
     found, judge = nmf(x, 4, rng=fresh()), nmf(x.astype(float), 4, rng=fresh())
     assert found.w.dtype == found.h.dtype == result_type
     assert found.errors.dtype == np.float64
     assert isinstance(found.error, float)
     assert found.converged is True
     np.testing.assert_allclose(found.w @ found.h, judge.w @ judge.h, rtol=1e-4)
-    np.testing.assert_array_equal(x, before)
 
 
 def test_tolerance_stops_the_descent():

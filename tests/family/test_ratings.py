@@ -58,7 +58,7 @@ def test_low_rank_tables_are_recovered(n, m, tables, kind):
 @pytest.mark.parametrize("penalty", [0.0, 1e-30, 1e-7, 0.1, 2000.0])
 def test_descent_by_loops(penalty):
     """A large penalty falls to the real one; then one sweep more, row by row."""
-    table, seen = ratings_of(12, 9, 2, share=0.7)
+    table, seen = ratings_of(12, 9, 2, share=0.3)
     seen[:, 0] = seen[0] = True
     r = np.where(seen, table, 0)
     _, s, vt = np.linalg.svd(r * seen.size / seen.sum(), full_matrices=False)
@@ -66,8 +66,6 @@ def test_descent_by_loops(penalty):
     q = q + 0.01 * np.sqrt((q**2).mean()) * fresh(5).standard_normal((9, 3))
     falling = [10 ** (-1 - 2 * step / 9) * s[0] for step in range(10)]
     penalties = [large for large in falling if large > penalty] + [penalty]
-    assert len(penalties) == {0.0: 11, 2000.0: 1}.get(penalty, len(penalties))
-    assert penalty != 0.1 or 2 < len(penalties) < 11
     for large in penalties:
         p = half_step_by_loops(q, r, seen, large)
         q = half_step_by_loops(p, r.T, seen.T, large)
@@ -182,15 +180,12 @@ def test_tiny_and_huge_ratings(scale):
 def test_precision_of_the_input(given_type, result_type):
     table, seen = ratings_of(20, 15, 2, share=0.6)
     table = (10 * table).astype(given_type)
-    before = table.copy(), seen.copy()
-    table.flags.writeable = seen.flags.writeable = False
+    table.flags.writeable = seen.flags.writeable = False  # so that changes would fail
     found, judge = (factorize_ratings(x, seen, 2, rng=fresh()) for x in (table, table.astype(float)))
     assert found.p.dtype == found.q.dtype == found.estimates.dtype == result_type
     assert found.losses.dtype == np.float64
     assert found.converged is True
     np.testing.assert_allclose(found.estimates, judge.estimates, rtol=1e-4, atol=1e-3)
-    np.testing.assert_array_equal(table, before[0])
-    np.testing.assert_array_equal(seen, before[1])
 
 
 def test_generator_decides():
