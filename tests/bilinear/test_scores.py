@@ -149,34 +149,25 @@ def test_bad_moments_are_refused(name, bad, message):
         factorize(np.eye(2), 1, **{name: bad})
 
 
-MATRIX, VECTOR, TWO = [[1.0, np.nan]], [1.0, np.nan], [[1.0, 2.0]]
+EYE, ROW = np.eye(2), [[1, 2]]
+GOOD = {
+    score: {"s": [1, 2], "w": EYE, "h": [1, 2]},
+    reduced_rank_score: {"s": [1, 2], "u": ROW, "v": ROW, "h": [1, 2]},
+    factorize: {"w": EYE, "k": 1, "s_moment": EYE, "h_moment": EYE},
+    score_error: {"w": EYE, "u": ROW, "v": ROW, "s_moment": EYE, "h_moment": EYE},
+    fit_factors: {"target": EYE, "k": 1},
+    cosine_factors: {"a": EYE},
+}
 
 
 @pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (lambda: score(VECTOR, np.eye(2), [1, 2]), "s"),
-        (lambda: score([1], MATRIX, [1, 2]), "w"),
-        (lambda: score([1, 2], np.eye(2), VECTOR), "h"),
-        (lambda: reduced_rank_score(VECTOR, TWO, [[1]], [1]), "s"),
-        (lambda: reduced_rank_score([1, 2], MATRIX, [[1]], [1]), "u"),
-        (lambda: reduced_rank_score([1], [[1]], MATRIX, [1, 2]), "v"),
-        (lambda: reduced_rank_score([1], [[1]], TWO, VECTOR), "h"),
-        (lambda: factorize(MATRIX, 1), "w"),
-        (lambda: factorize(np.eye(2), 1, s_moment=MATRIX), "s_moment"),
-        (lambda: factorize(np.eye(2), 1, h_moment=MATRIX), "h_moment"),
-        (lambda: score_error(MATRIX, [[1]], TWO), "w"),
-        (lambda: score_error(np.eye(2), MATRIX, TWO), "u"),
-        (lambda: score_error(np.eye(2), TWO, MATRIX), "v"),
-        (lambda: score_error(np.eye(2), TWO, TWO, s_moment=MATRIX), "s_moment"),
-        (lambda: score_error(np.eye(2), TWO, TWO, h_moment=MATRIX), "h_moment"),
-        (lambda: fit_factors(MATRIX, 1), "target"),
-        (lambda: cosine_factors(MATRIX), "a"),
-    ],
+    ("function", "name"), [(f, name) for f, given in GOOD.items() for name in given if name != "k"]
 )
-def test_nan_is_refused_by_name(call, name):
+def test_nan_is_refused_by_name(function, name):
+    bad = np.array(GOOD[function][name], dtype=float)
+    bad.flat[-1] = np.nan
     with pytest.raises(ValueError, match=f"^{name} must be finite, got nan$"):
-        call()
+        function(**{**GOOD[function], name: bad})
 
 
 # cost
