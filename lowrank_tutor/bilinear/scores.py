@@ -64,7 +64,7 @@ class CosineFactors(NamedTuple):
 def _as_pairs(
     s: ArrayLike, h: ArrayLike, s_side: tuple[str, FloatArray, int], h_side: tuple[str, FloatArray, int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return queries and keys; a side is the matrix that they meet, after its name and before the axis along which."""
+    """Return queries and keys; each side gives the name of a matrix, the matrix, and the axis that must match."""
     found = []
     for name, value, (matrix_name, matrix, axis) in (("s", s, s_side), ("h", h, h_side)):
         vectors = as_vectors(value, name)
@@ -349,7 +349,7 @@ def cosine_factors(a: ArrayLike) -> CosineFactors:
 
 
 def _fill_up(rows: FloatArray, side: int) -> FloatArray:
-    """Append two coordinates: one completes each row to length 1, the other, the partner's, is zero."""
+    """Append two coordinates: number ``side`` brings each row to length 1, and the other, of the partner, is zero."""
     filled = np.zeros((rows.shape[0], rows.shape[1] + 2))
     filled[:, :-2] = rows
     filled[:, rows.shape[1] + side] = np.sqrt(np.maximum(1 - np.square(rows).sum(axis=1), 0))

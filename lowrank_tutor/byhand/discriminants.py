@@ -116,7 +116,7 @@ class _Cut(NamedTuple):
 
     @property
     def tally(self) -> str:
-        """Count the points on the side of their class, of how many."""
+        """Count the points on the side of their class, as in ``8 of 10``."""
         right = sum(bool(x < self.threshold) for x in self.low) + sum(bool(x > self.threshold) for x in self.high)
         return f"{right} of {len(self.low) + len(self.high)}"
 

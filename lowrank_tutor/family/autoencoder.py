@@ -136,9 +136,9 @@ class Autoencoder(nn.Module):
         if not math.isfinite(spread):
             raise ValueError(f"x must be small enough for its squares to fit {x.dtype}, got a spread of {spread}")
         self.mean.copy_(center)
-        # The thresholds inside L-BFGS are absolute: as a share of the spread the loss suits them in any unit.
+        # The thresholds inside L-BFGS are absolute; dividing the loss by the spread makes them fit any unit.
         unit = spread or 1.0
-        # One step a call; without max_eval that would leave no evaluation for its line search.
+        # One step a call, for which max_eval allows a line search: by default there would be one evaluation.
         optimizer = torch.optim.LBFGS(self.parameters(), max_iter=1, max_eval=20, line_search_fn="strong_wolfe")
 
         def share() -> torch.Tensor:
@@ -167,9 +167,9 @@ def _layers(starts: list[torch.Tensor]) -> nn.Module:
     layers: list[nn.Module] = []
     for start in starts:
         out, width = start.shape
-        # On the meta device nothing is drawn: a start of its own would change the global generator.
+        # On the meta device, so that nn.Linear draws nothing from the global generator.
         linear = nn.Linear(width, out, device="meta")
-        linear.weight = nn.Parameter(start.clone(memory_format=torch.contiguous_format))  # shared with no mirror image
+        linear.weight = nn.Parameter(start.clone(memory_format=torch.contiguous_format))
         linear.register_parameter("bias", nn.Parameter(start.new_zeros(out)) if len(starts) > 1 else None)
         layers += [nn.Tanh(), linear] if layers else [linear]
     return nn.Sequential(*layers) if len(layers) > 1 else layers[0]

@@ -71,7 +71,7 @@ def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray) -> FloatArray
     clipping its answer is exact, because the entries do not depend on each other.
     """
     w = w.copy()
-    for j in np.flatnonzero(np.diag(hh) > 1e-200):  # a row of zeros needs no partner
+    for j in np.flatnonzero(np.diag(hh) > 1e-200):  # skip parts that are zero
         w[:, j] = np.maximum(w[:, j] + (xh[:, j] - w @ hh[:, j]) / hh[j, j], 0)
     return w
 
