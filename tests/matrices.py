@@ -1,10 +1,10 @@
-"""Matrices for the tests, with a chosen spectrum."""
+"""Draw matrices with a chosen spectrum."""
 
 import numpy as np
 
 
 def fresh(seed=0):
-    """A generator of its own for each call."""
+    """Return a new generator for each call."""
     return np.random.default_rng(seed)
 
 

@@ -1,4 +1,4 @@
-"""Worked examples for the tests: what comes in, how a printed formula is read, and how each example must look."""
+"""Draw input for worked examples, read their printed formulas, and check their form."""
 
 import functools
 import itertools
@@ -20,7 +20,7 @@ up_to_five, sides = st.integers(1, 5), st.integers(1, 4)
 
 
 def matrices(rows=up_to_five, columns=up_to_five, entries=small_rationals):
-    """Small rational matrices; a good share of them with dependent rows."""
+    """Draw small rational matrices, a good share of them with dependent rows."""
 
     def build(shape):
         m, n = shape
@@ -50,7 +50,7 @@ def numerically_zero(number):
 
 @functools.cache
 def read_number(latex):
-    """The number that a printed formula stands for, read from its text alone."""
+    """Read the number that a printed formula stands for."""
     if plain := re.fullmatch(r"(- ?)?(?:(\d+)|\\frac\{(\d+)\}\{(\d+)\})", latex):  # most are: the parser is slow
         sign, whole, above, below = plain.groups()
         return (-1 if sign else 1) * Rational(int(whole or above), int(below or 1))
@@ -74,7 +74,7 @@ def read_number(latex):
 
 
 def without_struts(latex):
-    """What is to be read of a formula, without what only holds rows apart."""
+    """Remove from a formula what only holds rows apart."""
     return re.sub(r" \\vphantom\{\\Bigg?\(\}", "", latex)
 
 
@@ -109,23 +109,8 @@ def check_commonmark(worked):
 
 
 def check_formulas(worked):
-    known = {
-        "begin",
-        "end",
-        "cr",
-        "frac",
-        "sqrt",
-        "left",
-        "right",
-        "cdot",
-        "top",
-        "qquad",
-        "leftarrow",
-        "leftrightarrow",
-        "approx",
-    }
-    known |= {"vphantom", "Big", "Bigg"}  # these hold rows apart
-    known |= {"lambda", "sigma", "Sigma", "pm", "det", "lVert", "rVert", "operatorname", "mathbb", "in", "times", "neq"}
+    known = set("begin end cr frac sqrt left right cdot top qquad leftarrow leftrightarrow approx lambda sigma".split())
+    known |= set("Sigma pm det lVert rVert operatorname mathbb in times neq vphantom Big Bigg".split())
     for step in worked.steps:
         assert "\n" not in step.latex
         assert "$" not in step.latex + step.plain
@@ -152,7 +137,7 @@ def check_terminal(worked):
 
 
 def read_lines(latex):
-    """The lines of aligned equations, each as (left, relation, right)."""
+    """Split aligned equations into lines, each as (left, relation, right)."""
     latex = without_struts(latex)
     body = latex.removeprefix(r"\begin{aligned} ").removesuffix(r" \end{aligned}")
     assert len(body) + len(r"\begin{aligned}  \end{aligned}") == len(latex)
@@ -162,12 +147,12 @@ def read_lines(latex):
 
 
 def ends(latex):
-    """The right sides of aligned equations."""
+    """Return the right sides of aligned equations."""
     return [right for _, _, right in read_lines(latex)]
 
 
 def right_sides(step, *names):
-    """The right sides of a step's equations, whose left sides must be these."""
+    """Return the right sides of a step's equations, and check their left sides."""
     lines = read_lines(step.latex)
     assert [line[0].strip() for line in lines] == list(names)
     assert {line[1] for line in lines} == {"="}
@@ -186,7 +171,7 @@ def fractions(a):
 
 
 def check_worked(worked):
-    """Numbered sentences with one formula each, in Markdown and in a terminal, in TeX that every renderer knows."""
+    """Check the form of a worked example in Markdown, in TeX and in a terminal."""
     check_markdown(worked)
     check_commonmark(worked)
     check_formulas(worked)

@@ -1,4 +1,4 @@
-r"""How many numbers does it take to compare two vectors? The score s^T W h, and W replaced by two thin factors.
+r"""Score pairs of vectors by $s^\top W h$, with the matrix replaced by two thin factors.
 
 Chapter ``book/05-bilinear-scoring.md``. Letters: ``s`` is a query (d2,), ``h`` a key (d1,), ``w`` (d2, d1) compares
 them; ``u`` (k, d2) and ``v`` (k, d1) are its factors, $W \approx U^\top V$; ``k`` the rank kept. Where a similarity

@@ -1,7 +1,7 @@
-"""What does a reduced-rank score look like as a layer that learns? The PyTorch half of ``bilinear``, kept apart.
+"""A PyTorch layer that attends by reduced-rank bilinear scores, apart so that the NumPy half needs no torch.
 
-Chapter ``book/05-bilinear-scoring.md``. ``from lowrank_tutor.bilinear import ReducedRankAttention`` finds it here, so
-that the NumPy half imports no torch. Letters as there: ``u`` (k, d2) meets the queries, ``v`` (k, d1) the keys.
+``from lowrank_tutor.bilinear import ReducedRankAttention`` finds it here. ``token_mask`` (b, n_keys) is **True for a
+real token**; PyTorch's ``key_padding_mask`` means the opposite.
 """
 
 import math
@@ -10,7 +10,7 @@ from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     import torch
-    from torch import nn
+    from torch import Tensor, nn
     from torch.nn import functional
 
 from lowrank_tutor._checks import check_integer, check_size
@@ -31,51 +31,35 @@ class ReducedRankAttention(nn.Module):
     r"""Attention by reduced-rank bilinear scores: each query averages the values, weighted by how its keys score.
 
     The weights of query ``i`` are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k} \right)$. The division by
-    $\sqrt{k}$ makes this one ordinary attention head of width ``k``, with $W_Q = U^\top$ and $W_K = V^\top$ and the
-    values as they come. To start from the factors of a known score, make up for it in one of them:
-    ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
+    $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this one ordinary attention head of width ``k``, with
+    $W_Q = U^\top$ and $W_K = V^\top$ and the values as they come. To start from the factors of a known score, undo it
+    in one of them: ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
 
     Parameters
     ----------
-    query_dim : int
-        Width of the queries, at least 1.
-    key_dim : int
-        Width of the keys, at least 1.
+    query_dim, key_dim : int
+        Widths of queries and keys, at least 1.
     k : int
         The rank kept, between 1 and ``min(query_dim, key_dim)``.
     generator : torch.Generator, optional
         Draws the start, normal with variance 1 / width: for tokens of unit variance the scores then have it too,
         whatever ``k``. Without it the global generator of torch draws.
-    device : torch.device or str, optional
-        Where the parameters are kept.
-    dtype : torch.dtype, optional
-        Their floating-point type.
+    device, dtype : optional
+        Where the parameters are kept, and their floating-point type.
 
     Attributes
     ----------
     u : Parameter, shape (k, query_dim)
-        What is kept of a query.
     v : Parameter, shape (k, key_dim)
-        What is kept of a key.
 
     Examples
     --------
     >>> import torch
     >>> layer = ReducedRankAttention(query_dim=2, key_dim=2, k=1)
     >>> _ = layer.load_state_dict({"u": torch.tensor([[2.0, 1.0]]), "v": torch.tensor([[1.0, -1.0]])})
-    >>> query, keys = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [4.0, 3.0]]])
-    >>> layer.scores(query, keys).tolist()
+    >>> layer.scores(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [4.0, 3.0]]])).tolist()
     [[[-4.0, 4.0]]]
-    >>> layer(query, keys).shape
-    torch.Size([1, 1, 2])
-
-    References
-    ----------
-    Vaswani et al. (2017), arXiv:1706.03762, for the scale.
     """
-
-    u: nn.Parameter
-    v: nn.Parameter
 
     def __init__(
         self,
@@ -91,95 +75,58 @@ class ReducedRankAttention(nn.Module):
         self.query_dim, self.key_dim = check_size(query_dim, "query_dim"), check_size(key_dim, "key_dim")
         self.k = check_integer(k, "k", 1, min(self.query_dim, self.key_dim), "min(query_dim, key_dim)")
         dtype, generator, device = check_dtype(dtype), check_generator(generator), check_device(device)
-        for name, width in (("u", self.query_dim), ("v", self.key_dim)):
-            start = torch.empty((self.k, width), device=device, dtype=dtype)
-            start.normal_(std=1 / math.sqrt(width), generator=generator)
-            self.register_parameter(name, nn.Parameter(start))
+
+        def start(width: int) -> nn.Parameter:
+            numbers = torch.empty((self.k, width), device=device, dtype=dtype)
+            return nn.Parameter(numbers.normal_(std=1 / math.sqrt(width), generator=generator))
+
+        self.u, self.v = start(self.query_dim), start(self.key_dim)
 
     def extra_repr(self) -> str:
-        """Name the sizes, for the layer's printed form.
-
-        Returns
-        -------
-        str
-        """
+        """Name the sizes, for the layer's printed form."""
         return f"query_dim={self.query_dim}, key_dim={self.key_dim}, k={self.k}"
 
-    def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         r"""Score every query against every key, $(U q_i)^\top (V h_j) / \sqrt{k}$: the logits of the weights.
 
-        Parameters
-        ----------
-        query : Tensor, shape (b, n_queries, query_dim)
-            A batch of queries.
-        keys : Tensor, shape (b, n_keys, key_dim)
-            As many sequences of keys.
-
-        Returns
-        -------
-        Tensor, shape (b, n_queries, n_keys)
+        From queries (b, n_queries, query_dim) and keys (b, n_keys, key_dim) to (b, n_queries, n_keys).
         """
         self._check("query", query, self.query_dim)
-        self._check("keys", keys, self.key_dim)
-        _same_batch("keys", keys, "query", query)
-        left, right = self._project(query, keys)
+        self._check("keys", keys, self.key_dim, "query", query)
+        left, right = functional.linear(query, self.u), functional.linear(keys, self.v)  # (b, n, k)
         return left @ right.transpose(1, 2) / math.sqrt(self.k)
 
     def forward(
-        self,
-        query: torch.Tensor,
-        keys: torch.Tensor,
-        values: torch.Tensor | None = None,
-        token_mask: torch.Tensor | None = None,
-    ) -> torch.Tensor:
-        r"""Average the values, weighted by the softmax of the scores over the keys.
+        self, query: Tensor, keys: Tensor, values: Tensor | None = None, token_mask: Tensor | None = None
+    ) -> Tensor:
+        r"""Average the values, weighted by the softmax of the scores over the keys, (b, n_queries, value_dim).
 
-        Parameters
-        ----------
-        query : Tensor, shape (b, n_queries, query_dim)
-            A batch of queries.
-        keys : Tensor, shape (b, n_keys, key_dim)
-            As many sequences of keys.
-        values : Tensor, shape (b, n_keys, value_dim), optional
-            What is averaged; by default the keys themselves.
-        token_mask : bool Tensor, shape (b, n_keys), optional
-            **True marks a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do
-            not count, whatever they hold; a sequence hidden altogether gives zeros.
-
-        Returns
-        -------
-        Tensor, shape (b, n_queries, value_dim)
+        ``values`` (b, n_keys, value_dim) are by default the keys themselves. Hidden keys and values do not count,
+        whatever they hold; a sequence that is hidden altogether gives zeros.
         """
         values = keys if values is None else values
         self._check("query", query, self.query_dim)
-        self._check("keys", keys, self.key_dim)
-        self._check("values", values, None)
-        _same_batch("keys", keys, "query", query)
-        _same_batch("values", values, "keys", keys)
+        self._check("keys", keys, self.key_dim, "query", query)
+        self._check("values", values, "value_dim", "keys", keys)
         if values.shape[1] != keys.shape[1]:
             raise ValueError(f"values must be as many as keys, got shapes {shape_of(values)} and {shape_of(keys)}")
         if keys.shape[1] == 0:
             raise ValueError(f"keys must hold at least one token, got shape {shape_of(keys)}")
-        weighed = None
+        mask = None
         if token_mask is not None:
             check_token_mask(token_mask, keys, (keys.shape[0], keys.shape[1]))
             keys, values = zero_hidden(keys, token_mask), zero_hidden(values, token_mask)
-            weighed = softmax_mask(token_mask)
-        left, right = self._project(query, keys)  # (b, n_queries, k), (b, n_keys, k)
+            mask = softmax_mask(token_mask)
+        left, right = functional.linear(query, self.u), functional.linear(keys, self.v)
         q, k, v = (x.unsqueeze(1) for x in (left, right, values.to(left.dtype)))  # (b, 1, n, width): one head
-        return functional.scaled_dot_product_attention(q, k, v, attn_mask=weighed).squeeze(1)
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).squeeze(1)
 
-    def _project(self, query: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Send queries and keys to the ``k`` dimensions in which they meet, (b, n, k)."""
-        return functional.linear(query, self.u), functional.linear(keys, self.v)
-
-    def _check(self, name: str, value: torch.Tensor, width: int | None) -> None:
-        check_tensor(name, value, ("batch", "tokens", "value_dim" if width is None else width))
+    def _check(
+        self, name: str, value: Tensor, width: int | str, other_name: str = "", other: Tensor | None = None
+    ) -> None:
+        check_tensor(name, value, ("batch", "tokens", width))
         check_same_device_and_dtype(name, value, "the layer", self.u)
-
-
-def _same_batch(name: str, value: torch.Tensor, other_name: str, other: torch.Tensor) -> None:
-    if value.shape[0] != other.shape[0]:
-        raise ValueError(
-            f"{name} must have the batch size of {other_name}, got shapes {shape_of(value)} and {shape_of(other)}"
-        )
+        if other is not None and value.shape[0] != other.shape[0]:
+            raise ValueError(
+                f"{name} must have the batch size of {other_name}, got shapes {shape_of(value)} and {shape_of(other)}"
+            )

@@ -1,11 +1,11 @@
-r"""What does one head of attention compute, number by number? The steps of softmax attention and of Linformer.
+r"""Work one head of attention number by number: softmax attention and Linformer.
 
 Chapter ``book/07-linformer.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: Q, K and V are
 queries, keys and values, a row for each token; E and F compress keys and values along the sequence; S holds the
 scores, $z_i$ the sum of the powers of e in row i, and P the weights, of which $p_i^\top$ is row i.
 
-All that follows the scores is sums of powers of e, with rational factors, and one such sum over another. Once equal
-powers are collected, such a sum is zero only where all its factors are (the theorem of Lindemann and Weierstrass). So
+After the scores, every number is a sum of powers of e with rational factors, or one such sum over another. Once equal
+powers are collected, such a sum is zero only if all its factors are (the theorem of Lindemann and Weierstrass). So
 nothing here needs a general simplifier, which would be slow, and may change from version to version.
 """
 
@@ -15,7 +15,7 @@ import sympy
 from sympy import Matrix, Rational, sqrt
 
 from lowrank_tutor.byhand.exact import as_exact_matrix
-from lowrank_tutor.byhand.tex import tex_lines, tex_matrix, tex_number
+from lowrank_tutor.byhand.tex import tex_lines, tex_matrix, tex_number, tex_product
 from lowrank_tutor.byhand.worked import Step, Worked, saving
 
 
@@ -94,9 +94,9 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked
     v : (n_keys, d_v) exact numbers
         Values.
     e : (k, n_keys) exact numbers
-        What each of the k compressed keys takes of the keys; k is at most n_keys.
+        The share of each key in each of the k compressed keys; k is at most n_keys.
     f : (k, n_keys) exact numbers, optional
-        What each compressed value takes of the values; by default ``e``.
+        The same for values; by default ``e``.
 
     Returns
     -------
@@ -131,12 +131,12 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked
     compress = (
         Step(
             f"Compress the keys, {keys.rows} to {to_keys.rows}: multiply $E$ with $K$.",
-            _tex_product("E K", to_keys, keys, short_keys),
+            tex_product("E K", to_keys, keys, short_keys),
             short_keys,
         ),
         Step(
             f"Compress the values with{same} ${letter}$: multiply ${letter}$ with $V$.",
-            _tex_product(f"{letter} V", to_values, values, short_values),
+            tex_product(f"{letter} V", to_values, values, short_values),
             short_values,
         ),
     )
@@ -156,13 +156,13 @@ def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
 
 
 class _Softmax(NamedTuple):
-    """What attention computes on its way to the output."""
+    """All that attention computes on its way to the output."""
 
     scores: Matrix  # S (n_queries, n_keys)
     scaled: Matrix
     powers: Matrix  # of e
     sums: Matrix  # z (n_queries, 1)
-    reduced: Matrix  # the powers, over the smallest in each row: it is a factor of the whole row and of its sum
+    reduced: Matrix  # the powers over the smallest in each row, which is a factor of the row and of its sum
     totals: Matrix  # their sums
     mixed: Matrix  # the reduced powers, multiplied with the values (n_queries, d_v)
     weights: Matrix  # P
@@ -170,7 +170,7 @@ class _Softmax(NamedTuple):
 
     @property
     def cancels(self) -> bool:
-        """Whether a power of e is a factor of a whole row."""
+        """Say whether a power of e is a factor of a whole row."""
         return bool(self.reduced != self.powers)
 
 
@@ -187,13 +187,13 @@ def _softmax(queries: Matrix, keys: Matrix, values: Matrix) -> _Softmax:
 def _softmax_steps(
     queries: Matrix, keys: Matrix, values: Matrix, key_name: str = "K", value_name: str = "V"
 ) -> tuple[list[Step], Matrix]:
-    """Score, scale, exponentiate, divide, average: the same for all keys and for compressed ones."""
+    """Score, scale, exponentiate, divide and average, for all keys or for compressed ones."""
     found, d = _softmax(queries, keys, values), queries.cols
     what = "key" if key_name == "K" else "compressed key"
     steps = [
         Step(
             rf"Score each query against each {what}: multiply $Q$ with ${key_name}^\top$. Call the result $S$.",
-            _tex_product("S", queries, keys.T, found.scores, rf"Q {key_name}^\top"),
+            tex_product("S", queries, keys.T, found.scores, rf"Q {key_name}^\top"),
             found.scores,
         ),
         Step(
@@ -229,9 +229,8 @@ def _weight_step(found: _Softmax) -> Step:
             _tex_row_over(sums[row], powers[row, :])
             for sums, powers in ((found.sums, found.powers), (found.totals, found.reduced))
         ]
-        lines += zip(
-            (rf"p_{{{row + 1}}}^\top", ""), dict.fromkeys(forms), strict=False
-        )  # one form where nothing cancels
+        names = (rf"p_{{{row + 1}}}^\top", "")
+        lines += zip(names, dict.fromkeys(forms), strict=False)  # a single form where nothing cancels
     cancelled = " A power of $e$ that is a factor of a whole row cancels." if found.cancels else ""
     return Step(
         f"Divide each row by its sum. This gives the weights $P$, with rows $p$.{cancelled}",
@@ -299,7 +298,7 @@ def _divide_rows(matrix: Matrix, divisors: Matrix) -> Matrix:
 
 
 def _ratio(numerator: Any, denominator: Any) -> Any:
-    """Divide two sums of powers of e, without the rational factor that they share."""
+    """Divide two sums of powers of e, and cancel the rational factor that they share."""
     (above, numerator), (below, denominator) = numerator.primitive(), denominator.primitive()
     factor = above / below
     if numerator in (denominator, -denominator):
@@ -309,9 +308,3 @@ def _ratio(numerator: Any, denominator: Any) -> Any:
 
 def _tex_row_over(divisor: Any, row: Matrix) -> str:
     return tex_matrix(row) if divisor == 1 else rf"\frac{{1}}{{{tex_number(divisor)}}} {tex_matrix(row)}"
-
-
-def _tex_product(name: str, left: Matrix, right: Matrix, product: Matrix, definition: str = "") -> str:
-    """Write a product, its factors and its result below each other."""
-    sides = [definition, f"{tex_matrix(left)} {tex_matrix(right)}", tex_matrix(product)]
-    return tex_lines(*zip((name, "", ""), filter(None, sides), strict=False))

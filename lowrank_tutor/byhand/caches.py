@@ -1,7 +1,7 @@
-r"""What do a latent and an update of low rank do, number by number? Two examples.
+r"""Work a latent and an update of low rank number by number.
 
-Chapter ``book/08-caches.md``; readers import both from ``lowrank_tutor.byhand``. Letters: C holds latents, a row for
-each token, and $W_{UK}$ makes keys of them; W is a weight and $s B A$ its update.
+Chapter ``book/08-caches.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: C holds latents, a
+row for each token, and $W_{UK}$ turns them into keys; W is a weight and $s B A$ its update.
 """
 
 from typing import Any
@@ -14,14 +14,14 @@ from lowrank_tutor.byhand.worked import Step, Worked, saving
 
 
 def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
-    r"""Score a query against keys made of latents, by both routes: $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$.
+    r"""Score a query against keys made from latents, by both routes: $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$.
 
     Parameters
     ----------
     c : (n, d_c) exact numbers
         Latents, one a row.
     w_uk : (d_c, d_h) exact numbers
-        Makes the keys, $K = C W_{UK}$.
+        Turns latents into keys, $K = C W_{UK}$.
     q : (d_h,) exact numbers
         The query.
 
@@ -85,9 +85,9 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
     w : (m, n) exact numbers
         The weight.
     b : (m, r) exact numbers
-        What the update adds.
+        The columns that the update adds.
     a : (r, n) exact numbers
-        What the update looks at.
+        The rows by which it reads the input.
     x : (n,) exact numbers
         The input.
     s : exact number

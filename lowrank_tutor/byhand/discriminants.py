@@ -1,4 +1,4 @@
-r"""Which axis sets two classes apart best, number by number? Means, scatters, and a threshold midway.
+r"""Work the discriminant of two classes number by number: means, scatters, and a threshold midway.
 
 Chapter ``book/03-family.md``; readers import ``linear_discriminant`` from ``lowrank_tutor.byhand``. Letters: A and B
 hold the points of two classes, one a row; $m$ is a mean, $D$ the deviations from it, $S$ and $T$ are scatter matrices,
@@ -16,17 +16,18 @@ from lowrank_tutor.byhand.worked import Step, Worked
 
 
 class Discriminant(NamedTuple):
-    """An axis (2, 1) and a threshold: a point x is of the second class where axisᵀ x is above it."""
+    """An axis (2, 1) and a threshold: a point x is in the second class if axisᵀ x is above it."""
 
     axis: Matrix
     threshold: Any
 
 
 def linear_discriminant(a: Any, b: Any) -> Worked:
-    r"""Find the axis that sets two classes of points in the plane apart best, $w = T^{-1} (m_b - m_a)$.
+    r"""Find the axis that separates two classes of points in the plane best, $w = T^{-1} (m_b - m_a)$.
 
-    Along w the squared gap between the two means, over the scatter within the classes, is the largest that any axis
-    gives. The plain difference of the means ignores how the points scatter, and is in general another direction.
+    No axis has a larger squared gap between the two means, over the scatter within the classes (Fisher, 1936,
+    doi:10.1111/j.1469-1809.1936.tb02137.x). The plain difference of the means ignores how the points scatter, and is in
+    general another direction.
 
     Parameters
     ----------
@@ -58,10 +59,6 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     >>> print(worked.steps[-1].plain)
     Compare: along the direction d between the means, 6 of 8 points lie on the side of their class. The squared gap
     over the scatter is 9/20; along w it is 9/4.
-
-    References
-    ----------
-    Fisher (1936), doi:10.1111/j.1469-1809.1936.tb02137.x.
     """
     points = {"a": _points("a", a), "b": _points("b", b)}  # (n, 2), (m, 2)
     means = {name: _column_means(own) for name, own in points.items()}
@@ -119,7 +116,7 @@ class _Cut(NamedTuple):
 
     @property
     def tally(self) -> str:
-        """How many points lie on the side of their class, of how many."""
+        """Count the points on the side of their class, as in ``8 of 10``."""
         right = sum(bool(x < self.threshold) for x in self.low) + sum(bool(x > self.threshold) for x in self.high)
         return f"{right} of {len(self.low) + len(self.high)}"
 
@@ -205,7 +202,7 @@ def _cut_step(cut: _Cut) -> Step:
 
 
 def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix, count: str) -> Step:
-    """Put the direction between the means beside the axis."""
+    """Compare the direction between the means with the axis."""
 
     def ratio(direction: Matrix) -> tuple[Any, str]:
         apart, scatter = direction.dot(gap), (direction.T * within * direction)[0]

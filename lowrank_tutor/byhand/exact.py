@@ -1,4 +1,4 @@
-"""Which numbers come in? Exact ones alone: integers, fractions and decimals written out; floats are refused."""
+"""Read exact numbers: integers, fractions and decimals written as strings; floats are refused."""
 
 import math
 import numbers
@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy import Matrix, Rational
 
-# Nobody works a larger example by hand, and its steps would fill the page.
+# Nobody works larger examples by hand, and their steps would fill the page.
 MAX_SIDE = 12
 MAX_DIGITS = 20
 # Fractions grow with every sum, and Python refuses to print those of more than 4300 digits.
@@ -19,7 +19,7 @@ LONGEST = 1000
 
 
 def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False, gaps_allowed: bool = False) -> Matrix:
-    """Read a matrix of exact numbers. Where that is allowed, a flat list is one column, and None a gap: NaN."""
+    """Read a matrix of exact numbers; if allowed, a flat list is one column, and None is a gap, NaN."""
     rows = _unpack(value)
     if not _is_list(rows):
         raise TypeError(f"{name} must be a list of rows of exact numbers, got {_short(value)}")
@@ -77,7 +77,7 @@ def as_exact_number(name: str, value: Any) -> Any:
 
 
 def check_length(names: str, *results: Any) -> None:
-    """Refuse examples whose fractions grow beyond all reason."""
+    """Refuse examples whose fractions grow too long to print."""
     digits = max(max(abs(number.p), number.q).bit_length() * 3 // 10 for number in results)  # a bit is 0.3 of a digit
     if digits > LONGEST:
         raise ValueError(f"{names} must be small enough to work by hand, got a fraction of some {digits} digits")
@@ -107,7 +107,7 @@ def _short(value: Any) -> str:
 
 
 def without_common_factor(vector: Matrix) -> Matrix:
-    """Scale a rational vector to whole numbers without a common divisor, the first non-zero one positive."""
+    """Scale a rational vector to whole numbers without a common divisor, the first non-zero entry positive."""
     if not all(entry.is_Rational for entry in vector):
         return vector
     whole = vector * math.lcm(*(entry.q for entry in vector))

@@ -1,4 +1,4 @@
-r"""How is a matrix reduced, factored, applied, and used to score? Row by row and entry by entry.
+r"""Reduce a matrix, factor it, apply it and score with it, entry by entry.
 
 Chapters ``book/01-rank.md`` and ``book/05-bilinear-scoring.md``; readers import the functions from
 ``lowrank_tutor.byhand``. Letters: ``a`` is the matrix, called A in the formulas; $R_i$ is row i; ``w`` a map (k, d)
@@ -96,8 +96,8 @@ def row_reduce(a: Any) -> Worked:
 def rank_one(a: Any) -> Worked:
     r"""Write a rank-1 matrix as an outer product, $A = u v^\top$, and count what that saves.
 
-    ``v`` is the first non-zero row without its common factor: whole numbers without a common divisor, the first of them
-    positive. ``u`` holds the multiple of ``v`` that stands in each row.
+    ``v`` is the first non-zero row in whole numbers without a common divisor, the first of them positive. ``u`` holds
+    the multiple of ``v`` that each row is.
 
     Parameters
     ----------
@@ -112,9 +112,8 @@ def rank_one(a: Any) -> Worked:
 
     Examples
     --------
-    >>> u, v = rank_one([[1, 2, 3], [2, 4, 6], [3, 6, 9]]).result
-    >>> u.T, v.T
-    (Matrix([[1, 2, 3]]), Matrix([[1, 2, 3]]))
+    >>> rank_one([[1, 2, 3], [2, 4, 6], [3, 6, 9]]).result.v.T
+    Matrix([[1, 2, 3]])
     """
     matrix = as_exact_matrix("a", a)  # (m, n)
     if matrix.rank() != 1:
@@ -150,8 +149,8 @@ def rank_one(a: Any) -> Worked:
 def project(w: Any, x: Any) -> Worked:
     r"""Apply a linear map, $y = W x$, entry by entry, and say whether it is a projection.
 
-    A projection is square and changes nothing the second time, $W^2 = W$. A map to fewer numbers is a compression map;
-    it cannot be applied twice.
+    A projection is square and changes nothing when it is applied again, $W^2 = W$. A map to fewer numbers is a
+    compression map, and cannot be applied twice.
 
     Parameters
     ----------
@@ -219,8 +218,8 @@ def _kind_of_map(matrix: Matrix) -> Step:
 def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     r"""Score a pair of vectors by both routes, $(U s)^\top (V h) = s^\top W h$ with $W = U^\top V$, and count the cost.
 
-    The short route meets W nowhere: it sends both vectors to k numbers and multiplies those. The long route writes W
-    out and applies it to the longer vector first, which takes the fewest multiplications.
+    The short route never forms W: it sends both vectors to k numbers and multiplies those. The long route writes W out
+    and applies it to the longer vector first, which needs the fewest multiplications.
 
     Parameters
     ----------
@@ -308,7 +307,7 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
 
 
 def _product_step(letter: str, symbol: str, matrix: Matrix, vector_name: str, vector: Matrix) -> Step:
-    """Multiply a matrix with a vector, one printed sum a row."""
+    """Multiply a matrix with a vector, and print one sum a row."""
     product = matrix * vector
     entries = (
         (rf"{letter}_{{{row + 1}}}", rf"{tex_dot(matrix[row, :], vector)} = {tex_number(product[row])}")

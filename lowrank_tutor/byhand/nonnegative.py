@@ -1,4 +1,4 @@
-r"""What does one step of NMF compute, number by number? New factors, and an error that never rises.
+r"""Work one step of NMF number by number: new factors, and an error that never rises.
 
 Chapter ``book/03-family.md``; readers import ``nmf_update`` from ``lowrank_tutor.byhand``. Letters: X is approximated
 by W H, all non-negative, and a prime marks what the update made.
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sympy import Matrix
 
 from lowrank_tutor.byhand.exact import as_exact_matrix, check_length
-from lowrank_tutor.byhand.tex import tex_factor, tex_lines, tex_matrix, tex_number, tex_squares
+from lowrank_tutor.byhand.tex import tex_factor, tex_lines, tex_matrix, tex_number, tex_product, tex_squares
 from lowrank_tutor.byhand.worked import Step, Worked
 
 
@@ -24,16 +24,17 @@ def nmf_update(x: Any, w: Any, h: Any) -> Worked:
     r"""Improve non-negative factors once by the multiplicative rule, H first and then W with the new H.
 
     $H_{aj} \leftarrow H_{aj} (W^\top X)_{aj} / (W^\top W H)_{aj}$, then
-    $W_{ia} \leftarrow W_{ia} (X H^\top)_{ia} / (W H H^\top)_{ia}$. No factor is negative, so nothing can become
-    negative, and an entry that is zero stays zero. The squared error never rises. Where a denominator is zero the entry
-    stays as it is: it is zero, or all that it is multiplied with is, so that the product does not change.
+    $W_{ia} \leftarrow W_{ia} (X H^\top)_{ia} / (W H H^\top)_{ia}$ (Lee and Seung, 2001, *Algorithms for non-negative
+    matrix factorization*, theorem 1). No entry becomes negative, and one that is zero stays zero. The squared error
+    never rises. Where a denominator is zero the entry stays as it is: it is zero, or everything that it is multiplied
+    with is, so that the product does not change.
 
     Parameters
     ----------
     x : (n, d) exact numbers
         The matrix, non-negative.
     w : (n, k) exact numbers
-        How much of each part a row holds, non-negative.
+        How much of each part a row contains, non-negative.
     h : (k, d) exact numbers
         The parts, non-negative.
 
@@ -58,10 +59,6 @@ def nmf_update(x: Any, w: Any, h: Any) -> Worked:
     [2/3,   1],
     [  1, 3/2],
     [4/3, 1/2]]))
-
-    References
-    ----------
-    Lee and Seung (2001), *Algorithms for non-negative matrix factorization*, theorem 1.
     """
     matrix, left, right = _read_factors(x, w, h)  # (n, d), (n, k), (k, d)
     new_right = _multiplied(right, left.T * matrix, left.T * left * right)
@@ -103,7 +100,7 @@ def _nonnegative(name: str, value: Any) -> Matrix:
 
 
 def _multiplied(factor: Matrix, numerators: Matrix, denominators: Matrix) -> Matrix:
-    """Multiply each entry by its fraction; where that is over zero, keep it."""
+    """Multiply each entry by its fraction; keep it if the denominator is zero."""
 
     def entry(row: int, column: int) -> Any:
         below = denominators[row, column]
@@ -140,7 +137,7 @@ def _steps_for_h(matrix: Matrix, left: Matrix, right: Matrix, new_right: Matrix)
     return (
         Step(
             r"Multiply $W^\top$ with $X$. These are the numerators for $H$.",
-            tex_lines((r"W^\top X", f"{tex_matrix(left.T)} {tex_matrix(matrix)}"), ("", tex_matrix(numerators))),
+            tex_product(r"W^\top X", left.T, matrix, numerators),
             numerators,
         ),
         Step(
@@ -161,7 +158,7 @@ def _steps_for_w(matrix: Matrix, left: Matrix, right: Matrix, new_left: Matrix) 
     return (
         Step(
             "Multiply $X$ with the transpose of the new $H$. These are the numerators for $W$.",
-            tex_lines((r"X H'^\top", f"{tex_matrix(matrix)} {tex_matrix(right.T)}"), ("", tex_matrix(numerators))),
+            tex_product(r"X H'^\top", matrix, right.T, numerators),
             numerators,
         ),
         Step(

@@ -1,4 +1,4 @@
-r"""What does half a step of ALS compute, number by number? The rows of a table with gaps, each by least squares.
+r"""Work half a step of alternating least squares (ALS) number by number: the rows of a table with gaps.
 
 Chapter ``book/03-family.md``; readers import ``als_half_step`` from ``lowrank_tutor.byhand``. Letters: R holds ratings,
 with gaps, and is estimated by $P Q^\top$; $Q_i$ and $r_i$ are what is known of row i.
@@ -19,7 +19,8 @@ def als_half_step(ratings: Any, q: Any, regularization: Any = 0) -> Worked:
 
     Row i minimizes $\sum_j (r_{ij} - p_i^\top q_j)^2 + \lambda \|p_i\|^2$ over its known entries j. Collect those as
     $r_i$, and their rows of Q as $Q_i$; the answer solves the normal equations
-    $(Q_i^\top Q_i + \lambda I)\, p_i = Q_i^\top r_i$. The other half of the step does the same for Q, column by column.
+    $(Q_i^\top Q_i + \lambda I)\, p_i = Q_i^\top r_i$. The other half of the step does the same for Q, column by column
+    (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263).
 
     Parameters
     ----------
@@ -49,10 +50,6 @@ def als_half_step(ratings: Any, q: Any, regularization: Any = 0) -> Worked:
     [nan, nan]])
     >>> print(worked.steps[-1].plain)
     Multiply P with Qᵀ. This estimates every rating of the known rows. The squared error E over the 5 known ratings: 3.
-
-    References
-    ----------
-    Koren, Bell and Volinsky (2009), doi:10.1109/MC.2009.263.
     """
     table, factors, penalty = _read_table(ratings, q, regularization)  # (n, m), (m, k)
     steps, rows = [_table_step(table, factors)], []

@@ -1,4 +1,4 @@
-r"""What are the exact singular values and vectors of a 2 by 2 matrix? Square roots, undone wherever that is possible.
+r"""Work out the exact singular values and vectors of a 2 by 2 matrix, with square roots undone where possible.
 
 Chapter ``book/02-svd-pca.md``; readers import ``svd_2x2`` from ``lowrank_tutor.byhand``. Letters: A is the matrix;
 $\sigma_i, u_i, v_i$ are singular values and vectors.
@@ -160,12 +160,12 @@ def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) 
     return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {tex_matrix(left)}", left)
 
 
-# Square roots. Before it takes any, svd_2x2 meets only numbers x + y√D, with rational x, y and one fixed D. Keeping
-# to that form is what makes it fast and exact; a general simplifier is neither.
+# Before svd_2x2 takes square roots, it meets only numbers x + y√D, with rational x, y and one fixed D. This form keeps
+# it fast and exact; a general simplifier is neither.
 
 
 def _sign(number: Any) -> int:
-    """Sign of x + y√D, decided by rational arithmetic."""
+    """Return the sign of x + y√D, decided by rational arithmetic."""
     rational, rest = number.as_coeff_Add()
     y_sign = int(sympy.sign(rest.as_coeff_Mul()[0]))
     if rational == 0 or rational * y_sign > 0:
@@ -174,9 +174,9 @@ def _sign(number: Any) -> int:
 
 
 def square_root(number: Any) -> Any:
-    """Square root of x + y√D >= 0, as √a ± √b with rational a and b where that exists.
+    """Return the square root of x + y√D >= 0, as √a ± √b with rational a and b if these exist.
 
-    It exists where n = √(x² - y²D) is rational: then a, b = (x ± n)/2.
+    They exist if n = √(x² - y²D) is rational: then a, b = (x ± n)/2.
     """
     rational, rest = number.as_coeff_Add()
     norm = sqrt(rational**2 - sympy.expand(rest**2))

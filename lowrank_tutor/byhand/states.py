@@ -1,7 +1,7 @@
-r"""What does a state of fixed size hold, number by number, and which matrix does a recurrence amount to? Two examples.
+r"""Work a state of fixed size number by number, and a recurrence as a matrix.
 
-Chapter ``book/09-states.md``; readers import both from ``lowrank_tutor.byhand``. Letters: S is a state, written by keys
-$k_t$ and values $v_t$; L is a mask that decays, $L_{ij} = a_{j+1} \cdots a_i$.
+Chapter ``book/09-states.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: S is a state,
+written by keys $k_t$ and values $v_t$; L is a mask that decays, $L_{ij} = a_{j+1} \cdots a_i$.
 """
 
 from typing import Any
@@ -92,12 +92,12 @@ def _write_steps(number: int, state: Matrix, key: Matrix, value: Matrix, share: 
 
 
 def semiseparable(a: Any, x: Any) -> Worked:
-    r"""Write a recurrence as a matrix, $y_i = a_i y_{i-1} + x_i$ as $y = L x$, and see that its blocks have rank one.
+    r"""Write a recurrence as a matrix, $y_i = a_i y_{i-1} + x_i$ as $y = L x$, and show that its blocks have rank one.
 
     Parameters
     ----------
     a : (n,) exact numbers
-        What is kept of the state at each time; the first is never used.
+        The factor of the state at each time; the first is never used.
     x : (n,) exact numbers
         The inputs.
 

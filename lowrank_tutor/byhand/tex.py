@@ -1,7 +1,7 @@
-r"""How is a number written in a formula? LaTeX that every reader of Markdown leaves alone.
+r"""Write numbers and matrices in LaTeX that no Markdown parser changes.
 
-So ``\cr`` ends a row, because plain CommonMark halves the usual two backslashes; no command is a backslash and a sign;
-no subscript follows a brace; each formula is one line.
+So ``\cr`` ends a row, because plain CommonMark halves the usual two backslashes; no command is a backslash and a
+punctuation mark; no subscript follows a brace; each formula is one line.
 """
 
 from decimal import Decimal
@@ -19,18 +19,18 @@ def tex_matrix(matrix: Matrix, *, decimals: bool = False) -> str:
 
 
 def _apart(rows: list[str], height: str) -> str:
-    r"""Join rows; those of fractions, which would nearly touch, are held apart by an unseen parenthesis."""
+    r"""Join rows; an invisible parenthesis keeps rows of fractions from nearly touching."""
     strut = rf" \vphantom{{{height}(}}"  # behind the last entry: before a minus it would make that a difference
     return r" \cr ".join(row + strut if r"\frac" in row and len(rows) > 1 else row for row in rows)
 
 
 def _rounded(number: Any) -> str:
-    value = number.evalf(50)  # 42 digits above 1 are the most that a sum of 12 products of long numbers can have
+    value = number.evalf(50)  # a sum of 12 products of long numbers has at most 42 digits above 1
     return "0.000" if abs(value) < Rational(1, 10**4) else f"{Decimal(str(value)):z.3f}"
 
 
 def tex_lines(*equations: tuple[str, str], nearly: tuple[str, str] | None = None) -> str:
-    r"""Write equations, given as left and right sides, one below the other; below them one that holds nearly."""
+    r"""Write equations, given as left and right sides, one below the other, and an approximate one below them."""
     rows = [f"{left} &= {right}" for left, right in equations]
     if nearly:
         rows.append(rf"{nearly[0]} &\approx {nearly[1]}")
@@ -59,6 +59,7 @@ def tex_squares(entries: Any) -> str:
     return " + ".join(f"{tex_factor(entry)}^2" for entry in entries)
 
 
-def tex_product(name: str, left: Matrix, right: Matrix, product: Matrix) -> str:
-    """Write a product with its name, its factors and its value."""
-    return tex_lines((name, f"{tex_matrix(left)} {tex_matrix(right)}"), ("", tex_matrix(product)))
+def tex_product(name: str, left: Matrix, right: Matrix, product: Matrix, definition: str = "") -> str:
+    """Write a product, its factors and its value one below the other, after its definition if there is one."""
+    sides = [definition, f"{tex_matrix(left)} {tex_matrix(right)}", tex_matrix(product)]
+    return tex_lines(*zip((name, "", ""), filter(None, sides), strict=False))

@@ -1,4 +1,4 @@
-"""What is a worked example made of? Numbered steps: a sentence, its formula, and what it established."""
+"""A worked example as numbered steps, each a sentence, a formula and its value, for notebooks and terminals."""
 
 import re
 import textwrap
@@ -13,12 +13,12 @@ WITHOUT_FORMULAS = (
     'For formulas in place of this text, this book needs `nb_render_markdown_format = "myst"`, and `"dollarmath"` in '
     "`myst_enable_extensions`."
 )
-# How the formulas of a sentence are written in a terminal; they use nothing else.
+# The terminal's form of every command used in a sentence.
 PLAIN = {r"^\top": "ᵀ", "^2": "²", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
 
 
 class Step(NamedTuple):
-    """One step of a worked example: a sentence, its formula, and what the step established.
+    """One step of a worked example: a sentence, its formula, and its value.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Worked(NamedTuple):
     def _repr_markdown_(self) -> str:
         if not formulas_are_read():
             return f"```text\n{self}\n```\n\n*{WITHOUT_FORMULAS}*"
-        # No lists: every reader of Markdown treats an indented $$ block in its own way. One line a formula, so that no
-        # line can be mistaken for the underline of a heading.
+        # No lists: Markdown parsers disagree on indented $$ blocks. One line a formula: a second line could be mistaken
+        # for the underline of a heading.
         return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ def _plain_formula(latex: str) -> str:
 
 
 def saving(few: int, many: int) -> str:
-    """Say what ``few`` saves against ``many``."""
+    """Say in words how much ``few`` saves compared with ``many``."""
     if few == many:
         return "which saves nothing"
     return f"which saves {many - few}" if few < many else f"which costs {few - many} more"

@@ -1,11 +1,11 @@
-r"""What should a few directions keep: the spread, the classes, the parts, or the known entries? One answer each.
+r"""Keep a few directions for a purpose: for the spread, the classes, the parts, or the entries that are known.
 
 Chapter ``book/03-family.md``. Letters: ``x`` is (n, d), one point a row; ``k`` the rank kept; ``w`` (n, k) and
 ``h`` (k, d) are non-negative factors, $X \approx W H$; ``p`` (n, k) and ``q`` (m, k) the factors of a table of ratings
 with gaps, $R \approx P Q^\top$.
 
-PCA keeps the spread and stands in ``pca``. ``Autoencoder`` is PyTorch; the rest is NumPy, and importing this module
-imports no torch.
+Float32 gives float32; everything else float64. PCA, which keeps the spread, is in ``pca``. ``Autoencoder`` is PyTorch;
+the rest is NumPy, and importing this module imports no torch.
 """
 
 from typing import TYPE_CHECKING

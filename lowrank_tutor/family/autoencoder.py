@@ -1,7 +1,7 @@
-"""What does a network keep when its middle is only k numbers wide? The PyTorch half of ``family``, kept apart.
+"""An autoencoder in PyTorch, apart so that the NumPy half of ``family`` needs no torch.
 
-Chapter ``book/03-family.md``. ``from lowrank_tutor.family import Autoencoder`` finds it here, so that the NumPy half
-imports no torch. Letters: ``x`` is (n, d), one point a row; ``z`` (n, k) is what is kept of each.
+``from lowrank_tutor.family import Autoencoder`` finds it here. ``x`` (n, d) are points, one a row, and ``z`` (n, k) is
+what is kept of each.
 """
 
 import itertools
@@ -31,52 +31,39 @@ class Autoencoder(nn.Module):
 
     Without a hidden layer both sides are linear, $z = W_E (x - \mu)$ and $\hat x = \mu + W_D z$. The best such map is
     PCA's: it projects onto the k-dimensional plane through the mean $\mu$ along which the points spread most. Training
-    finds this plane, but not the principal axes in it: $W_D G$ and $G^{-1} W_E$ do the same for every invertible $G$.
-    Along a direction in which the points do not spread at all, $W_E$ stays as it started: they do not say what to do
-    there. With a hidden layer each side is linear, tanh, linear, with biases, and the plane becomes a surface that may
-    bend.
+    finds this plane, but not the principal axes in it (Baldi and Hornik, 1989, doi:10.1016/0893-6080(89)90014-2):
+    $W_D G$ and $G^{-1} W_E$ do the same for every invertible $G$. Along a direction in which the points do not spread
+    at all, $W_E$ stays as it started. With a hidden layer (Kramer, 1991, doi:10.1002/aic.690370209) each side is
+    linear, tanh, linear, with biases, and the plane becomes a surface that may bend.
 
     Parameters
     ----------
-    d : int
-        Width of a point, at least 1.
-    k : int
-        How many numbers are kept of it, between 1 and ``d``.
+    d, k : int
+        Width of a point, at least 1, and how many numbers are kept of it, between 1 and ``d``.
     hidden : int, optional
         Width of the hidden layer on each side, at least ``k``. Without it both sides are linear.
     generator : torch.Generator, optional
-        Draws the start of the encoder, normal with variance 1 / width of each layer's input. Without it the global
-        generator of torch draws. The decoder starts as the encoder's mirror image, each matrix transposed: from two
-        unrelated starts the linear one takes many times the steps. Biases start at zero.
-    dtype : torch.dtype, optional
-        Floating-point type of the parameters.
-    device : torch.device or str, optional
-        Where they are kept.
+        Draws the start of the encoder, normal with variance 1 / width of each layer's input; by default torch's global
+        generator does. The decoder starts as the encoder's mirror image, each matrix transposed: from two unrelated
+        starts the linear one needs many times the steps. Biases start at zero.
+    dtype, device : optional
+        The floating-point type of the parameters, and where they are kept.
 
     Attributes
     ----------
     mean : Tensor, shape (d,)
         The point from which both sides count, as in PCA. It is zero until `fit` puts the mean of the points there.
-    encoder : Module
-        From ``d`` numbers to ``k``: an ``nn.Linear``, or an ``nn.Sequential`` of linear, tanh, linear.
-    decoder : Module
-        From ``k`` numbers to ``d``, likewise. In the linear case the columns of ``decoder.weight`` span the plane.
+    encoder, decoder : Module
+        Each an ``nn.Linear``, or an ``nn.Sequential`` of linear, tanh, linear. In the linear case the columns of
+        ``decoder.weight`` span the plane.
 
     Examples
     --------
     >>> import torch
     >>> x = torch.tensor([[-2.0, 2.0], [4.0, 2.0], [1.0, 3.0], [1.0, 1.0]])  # they spread most along y = 2
     >>> model = Autoencoder(d=2, k=1, generator=torch.Generator().manual_seed(0))
-    >>> losses = model.fit(x)
-    >>> round(losses[-1].item(), 3)  # the variance along the other axis
+    >>> round(model.fit(x)[-1].item(), 3)  # the variance along the other axis
     0.5
-    >>> (model(torch.tensor([[6.0, 9.0]])) - torch.tensor([[6.0, 2.0]])).abs().max() < 0.01
-    tensor(True)
-
-    References
-    ----------
-    Baldi and Hornik (1989), doi:10.1016/0893-6080(89)90014-2: the linear one, and that it has no local minima. Kramer
-    (1991), doi:10.1002/aic.690370209: with hidden layers.
     """
 
     mean: torch.Tensor
@@ -126,39 +113,19 @@ class Autoencoder(nn.Module):
         return self.decode(self.encode(x))
 
     def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:
-        r"""Learn from all points at once: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a step a line search.
+        r"""Learn from all points at once: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a line search a step.
 
-        First ``mean`` moves to the mean of the points; nothing is scaled. The descent then starts from the parameters
-        as they are, so that a second call with the same points goes on. It draws nothing at random.
+        First ``mean`` moves to the mean of the points; nothing is scaled. The descent (Liu and Nocedal, 1989,
+        doi:10.1007/BF01589116) then starts from the parameters as they are, so that a second call with the same points
+        goes on. It draws nothing at random. The linear one finds the same in every unit. With a hidden layer the unit
+        matters: tanh bends between -3 and 3 and is flat beyond.
 
-        The linear one finds the same in every unit. With a hidden layer the unit matters: tanh bends between -3 and 3
-        and is flat beyond.
-
-        Parameters
-        ----------
-        x : Tensor, shape (n, d)
-            At least one point, finite.
-        steps : int
-            How many steps, at least 0.
-
-        Returns
-        -------
-        Tensor, shape (steps + 1,)
-            The loss before the first step and after each; it never rises. PCA's is the smallest that the linear one can
-            reach: the sum of its variances left out, with divisor n.
-
-        Raises
-        ------
-        ValueError
-            If ``x`` is too large to be squared, or the parameters are such that the loss is not finite.
-
-        References
-        ----------
-        Liu and Nocedal (1989), doi:10.1007/BF01589116, for L-BFGS.
+        Returns the loss before the first step and after each, (steps + 1,), which never rises. PCA's is the smallest
+        that the linear one can reach: the sum of the variances left out, with divisor n.
         """
         self._check("x", x, self.d)
         check_not_meta("x", x)
-        count = check_size(steps, "steps", 0)
+        steps = check_size(steps, "steps", 0)
         if x.shape[0] == 0:
             raise ValueError(f"x must hold at least one point, got shape {shape_of(x)}")
         if not x.isfinite().all():
@@ -169,9 +136,9 @@ class Autoencoder(nn.Module):
         if not math.isfinite(spread):
             raise ValueError(f"x must be small enough for its squares to fit {x.dtype}, got a spread of {spread}")
         self.mean.copy_(center)
-        # The thresholds inside L-BFGS are absolute: as a share of the spread the loss suits them in any unit.
+        # The thresholds inside L-BFGS are absolute; dividing the loss by the spread makes them fit any unit.
         unit = spread or 1.0
-        # One step a call; without max_eval that would leave no evaluation for its line search.
+        # One step a call, for which max_eval allows a line search: by default there would be one evaluation.
         optimizer = torch.optim.LBFGS(self.parameters(), max_iter=1, max_eval=20, line_search_fn="strong_wolfe")
 
         def share() -> torch.Tensor:
@@ -182,8 +149,8 @@ class Autoencoder(nn.Module):
 
         optimize: Callable[[Callable[[], torch.Tensor]], torch.Tensor] = optimizer.step
         losses = []
-        for step in range(count + 1):
-            loss = optimize(share) if step < count else torch.enable_grad()(share)()  # a step returns that before it
+        for step in range(steps + 1):  # a step returns the loss before it
+            loss = optimize(share) if step < steps else torch.enable_grad()(share)()
             if not loss.isfinite():
                 raise ValueError(f"parameters must give a finite loss, got {loss.item()} after {step} steps")
             losses.append(unit * loss)
@@ -196,13 +163,13 @@ class Autoencoder(nn.Module):
 
 
 def _layers(starts: list[torch.Tensor]) -> nn.Module:
-    """Make linear layers of these weights, (width out, width in): one without a bias, or several with tanh between."""
+    """Make linear layers of weights (width out, width in): one without a bias, or several with tanh between."""
     layers: list[nn.Module] = []
     for start in starts:
         out, width = start.shape
-        # On the meta device nothing is drawn: a start of its own would change the global generator.
+        # On the meta device, so that nn.Linear draws nothing from the global generator.
         linear = nn.Linear(width, out, device="meta")
-        linear.weight = nn.Parameter(start.clone(memory_format=torch.contiguous_format))  # shared with no mirror image
+        linear.weight = nn.Parameter(start.clone(memory_format=torch.contiguous_format))
         linear.register_parameter("bias", nn.Parameter(start.new_zeros(out)) if len(starts) > 1 else None)
         layers += [nn.Tanh(), linear] if layers else [linear]
     return nn.Sequential(*layers) if len(layers) > 1 else layers[0]

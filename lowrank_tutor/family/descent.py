@@ -1,4 +1,4 @@
-"""When has a descent come far enough? The loop that `nmf` and `factorize_ratings` share: the factors move in turns."""
+"""The loop that `nmf` and `factorize_ratings` share: move both factors in turns until little is left to gain."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ Pair = tuple[FloatArray, FloatArray]
 
 
 class Descent(NamedTuple):
-    """A pair of factors, the losses from the start to there, and whether they have settled."""
+    """A pair of factors, the losses on the way to them, and whether they have settled."""
 
     factors: Pair
     losses: list[float]
@@ -17,7 +17,7 @@ class Descent(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """The last of the losses, that of the factors."""
+        """The loss of the factors, the last one."""
         return self.losses[-1]
 
 
@@ -28,10 +28,7 @@ def descend(
     enough: Callable[[float], float],
     max_sweeps: int,
 ) -> Descent:
-    """Repeat a sweep, which never raises the loss, until one lowers it by no more than ``enough(loss before it)``.
-
-    The sweeps that a descent has behind it count.
-    """
+    """Repeat a sweep until it lowers the loss by no more than ``enough(loss before it)``; earlier sweeps count."""
     factors, losses = begun.factors, begun.losses.copy()
     while len(losses) <= max_sweeps:
         candidate = sweep(*factors)

@@ -1,4 +1,4 @@
-"""Find the axes along which the centers of classes lie apart most for the spread within the classes: LDA."""
+"""Linear discriminant analysis (LDA): find the axes that separate classes best for their spread."""
 
 import math
 from typing import Any, NamedTuple
@@ -10,29 +10,23 @@ from lowrank_tutor._checks import FloatArray, as_array, as_matrix, check_integer
 from lowrank_tutor.svd import fix_signs
 
 _NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
-_TALL = 10  # from so many points for each coordinate on, the small scatter matrix is tried first
-_SAFE = 1e-5  # and taken if its least eigenvalue is at least this share of the largest: of 16 digits it costs 5
+_TALL = 10  # with at least this many points per coordinate, the small scatter matrix is tried first
+_SAFE = 1e-5  # and used if its least eigenvalue is at least this share of the largest: that costs 5 of 16 digits
 
 
 class Discriminants(NamedTuple):
-    r"""The axes that set classes apart, and all that is needed to use them.
+    """The axes that separate classes, and all that is needed to use them.
 
     Attributes
     ----------
     axes : ndarray, shape (d, k)
-        One axis a column. Along them the within-class covariance is the identity; the largest entry of each is
-        positive.
+        One axis a column, its largest entry positive. Along them the within-class covariance is the identity.
     ratio : ndarray, shape (k,)
-        The share of the between-class variance along each axis, falling; 0 where all centers coincide and there is
-        none to share.
-    mean : ndarray, shape (d,)
-        The mean of all points.
-    centers : ndarray, shape (C, d)
-        The mean of each class.
-    classes : ndarray, shape (C,)
-        The labels that occur, sorted.
-    priors : ndarray, shape (C,)
-        The share of the points that has each label.
+        The share of the between-class variance along each axis, falling; 0 where all centers coincide.
+    mean, centers : ndarray, shapes (d,), (C, d)
+        The mean of all points, and of each class.
+    classes, priors : ndarray, shape (C,)
+        The labels that occur, sorted, and the share of the points that has each.
     """
 
     axes: FloatArray
@@ -47,25 +41,23 @@ class Discriminants(NamedTuple):
         points = as_matrix(x, "x")
         if points.shape[1] != len(self.mean):
             raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
-        coordinates: FloatArray = (points - self.mean) @ self.axes
-        return coordinates
+        return np.asarray((points - self.mean) @ self.axes)
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
         r"""Return for each point of ``x`` (n, d) the class with the nearest center along the axes, large ones favored.
 
-        The class $c$ with the largest $\log \pi_c - \tfrac12 \|z - z_c\|^2$, where $z$ and $z_c$ are the coordinates
-        of the point and of the center, and $\pi_c$ is the share of the class. Only the ``k`` axes kept are used. (The
-        ``predict`` of scikit-learn uses all ``C - 1``, whatever its ``n_components``.)
+        That is the $c$ with the largest $\log \pi_c - \tfrac12 \|z - z_c\|^2$, for coordinates $z$ of the point and
+        $z_c$ of the center, and the share $\pi_c$ of the class. Only the ``k`` axes kept count. (``predict`` of
+        scikit-learn uses all ``C - 1``, whatever its ``n_components``.)
         """
         z, centers = self.project(x), (self.centers - self.mean) @ self.axes  # (n, k), (C, k)
-        # The square of z is the same for every class.
-        scores = z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)  # (n, C)
-        nearest: NDArray[Any] = self.classes[np.argmax(scores, axis=1)]
-        return nearest
+        # (n, C), without the square of z, which is the same for every class
+        scores = z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)
+        return np.asarray(self.classes[np.argmax(scores, axis=1)])
 
 
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
-    """Return the labels that occur (C,), the number of each point's class (n,), and the share of each class (C,)."""
+    """Return the labels that occur (C,), the number of each point's class (n,) and the share of each class (C,)."""
     array = as_array(labels, "labels", "a vector of numbers or strings")
     if array.dtype.kind == "O" and all(isinstance(label, str) for label in array.flat):
         array = array.astype(str)
@@ -82,13 +74,12 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
 
 
 def _mean(points: FloatArray) -> FloatArray:
-    """Return the mean point; that of equal numbers is that number, without the rounding that would pass for spread."""
-    mean: FloatArray = np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0))
-    return mean
+    """Return the mean point, exact where all numbers are equal: rounding would pass for spread."""
+    return np.asarray(np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0)))
 
 
 def _right_vectors(a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return singular values and right vectors; of many rows from the scatter matrix, where that is accurate enough."""
+    """Return singular values and right vectors, from the scatter matrix where rows are many and it is accurate."""
     if len(a) >= _TALL * a.shape[1] > 0:
         squares, vectors = np.linalg.eigh(a.T @ a)
         if squares[0] >= _SAFE * squares[-1]:
@@ -98,7 +89,7 @@ def _right_vectors(a: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _whitener(deviations: FloatArray) -> FloatArray:
-    """Return ``a`` (d, r) with ``a.T @ (deviations.T @ deviations) @ a = I``, on the directions that are not null."""
+    """Return ``a`` (d, r) with ``a.T @ (deviations.T @ deviations) @ a = I``, on directions that are not null."""
     spread = np.linalg.norm(deviations, axis=0)
     varies = spread > 0
     s, vt = _right_vectors(deviations[:, varies] / spread[varies])
@@ -109,11 +100,12 @@ def _whitener(deviations: FloatArray) -> FloatArray:
 
 
 def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
-    r"""Find the axes along which the centers of classes lie apart most, measured by the spread within the classes.
+    r"""Find the axes along which the centers of classes lie farthest apart, measured by the spread within the classes.
 
     With $S = \frac1n \sum_i (x_i - m_{c(i)})(x_i - m_{c(i)})^\top$, the covariance within the classes, and
     $M = \sum_c \pi_c (m_c - \bar x)(m_c - \bar x)^\top$, that of the centers, the axes solve $M w = \gamma S w$ for
-    the ``k`` largest $\gamma$, scaled so that $w^\top S w = 1$. This is the whitening of $S$ followed by the truncated
+    the ``k`` largest $\gamma$, scaled so that $w^\top S w = 1$ (Fisher, 1936, doi:10.1111/j.1469-1809.1936.tb02137.x,
+    and for more than two classes Rao, 1948, doi:10.1111/j.2517-6161.1948.tb00008.x). This whitens $S$ and truncates the
     SVD of the whitened centers. (Not latent Dirichlet allocation, which shares the three letters.)
 
     Where $S$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate
@@ -124,19 +116,13 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     Parameters
     ----------
     x : array_like, shape (n, d)
-        One point a row. Float32 gives float32; everything else float64.
+        One point a row.
     labels : array_like, shape (n,)
         The class of each point: integers, strings, bools, or finite floats. At least two classes; a class of a single
-        point is allowed, and adds a center but no spread.
+        point adds a center but no spread.
     k : int
         How many axes, between 1 and ``C - 1``: the centers of ``C`` classes span no more. At most the number of
         directions that are not dropped.
-
-    Returns
-    -------
-    Discriminants
-        ``axes``, ``ratio``, ``mean``, ``centers``, ``classes`` and ``priors``, with methods ``project`` and
-        ``classify``.
 
     Examples
     --------
@@ -147,11 +133,6 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
            [0.      ]])
     >>> found.classify([[4.9, 3], [5.1, -3]])
     array(['left', 'right'], dtype='<U5')
-
-    References
-    ----------
-    Fisher (1936), doi:10.1111/j.1469-1809.1936.tb02137.x. Rao (1948), doi:10.1111/j.2517-6161.1948.tb00008.x, for more
-    than two classes.
     """
     given = as_matrix(x, "x")
     classes, number, priors = _as_classes(labels, len(given))

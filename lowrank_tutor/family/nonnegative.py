@@ -1,4 +1,4 @@
-"""Of which parts is a table made, if parts may only be added? Non-negative matrix factorization looks for them."""
+"""Non-negative matrix factorization (NMF): write a table as a sum of parts that are only added."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ from lowrank_tutor._checks import FloatArray, as_matrix, check_rank, check_real,
 from lowrank_tutor.family.descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
-_TRIAL_SWEEPS = 200  # how many each start gets before they are compared
-_TRIAL_TOLERANCE = 100  # how much looser the tolerance is meanwhile
+_TRIAL_SWEEPS = 200  # at most for each start, before they are compared
+_TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _NEW_SWEEPS = 10_000  # at most, for new rows
-_FOLLOWED = 2  # how many starts, those from the SVD, are followed to the end in any case
-_FEW_DIGITS = 1e-6  # of the squared size: down to here the squared error may be a difference of sums
+_FOLLOWED = 2  # this many starts, those from the SVD, are followed to the end in any case
+_FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a difference of sums
 
 
 class NMF(NamedTuple):
@@ -25,11 +25,12 @@ class NMF(NamedTuple):
     Attributes
     ----------
     w : ndarray, shape (n, k)
-        How much of each part a row holds.
+        How much of each part a row contains.
     h : ndarray, shape (k, d)
-        The parts: rows of length 1, the heaviest first. A part that is not needed is a row of zeros, like its column.
+        The parts: rows of length 1, the heaviest first (by the length of the column of ``w``). A part that is not
+        needed is a row of zeros, like its column.
     errors : ndarray, shape (sweeps + 1,)
-        The Frobenius norm of ``x - w @ h`` before the first sweep and after each; it never rises.
+        The Frobenius norm of ``x - w @ h`` before the first sweep and after each, in float64; it never rises.
     converged : bool
         Whether the last sweep gained less than the tolerance.
     """
@@ -45,19 +46,10 @@ class NMF(NamedTuple):
         return float(self.errors[-1])
 
     def transform(self, x: ArrayLike) -> FloatArray:
-        r"""Return how much of each part new rows hold: the non-negative ``w`` that brings ``w @ h`` nearest to them.
+        """Return how much of each part new rows ``x`` (n, d) contain: the best non-negative ``w`` (n, k).
 
         With the parts fixed the problem is convex, and one column of ``w`` after the other is set to its optimum until
         a sweep moves no entry by more than a billionth of the largest.
-
-        Parameters
-        ----------
-        x : array_like, shape (n, d)
-            Finite, no entry below zero.
-
-        Returns
-        -------
-        ndarray, shape (n, k)
         """
         given = _as_nonnegative(x)
         if given.shape[1] != self.h.shape[1]:
@@ -75,17 +67,17 @@ class NMF(NamedTuple):
 def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray) -> FloatArray:
     r"""Set one column of ``w`` after the other to its best non-negative value, given $XH^\top$ and $HH^\top$.
 
-    $w_j \leftarrow \max\left(0,\; w_j + (X h_j - W H h_j) / \|h_j\|^2\right)$ is a least-squares problem in one column,
-    and clipping its answer is exact, because its entries do not depend on each other.
+    Each is a least-squares problem, $w_j \leftarrow \max\left(0,\; w_j + (X h_j - W H h_j) / \|h_j\|^2\right)$, and
+    clipping its answer is exact, because the entries do not depend on each other.
     """
     w = w.copy()
-    for j in np.flatnonzero(np.diag(hh) > 1e-200):  # a row of zeros needs no partner
+    for j in np.flatnonzero(np.diag(hh) > 1e-200):  # skip parts that are zero
         w[:, j] = np.maximum(w[:, j] + (xh[:, j] - w @ hh[:, j]) / hh[j, j], 0)
     return w
 
 
 def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    r"""Return a function for $XH^\top$ that remembers the last: the error ends with what the next sweep begins with."""
+    r"""Return a function for $XH^\top$ that remembers its last result, which the error and the next sweep share."""
     last: list[FloatArray] = []
 
     def product(h: FloatArray) -> FloatArray:
@@ -97,7 +89,7 @@ def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
 
 
 def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
-    """Start with ``k`` of the rows of ``x`` for parts, or of its columns if these are fewer; exact if it takes all."""
+    """Take ``k`` rows of ``x`` as parts, or columns if these are fewer; exact if all are taken."""
     if x.shape[1] < x.shape[0]:
         h, w = _rows_as_parts(x.T, k, rng)
         return w.T, h.T
@@ -114,7 +106,7 @@ def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
         np.linalg.norm(np.maximum(sign * u, 0), axis=0) * np.linalg.norm(np.maximum(sign * vt.T, 0), axis=0)
         for sign in (1, -1)
     )
-    signs = np.where(up >= down, 1, -1)  # of each singular pair the half, positive or negative, that weighs more
+    signs = np.where(up >= down, 1, -1)  # the heavier half of each singular pair, positive or negative
     w, h = np.maximum(signs * u, 0) * np.sqrt(s), np.maximum(signs * vt.T, 0).T * np.sqrt(s)[:, np.newaxis]
     yield w, h
     level = math.sqrt(float(x.mean()) / k)  # entries all of this size give a product with the mean of x
@@ -135,7 +127,7 @@ def _by_weight(w: FloatArray, h: FloatArray) -> Pair:
 
 
 def _as_nonnegative(x: ArrayLike) -> FloatArray:
-    """Return a matrix of which no entry is below zero."""
+    """Return a matrix without entries below zero."""
     matrix = as_matrix(x, "x")
     if (matrix < 0).any():
         raise ValueError(f"x must be non-negative, got {matrix[matrix < 0][0]}")
@@ -151,63 +143,37 @@ def nmf(
     tolerance: float = 1e-8,
     max_sweeps: int = 10_000,
 ) -> NMF:
-    r"""Write a non-negative matrix as a sum of ``k`` non-negative parts, as nearly as it goes.
+    r"""Write a non-negative matrix as nearly as possible as a sum of ``k`` non-negative parts.
 
-    Minimizes $\|X - W H\|_F$ over $W \ge 0$, $H \ge 0$ by hierarchical alternating least squares (HALS): one column of
-    $W$ after the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still.
-    The error never rises.
+    Minimizes $\|X - W H\|_F$ over $W \ge 0$, $H \ge 0$ (Lee and Seung, 1999, doi:10.1038/44565) by hierarchical
+    alternating least squares (HALS; Cichocki and Phan, 2009, doi:10.1587/transfun.E92.A.708): one column of $W$ after
+    the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still.
 
-    The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD, one that
-    takes rows or columns of $X$ for parts, the others at random. The first two, and each other that after a brief trial
-    has a smaller error than all before it, are followed until a sweep lowers the error by no more than ``tolerance``
-    times the size of $X$. The best is returned: with the same ``rng``, more starts never end worse than fewer. Where
-    $X = WH$ holds exactly, the last digits come slowly; if they are still on their way after ``max_sweeps``, then
-    ``converged`` is False and the factors are those reached so far.
+    The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD (Boutsidis
+    and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts, the others
+    at random. The first two, and each other that after a brief trial has a smaller error than all before it, are
+    followed until a sweep lowers the error by no more than ``tolerance`` times the size of $X$. The best is returned:
+    with the same ``rng``, more starts never end worse than fewer. Where $X = WH$ holds exactly, the last digits come
+    slowly; if they are still on their way after ``max_sweeps``, ``converged`` is False.
 
     Parameters
     ----------
     x : array_like, shape (n, d)
-        Finite, no entry below zero. Float32 gives float32; everything else float64.
+        Finite, no entry below zero.
     k : int
         The rank kept, between 1 and ``min(n, d)``.
     rng : numpy.random.Generator or int, optional
         Draws the random starts. With ``None`` each call draws others.
-    starts : int
-        How many starts, at least 1. With 1 or 2 nothing is random.
+    starts, max_sweeps : int
+        At least 1. With 1 or 2 starts nothing is random.
     tolerance : float
-        When to stop, at least 0 and below 1.
-    max_sweeps : int
-        How many sweeps at most, at least 1.
-
-    Returns
-    -------
-    w : ndarray, shape (n, k)
-        Non-negative.
-    h : ndarray, shape (k, d)
-        Non-negative rows of length 1, by falling weight (the length of the column of ``w``); rows of zeros where fewer
-        parts are needed.
-    errors : ndarray, shape (sweeps + 1,)
-        $\|X - W H\|_F$ before the first sweep and after each, in float64; the last is also ``error``.
-    converged : bool
-        Whether the tolerance was reached.
+        At least 0 and below 1.
 
     Examples
     --------
-    >>> result = nmf([[2, 2, 0], [0, 0, 3], [4, 4, 3]], k=2, starts=1)
-    >>> result.h.round(4)
+    >>> nmf([[2, 2, 0], [0, 0, 3], [4, 4, 3]], k=2, starts=1).h.round(4)
     array([[0.7071, 0.7071, 0.    ],
            [0.    , 0.    , 1.    ]])
-    >>> result.w.round(4)
-    array([[2.8284, 0.    ],
-           [0.    , 3.    ],
-           [5.6569, 3.    ]])
-    >>> result.error < 1e-5, result.converged
-    (True, True)
-
-    References
-    ----------
-    Lee and Seung (1999), doi:10.1038/44565. Cichocki and Phan (2009), doi:10.1587/transfun.E92.A.708, for HALS.
-    Boutsidis and Gallopoulos (2008), doi:10.1016/j.patcog.2007.09.010, for the start from the SVD.
     """
     given = _as_nonnegative(x)
     k = check_rank(k, given.shape)
@@ -217,24 +183,21 @@ def nmf(
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
     matrix, dtype = given.astype(np.float64), given.dtype
-    size = float(np.linalg.norm(matrix))
-
-    times = _times(matrix)
+    size, times = float(np.linalg.norm(matrix)), _times(matrix)
 
     def sweep(w: FloatArray, h: FloatArray) -> Pair:
         w = _update_columns(w, times(h), h @ h.T)
         return w, _update_columns(h.T, matrix.T @ w, w.T @ w).T
 
     def error(w: FloatArray, h: FloatArray) -> float:
-        # ||X||^2 - 2 <X, WH> + ||WH||^2 writes no product of the size of X, but loses the digits of a small error.
+        # ||X||^2 - 2 <X, WH> + ||WH||^2 needs no product of the size of X, but loses the digits of a small error.
         square = size**2 - 2 * np.vdot(times(h), w) + np.vdot(w.T @ w, h @ h.T)
         return math.sqrt(square) if square > _FEW_DIGITS * size**2 else float(np.linalg.norm(matrix - w @ h))
 
     def follow(begun: Descent, share: float, sweeps: int) -> Descent:
         return descend(begun, sweep, error, lambda _: share * size, sweeps)
 
-    # Which starts go on to the end depends on those before, not on those to come: with more starts the same ones do so,
-    # and perhaps others, and the result is never worse.
+    # A start goes on to the end if those before it allow, whatever comes later: so more starts never end worse.
     followed: list[Descent] = []
     furthest = math.inf
     for number, start in enumerate(islice(_starts(matrix, k, rng), starts)):

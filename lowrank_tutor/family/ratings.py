@@ -1,4 +1,4 @@
-"""What stands in the gaps of a table? Factors that fit its known entries tell, by alternating least squares."""
+"""Fill the gaps of a table by factors that fit its known entries: alternating least squares."""
 
 import itertools
 import math
@@ -25,7 +25,8 @@ from lowrank_tutor.family.descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
 Table = Any  # an array, or one of SciPy's sparse matrices, which multiply alike
-_SMALL = 500  # up to here the whole SVD takes no time
+_BOOLS = "an array of bools (True marks a known rating)"
+_SMALL = 500  # up to this size the full SVD is fast
 
 
 class RatingFactors(NamedTuple):
@@ -36,9 +37,9 @@ class RatingFactors(NamedTuple):
     p : ndarray, shape (n, k)
         One row for each row of the table; NaN where nothing of it was observed.
     q : ndarray, shape (m, k)
-        One row for each column of the table; NaN where nothing of it was observed.
+        The same for its columns.
     losses : ndarray, shape (sweeps + 1,)
-        The objective at the start and after each sweep; it never rises.
+        The objective at the start and after each sweep, in float64; it never rises.
     converged : bool
         Whether the last sweep gained less than the tolerance.
     """
@@ -50,16 +51,15 @@ class RatingFactors(NamedTuple):
 
     @property
     def estimates(self) -> FloatArray:
-        """An estimate of every rating, ``p @ q.T``, shape (n, m); NaN where nothing is known of the row or column."""
-        product: FloatArray = self.p @ self.q.T
-        return product
+        """Estimates of all ratings, ``p @ q.T`` (n, m); NaN where nothing is known of the row or column."""
+        return np.asarray(self.p @ self.q.T)
 
 
 def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return what is observed as an array of bools, of which at least one is True."""
+    """Return an array of bools, at least one of them True."""
     mask = as_array(observed, "observed", "a rectangular array of bools")
     if mask.dtype != np.bool_:
-        raise TypeError(f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}")
+        raise TypeError(f"observed must be {_BOOLS}, got dtype {mask.dtype}")
     if mask.shape != shape:
         raise ValueError(f"observed must be of the shape of ratings {shape}, got {mask.shape}")
     if not mask.any():
@@ -68,28 +68,24 @@ def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Table, Table]:
-    """Return the ratings with zeros in the gaps, and what is observed: bools, or a sparse matrix of ones."""
+    """Return the ratings with zeros in the gaps, and a mask of the known ones: bools, or a sparse matrix of ones."""
     if is_sparse(ratings):
         if observed is not None:
-            raise ValueError(
-                "observed must be None for sparse ratings, whose stored entries are the known ones,"
-                f" got {type(observed).__name__}"
-            )
+            rule = "None for sparse ratings, whose stored entries are the known ones"
+            raise ValueError(f"observed must be {rule}, got {type(observed).__name__}")
         table: Table = as_factor(ratings, "ratings")
         if table.nnz == 0:
             raise ValueError("ratings must store at least one rating, got none")
         known = table.copy()
         known.sum_duplicates()
-        # SciPy adds up what is stored twice, for the coordinate format as soon as it is converted.
+        # SciPy adds up entries stored twice, in the coordinate format as soon as it is converted.
         stored = getattr(ratings, "nnz", 0) if getattr(ratings, "format", "") == "coo" else table.nnz
         if known.nnz < stored:
             raise ValueError(f"ratings must store each entry once, got {stored - known.nnz} of {stored} a second time")
         known.data[:] = 1
         return table, known
     if observed is None:
-        raise TypeError(
-            "observed must be an array of bools (True marks a known rating) unless ratings are sparse, got None"
-        )
+        raise TypeError(f"observed must be {_BOOLS} unless ratings are sparse, got None")
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2:
         raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
@@ -97,12 +93,12 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     seen = dense[mask]
     if not np.isfinite(seen).all():
         raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
-    as_vector(seen, "ratings")  # refuses what is too large or too small
+    as_vector(seen, "ratings")  # refuses numbers that are too large or too small
     return np.where(mask, dense, 0).astype(dense.dtype), mask
 
 
 def _known_of_rows(r: Table, mask: Table) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
-    """Yield for each row which of its ratings are known, and what they are."""
+    """Yield the places and values of the known ratings, row by row."""
     if is_sparse(r):
         r = r.tocsr()
         for start, end in itertools.pairwise(r.indptr):
@@ -116,15 +112,15 @@ def _known_of_rows(r: Table, mask: Table) -> Iterator[tuple[NDArray[np.intp], Fl
 def _half_step(q: FloatArray, r: Table, mask: Table, penalty: float) -> FloatArray:
     r"""Return the best ``p`` (n, k) for a given ``q`` (m, k): one ridge regression for each row of ``r`` (n, m).
 
-    $(\sum_j q_j q_j^\top + \lambda I)\, p_i = \sum_j r_{ij} q_j$ over the observed $j$ of row $i$; ``r`` is zero in the
-    gaps, and ``mask`` is 1 where a rating is observed, else 0.
+    $(\sum_j q_j q_j^\top + \lambda I)\, p_i = \sum_j r_{ij} q_j$ over the observed $j$ of row $i$; gaps are zeros in
+    ``r`` and ``mask``.
     """
     k = q.shape[1]
     if penalty >= 1e-8 * np.square(q).sum() and penalty > 0:  # well conditioned: all rows at once
         squares = (q[:, :, np.newaxis] * q[:, np.newaxis, :]).reshape(-1, k * k)  # (m, k k)
         grams = (mask @ squares).reshape(-1, k, k) + penalty * np.eye(k)  # (n, k, k)
         return np.linalg.solve(grams, (r @ q)[:, :, np.newaxis])[:, :, 0]
-    # Row by row, without squaring q. The penalty is k more equations; of many solutions lstsq takes the shortest.
+    # Row by row, without squaring q. The penalty adds k equations; of many solutions lstsq takes the shortest.
     ridge, nothing = math.sqrt(penalty) * np.eye(k), np.zeros(k)
     rows = [
         np.linalg.lstsq(np.vstack([q[known], ridge]), np.concatenate([seen, nothing]), rcond=None)[0]
@@ -150,10 +146,10 @@ def _start(r: Table, mask: Table, k: int, penalty: float, rng: np.random.Generat
     """Start from the SVD of the table with zeros in its gaps, then sweep while a large penalty falls to the real one.
 
     Zeros make the table too small as a whole, which dividing by the share observed corrects. The noise, a hundredth,
-    frees directions that the SVD leaves at zero. The large penalties keep the estimates in the gaps from running away.
+    frees directions that the SVD leaves at zero. Large penalties keep the estimates in the gaps from running away.
     """
     kept = min(k, *r.shape)
-    if is_sparse(r) or min(r.shape) > _SMALL:  # only k directions are wanted, and the sweeps mend what they lack
+    if is_sparse(r) or min(r.shape) > _SMALL:  # k rough directions are enough: the sweeps improve them
         s, vt = randomized_svd(r, kept, rng=0)[1:]
     else:
         _, s, vt = np.linalg.svd(r, full_matrices=False)
@@ -178,46 +174,36 @@ def factorize_ratings(
     tolerance: float = 1e-3,
     max_sweeps: int = 500,
 ) -> RatingFactors:
-    r"""Factor a table from the entries that are known, and so estimate those that are not.
+    r"""Factor a table from the entries that are known, and so estimate the others.
 
     Minimizes, over the observed entries $\Omega$ only,
 
     $$J = \sum_{(i,j) \in \Omega} (r_{ij} - p_i^\top q_j)^2 + \lambda \Big(\sum_i \|p_i\|^2 + \sum_j \|q_j\|^2\Big)$$
 
-    by alternating least squares: with ``q`` fixed each row of ``p`` is a ridge regression of its own, and the other way
-    round. There are no means and no biases; each row counts once in the penalty, however many ratings it has. $J$ never
-    rises.
+    by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with ``q`` fixed each row of
+    ``p`` is a ridge regression of its own, and the other way round. There are no means and no biases; each row counts
+    once in the penalty, however many ratings it has. (Zhou et al., 2008, doi:10.1007/978-3-540-68880-8_32, weight it by
+    their number.)
 
     Parameters
     ----------
     ratings : array_like or sparse matrix, shape (n, m)
-        Finite where observed. What stands elsewhere is never read: it may be NaN. Float32 gives float32; everything
-        else float64. Of one of SciPy's sparse matrices, such as ``coo_array((ratings, (rows, columns)))``, the stored
-        entries are the known ones, zeros too, and the work and the memory are theirs.
+        Finite where observed; all other entries are never read, and may be NaN. In a sparse matrix of SciPy, such as
+        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too, and only they cost
+        work and memory.
     observed : array_like of bool, shape (n, m), or None
         True marks a known rating. At least one. None where the ratings are sparse.
     k : int
         The rank kept, between 1 and ``min(n, m)``.
     regularization : float
-        $\lambda$, at least 0, in the units of the ratings (ten times larger ratings want a ten times larger one). At 0
+        $\lambda$, at least 0, in the units of the ratings (ten times larger ratings need a ten times larger one). At 0
         a row with fewer ratings than ``k`` has many solutions; the shortest is taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise of the start. With ``None`` each call draws another.
     tolerance : float
         Stop when a sweep lowers $J$ by no more than this share of it; at least 0 and below 1.
     max_sweeps : int
-        How many sweeps at most, at least 1, after those of the start (11 at most).
-
-    Returns
-    -------
-    p : ndarray, shape (n, k)
-        NaN in rows of which nothing is observed.
-    q : ndarray, shape (m, k)
-        NaN for columns of which nothing is observed.
-    losses : ndarray, shape (sweeps + 1,)
-        $J$ at the start and after each sweep, in float64.
-    converged : bool
-        Whether the tolerance was reached. The estimates are the property ``estimates``, $P Q^\top$.
+        At least 1, not counting those of the start (11 at most).
 
     Examples
     --------
@@ -227,11 +213,6 @@ def factorize_ratings(
     array([[1., 2., 3.],
            [2., 4., 6.],
            [3., 6., 9.]])
-
-    References
-    ----------
-    Koren, Bell and Volinsky (2009), doi:10.1109/MC.2009.263. Zhou, Wilkinson, Schreiber and Pan (2008),
-    doi:10.1007/978-3-540-68880-8_32, weight each row's penalty by its number of ratings instead.
     """
     table, known = _as_ratings(ratings, observed)
     k = check_rank(k, table.shape)
@@ -240,7 +221,7 @@ def factorize_ratings(
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
-    rows, columns = (np.asarray(known.sum(axis=axis)).ravel() > 0 for axis in (1, 0))  # of the others nothing is known
+    rows, columns = (np.asarray(known.sum(axis=axis)).ravel() > 0 for axis in (1, 0))  # others have no known rating
     r, mask = (a[rows][:, columns].astype(np.float64) for a in (table, known))
     squares = np.square(r.data if is_sparse(r) else r)
     rounding = 1e-28 * float(squares.sum())

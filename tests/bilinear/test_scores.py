@@ -1,6 +1,5 @@
-"""Reduced-rank scores against loops, SciPy's optimizers, finite differences and PyTorch's own attention."""
+"""Bilinear scores and their factors against loops, SciPy's optimizers, and PyTorch's gradients."""
 
-import itertools
 import math
 import re
 
@@ -26,7 +25,7 @@ from lowrank_tutor.svd import best_rank_k, tail_error
 
 
 def moment(d, r=None, seed=0, mean=1.0):
-    """A second moment (d, d) of rank r, of vectors that do not average to zero."""
+    """Return a second moment (d, d) of rank r, of vectors that do not average to zero."""
     rng = fresh(seed)
     r = d if r is None else r
     x = (rng.standard_normal((4 * d, r)) + mean) @ rng.standard_normal((r, d))
@@ -34,24 +33,24 @@ def moment(d, r=None, seed=0, mean=1.0):
 
 
 def squared_error(w, m, a, b):
-    """E (s^T (W - M) h)^2 from the moments, written out as sums over all coordinates."""
+    """Return E (s^T (W - M) h)^2 from the moments, as sums over all coordinates."""
     e = w - m
     return float(np.einsum("ij,kl,ik,jl->", e, e, a, b))
 
 
 # scores
 
+MATCH = "w must have a row for each column of u and a column for each column of v, got shapes "
+ZERO = "be positive semidefinite, got a zero on its diagonal in a row that is not zero"
 
-def test_the_score_is_minus_4_by_both_routes():
+
+def test_scores_by_hand():
     s, h, u, v = [1, 2], [3, 4], [[2, 1]], [[1, -1]]
     w = np.array(u).T @ v
     np.testing.assert_array_equal(w, [[2, -2], [1, -1]])
     assert score(s, w, h) == reduced_rank_score(s, u, v, h) == -4.0
     assert isinstance(score(s, w, h), float)
     assert isinstance(reduced_rank_score(s, u, v, h), float)
-
-
-def test_a_matrix_of_rank_2_scores_73_and_its_best_factors_of_rank_1_73_and_a_half():
     w = [[3, 0], [4, 5]]
     assert score([1, 2], w, [3, 4]) == 73
     assert reduced_rank_score([1, 2], *factorize(w, 1), [3, 4]) == pytest.approx(73.5, rel=1e-14)
@@ -66,10 +65,9 @@ def test_a_matrix_of_rank_2_scores_73_and_its_best_factors_of_rank_1_73_and_a_ha
         ((4, 3), (4, 5), (4,)),
         ((2, 4, 3), (2, 4, 5), (2, 4)),
         ((3,), (2, 1, 5), (2, 1)),
-        ((1, 3), (1, 5), (1,)),
     ],
 )
-def test_both_scores_are_the_double_sum_pair_by_pair(s_shape, h_shape, result):
+def test_scores_by_loops(s_shape, h_shape, result):
     rng = fresh()
     s, h = rng.standard_normal(s_shape), rng.standard_normal(h_shape)
     u, v = rng.standard_normal((2, 3)), rng.standard_normal((2, 5))
@@ -83,141 +81,108 @@ def test_both_scores_are_the_double_sum_pair_by_pair(s_shape, h_shape, result):
         np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-13)
 
 
-@given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**6))
-def test_the_two_routes_agree(k, d2, d1, seed):
-    rng = fresh(seed)
-    s, h, u, v = (rng.standard_normal(shape) for shape in ((7, d2), (7, d1), (k, d2), (k, d1)))
-    np.testing.assert_allclose(score(s, u.T @ v, h), reduced_rank_score(s, u, v, h), atol=1e-12)
-
-
-def test_all_queries_against_all_keys_are_one_product():
-    rng = fresh()
-    s, w, h = rng.standard_normal((4, 3)), rng.standard_normal((3, 5)), rng.standard_normal((6, 5))
-    np.testing.assert_allclose(np.stack([score(one, w, h) for one in s]), s @ w @ h.T, atol=1e-13)
-
-
 @pytest.mark.parametrize(
-    ("s_shape", "h_shape"),
-    [
-        ((4, 3), (2, 2, 5)),
-        ((1, 3), (2, 2, 5)),
-        ((2, 3), (2, 2, 5)),
-        ((2, 4, 3), (2, 2, 5)),
-        ((4, 3), (2, 5)),
-        ((1, 3), (2, 5)),
-    ],
+    ("s_shape", "h_shape"), [((4, 3), (2, 5)), ((1, 3), (2, 5)), ((2, 3), (2, 2, 5)), ((2, 4, 3), (2, 2, 5))]
 )
-def test_no_leading_axis_is_broadcast_silently(s_shape, h_shape):
+def test_no_silent_broadcasting(s_shape, h_shape):
     s, h = np.ones(s_shape), np.ones(h_shape)
     message = f"s and h must have the same leading axes, or one of them be a single vector, got shapes {s_shape} and "
-    for scores in (
-        lambda: score(s, np.ones((3, 5)), h),
-        lambda: reduced_rank_score(s, np.ones((1, 3)), np.ones((1, 5)), h),
-    ):
+    for function, matrices in ((score, [np.ones((3, 5))]), (reduced_rank_score, [np.ones((1, 3)), np.ones((1, 5))])):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}{re.escape(str(h.shape))}$"):
-            scores()
+            function(s, *matrices, h)
 
 
 @pytest.mark.parametrize(
-    ("function", "message"),
+    ("call", "message"),
     [
-        (
-            lambda: score([1, 2], [[1, 2], [3, 4], [5, 6]], [1, 2]),
-            "s must be as long as w has rows, got shapes (2,) and (3, 2)",
-        ),
-        (
-            lambda: score([1, 2], [[1, 2, 3], [4, 5, 6]], [1, 2]),
-            "h must be as long as w has columns, got shapes (2,) and (2, 3)",
-        ),
-        (
-            lambda: reduced_rank_score([1, 2], [[1]], [[1]], [1]),
-            "s must be as long as u has columns, got shapes (2,) and (1, 1)",
-        ),
-        (
-            lambda: reduced_rank_score([1], [[1]], [[1]], [1, 2]),
-            "h must be as long as v has columns, got shapes (2,) and (1, 1)",
-        ),
-        (
-            lambda: reduced_rank_score([1], [[1], [2]], [[1]], [1]),
-            "u and v must have equally many rows, got shapes (2, 1) and (1, 1)",
-        ),
+        (lambda: score([1, 2], np.ones((3, 2)), [1, 2]), "s must be as long as w has rows, got shapes (2,) and (3, 2)"),
+        (lambda: score([1, 2], np.ones((2, 3)), [1, 2]),
+         "h must be as long as w has columns, got shapes (2,) and (2, 3)"),
+        (lambda: reduced_rank_score([1, 2], [[1]], [[1]], [1]),
+         "s must be as long as u has columns, got shapes (2,) and (1, 1)"),
+        (lambda: reduced_rank_score([1], [[1]], [[1]], [1, 2]),
+         "h must be as long as v has columns, got shapes (2,) and (1, 1)"),
+        (lambda: reduced_rank_score([1], [[1], [2]], [[1]], [1]),
+         "u and v must have equally many rows, got shapes (2, 1) and (1, 1)"),
         (lambda: score(1, [[1]], [1]), "s must be a vector or an array of vectors (at least one axis), got shape ()"),
         (lambda: score([1], [[1]], 1), "h must be a vector or an array of vectors (at least one axis), got shape ()"),
+        (lambda: multiplications(0, 1, 1), "d2 must be at least 1, got 0"),
+        (lambda: multiplications(1, 0, 1), "d1 must be at least 1, got 0"),
+        (lambda: multiplications(3, 2, 0), "k must be between 1 and min(d2, d1) = 2, got 0"),
+        (lambda: multiplications(3, 2, 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
+        (lambda: factorize(np.ones((2, 3)), 0), "k must be between 1 and min(d2, d1) = 2, got 0"),
+        (lambda: factorize(np.ones((3, 2)), 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
+        (lambda: fit_factors(np.ones((2, 3)), 0), "k must be between 1 and min(m, n) = 2, got 0"),
+        (lambda: fit_factors(np.ones((3, 2)), 3), "k must be between 1 and min(m, n) = 2, got 3"),
+        (lambda: fit_factors(np.eye(2), 1, learning_rate=0), "learning_rate must be finite and above 0, got 0.0"),
+        (lambda: fit_factors(np.eye(2), 1, learning_rate=np.inf), "learning_rate must be finite and above 0, got inf"),
+        (lambda: fit_factors(np.eye(2), 1, steps=-1), "steps must be at least 0, got -1"),
+        (lambda: score_error(np.ones((2, 3)), [[1.0]], [[1.0, 2.0, 3.0]]), MATCH + "(2, 3), (1, 1) and (1, 3)"),
+        (lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], [[1.0]]), MATCH + "(2, 3), (1, 2) and (1, 1)"),
+        (lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], np.ones((2, 3))),
+         "u and v must have equally many rows, got shapes (1, 2) and (2, 3)"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        call()
+
+
+@pytest.mark.parametrize("name", ["s_moment", "h_moment"])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.eye(3), "be of shape (2, 2) to match w, got shape (3, 3)"),
+        (np.ones((2, 3)), "be of shape (2, 2) to match w, got shape (2, 3)"),
+        ([[1, 0.5], [0.4, 1]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
+        ([[1e8, 0.5], [0.4, 1e-8]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
+        ([[1, 0], [0, -1e-9]], "be positive semidefinite, got -1e-09 on its diagonal"),
+        ([[1, 2], [2, 1]], "be positive semidefinite, got the eigenvalue -1 (at unit diagonal)"),
+        ([[4, 2.1], [2.1, 1]], "be positive semidefinite, got the eigenvalue -0.05 (at unit diagonal)"),
+        ([[1, 1], [1, 0]], ZERO),
+        ([[0, 0], [1, 1]], ZERO),
+        ([[0, 1], [0, 1]], ZERO),
     ],
 )
-def test_what_cannot_be_scored_is_refused(function, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        function()
+def test_bad_moments_are_refused(name, bad, message):
+    with pytest.raises(ValueError, match=f"^{name} must {re.escape(message)}$"):
+        factorize(np.eye(2), 1, **{name: bad})
 
 
-ARGUMENTS = {
-    "score, s": (lambda bad: score(bad[0], np.eye(2), [1.0, 2.0]), "s"),
-    "score, w": (lambda bad: score([1.0], bad, [1.0, 2.0]), "w"),
-    "score, h": (lambda bad: score([1.0, 2.0], np.eye(2), bad[0]), "h"),
-    "reduced_rank_score, s": (lambda bad: reduced_rank_score(bad[0], [[1.0, 2.0]], [[1.0]], [1.0]), "s"),
-    "reduced_rank_score, u": (lambda bad: reduced_rank_score([1.0, 2.0], bad, [[1.0]], [1.0]), "u"),
-    "reduced_rank_score, v": (lambda bad: reduced_rank_score([1.0], [[1.0]], bad, [1.0, 2.0]), "v"),
-    "reduced_rank_score, h": (lambda bad: reduced_rank_score([1.0], [[1.0]], [[1.0, 2.0]], bad[0]), "h"),
-    "factorize, w": (lambda bad: factorize(bad, 1), "w"),
-    "factorize, s_moment": (lambda bad: factorize(np.eye(2), 1, s_moment=bad), "s_moment"),
-    "factorize, h_moment": (lambda bad: factorize(np.eye(2), 1, h_moment=bad), "h_moment"),
-    "score_error, w": (lambda bad: score_error(bad, [[1.0]], [[1.0, 2.0]]), "w"),
-    "score_error, u": (lambda bad: score_error(np.eye(2), bad, [[1.0, 2.0]]), "u"),
-    "score_error, v": (lambda bad: score_error(np.eye(2), [[1.0, 2.0]], bad), "v"),
-    "score_error, s_moment": (lambda bad: score_error(np.eye(2), [[1, 2]], [[1, 2]], s_moment=bad), "s_moment"),
-    "score_error, h_moment": (lambda bad: score_error(np.eye(2), [[1, 2]], [[1, 2]], h_moment=bad), "h_moment"),
-    "fit_factors, target": (lambda bad: fit_factors(bad, 1), "target"),
-    "cosine_factors, a": (cosine_factors, "a"),
+EYE, ROW = np.eye(2), [[1, 2]]
+GOOD = {
+    score: {"s": [1, 2], "w": EYE, "h": [1, 2]},
+    reduced_rank_score: {"s": [1, 2], "u": ROW, "v": ROW, "h": [1, 2]},
+    factorize: {"w": EYE, "k": 1, "s_moment": EYE, "h_moment": EYE},
+    score_error: {"w": EYE, "u": ROW, "v": ROW, "s_moment": EYE, "h_moment": EYE},
+    fit_factors: {"target": EYE, "k": 1},
+    cosine_factors: {"a": EYE},
 }
 
 
-@pytest.mark.parametrize(("function", "name"), ARGUMENTS.values(), ids=ARGUMENTS)
-def test_an_argument_that_is_not_finite_is_refused_by_its_name(function, name):
+@pytest.mark.parametrize(
+    ("function", "name"), [(f, name) for f, given in GOOD.items() for name in given if name != "k"]
+)
+def test_nan_is_refused_by_name(function, name):
+    bad = np.array(GOOD[function][name], dtype=float)
+    bad.flat[-1] = np.nan
     with pytest.raises(ValueError, match=f"^{name} must be finite, got nan$"):
-        function([[1.0, np.nan]])
+        function(**{**GOOD[function], name: bad})
 
 
 # cost
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.data())
-def test_multiplications_are_those_of_the_loops(d2, d1, data):
+def test_multiplications_by_loops(d2, d1, data):
     k = data.draw(st.integers(1, min(d2, d1)))
-    used = itertools.count()
 
-    def dot(n):
-        for _ in range(n):
-            next(used)
+    def spent(*products):
+        return sum(1 for rows, columns in products for _ in range(rows) for _ in range(columns))
 
-    def spent(widths):
-        before = next(used)
-        for n, times in widths:
-            for _ in range(times):
-                dot(n)
-        return next(used) - before - 1
-
-    by_key, by_query = spent([(d1, d2), (d2, 1)]), spent([(d2, d1), (d1, 1)])
-    assert multiplications(d2, d1, k) == (min(by_key, by_query), spent([(d2, k), (d1, k), (k, 1)]))
-
-
-def test_multiplications_of_one_head_of_a_large_model():
-    assert multiplications(2, 2, 1) == (6, 5)
-    assert multiplications(512, 512, 64) == (512 * 512 + 512, 64 * 1024 + 64)
+    by_key, by_query = spent((d2, d1), (1, d2)), spent((d1, d2), (1, d1))
+    assert multiplications(d2, d1, k) == (min(by_key, by_query), spent((k, d2), (k, d1), (1, k)))
     assert multiplications(10**20, 10**20, 1)[0] == 10**40 + 10**20  # exact at any size
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0, 1, 1), "d2 must be at least 1, got 0"),
-        ((1, 0, 1), "d1 must be at least 1, got 0"),
-        ((3, 2, 0), "k must be between 1 and min(d2, d1) = 2, got 0"),
-        ((3, 2, 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
-    ],
-)
-def test_bad_sizes_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        multiplications(*arguments)
 
 
 # the best factors
@@ -226,13 +191,14 @@ def test_bad_sizes_are_refused(arguments, message):
 @pytest.mark.parametrize("spectrum", [[5, 4, 3, 2, 1], [1, 1e-3, 1e-6, 1e-9, 0], [2, 2, 2, 2, 2]])
 @pytest.mark.parametrize("shape", [(5, 5), (5, 8), (9, 5)])
 @pytest.mark.parametrize("k", [1, 3, 5])
-def test_without_moments_the_error_is_that_of_eckart_and_young(spectrum, shape, k):
+def test_eckart_young_without_moments(spectrum, shape, k):
     w = with_spectrum(spectrum, *shape)
     u, v = factorize(w, k)
     assert u.shape == (k, shape[0])
     assert v.shape == (k, shape[1])
     assert abs(np.linalg.norm(w - u.T @ v) - tail_error(spectrum, k)) < 1e-12
     assert abs(score_error(w, u, v) - tail_error(spectrum, k)) < 1e-12
+    np.testing.assert_array_equal(u.max(axis=1), np.abs(u).max(axis=1))
     kept = np.diag(spectrum[:k])  # shared evenly between the factors
     np.testing.assert_allclose(u @ u.T, kept, atol=1e-12)
     np.testing.assert_allclose(v @ v.T, kept, atol=1e-12)
@@ -243,10 +209,9 @@ def test_without_moments_the_error_is_that_of_eckart_and_young(spectrum, shape, 
 @pytest.mark.parametrize("r_s", [2, 3, 5])
 @pytest.mark.parametrize("r_h", [2, 4, 7])
 @pytest.mark.parametrize("k", [1, 2, 4, 5])
-def test_with_moments_the_factors_are_those_of_the_formula_also_where_they_are_singular(r_s, r_h, k):
+def test_formula_with_moments(r_s, r_h, k):
     w, a, b = fresh().standard_normal((5, 7)), moment(5, r_s, seed=1), moment(7, r_h, seed=2)
     u, v = factorize(w, k, s_moment=a, h_moment=b)
-    # the formula, with roots and pseudo-inverses by other ways
     root_a, root_b = scipy.linalg.sqrtm(a + 0j).real, scipy.linalg.sqrtm(b + 0j).real
     inverse_a, inverse_b = np.linalg.pinv(root_a, rcond=1e-6), np.linalg.pinv(root_b, rcond=1e-6)
     x = root_a @ w @ root_b
@@ -266,7 +231,7 @@ def test_with_moments_the_factors_are_those_of_the_formula_also_where_they_are_s
 
 @pytest.mark.parametrize(("d2", "d1", "k"), [(3, 3, 1), (3, 4, 2), (4, 2, 1)])
 @pytest.mark.parametrize("rank", [None, 2])
-def test_no_search_finds_factors_with_a_smaller_score_error(d2, d1, k, rank):
+def test_no_search_does_better(d2, d1, k, rank):
     w, a, b = fresh(4).standard_normal((d2, d1)), moment(d2, rank, seed=5), moment(d1, rank, seed=6)
     optimum = score_error(w, *factorize(w, k, s_moment=a, h_moment=b), s_moment=a, h_moment=b) ** 2
     scale = squared_error(w, 0 * w, a, b)
@@ -287,53 +252,8 @@ def test_no_search_finds_factors_with_a_smaller_score_error(d2, d1, k, rank):
     assert abs(min(found) * scale - optimum) < 1e-8 * scale
 
 
-@settings(deadline=None)
-@given(st.integers(1, 6), st.integers(1, 6), st.data(), st.integers(0, 10**6))
-def test_no_change_of_the_factors_lowers_the_score_error(d2, d1, data, seed):
-    k = data.draw(st.integers(1, min(d2, d1)))
-    r_s, r_h = data.draw(st.integers(1, d2)), data.draw(st.integers(1, d1))
-    rng = fresh(seed)
-    w, a, b = rng.standard_normal((d2, d1)), moment(d2, r_s, seed), moment(d1, r_h, seed + 1)
-    u, v = factorize(w, k, s_moment=a, h_moment=b)
-    best = squared_error(w, u.T @ v, a, b)
-    # Squares are compared: the root of a rounding error of a square is no small number.
-    assert score_error(w, u, v, s_moment=a, h_moment=b) ** 2 == pytest.approx(
-        best, abs=1e-9 * squared_error(w, 0 * w, a, b)
-    )
-    for size in (1e-3, 1e-1, 1):
-        other = (u + size * rng.standard_normal(u.shape)).T @ (v + size * rng.standard_normal(v.shape))
-        assert squared_error(w, other, a, b) >= best - 1e-9 * squared_error(w, 0 * w, a, b)
-
-
-def eight_pairs():
-    """Equally likely and independent: s = (1 or -1, 3), h = (1 or -1, 1 or -1)."""
-    s = np.array([[1, 3], [-1, 3]])
-    h = np.array(list(itertools.product([1, -1], repeat=2)))
-    return np.repeat(s, 4, axis=0), np.tile(h, (2, 1))
-
-
-def root_mean_square(w, m, s, h):
-    return math.sqrt(np.mean((score(s, w, h) - score(s, m, h)) ** 2))
-
-
-def test_moments_keep_what_matters_in_the_scores_covariances_and_the_plain_svd_do_not():
-    """W = diag(2, 1), but the second coordinate of s is always 3: its direction gives the larger scores."""
-    w = np.diag([2, 1])
-    s, h = eight_pairs()
-    a, b = s.T @ s / 8, h.T @ h / 8
-    np.testing.assert_array_equal(a, [[1, 0], [0, 9]])
-    np.testing.assert_array_equal(b, np.eye(2))
-    best = factorize(w, 1, s_moment=a, h_moment=b)
-    plain = factorize(w, 1)
-    centered = factorize(w, 1, s_moment=np.cov(s.T, bias=True), h_moment=np.cov(h.T, bias=True))
-    np.testing.assert_allclose(best.u.T @ best.v, np.diag([0, 1]), atol=1e-15)
-    for factors, error in ((best, 2), (plain, 3), (centered, 3)):
-        assert root_mean_square(w, factors.u.T @ factors.v, s, h) == pytest.approx(error, rel=1e-14)
-        assert score_error(w, *factors, s_moment=a, h_moment=b) == pytest.approx(error, rel=1e-14)
-
-
-def test_the_score_error_is_that_of_all_pairs_of_two_samples():
-    """All pairs of two samples are independent draws from both: the moments then give the error exactly."""
+def test_error_of_all_pairs():
+    """All pairs of two samples are independent draws, so that the moments give the error exactly."""
     rng = fresh(8)
     s = 1 + rng.standard_normal((30, 6)) @ rng.standard_normal((6, 6))
     h = rng.standard_normal((40, 5)) @ rng.standard_normal((5, 5)) - 2
@@ -351,32 +271,9 @@ def test_the_score_error_is_that_of_all_pairs_of_two_samples():
     assert errors["moments"] < 0.9 * errors["none"]
 
 
-def test_all_of_the_rank_gives_the_scores_back_and_the_matrix_where_every_direction_is_seen():
-    w, a, b = fresh(1).standard_normal((4, 6)), moment(4, seed=2), moment(6, seed=3)
-    u, v = factorize(w, 4, s_moment=a, h_moment=b)
-    np.testing.assert_allclose(u.T @ v, w, atol=1e-11)
-    thin = moment(6, 3, seed=3)
-    u, v = factorize(w, 4, h_moment=thin)
-    assert score_error(w, u, v, h_moment=thin) < 1e-13 * np.linalg.norm(thin)
-    seen = np.linalg.pinv(thin, rcond=1e-10) @ thin
-    np.testing.assert_allclose(u.T @ v, w @ seen, atol=1e-10)  # and nothing outside the directions seen
-
-
-@pytest.mark.parametrize("missing", ["s_moment", "h_moment"])
-def test_a_missing_moment_is_the_identity(missing):
-    w, a = fresh(1).standard_normal((4, 4)), moment(4)
-    other = {"s_moment": "h_moment", "h_moment": "s_moment"}[missing]
-    ours, same = factorize(w, 2, **{other: a}), factorize(w, 2, **{other: a, missing: np.eye(4)})
-    for x, y in zip(ours, same, strict=True):
-        np.testing.assert_allclose(x, y, atol=1e-13)
-    assert score_error(w, *ours, **{other: a}) == pytest.approx(
-        score_error(w, *ours, **{other: a, missing: np.eye(4)}), rel=1e-14
-    )
-
-
 @pytest.mark.parametrize("rank", [2, 5])
-def test_coordinates_in_very_different_units_change_nothing(rank):
-    """s' = D s and W' = W D^-1 give the same scores, so the factors must be the same up to D."""
+def test_different_units_change_nothing(rank):
+    """Compare with s' = D s and W' = W D^-1, which give the same scores."""
     units = 10.0 ** np.array([-8, -4, 0, 4, 8])
     w, a, b = fresh(1).standard_normal((5, 7)), moment(5, rank, seed=2), moment(7, seed=3)
     u, v = factorize(w, 1, s_moment=a, h_moment=b)
@@ -391,7 +288,7 @@ def test_coordinates_in_very_different_units_change_nothing(rank):
 
 
 @pytest.mark.parametrize("scale", [1e-70, 1e-40, 1e40, 1e70])
-def test_tiny_and_huge_numbers_keep_their_factors(scale):
+def test_tiny_and_huge_numbers(scale):
     w, a, b = with_spectrum([3, 2, 1], 4, 3), moment(4), moment(3, seed=1)
     plain = factorize(w, 2, s_moment=a, h_moment=b)
     product, error = plain.u.T @ plain.v, score_error(w, *plain, s_moment=a, h_moment=b)
@@ -404,8 +301,12 @@ def test_tiny_and_huge_numbers_keep_their_factors(scale):
     assert score_error(w, u, v, s_moment=a * scale, h_moment=b) == pytest.approx(error * math.sqrt(scale), rel=1e-11)
 
 
-def test_vectors_that_are_always_zero_need_no_factors():
+def test_zero_moments():
     w = fresh().standard_normal((3, 4))
+    u, v = factorize(w, 3, s_moment=np.diag([1.0, 0.0, 4.0]))
+    np.testing.assert_allclose(u.T @ v, w * [[1], [0], [1]], atol=1e-14)
+    u, v = factorize(0 * w, 1)
+    np.testing.assert_array_equal(u.T @ v, 0 * w)
     for moments in ({"s_moment": np.zeros((3, 3))}, {"h_moment": np.zeros((4, 4))}):
         u, v = factorize(w, 2, **moments)
         np.testing.assert_array_equal(u, np.zeros((2, 3)))
@@ -414,26 +315,8 @@ def test_vectors_that_are_always_zero_need_no_factors():
         assert score_error(w, u + 1, v + 1, **moments) == 0.0
 
 
-def test_a_coordinate_that_is_always_zero_keeps_nothing():
-    a = np.diag([1.0, 0.0, 4.0])
-    w = fresh().standard_normal((3, 4))
-    u, v = factorize(w, 3, s_moment=a)
-    np.testing.assert_allclose(u.T @ v, w * [[1], [0], [1]], atol=1e-14)
-
-
-def test_a_zero_matrix_has_zero_factors():
-    u, v = factorize(np.zeros((2, 3)), 1)
-    np.testing.assert_array_equal(u.T @ v, np.zeros((2, 3)))
-
-
-def test_the_largest_entry_of_each_row_of_u_is_positive():
-    for seed in range(5):
-        u, _ = factorize(fresh(seed).standard_normal((4, 6)), 4, s_moment=moment(4, seed=seed))
-        np.testing.assert_array_equal(u.max(axis=1), np.abs(u).max(axis=1))
-
-
 @pytest.mark.parametrize(("given_type", "result"), [(np.float32, np.float32), (np.int64, np.float64)])
-def test_factors_come_in_the_precision_of_the_matrix(given_type, result):
+def test_precision_of_the_matrix(given_type, result):
     w = (10 * fresh().standard_normal((4, 6))).astype(given_type)
     a = (100 * moment(4, seed=7)).astype(given_type)
     for factors in (factorize(w, 2), factorize(w, 2, s_moment=a)):
@@ -444,7 +327,7 @@ def test_factors_come_in_the_precision_of_the_matrix(given_type, result):
     assert isinstance(score_error(w, u, v, s_moment=a), float)
 
 
-def test_moments_of_single_precision_are_judged_by_its_rounding():
+def test_single_precision_moments():
     x = np.float32(fresh().standard_normal((500, 6)) @ fresh(1).standard_normal((6, 6)))
     a = np.einsum("ni,nj->ij", x, x)
     a[0, 1] *= np.float32(1 + 1e-6)
@@ -457,37 +340,7 @@ def test_moments_of_single_precision_are_judged_by_its_rounding():
     np.testing.assert_allclose(low.u, judge.u, atol=1e-4)
 
 
-def test_one_direction_too_many_is_not_made_out_of_rounding():
-    """A moment of rank 2 has rounding where its third eigenvalue would be; dividing by that would ruin the factors."""
-    for seed in range(20):
-        a = moment(6, 2, seed)
-        u, _ = factorize(fresh(seed).standard_normal((6, 6)), 6, s_moment=a)
-        assert np.abs(u).max() < 100
-        assert np.count_nonzero(np.abs(u).max(axis=1)) == 2
-
-
-MOMENT_MESSAGES = [
-    (np.eye(3), "{} must be of shape (2, 2) to match w, got shape (3, 3)"),
-    (np.ones((2, 3)), "{} must be of shape (2, 2) to match w, got shape (2, 3)"),
-    ([[1, 0.5], [0.4, 1]], "{} must be symmetric, got 0.5 and 0.4 across the diagonal"),
-    ([[1e8, 0.5], [0.4, 1e-8]], "{} must be symmetric, got 0.5 and 0.4 across the diagonal"),
-    ([[1, 0], [0, -1e-9]], "{} must be positive semidefinite, got -1e-09 on its diagonal"),
-    ([[1, 2], [2, 1]], "{} must be positive semidefinite, got the eigenvalue -1 (at unit diagonal)"),
-    ([[4, 2.1], [2.1, 1]], "{} must be positive semidefinite, got the eigenvalue -0.05 (at unit diagonal)"),
-    ([[1, 1], [1, 0]], "{} must be positive semidefinite, got a zero on its diagonal in a row that is not zero"),
-    ([[0, 0], [1, 1]], "{} must be positive semidefinite, got a zero on its diagonal in a row that is not zero"),
-    ([[0, 1], [0, 1]], "{} must be positive semidefinite, got a zero on its diagonal in a row that is not zero"),
-]
-
-
-@pytest.mark.parametrize(("bad", "message"), MOMENT_MESSAGES)
-def test_what_is_not_a_second_moment_is_refused(bad, message):
-    for name in ("s_moment", "h_moment"):
-        with pytest.raises(ValueError, match=f"^{re.escape(message.format(name))}$"):
-            factorize(np.eye(2), 1, **{name: bad})
-
-
-def test_rounding_makes_no_moment_asymmetric_or_indefinite():
+def test_rounding_is_tolerated():
     a = np.ones((3, 3))
     a[0, 1] += 1e-9
     a[2, 2] -= 1e-9
@@ -496,29 +349,6 @@ def test_rounding_makes_no_moment_asymmetric_or_indefinite():
     for too_much in (a + np.diag([1e-6, 0], 1), a - np.diag([0, 0, 1e-6])):
         with pytest.raises(ValueError, match="s_moment must be"):
             factorize(np.eye(3), 1, s_moment=too_much)
-
-
-@pytest.mark.parametrize(("k", "shape"), [(0, (2, 3)), (3, (2, 3)), (3, (3, 2))])
-def test_a_bad_rank_is_refused(k, shape):
-    with pytest.raises(ValueError, match=rf"^k must be between 1 and min\(d2, d1\) = 2, got {k}$"):
-        factorize(np.ones(shape), k)
-    with pytest.raises(ValueError, match=rf"^k must be between 1 and min\(m, n\) = 2, got {k}$"):
-        fit_factors(np.ones(shape), k)
-
-
-@pytest.mark.parametrize(
-    ("u", "v", "message"),
-    [
-        ([[1.0]], [[1.0, 2.0, 3.0]], "(2, 3), (1, 1) and (1, 3)"),
-        ([[1.0, 2.0]], [[1.0]], "(2, 3), (1, 2) and (1, 1)"),
-    ],
-)
-def test_factors_of_another_matrix_are_refused(u, v, message):
-    rule = "w must have a row for each column of u and a column for each column of v, got shapes "
-    with pytest.raises(ValueError, match=f"^{re.escape(rule + message)}$"):
-        score_error(np.ones((2, 3)), u, v)
-    with pytest.raises(ValueError, match=r"^u and v must have equally many rows, got shapes \(1, 2\) and \(2, 3\)$"):
-        score_error(np.ones((2, 3)), [[1.0, 2.0]], np.ones((2, 3)))
 
 
 # learned factors
@@ -540,8 +370,8 @@ CASES = [(name, k) for name, (_, ranks) in TARGETS.items() for k in ranks]
 
 
 @pytest.mark.parametrize(("name", "k"), CASES)
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_descent_comes_within_a_hundredth_of_the_optimum_and_the_loss_never_rises(name, k, seed):
+@pytest.mark.parametrize("seed", [0, 1])
+def test_descent_nears_optimum(name, k, seed):
     target = TARGETS[name][0]
     fit = fit_factors(target, k, rng=fresh(seed))
     optimum = tail_error(np.linalg.svd(target, compute_uv=False), k) ** 2 / 2
@@ -557,7 +387,7 @@ def test_descent_comes_within_a_hundredth_of_the_optimum_and_the_loss_never_rise
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 6), st.integers(1, 6), st.data(), st.integers(0, 10**6))
-def test_a_matrix_of_rank_k_is_learned_exactly(n, m, data, seed):
+def test_exact_rank_is_learned(n, m, data, seed):
     k = data.draw(st.integers(1, min(n, m)))
     target = with_spectrum(np.linspace(2, 1, k), n, m, seed)
     u, v, losses = fit_factors(target, k, rng=fresh(seed))
@@ -565,7 +395,7 @@ def test_a_matrix_of_rank_k_is_learned_exactly(n, m, data, seed):
     np.testing.assert_allclose(u @ v.T, target, atol=1e-5)
 
 
-def test_one_step_is_the_gradient_step_of_both_factors_at_once():
+def test_one_gradient_step():
     target = fresh().standard_normal((4, 3))
     start = fit_factors(target, 2, steps=0, rng=fresh(5))
     rate = 1 / (2 * np.linalg.norm(target, 2))
@@ -580,22 +410,10 @@ def test_one_step_is_the_gradient_step_of_both_factors_at_once():
         np.testing.assert_allclose(fit.v, start.v - step * v.grad.numpy(), atol=1e-14)
 
 
-def test_the_gradients_are_those_of_finite_differences():
-    rng = fresh()
-    target, u, v = rng.standard_normal((4, 3)), rng.standard_normal((4, 2)), rng.standard_normal((3, 2))
-
-    def loss(x):
-        return 0.5 * np.sum((target - x[:8].reshape(4, 2) @ x[8:].reshape(3, 2).T) ** 2)
-
-    gradient = np.concatenate([((u @ v.T - target) @ v).ravel(), ((u @ v.T - target).T @ u).ravel()])
-    numeric = scipy.optimize.approx_fprime(np.concatenate([u.ravel(), v.ravel()]), loss)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
-
-
-def test_the_start_is_small_and_random():
+def test_small_random_start():
     target = 9 * fresh().standard_normal((6, 5))
     u, v, losses = fit_factors(target, 2, steps=0, rng=fresh())
-    drawn = fresh()  # the factors are Gaussian, with a norm near a tenth of the root of that of the target
+    drawn = fresh()  # Gaussian, with a norm near a tenth of the root of the target's
     for x, length in ((u, 6), (v, 5)):
         size = math.sqrt(np.linalg.norm(target, 2)) / 10 / (math.sqrt(length) + math.sqrt(2))
         np.testing.assert_allclose(x, size * drawn.standard_normal((length, 2)), rtol=1e-12)
@@ -606,23 +424,7 @@ def test_the_start_is_small_and_random():
     assert not np.allclose(fit_factors(target, 2, steps=0).u, fit_factors(target, 2, steps=0).u)
 
 
-def test_the_factors_are_only_one_choice_of_many():
-    target = with_spectrum([3, 2, 1], 6, 5)
-    one, two = fit_factors(target, 2, rng=fresh(1)), fit_factors(target, 2, rng=fresh(2))
-    assert not np.allclose(np.abs(one.u), np.abs(two.u), atol=0.1)
-    np.testing.assert_allclose(one.u @ one.v.T, two.u @ two.v.T, atol=1e-9)
-    g = np.linalg.lstsq(one.u, two.u)[0]
-    np.testing.assert_allclose(one.u @ g, two.u, atol=1e-9)
-    np.testing.assert_allclose(one.v @ np.linalg.inv(g).T, two.v, atol=1e-9)
-
-
-def test_where_two_singular_values_agree_even_the_product_is_a_matter_of_the_start():
-    one, two = fit_factors(np.eye(3), 1, rng=fresh(1)), fit_factors(np.eye(3), 1, rng=fresh(2))
-    assert one.losses[-1] == pytest.approx(two.losses[-1], rel=1e-9)
-    assert not np.allclose(one.u @ one.v.T, two.u @ two.v.T, atol=0.1)
-
-
-def test_a_step_too_long_is_refused_with_a_better_one():
+def test_long_steps_are_refused():
     target = with_spectrum([2, 1], 5, 4)
     fit_factors(target, 1, learning_rate=0.4, rng=fresh())
     with pytest.raises(ValueError, match="learning_rate") as caught:
@@ -634,62 +436,27 @@ def test_a_step_too_long_is_refused_with_a_better_one():
     )
     assert float(found[1]) > 100
     step = int(found[2])
-    losses = fit_factors(target, 1, learning_rate=3, steps=step - 1, rng=fresh()).losses
+    u, v, losses = fit_factors(target, 1, learning_rate=3, steps=step - 1, rng=fresh())
     assert (losses <= 100 * losses[0]).all()
-    with pytest.raises(ValueError, match=f"at step {step}$"):
-        fit_factors(target, 1, learning_rate=3, steps=step, rng=fresh())
-    u, v, _ = fit_factors(target, 1, learning_rate=3, steps=step - 1, rng=fresh())
     residual = u @ v.T - target
     residual = (u - 3 * residual @ v) @ (v - 3 * residual.T @ u).T - target
     assert float(found[1]) == pytest.approx(np.sum(residual**2) / 2 / losses[0], rel=1e-2)
-    with pytest.raises(ValueError, match=r"by default it is 2\.5e-61\), got 1 and a loss"):
-        fit_factors(target * 1e60, 1, learning_rate=1, rng=fresh())
-    with pytest.raises(ValueError, match=r"and a loss (inf|nan) times that of the start at step 1$"):
-        fit_factors(target, 1, learning_rate=1e300, rng=fresh())
     with pytest.raises(ValueError, match=r"and a loss (inf|nan) times that of the start at step 1$"):
         fit_factors(target * 1e60, 1, learning_rate=1e300, rng=fresh())
 
 
-def test_a_step_too_short_moves_nothing():
-    start, end = (fit_factors(np.eye(2), 1, steps=steps, learning_rate=1e-20, rng=fresh()) for steps in (0, 3))
-    np.testing.assert_array_equal(start.u, end.u)
-    assert (end.losses == start.losses[0]).all()
-
-
-def test_a_zero_target_is_learned_at_once():
+def test_zero_target():
     for rate in (None, 1.0):
         u, v, losses = fit_factors(np.zeros((3, 2)), 1, steps=4, learning_rate=rate)
         np.testing.assert_array_equal(u @ v.T, np.zeros((3, 2)))
         np.testing.assert_array_equal(losses, np.zeros(5))
 
 
-@pytest.mark.parametrize(("given_type", "result"), [(np.float32, np.float32), (np.int64, np.float64)])
-def test_learned_factors_come_in_the_precision_of_the_target(given_type, result):
-    target = (10 * fresh().standard_normal((4, 3))).astype(given_type)
-    u, v, losses = fit_factors(target, 1, rng=fresh(), steps=5)
-    assert (u.dtype, v.dtype, losses.dtype) == (result, result, np.float64)
-    np.testing.assert_allclose(u, fit_factors(target.astype(float), 1, rng=fresh(), steps=5).u, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"learning_rate": 0}, ValueError, "learning_rate must be finite and above 0, got 0.0"),
-        ({"learning_rate": np.inf}, ValueError, "learning_rate must be finite and above 0, got inf"),
-        ({"steps": -1}, ValueError, "steps must be at least 0, got -1"),
-        ({"rng": "0"}, TypeError, "rng must be a numpy.random.Generator, a seed (an integer) or None, got '0'"),
-    ],
-)
-def test_bad_options_are_refused(options, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        fit_factors(np.eye(2), 1, **options)
-
-
 # cosines
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10**6), st.sampled_from([1e-70, 1e-3, 1, 1e70]))
-def test_every_matrix_is_a_constant_times_a_matrix_of_cosines(m, n, seed, size):
+def test_cosines_of_any_matrix(m, n, seed, size):
     a = size * fresh(seed).standard_normal((m, n))
     x, y, scale = cosine_factors(a)
     assert x.shape == (m, min(m, n) + 2)
@@ -699,29 +466,6 @@ def test_every_matrix_is_a_constant_times_a_matrix_of_cosines(m, n, seed, size):
     np.testing.assert_allclose(scale * (x @ y.T), a, rtol=0, atol=1e-14 * np.abs(scale))
     spectral = np.linalg.norm(a / size, 2) * size
     assert np.abs(a).max() * (1 - 1e-14) <= scale <= spectral * (1 + 1e-12)
-
-
-def test_a_matrix_of_ones_and_one_minus_one_is_sqrt_2_times_cosines_and_none_itself():
-    h = np.array([[1.0, 1.0], [1.0, -1.0]])
-    assert cosine_factors(h).scale == pytest.approx(math.sqrt(2), rel=1e-14)
-    # Cosines c: x1 = y1 and x1 = y2 and x2 = y1 give x2 . y2 = 1. Near misses are bounded as well: the best that unit
-    # vectors can do for sum_ij h_ij x_i . y_j is 2 sqrt(2) (Tsirelson), where h itself would need 4.
-    best = -min(
-        scipy.optimize.minimize(
-            lambda z: -sum(
-                h[i, j] * (x[i] @ x[2 + j]) for x in [unit_rows(z)] for i in range(2) for j in range(2)
-            ),
-            fresh(seed).standard_normal(16),
-        ).fun
-        for seed in range(5)
-    )  # fmt: skip
-    assert best == pytest.approx(2 * math.sqrt(2), rel=1e-6)
-    assert best < np.sum(h * h)
-
-
-def unit_rows(z):
-    rows = z.reshape(4, 4)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("a", [np.zeros((2, 3)), np.eye(3), [[-5.0]], [[0.0, 2.0]], [[3.0, 0.0], [0.0, 0.0]]])
@@ -736,19 +480,19 @@ def test_cosines_of_special_matrices(a):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-def test_the_callers_arrays_are_never_changed(dtype):
+def test_arguments_are_left_alone(dtype):
     w, s, h, a = (
         (10 * fresh(i).standard_normal(shape)).astype(dtype) for i, shape in enumerate([(4, 3), (5, 4), (5, 3), (6, 4)])
     )
     a = (a.T @ a).astype(dtype)
-    before = [x.copy() for x in (w, s, h, a)]
     for x in (w, s, h, a):
-        x.flags.writeable = False
+        x.flags.writeable = False  # so that changes would fail
     score(s, w, h)
     u, v = factorize(w, 2, s_moment=a)
     score_error(w, u, v, s_moment=a)
     reduced_rank_score(s, u, v, h)
-    for result in (u, v, *fit_factors(w, 1, steps=2)[:2], *cosine_factors(w)[:2]):
+    learned = fit_factors(w, 1, steps=2)
+    assert {learned.u.dtype, learned.v.dtype} == {np.dtype(np.float32 if dtype == np.float32 else np.float64)}
+    assert learned.losses.dtype == np.float64
+    for result in (u, v, *learned[:2], *cosine_factors(w)[:2]):
         assert not any(np.shares_memory(result, x) for x in (w, s, h, a))
-    for x, y in zip((w, s, h, a), before, strict=True):
-        np.testing.assert_array_equal(x, y)

@@ -1,7 +1,7 @@
-"""Each step of a worked attention follows from the one before, exactly, and the end is what PyTorch finds."""
+"""Each step of a worked attention follows from the one before, and PyTorch finds the same."""
 
+import math
 import re
-import time
 
 import mpmath
 import numpy as np
@@ -27,7 +27,7 @@ from worked import (
 from lowrank_tutor import attention, linformer
 from lowrank_tutor.byhand import linformer_attention, softmax_attention
 
-# The example of the chapter: three tokens. The first two queries cannot tell tokens 1 and 2 apart, the third can.
+# Three tokens: the first two queries cannot tell tokens 1 and 2 apart, the third can.
 Q = [[1, 1, 0, 0], [0, 0, 1, 1], [2, 0, 0, 0]]
 K = [[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 1]]
 V = [[2, 0], [0, 4], [2, 0]]
@@ -36,14 +36,14 @@ COMPRESS = [["1/2", "1/2", 0], [0, 0, 1]]
 
 @st.composite
 def heads(draw, entries=small_rationals):
-    """Queries, keys and values whose shapes match."""
+    """Draw queries, keys and values whose shapes match."""
     n_q, n_k, d, d_v = (draw(sides) for _ in range(4))
     return tuple(draw(matrices(st.just(m), st.just(n), entries)) for m, n in ((n_q, d), (n_k, d), (n_k, d_v)))
 
 
 @st.composite
 def compressed_heads(draw, entries=small_rationals):
-    """The same, with two compressions."""
+    """Draw them with two compressions."""
     q, k, v = draw(heads(entries))
     rows = st.just(draw(st.integers(1, len(k))))
     return q, k, v, *(draw(matrices(rows, st.just(len(k)), entries)) for _ in "ef")
@@ -61,7 +61,7 @@ def read_rows(latex):
 
 
 def plain_softmax(q, k, v):
-    """Weights and output by loops, to 60 digits, from fractions."""
+    """Return scores, weights and output by loops, to 60 digits, from fractions."""
     q, k, v = fractions(q), fractions(k), fractions(v)
     scores = plain_product(q, list(zip(*k, strict=True)))
     with mpmath.workdps(60):
@@ -90,7 +90,7 @@ def assert_rounded(printed, exact):
 
 
 def check_product(step, left, right, *names):
-    """A printed product: what it is called, its factors as they went in, and its result."""
+    """Check a printed product: its name, its factors as they went in, and its result."""
     lines = read_lines(step.latex)
     *definition, factors, product = (line[2] for line in lines)
     assert (lines[0][0], *definition) == names
@@ -101,7 +101,7 @@ def check_product(step, left, right, *names):
 
 
 def check_rows_over(lines, numerators, divisors):
-    """Printed rows, each over a number, are these rows over these numbers."""
+    """Check printed rows, each over a number."""
     for row, line in enumerate(lines):
         (printed,) = read_rows(line)
         before = line.split(r"\begin")[0].strip()
@@ -139,7 +139,7 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
         for terms in written:
             assert [read(term) for term in terms.split(" + ")] == list(powers[row, :])
 
-    # the weights: each row over its sum; where a power of e cancels, once more without it
+    # each row over its sum; where a power of e cancels, once more without it
     *weight_lines, (name, relation, decimals) = read_lines(weights.latex)
     assert (name, relation) == ("P", r"\approx")
     assert_rounded(read_matrices(decimals)[0], weights.value)
@@ -172,7 +172,7 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
 
 
 def check_counts(lines, **sizes):
-    """Each line counts by a formula: its letters give, with these sizes, the numbers put in and the total."""
+    """Check that each line's letters give, with these sizes, the numbers put in and the total."""
     totals = []
     for letters, relation, numbers in lines:
         formula = read_number(letters.replace(" (", " * (")).subs(sizes)
@@ -183,7 +183,7 @@ def check_counts(lines, **sizes):
 
 
 def check_check(step, weights, n_keys):
-    """The step that adds up the rows: its vectors of ones have the sides of P, and its counts are those of P."""
+    """Check the step that adds up the rows of P and counts its numbers."""
     (left, _, right), *counts = read_lines(step.latex)
     assert left.startswith("P ")
     assert read_matrices(left) == [sympy.ones(weights.cols, 1)]
@@ -195,27 +195,9 @@ def check_check(step, weights, n_keys):
     return totals
 
 
-class Counted:
-    """A number that counts how often it is multiplied."""
-
-    count = 0
-
-    def __mul__(self, other):
-        Counted.count += 1
-        return self
-
-    def __add__(self, other):
-        return self
-
-    __radd__ = __add__
-
-
 def multiplications(*shapes):
-    """Count what a chain of products of matrices takes, each given as (rows, inner, columns)."""
-    Counted.count = 0
-    for rows, inner, columns in shapes:
-        plain_product([[Counted()] * inner] * rows, [[Counted()] * columns] * inner)
-    return Counted.count
+    """Count the multiplications of products of matrices, each given as (rows, inner, columns)."""
+    return sum(math.prod(shape) for shape in shapes)
 
 
 # Softmax attention
@@ -237,50 +219,30 @@ def check_softmax(q, k, v):
     assert counted == [scores, averages]
 
 
-def test_three_tokens_by_hand():
+def test_softmax_by_hand():
     worked = softmax_attention(Q, K, V)
     e2 = exp(2)
-    values = [step.value for step in worked.steps]
-    assert values == [
+    z = Matrix([2 * E + 1, E + 2, e2 + 2])
+    assert [step.value for step in worked.steps] == [
         Matrix([[2, 2, 0], [0, 0, 2], [4, 0, 0]]),
         Matrix([[1, 1, 0], [0, 0, 1], [2, 0, 0]]),
-        (Matrix([[E, E, 1], [1, 1, E], [e2, 1, 1]]), Matrix([2 * E + 1, E + 2, e2 + 2])),
-        Matrix(
-            [
-                [E / (2 * E + 1), E / (2 * E + 1), 1 / (2 * E + 1)],
-                [1 / (E + 2), 1 / (E + 2), E / (E + 2)],
-                [e2 / (e2 + 2), 1 / (e2 + 2), 1 / (e2 + 2)],
-            ]
-        ),
-        Matrix(
-            [
-                [(2 * E + 2) / (2 * E + 1), 4 * E / (2 * E + 1)],
-                [(2 * E + 2) / (E + 2), 4 / (E + 2)],
-                [(2 * e2 + 2) / (e2 + 2), 4 / (e2 + 2)],
-            ]
-        ),
+        (Matrix([[E, E, 1], [1, 1, E], [e2, 1, 1]]), z),
+        Matrix([[E / z[0], E / z[0], 1 / z[0]], [1 / z[1], 1 / z[1], E / z[1]], [e2 / z[2], 1 / z[2], 1 / z[2]]]),
+        worked.result,
         9,
         (36, 18, 54),
     ]
-    assert worked.result == values[4]
+    above = Matrix([[2 * E + 2, 4 * E], [2 * E + 2, 4], [2 * e2 + 2, 4]])
+    assert worked.result == Matrix(3, 2, lambda i, j: above[i, j] / z[i])
     shown = [read_matrices(worked.steps[i].latex)[-1] for i in (3, 4)]
     assert shown[0] == Matrix([["0.422", "0.422", "0.155"], ["0.212", "0.212", "0.576"], ["0.787", "0.107", "0.107"]])
     assert shown[1] == Matrix([["1.155", "1.689"], ["1.576", "0.848"], ["1.787", "0.426"]])
-    assert [step.plain for step in worked.steps] == [
-        "Score each query against each key: multiply Q with Kᵀ. Call the result S.",
-        "Divide the scores by √d, where d = 4 is the width of a query.",
-        "Raise e to each of these powers, and add up each row. Call the sums z.",
-        "Divide each row by its sum. This gives the weights P, with rows p.",
-        "Average the values with these weights: multiply P with V.",
-        "Check: each row of P adds up to 1. Numbers in P: 9.",
-        "Multiplications: 36 for the scores and 18 for the output, together 54.",
-    ]
     assert r"z_{1} &= e + e + 1 = 1 + 2 e \cr" in worked.steps[2].latex
     assert r"p_{3}^\top &= \frac{1}{2 + e^{2}} \begin{pmatrix} e^{2} & 1 & 1 \end{pmatrix}" in worked.steps[3].latex
     check_softmax(Q, K, V)
 
 
-def test_a_root_stays_a_root():
+def test_roots_stay_exact():
     worked = softmax_attention([[1, 0], [1, -1]], [[1, 1], [2, 0]], [[1], ["1/3"]])
     assert worked.steps[1].value == sqrt(2) * Matrix([["1/2", 1], [0, 1]])
     x = exp(sqrt(2) / 2)
@@ -292,7 +254,7 @@ def test_a_root_stays_a_root():
 
 @settings(max_examples=25)
 @given(heads())
-def test_each_step_of_softmax_attention_follows_from_the_one_before(head):
+def test_softmax_steps_follow(head):
     check_softmax(*head)
 
 
@@ -305,22 +267,12 @@ def test_each_step_of_softmax_attention_follows_from_the_one_before(head):
         ([[1], [-1]], [[1], [0], [-1]], [[1], [2], [3]]),
         ([[0, 1, 0]], [[1, 2, 3]] * 2, [[-1, 1], [1, 1]]),
         ([[60]], [[1], [-1]], [[1], [2]]),
+        ([[1]], [[1], [0], [-1]], [[0], [0], [2]]),  # a negative power of e cancels
     ],
     ids=str,
 )
-def test_edge_cases_follow_too(head):
+def test_softmax_edge_cases(head):
     check_softmax(*head)
-
-
-def test_equal_scores_give_the_mean():
-    assert softmax_attention([[1]] * 3, [[1]] * 4, [[4], [0], [1], [3]]).result == Matrix([2, 2, 2])
-
-
-def test_a_negative_power_of_e_cancels():
-    steps = softmax_attention([[1]], [[1], [0], [-1]], [[0], [0], [2]]).steps
-    assert steps[2].value[1] == Matrix([E + 1 + 1 / E])
-    assert steps[3].value == Matrix([[exp(2), E, 1]]) / (exp(2) + E + 1)
-    assert steps[4].value == Matrix([2 / (exp(2) + E + 1)])
 
 
 @pytest.mark.parametrize(
@@ -330,25 +282,12 @@ def test_a_negative_power_of_e_cancels():
         (["-2/3"] * 4, Rational(-2, 3)),
         ([0, 0, 0, 0], 0),
         ([4, 4, 2, 2], (4 * E + 2) / (E + 1)),
-        ([1, 0, 0, 0], E / (2 * E + 2)),
         ([1, -1, 2, -2], 0),
         (["1/2", 0, 0, "1/3"], (3 * E + 2) / (12 * E + 12)),
     ],
 )
-def test_the_output_shares_no_rational_factor_with_its_sum(values, output):
+def test_common_factors_cancel(values, output):
     assert softmax_attention([[1]], [[1], [1], [0], [0]], [[value] for value in values]).result == Matrix([output])
-
-
-@settings(max_examples=12)
-@given(heads(), st.randoms(use_true_random=False))
-def test_the_order_of_the_tokens_does_not_matter_nor_does_what_all_keys_share(head, random):
-    q, k, v = head
-    worked = softmax_attention(q, k, v)
-    order = list(range(len(k)))
-    random.shuffle(order)
-    assert softmax_attention(q, [k[i] for i in order], [v[i] for i in order]).result == worked.result
-    shifted = [[entry + i + 1 for i, entry in enumerate(row)] for row in k]
-    assert softmax_attention(q, shifted, v).steps[3].value == worked.steps[3].value
 
 
 # Linformer
@@ -361,8 +300,6 @@ def check_linformer(q, k, v, e, f=None):
     short_keys, short_values, *steps, check, work = worked.steps
     check_product(short_keys, e, k, "E K")
     check_product(short_values, f, v, f"{letter} V")
-    assert short_keys.plain == f"Compress the keys, {k.rows} to {e.rows}: multiply E with K."
-    assert short_values.plain.endswith(f"{letter}: multiply {letter} with V.")
     weights, output = check_softmax_steps(steps, q, short_keys.value, short_values.value, "(E K)", f"{letter} V")
     assert worked.result == output
     assert output.shape == (q.rows, v.cols)
@@ -375,100 +312,48 @@ def check_linformer(q, k, v, e, f=None):
     assert work.value == (before, after, few, full, break_even)
     said = "saves nothing" if few == full else f"saves {full - few}" if few < full else f"costs {few - full} more"
     assert f"together {few} in place of {full}, which {said}." in work.plain
-    assert f"Multiplications: {before} to compress and {after} for scores and output" in work.plain
-    assert work.plain.endswith(f"k is below {break_even}.")
     counted = check_counts(read_lines(work.latex), n_q=q.rows, n_k=k.rows, k=e.rows, d=q.cols, d_v=v.cols)
     assert counted == [before, after, full, break_even]
-    return few, full, break_even
+    assert (few < full) == (e.rows < break_even)
+    assert (few == full) == (e.rows == break_even)
 
 
-def test_three_tokens_compressed_to_two_by_hand():
+def test_linformer_by_hand():
     worked = linformer_attention(Q, K, V, COMPRESS)
     above = [(E + 2) / (E + 1), 2 * E / (E + 1)]
-    values = [step.value for step in worked.steps]
-    assert values == [
+    powers = Matrix([[E, 1], [1, E], [E, 1]])
+    assert [step.value for step in worked.steps] == [
         Matrix([[1, 1, 0, 0], [0, 0, 1, 1]]),
         Matrix([[1, 2], [2, 0]]),
         Matrix([[2, 0], [0, 2], [2, 0]]),
         Matrix([[1, 0], [0, 1], [1, 0]]),
-        (Matrix([[E, 1], [1, E], [E, 1]]), Matrix([E + 1, E + 1, E + 1])),
-        Matrix([[E, 1], [1, E], [E, 1]]) / (E + 1),
-        Matrix([above, [(2 * E + 1) / (E + 1), 2 / (E + 1)], above]),
+        (powers, Matrix([E + 1, E + 1, E + 1])),
+        powers / (E + 1),
+        worked.result,
         (6, 9),
         (36, 36, 72, 54, Rational(3, 2)),
     ]
-    assert worked.result == values[6]
+    assert worked.result == Matrix([above, [(2 * E + 1) / (E + 1), 2 / (E + 1)], above])
     shown = [read_matrices(worked.steps[i].latex)[-1] for i in (5, 6)]
     assert shown[0] == Matrix([["0.731", "0.269"], ["0.269", "0.731"], ["0.731", "0.269"]])
     assert shown[1] == Matrix([["1.269", "1.462"], ["1.731", "0.538"], ["1.269", "1.462"]])
     assert r"z_{1} &= 1 + e \cr" in worked.steps[4].latex
-    assert [step.plain for step in worked.steps] == [
-        "Compress the keys, 3 to 2: multiply E with K.",
-        "Compress the values with the same E: multiply E with V.",
-        "Score each query against each compressed key: multiply Q with (E K)ᵀ. Call the result S.",
-        "Divide the scores by √d, where d = 4 is the width of a query.",
-        "Raise e to each of these powers, and add up each row. Call the sums z.",
-        "Divide each row by its sum. This gives the weights P, with rows p.",
-        "Average the values with these weights: multiply P with E V.",
-        "Check: each row of P adds up to 1. Numbers in P: 6 in place of 9.",
-        "Multiplications: 36 to compress and 36 for scores and output, together 72 in place of 54, which costs 18 more."
-        " Compression takes fewer only where k is below 3/2.",
-    ]
-    second = linformer_attention(Q, K, V, COMPRESS, COMPRESS).steps[1].plain
-    assert second == "Compress the values with F: multiply F with V."
     check_linformer(Q, K, V, COMPRESS)
-
-
-def test_merged_tokens_count_as_one():
-    """Query 1 scores tokens 1 and 2 alike: their average gets the weight of one of them, not of two."""
-    whole, merged = softmax_attention(Q, K, V), linformer_attention(Q, K, V, COMPRESS)
-    assert whole.steps[3].value[0, 2] == 1 / (2 * E + 1)
-    assert merged.steps[5].value[0, 1] == 1 / (E + 1)
-    assert all(abs(float(entry)) > 0.05 for entry in whole.result - merged.result)
 
 
 @settings(max_examples=25)
 @given(compressed_heads())
-def test_each_step_of_linformer_follows_from_the_one_before(head):
+def test_linformer_steps_follow(head):
     check_linformer(*head)
     check_linformer(*head[:4])
 
 
-@pytest.mark.parametrize("n_queries", [1, 2, 3, 6])
-def test_compression_takes_fewer_multiplications_exactly_below_the_break_even(n_queries):
-    n_keys = 6
-    for k in range(1, n_keys + 1):
-        few, full, break_even = check_linformer(
-            [[0]] * n_queries, [[0]] * n_keys, [[0, 1]] * n_keys, np.eye(k, n_keys, dtype=int)
-        )
-        assert (few < full) == (k < break_even)
-        assert (few == full) == (k == break_even)
-
-
-@settings(max_examples=12)
-@given(heads())
-def test_without_compression_linformer_is_softmax_attention(head):
-    identity = sympy.eye(len(head[1]))
-    full = softmax_attention(*head)
-    for f in (None, identity):
-        worked = linformer_attention(*head, identity, f)
-        assert worked.result == full.result
-        assert [step.value for step in worked.steps[2:7]] == [step.value for step in full.steps[:5]]
-
-
-# PyTorch
-
-
-def as_tensors(*arrays):
-    return [torch.tensor(array, dtype=torch.float64)[None, None] for array in arrays]
-
-
 @settings(max_examples=12)
 @given(compressed_heads(small_integers))
-def test_pytorch_finds_the_same(head):
+def test_pytorch_agrees(head):
     q, k, v, e, f = head
-    tensors = as_tensors(q, k, v)
-    e_tensor, f_tensor = (torch.tensor(a, dtype=torch.float64) for a in (e, f))
+    *tensors, e_tensor, f_tensor = (torch.tensor(a, dtype=torch.float64) for a in head)
+    tensors = [one[None, None] for one in tensors]
     for exact, numeric in (
         (softmax_attention(q, k, v), attention.softmax_attention(*tensors)),
         (linformer_attention(q, k, v, e), linformer.linformer_attention(*tensors, e_tensor)),
@@ -480,7 +365,7 @@ def test_pytorch_finds_the_same(head):
     np.testing.assert_allclose(ours, attention.attention_weights(*tensors[:2])[0, 0].numpy(), rtol=1e-12, atol=1e-12)
 
 
-def test_long_numbers_are_no_trouble():
+def test_long_numbers():
     long = 10**20 - 1
     worked = softmax_attention([[long, -long]], [[long, 0], [0, long], [long, 1]], [[long], [1], [-long]])
     assert worked.steps[3].latex.endswith(
@@ -489,47 +374,20 @@ def test_long_numbers_are_no_trouble():
     assert worked.steps[4].latex.endswith(rf"P V &\approx \begin{{pmatrix}} {long}.000 \end{{pmatrix}} \end{{aligned}}")
 
 
-def test_a_terminal_shows_the_letter_e():
-    assert str(softmax_attention([[1]], [[1], [0]], [[1], [1]])).splitlines()[4:8] == [
-        "3. Raise e to each of these powers, and add up each row. Call the sums z.",
-        "   ([e  1], [1 + e])",
-        "4. Divide each row by its sum. This gives the weights P, with rows p.",
-        "   ⎡  e      1  ⎤",
-    ]
-
-
-def test_four_tokens_take_less_than_a_second():
-    arrays = np.random.default_rng(0).integers(-9, 10, (5, 4, 4))
-    start = time.process_time()
-    linformer_attention(*arrays)
-    assert time.process_time() - start < 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (([[1, 2]], [[1]], [[1]]), "k must be as wide as q, got k of shape (1, 1) and q of shape (1, 2)"),
         (([[1]], [[1]], [[1], [2]]), "v must have a row for each key, got v of shape (2, 1) and k of shape (1, 1)"),
-        (
-            ([[1]], [[1], [2]], [[1], [2]], [[1]]),
-            "e must have a column for each key, got e of shape (1, 1) and k of shape (2, 1)",
-        ),
-        (
-            ([[1]], [[1], [2]], [[1], [2]], [[1, 2]] * 3),
-            "e must have at most n_keys = 2 rows, got shape (3, 2)",
-        ),
-        (
-            ([[1]], [[1], [2]], [[1], [2]], [[1, 2]], [[1, 2]] * 2),
-            "f must have the shape of e, (1, 2), got shape (2, 2)",
-        ),
-        (
-            ([[1]], [[1], [2]], [[1], [2]], [[1, 2]], [[1]]),
-            "f must have the shape of e, (1, 2), got shape (1, 1)",
-        ),
+        (([[1]], *[[[1], [2]]] * 2, [[1]]),
+         "e must have a column for each key, got e of shape (1, 1) and k of shape (2, 1)"),
+        (([[1]], *[[[1], [2]]] * 2, [[1, 2]] * 3), "e must have at most n_keys = 2 rows, got shape (3, 2)"),
+        (([[1]], *[[[1], [2]]] * 2, [[1, 2]], [[1, 2]] * 2), "f must have the shape of e, (1, 2), got shape (2, 2)"),
+        (([[1]], *[[[1], [2]]] * 2, [[1, 2]], [[1]]), "f must have the shape of e, (1, 2), got shape (1, 1)"),
         (([[1, 2]], [[1]], [[1]], [[1]]), "k must be as wide as q, got k of shape (1, 1) and q of shape (1, 2)"),
     ],
-)
-def test_shapes_that_do_not_match_are_both_named(arguments, message):
+)  # fmt: skip
+def test_bad_shapes_are_refused(arguments, message):
     function = softmax_attention if len(arguments) == 3 else linformer_attention
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         function(*arguments)

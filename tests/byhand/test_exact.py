@@ -1,4 +1,4 @@
-"""Exact numbers come in, in every dress; what is not exact is refused, with its place, the rule and the value."""
+"""Exact numbers are accepted in every form; others are refused with their place, the rule and the value."""
 
 import inspect
 from fractions import Fraction
@@ -29,33 +29,30 @@ ONE_THIRD = Matrix([[Rational(1, 3), 2]])
     ],
     ids=str,
 )
-def test_exact_numbers_come_in_many_dresses(a):
+def test_forms_of_exact_numbers(a):
     assert as_exact_matrix("a", a) == ONE_THIRD
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
-def test_numpy_integers_are_exact_and_do_not_overflow(dtype):
+def test_numpy_integers_do_not_overflow(dtype):
     a = as_exact_matrix("a", np.array([[100, 2], [3, 4]], dtype=dtype))
     assert a * a == Matrix([[10006, 208], [312, 22]])
     lowest = np.iinfo(dtype).min  # whose size the type does not hold
     assert list(as_exact_matrix("a", [np.array([lowest, 1], dtype=dtype)])) == [int(lowest), 1]
 
 
-def test_a_decimal_string_is_the_decimal():
-    assert as_exact_matrix("a", [["0.1", "-.5"]]) == Matrix([[Rational(1, 10), Rational(-1, 2)]])
-
-
-def test_a_flat_list_is_a_column_and_none_a_gap_only_where_that_is_allowed():
+def test_vectors_and_gaps():
     assert as_exact_matrix("a", [1, 2], vector_allowed=True) == Matrix([1, 2])
     assert as_exact_matrix("a", [[1, 2]], vector_allowed=True) == Matrix([[1, 2]])
     assert list(as_exact_matrix("a", [[1, None]], gaps_allowed=True)) == [1, sympy.nan]
+    assert list(as_exact_matrix("a", [["0.1", "-.5"]])) == [Rational(1, 10), Rational(-1, 2)]
     with pytest.raises(ValueError, match=r"^a must have 2 axes, a list of rows, got \[1, 2\]$"):
         as_exact_matrix("a", [1, 2])
     with pytest.raises(ValueError, match=r"^a must have 1 or 2 axes, got \[1, \[2\]\]$"):
         as_exact_matrix("a", [1, [2]], vector_allowed=True)
 
 
-def test_the_limits_themselves_are_allowed():
+def test_limits_are_allowed():
     assert as_exact_matrix("a", np.eye(12, dtype=int)) == sympy.eye(12)
     longest = [[-(10**20) + 1, Fraction(1, 10**20 - 1)]]
     assert as_exact_matrix("a", longest).tolist() == longest
@@ -64,34 +61,23 @@ def test_the_limits_themselves_are_allowed():
 @pytest.mark.parametrize(
     ("bad", "error", "rule"),
     [
-        (
-            [[0.1, 1], [1, 1]],
-            TypeError,
-            r"\[0\]\[0\] must be a number given exactly .* got the float 0.1; write Fraction\(1, 10\)",
-        ),
+        ([[0.1, 1], [1, 1]], TypeError, r"\[0\]\[0\] must be .* got the float 0.1; write Fraction\(1, 10\)"),
         ([[1, 1], [1, -2.0]], TypeError, r"\[1\]\[1\] must be a number given exactly .* got the float -2.0; write -2$"),
         (np.float32, TypeError, "must be a list of rows of exact numbers, got <class 'numpy.float32'>"),
         (torch.eye(2, device="meta"), TypeError, "must be a list of rows of exact numbers, got tensor"),
         (torch.eye(2).to_sparse(), TypeError, "must be a list of rows of exact numbers, got tensor"),
         (np.array([[0.25, 1], [1, 1]], dtype=np.float32), TypeError, r"got the float 0.25; write Fraction\(1, 4\)"),
         ([[sympy.Float(0.5), 1]], TypeError, r"got the float 0.5.*; write Fraction\(1, 2\)"),
-        ([[1e300, 1]], TypeError, "got the float .*; write it as a Fraction"),
         ([[1e-300, 1]], TypeError, "got the float .*; write it as a Fraction"),
         ([[float("nan"), 1]], ValueError, r"\[0\]\[0\] must be finite, got nan"),
         ([[1, float("inf")]], ValueError, r"\[0\]\[1\] must be finite, got inf"),
-        ([[1, -np.inf]], ValueError, "must be finite, got -inf"),
         ([[1, sympy.nan]], ValueError, "must be finite, got nan"),
         ([[1, sympy.oo]], ValueError, "must be finite, got oo"),
         ([[1, sympy.Symbol("t")]], TypeError, "must be a number given exactly .* got t"),
         ([[1, sympy.sqrt(2)]], TypeError, r"got sqrt\(2\)"),
-        ([[1, sympy.zoo]], TypeError, "got zoo"),
-        ([[1, 2j]], TypeError, "got 2j"),
         ([[1, sympy.I]], TypeError, "got I"),
         ([[1, None]], TypeError, "got None"),
-        ([[1, {}]], TypeError, r"got \{\}"),
         ([[True, 1]], TypeError, "got True"),
-        (np.array([[True, False]]), TypeError, "got True"),
-        ([["one", 1]], ValueError, "got 'one'"),
         ([["1e3", 1]], ValueError, "got '1e3'"),
         ([["", 1]], ValueError, "got ''"),
         ([["1/0", 1]], ValueError, "must have a denominator other than zero, got '1/0'"),
@@ -101,25 +87,22 @@ def test_the_limits_themselves_are_allowed():
         ([[1, Fraction(1, 10**20)]], ValueError, "must have at most 20 digits"),
         ([[1, 2], [3]], ValueError, r"must have rows of one length, got lengths \[2, 1\]"),
         ([], ValueError, r"must have at least one row and one column, got \[\]"),
-        ([[]], ValueError, r"must have at least one row and one column, got \[\[\]\]"),
         (np.zeros((2, 0), dtype=int), ValueError, "must have at least one row and one column"),
         ([[[1, 2]]], ValueError, "must have .*2 axes"),
-        (np.ones((2, 2, 2), dtype=int), ValueError, "must have .*2 axes"),
         ([1, [2, 3]], ValueError, "must have .*2 axes"),
         (5, TypeError, "must be a list of rows of exact numbers, got 5"),
         (None, TypeError, "must be a list of rows of exact numbers, got None"),
         ("12", TypeError, "must be a list of rows of exact numbers, got '12'"),
-        ({1: 2}, TypeError, "must be a list of rows of exact numbers"),
         ([[1] * 13], ValueError, r"at most 12 rows and columns, got shape \(1, 13\)"),
         ([[1]] * 13, ValueError, r"at most 12 rows and columns, got shape \(13, 1\)"),
     ],
 )
-def test_what_is_not_a_small_matrix_of_exact_numbers_is_refused(bad, error, rule):
+def test_bad_numbers_are_refused(bad, error, rule):
     with pytest.raises(error, match=f"^name.*{rule}"):
         as_exact_matrix("name", bad)
 
 
-# Each argument of each function is such a matrix: the others are given, and one float in it is refused by its name.
+# Good arguments for each function: in each in turn one number becomes a float, which is refused by name.
 SQUARE = [[1, 2], [3, 5]]
 ARGUMENTS = {
     "row_reduce": {"a": SQUARE},
@@ -140,7 +123,7 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize(("function", "name"), [(f, name) for f, names in ARGUMENTS.items() for name in names])
-def test_each_argument_is_exact(function, name):
+def test_arguments_must_be_exact(function, name):
     called, given = getattr(byhand, function), ARGUMENTS[function]
     bad = 0.5 if np.ndim(given[name]) == 0 else [0.5, 1] if np.ndim(given[name]) == 1 else [[0.5, 1], [1, 1]]
     with pytest.raises(TypeError, match=rf"^{name}\S* must be a number given exactly .* write Fraction\(1, 2\)$"):
@@ -150,14 +133,14 @@ def test_each_argument_is_exact(function, name):
             called(**{**given, name: [1, 2] if function != "project" else [[[1]]]})
 
 
-def test_no_argument_is_forgotten():
+def test_all_arguments_are_listed():
     wanted = {
         name: list(inspect.signature(getattr(byhand, name)).parameters) for name in byhand.__all__ if name.islower()
     }
     assert {name: list(given) for name, given in ARGUMENTS.items()} == wanted
 
 
-def test_fractions_that_grow_beyond_all_reason_are_refused():
+def test_long_fractions_are_refused():
     check_length("a", Rational(1, 2**3335), sympy.Integer(-1))  # 1000 digits
     message = "a must be small enough to work by hand, got a fraction of some 1002 digits"
     with pytest.raises(ValueError, match=f"^{message}$"):

@@ -1,4 +1,4 @@
-"""Each step of a reduction, a factorization, a product and a score follows from the one before, exactly."""
+"""Each step of a row reduction, an outer product, a projection and a score follows from the one before."""
 
 import itertools
 import math
@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 from sympy import Matrix, Rational
 from worked import as_floats, ends, matrices, read_matrices, read_number, small_rationals
 
-from lowrank_tutor.byhand import bilinear, project, rank_one, row_reduce, svd_2x2
-
-MULTIPLES = [[1, 2, 3], [2, 4, 6], [3, 6, 9]]
-
+from lowrank_tutor.byhand import bilinear, project, rank_one, row_reduce
 
 # Row reduction
 
 
 def apply_printed_operation(latex, matrix):
-    """Do to ``matrix`` what the formula says, read from its text alone."""
+    """Apply the printed formula of a row operation to ``matrix``."""
     rows = [list(matrix[i, :]) for i in range(matrix.rows)]
     operation = latex.split(r" \qquad ")[0].replace("{", "").replace("}", "")
     if swap := re.fullmatch(r"R_(\d+) \\leftrightarrow R_(\d+)", operation):
@@ -31,7 +28,7 @@ def apply_printed_operation(latex, matrix):
         return Matrix(rows)
     target, formula = operation.split(r" \leftarrow ")
     terms = re.findall(r"([+-]?) ?(\d+(?:/\d+)?)? ?R_(\d+)", formula)
-    assert "".join("".join(term) for term in terms) == formula.replace(" ", "").replace("R_", "")  # nothing left over
+    assert "".join("".join(term) for term in terms) == formula.replace(" ", "").replace("R_", "")  # all of it is read
     i = int(target.removeprefix("R_")) - 1
     new = [sympy.Integer(0)] * matrix.cols
     used = []
@@ -70,26 +67,12 @@ def check_row_reduction(a):
 
 @settings(max_examples=25)
 @given(matrices())
-def test_each_printed_row_operation_gives_the_next_matrix_and_the_end_is_reduced(a):
+def test_row_operations_follow(a):
     check_row_reduction(a)
 
 
-def test_the_matrix_of_multiples_is_reduced_in_two_operations():
-    worked = row_reduce(MULTIPLES)
-    assert [step.plain for step in worked.steps] == [
-        "Start from A.",
-        "Subtract 2 times row 1 from row 2.",
-        "Subtract 3 times row 1 from row 3.",
-        "The matrix is reduced. It has 1 pivot, in column 1, so the rank is 1.",
-    ]
-    assert worked.steps[1].latex.startswith(r"R_{2} \leftarrow R_{2} - 2 R_{1} \qquad")
-    assert worked.steps[1].value == Matrix([[1, 2, 3], [0, 0, 0], [3, 6, 9]])
-    assert worked.result == Matrix([[1, 2, 3], [0, 0, 0], [0, 0, 0]])
-
-
-def test_the_sentence_says_what_the_formula_says():
+def test_operations_in_words():
     worked = row_reduce([[0, -1, 3], [2, 4, 1], [1, 1, 1], [-1, 5, "1/2"]])
-    check_row_reduction([[0, -1, 3], [2, 4, 1], [1, 1, 1], [-1, 5, "1/2"]])
     said = [(step.plain, plain_fractions(step.latex).split(r" \qquad ")[0]) for step in worked.steps[1:7]]
     assert said == [
         ("Swap rows 1 and 2.", r"R_{1} \leftrightarrow R_{2}"),
@@ -99,47 +82,43 @@ def test_the_sentence_says_what_the_formula_says():
         ("Change the sign of row 2.", r"R_{2} \leftarrow - R_{2}"),
         ("Subtract 2 times row 2 from row 1.", r"R_{1} \leftarrow R_{1} - 2 R_{2}"),
     ]
+    ends_with = "It has 3 pivots, in columns 1, 2, 3, so the rank is 3."
+    assert worked.steps[-1].plain.endswith(ends_with)
+    assert "It has no pivot" in row_reduce([[0]]).steps[-1].plain
+    assert "It has 1 pivot, in column 1" in row_reduce([[1]]).steps[-1].plain
 
 
 @pytest.mark.parametrize(
-    ("a", "pivots"),
+    "a",
     [
-        ([[1, 0, 5], [0, 1, 7]], "2 pivots, in columns 1, 2"),
-        ([[0, 0], [0, 0], [0, 0]], "no pivot"),
-        ([[0]], "no pivot"),
-        ([[1]], "1 pivot, in column 1"),
+        [[7]],
+        [["-1/3"]],
+        [[0, 0, 3, 1]],
+        [[0], [0], [-5]],
+        [[0, 1], [1, 0]],
+        [[1, 0, 5], [0, 1, 7]],
+        [[0, 0]] * 3,
+        [[1]],
     ],
 )
-def test_a_reduced_matrix_needs_no_operation(a, pivots):
-    worked = row_reduce(a)
-    assert len(worked.steps) == 2
-    assert worked.result == Matrix(a)
-    assert pivots in worked.steps[-1].plain
-
-
-@pytest.mark.parametrize("a", [[[7]], [["-1/3"]], [[0, 0, 3, 1]], [[0], [0], [-5]], [[1, 2], [3, 4]], [[0, 1], [1, 0]]])
-def test_row_reduction_of_edge_shapes(a):
+def test_row_reduction_edge_cases(a):
     check_row_reduction(a)
-
-
-def test_the_rank_is_what_numpy_finds_on_a_matrix_with_a_chosen_rank():
-    rng = np.random.default_rng(0)
-    for rank in range(5):
-        a = rng.integers(-3, 4, (6, rank)) @ rng.integers(-3, 4, (rank, 5))
-        assert len(row_reduce(a).steps[-1].value) == np.linalg.matrix_rank(a)
 
 
 # Outer product
 
 
-def test_the_matrix_of_multiples_is_an_outer_product_of_six_numbers_and_five_degrees_of_freedom():
-    worked = rank_one(MULTIPLES)
-    u, v = worked.result
-    assert u == Matrix([1, 2, 3])
-    assert v == Matrix([1, 2, 3])
-    assert [step.value for step in worked.steps] == [v, u, Matrix(MULTIPLES), (9, 6, 5)]
+def test_rank_one_by_hand():
+    multiples = [[1, 2, 3], [2, 4, 6], [3, 6, 9]]
+    worked, v = rank_one(multiples), Matrix([1, 2, 3])
+    assert worked.result == (v, v)
+    assert [step.value for step in worked.steps] == [v, v, Matrix(multiples), (9, 6, 5)]
     assert "The matrix has 9 numbers, the factors have 6, 3 fewer." in worked.steps[-1].plain
     assert "5 degrees of freedom" in worked.steps[-1].plain
+    assert "which saves nothing" in rank_one([[1, 2, 3]]).steps[-1].plain
+    worked = rank_one([[0, 0], [-4, -6], [2, 3]])
+    assert worked.result == (Matrix([0, -2, 1]), Matrix([2, 3]))
+    assert worked.steps[0].plain == "Row 2 is the first that is not zero. Take out its factor -2 and call the rest v."
 
 
 @settings(max_examples=25)
@@ -147,59 +126,25 @@ def test_the_matrix_of_multiples_is_an_outer_product_of_six_numbers_and_five_deg
     st.lists(small_rationals, min_size=1, max_size=5).filter(any),
     st.lists(small_rationals, min_size=1, max_size=5).filter(any),
 )
-def test_the_factors_of_any_outer_product_multiply_back(left, right):
+def test_outer_products_multiply_back(left, right):
     a = Matrix(left) * Matrix(right).T
     worked = rank_one(a)
     u, v = worked.result
-    assert u.shape == (len(left), 1)
-    assert v.shape == (len(right), 1)
-    assert u * v.T == a
-    assert worked.steps[0].value == v
-    assert worked.steps[1].value == u
-    assert worked.steps[2].value == u * v.T
-    assert read_matrices(worked.steps[0].latex)[-1] == v.T
-    assert read_matrices(worked.steps[1].latex)[-1] == u
-    assert read_matrices(worked.steps[2].latex)[-1] == a
+    m, n = a.shape
+    assert (u.shape, v.shape) == ((m, 1), (n, 1))
+    assert [step.value for step in worked.steps] == [v, u, a, (m * n, m + n, m + n - 1)]
+    assert [read_matrices(step.latex)[-1] for step in worked.steps[:3]] == [v.T, u, a]
     assert all(entry.is_Integer for entry in v)
     assert math.gcd(*(int(entry) for entry in v)) == 1
     assert next(entry for entry in v if entry != 0) > 0
-    m, n = a.shape
-    assert worked.steps[3].value == (m * n, m + n, m + n - 1)
-
-
-def test_the_common_factor_of_the_first_row_goes_to_u():
-    worked = rank_one([[0, 0], [-4, -6], [2, 3]])
-    assert worked.result == (Matrix([0, -2, 1]), Matrix([2, 3]))
-    assert worked.steps[0].plain == "Row 2 is the first that is not zero. Take out its factor -2 and call the rest v."
-
-
-@pytest.mark.parametrize(
-    ("a", "said"), [([[1, 2], [2, 4]], "nothing"), ([[1, 2, 3]], "nothing"), (MULTIPLES, "3 fewer")]
-)
-def test_the_saving_is_counted_honestly(a, said):
-    assert said in rank_one(a).steps[-1].plain
-
-
-@pytest.mark.parametrize(("a", "rank"), [([[0, 0]], 0), ([[1, 0], [0, 1]], 2), ([[1, 2, 3], [4, 5, 6], [7, 8, 9]], 2)])
-def test_other_ranks_are_refused(a, rank):
-    with pytest.raises(ValueError, match=f"a must be a matrix of rank 1, got rank {rank}"):
-        rank_one(a)
 
 
 # Projection and compression
 
 
-def test_the_first_coordinate_of_2_4_6_is_2():
-    worked = project([[1, 0, 0]], [2, 4, 6])
-    assert worked.result == Matrix([2])
-    assert worked.steps[0].latex == r"y_{1} = 1 \cdot 2 + 0 \cdot 4 + 0 \cdot 6 = 2"
-    assert "a compression map, not a projection" in worked.steps[-1].plain
-    assert "of rank 1 (full)" in worked.steps[-1].plain
-
-
 @settings(max_examples=25)
 @given(st.data(), st.integers(1, 4))
-def test_each_entry_is_the_printed_sum_of_products(data, d):
+def test_projection_steps_follow(data, d):
     w = data.draw(matrices(columns=st.just(d)))
     x = data.draw(matrices(rows=st.just(d)))
     worked = project(w, x)
@@ -230,25 +175,19 @@ def test_each_entry_is_the_printed_sum_of_products(data, d):
         ([[1, 2, 1], [2, 4, 2]], [1, 1, 1], "of rank 1. It turns 3 numbers into 2"),
     ],
 )
-def test_the_last_step_tells_a_projection_from_a_compression_map(w, x, said):
+def test_kinds_of_maps(w, x, said):
     last = project(w, x).steps[-1]
     assert said in last.plain
     if len(w) == len(w[0]):
         assert (r"\neq" in last.latex) == ("not a projection" in last.plain)
 
 
-def test_two_vectors_are_two_columns():
+def test_two_columns():
     worked = project([[1, 0, 2], [0, 1, -1]], [[1, 4], [2, 5], [3, 6]])
     assert worked.result == Matrix([[7, 16], [-1, -1]])
+    assert project([[1, 0, 0]], [2, 4, 6]).steps[0].latex == r"y_{1} = 1 \cdot 2 + 0 \cdot 4 + 0 \cdot 6 = 2"
     assert worked.steps[3].latex == r"y_{2, 2} = 0 \cdot 4 + 1 \cdot 5 + \left( -1 \right) \cdot 6 = -1"
     assert worked.steps[3].plain == "Multiply row 2 of W with column 2 of x, entry by entry, and add."
-
-
-def test_shapes_that_do_not_match_are_both_named():
-    with pytest.raises(ValueError, match=r"x must be as long as w is wide, got x .*\(2, 1\).* and w .*\(1, 3\)"):
-        project([[1, 0, 0]], [1, 2])
-    with pytest.raises(ValueError, match="w must have 2 axes"):
-        project([1, 0, 0], [2, 4, 6])
 
 
 # Scores
@@ -257,7 +196,7 @@ GOLDEN_SCORE = ([1, 2], [[2, 1]], [[1, -1]], [3, 4])
 
 
 def check_printed_product(step, letter):
-    """The step's own numbers give its own result; return the matrix and the vector that it printed."""
+    """Check a step's result by its own numbers; return the matrix and the vector that it printed."""
     first, *entries = ends(step.latex)
     matrix, vector = read_matrices(first)
     for row, line in enumerate(entries):
@@ -288,7 +227,7 @@ def check_bilinear(s, u, v, h):
     *_, formula, total = again.latex.split(" = ")
     assert read_number(formula) == read_number(total) == again.value
     assert again.value == score.value == bilinear(s, u, v, h).result
-    # the counts, each from what the steps printed
+    # counts, from what the steps printed
     k = u.rows
     assert kept.value == (len(u) + len(v), len(w.value), Rational(d1 * d2, d1 + d2))
     sums = [step.latex.count(r"\cdot") for step in (p, q, score, r, again)]
@@ -305,10 +244,9 @@ def check_bilinear(s, u, v, h):
     return w.value
 
 
-def test_the_score_is_minus_4_by_both_routes_for_4_numbers_against_4():
+def test_bilinear_by_hand():
     worked = bilinear(*GOLDEN_SCORE)
-    values = [step.value for step in worked.steps]
-    assert values == [
+    assert [step.value for step in worked.steps] == [
         Matrix([4]),
         Matrix([-1]),
         -4,
@@ -319,79 +257,37 @@ def test_the_score_is_minus_4_by_both_routes_for_4_numbers_against_4():
         (5, 6, 1, 2),
     ]
     assert worked.result == -4
-    assert worked.steps[2].latex == r"(U s)^\top (V h) = p^\top q = 4 \cdot \left( -1 \right) = -4"
-    assert "which saves nothing" in worked.steps[6].plain
     check_bilinear(*GOLDEN_SCORE)
 
 
 @settings(max_examples=25)
 @given(st.data(), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
-def test_each_step_of_a_score_follows_from_the_one_before(data, k, d2, d1):
+def test_bilinear_steps_follow(data, k, d2, d1):
     u, v = (data.draw(matrices(rows=st.just(k), columns=st.just(width))) for width in (d2, d1))
     s, h = (data.draw(st.lists(small_rationals, min_size=width, max_size=width)) for width in (d2, d1))
     w = check_bilinear(s, u, v, h)
-    np.testing.assert_allclose(
-        float(bilinear(s, u, v, h).result),
-        (as_floats([s]) @ as_floats(w) @ as_floats([h]).T).item(),
-        atol=1e-9,
-    )
-    np.testing.assert_allclose(as_floats(u).T @ as_floats(v), as_floats(w), atol=1e-9)
+    judged = (as_floats([s]) @ as_floats(w) @ as_floats([h]).T).item()
+    np.testing.assert_allclose(float(bilinear(s, u, v, h).result), judged, atol=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("k", "d2", "d1", "numbers", "work"),
+    ("call", "message"),
     [
-        (2, 5, 5, "The factors have 20 numbers and W has 25, which saves 5.", "22 multiplications and the long way 30"),
-        (3, 5, 5, "The factors have 30 numbers and W has 25, which costs 5 more.", "33 multiplications"),
-        (1, 2, 2, "The factors have 4 numbers and W has 4, which saves nothing.", "which saves 1."),
-        (
-            1,
-            1,
-            1,
-            "The factors have 2 numbers and W has 1, which costs 1 more.",
-            "3 multiplications and the long way 2",
-        ),
-        (2, 4, 4, "which saves nothing. The factors have fewer only where k is below 2.", "which saves 2."),
-        (1, 3, 2, "fewer only where k is below 6/5.", "once Wᵀ s is known, it takes 2."),
-        (1, 2, 3, "fewer only where k is below 6/5.", "once W h is known, it takes 2."),
+        (lambda: rank_one([[0, 0]]), "a must be a matrix of rank 1, got rank 0"),
+        (lambda: rank_one([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), "a must be a matrix of rank 1, got rank 2"),
+        (lambda: project([[1, 0, 0]], [1, 2]),
+         "x must be as long as w is wide, got x with 2 rows (shape (2, 1)) and w with 3 columns (shape (1, 3))"),
+        (lambda: project([1, 0, 0], [2, 4, 6]), "w must have 2 axes, a list of rows, got [1, 0, 0]"),
+        (lambda: bilinear([1, 2], [[1, 2, 3]], [[1, 2]], [1, 2]),
+         "u must be as wide as s is long, got u of shape (1, 3) and s of length 2"),
+        (lambda: bilinear([1, 2], [[1, 2]], [[1, 2]], [1]),
+         "v must be as wide as h is long, got v of shape (1, 2) and h of length 1"),
+        (lambda: bilinear([1, 2], [[1, 2]], [[1], [2]], [1]),
+         "u and v must have equally many rows, got shapes (1, 2) and (2, 1)"),
+        (lambda: bilinear([[1, 2]], [[1, 2]], [[1]], [1]), "s must be one vector, got shape (1, 2)"),
+        (lambda: bilinear([1], [[1]], [[1]], [[1, 2], [3, 4]]), "h must be one vector, got shape (2, 2)"),
     ],
-)
-def test_the_cost_of_a_score_is_counted_honestly(k, d2, d1, numbers, work):
-    steps = bilinear([1] * d2, [[1] * d2] * k, [[1] * d1] * k, [1] * d1).steps
-    assert numbers in steps[-2].plain
-    assert work in steps[-1].plain
-
-
-def test_a_matrix_of_rank_2_is_missed_by_its_best_factors_of_rank_1():
-    """[[3, 0], [4, 5]] scores 73; the nearest matrix of rank 1 scores 73 and a half."""
-    w = Matrix([[3, 0], [4, 5]])
-    u, sigma, vt = svd_2x2(w).result
-    nearest = (sigma[0] * u[:, 0] * vt[0, :]).applyfunc(sympy.expand)
-    assert nearest == check_bilinear([1, 2], [[1, 3]], [["3/2", "3/2"]], [3, 4])
-    assert bilinear([1, 2], [[1, 3]], [["3/2", "3/2"]], [3, 4]).result == Rational(147, 2)
-    assert bilinear([1, 2], [[1, 0], [0, 1]], w, [3, 4]).result == 73
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ([1, 2], [[1, 2, 3]], [[1, 2]], [1, 2]),
-            "u must be as wide as s is long, got u of shape (1, 3) and s of length 2",
-        ),
-        (
-            ([1, 2], [[1, 2]], [[1, 2]], [1]),
-            "v must be as wide as h is long, got v of shape (1, 2) and h of length 1",
-        ),
-        (
-            ([1, 2], [[1, 2]], [[1], [2]], [1]),
-            "u and v must have equally many rows, got shapes (1, 2) and (2, 1)",
-        ),
-        (([[1, 2]], [[1, 2]], [[1]], [1]), "s must be one vector, got shape (1, 2)"),
-        (([1], [[1]], [[1]], [[1, 2], [3, 4]]), "h must be one vector, got shape (2, 2)"),
-        (([1], [1], [[1]], [1]), "u must have 2 axes, a list of rows, got [1]"),
-    ],
-)
-def test_shapes_that_cannot_be_scored_are_refused(arguments, message):
+)  # fmt: skip
+def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        bilinear(*arguments)
+        call()

@@ -1,4 +1,4 @@
-"""Each step of an update of NMF follows from the one before, exactly, and the error never rises."""
+"""Each step of an update of NMF follows from the one before, and the error never rises."""
 
 import re
 from fractions import Fraction
@@ -38,7 +38,7 @@ def squares(a, b):
 
 
 def plain_update(x, w, h):
-    """The multiplicative rule, entry by entry; 0 over 0 keeps the entry."""
+    """Apply the multiplicative rule entry by entry; 0 over 0 keeps the entry."""
     above, below = plain_product(transposed(w), x), plain_product(plain_product(transposed(w), w), h)
     return [
         [entry * n / d if d else entry for entry, n, d in zip(*rows, strict=True)]
@@ -74,8 +74,6 @@ def check_entries(step, name, old, new, above, below):
         assert read_number(total) == read_number(formula) == new[i][j]
     assert ("the entry stays as it is" in step.plain) == (0 in list(below))
     assert ("An entry that is zero stays zero." in step.plain) == any(entry == 0 for row in old for entry in row)
-    assert step.plain.startswith(f"Multiply each entry of {name} by its numerator over its denominator.")
-    assert step.plain.endswith(f"This is the new {name}.")
     assert step.value == Matrix(new)
 
 
@@ -123,7 +121,7 @@ def check_nmf(x, w, h):
     return worked
 
 
-def test_three_rows_and_two_parts_by_hand():
+def test_update_by_hand():
     worked = check_nmf(X, W, H)
     assert [step.value for step in worked.steps] == [
         20,
@@ -136,24 +134,12 @@ def test_three_rows_and_two_parts_by_hand():
         Matrix([["2/3", 1], [1, "3/2"], ["4/3", "1/2"]]),
         Rational(95, 18),
     ]
-    assert [step.plain for step in worked.steps] == [
-        "Multiply W with H, and add up the squares of what is left of X. This is the squared error, 20.",
-        "Multiply Wᵀ with X. These are the numerators for H.",
-        "Multiply Wᵀ W with H. These are the denominators.",
-        "Multiply each entry of H by its numerator over its denominator. An entry that is zero stays zero. This is the "
-        "new H.",
-        "With the new H the squared error falls from 20 to 8.",
-        "Multiply X with the transpose of the new H. These are the numerators for W.",
-        "Multiply W with the new H times its transpose. These are the denominators.",
-        "Multiply each entry of W by its numerator over its denominator. This is the new W.",
-        "With both new factors the squared error falls from 8 to 95/18.",
-    ]
     assert r"H_{1 2}' &= 2 \cdot \frac{6}{12} = 1 \cr" in without_struts(worked.steps[3].latex)
 
 
 @settings(max_examples=25)
 @given(st.data(), sides, sides, sides)
-def test_each_step_of_an_update_follows_and_the_error_never_rises(data, n, d, k):
+def test_update_steps_follow(data, n, d, k):
     x, w, h = (
         data.draw(matrices(st.just(rows), st.just(columns), not_negative).filter(lambda a: min(map(min, a)) >= 0))
         for rows, columns in ((n, d), (n, k), (k, d))
@@ -167,32 +153,18 @@ def test_each_step_of_an_update_follows_and_the_error_never_rises(data, n, d, k)
         np.testing.assert_allclose(as_floats(worked.result.w), w, rtol=1e-9, atol=1e-12)
 
 
-def test_a_factorization_stays_as_it_is():
-    worked = check_nmf([[2, 0], [4, 1]], [[1, 0], [2, 1]], [[2, 0], [0, 1]])
-    assert worked.result == (Matrix([[1, 0], [2, 1]]), Matrix([[2, 0], [0, 1]]))
-    assert worked.steps[4].plain == "With the new H the squared error stays 0."
-
-
-def test_what_nothing_is_multiplied_with_stays_as_it_is():
-    """A column of zeros in W, or a row of zeros in H, asks for 0 over 0."""
+def test_zero_denominators():
+    """A column of zeros in W or a row of zeros in H leads to 0 over 0."""
+    assert check_nmf([[2, 0], [4, 1]], [[1, 0], [2, 1]], [[2, 0], [0, 1]]).result.w == Matrix([[1, 0], [2, 1]])
     worked = check_nmf([[1, 2]], [[0, 1]], [[5, 7], [1, 1]])
     assert worked.result.h[0, :] == Matrix([[5, 7]])
-    assert worked.steps[3].plain == (
-        "Multiply each entry of H by its numerator over its denominator. Where the denominator is zero, the entry "
-        "stays as it is. This is the new H."
-    )
     assert check_nmf([[1, 2]], [[3, 1]], [[0, 0], [1, 1]]).result.w[0, 0] == 3
     lost = check_nmf([[0, 0], [1, 2]], [[1, 0], [0, 1]], [[1, 1], [1, 1]])  # its row of H becomes zero on the way
     assert lost.result.w == Matrix([[1, 0], [0, 1]])
     assert lost.result.h == Matrix([[0, 0], [1, 2]])
 
 
-def test_a_least_squares_step_would_leave_the_quadrant():
-    """Clipping is not what the rule does: the best H for this W has a negative entry, the new one has none."""
-    x, w, h = [[0, 2], [3, 1]], [[1, 1], [1, 2]], [[1, 1], [1, 1]]
-    best = np.linalg.solve(np.array(w, dtype=float), np.array(x, dtype=float))
-    assert best.min() < -0.5
-    assert min(check_nmf(x, w, h).result.h) > 0
+BIG = np.random.default_rng(0).integers(1, 10, (12, 12))
 
 
 @pytest.mark.parametrize(
@@ -204,14 +176,12 @@ def test_a_least_squares_step_would_leave_the_quadrant():
         (([[1, "-1/2"]], [[1]], [[1, 1]]), "x[0][1] must be at least 0, got -1/2"),
         (([[1], [2]], [[1], [-1]], [[1]]), "w[1][0] must be at least 0, got -1"),
         (([[1, 2]], [[1]], [[-3, 1]]), "h[0][0] must be at least 0, got -3"),
+        (
+            (BIG, BIG[:, :3], BIG[:3]),
+            "x, w and h must be small enough to work by hand, got a fraction of some {} digits",
+        ),
     ],
 )
-def test_what_cannot_be_worked_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises(ValueError, match="^" + re.escape(message).replace(r"\{\}", r"\d{4}") + "$"):
         nmf_update(*arguments)
-
-
-def test_a_fraction_too_long_to_print_is_refused():
-    big = np.random.default_rng(0).integers(1, 10, (12, 12))
-    with pytest.raises(ValueError, match=r"^x, w and h must be small enough .* got a fraction of some \d{4} digits$"):
-        nmf_update(big, big[:, :3], big[:3])

@@ -1,6 +1,4 @@
-"""Each step of a 2 by 2 decomposition follows from the one before, exactly, and the result is what NumPy finds."""
-
-import time
+"""Each step of a 2 by 2 decomposition follows from the one before, and NumPy finds the same."""
 
 import numpy as np
 import pytest
@@ -44,7 +42,7 @@ SVD_CASES = {
 
 
 def exactly_zero(number):
-    """An exact judge for nested roots that shares nothing with the package: the minimal polynomial of zero is x."""
+    """Decide exactly whether nested roots are zero: the minimal polynomial of zero is x."""
     x = sympy.Symbol("x")
     return sympy.minimal_polynomial(number, x) == x
 
@@ -54,7 +52,6 @@ def check_svd(a, exact_judge=exactly_zero):
     worked = svd_2x2(a)
     u, s, vt = worked.result
     gram, polynomial, eigenvalues, sigmas, v1, v2, u1, u2, product = (step.value for step in worked.steps)
-    # step 1 from the input, and each step from those before
     assert gram == matrix.T * matrix
     unknown = sympy.Symbol("lambda")
     assert sympy.expand(polynomial - (gram - unknown * sympy.eye(2)).det()) == 0
@@ -75,11 +72,9 @@ def check_svd(a, exact_judge=exactly_zero):
     assert exact_judge(v1.dot(v2))
     assert exact_judge(u1.dot(u2))
     assert product == matrix
-    # the result holds the factors of the steps
     assert u == Matrix.hstack(u1, u2)
     assert vt == Matrix.hstack(v1, v2).T
     assert s == sigmas
-    # NumPy
     floats = as_floats(matrix)
     np.testing.assert_allclose(
         [float(sigma) for sigma in s], np.linalg.svd(floats)[1], atol=1e-9 * (1 + abs(floats).max())
@@ -88,25 +83,25 @@ def check_svd(a, exact_judge=exactly_zero):
 
 
 @pytest.mark.parametrize("a", SVD_CASES.values(), ids=SVD_CASES)
-def test_each_identity_of_a_2x2_decomposition_holds_exactly(a):
+def test_identities_hold_exactly(a):
     check_svd(a)
 
 
 @settings(max_examples=12)
 @given(matrices(st.just(2), st.just(2)))
-def test_a_2x2_decomposition_of_any_small_rational_matrix_holds_to_60_digits(a):
+def test_small_rational_matrices(a):
     check_svd(a, numerically_zero)
 
 
 @settings(max_examples=12)
 @given(matrices(st.just(2), st.just(2), st.integers(-(10**19), 10**19)))
-def test_a_2x2_decomposition_of_long_numbers_multiplies_back_exactly(a):
+def test_long_numbers_multiply_back(a):
     worked = svd_2x2(a)
     assert worked.steps[-1].value == Matrix(a)
     assert worked.result.s[0] >= worked.result.s[1]
 
 
-def test_the_example_with_roots_of_five_by_hand():
+def test_roots_of_five_by_hand():
     worked = svd_2x2([[3, 0], [4, 5]])
     u, s, vt = worked.result
     assert worked.steps[0].value == Matrix([[25, 20], [20, 25]])
@@ -122,12 +117,9 @@ def test_the_example_with_roots_of_five_by_hand():
     assert read_matrices(worked.steps[-1].latex)[-3:] == [*layers, Matrix([[3, 0], [4, 5]])]
 
 
-def test_the_shear_stretches_by_the_golden_ratio():
-    s = svd_2x2([[1, 1], [0, 1]]).result.s
-    assert s == (sympy.GoldenRatio.expand(func=True), sympy.GoldenRatio.expand(func=True) - 1)
-
-
-def test_a_singular_value_needs_no_root_inside_a_root():
+def test_no_nested_roots():
+    golden = sympy.GoldenRatio.expand(func=True)
+    assert svd_2x2([[1, 1], [0, 1]]).result.s == (golden, golden - 1)
     assert svd_2x2([[1, 2], [3, 4]]).result.s == ((sqrt(34) + sqrt(26)) / 2, (sqrt(34) - sqrt(26)) / 2)
     for a in SVD_CASES.values():
         for sigma in svd_2x2(a).result.s:
@@ -135,7 +127,7 @@ def test_a_singular_value_needs_no_root_inside_a_root():
 
 
 @pytest.mark.parametrize("a", SVD_CASES.values(), ids=SVD_CASES)
-def test_each_printed_formula_of_a_2x2_decomposition_is_true(a):
+def test_printed_formulas(a):
     worked = svd_2x2(a)
     u, s, vt = worked.result
     gram, polynomial, eigenvalues, sigmas, *vectors, check = worked.steps
@@ -179,38 +171,7 @@ def test_each_printed_formula_of_a_2x2_decomposition_is_true(a):
     assert printed[5] == (printed[3] + printed[4]).applyfunc(sympy.expand) == right
 
 
-@pytest.mark.parametrize(
-    ("a", "index", "said"),
-    [
-        (
-            [[3, -4], [4, 3]],
-            4,
-            "Every direction is an eigenvector, because Aᵀ A is a multiple of I. Take axis 1 as v1.",
-        ),
-        ([[3, -4], [4, 3]], 5, "Take axis 2 as v2."),
-        ([[3, 0], [4, 5]], 4, "Find the eigenvector w1"),
-        ([[3, 0], [4, 5]], 7, "Apply A to v2 and divide by its singular value: u2."),
-        (
-            [[1, 2], [2, 4]],
-            7,
-            "Singular value 2 is zero, so A does not say what u2 is: take a unit vector at a right angle",
-        ),
-        ([[0, 0], [0, 0]], 6, "any unit vector will do"),
-        ([[0, 0], [0, 0]], 7, "at a right angle to u1"),
-    ],
-)
-def test_the_sentences_name_the_special_cases(a, index, said):
-    assert said in svd_2x2(a).steps[index].plain
-
-
-@pytest.mark.parametrize("a", [SVD_CASES["rational"], [[10**20 - 1, 10**19 + 1], [7, 10**20 - 11]]])
-def test_a_2x2_decomposition_takes_less_than_a_second(a):
-    start = time.process_time()
-    svd_2x2(a)
-    assert time.process_time() - start < 1
-
-
 @pytest.mark.parametrize("a", [[[1, 2]], [[1, 2, 3], [4, 5, 6]]])
-def test_only_2x2_matrices_are_decomposed(a):
-    with pytest.raises(ValueError, match=rf"a must be a 2 by 2 matrix, got shape \({len(a)}, {len(a[0])}\)"):
+def test_bad_shapes_are_refused(a):
+    with pytest.raises(ValueError, match=rf"^a must be a 2 by 2 matrix, got shape \({len(a)}, {len(a[0])}\)$"):
         svd_2x2(a)

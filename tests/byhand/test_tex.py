@@ -1,4 +1,4 @@
-"""Decimals are rounded as they should be, and rows of fractions stand apart."""
+"""Decimals are rounded, and rows of fractions are held apart."""
 
 import pytest
 import sympy
@@ -24,7 +24,7 @@ from lowrank_tutor.byhand.tex import tex_matrix
         (10**41 + Rational(1, 4), f"1{'0' * 41}.250"),
     ],
 )
-def test_decimals_are_rounded_to_three_places(number, shown):
+def test_decimals_are_rounded(number, shown):
     assert tex_matrix(Matrix([[number, 1]]), decimals=True) == rf"\begin{{pmatrix}} {shown} & 1.000 \end{{pmatrix}}"
 
 
@@ -36,6 +36,6 @@ def test_decimals_are_rounded_to_three_places(number, shown):
         ([["-1/2", 3], [4, 5]], [r"- \frac{1}{2} & 3 \vphantom{\Big(}", "4 & 5"]),
     ],
 )
-def test_a_row_of_fractions_keeps_its_distance_and_nothing_stands_before_a_minus(matrix, rows):
+def test_rows_of_fractions(matrix, rows):
     body = r" \cr ".join(rows)
     assert tex_matrix(Matrix(matrix)) == rf"\begin{{pmatrix}} {body} \end{{pmatrix}}"

@@ -4,8 +4,8 @@ import pytest
 
 from lowrank_tutor.exercises import check, register
 from lowrank_tutor.exercises.answers import page_form
-from lowrank_tutor.exercises.own import question_named
 from lowrank_tutor.exercises.judge import numbers_of
+from lowrank_tutor.exercises.own import question_named
 from lowrank_tutor.exercises.questions import QUESTIONS
 from lowrank_tutor.page import asset
 

@@ -1,4 +1,4 @@
-"""Each step of a latent, an update, a state and a mask follows from the one before, exactly."""
+"""Each step of a latent, an update, a state and a mask follows from the one before."""
 
 import re
 
@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Matrix, Rational
 from worked import (
-    check_worked,
     ends,
     fractions,
     matrices,
@@ -31,7 +30,7 @@ def drawn(data, *shape):
 
 @settings(max_examples=15)
 @given(sides, sides, sides, st.data())
-def test_both_routes_to_the_scores_are_products_of_fractions(n, d_c, d_h, data):
+def test_latent_steps_follow(n, d_c, d_h, data):
     c, w, q = drawn(data, n, d_c), drawn(data, d_c, d_h), drawn(data, d_h, 1)
     worked = latent_scores(c, w, [entry for (entry,) in q])
     keys, scores, absorbed, again, stored, work = (step.value for step in worked.steps)
@@ -45,18 +44,9 @@ def test_both_routes_to_the_scores_are_products_of_fractions(n, d_c, d_h, data):
         assert read_matrices(step.latex)[-1] == step.value
 
 
-def test_the_three_latents_of_the_chapter():
-    worked = latent_scores([[1], [2], [-1]], [[2, 3]], [1, -1])
-    assert worked.steps[0].value == Matrix([[2, 3], [4, 6], [-2, -3]])
-    assert worked.steps[2].value == Matrix([-1])
-    assert worked.result == Matrix([-1, -2, 1])
-    assert worked.steps[4].text == "Keys are 6 numbers to store and latents 3, which saves 3."
-    assert worked.steps[5].text == "Multiplications: 12 by way of the keys and 5 by way of the latents, which saves 7."
-
-
 @settings(max_examples=15)
 @given(sides, sides, sides, small_rationals, st.data())
-def test_beside_and_merged_are_products_of_fractions(m, n, r, s, data):
+def test_lora_steps_follow(m, n, r, s, data):
     w, b, a, x = drawn(data, m, n), drawn(data, m, r), drawn(data, r, n), drawn(data, n, 1)
     worked = lora(w, b, a, [entry for (entry,) in x], s)
     plain, seen, added, output, merged, again, counts = (step.value for step in worked.steps)
@@ -69,19 +59,12 @@ def test_beside_and_merged_are_products_of_fractions(m, n, r, s, data):
     assert counts == (r * (m + n), m * n)
     for step in worked.steps[:6]:
         assert read_matrices(step.latex)[-1] == step.value
-
-
-def test_the_update_of_the_chapter_and_one_with_a_factor():
-    worked = lora([[2, 0], [0, 1]], [[1], [2]], [[1, -1]], [1, 2])
-    assert worked.result == Matrix([1, 0])
-    assert worked.steps[4].value == Matrix([[3, -1], [2, -1]])
-    assert worked.steps[6].text == "The update has 4 numbers to learn and the weight 4, which saves nothing."
-    assert r"\left( \frac{1}{2} \right) \begin{pmatrix}" in lora([[2]], [[1]], [[1]], [1], "1/2").steps[2].latex
+    assert (r"\left(" in worked.steps[2].latex.split(r"\begin{pmatrix}")[0]) == (s < 0 or s.denominator > 1)
 
 
 @settings(max_examples=15)
 @given(sides, sides, sides, small_rationals, st.data())
-def test_each_pair_is_read_and_written_as_the_rule_says(n, d, d_v, beta, data):
+def test_delta_steps_follow(n, d, d_v, beta, data):
     k, v = drawn(data, n, d), drawn(data, n, d_v)
     worked = delta_rule(k, v, beta)
     state = [[Rational(0)] * d_v for _ in range(d)]
@@ -99,20 +82,9 @@ def test_each_pair_is_read_and_written_as_the_rule_says(n, d, d_v, beta, data):
         assert read_matrices(step.latex)[-1] == step.value
 
 
-def test_the_two_pairs_of_the_chapter():
-    worked = delta_rule([[1, 0], ["3/5", "4/5"]], [[5], [0]])
-    assert [step.value for step in worked.steps[:4]] == [
-        Matrix([[0]]), Matrix([5, 0]), Matrix([[3]]), Matrix([Rational(16, 5), Rational(-12, 5)])
-    ]  # fmt: skip
-    assert worked.steps[4].value == Matrix([Rational(16, 5), 0])
-    assert worked.steps[5].value == Matrix([5, 3])
-    half = delta_rule([[1, 0]], [[5]], "1/2")
-    assert half.result == Matrix([Rational(5, 2), 0])
-
-
 @settings(max_examples=15)
 @given(st.lists(st.tuples(small_integers, small_rationals), min_size=2, max_size=5))
-def test_the_matrix_is_the_recurrence_and_its_blocks_are_outer_products(numbers):
+def test_semiseparable_steps_follow(numbers):
     a, x = ([one for one, _ in numbers], [other for _, other in numbers])
     worked = semiseparable(a, x)
     mask, *blocks, product, recurrence, work = worked.steps
@@ -129,28 +101,7 @@ def test_the_matrix_is_the_recurrence_and_its_blocks_are_outer_products(numbers)
         assert whole == block.value == mask.value[i:, :i] == left * right
     assert product.value == worked.result
     assert work.value == (n * (n + 1) // 2, n - 1)
-
-
-def test_the_four_by_four_of_the_chapter():
-    worked = semiseparable([1, 2, 1, 3], [1, 0, 1, 0])
-    assert worked.steps[0].value == Matrix([[1, 0, 0, 0], [2, 1, 0, 0], [2, 1, 1, 0], [6, 3, 3, 1]])
-    assert worked.steps[2].value == Matrix([[2, 1], [6, 3]])
-    assert worked.result == Matrix([1, 2, 3, 9])
-    assert ends(worked.steps[-1].latex) == ["10", "3"]
-
-
-@pytest.mark.parametrize(
-    "worked",
-    [
-        latent_scores([[1, 2], [0, "1/3"]], [[2, 3, 0], [1, 0, -1]], [1, -1, "1/2"]),
-        lora([[2, 0], [0, 1]], [[1], [2]], [[1, -1]], [1, 2], "-2/3"),
-        delta_rule([[1, 0], ["3/5", "4/5"]], [[5, 1], [0, -1]], "1/2"),
-        semiseparable([1, "1/2", -1, 3], [1, -1, "2/3", 0]),
-    ],
-    ids=["latent", "lora", "delta", "semiseparable"],
-)
-def test_every_step_reads_well_in_a_notebook_and_in_a_terminal(worked):
-    check_worked(worked)
+    assert ends(work.latex) == [str(number) for number in work.value]
 
 
 @pytest.mark.parametrize(
@@ -171,6 +122,6 @@ def test_every_step_reads_well_in_a_notebook_and_in_a_terminal(worked):
         (semiseparable, ([1], [1]), "a must have at least two numbers, got 1"),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_match_are_named(function, arguments, message):
+def test_bad_shapes_are_refused(function, arguments, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         function(*arguments)
