@@ -27,10 +27,6 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
         a letter and how long that side is.
     marked : collection of str, optional
         Names of boxes in the second color.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     margin, head, foot = 0.25, 0.5, 0.12  # inches
     shapes = [[part for part in line if not isinstance(part, str)] for line in lines.values()]
@@ -69,10 +65,6 @@ def sharing(ways: Mapping[str, tuple[bool, bool, bool]]) -> Figure:
     ways : mapping of str to (bool, bool, bool)
         A name, and whether the heads of a layer share a matrix, whether its keys and values do, and whether all layers
         do. The later ones need the earlier ones.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     layers, heads = 3, 2
     unit, left, top, between, apart = 0.36, 1.55, 0.3, 0.22, 0.2  # inches

@@ -68,10 +68,6 @@ def curves(
     looks : sequence of (color, dashes)
         One for each line, five by default.
     **room : float
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     x = finite("x", x, None)
     if chosen is not None and chosen not in lines:
@@ -115,10 +111,6 @@ def bars(
     marked : sequence of str
         Names of bars in another color.
     title : str, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
     if spreads and named("spreads", spreads).keys() != means.keys():
@@ -165,10 +157,6 @@ def by_name(
     ylim : (float, float)
         Ends of the vertical axis.
     xlabel, title : str, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     lines = named("lines", lines, len(names), most=len(LINES))
     intervals = named("spreads", spreads, len(names)) if spreads else {}
@@ -223,10 +211,6 @@ def spectrum(
     ylim : (float or None, float or None)
         Ends of the vertical axis.
     **room : float
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     s = finite("s", s, None)
     index, counted = np.arange(1, len(s) + 1), s > level
@@ -290,10 +274,6 @@ def cloud(
         A name for each arrow, where it starts and where it goes from there, both of shape (2,); at most three.
     paths : mapping of str to array_like, shape (length, 2), optional
         A name for each path, and the points that it joins; at most three.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     fig, ax = panel(height=3.4, bottom=0.3)
     looks = ((ORANGE, "-"), (TEAL, "--"), (VIOLET, ":"))  # orange first, which no point is
@@ -323,10 +303,6 @@ def pairs(before: ArrayLike, after: ArrayLike, *, eps: float) -> Figure:
         The distances.
     eps : float
         Dashed lines mark where the *square* of a distance changes by this fraction.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     before = finite("before", before, None)
     after = finite("after", after, len(before))
@@ -348,10 +324,6 @@ def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
     ----------
     vectors : mapping of str to array_like, shape (3,)
         A name, which may hold formulas, and the arrow's tip. The first two arrows must not be parallel.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     tips = np.array(list(named("vectors", vectors, 3).values()))  # (number, 3)
     if len(tips) < 2:

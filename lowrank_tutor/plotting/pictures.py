@@ -35,10 +35,6 @@ def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 
         Inches: the width of the figure, and the room below the image for an axis label.
     **look
         What matplotlib's ``imshow`` takes, such as ``vmin`` and ``cmap``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     image = finite("image", image, None, None)
     rows, columns = image.shape
@@ -93,10 +89,6 @@ def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None =
         What is drawn white and what black; without it, the least and the largest number of each image.
     width : float
         Inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     rows = named("rows", rows, None, 64, gaps=True)
     words = 0.2 + 0.078 * max(map(len, rows))  # inches
@@ -119,10 +111,6 @@ def equation(*parts: ArrayLike | str) -> Figure:
     *parts : array_like of shape (m, n), or str
         Matrices in the order of the formula, and the signs between them; ``"@"`` is drawn as mathematics writes it,
         one matrix beside the other. At most nine columns of numbers can be read on a phone.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
     for shape in shapes:
@@ -179,10 +167,6 @@ def word_maps(
         Digits after the point with which entries are written into the picture; without it, none are.
     axes : (str, str), optional
         What the word of a row does, and the word of a column.
-
-    Returns
-    -------
-    Panels
     """
     maps = named("maps", maps, len(words), len(words))
     longest = max(map(len, words))
@@ -229,10 +213,6 @@ def grids(
         Whether entries other than 0 are written out, as decimals.
     notes : sequence of str, optional
         Words at the right of each row of the last table.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     entries = [finite(part[0], part[1], len(part[2]), len(part[3])) for part in parts]
     left = start = 0.1 + 0.075 * max(map(len, parts[0][2]))  # inches
