@@ -20,6 +20,7 @@ from pypdfium2 import PdfDocument
 from visits import address_of, block, title_of
 
 PRINTED = CHAPTERS[:2]
+pytestmark = pytest.mark.xdist_group("test_print")  # which prints once
 LEAVE = """
 (kept) => document.querySelectorAll(".toctree-wrapper > section").forEach((section) => {
   if (!kept.includes(section.querySelector(':scope > span[id^="document-"]').id)) section.remove();
