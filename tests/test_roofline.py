@@ -104,6 +104,10 @@ def test_trials_fit_free_memory(free, fused):
         assert (trial.exact, trial.linformer) == (exact <= 0.8 * free, mixed <= 0.8 * free)
         assert ("exact attention left out" in trial.note) == (not trial.exact)
         assert ("Linformer left out" in trial.note) == (not trial.linformer)
+        if not (trial.exact or trial.linformer):
+            needs = [f"it needs {size / 1e9:.1f} GB" for size in (exact, mixed)]
+            assert all(words in trial.note for words in needs)
+            assert trial.note.endswith(f"of {0.8 * free / 1e9:.1f} GB")
     assert planned[0].exact
     assert planned[0].note == ""
 

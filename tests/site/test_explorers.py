@@ -298,6 +298,14 @@ def test_dark_figure_background(readers):
     assert seen.getpixel((8, seen.height - 8)) == tuple(map(int, re.findall(r"\d+", ground)))
 
 
+def test_dark_outputs_have_no_light_box(readers):
+    """The theme puts HTML outputs on one: tables, figures and forms must not keep it."""
+    for path in ("packages", "05-bilinear-scoring"):
+        outputs = readers["dark phone"].open(f"book/{path}.html").locator(".cell_output .text_html")
+        grounds = outputs.evaluate_all("(all) => all.map((one) => getComputedStyle(one).backgroundColor)")
+        assert set(grounds) == {"rgba(0, 0, 0, 0)"}
+
+
 @pytest.mark.parametrize(("page", "many"), [("01-rank", 2), ("02-svd-pca", 1)])
 def test_still_photographs(readers, page, many):
     pictures = readers["light"].see(f"book/{page}.html").facts["pictures"]
