@@ -1,4 +1,4 @@
-"""How long did each page's cells take? A table in plain words, where MyST-NB's own names files and its cache."""
+"""Tabulate how long each page's cells took, in plain words; MyST-NB's own table names files and its cache."""
 
 from docutils import nodes
 from myst_nb.ext.execution_tables import ExecutionStatsNode

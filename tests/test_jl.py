@@ -207,7 +207,7 @@ def test_huge_numbers():
 
 @pytest.mark.parametrize("n", [2, 10, 100, 1000, 10**4, 10**6])
 @pytest.mark.parametrize("eps", [0.05, 0.1, 0.25, 0.5, 0.9])
-def test_scikit_learn_asks_for_one_less(n, eps):
+def test_scikit_learn_min_dim(n, eps):
     """Its formula is Dasgupta and Gupta's with delta = 1 - 1/n, and its result is cut, not rounded up."""
     theirs = int(johnson_lindenstrauss_min_dim(n, eps=eps))
     assert theirs == min_dim(n, eps, delta=1 - 1 / n, bound="dasgupta-gupta") - 1

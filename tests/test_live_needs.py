@@ -1,4 +1,4 @@
-"""Does a cell find, after only those cells that it needs, what it would find after all cells above it?"""
+"""After the cells that it needs, a cell finds what it would find after all cells above it."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Does the site get only files that are what Pyodide says they are, and which cells run in a browser?"""
+"""The site gets only files with Pyodide's own checksums, and offers the cells that run in a browser."""
 
 import gzip
 import hashlib

@@ -323,7 +323,7 @@ def sparse_matrix(wide=False, m=300, n=200, share=0.02):
 
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "coo_matrix", "lil_matrix", "csr_array", "coo_array"])
 @pytest.mark.parametrize("wide", [False, True])
-def test_sparse_factors_are_the_dense_ones(kind, wide):
+def test_sparse_factors(kind, wide):
     a = sparse_matrix(wide)
     for k in (6, 40):  # by the blocks, and where these would be as wide as the matrix
         result, dense = (randomized_svd(x, k, rng=1) for x in (getattr(scipy.sparse, kind)(a), a.toarray()))
@@ -335,7 +335,7 @@ def test_sparse_factors_are_the_dense_ones(kind, wide):
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_operator_factors_are_the_dense_ones(wide):
+def test_operator_factors(wide):
     a = sparse_matrix(wide)
     mean = np.asarray(a.mean(axis=0))
     centered = aslinearoperator(a) - aslinearoperator(np.ones((a.shape[0], 1))) @ aslinearoperator(mean)

@@ -1,4 +1,4 @@
-"""Which cells of a page can run in a browser, and what do they need there? Decided once, from their text.
+"""Decide from their text which cells of a page can run in a browser, and what they need there.
 
 PyTorch does not run in a browser. A statement needs it if it imports a module that does, or uses a name that such a
 statement has made. A cell with such a statement is not offered; its other statements still run, unseen, so that the

@@ -1,4 +1,4 @@
-"""What do the book's sampled numbers say when they are drawn again? Twenty other seeds for each of them.
+"""Draw the book's sampled numbers again, from twenty other seeds each.
 
 ``python -m benchmarks.draws`` draws everything again and writes ``lowrank_tutor/data/draws.json``;
 ``python -m benchmarks.draws 07`` redraws the numbers of chapter 7 alone and keeps the rest. Each chapter has a module

@@ -34,7 +34,7 @@ def noise_cut(chapter, *, noise, k):
 EXPLORERS = {"digits-cut": digits_cut, "spectrum-cut": spectrum_cut, "noise-cut": noise_cut}
 
 
-def test_axes_for_a_share_of_variance(chapter):
+def test_axes_for_variance_share(chapter):
     explained = [digits_cut(chapter, k=k)["variance_explained"] for k in range(1, 65)]
     needed = [1 + next(i for i, share in enumerate(explained) if share >= goal) for goal in chapter["goals"]]
     assert needed == chapter["needed"].tolist()

@@ -182,7 +182,7 @@ def alone(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_pytorchs_hook_is_a_power_step(alone):
+def test_pytorch_hook_steps(alone):
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
 
     torch.manual_seed(0)

@@ -74,7 +74,7 @@ def test_keys(hand):
         check(hand)
 
 
-def test_longest_image_has_a_right_angle(hand):
+def test_longest_image_is_perpendicular(hand):
     hand.set(**START | {"theta": math.radians(40)})
     corner = hand.figure.locator("svg").nth(1).locator("path.line.orange:not(.arrow)")
     assert not corner.is_visible()

@@ -68,7 +68,7 @@ def test_random_guesses(hands, name):
 
 
 @each_kind
-def test_truth_is_hidden_until_a_guess(hands, name):
+def test_truth_waits_for_guess(hands, name):
     hand = hands[name]
     hand.set(guess=None, shown=False)
     assert hand.shown() == {}
@@ -210,7 +210,7 @@ def test_keys_on_a_mark(hands):
     assert "the answer is 24: a factor of 8 too low" in hands["log"].said("You guessed 3,")
 
 
-def test_words_of_the_answer_stay_free(hands):
+def test_answer_words_stay_free(hands):
     hand = hands["log"]
     for guess in (2, 20, 28, 300):  # the answer is 24
         hand.set(guess=guess)

@@ -89,7 +89,7 @@ def data(line):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_figures_fit_and_leave_no_trace(name):
+def test_figures_leave_no_trace(name):
     before = copy.deepcopy(dict(mpl.rcParams))
     panels = figures(CALLS[name]())
     assert (plt.get_fignums(), dict(mpl.rcParams)) == ([], before)
@@ -203,7 +203,7 @@ def test_a_chosen_curve_stands_out():
     assert ax.get_xlim() == (0, 3)
 
 
-def test_points_beyond_the_axes_are_arrows():
+def test_points_beyond_axes():
     lines = {"far": [9.0, 9.0], "here": [1.0, 1.0], "below": [1e-9, 1e-9]}
     ax = plotting.curves([1, 2], lines, at=2, scale=("linear", "log"), ylim=(1e-3, 5)).axes[0]
     marks = [mark for mark in ax.lines if mark.get_markersize() == 7]
@@ -211,7 +211,7 @@ def test_points_beyond_the_axes_are_arrows():
     assert not any(mark.get_clip_on() for mark in marks)
 
 
-def test_bars_are_as_long_as_numbers():
+def test_bar_lengths():
     (ax,) = only_axes("bars")
     assert [bar.get_width() for bar in ax.patches] == [2.0, 3.2]
     assert [text.get_text() for text in ax.texts] == ["2.00", "3.20"]
@@ -221,7 +221,7 @@ def test_bars_are_as_long_as_numbers():
     assert [to_rgb(bar.get_facecolor()) for bar in marked] == [to_rgb(style.TEAL), to_rgb(style.ORANGE)]
 
 
-def test_names_at_line_ends_keep_apart():
+def test_line_names_keep_apart():
     lines = {name: [0.0, height] for name, height in (("a", 1.0), ("b", 1.0), ("c", 0.98), ("d", 0.0))}
     ax = plotting.by_name(("x", "y"), lines, ylim=(0, 2)).axes[0]
     heights = {text.get_text(): text.get_position()[1] for text in ax.texts}

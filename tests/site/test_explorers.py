@@ -298,7 +298,7 @@ def test_dark_figure_background(readers):
     assert seen.getpixel((8, seen.height - 8)) == tuple(map(int, re.findall(r"\d+", ground)))
 
 
-def test_dark_outputs_have_no_light_box(readers):
+def test_no_light_boxes(readers):
     """The theme puts HTML outputs on one: tables, figures and forms must not keep it."""
     for path in ("packages", "05-bilinear-scoring"):
         outputs = readers["dark phone"].open(f"book/{path}.html").locator(".cell_output .text_html")

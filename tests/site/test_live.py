@@ -1,4 +1,4 @@
-"""Do the cells of the page run in the reader's browser, with the numbers that the page shows?
+"""Run the cells of pages in the browser, and compare with the numbers that the page shows.
 
 The files of Pyodide are large, and only `make live` fetches them: where they are not, these tests are skipped.
 """

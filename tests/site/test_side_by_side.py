@@ -1,4 +1,4 @@
-"""Do chapters run at the same time, once each, on one core each?"""
+"""Chapters run side by side, once each, on one core each."""
 
 import os
 import subprocess

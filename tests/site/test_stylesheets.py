@@ -1,4 +1,4 @@
-"""Does a browser understand every declaration of the stylesheets? It drops what it does not, without a word."""
+"""A browser understands every declaration of the stylesheets; it silently drops the others."""
 
 import pytest
 import tinycss2
