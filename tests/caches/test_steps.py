@@ -94,3 +94,10 @@ M, THREE = torch.ones(9, 7), "coefficients must be three numbers, got"
 )  # fmt: skip
 def test_bad_steps(call, message):
     assert said(call) == message
+
+
+def test_newton_schulz_batches():
+    x = torch.randn(2, 3, 4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x *= torch.tensor([1e-200, 1.0, 1e200], dtype=torch.float64)[:, None, None]
+    single = torch.stack([newton_schulz(one) for one in x.flatten(0, 1)]).unflatten(0, (2, 3))
+    torch.testing.assert_close(newton_schulz(x), single)
