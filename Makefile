@@ -28,7 +28,7 @@ BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version=3.11.2 --no-annotate $(ARGS)
 ARCHIVE := dist/low-rank-attention
 # Each core takes one chapter, page or file after another (tests/conftest.py decides what stays together).
-PYTEST := -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 10
+PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 10
 # What `make test FAST=1` leaves out: everything but mathematics, and tests that train networks, start processes or
 # compile with PyTorch. A new module is tested without an entry here.
 SLOW := book site notebooks explore exercises plotting byhand instruments benchmarks test_package.py test_sphinxext.py \

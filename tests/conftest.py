@@ -44,6 +44,11 @@ def subject(item: pytest.Item) -> str:
     return item.path.stem
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Use one worker more than there are cores, four at most: browser tests wait for almost half of their time."""
+    return min(4, (os.cpu_count() or 1) + 1)
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares work: a chapter's cells run once, and a page is opened once, in one worker."""
