@@ -38,13 +38,13 @@ class Kind(NamedTuple):
 
 # Every color with every width, every way to open a page with both; axe and the sliders at least once on each color, on
 # each width and in each way. One reader sees every position of every slider; what another color, width or way could
-# spoil is no matter of the position, so the others see one in seven. The first reader of each way opens the page, and
+# spoil is no matter of the position, so the others see one in fifteen. The first reader of each way opens the page, and
 # the second turns the same window, which stays so for what a hand does: mostly by day, on a wide screen.
 READERS = {
-    "dark phone": Kind("http", "dark", PHONE, axe=True, drags=7),
+    "dark phone": Kind("http", "dark", PHONE, axe=True, drags=15),
     "light": Kind("http", "light", WIDE, axe=True, drags=1),
     "light phone, from a file": Kind("file", "light", PHONE, calm=True),
-    "dark, from a file": Kind("file", "dark", WIDE, drags=7),
+    "dark, from a file": Kind("file", "dark", WIDE, drags=15),
 }
 
 # What a page loses without a server it loses on any page: those who open files read these, with and without sliders.
