@@ -366,6 +366,8 @@ DEVICE = 'device must be a torch.device, a name such as "cpu" or None, got'
         ({"projection": torch.ones(3, 8), "sharing": "headwise"},
          'ValueError: sharing must be "key-value" where a projection is given, got "headwise"'),
         ({"rule": "mean"}, 'ValueError: rule must be "sum" or "norm", got \'mean\''),
+        ({"process_group": "gloo"},
+         "TypeError: process_group must be a torch.distributed.ProcessGroup with this process in it, got 'gloo'"),
     ],
 )  # fmt: skip
 def test_bad_sizes(options, message):
@@ -378,3 +380,9 @@ def test_size_bounds(sizes):
     for batch, n in ((1, sizes[2]), (1, 1), (0, 1)):
         for mask in (None, torch.ones(batch, n, dtype=torch.bool)):
             assert layer(torch.zeros(batch, n, sizes[0]), token_mask=mask).shape == (batch, n, sizes[0])
+
+
+def test_builds_without_processes(monkeypatch):
+    monkeypatch.delattr(torch.distributed, "ProcessGroup")
+    layer, (x,) = layer_of(), tensors((3, 7, 6))
+    assert layer(x).shape == x.shape
