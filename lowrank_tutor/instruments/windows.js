@@ -6,31 +6,14 @@ const windows = ({ place, data, move }) => {
   const mean = (rows) => [0, 1].map((j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length);
   const average = (weights, rows) => [0, 1].map((j) => weights.reduce((sum, w, i) => sum + w * rows[i][j], 0));
   const even = (k, n) => Array.from({ length: k }, (_, i) => Math.floor(i * n / k));
-  const split = (text) => text.split(/\s+/).filter(Boolean);
+  const own = sentence(data), { split } = own;
   const percent = (share) => format(share, ".0%"), { short } = labels;
-  const say = (template, value) => { throw new Error(fill(template, { value })); };
   let rows = 0, used = null; // how many words the list has axes for; the sentence that was used last
   let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
 
-  // What a word is: a key and a value, chosen in Python or made up from its letters alone
-  const parse = (text) => {
-    const found = split(String(text));
-    if (found.length === 0) say(words.empty);
-    if (found.length > most) say(words.many, found.length);
-    found.forEach((word) => {
-      const strange = word.replace(/[\p{L}\p{M}\p{N}\p{P}\p{Sc}\p{Sm}\u200c\u200d]/gu, "");
-      if (strange || !/[\p{L}\p{N}]/u.test(word)) say(words.strange, short(word));
-      if (word.length > 24) say(words.long, short(word));
-    });
-    return found;
-  };
-  const spelling = (word) => word.toLowerCase().replace(/[^\p{L}\p{M}\p{N}]/gu, "");
-  const known = (word) => split(data.sentence).indexOf(spelling(word));
   const numbersOf = (word) => {
-    const at = known(word), mix = (hash, letter) => Math.imul(hash ^ letter.codePointAt(0), 16777619);
-    if (at >= 0) return [...data.keys[at], ...data.values[at]];
-    const next = lowrankLinalg.normal([...spelling(word)].reduce(mix, 2166136261)); // Fowler, Noll and Vo's hash
-    return Array.from({ length: 4 }, () => clamp(Math.round(next() * 10) / 10, -reach, reach));
+    const at = own.place(word); // a key and a value, chosen in Python or made up from its letters alone
+    return at < 0 ? own.drawn(word, 4) : [...data.keys[at], ...data.values[at]];
   };
   const compute = () => {
     tokens = split(state.words);
@@ -89,14 +72,8 @@ const windows = ({ place, data, move }) => {
     label: words.count, min: 1, max: most, step: 1, input: (k) => move({ borders: even(k, tokens.length) }),
   });
   const counter = side.lastChild.querySelector("input");
-  const field = controls.element("input", { type: "text", autocomplete: "off", spellcheck: "false" });
-  const use = () => {
-    const typed = split(field.value);
-    move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) });
-  };
-  field.addEventListener("keydown", (event) => event.key === "Enter" && use());
-  const typed = controls.element("label", { class: "typed" }, words.field, field);
-  controls.button(controls.box(place, "control"), words.use, use).before(typed);
+  const field = own.field(side, (typed) =>
+    move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) }));
   side.append(controls.element("p", {}, words.rule));
 
   // What is drawn
@@ -153,7 +130,7 @@ const windows = ({ place, data, move }) => {
 
   return {
     clean: (wished) => {
-      const found = parse(wished.words), { borders } = wished;
+      const found = own.parse(wished.words), { borders } = wished;
       const rule = "whole numbers from 0, each larger than the one before and below " + found.length;
       const fits = Array.isArray(borders) && borders[0] === 0 && borders.every((border, i) =>
         Number.isInteger(border) && border < found.length && (i === 0 || border > borders[i - 1]));
@@ -179,7 +156,7 @@ const windows = ({ place, data, move }) => {
       stage.write(counter, { max: tokens.length });
       count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
       stage.say(shown, format(gap(), ".1%"));
-      if (state.words !== used) field.value = used = state.words; // else what is being typed would be lost
+      if (state.words !== used) field.show((used = state.words)); // else what is being typed would be lost
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),
     table: () => ({ keys, values }),
@@ -190,11 +167,11 @@ const windows = ({ place, data, move }) => {
       return { most: tokens[at], share: weights.exact[at], through: weights.mixed[window] / size };
     },
     remarks: () => {
-      const own = tokens.every((word) => known(word) >= 0) ? [] : ["own"];
-      if (ends.length === tokens.length) return ["each", ...own];
-      if (ends.length === 1) return ["single", ...own];
-      if (state.sharpness === 0 || Math.hypot(...state.query) === 0) return ["votes", ...own];
-      return [...(gap() < fine ? ["near"] : []), ...own];
+      const made = tokens.every((word) => own.place(word) >= 0) ? [] : ["own"];
+      if (ends.length === tokens.length) return ["each", ...made];
+      if (ends.length === 1) return ["single", ...made];
+      if (state.sharpness === 0 || Math.hypot(...state.query) === 0) return ["votes", ...made];
+      return [...(gap() < fine ? ["near"] : []), ...made];
     },
   };
 };

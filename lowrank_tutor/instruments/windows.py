@@ -118,7 +118,7 @@ def windows(
     most = int(exact.argmax())
     return Instrument(
         name="windows",
-        parts=("labels",),
+        parts=("labels", "sentence"),
         state={"borders": first, "sharpness": sharpness, "query": asked.tolist(), "words": " ".join(words)},
         numbers=numbers(keys, values, first, sharpness, asked),
         values={"most": words[most], "share": exact[most], "through": spread[most]},
@@ -127,7 +127,7 @@ def windows(
         data={
             "keys": KEYS.tolist(),
             "values": VALUES.tolist(),
-            "sentence": SENTENCE,
+            "known": known,
             "reach": REACH,
             "most": MOST,
             "sharpest": SHARPEST,
