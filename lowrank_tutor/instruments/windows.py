@@ -35,6 +35,13 @@ REMARKS = {
     "near": "Words that share a window are alike here, or this query hardly looks at them.",
     "own": "Keys and values of your own words are made up.",
 }
+# What sentence.js says, whatever instrument asks for a sentence.
+TYPED = {
+    "use": "Use it",
+    "empty": "There is no word yet: type a few, with spaces between them.",
+    "strange": "“{value}” is not a word of letters or digits: take it out.",
+    "long": "“{value}” is too long: a word may have 24 letters.",
+}
 WORDS = {
     "plane": "Keys. Drag the query: it looks at keys that lie its way. Orange: the mean key of each window.",
     "list": "Weights. Teal: exact. Orange: through windows, shared equally by the words. Drag the borders.",
@@ -51,16 +58,13 @@ WORDS = {
     "times": "scores times ",
     "count": "windows",
     "of": "{k} for {n} words",
+    **TYPED,
     "field": "Your sentence, 1 to 12 words",
-    "use": "Use it",
+    "many": "These are {value} words: shorten the sentence to 12 at most.",
     "rule": (
         "Words of the first sentence have numbers chosen by hand: right for a creature, up for what happens. "
         "Others get random ones, drawn from their spelling."
     ),
-    "empty": "There is no word yet: type 1 to 12 words, with spaces between them.",
-    "many": "These are {value} words: shorten the sentence to 12 at most.",
-    "strange": "“{value}” is not a word of letters or digits: take it out, and leave 1 to 12 words.",
-    "long": "“{value}” is too long: a word may have 24 letters.",
 }
 
 
