@@ -14,15 +14,34 @@ that would hold several ideas is split into ``parts``, which ``name.py`` lists.
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
+    from lowrank_tutor.instruments.album import album
     from lowrank_tutor.instruments.arrows import arrows
     from lowrank_tutor.instruments.cloud import cloud
     from lowrank_tutor.instruments.dice import dice
     from lowrank_tutor.instruments.draw_first import draw_first
+    from lowrank_tutor.instruments.drift import drift
     from lowrank_tutor.instruments.instrument import Instrument
+    from lowrank_tutor.instruments.muon import muon
     from lowrank_tutor.instruments.score import score
     from lowrank_tutor.instruments.shadow import shadow
+    from lowrank_tutor.instruments.sheets import sheets
     from lowrank_tutor.instruments.spectrum import spectrum
     from lowrank_tutor.instruments.tilt import tilt
     from lowrank_tutor.instruments.windows import windows
 
-__all__ = ["Instrument", "arrows", "cloud", "dice", "draw_first", "score", "shadow", "spectrum", "tilt", "windows"]
+__all__ = [
+    "Instrument",
+    "album",
+    "arrows",
+    "cloud",
+    "dice",
+    "draw_first",
+    "drift",
+    "muon",
+    "score",
+    "shadow",
+    "sheets",
+    "spectrum",
+    "tilt",
+    "windows",
+]

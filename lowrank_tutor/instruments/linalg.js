@@ -5,10 +5,10 @@
 // the block of an instrument the name stays within, and `source` is what a worker runs.
 var lowrankLinalg = (function make() {
   const EPS = 2 ** -52;
-  const MAX_SWEEPS = 30; // 6 to 10 are usual
+  const MAX_SWEEPS = 30; // for each singular value; 2 are usual
 
-  const dot = (x, y) => {
-    let even = 0, odd = 0, i = 0; // two sums, so that no addition waits for the one before
+  const dot = (x, y, from = 0) => {
+    let even = 0, odd = 0, i = from; // two sums, so that no addition waits for the one before
     for (; i + 1 < x.length; i += 2) {
       even += x[i] * y[i];
       odd += x[i + 1] * y[i + 1];
@@ -52,17 +52,19 @@ var lowrankLinalg = (function make() {
     return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform()); // Box and Muller, 1958
   };
 
-  /** Take w times y away from x. */
-  const subtract = (x, y, w) => {
-    for (let i = 0; i < x.length; i++) x[i] -= w * y[i];
+  /** Subtract w times y from x. */
+  const subtract = (x, y, w, from = 0) => {
+    for (let i = from; i < x.length; i++) x[i] -= w * y[i];
   };
 
-  /** Mirror x in the plane that is perpendicular to v, of squared length vv. */
-  const reflect = (x, v, vv, from) => {
-    let along = 0;
-    for (let i = from; i < v.length; i++) along += v[i] * x[i];
-    along *= 2 / vv;
-    for (let i = from; i < v.length; i++) x[i] -= along * v[i];
+  /** Reflect x in the plane perpendicular to v, of squared length vv, whose entries before `from` are zero. */
+  const reflect = (x, v, vv, from) => subtract(x, v, 2 * dot(v, x, from) / vv, from);
+
+  /** The mirror that sends x to a multiple of unit vector k and leaves the entries before it alone. */
+  const mirror = (x, k) => {
+    const v = x.slice().fill(0, 0, k);
+    v[k] += (v[k] < 0 ? -1 : 1) * norm(v);
+    return [v, dot(v, v)];
   };
 
   /** Columns of Q and R for a matrix given by its columns, by Householder's reflections. */
@@ -71,10 +73,8 @@ var lowrankLinalg = (function make() {
     const r = given.map((column) => Float64Array.from(column));
     const mirrors = [];
     for (let j = 0; j < rank; j++) {
-      const v = r[j].slice().fill(0, 0, j);
-      v[j] += (v[j] < 0 ? -1 : 1) * norm(v);
-      const vv = dot(v, v);
-      mirrors.push([v, vv]);
+      mirrors.push(mirror(r[j], j));
+      const [v, vv] = mirrors[j];
       if (vv) for (let i = j; i < r.length; i++) reflect(r[i], v, vv, j);
     }
     const q = units(m, rank);
@@ -96,96 +96,103 @@ var lowrankLinalg = (function make() {
     return { q: plain(transpose(found.q)), r: plain(transpose(found.r)) };
   };
 
-  /** Turn two columns, and the pair that remembers it, by the angle of cosine c and sine s. */
+  /** Replace columns x and y by c x + s y and c y - s x. */
   const rotate = (x, y, c, s) => {
     for (let i = 0; i < x.length; i++) {
       const old = x[i];
-      x[i] = c * old - s * y[i];
-      y[i] = s * old + c * y[i];
+      x[i] = c * old + s * y[i];
+      y[i] = c * y[i] - s * old;
     }
   };
-
-  /** Turn pairs of columns until all are perpendicular; return the rotations' product, by columns. */
-  const jacobi = (columns, tolerance) => {
-    const turned = units(columns.length, columns.length);
-    let again = true;
-    for (let sweep = 0; again && sweep < MAX_SWEEPS; sweep++) {
-      const lengths = columns.map((column, j) => [dot(column, column), column, turned[j]]);
-      lengths.sort((x, y) => y[0] - x[0]); // long columns first: one sweep less
-      lengths.forEach(([, column, memory], j) => ([columns[j], turned[j]] = [column, memory]));
-      const square = lengths.map(([length]) => length);
-      const nothing = square.reduce((a, b) => a + b, 0) * EPS ** 2 / columns.length;
-      again = false;
-      for (let p = 0; p < columns.length - 1; p++) {
-        for (let q = p + 1; q < columns.length; q++) {
-          if (square[p] < nothing || square[q] < nothing) continue; // rounding alone has no direction
-          const between = dot(columns[p], columns[q]);
-          if (Math.abs(between) <= tolerance * Math.sqrt(square[p] * square[q])) continue;
-          again = true;
-          const half = (square[q] - square[p]) / (2 * between);
-          const t = (half < 0 ? -1 : 1) / (Math.abs(half) + Math.sqrt(1 + half * half));
-          const c = 1 / Math.sqrt(1 + t * t);
-          rotate(columns[p], columns[q], c, c * t);
-          rotate(turned[p], turned[q], c, c * t);
-          square[p] -= t * between;
-          square[q] += t * between;
-        }
-      }
-    }
-    return turned;
+  /** The cosine, the sine and the length r for which c f + s g = r and c g - s f = 0. */
+  const turn = (f, g) => {
+    const r = Math.hypot(f, g);
+    return r ? [f / r, g / r, r] : [1, 0, 0];
   };
 
-  /** Columns of length 1 that are perpendicular to each other, in place of those that are too short to say where. */
-  const complete = (columns, short) => {
-    const kept = columns.filter((_, j) => !short[j]);
-    let tried = 0; // a unit vector that was too near to a combination of the others stays so
-    const fresh = () => {
-      for (;;) {
-        const x = unit(columns[0].length, tried++);
-        for (let twice = 0; twice < 2; twice++) kept.forEach((other) => subtract(x, other, dot(x, other)));
-        const length = norm(x);
-        if (length >= 0.5 / Math.sqrt(x.length)) return kept[kept.push(x.map((part) => part / length)) - 1];
-      }
-    };
-    return columns.map((column, j) => (short[j] ? fresh() : column));
+  /** Reflect the columns of a, from `first` on, along the vector with entry w[i] for column i. */
+  const reflectAcross = (a, w, ww, first) => {
+    const along = new Float64Array(a[0].length);
+    for (let i = first; i < w.length; i++) subtract(along, a[i], -w[i]);
+    for (let i = first; i < w.length; i++) subtract(a[i], along, 2 * w[i] / ww);
+  };
+  /** A = U B V^T for tall A given by columns: B has diagonal d and, above it, e; both change sign freely. */
+  const bidiagonal = (a) => {
+    const m = a[0].length, n = a.length, left = [], right = [];
+    for (let k = 0; k < n; k++) {
+      left.push(mirror(a[k], k));
+      const [v, vv] = left[k];
+      if (vv) for (let j = k; j < n; j++) reflect(a[j], v, vv, k);
+      if (k > n - 2) continue;
+      right.push(mirror(Float64Array.from(a, (column) => column[k]), k + 1));
+      const [w, ww] = right[k];
+      if (ww) reflectAcross(a, w, ww, k + 1);
+    }
+    const back = (mirrors, length, from) => mirrors.reduceRight((columns, [v, vv], k) => {
+      if (vv) for (let j = k + from; j < n; j++) reflect(columns[j], v, vv, k + from);
+      return columns;
+    }, units(length, n));
+    const d = a.map((column, k) => column[k]), e = a.slice(1).map((column, k) => column[k]);
+    return { u: back(left, m, 0), d, e, v: back(right, n, 1) };
+  };
+
+  /** One sweep over rows lo to hi of a bidiagonal matrix, by rotations of its columns (v) and rows (u). */
+  const sweep = ({ u, d, e, v }, lo, hi, shift) => {
+    let f = shift ? (Math.abs(d[lo]) - shift) * (Math.sign(d[lo]) + shift / d[lo]) : d[lo];
+    let g = e[lo];
+    for (let i = lo; i < hi; i++) {
+      let [c, s, r] = turn(f, g);
+      if (i > lo) e[i - 1] = r;
+      rotate(v[i], v[i + 1], c, s);
+      [f, e[i], g, d[i + 1]] = [c * d[i] + s * e[i], c * e[i] - s * d[i], s * d[i + 1], c * d[i + 1]];
+      [c, s, d[i]] = turn(f, g);
+      rotate(u[i], u[i + 1], c, s);
+      [f, d[i + 1]] = [c * e[i] + s * d[i + 1], c * d[i + 1] - s * e[i]];
+      if (i < hi - 1) [g, e[i + 1]] = [s * e[i + 1], c * e[i + 1]];
+    }
+    e[hi - 1] = f;
+  };
+
+  /** Sweep until nothing is left above the diagonal (Golub and Reinsch, 1970; Demmel and Kahan's shift of zero, 1990). */
+  const diagonalize = (b) => {
+    const { d, e } = b;
+    const nothing = EPS * Math.max(...d.map(Math.abs), ...e.map(Math.abs));
+    let hi = e.length;
+    for (let left = MAX_SWEEPS * d.length; hi && left; left--) {
+      e.forEach((x, i) => Math.abs(x) <= Math.max(nothing, EPS * (Math.abs(d[i]) + Math.abs(d[i + 1]))) && (e[i] = 0));
+      while (hi && !e[hi - 1]) hi--;
+      let lo = hi;
+      while (lo && e[lo - 1]) lo--;
+      if (lo === hi) continue;
+      const [p, x, q] = [d[hi - 1], e[hi - 1], d[hi]];
+      const sum = p * p + x * x + q * q;
+      const larger = Math.sqrt((sum + Math.sqrt(Math.max(0, sum * sum - 4 * p * p * q * q))) / 2);
+      const singular = d.slice(lo, hi + 1).some((entry) => Math.abs(entry) <= nothing);
+      sweep(b, lo, hi, singular ? 0 : Math.abs(p * q) / larger);
+    }
   };
 
   /** As `svd`, with u and v by columns: what a figure needs that adds up layers. */
-  const layers = (a, tolerance = EPS * Math.max(a.length, a[0].length)) => {
+  const layers = (a) => {
     const wide = a.length < a[0].length;
     const given = wide ? a.map((row) => Float64Array.from(row)) : transpose(a);
     const largest = given.reduce((most, column) => column.reduce((top, x) => Math.max(top, Math.abs(x)), most), 0) || 1;
     given.forEach((column) => column.forEach((x, i) => (column[i] = x / largest)));
-    const order = given.map(norm).map((length, j) => [length, j]).sort((x, y) => y[0] - x[0]).map(([, j]) => j);
-    // Jacobi's rotations need fewer sweeps for the rows of R than for A itself (Drmac and Veselic, 2008).
-    const { q, r } = qrOfColumns(order.map((j) => given[j]));
-    const rows = transpose(r);
-    const turned = jacobi(rows, tolerance);
-    const lengths = rows.map(norm);
-    const falling = lengths.map((_, j) => j).sort((i, j) => lengths[j] - lengths[i]);
-    const s = falling.map((j) => lengths[j]);
-    const short = s.map((length) => length <= rows.length * EPS * s[0]);
-    const unordered = complete(falling.map((j) => rows[j].map((x) => x / (lengths[j] || 1))), short);
-    const v = unordered.map((column) => {
-      const back = new Float64Array(column.length);
-      order.forEach((j, i) => (back[j] = column[i]));
-      return back;
-    });
-    const u = falling.map((j) => { // Q times a column of the rotations
-      const column = new Float64Array(q[0].length);
-      turned[j].forEach((weight, i) => subtract(column, q[i], -weight));
-      return column;
-    });
-    return { u: wide ? v : u, s: s.map((length) => length * largest), v: wide ? u : v };
+    const b = bidiagonal(given);
+    diagonalize(b);
+    const order = b.d.map((_, j) => j).sort((i, j) => Math.abs(b.d[j]) - Math.abs(b.d[i]));
+    const s = order.map((j) => Math.abs(b.d[j]) * largest);
+    const u = order.map((j) => b.u[j]);
+    const v = order.map((j) => (b.d[j] < 0 ? b.v[j].map((x) => -x) : b.v[j]));
+    return { u: wide ? v : u, s, v: wide ? u : v };
   };
 
   /**
-   * A = U diag(s) V^T by one-sided Jacobi rotations: u (m x r), s (r numbers, largest first), v (n x r), r = min(m, n).
-   * Columns of u and v are orthonormal, also where s is 0. Pairs of columns whose cosine is below `tolerance` are left:
-   * by default nearly all digits are right, and 1e-5 is enough for a picture.
+   * A = U diag(s) V^T: u (m x r), s (r numbers, largest first), v (n x r), r = min(m, n). Columns of u and v are
+   * orthonormal, also where s is 0; errors are a few hundred roundings of the largest singular value.
    */
-  const svd = (a, tolerance) => {
-    const found = layers(a, tolerance);
+  const svd = (a) => {
+    const found = layers(a);
     return { u: plain(transpose(found.u)), s: found.s, v: plain(transpose(found.v)) };
   };
 

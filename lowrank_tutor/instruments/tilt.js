@@ -2,7 +2,7 @@
 const tilt = ({ place, data, move, tell }) => {
   const { size, words } = data;
   const FLOOR = 1e-4; // weights below that are drawn on the axis
-  const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows, 1e-5) }));
+  const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
   const sources = { ...pictures.shapes, noise: pictures.noise() };
   const sum = new Float64Array(size * size); // of the first `summed` layers
   let state = {}, asked = "", pending = null; // what is wished, and what the worker was asked for

@@ -1,36 +1,19 @@
 // Windows over a sentence and a query among its keys, to be dragged. The words are in windows.py.
 const windows = ({ place, data, move }) => {
   const { reach, most, sharpest, words, fine } = data;
-  const COLORS = { exact: "teal", mixed: "orange" };
+  const COLORS = { exact: "ink", mixed: "teal" };
   const dot = ([a, b], [c, d]) => a * c + b * d;
   const mean = (rows) => [0, 1].map((j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length);
   const average = (weights, rows) => [0, 1].map((j) => weights.reduce((sum, w, i) => sum + w * rows[i][j], 0));
   const even = (k, n) => Array.from({ length: k }, (_, i) => Math.floor(i * n / k));
-  const split = (text) => text.split(/\s+/).filter(Boolean);
+  const own = sentence(data), { split } = own;
   const percent = (share) => format(share, ".0%"), { short } = labels;
-  const say = (template, value) => { throw new Error(fill(template, { value })); };
   let rows = 0, used = null; // how many words the list has axes for; the sentence that was used last
   let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
 
-  // What a word is: a key and a value, chosen in Python or made up from its letters alone
-  const parse = (text) => {
-    const found = split(String(text));
-    if (found.length === 0) say(words.empty);
-    if (found.length > most) say(words.many, found.length);
-    found.forEach((word) => {
-      const strange = word.replace(/[\p{L}\p{M}\p{N}\p{P}\p{Sc}\p{Sm}\u200c\u200d]/gu, "");
-      if (strange || !/[\p{L}\p{N}]/u.test(word)) say(words.strange, short(word));
-      if (word.length > 24) say(words.long, short(word));
-    });
-    return found;
-  };
-  const spelling = (word) => word.toLowerCase().replace(/[^\p{L}\p{M}\p{N}]/gu, "");
-  const known = (word) => split(data.sentence).indexOf(spelling(word));
   const numbersOf = (word) => {
-    const at = known(word), mix = (hash, letter) => Math.imul(hash ^ letter.codePointAt(0), 16777619);
-    if (at >= 0) return [...data.keys[at], ...data.values[at]];
-    const next = lowrankLinalg.normal([...spelling(word)].reduce(mix, 2166136261)); // Fowler, Noll and Vo's hash
-    return Array.from({ length: 4 }, () => clamp(Math.round(next() * 10) / 10, -reach, reach));
+    const at = own.place(word); // a key and a value, chosen in Python or made up from its letters alone
+    return at < 0 ? own.drawn(word, 4) : [...data.keys[at], ...data.values[at]];
   };
   const compute = () => {
     tokens = split(state.words);
@@ -71,7 +54,7 @@ const windows = ({ place, data, move }) => {
   const placeBorders = () => {
     for (let j = grips.length + 1; j < ends.length; j++) {
       list.handle("border " + j, {
-        label: fill(words.border, { j }), color: "pink", axis: "y", large: 3, drag: ([, y]) => shift(j, y),
+        label: fill(words.border, { j }), color: "orange", axis: "y", large: 3, drag: ([, y]) => shift(j, y),
         share: j % 2 ? 0.66 : 0.4, // knobs of neighbors stand apart
         step: (dx, dy) => shift(j, state.borders[j] + dx - dy), end: (which) => shift(j, which * most),
       });
@@ -89,14 +72,8 @@ const windows = ({ place, data, move }) => {
     label: words.count, min: 1, max: most, step: 1, input: (k) => move({ borders: even(k, tokens.length) }),
   });
   const counter = side.lastChild.querySelector("input");
-  const field = controls.element("input", { type: "text", autocomplete: "off", spellcheck: "false" });
-  const use = () => {
-    const typed = split(field.value);
-    move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) });
-  };
-  field.addEventListener("keydown", (event) => event.key === "Enter" && use());
-  const typed = controls.element("label", { class: "typed" }, words.field, field);
-  controls.button(controls.box(place, "control"), words.use, use).before(typed);
+  const field = own.field(side, (typed) =>
+    move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) }));
   side.append(controls.element("p", {}, words.rule));
 
   // What is drawn
@@ -105,12 +82,12 @@ const windows = ({ place, data, move }) => {
     const free = labels.place(rows.map(panel.pixel), tokens.map(short), weights.exact, taken, [0, 0, 300, height]);
     for (let i = 0; i < most; i++) {
       const at = rows[i] || [0, 0], to = centers[members[i]] || at;
-      panel.line("spoke " + i, [at, to], "orange thin");
+      panel.line("spoke " + i, [at, to], "teal thin");
       panel.text("word " + i, free[i] ? panel.point(free[i]) : at, short(tokens[i]), "gray middle");
       [["spoke ", rows[i]], ["word ", free[i]]].forEach(([name, there]) => panel.hide(name + i, !there));
     }
     panel.dots("tokens", rows, "gray");
-    panel.dots("means", centers, "orange");
+    panel.dots("means", centers, "teal");
   };
   const drawList = () => {
     const n = tokens.length;
@@ -119,13 +96,13 @@ const windows = ({ place, data, move }) => {
     rows = n;
     for (let j = 0; j < most; j++) {
       const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
-      list.rect("mixed " + j, [0, from], [share, to], "orange");
-      list.line("edge " + j, [[0, from], [share, from], [share, to], [0, to]], "orange thin");
-      list.text("total " + j, [1.24, (from + to) / 2 + n / 58], percent(weights.mixed[j] || 0), "orange end");
+      list.rect("mixed " + j, [0, from], [share, to], "teal");
+      list.line("edge " + j, [[0, from], [share, from], [share, to], [0, to]], "teal thin");
+      list.text("total " + j, [1.24, (from + to) / 2 + n / 58], percent(weights.mixed[j] || 0), "teal end");
       ["mixed ", "edge ", "total "].forEach((name) => list.hide(name + j, j >= ends.length));
     }
     for (let i = 0; i < most; i++) {
-      list.rect("exact " + i, [0, i + 0.3], [weights.exact[i] || 0, i + 0.7], "teal solid");
+      list.rect("exact " + i, [0, i + 0.3], [weights.exact[i] || 0, i + 0.7], "ink solid");
       list.text("word " + i, [-0.03, i + 0.5 + n / 58], short(tokens[i]), "ink end");
       ["exact ", "word "].forEach((name) => list.hide(name + i, i >= n));
     }
@@ -144,7 +121,7 @@ const windows = ({ place, data, move }) => {
     const named = Object.keys(COLORS).map((way) =>
       [words[way], [output[way][0], output[way][1] + (way === upper ? 0.13 : -0.27) * half], way]);
     drawPoints(result, values, means[1], HIGH.result, named);
-    result.line("gap", [output.exact, output.mixed], "ink");
+    result.line("gap", [output.exact, output.mixed], "orange");
     named.forEach(([word, at, way]) => {
       result.dots(way, [output[way]], COLORS[way] + " large");
       result.text("name " + way, at, word, COLORS[way] + " middle");
@@ -153,7 +130,7 @@ const windows = ({ place, data, move }) => {
 
   return {
     clean: (wished) => {
-      const found = parse(wished.words), { borders } = wished;
+      const found = own.parse(wished.words), { borders } = wished;
       const rule = "whole numbers from 0, each larger than the one before and below " + found.length;
       const fits = Array.isArray(borders) && borders[0] === 0 && borders.every((border, i) =>
         Number.isInteger(border) && border < found.length && (i === 0 || border > borders[i - 1]));
@@ -179,7 +156,7 @@ const windows = ({ place, data, move }) => {
       stage.write(counter, { max: tokens.length });
       count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
       stage.say(shown, format(gap(), ".1%"));
-      if (state.words !== used) field.value = used = state.words; // else what is being typed would be lost
+      if (state.words !== used) field.show((used = state.words)); // else what is being typed would be lost
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),
     table: () => ({ keys, values }),
@@ -190,11 +167,11 @@ const windows = ({ place, data, move }) => {
       return { most: tokens[at], share: weights.exact[at], through: weights.mixed[window] / size };
     },
     remarks: () => {
-      const own = tokens.every((word) => known(word) >= 0) ? [] : ["own"];
-      if (ends.length === tokens.length) return ["each", ...own];
-      if (ends.length === 1) return ["single", ...own];
-      if (state.sharpness === 0 || Math.hypot(...state.query) === 0) return ["votes", ...own];
-      return [...(gap() < fine ? ["near"] : []), ...own];
+      const made = tokens.every((word) => own.place(word) >= 0) ? [] : ["own"];
+      if (ends.length === tokens.length) return ["each", ...made];
+      if (ends.length === 1) return ["single", ...made];
+      if (state.sharpness === 0 || Math.hypot(...state.query) === 0) return ["votes", ...made];
+      return [...(gap() < fine ? ["near"] : []), ...made];
     },
   };
 };

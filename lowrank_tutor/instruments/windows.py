@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Floats, Instrument
 from lowrank_tutor.plotting.arguments import number, point
-from lowrank_tutor.plotting.style import GRAY, ORANGE, PINK, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, INK, ORANGE, TEAL, styled
 
 REACH = 2.6  # of a key and of the query, in each coordinate
 MOST = 12  # words
@@ -35,9 +35,16 @@ REMARKS = {
     "near": "Words that share a window are alike here, or this query hardly looks at them.",
     "own": "Keys and values of your own words are made up.",
 }
+# What sentence.js says, whatever instrument asks for a sentence.
+TYPED = {
+    "use": "Use it",
+    "empty": "There is no word yet: type a few, with spaces between them.",
+    "strange": "“{value}” is not a word of letters or digits: take it out.",
+    "long": "“{value}” is too long: a word may have 24 letters.",
+}
 WORDS = {
-    "plane": "Keys. Drag the query: it looks at keys that lie its way. Orange: the mean key of each window.",
-    "list": "Weights. Teal: exact. Orange: through windows, shared equally by the words. Drag the borders.",
+    "plane": "Keys. Drag the query: it looks at keys that lie its way. Teal: the mean key of each window.",
+    "list": "Weights. Narrow bars: exact. Teal: through windows, shared equally by the words. Drag the borders.",
     "result": "Values, and what the query gets, exactly and through windows",
     "query": "tip of the query",
     "border": "border {j}, between windows",
@@ -51,16 +58,13 @@ WORDS = {
     "times": "scores times ",
     "count": "windows",
     "of": "{k} for {n} words",
+    **TYPED,
     "field": "Your sentence, 1 to 12 words",
-    "use": "Use it",
+    "many": "These are {value} words: shorten the sentence to 12 at most.",
     "rule": (
         "Words of the first sentence have numbers chosen by hand: right for a creature, up for what happens. "
         "Others get random ones, drawn from their spelling."
     ),
-    "empty": "There is no word yet: type 1 to 12 words, with spaces between them.",
-    "many": "These are {value} words: shorten the sentence to 12 at most.",
-    "strange": "“{value}” is not a word of letters or digits: take it out, and leave 1 to 12 words.",
-    "long": "“{value}” is too long: a word may have 24 letters.",
 }
 
 
@@ -118,7 +122,7 @@ def windows(
     most = int(exact.argmax())
     return Instrument(
         name="windows",
-        parts=("labels",),
+        parts=("labels", "sentence"),
         state={"borders": first, "sharpness": sharpness, "query": asked.tolist(), "words": " ".join(words)},
         numbers=numbers(keys, values, first, sharpness, asked),
         values={"most": words[most], "share": exact[most], "through": spread[most]},
@@ -127,7 +131,7 @@ def windows(
         data={
             "keys": KEYS.tolist(),
             "values": VALUES.tolist(),
-            "sentence": SENTENCE,
+            "known": known,
             "reach": REACH,
             "most": MOST,
             "sharpest": SHARPEST,
@@ -173,10 +177,10 @@ def _spread(mixed: Floats, borders: Sequence[int], count: int) -> Floats:
 def _still(exact: Floats, spread: Floats, borders: Sequence[int], words: Sequence[str]) -> Figure:
     fig, ax = plt.subplots(layout="constrained", figsize=(4.6, 1 + 0.2 * len(words)))
     rows = np.arange(len(words))
-    ax.barh(rows, spread, height=1.0, color=ORANGE, alpha=0.3, label="through windows")
-    ax.barh(rows, exact, height=0.4, color=TEAL, label="exact")
+    ax.barh(rows, spread, height=1.0, color=TEAL, alpha=0.3, label="through windows")
+    ax.barh(rows, exact, height=0.4, color=INK, label="exact")
     for border in borders[1:]:
-        ax.axhline(border - 0.5, color=PINK, linewidth=1.5)
+        ax.axhline(border - 0.5, color=ORANGE, linewidth=1.5)
     ax.set_yticks(rows, words)
     ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the query")
     ax.spines[["left", "bottom"]].set_color(GRAY)

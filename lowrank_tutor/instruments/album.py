@@ -1,0 +1,124 @@
+"""What does a state of fixed size remember? An album of pictures that is written over."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor._checks import as_float_array, check_choice
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import whole
+from lowrank_tutor.plotting.style import styled
+
+Floats = NDArray[np.float64]
+MOST, SIDE = 64, 8  # pictures, and pixels to a side
+WIDTHS = (16, 32, 64)
+METHODS = {"sum": "sum", "delta": "delta rule", "best": "best state", "cache": "cache"}
+SAY = (
+    "Of {written} pictures written into a state of {d} by 64 numbers, {given_back} are given back: what their key "
+    "reads is nearest to them."
+)
+REMARKS = {
+    "cache": "A cache keeps every key and every picture, so it grows with each.",
+    "best": "The best state is found by solving for all pictures at once; it is exact up to {d} of them.",
+    "old": "The delta rule gives up old pictures for new ones.",
+    "noisy": "A sum keeps something of all of them, and so they all get noisier.",
+}
+WORDS = {
+    "pictures": "What each key reads now, the oldest picture first",
+    "state": "The state: a row for each number of a key, a column for each pixel",
+    "written": "pictures written",
+    "more": "Write one more",
+    "method": "rule",
+    "d": "numbers in a key",
+}
+
+
+def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "sum") -> Instrument:
+    r"""Write pictures into a state one by one, and see what their keys read.
+
+    A key is a random direction of length 1, a value a picture less the mean of all. The *sum* adds :math:`k v^\top`;
+    the *delta rule* adds :math:`k (v - S^\top k)^\top`; the *best state* solves :math:`K S = V` by least squares; a
+    *cache* keeps all. A picture is given back if what its key reads is nearer to it than to any other one written.
+
+    Parameters
+    ----------
+    pictures : array_like, shape (64, 8, 8)
+        The pictures, dark where their numbers are large.
+    written : int
+        How many are written at first, from 1 to 64.
+    d : int
+        The width of a key at first: 16, 32 or 64.
+    method : str
+        The rule at first: ``"sum"``, ``"delta"``, ``"best"`` or ``"cache"``.
+
+    Returns
+    -------
+    Instrument
+        State ``written``, ``d`` and ``method``; numbers ``given_back`` and ``kept`` (how many numbers are kept).
+
+    Raises
+    ------
+    ValueError
+        If ``pictures`` has another shape or numbers that are not finite, or another argument is none of its choices.
+    """
+    given = as_float_array(pictures, "pictures").astype(np.float64)
+    if given.shape != (MOST, SIDE, SIDE) or not np.isfinite(given).all():
+        raise ValueError(f"pictures must be finite numbers of shape (64, 8, 8), got shape {given.shape}")
+    written = whole("written", written, 1, MOST)
+    check_choice(method, "method", tuple(METHODS))
+    if d not in WIDTHS:
+        raise ValueError(f"d must be 16, 32 or 64, got {d!r}")
+    low, high = given.min(), given.max()
+    grays = np.rint(99 * (given - low) / ((high - low) or 1)).reshape(MOST, -1)
+    keys = np.random.default_rng(0).standard_normal((MOST, max(WIDTHS))).round(2)
+    read = reads(keys, grays, written, d, method)
+    return Instrument(
+        name="album",
+        parts=("layers",),
+        state={"written": written, "d": d, "method": method},
+        numbers=numbers(read, grays, written, d, method),
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "keys": keys.tolist(),
+            "grays": [" ".join(str(int(one)) for one in row) for row in grays],
+            "widths": WIDTHS,
+            "methods": METHODS,
+            "words": WORDS,
+        },
+        readouts={"given_back": ("pictures given back", ","), "kept": ("numbers kept", ",")},
+        picture=lambda: _still(read),
+    )
+
+
+def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Floats:
+    """Return what each of the first ``written`` keys reads, (written, 64), in grays from 0 to 99."""
+    mean, k = grays.mean(axis=0), keys[:written, :d]
+    k, v = k / np.linalg.norm(k, axis=1, keepdims=True), grays[:written] - mean
+    if method == "cache":
+        return v + mean
+    state = np.linalg.pinv(k) @ v if method == "best" else np.zeros((d, v.shape[1]))
+    if method in ("sum", "delta"):
+        for key, value in zip(k, v, strict=True):
+            state += np.outer(key, value - (key @ state if method == "delta" else 0))
+    return np.asarray(k @ state + mean)
+
+
+def numbers(read: Floats, grays: Floats, written: int, d: int, method: str) -> dict[str, float]:
+    """Return how many pictures are given back, and how many numbers are kept."""
+    distances = ((read[:, None] - grays[None, :written]) ** 2).sum(axis=2)
+    right = int((distances.argmin(axis=1) == np.arange(written)).sum())
+    return {"given_back": right, "kept": written * (d + SIDE**2) if method == "cache" else d * SIDE**2}
+
+
+@styled
+def _still(read: Floats) -> Figure:
+    fig, axes = plt.subplots(8, 8, layout="constrained", figsize=(3.6, 3.6))
+    for i, ax in enumerate(axes.flat):
+        ax.axis("off")
+        if i < len(read):
+            ax.imshow(read[i].reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=99)
+    return fig

@@ -1,0 +1,40 @@
+// What may a reader type? A sentence of a few words; words without numbers of their own get some from their spelling.
+//
+//   const own = sentence(data);                       // most (words), words (what is wrong, in words), known (spelling: index)
+//   own.parse("so what"); own.place("cat"); own.drawn("dog", 2);   // words; index among the known, or -1; numbers
+//   own.field(place, (words) => move({ words }));     // a text field and a button; show(words) writes into it
+const sentence = ({ words, most, known, reach }) => {
+  const split = (text) => String(text).split(/\s+/).filter(Boolean);
+  const spelling = (word) => word.toLowerCase().replace(/[^\p{L}\p{M}\p{N}]/gu, "");
+  const say = (template, value) => { throw new Error(fill(template, { value })); };
+
+  const parse = (text) => {
+    const found = split(text);
+    if (found.length === 0) say(words.empty);
+    if (found.length > most) say(words.many, found.length);
+    found.forEach((word) => {
+      const strange = word.replace(/[\p{L}\p{M}\p{N}\p{P}\p{Sc}\p{Sm}\u200c\u200d]/gu, "");
+      if (strange || !/[\p{L}\p{N}]/u.test(word)) say(words.strange, labels.short(word));
+      if (word.length > 24) say(words.long, labels.short(word));
+    });
+    return found;
+  };
+
+  /** Standard normal numbers that depend on the letters alone, rounded and clipped. */
+  const drawn = (word, count) => {
+    const mix = (hash, letter) => Math.imul(hash ^ letter.codePointAt(0), 16777619); // Fowler, Noll and Vo's hash
+    const next = lowrankLinalg.normal([...spelling(word)].reduce(mix, 2166136261));
+    return Array.from({ length: count }, () => clamp(Math.round(next() * 10) / 10, -reach, reach));
+  };
+
+  const field = (place, use) => {
+    const input = controls.element("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+    const send = () => use(split(input.value));
+    input.addEventListener("keydown", (event) => event.key === "Enter" && send());
+    const label = controls.element("label", { class: "typed" }, words.field, input);
+    controls.button(controls.box(place, "control"), words.use, send).before(label);
+    return { show: (text) => (input.value = text) };
+  };
+
+  return { split, parse, drawn, field, place: (word) => known.indexOf(spelling(word)) };
+};

@@ -1,0 +1,149 @@
+"""How much of attention can be thrown away? A sentence, its attention as a stack of sheets, and a cut to drag."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from lowrank_tutor._checks import check_integer
+from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, WORDS, X
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.instruments.windows import TYPED
+from lowrank_tutor.plotting.style import GRAY, ORANGE, SIGNED, TEAL, styled
+
+MOST = 8  # words
+SAY = (
+    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what the words receive by {output_error:.0%}. "
+    "From this stack “{word}” listens most to {heard}; from the whole table, to {right}."
+)
+REMARKS = {
+    "alike": "A single sheet cannot tell words apart: all of them listen alike.",
+    "all": "With all its sheets the table is exact.",
+    "own": "The numbers of your own words are made up from their spelling.",
+}
+PHRASES = {
+    **TYPED,
+    "field": "Your sentence, 1 to 8 words",
+    "many": "These are {value} words: shorten the sentence to 8 at most.",
+    "sentence": "Who listens to whom? Choose a word. Wide and pale: exact. Teal: from the sheets that are kept",
+    "chosen": "the word that listens",
+    "stack": "The stack of sheets, each a column times a row",
+    "table": "The table that the kept sheets add up to",
+    "cut": "sheets that are kept",
+    "keep": "keep {k} of {n}",
+    "drag": "drag: ",
+    "skyline": "How much each sheet weighs. Drag the ring to lift sheets off",
+    "alike": "all alike",
+}
+
+
+def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo: bool = False) -> Instrument:
+    r"""Lift sheets off the attention of six words, and see who still hears whom.
+
+    Attention of the words is a table :math:`P = \operatorname{softmax}(QK^\top / \sqrt 2)`, a row for each word that
+    listens. Its singular value decomposition writes it as a stack of sheets :math:`\sigma_i u_i v_i^\top`. The figure
+    keeps the first ``k``, and compares the table and the outputs :math:`PV` with the exact ones.
+
+    Parameters
+    ----------
+    k : int
+        How many sheets are kept at first, from 1 to the number of words.
+    word : str
+        The word whose row is shown as arcs at first, one of the sentence.
+    sentence : str
+        The words at first, 1 to 8 of those of :mod:`lowrank_tutor.byhand.sentence`. Readers may type others, whose
+        numbers are then made up from their spelling.
+    demo : bool
+        Whether the figure lifts its own sheets once, in about four seconds, when it is first seen.
+
+    Returns
+    -------
+    Instrument
+        State ``k``, ``row`` (the chosen word, counted from 0) and ``words`` (the sentence); numbers ``table_error``
+        :math:`\|P - P_k\|_F / \|P\|_F` and ``output_error`` :math:`\|(P - P_k) V\|_F / \|PV\|_F`.
+
+    Raises
+    ------
+    TypeError
+        If ``k`` is not an integer.
+    ValueError
+        If ``k`` is out of range, or ``word`` or ``sentence`` has words that are not there.
+
+    Examples
+    --------
+    >>> one, two = sheets(1).numbers, sheets(2).numbers
+    >>> f"{one['table_error']:.0%}, {one['output_error']:.0%}; {two['table_error']:.0%}, {two['output_error']:.0%}"
+    '56%, 31%; 19%, 6%'
+    """
+    words = sentence.split() if isinstance(sentence, str) else []
+    if not 1 <= len(words) <= MOST or not set(words) <= set(WORDS):
+        raise ValueError(f"sentence must be 1 to {MOST} words of {' '.join(WORDS)!r}, got {sentence!r}")
+    if word not in words:
+        raise ValueError(f"word must be one of {sentence!r}, got {word!r}")
+    k = check_integer(k, "k", 1, len(words), "the number of words")
+    weights, values = attention([X[WORDS.index(one)] for one in words])
+    row, kept = words.index(word), cut(weights, k)
+    return Instrument(
+        name="sheets",
+        parts=("labels", "sentence"),
+        state={"k": k, "row": row, "words": " ".join(words)},
+        numbers=numbers(weights, values, k),
+        values={"n": len(words), "word": word, "heard": _most(kept[row], words), "right": _most(weights[row], words)},
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "known": WORDS,
+            "numbers": X,
+            "maps": [W_Q, W_K, W_V],
+            "most": MOST,
+            "reach": 2,
+            "words": PHRASES,
+            "demo": bool(demo),
+        },
+        readouts={
+            "table_error": ("the table is off by", ".0%"),
+            "output_error": ("what the words receive is off by", ".0%"),
+        },
+        picture=lambda: _still(weights, kept, k, words),
+    )
+
+
+def attention(x: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the attention table and the values of words with the numbers ``x`` (n, 2)."""
+    rows = np.asarray(x, dtype=float)
+    powers = np.exp(rows @ W_Q @ (rows @ W_K).T / np.sqrt(2))
+    return powers / powers.sum(axis=1, keepdims=True), rows @ W_V
+
+
+def cut(table: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Return the sum of the first ``k`` sheets of a table."""
+    u, s, vt = np.linalg.svd(table)
+    return np.asarray((u[:, :k] * s[:k]) @ vt[:k])
+
+
+def numbers(weights: NDArray[np.float64], values: NDArray[np.float64], k: int) -> dict[str, float]:
+    """Return the errors of table and outputs, relative; an output of zero has the error 0."""
+    missing = weights - cut(weights, k)
+    of_output = np.linalg.norm(missing @ values) / (np.linalg.norm(weights @ values) or 1)
+    return {"table_error": float(np.linalg.norm(missing) / np.linalg.norm(weights)), "output_error": float(of_output)}
+
+
+def _most(row: NDArray[np.float64], words: list[str]) -> str:
+    return "all alike" if np.ptp(row) < 1e-6 else f"“{words[row.argmax()]}”"
+
+
+@styled
+def _still(weights: NDArray[np.float64], kept: NDArray[np.float64], k: int, words: list[str]) -> Figure:
+    fig, axes = plt.subplots(1, 3, layout="constrained", figsize=(7.2, 2.7))
+    top, s = weights.max(), np.linalg.svd(weights, compute_uv=False)
+    for ax, table, title in zip(axes, (weights, kept), ("exact", f"{k} of {len(s)} sheets"), strict=False):
+        ax.imshow(table, cmap=SIGNED, vmin=-top, vmax=top)
+        ax.set_title(title)
+        ax.set_xticks(range(len(words)), words, rotation=90)
+        ax.set_yticks(range(len(words)), words)
+    axes[2].bar(range(1, len(s) + 1), s, color=[TEAL if i < k else GRAY for i in range(len(s))])
+    axes[2].axvline(k + 0.5, color=ORANGE)
+    axes[2].set(xlabel="sheet", title="weight of each sheet")
+    return fig

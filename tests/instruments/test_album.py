@@ -1,0 +1,81 @@
+"""An album that is written over: what is read, and given back, is NumPy's."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from lowrank_tutor.instruments import album
+
+PICTURES = load_digits().images[:64]
+
+
+@pytest.fixture(scope="module")
+def hand(show):
+    return show(album(PICTURES))
+
+
+def expected(keys, grays, written, d, method):
+    """By least squares and by loops, not as the module computes it."""
+    k, v = keys[:written, :d].copy(), grays[:written] - grays.mean(0)
+    k /= np.sqrt((k**2).sum(1))[:, None]
+    if method == "cache":
+        read = v
+    elif method == "sum":
+        read = (k @ k.T) @ v
+    elif method == "best":
+        read = k @ np.linalg.lstsq(k, v, rcond=None)[0]
+    else:
+        state = np.zeros((d, 64))
+        for t in range(written):
+            state = state - k[t][:, None] * (k[t] @ state) + k[t][:, None] * v[t]
+        read = k @ state
+    return read + grays.mean(0)
+
+
+@pytest.mark.parametrize("method", ["sum", "delta", "best", "cache"])
+def test_states_match_numpy(hand, method):
+    data = album(PICTURES).data
+    keys, grays = np.array(data["keys"]), np.array([[int(one) for one in row.split()] for row in data["grays"]])
+    rng = np.random.default_rng(0)
+    states = [
+        {"written": int(rng.integers(1, 65)), "d": int(rng.choice([16, 32, 64])), "method": method} for _ in range(8)
+    ]
+    for state, seen in zip(states, hand.tour(states), strict=True):
+        read = expected(keys, grays, **state)
+        assert np.array(seen.call("table")["read"]) == pytest.approx(read, abs=1e-5)
+        far = np.linalg.norm(read[:, None] - grays[None, : state["written"]], axis=2)
+        right = int((far.argmin(1) == np.arange(state["written"])).sum())
+        kept = state["written"] * (state["d"] + 64) if method == "cache" else state["d"] * 64
+        assert seen.shown() == {"given_back": right, "kept": kept}
+        assert seen.shown() == album(PICTURES, **state).numbers
+
+
+def test_controls_move(hand):
+    hand.set(**album(PICTURES).state)
+    hand.figure.get_by_role("button", name="Write one more").click()
+    assert hand.call("state")["written"] == 49
+    hand.figure.get_by_label("pictures written").fill("64")
+    assert hand.figure.get_by_role("button", name="Write one more").is_disabled()
+    hand.figure.get_by_label("delta rule").check()
+    hand.said("gives up old pictures")
+    hand.figure.get_by_label("16", exact=True).check()
+    assert hand.call("state") == {"written": 64, "d": 16, "method": "delta"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"written": 0}, "written"),
+        ({"written": 65}, "written"),
+        ({"d": 8}, "d"),
+        ({"method": "mean"}, "method"),
+        ({"pictures": PICTURES[:9]}, "pictures"),
+        ({"pictures": np.full((64, 8, 8), np.nan)}, "pictures"),
+    ],
+)
+def test_bad_arguments(hand, wrong, name):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        album(**{"pictures": PICTURES, **wrong})
+    if name != "pictures":
+        with pytest.raises(Exception, match="must be"):
+            hand.call("set", wrong)
