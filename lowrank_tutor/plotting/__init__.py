@@ -21,6 +21,7 @@ with needed(__name__):
         rooflines,
         spectrum,
     )
+    from lowrank_tutor.plotting.labels import label_lines
     from lowrank_tutor.plotting.pictures import draw_row, equation, grids, images, picture, word_maps
     from lowrank_tutor.plotting.style import (
         GRAY,
@@ -54,6 +55,7 @@ __all__ = [
     "equation",
     "grids",
     "images",
+    "label_lines",
     "legend_above",
     "pairs",
     "panel",

@@ -16,6 +16,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite, named
+from lowrank_tutor.plotting.labels import label_lines
 from lowrank_tutor.plotting.style import (
     GRAY,
     LINES,
@@ -78,15 +79,14 @@ def curves(
     draw_lines(ax, x, lines, looks=looks, marker="o" if len(x) < 10 and chosen is None else "")
     for line in ax.lines if chosen is not None else ():
         line.set(**({"linewidth": 2.5} if line.get_label() == chosen else {"linewidth": 1.2, "alpha": 0.6}))
+    title = title or (next(iter(lines)) if len(lines) == 1 else "")
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], xlim=xlim, ylim=ylim)
     if scale[0] == "log" and len(x) <= 12:
         tick_each(ax, x, at_most=round(fig.get_figwidth()) + 2)
     if at is not None:
         marked = [(y, look) for (name, y), look in zip(lines.items(), looks, strict=False) if chosen in (None, name)]
         draw_points(ax, x, [y for y, _ in marked], at=at, looks=[look for _, look in marked])
-    if len(lines) > 1 or not title:  # a title alone names a single line
-        legend_above(ax)
-    return fig
+    return label_lines(ax).figure if len(lines) > 1 else fig
 
 
 @styled
@@ -160,27 +160,14 @@ def by_name(
     """
     lines = named("lines", lines, len(names), most=len(LINES))
     intervals = named("spreads", spreads, len(names)) if spreads else {}
-    right = 0.15 + 0.075 * max(len(part) for name in lines for part in name.split("\n"))  # inches
-    fig, ax = panel(height=2.9, right=right)
-    words = _apart([float(heights[-1]) for heights in lines.values()], 0.075 * (ylim[1] - ylim[0]))
-    for (name, heights), word, (color, dashes) in zip(lines.items(), words, LINES, strict=False):
-        look: dict[str, Any] = {"linestyle": dashes, "marker": "o", "markersize": 5, "capsize": 3}
-        ax.errorbar(range(len(names)), heights, intervals.get(name), color=color, **look)
-        ax.text(1.01, word, name, color=color, va="center", transform=ax.get_yaxis_transform())
+    _, ax = panel(height=2.9)
+    draw_lines(ax, range(len(names)), lines, marker="o", markersize=5)
+    for line in list(ax.lines):
+        half = intervals.get(line.get_label())
+        ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", ecolor=line.get_color(), capsize=3)
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel=xlabel, title=title, ylim=ylim)
-    return fig
-
-
-def _apart(heights: Sequence[float], least: float) -> np.ndarray:
-    """Move heights apart until neighbors are ``least`` from each other, so that words at them can be read."""
-    order = np.argsort(heights)
-    moved = np.asarray(heights)[order]
-    for _ in range(100):
-        for i in np.flatnonzero(np.diff(moved) < least * 0.999):
-            short = (least - (moved[i + 1] - moved[i])) / 2
-            moved[i : i + 2] += -short, short
-    return moved[np.argsort(order)]
+    return label_lines(ax).figure
 
 
 @styled
@@ -204,7 +191,7 @@ def spectrum(
     level : float
         Values above it count.
     name : str, optional
-        What the level is called, in a legend.
+        What the level is called: a word at the right end of its line.
     xlabel, title : str, optional
     scale : str
         ``"log"`` or ``"linear"`` for the vertical axis.
@@ -217,9 +204,12 @@ def spectrum(
     fig, ax = panel(**{"left": 0.85, **room})
     ax.plot(index[counted], s[counted], "o", color=TEAL)
     ax.plot(index[~counted], s[~counted], "o", color=GRAY, markerfacecolor="white")
-    ax.axhline(level, color=ORANGE, linewidth=1.2, label=name)
+    ax.axhline(level, color=ORANGE, linewidth=1.2)
     ax.set(yscale=scale, xlabel=xlabel, title=title, ylim=ylim)
-    legend_above(ax)
+    if name:
+        at = ax.get_yaxis_transform()
+        word = ax.annotate(name, (1, level), (-2, 3), at, "offset points", color=ORANGE, ha="right", fontsize=9)
+        word.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
     return fig
 
 
