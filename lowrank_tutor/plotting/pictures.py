@@ -8,22 +8,34 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite, named
-from lowrank_tutor.plotting.style import GRAY, HIDDEN, ORANGE, TEAL, WIDTH, Panels, panel, photograph, sheet, styled
+from lowrank_tutor.plotting.style import (
+    GRAY,
+    HIDDEN,
+    ORANGE,
+    SIGNED,
+    WEIGHTS,
+    WIDTH,
+    Panels,
+    panel,
+    photograph,
+    sheet,
+    styled,
+)
 
-SHADES = LinearSegmentedColormap.from_list("white to teal", ("white", TEAL))
 # A table's title, its entries (m, n), and a word for each of its rows and columns.
 Grid = tuple[str, ArrayLike, Sequence[str], Sequence[str]]
 
 
 @styled
 def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 0.03, **look: Any) -> Figure:
-    """Show a matrix as a photograph, over the whole width of a figure.
+    """Show a matrix as a picture, over the whole width of a figure.
+
+    In black and white it is a photograph, which a dark page leaves as it is; with a ``cmap`` it is line art.
 
     Parameters
     ----------
@@ -44,7 +56,7 @@ def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 
     ax.set(title=title, xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
-    return photograph(fig)
+    return fig if "cmap" in look else photograph(fig)
 
 
 def draw_row(
@@ -78,7 +90,13 @@ def draw_row(
 
 
 @styled
-def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None = None, width: float = WIDTH) -> Figure:
+def images(
+    rows: Mapping[str, ArrayLike],
+    *,
+    scale: tuple[float, float] | None = None,
+    signed: Collection[str] = (),
+    width: float = WIDTH,
+) -> Figure:
     """Show rows of small images, each row with its name.
 
     Parameters
@@ -87,6 +105,8 @@ def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None =
         A name and images of 8 x 8 pixels, a row each, as many in each; a pixel that is NaN is drawn in orange.
     scale : (float, float), optional
         What is drawn white and what black; without it, the least and the largest number of each image.
+    signed : collection of str, optional
+        Names of rows whose images have a sign: teal above zero, orange below.
     width : float
         Inches.
     """
@@ -98,7 +118,11 @@ def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None =
     for row, (name, drawn) in enumerate(rows.items()):
         y = -0.02 - side * row
         ax.text(words - 0.09, y - side / 2, name, ha="right", va="center")
-        draw_row(ax, drawn, (words, y), side, vmin=low, vmax=high)
+        if name in signed:
+            drawn = drawn / np.abs(drawn).max(axis=1, keepdims=True)
+            draw_row(ax, drawn, (words, y), side, cmap=SIGNED, vmin=-1, vmax=1)
+        else:
+            draw_row(ax, drawn, (words, y), side, vmin=low, vmax=high)
     return fig
 
 
@@ -132,7 +156,7 @@ def equation(*parts: ArrayLike | str) -> Figure:
             ax.text(0.5, 0.5, "" if part == "@" else part, ha="center", va="center", fontsize=16)
             continue
         # Pale, so that entries stay legible.
-        ax.imshow(part, cmap="PuOr", vmin=-1.6 * largest, vmax=1.6 * largest, aspect="auto")
+        ax.imshow(part, cmap=SIGNED, vmin=-1.6 * largest, vmax=1.6 * largest, aspect="auto")
         for (i, j), entry in np.ndenumerate(part):
             seen = entry if abs(entry) > 1e-12 * largest else 0.0  # what rounding leaves of a zero
             ax.text(j, i, f"{seen:.3g}".replace("-", "\N{MINUS SIGN}"), ha="center", va="center")
@@ -177,7 +201,7 @@ def word_maps(
     for title, table in maps.items():
         fig, ax = panel(beside + side + 0.05, 0.3 + side + below, left=beside, right=0.05, top=0.3, bottom=below)
         highest = float(table.max())
-        ax.imshow(table, cmap="gray_r", vmin=0, vmax=highest, interpolation="nearest")
+        ax.imshow(table, cmap=WEIGHTS, vmin=0, vmax=highest, interpolation="nearest")
         ax.set_xticks(range(len(words)), words, rotation=90 if upright else 45, ha="center")
         ax.set_yticks(range(len(words)), words)
         ax.tick_params(length=0)
@@ -227,7 +251,7 @@ def grids(
         rows, columns = each.shape
         place = (start / WIDTH, 1 - (above + unit * rows) / height, unit * columns / WIDTH, unit * rows / height)
         ax = fig.add_axes(place)
-        ax.imshow(each, cmap=SHADES, vmin=0, vmax=highest, aspect="auto")
+        ax.imshow(each, cmap=WEIGHTS, vmin=0, vmax=highest, aspect="auto")
         ax.grid(visible=False)
         ax.grid(which="minor", color="white", linewidth=1)  # thin lines between the cells
         ax.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
@@ -239,7 +263,7 @@ def grids(
         ax.set_xticks(range(columns), column_words, rotation=90)
         ax.set_yticks(range(rows), row_words if start == left else [""] * rows)
         for column in hidden:
-            ax.add_patch(Rectangle((column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=HIDDEN, lw=0))
+            ax.add_patch(Rectangle((column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=GRAY, lw=0))
         if written:
             _write_entries(ax, each, lambda entry: f"{entry:.2f}".lstrip("0") if entry else "", dark=0.7 * highest)
         start += unit * columns + gap

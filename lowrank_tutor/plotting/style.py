@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.transforms import ScaledTranslation
@@ -31,10 +32,14 @@ from lowrank_tutor.sphinxext import page_is_built
 P = ParamSpec("P")
 
 # Each at least 3 : 1 against white, and 4.5 : 1 where a word is written in it. Lines differ in more than color.
-TEAL, ORANGE, VIOLET, PINK, GRAY, GREEN, AMBER = (color.light for color in COLORS.values())
+TEAL, ORANGE, VIOLET, GRAY = (COLORS[name].light for name in ("teal", "orange", "violet", "gray"))
+INK = "#1c2430"
 HIDDEN = COLORS["orange"].either
-LINES = ((TEAL, "-"), (ORANGE, "--"), (VIOLET, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
-CYCLE = {"-": TEAL, "--": ORANGE, "-.": VIOLET, ":": GREEN, (0, (6, 1, 1, 1)): PINK, (0, (1, 1)): AMBER}
+# The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and other dashes.
+LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1, 1, 1, 1, 1))))
+CYCLE = {"-": TEAL, "--": VIOLET, "-.": GRAY, ":": INK, (0, (6, 1, 1, 1)): TEAL, (0, (1, 1)): VIOLET}
+SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))  # zero is the color of the paper
+WEIGHTS = LinearSegmentedColormap.from_list("weights", ("white", TEAL))
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
@@ -229,11 +234,12 @@ def legend_above(ax: Axes) -> Axes:
 
 
 def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
-    """Draw named lines, each in its own color and dashes; NaN leaves a gap."""
+    """Draw named lines, each in its own color and dashes or as points; NaN leaves a gap."""
     x = finite("x", x, None)
     checked = named("lines", lines, len(x), most=len(looks), gaps=True)
     for (name, y), (color, dashes) in zip(checked.items(), looks, strict=False):
-        ax.plot(x, y, linestyle=dashes, color=color, label=name, **style)
+        look = {**style, "marker": dashes, "linestyle": ""} if dashes in ("o", "x") else {**style, "linestyle": dashes}
+        ax.plot(x, y, color=color, label=name, **look)
 
 
 def draw_points(ax: Axes, x: ArrayLike, lines: Sequence[ArrayLike], *, at: float, looks: Any = LINES) -> None:
