@@ -33,7 +33,7 @@ P = ParamSpec("P")
 
 # Each at least 3 : 1 against white, and 4.5 : 1 where a word is written in it. Lines differ in more than color.
 TEAL, ORANGE, VIOLET, GRAY = (COLORS[name].light for name in ("teal", "orange", "violet", "gray"))
-INK = "#1c2430"
+INK, PINK = "#1c2430", COLORS["pink"].light
 HIDDEN = COLORS["orange"].either
 # The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and other dashes.
 LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1, 1, 1, 1, 1))))
