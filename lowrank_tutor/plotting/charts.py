@@ -278,7 +278,9 @@ def cloud(
     ax.plot(*finite("points", points, None, 2).T, "o", color=GRAY, alpha=0.5, markersize=3.5)
     drawn = named("arrows", arrows, 2, 2, most=len(looks)) if arrows else {}
     for (name, (start, step)), (color, dashes) in zip(drawn.items(), looks, strict=False):
-        arrow(ax, start + step, start, color=color, linestyle=dashes, name=name, place=(5, 4) if step[0] < 0 else (0, -14))
+        arrow(
+            ax, start + step, start, color=color, linestyle=dashes, name=name, place=(5, 4) if step[0] < 0 else (0, -14)
+        )
     joined = named("paths", paths, None, 2, most=len(looks)) if paths else {}
     for (name, path), (color, dashes) in zip(joined.items(), looks, strict=False):
         ax.plot(*path.T, dashes, color=color, label=name)

@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
+from lowrank_tutor.plotting.style import GRAY, MUTED
+
 APART = 6  # points from a line to its name
 
 
@@ -37,7 +39,8 @@ def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
     words: list[Any] = []
     for line in lines:
         name = textwrap.fill(str(line.get_label()), wrap, break_long_words=False)
-        words.append(ax.annotate(name, (0.5, 0.5), (0, 0), "axes fraction", color=line.get_color(), **look))
+        color = {GRAY: MUTED}.get(line.get_color(), line.get_color())  # words need more contrast than lines
+        words.append(ax.annotate(name, (0.5, 0.5), (0, 0), "axes fraction", color=color, **look))
     if not words:
         return ax
     wide, high = np.transpose([word.get_window_extent().size for word in words]) * 72 / fig.dpi  # points

@@ -27,6 +27,8 @@ from lowrank_tutor.plotting.style import (
     styled,
 )
 
+LEGIBLE = 0.85  # of the way from white to teal: up to there black words are the clearer ones, beyond it white ones
+
 # A table's title, its entries (m, n), and a word for each of its rows and columns.
 Grid = tuple[str, ArrayLike, Sequence[str], Sequence[str]]
 
@@ -208,7 +210,7 @@ def word_maps(
         ax.grid(False)
         ax.spines[:].set_visible(False)
         if decimals is not None:
-            _write_entries(ax, table, f"{{:.{decimals}f}}".format, dark=0.55 * highest)
+            _write_entries(ax, table, f"{{:.{decimals}f}}".format, dark=LEGIBLE * highest)
         ax.set(title=title, xlabel=axes[1], ylabel=axes[0])
         drawn.append(fig)
     return Panels(drawn)
@@ -265,7 +267,7 @@ def grids(
         for column in hidden:
             ax.add_patch(Rectangle((column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=GRAY, lw=0))
         if written:
-            _write_entries(ax, each, lambda entry: f"{entry:.2f}".lstrip("0") if entry else "", dark=0.7 * highest)
+            _write_entries(ax, each, lambda entry: f"{entry:.2f}".lstrip("0") if entry else "", dark=LEGIBLE * highest)
         start += unit * columns + gap
     for border in borders:
         ax.axvline(border - 0.5, color=ORANGE, linewidth=2)

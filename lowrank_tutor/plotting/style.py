@@ -25,20 +25,22 @@ from matplotlib.rcsetup import cycler
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.palette import COLORS
+from lowrank_tutor.palette import COLORS, SURFACES
 from lowrank_tutor.plotting.arguments import check_setting, finite, named
 from lowrank_tutor.sphinxext import page_is_built
 
 P = ParamSpec("P")
 
-# Each at least 3 : 1 against white, and 4.5 : 1 where a word is written in it. Lines differ in more than color.
-TEAL, ORANGE, VIOLET, GRAY = (COLORS[name].light for name in ("teal", "orange", "violet", "gray"))
-INK, PINK = "#1c2430", COLORS["pink"].light
+# One color, one idea (palette.py): against white each is at least 3 : 1, and all but gray 4.5 : 1, for words are
+# written in them. Lines differ in more than color.
+TEAL, ORANGE, VIOLET, GRAY, GREEN = (color.light for color in COLORS.values())
+INK, MUTED = SURFACES["ink"].light, SURFACES["muted"].light
 HIDDEN = COLORS["orange"].either
 # The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and other dashes.
 LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1, 1, 1, 1, 1))))
-CYCLE = {"-": TEAL, "--": VIOLET, "-.": GRAY, ":": INK, (0, (6, 1, 1, 1)): TEAL, (0, (1, 1)): VIOLET}
-SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))  # zero is the color of the paper
+# Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries of both signs, with
+# equal limits on either side of zero; and weights or other entries that are not negative, from zero on.
+SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
 WEIGHTS = LinearSegmentedColormap.from_list("weights", ("white", TEAL))
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
@@ -82,7 +84,8 @@ def _as_img(figure: Figure) -> str:
 @contextlib.contextmanager
 def book_style() -> Iterator[None]:
     """Set the book's style and colors for a while."""
-    cycle = cycler(color=list(CYCLE.values()), linestyle=list(CYCLE))
+    colors, dashes = zip(*LINES, strict=True)
+    cycle = cycler(color=colors, linestyle=dashes)
     with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style:
         with plt.style.context([style, {"axes.prop_cycle": cycle}]):
             yield
