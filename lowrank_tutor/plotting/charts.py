@@ -121,7 +121,7 @@ def bars(
     means = {name: float(mean) for name, mean in named("means", means).items()}
     if spreads and named("spreads", spreads).keys() != means.keys():
         raise ValueError(f"spreads must have the names of means, {', '.join(means)}, got {', '.join(spreads)}")
-    left, right = 0.12 + 0.069 * max(map(len, means)), 0.05  # inches
+    left, right = 0.12 + 0.073 * max(map(len, means)), 0.05  # inches
     fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
     half = spreads or dict.fromkeys(means, 0.0)
     farthest = max(means[name] + half[name] for name in means)
@@ -131,7 +131,9 @@ def bars(
             ax.errorbar(mean, place, xerr=half[name], color=INK, linewidth=1.2, capsize=2.5)
         ax.text(mean + half[name] + 0.03 * farthest, place, f"{mean:.{decimals}f}", va="center")
     ax.set_yticks(range(len(means)), list(means))
-    ax.set(xlim=(0, 1.22 * farthest), ylim=(len(means) - 0.4, -0.6), xticks=[])
+    number = 0.15 + 0.075 * len(f"{farthest:.{decimals}f}")  # inches
+    across = WIDTH - left - right
+    ax.set(xlim=(0, farthest * across / (across - number)), ylim=(len(means) - 0.4, -0.6), xticks=[])
     ax.set_title(title, x=(0.12 - left) / (WIDTH - left - right))  # above the names, too
     ax.tick_params(length=0)
     ax.grid(False)

@@ -38,7 +38,8 @@ def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
     look |= {"textcoords": "offset points", "path_effects": [withStroke(linewidth=2.5, foreground="white")]}
     words: list[Any] = []
     for line in lines:
-        name = textwrap.fill(str(line.get_label()), wrap, break_long_words=False)
+        name = str(line.get_label())
+        name = name if "\n" in name else textwrap.fill(name, wrap, break_long_words=False)
         color = {GRAY: MUTED}.get(line.get_color(), line.get_color())  # words need more contrast than lines
         words.append(ax.annotate(name, (0.5, 0.5), (0, 0), "axes fraction", color=color, **look))
     if not words:
@@ -47,9 +48,9 @@ def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
     box, right = ax.get_position(), 1 - (wide.max() + APART + 3) / (72 * fig.get_figwidth())
     ax.set_position((box.x0, box.y0, min(box.x1, right) - box.x0, box.height))
     ends = np.array([_end(ax, line) for line in lines]) * 72 / fig.dpi
-    for x in np.unique(ends[:, 0].round()):
-        here = np.flatnonzero(ends[:, 0].round() == x)
-        moved = _apart(ends[here, 1], high[here] + 3, *(np.array([ax.bbox.y0, ax.bbox.y1]) * 72 / fig.dpi))
+    near = np.abs(ends[:, :1] - ends[:, 0]) < wide.max() + APART  # names that could meet
+    for here in {tuple(np.flatnonzero(row)) for row in np.linalg.matrix_power(near.astype(int), len(near)) > 0}:
+        moved = _apart(ends[list(here), 1], high[list(here)] + 3, *(np.array([ax.bbox.y0, ax.bbox.y1]) * 72 / fig.dpi))
         for i, height in zip(here, moved, strict=True):
             words[i].xy, words[i].xycoords = ax.transData.inverted().transform(ends[i] * fig.dpi / 72), "data"
             words[i].xyann = (APART, height - ends[i, 1])
