@@ -174,7 +174,7 @@ def by_name(
     draw_lines(ax, range(len(names)), lines, looks=looks, marker="o", markersize=5)
     for line in list(ax.lines):
         half = intervals.get(line.get_label())
-        ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", ecolor=line.get_color(), capsize=3)
+        ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", color=line.get_color(), capsize=3)
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel=xlabel, title=title, ylim=ylim)
     return label_lines(ax).figure
