@@ -15,12 +15,14 @@ from lowrank_tutor.palette import COLORS, SURFACES
 @pytest.mark.parametrize("docname", strips.STRIPS)
 def test_strip_is_well_formed(docname):
     drawn = ElementTree.fromstring(strips.strip(docname))
-    assert drawn.get("aria-label") and len(drawn) == 2
+    assert drawn.get("aria-label")
+    assert len(drawn) == 2
     assert len(strips.strip(docname)) < 22_000
     used = set(re.findall(r"var\(--(\w+)\)", strips.strip(docname)))
     assert used <= COLORS.keys() | SURFACES.keys()
     for words in drawn.iter("{http://www.w3.org/2000/svg}text"):
-        assert float(words.get("font-size")) >= 12 and 0 <= float(words.get("x")) <= strips.WIDE, words.text
+        assert float(words.get("font-size")) >= 12, words.text
+        assert 0 <= float(words.get("x")) <= strips.WIDE, words.text
 
 
 @pytest.mark.parametrize("docname", strips.STRIPS)
@@ -28,8 +30,10 @@ def test_notebook_needs_no_variables(docname):
     picture = ElementTree.fromstring(strips.for_notebook(docname).replace('">', '"/>'))
     kind, data = picture.get("src").split(",")
     drawn = base64.b64decode(data).decode()
-    assert kind == "data:image/svg+xml;base64" and picture.get("alt")
-    assert ElementTree.fromstring(drawn) is not None and "var(" not in drawn
+    assert kind == "data:image/svg+xml;base64"
+    assert picture.get("alt")
+    assert len(ElementTree.fromstring(drawn))
+    assert "var(" not in drawn
 
 
 def test_numbers_are_those_of_the_table():
