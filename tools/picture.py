@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Tilt it by five degrees, keep 8 layers, and write ``.github/tilt.png``."""
+    """Tilt it by five degrees, keep 8 sheets, and write ``.github/tilt.png``."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
         page = browser.new_page(viewport={"width": 1100, "height": 900})
