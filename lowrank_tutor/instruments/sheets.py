@@ -36,7 +36,7 @@ PHRASES = {
     "sentence": "Choose a word: whom does it listen to?",
     "chosen": "the word that listens",
     "stack": "A stack of sheets",
-    "table": "The table they add up to",
+    "table": "What they add up to",
     "cut": "sheets that are kept",
     "keep": "keep {k} of {n}",
     "drag": "drag: ",
@@ -60,7 +60,7 @@ def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo:
     word : str
         The word whose row is shown as arcs at first, one of the sentence.
     sentence : str
-        The words at first, 1 to 8 of those of :mod:`lowrank_tutor.byhand.sentence`. Readers may type others, whose
+        The words at first, 1 to 8 of those of ``lowrank_tutor.byhand.sentence``. Readers may type others, whose
         numbers are then made up from their spelling.
     demo : bool
         Whether the figure lifts its own sheets once, in about four seconds, when it is first seen.
