@@ -20,7 +20,6 @@ from matplotlib.patches import Polygon, Rectangle
 from lowrank_tutor.palette import COLORS
 
 HOME = "book/index"
-FIGURE = "book/01-rank"  # whose picture to tilt opens the landing page
 FOLDER = "_static/cards"
 TEAL, ORANGE, VIOLET, GRAY = (COLORS[name].either for name in ("teal", "orange", "violet", "gray"))
 ART = (3.2, 2.0)  # inches: the landing page shows them at 100 pixels an inch
@@ -36,8 +35,8 @@ class Card(NamedTuple):
 
 CARDS = {
     HOME: Card(
-        "How much of a large table can you throw away, and how do you know? An interactive book on low rank, from the "
-        "rank of a matrix to attention and Linformer."
+        "An interactive book on low rank: lift sheets off a table of attention, see what is lost, and learn how to tell "
+        "beforehand, from the rank of a matrix to the caches of language models."
     ),
     "book/01-rank": Card(
         "What the rank of a matrix is, how to find it by hand, and when two thin factors take less room than the table."
@@ -312,7 +311,7 @@ def meta(app, pagename, address):
 
 
 def landing(app, doctree, docname):
-    """Put the picture that can be tilted and a card for each chapter where the landing page asks for them."""
+    """Put the figure that opens the book and a card for each chapter where the landing page asks for them."""
     if app.builder.name != "html":  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
@@ -322,21 +321,16 @@ def landing(app, doctree, docname):
 
 
 def figure(app):
-    blocks = (node.astext() for node in app.env.get_doctree(FIGURE).findall(nodes.raw))
-    block = next(block for block in blocks if '<figure class="instrument" data-name="tilt"' in block)
-    address = app.builder.get_relative_uri(HOME, FIGURE)
-    words = (
-        "A layer is one pattern for the columns times one for the rows. Upright, the window is a single layer. "
-        f'Tilt it: how many does it take now? <a href="{address}">Chapter 1 begins here.</a>'
-    )
-    return f"{block}<p>{words}</p>"
+    from lowrank_tutor.instruments import sheets
+
+    return sheets(demo=True).to_html()
 
 
 def chapters(app):
     numbers = app.env.toc_secnumbers
     numbered = [doc for doc in app.env.titles if numbers.get(doc, {}).get("")]
     items = "".join(chapter(app, doc) for doc in sorted(numbered, key=lambda doc: numbers[doc][""]))
-    return f'<ol class="chapters">{items}</ol>'
+    return f'<ol class="chapters" id="chapters">{items}</ol>'
 
 
 def chapter(app, docname):
@@ -350,6 +344,14 @@ def chapter(app, docname):
     )
 
 
+def open_up(app, pagename, templatename, context, doctree):
+    """Leave the landing page without sidebars, and with links in place of the buttons of a chapter."""
+    if pagename == HOME:
+        context["secondary_sidebar_items"] = []
+        context["theme_article_header_start"] = ["toggle-primary-sidebar.html", "landing-name.html"]
+        context["theme_article_header_end"] = ["landing-links.html", "theme-switcher.html", "search-button.html"]
+
+
 def read_the_landing_page_again(app, env, added, changed, removed):
     """Read the landing page again after any other page: it shows and lists them."""
     return [HOME] if (added | changed | removed) - {HOME} and HOME in env.found_docs else []
@@ -359,5 +361,6 @@ def setup(app):
     app.connect("config-inited", write_logo)
     app.connect("env-get-outdated", read_the_landing_page_again)
     app.connect("doctree-resolved", landing)
+    app.connect("html-page-context", open_up, priority=950)  # after the theme has listed what it shows
     app.connect("build-finished", make_pictures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
