@@ -28,7 +28,6 @@ from lowrank_tutor.plotting.style import (
     Panels,
     draw_lines,
     draw_points,
-    legend_above,
     panel,
     styled,
     tick_each,
@@ -431,4 +430,4 @@ def _frame(ax: Axes, title: str, ylim: tuple[float, float], ticks: Sequence[floa
     ax.set_xticks([512, 4096, 32768], ["512", "4,096", "32,768"])
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    legend_above(ax)
+    ax.legend(loc="upper left", borderaxespad=0, handlelength=1.9)
