@@ -21,18 +21,19 @@ with needed(__name__):
         rooflines,
         spectrum,
     )
+    from lowrank_tutor.plotting.labels import label_lines
     from lowrank_tutor.plotting.pictures import draw_row, equation, grids, images, picture, word_maps
     from lowrank_tutor.plotting.style import (
         GRAY,
         INK,
         LINES,
+        MUTED,
         ORANGE,
         SIGNED,
         TEAL,
         VIOLET,
         WEIGHTS,
         Panels,
-        legend_above,
         panel,
         photograph,
         sheet,
@@ -43,6 +44,7 @@ __all__ = [
     "GRAY",
     "INK",
     "LINES",
+    "MUTED",
     "ORANGE",
     "SIGNED",
     "TEAL",
@@ -60,7 +62,7 @@ __all__ = [
     "equation",
     "grids",
     "images",
-    "legend_above",
+    "label_lines",
     "pairs",
     "panel",
     "photograph",

@@ -22,7 +22,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
-from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.palette import COLORS, SURFACES
@@ -34,9 +33,10 @@ P = ParamSpec("P")
 # One color, one idea (palette.py): against white each is at least 3 : 1, and all but gray 4.5 : 1, for words are
 # written in them. Lines differ in more than color.
 TEAL, ORANGE, VIOLET, GRAY, GREEN = (color.light for color in COLORS.values())
-INK = SURFACES["ink"].light
+INK, MUTED = SURFACES["ink"].light, SURFACES["muted"].light
 HIDDEN = COLORS["orange"].either
-LINES = ((TEAL, "-"), (ORANGE, "--"), (VIOLET, "-."), (INK, ":"), (GRAY, (0, (6, 1, 1, 1, 1, 1))))
+# The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and other dashes.
+LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1, 1, 1, 1, 1))))
 # Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries of both signs, with
 # equal limits on either side of zero; and weights or other entries that are not negative, from zero on.
 SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
@@ -199,48 +199,13 @@ def sheet(width: float, height: float) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-def legend_above(ax: Axes) -> Axes:
-    """Put the legend between title and axes, where no curve can meet it, and lower the axes to make room.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Axes made by :func:`panel`, with their title and their named lines.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The same axes.
-    """
-    fig: Any = ax.figure
-    handles, names = ax.get_legend_handles_labels()
-    if not names:
-        return ax
-    dpi, (width, height) = fig.dpi, fig.get_size_inches()
-    box = ax.get_position()
-    place = ax.transAxes + ScaledTranslation(0, 5 / 72, fig.dpi_scale_trans)
-    look: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "bbox_transform": place}
-    look |= {"borderpad": 0, "borderaxespad": 0, "labelspacing": 0.3}
-    look |= {"handlelength": 1.9, "handletextpad": 0.5, "columnspacing": 1.3}
-    room = width * (1 - box.x0) - 0.02  # inches right of the vertical axis
-    for columns in range(len(names), 0, -1):
-        legend = ax.legend(handles, names, ncols=columns, **look)
-        across, up = (side / dpi for side in legend.get_window_extent().size)
-        if across <= width - 0.04:
-            break
-    if across > room:  # begin left of the axis
-        legend.set_bbox_to_anchor((0, 1), place + ScaledTranslation(room - across, 0, fig.dpi_scale_trans))
-    ax.set_position((box.x0, box.y0, box.width, box.height - (up + 0.08) / height))
-    ax.set_title(ax.get_title(loc="left"), pad=72 * (up + 0.08) + 8)  # as high as that of a panel without a legend
-    return ax
-
-
 def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
-    """Draw named lines, each in its own color and dashes; NaN leaves a gap."""
+    """Draw named lines, each in its own color and dashes or as points; NaN leaves a gap."""
     x = finite("x", x, None)
     checked = named("lines", lines, len(x), most=len(looks), gaps=True)
     for (name, y), (color, dashes) in zip(checked.items(), looks, strict=False):
-        ax.plot(x, y, linestyle=dashes, color=color, label=name, **style)
+        look = {**style, "marker": dashes, "linestyle": ""} if dashes in ("o", "x") else {**style, "linestyle": dashes}
+        ax.plot(x, y, color=color, label=name, **look)
 
 
 def draw_points(ax: Axes, x: ArrayLike, lines: Sequence[ArrayLike], *, at: float, looks: Any = LINES) -> None:
