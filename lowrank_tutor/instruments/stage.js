@@ -17,7 +17,8 @@
 //   .handle(name, options)    role="slider"; drag([x, y]) by pointer and touch, step(dx, dy) by arrow keys (Shift, Page
 //                             Up and Down: `large` times as far), end(-1 or 1) by Home and End; axis "x" or "y": it
 //                             moves along that axis alone, and is drawn as a line across the panel, its knob at the
-//                             `share` of it (1/2)
+//                             `share` of it (1/2); bar: it is the top of a bar of the width 1, and the bar is held, too
+//   .snap([x, y], places)     the first of the places that is at most 3 pixels away, or else the point itself
 //   .place(name, at, {value, min, max, text})   where a handle stands, and its value in words
 //   .grab(name)               a press anywhere on the panel takes that handle
 //   .paint(drag)              a press anywhere, and every move after it, is handed to drag([x, y])
@@ -154,16 +155,19 @@ const stage = (() => {
       },
       hide: (name, whether = true) => things.has(name) && things.get(name).toggleAttribute("hidden", whether),
       resize: (limits) => ({ x = x, y = y } = limits),
-      handle: (name, { label: words, color, axis, share = 0.5, drag, ...keys }) => {
+      handle: (name, { label: words, color, axis, share = 0.5, bar, drag, ...keys }) => {
         const grip = make("g", { class: "handle " + color, role: "slider", tabindex: 0, "aria-label": words }, grips);
         const tall = height - top - bottom, long = width - left - right, rest = 1 - share;
         const [down, back] = [share * tall, share * long];
         const across = { x: "M0 " + -rest * tall + "V" + down, y: "M" + -back + " 0H" + rest * long }[axis];
         if (across) make("path", { class: "across", d: across }, grip);
-        make("circle", { class: "hit", r: 16 }, grip);
+        const pitch = toX(1) - toX(0); // of bars, each with a handle: what takes hold of one is as wide as the bar
+        if (bar) make("rect", { class: "hold", x: -pitch / 2, y: -22, width: pitch, height: 44 }, grip);
+        else make("path", { class: "hold", d: "M0 0h0" }, grip);
+        make("circle", { class: "hit", r: bar ? pitch / 2 - 1 : 13 }, grip);
         make("circle", { class: "knob", r: 7 }, grip);
         const middle = [left + share * long, height - bottom - share * tall];
-        const handle = { grip, axis, middle, place: [0, 0], drag };
+        const handle = { grip, axis, middle, place: [0, 0], drag, hold: bar && grip.querySelector(".hold") };
         handles.set(name, handle);
         follow(grip, at, ([a, b], [da, db]) => drag(point([a + da, b + db])), (event) => {
           const [a, b] = at(event);
@@ -178,7 +182,12 @@ const stage = (() => {
         const { axis, middle } = handle;
         handle.place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
         const said = { "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": text };
+        if (handle.hold) write(handle.hold, { height: round(Math.max(44, height - bottom - b + 22)) });
         write(handle.grip, { transform: "translate(" + handle.place.map(round).join(" ") + ")", ...said });
+      },
+      snap: (where, places) => {
+        const [a, b] = pixel(where), near = 3 * width / (svg.clientWidth || width);
+        return places.find((place) => Math.hypot(pixel(place)[0] - a, pixel(place)[1] - b) <= near) || where;
       },
       grab: (name) => {
         const { grip, drag } = handles.get(name);
