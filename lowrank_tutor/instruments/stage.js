@@ -2,13 +2,12 @@
 //
 //   const panel = stage.panel(parent, { label: "spectrum", x: [1, 160], xLog: true, y: [0, 1] });
 //   panel.axes({ x: [1, 10, 100], y: [0, 1], xTitle: "layer", yTitle: "weight" });
-//   panel.line("curve", [[1, 1], [10, 0.5]], "teal");              // again with the same name: it moves
+//   panel.line("curve", [[1, 1], [10, 0.5]], "teal");
 //   panel.handle("tip", { label: "tip of a", color: "teal", drag: (point) => ..., step: (dx, dy) => ... });
 //   panel.place("tip", [2, 1], { value: 2, min: -3, max: 3, text: "x 2.0, y 1.0" });
 //
-// Points are [x, y] in the panel's own units. Each thing drawn has a name, and is moved when it is drawn again. Colors
-// are names: teal, orange, violet, gray, ink (instrument.css takes them from the theme).
-//
+// Points are [x, y] in the panel's own units. What is drawn has a name, and moves when it is drawn again. Colors are
+// names: teal, orange, violet, gray, ink.
 // panel(parent, options)      label, width, height, x, y ([low, high]), xLog, yLog, margin ([top, right, bottom, left])
 //   .axes({x, y, xTitle, yTitle, format})   ticks and words; format(value, "x" or "y") writes a tick
 //   .line(name, points, look) .area(...) .dots(...)   one path each, however many points; look: colors and classes
@@ -23,17 +22,15 @@
 //   .grab(name)               a press anywhere on the panel takes that handle
 //   .paint(drag)              a press anywhere, and every move after it, is handed to drag([x, y])
 //   .resize({x, y})           other limits; axes and lines must be drawn again
-// write(element, attributes), say(element, words)   change an element only where it differs
+// write(element, attributes), say(element, words)   change an element only where it differs, or it is laid out anew
 const stage = (() => {
   const make = (tag, attributes, parent) => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
     Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
     return parent ? parent.appendChild(element) : element;
   };
-  /** Write only what changes: what a browser is told anew, it may lay out anew. */
   const write = (element, attributes) => Object.entries(attributes).forEach(([name, value]) =>
     element.getAttribute(name) === String(value) || element.setAttribute(name, value));
-  /** The same for the words of an element. */
   const say = (element, words) => element.textContent === words || (element.textContent = words);
   /** How far from low to high a value lies: 0 to 1, in logarithms if `log`; and the value that lies so far. */
   const part = (value, [low, high], log) =>
@@ -161,7 +158,7 @@ const stage = (() => {
         const [down, back] = [share * tall, share * long];
         const across = { x: "M0 " + -rest * tall + "V" + down, y: "M" + -back + " 0H" + rest * long }[axis];
         if (across) make("path", { class: "across", d: across }, grip);
-        const pitch = toX(1) - toX(0); // of bars, each with a handle: what takes hold of one is as wide as the bar
+        const pitch = toX(1) - toX(0); // of bars
         if (bar) make("rect", { class: "hold", x: -pitch / 2, y: -22, width: pitch, height: 44 }, grip);
         else make("path", { class: "hold", d: "M0 0h0" }, grip);
         make("circle", { class: "hit", r: bar ? pitch / 2 - 1 : 13 }, grip);
@@ -178,8 +175,7 @@ const stage = (() => {
       },
       place: (name, where, { value, min, max, text }) => {
         const handle = handles.get(name);
-        const [a, b] = pixel(where);
-        const { axis, middle } = handle;
+        const [a, b] = pixel(where), { axis, middle } = handle;
         handle.place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
         const said = { "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": text };
         if (handle.hold) write(handle.hold, { height: round(Math.max(44, height - bottom - b + 22)) });
