@@ -44,7 +44,7 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
                 sign = part
                 continue
             if x > margin:
-                ax.text(x + ROOM * 0.2, middle, sign, ha="center", va="center", fontsize=12)
+                ax.text(x + ROOM * 0.3, middle, sign, ha="center", va="center", fontsize=12)
                 x += ROOM
             name, (rows, high), (columns, wide) = part
             width, height = scale * wide, scale * high

@@ -121,7 +121,7 @@ def bars(
     means = {name: float(mean) for name, mean in named("means", means).items()}
     if spreads and named("spreads", spreads).keys() != means.keys():
         raise ValueError(f"spreads must have the names of means, {', '.join(means)}, got {', '.join(spreads)}")
-    left, right = 0.12 + 0.073 * max(map(len, means)), 0.05  # inches
+    left, right = 0.12 + 0.074 * max(map(len, means)), 0.05  # inches
     fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
     half = spreads or dict.fromkeys(means, 0.0)
     farthest = max(means[name] + half[name] for name in means)
@@ -174,7 +174,7 @@ def by_name(
     draw_lines(ax, range(len(names)), lines, looks=looks, marker="o", markersize=5)
     for line in list(ax.lines):
         half = intervals.get(line.get_label())
-        ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", ecolor=line.get_color(), capsize=3)
+        ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", color=line.get_color(), capsize=3)
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel=xlabel, title=title, ylim=ylim)
     return label_lines(ax).figure

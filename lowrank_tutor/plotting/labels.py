@@ -48,10 +48,15 @@ def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
     box, right = ax.get_position(), 1 - (wide.max() + APART + 3) / (72 * fig.get_figwidth())
     ax.set_position((box.x0, box.y0, min(box.x1, right) - box.x0, box.height))
     ends = np.array([_end(ax, line) for line in lines]) * 72 / fig.dpi
-    near = np.abs(ends[:, :1] - ends[:, 0]) < wide.max() + APART  # names that could meet
-    for here in {tuple(np.flatnonzero(row)) for row in np.linalg.matrix_power(near.astype(int), len(near)) > 0}:
-        moved = _apart(ends[list(here), 1], high[list(here)] + 3, *(np.array([ax.bbox.y0, ax.bbox.y1]) * 72 / fig.dpi))
-        for i, height in zip(here, moved, strict=True):
+    low, top = ax.bbox.y0 * 72 / fig.dpi, ax.bbox.y1 * 72 / fig.dpi
+    before = [np.nanmean(line.get_transform().transform(line.get_xydata())[:, 1]) for line in lines]
+    along, up = (
+        np.argsort(ends[:, 0]),
+        np.lexsort((before, (ends[:, 1] / 3).round())),
+    )  # where ends meet: as before them
+    for column in np.split(along, np.flatnonzero(np.diff(ends[along, 0]) > wide.max() + APART) + 1):
+        here = [i for i in up if i in column]
+        for i, height in zip(here, _apart(ends[here, 1], high[here] + 3, low, top), strict=True):
             words[i].xy, words[i].xycoords = ax.transData.inverted().transform(ends[i] * fig.dpi / 72), "data"
             words[i].xyann = (APART, height - ends[i, 1])
     return ax
@@ -67,13 +72,10 @@ def _end(ax: Axes, line: Any) -> tuple[float, float]:
 
 
 def _apart(heights: np.ndarray, sizes: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Move heights as little as possible, until things of these sizes have room above each other."""
-    order = np.argsort(heights, kind="stable")
-    steps = np.append(0, np.cumsum(sizes[order][:-1] + sizes[order][1:]) / 2)
-    wanted, number = heights[order] - steps, range(len(order))
+    """Move rising heights as little as possible, until things of these sizes have room above each other."""
+    steps = np.append(0, np.cumsum(sizes[:-1] + sizes[1:]) / 2)
+    wanted, number = heights - steps, range(len(heights))
     # The nearest rising sequence (isotonic regression, by its formula of minima and maxima).
     rising = [max(min(wanted[i : k + 1].mean() for k in number[j:]) for i in number[: j + 1]) for j in number]
-    moved = np.empty(len(order))
-    lowest, highest = low + sizes[order][0] / 2, high - sizes[order][-1] / 2 - steps[-1]
-    moved[order] = np.clip(rising, lowest, max(lowest, highest)) + steps
-    return moved
+    lowest, highest = low + sizes[0] / 2, high - sizes[-1] / 2 - steps[-1]
+    return np.clip(rising, lowest, max(lowest, highest)) + steps
