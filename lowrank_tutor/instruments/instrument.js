@@ -90,7 +90,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   const bloom = () => {
     const now = me.glow ? me.glow() : "";
     if (now && now !== glowing) {
-      if (!calm.matches) shown[now].animate({ scale: [1, 1.25, 1] }, MORPH);
+      if (!calm.matches) shown[now]?.closest("dd").animate({ scale: [1, 1.25, 1] }, MORPH);
       if (touched && navigator.userActivation?.hasBeenActive) navigator.vibrate?.(8);
     }
     glowing = now;

@@ -229,7 +229,7 @@ def test_two_of_a_kind(show):
     second = hand.page.locator("figure.instrument").nth(1)
     hand.page.wait_for_function("() => document.querySelectorAll('figure')[1].instrument.state().k === 9")
     second.get_by_role("button", name="Copy a link").click()
-    assert "#tilt=picture:disc;tilt:7.5;k:3&tilt-2=picture:window;tilt:0;k:9" in hand.page.url
+    assert "#tilt=picture:disc;tilt:7.5;k:3&tilt-2=picture:window;tilt:12;k:9" in hand.page.url
 
 
 @pytest.mark.parametrize(
