@@ -27,6 +27,7 @@ with needed(__name__):
     from lowrank_tutor.instruments.sheets import sheets
     from lowrank_tutor.instruments.spectrum import spectrum
     from lowrank_tutor.instruments.tilt import tilt
+    from lowrank_tutor.instruments.votes import votes
     from lowrank_tutor.instruments.windows import windows
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "sheets",
     "spectrum",
     "tilt",
+    "votes",
     "windows",
 ]
