@@ -22,6 +22,7 @@ with needed(__name__):
     from lowrank_tutor.instruments.drift import drift
     from lowrank_tutor.instruments.instrument import Instrument
     from lowrank_tutor.instruments.muon import muon
+    from lowrank_tutor.instruments.race import race
     from lowrank_tutor.instruments.score import score
     from lowrank_tutor.instruments.shadow import shadow
     from lowrank_tutor.instruments.sheets import sheets
@@ -39,6 +40,7 @@ __all__ = [
     "draw_first",
     "drift",
     "muon",
+    "race",
     "score",
     "shadow",
     "sheets",
