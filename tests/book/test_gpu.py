@@ -1,4 +1,4 @@
-"""On a GPU: a judge of its explorer, and its cells on a CPU and on simulated cards."""
+"""On a GPU: its tables, and its cells on a CPU and on simulated cards."""
 
 import contextlib
 import inspect
@@ -27,18 +27,6 @@ def seconds(n, gpu, k=None, d=64, heads=8):
     operations = 4 * n * n * width if k is None else 8 * n * k * width
     numbers = 4 * n * width if k is None else 4 * n * width + n * k + 4 * k * width
     return max(operations / card.flops, 2 * numbers / card.bandwidth)
-
-
-def parts_from(gpu, k):
-    return next(n for n in range(k + 1, 10**6) if seconds(n, gpu, k) < seconds(n, gpu))
-
-
-def gpu_floors(_page, *, gpu, k, n):
-    exact, mixed = 1000 * seconds(n, gpu), 1000 * seconds(n, gpu, k)
-    return {"exact": exact, "mixed": mixed, "ratio": exact / mixed, "pays": parts_from(gpu, k)}
-
-
-EXPLORERS = {"gpu-floors": gpu_floors}
 
 
 REPORTED = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["linformer_table_3"]["rows"]
