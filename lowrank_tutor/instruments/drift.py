@@ -68,6 +68,7 @@ def drift(tokens: ArrayLike, sizes: Sequence[float], layers: int = 0, size: floa
         raise ValueError(f"size must be one of {all_sizes}, got {size!r}")
     layers = whole("layers", layers, 0, given.shape[2] - 1)
     places, apart = clouds(given)
+    apart = np.array([float(f"{one:.3g}") for one in apart.ravel()]).reshape(apart.shape)  # as many digits as are shown
     reach = float(np.abs(places).max()) or 1.0
     at = all_sizes.index(size)
     return Instrument(
@@ -79,7 +80,7 @@ def drift(tokens: ArrayLike, sizes: Sequence[float], layers: int = 0, size: floa
         data={
             "places": _digits(500 + 499 * places / reach),
             "reach": reach,
-            "apart": [[[float(f"{one:.3g}") for one in line] for line in lines] for lines in apart],
+            "apart": apart.tolist(),
             "sizes": all_sizes,
             "same": ALIKE,
             "words": WORDS,
