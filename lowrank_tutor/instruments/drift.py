@@ -22,7 +22,7 @@ SAY = (
 REMARKS = {"alike": "Attention alone has made them alike, to all digits.", "apart": "With skips they stay apart."}
 ALIKE = 1e-15  # a double cannot tell them apart
 WORDS = {
-    "panels": [f"{name}, a dot for each token: " for name in PANELS],
+    "panels": [f"{name}, a dot for each token" for name in PANELS],
     "layers": "layers",
     "size": "size of the matrices",
     "play": "Play all layers",
