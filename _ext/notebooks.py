@@ -16,6 +16,7 @@ from docutils import nodes
 from plain import code, details, escape, expand, hung, join, outside_environments, quoted, run_in, safe_lines
 from sphinx.builders import Builder
 from sphinx.util import logging
+from strips import STRIPS, for_notebook
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +134,8 @@ class Page:
         if level > 1:
             return title
         book, here = site(self.builder.config), self.builder.get_target_uri(self.docname)
-        return f"{title}\n\n*A chapter of [an interactive book]({book}); [read it there]({here}).*"
+        strip = f"\n\n{for_notebook(self.docname)}" if self.docname in STRIPS else ""
+        return f"{title}\n\n*A chapter of [an interactive book]({book}); [read it there]({here}).*{strip}"
 
     def add_exercise_enumerable_node(self, node):
         self.text.append(f"**Exercise {self.number('exercise', node['label'])}**{self.inline(node[0])}")

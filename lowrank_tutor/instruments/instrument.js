@@ -1,6 +1,6 @@
 // What every figure has on its page: a state, numbers, one sentence, and an address that carries the state.
 //
-// An instrument is one function of the tools {figure, place, data, move, tell}, in a file of its name:
+// An instrument is one function of the tools {figure, place, data, move, morph, tell}, in a file of its name:
 //
 //   const score = ({ place, data, move }) => ({
 //     clean: (state) => state,          // a state as wished: returns it, or throws an Error that says the rule
@@ -12,11 +12,15 @@
 //     clear: () => {},                  // optional: what the state does not hold begins again, too
 //     begun: () => true,                // optional: whether there is anything yet to start again, or to link to
 //     share: (state) => [state, ""],    // optional: what the address may carry, and a sentence about it
+//     eases: { s: 0, k: 1 },            // optional: what a morph moves through, and whether by whole numbers (1)
+//     glow: () => "rank",               // optional: the number that stands at a value that matters, or ""
 //   });
 //
 // Its controls and handles call move({ name: value }), which says in words what is wrong; `check` (values.js) has rules
-// for `clean`. While numbers() has no names, the numbers of the page stay as Python wrote them.
-const PAUSE = 400; // milliseconds of rest before the sentence is said
+// for `clean`. Presets call morph({ name: value }), which goes there in MORPH. While numbers() has no names, the numbers
+// of the page stay as Python wrote them.
+const PAUSE = 400; // milliseconds of rest before the sentence is said; it is shown at once
+const MORPH = 300; // milliseconds
 
 /** Hand an event of the window on to a figure, and do not keep one that a notebook has thrown away. */
 const passOn = (kind, figure) => {
@@ -35,11 +39,19 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   const place = figure.querySelector(".instrument-live");
   const said = figure.querySelector("p[role=status]");
   const shown = Object.fromEntries([...figure.querySelectorAll("dl data")].map((one) => [one.dataset.name, one]));
-  let state = start, rest = 0, pending = 0;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const [room, line] = [controls.element("span"), controls.element("p")]; // the room of the longest sentence
+  said.before(controls.element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line));
+  let state = start, rest = 0, pending = 0, wishes = 0, glowing = "", touched = false;
 
-  const tell = (sentence) => {
+  const show = (text) => {
+    if (text.length > room.textContent.length) room.textContent = text;
+    stage.say(line, text);
+  };
+  const tell = (text) => {
     clearTimeout(rest);
-    said.textContent = sentence;
+    said.textContent = text;
+    show(text);
   };
   const sentence = () => {
     const values = { ...state, ...me.numbers(), ...(me.values ? me.values() : {}) };
@@ -51,31 +63,66 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     stage.write(shown[number], { value });
     stage.say(shown[number], format(value, formats[number] || ","));
   });
-  const set = async (partial) => {
+  const describe = () => me.begun && !me.begun() || show(sentence());
+  const busy = (by) => figure.setAttribute("aria-busy", String(Boolean(pending += by)));
+  const put = async (partial) => {
     const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));
     if (unknown) check.fail("state", "made of " + Object.keys(start).join(", "), unknown);
     state = me.clean({ ...state, ...partial });
     const later = me.draw(state);
     buttons.hidden = Boolean(me.begun) && !me.begun();
     write();
-    if (!later) return;
-    figure.setAttribute("aria-busy", String(Boolean(++pending)));
+    if (!later) return describe();
+    busy(1);
     try {
       await later;
     } finally {
-      figure.setAttribute("aria-busy", String(Boolean(--pending)));
+      busy(-1);
     }
     write();
+    describe();
+  };
+  const set = (partial) => {
+    wishes++;
+    return put(partial);
+  };
+  /** A number that reaches a value that matters blooms, and a phone in the hand ticks. */
+  const bloom = () => {
+    const now = me.glow ? me.glow() : "";
+    if (now && now !== glowing) {
+      if (!calm.matches) shown[now].animate({ scale: [1, 1.25, 1] }, MORPH);
+      if (touched && navigator.userActivation?.hasBeenActive) navigator.vibrate?.(8);
+    }
+    glowing = now;
   };
   const move = async (partial) => {
     clearTimeout(rest);
     try {
       await set(partial);
+      bloom();
       clearTimeout(rest);
       rest = setTimeout(() => tell(sentence()), PAUSE);
     } catch (error) {
       tell(error.message);
     }
+  };
+  const between = (from, to, share, whole) => {
+    if (Array.isArray(to)) return to.map((value, i) => between(from[i], value, share, whole));
+    return whole && share < 1 ? Math.round(from + share * (to - from)) : from + share * (to - from);
+  };
+  /** Move there in MORPH; any other wish ends it. A reader who wants no motion is there at once. */
+  const morph = async (partial) => {
+    const from = state, to = { ...state, ...partial }, begun = performance.now();
+    const eased = Object.entries(me.eases || {}).filter(([part]) => String(from[part]) !== String(to[part]));
+    const mine = ++wishes, frame = () => new Promise(requestAnimationFrame);
+    busy(1);
+    for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
+      share = Math.min(1, (await frame() - begun) / MORPH);
+      const parts = eased.map(([part, whole]) => [part, between(from[part], to[part], 1 - (1 - share) ** 3, whole)]);
+      if (share < 1 && mine === wishes) await put({ ...to, ...Object.fromEntries(parts) });
+    }
+    busy(-1);
+    if (mine === wishes) await move(partial);
   };
 
   const others = () => location.hash.slice(1).split("&").filter((part) => part && !part.startsWith(key + "="));
@@ -87,8 +134,9 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
       figure.scrollIntoView({ block: "center" });
       return true;
     } catch (_) {
+      await set({});
       tell(words.bad_address);
-      return false;
+      return true;
     }
   };
   const copy = async () => {
@@ -98,18 +146,23 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     tell([copied ? words.copied : words.in_address, note].join(" ").trim());
   };
 
-  const me = build({ figure, place, data, move, tell });
+  const me = build({ figure, place, data, move, morph, tell });
+  const longest = Object.values(remarks).reduce((most, one) => (one.length > most.length ? one : most), "");
+  if (!me.begun) show([say, longest].join(" ").replace(/\{[^}]*\}/g, "00000"));
+  line.textContent = "";
   figure.classList.add("live");
+  figure.addEventListener("pointerdown", ({ pointerType }) => (touched = pointerType === "touch"), true);
   figure.instrument = {
     state: () => structuredClone(state),
     set,
+    morph,
     numbers: () => ({ ...me.numbers() }),
     table: () => structuredClone(me.table()),
   };
   const buttons = controls.box(place, "instrument-buttons");
   controls.button(buttons, words.reset, () => {
     if (me.clear) me.clear();
-    move(start);
+    morph(start);
   });
   // Nobody sees the address of a frame, and nobody else can open that of JupyterLab.
   if (window === window.top && !document.getElementById("jupyter-config-data")) {

@@ -17,21 +17,21 @@ COUNT = 12  # bars: as many as a finger can take hold of, side by side on a phon
 SIZE = 64  # pixels of the picture to a side
 LIMIT = 1000  # of a bar
 
-SAY = "A cut after {k} of 12 layers leaves an error of {relative_error:.1%}."
+SAY = "A cut after {k} of 12 sheets leaves an error of {relative_error:.1%}."
 REMARKS = {
-    "flat": "All layers weigh the same, so no cut is cheap.",
+    "flat": "All sheets weigh the same, so no cut is cheap.",
     "zero": "All bars are down: the picture is black, and there is nothing to cut.",
-    "exact": "The layers beyond the cut weigh nothing: {k} of them are the picture itself.",
+    "exact": "The sheets beyond the cut weigh nothing: {k} of them are the picture itself.",
 }
 WORDS = {
     "picture": "picture with these bars",
-    "sum": "its layers 1 to ",
+    "sum": "its sheets 1 to ",
     "bars": "singular values: drag the bars",
     "bar": "singular value ",
     "curve": "relative error of each cut: drag the cut",
-    "cut": "cut: layers kept",
-    "layer": "layer",
-    "kept": "layers kept",
+    "cut": "cut: sheets kept",
+    "layer": "sheet",
+    "kept": "sheets kept",
     "of": " of ",
     "presets": "Bars like",
     "names": {"portrait": "the portrait", "halving": "halving", "falling": "1, 1/2, 1/3, ...", "flat": "all the same"},
@@ -46,7 +46,7 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
     s : array_like, shape (12,), optional
         The singular values at first, in any order, from 0 to 1000; by default those of a portrait, the first one 1.
     k : int
-        The number of layers kept at first, 1 to 12.
+        The number of sheets kept at first, 1 to 12.
 
     Returns
     -------
@@ -87,13 +87,13 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
 
 
 def numbers(s: Floats, k: int) -> dict[str, float]:
-    """Return the relative error of a cut after k layers, from falling singular values."""
+    """Return the relative error of a cut after k sheets, from falling singular values."""
     total = float(np.linalg.norm(s))
     return {"relative_error": float(np.linalg.norm(s[k:])) / (total or 1.0)}
 
 
 def _layers() -> tuple[Floats, Floats, Floats]:
-    """Return directions and weights of the portrait's first layers, the weights over the first and rounded."""
+    """Return directions and weights of the portrait's first sheets, the weights over the first and rounded."""
     u, s, vt = np.linalg.svd(portrait(SIZE))
     return u[:, :COUNT], np.round(s[:COUNT] / s[0], 4), vt[:COUNT].T
 
@@ -104,12 +104,12 @@ def _still(s: Floats, k: int, scale: float) -> Figure:
     fig, (picture, bars, curve) = plt.subplots(1, 3, layout="constrained", figsize=(7, 2.3))
     picture.imshow(scale * (u[:, :k] * s[:k]) @ v[:, :k].T, cmap="gray", vmin=0, vmax=255)
     picture.set_axis_off()
-    picture.set_title(f"sum of {k} layers" if k > 1 else "one layer")
+    picture.set_title(f"sum of {k} sheets" if k > 1 else "one sheet")
     index = np.arange(1, COUNT + 1)
     bars.bar(index, s, color=[TEAL if i <= k else GRAY for i in index])
-    bars.set(title="singular values", xlabel="layer")
+    bars.set(title="singular values", xlabel="sheet")
     errors = [numbers(s, i)["relative_error"] for i in range(COUNT + 1)]
     curve.plot(range(COUNT + 1), errors, "o-", color=ORANGE, markersize=3)
     curve.axvline(k, color=ORANGE)
-    curve.set(title="relative error", xlabel="layers kept", ylim=(0, 1.05))
+    curve.set(title="relative error", xlabel="sheets kept", ylim=(0, 1.05))
     return fig

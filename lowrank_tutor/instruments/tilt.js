@@ -4,9 +4,9 @@ const tilt = ({ place, data, move, tell }) => {
   const FLOOR = 1e-4; // weights below that are drawn on the axis
   const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
   const sources = { ...pictures.shapes, noise: pictures.noise() };
-  const sum = new Float64Array(size * size); // of the first `summed` layers
+  const sum = new Float64Array(size * size); // of the first `summed` sheets
   let state = {}, asked = "", pending = null; // what is wished, and what the worker was asked for
-  let found = null, errors = [], summed = 0; // the picture that was decomposed, with its layers; the error of each cut
+  let found = null, errors = [], summed = 0; // the picture that was decomposed, with its sheets; the error of each cut
   let left = false; // whether what is left out is shown
 
   // What there is to see
@@ -14,7 +14,7 @@ const tilt = ({ place, data, move, tell }) => {
   place.append(row);
   const original = layerPictures.canvas(row, "picture", size);
   const total = layerPictures.canvas(row, "sum", size);
-  const newest = layerPictures.layer(row, "layer", size);
+  const newest = layerPictures.layer(row, "sheet", size);
   const rest = layerPictures.canvas(row, "left out", size);
   rest.box.hidden = true;
   const panels = controls.element("div", { class: "panels" });
@@ -23,16 +23,16 @@ const tilt = ({ place, data, move, tell }) => {
   panels.append(spectrum, side);
 
   const panel = stage.panel(spectrum, {
-    label: "weights of the layers, and the cut", width: 320, height: 216, margin: [10, 8, 34, 56],
+    label: "weights of the sheets, and the cut", width: 320, height: 216, margin: [10, 8, 34, 56],
     x: [0.9, 1.15 * size], xLog: true, y: [FLOOR * 0.7, 1.6], yLog: true,
   });
   panel.axes({
-    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: "layer", yTitle: "weight",
+    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: "sheet", yTitle: "weight",
     format: (value) => String(value).replace("0.0001", "10\u207b\u2074").replace("0.001", "10\u207b\u00b3"),
   });
   const cut = (k) => move({ k: clamp(Math.round(k), 1, size) });
   panel.handle("cut", {
-    label: "cut: layers kept", color: "orange", axis: "x", drag: ([x]) => cut(x - 0.5),
+    label: "cut: sheets kept", color: "orange", axis: "x", drag: ([x]) => cut(x - 0.5),
     step: (dx, dy) => cut(state.k + dx + dy), end: (which) => cut(which < 0 ? 1 : size),
   });
   panel.grab("cut");
@@ -104,7 +104,7 @@ const tilt = ({ place, data, move, tell }) => {
   };
   const show = (turned) => layerPictures.grays(original, turned.flatMap((values) => Array.from(values)));
 
-  /** Bring the sum to k layers: a drag adds or takes away only what lies between. */
+  /** Bring the sum to k sheets: a drag adds or takes away only what lies between. */
   const addUp = (k) => {
     while (summed !== k) {
       const sign = summed < k ? 1 : -1, at = summed < k ? summed++ : --summed;
@@ -120,14 +120,14 @@ const tilt = ({ place, data, move, tell }) => {
     const { k } = state;
     addUp(k);
     layerPictures.grays(total, sum);
-    total.title("sum of " + k + (k === 1 ? " layer" : " layers"));
-    newest.title("layer " + k + " alone");
+    total.title("sum of " + k + (k === 1 ? " sheet" : " sheets"));
+    newest.title("sheet " + k + " alone");
     newest.show(found.u[k - 1], found.v[k - 1]);
     if (left) layerPictures.signs(rest, (i) => found.rows[Math.floor(i / size)][i % size] - sum[i], sum.length, 128);
     const points = found.s.map((s, i) => [i + 1, Math.max(FLOOR, s / (found.s[0] || 1))]);
     panel.dots("kept", points.slice(0, k), "teal");
     panel.dots("rest", points.slice(k), "gray small");
-    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: k + " of " + size + " layers" });
+    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: k + " of " + size + " sheets" });
     const kept = 2 * size * k, full = size * size;
     bar.rect("kept", [0, 0], [kept, 1], kept > full ? "orange solid" : "teal solid");
     bar.line("full", [[full, 0], [full, 1.4]], "ink");

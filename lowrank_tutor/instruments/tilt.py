@@ -1,4 +1,4 @@
-"""Tilt a picture, cut its spectrum, and count the layers that it needs."""
+"""Tilt a picture, cut its spectrum, and count the sheets that it needs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MAX_TILT = 45
 SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items()} | {"own": "Your picture"}
 
 SAY = (
-    "{subject}, tilted by {tilt:g} degrees: with {k} of 160 layers the error is {relative_error:.1%}; "
+    "{subject}, tilted by {tilt:g} degrees: with {k} of 160 sheets the error is {relative_error:.1%}; "
     "at most 5% needs {layers_for_5_percent}."
 )
 REMARKS = {
-    "beyond": "The layers kept are more numbers than the picture itself.",
+    "beyond": "The sheets kept are more numbers than the picture itself.",
     "black": "The picture is black: there is nothing to add up, so choose a brighter one.",
-    "even": "The picture is one even gray: a single layer says it all.",
+    "even": "The picture is one even gray: a single sheet says it all.",
 }
 WORDS = {
     "no_picture": "The file cannot be read as a picture: choose a PNG, a JPEG or a WebP.",
@@ -48,7 +48,7 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
     degrees : float
         The tilt at first, 0 to 45.
     k : int
-        The number of layers kept at first, 1 to 160.
+        The number of sheets kept at first, 1 to 160.
 
     Returns
     -------
@@ -86,14 +86,14 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
         readouts={
             "relative_error": ("relative error", ".1%"),
             "numbers_kept": (f"numbers kept, of {SIZE * SIZE:,}", ","),
-            "layers_for_5_percent": ("layers for an error of 5%", ","),
+            "layers_for_5_percent": ("sheets for an error of 5%", ","),
         },
         picture=lambda: _still(gray, k),
     )
 
 
 def numbers(gray: np.ndarray, k: int) -> dict[str, float]:
-    """Compute the numbers of a square of gray values, cut after k layers."""
+    """Compute the numbers of a square of gray values, cut after k sheets."""
     s = np.linalg.svd(gray, compute_uv=False)
     tails = np.sqrt(np.append(np.cumsum(s[::-1] ** 2)[::-1], 0.0))
     errors = tails / (tails[0] or 1.0)
@@ -112,10 +112,10 @@ def _still(gray: np.ndarray, k: int) -> Figure:
     left.imshow(gray, cmap="gray", vmin=0, vmax=255)
     left.set_title("picture")
     middle.imshow((u[:, :k] * s[:k]) @ vt[:k], cmap="gray", vmin=0, vmax=255)
-    middle.set_title("sum of 1 layer" if k == 1 else f"sum of {k} layers")
+    middle.set_title("sum of 1 sheet" if k == 1 else f"sum of {k} sheets")
     index, shares = np.arange(1, SIZE + 1), np.maximum(s / (s[0] or 1), 1e-4)
     right.plot(index[:k], shares[:k], "o", color=TEAL, markersize=3)
     right.plot(index[k:], shares[k:], "o", color=GRAY, markersize=1.5)
     right.axvline(k + 0.5, color=ORANGE)
-    right.set(xscale="log", yscale="log", xlabel="layer", title="weight of each layer", ylim=(0.8e-4, 1.5))
+    right.set(xscale="log", yscale="log", xlabel="sheet", title="weight of each sheet", ylim=(0.8e-4, 1.5))
     return fig

@@ -21,11 +21,13 @@ with needed(__name__):
         rooflines,
         spectrum,
     )
+    from lowrank_tutor.plotting.labels import label_lines
     from lowrank_tutor.plotting.pictures import draw_row, equation, grids, images, picture, word_maps
     from lowrank_tutor.plotting.style import (
         GRAY,
         INK,
         LINES,
+        MUTED,
         ORANGE,
         SIGNED,
         TEAL,
@@ -43,6 +45,7 @@ __all__ = [
     "GRAY",
     "INK",
     "LINES",
+    "MUTED",
     "ORANGE",
     "SIGNED",
     "TEAL",
@@ -60,6 +63,7 @@ __all__ = [
     "equation",
     "grids",
     "images",
+    "label_lines",
     "legend_above",
     "pairs",
     "panel",

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from lowrank_tutor.plotting.style import ORANGE, TEAL, WIDTH, sheet, styled
+from lowrank_tutor.plotting.style import INK, TEAL, VIOLET, WIDTH, sheet, styled
 
 ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
 
@@ -26,7 +26,7 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
         A heading for each line, its boxes and the signs between them. A box is a name, and for its height and its width
         a letter and how long that side is.
     marked : collection of str, optional
-        Names of boxes in the second color.
+        Names of the boxes that a method brings in, which are teal.
     """
     margin, head, foot = 0.25, 0.5, 0.12  # inches
     shapes = [[part for part in line if not isinstance(part, str)] for line in lines.values()]
@@ -44,11 +44,11 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
                 sign = part
                 continue
             if x > margin:
-                ax.text(x + ROOM * 0.2, middle, sign, ha="center", va="center", fontsize=12)
+                ax.text(x + ROOM * 0.3, middle, sign, ha="center", va="center", fontsize=12)
                 x += ROOM
             name, (rows, high), (columns, wide) = part
             width, height = scale * wide, scale * high
-            _block(ax, (x, middle + height / 2), (width, height), ORANGE if name in marked else TEAL, name)
+            _block(ax, (x, middle + height / 2), (width, height), TEAL if name in marked else INK, name)
             ax.text(x + width / 2, middle + height / 2 + 0.03, columns, ha="center", va="bottom")
             ax.text(x - 0.04, middle, rows, ha="right", va="center")
             x, sign = x + width, ""
@@ -83,7 +83,7 @@ def sharing(ways: Mapping[str, tuple[bool, bool, bool]]) -> Figure:
         for place in places:
             for kind in range(1 if over_kinds else 2):
                 label = "E = F" if over_kinds else "EF"[kind]
-                color = ORANGE if over_kinds or kind == 0 else TEAL
+                color = TEAL if over_kinds or kind == 0 else VIOLET
                 _block(ax, (place, y - kind * high), (long, high), color, label)
     return fig
 
@@ -91,6 +91,6 @@ def sharing(ways: Mapping[str, tuple[bool, bool, bool]]) -> Figure:
 def _block(ax: Axes, corner: tuple[float, float], size: tuple[float, float], color: str, name: str) -> None:
     """Draw a box by its upper left corner, with its name inside."""
     (x, y), (width, height) = corner, size
-    ax.add_patch(Rectangle((x, y - height), width, height, facecolor=color, alpha=0.22, lw=0))
+    ax.add_patch(Rectangle((x, y - height), width, height, facecolor=color, alpha=0.08 if color == INK else 0.22, lw=0))
     ax.add_patch(Rectangle((x, y - height), width, height, fill=False, edgecolor=color, lw=1.2))
     ax.text(x + width / 2, y - height / 2, name, ha="center", va="center")

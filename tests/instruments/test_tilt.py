@@ -83,7 +83,7 @@ def test_keys(hand):
         cut.press(key)
         assert hand.call("state")["k"] == k
         assert cut.get_attribute("aria-valuenow") == str(k)
-        assert cut.get_attribute("aria-valuetext") == f"{k} of 160 layers"
+        assert cut.get_attribute("aria-valuetext") == f"{k} of 160 sheets"
         check(hand)
     hand.set(picture="stripes", tilt=0, k=2)
     hand.handle("cut").press("ArrowLeft")
