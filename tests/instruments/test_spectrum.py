@@ -70,7 +70,7 @@ def test_keys(hand):
         cut.press(key)
         assert hand.call("state")["k"] == k
         check(hand)
-    assert "12 layers" in hand.said()
+    assert "12 sheets" in hand.said()
 
 
 def test_drag_of_the_cut(hand):
