@@ -13,7 +13,7 @@ const spectrum = ({ place, data, move, morph }) => {
   const panelIn = (label, options) => stage.panel(controls.titled(panels, label), {
     label, width: 336, height: 210, x: [0.5, count + 0.5], ...options,
   });
-  const bars = panelIn(words.bars, { margin: [16, 4, 34, 30], y: [0, 1.05] });
+  const bars = panelIn(words.bars, { margin: [16, 2, 34, 26], y: [0, 1.05] });
   const curve = panelIn(words.curve, { margin: [16, 4, 34, 42], x: [-0.3, count + 0.3], y: [0, 1.05] });
 
   /** Raise or lower one bar. A spectrum never rises, so bars before it are lifted and bars after it are pushed down. */
