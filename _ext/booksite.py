@@ -139,6 +139,36 @@ class MoveCodeBelowFigure(SphinxPostTransform):
                 cell.children = [*shown, fold]
 
 
+class JoinAnswerToQuestion(SphinxPostTransform):
+    """Make one box of a question (``draw_first``) and all that follows it up to the fold "The answer".
+
+    ``guesses.js`` unfolds the answer. The fold itself is then one too many: what it holds takes its place.
+    """
+
+    default_priority = 201  # after the code has moved
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        cells = [node for node in self.document.findall(nodes.container) if _element(node) == "cell_code"]
+        asked = [
+            cell for cell in cells if any('data-name="draw_first"' in raw.astext() for raw in cell.findall(nodes.raw))
+        ]
+        for number, cell in enumerate(asked, start=1):
+            parent, at = cell.parent, cell.parent.index(cell)
+            after = parent.children[at + 1 :]
+            ends = (i for i, node in enumerate(after) if isinstance(node, nodes.admonition) and _is_answer(node))
+            end = next(ends, None)
+            if end is not None:
+                shown = [*after[:end], *after[end].children[1:]]
+                answer = nodes.container("", *shown, classes=["answer"])
+                box = nodes.container("", cell, answer, classes=["predict"], ids=[f"predict-{number}"])
+                parent[at : at + end + 2] = [box]
+
+
+def _is_answer(admonition):
+    return admonition[0].astext() == "The answer"
+
+
 def _element(node):
     return node.get("nb_element")
 
@@ -391,6 +421,7 @@ def setup(app):
     app.connect("doctree-read", mark_claims)
     app.add_post_transform(FigureWidthFromDpi)
     app.add_post_transform(MoveCodeBelowFigure)
+    app.add_post_transform(JoinAnswerToQuestion)
     app.connect("html-page-context", drop_raw_nodes, priority=400)  # before the theme
     app.connect("html-page-context", fix_page, priority=900)  # after the theme has added its own
     app.connect("build-finished", finish)

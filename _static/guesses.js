@@ -1,0 +1,112 @@
+// What readers have guessed and answered is kept in their own browser, and nothing of it leaves that: an answer that was
+// opened is open when they come back, and the page "Your guesses" shows them all. Where nothing can be kept, every page
+// works as on a first visit.
+(() => {
+  const KEY = "lowrank-tutor-guesses";
+  const page = location.pathname.split("/").pop().replace(/\.html$/, "");
+  const all = (selector, of = document) => [...of.querySelectorAll(selector)];
+  /** Whatever lies in the browser may be garbage: all but a record counts as an empty one. */
+  const record = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
+  const read = () => {
+    try {
+      return record(JSON.parse(localStorage.getItem(KEY)));
+    } catch {
+      return {};
+    }
+  };
+  let ready = false; // once the page shows what was kept: what it shows before is no news
+  const keep = (kind, name, value) => {
+    if (!ready) return;
+    const pages = read(), mine = record(pages[page]), { [name]: _, ...others } = record(mine[kind]);
+    pages[page] = {
+      ...mine, title: document.title.split(" — ")[0], asked: all("figure[data-name=draw_first]").length,
+      exercises: all("form.check").length, [kind]: value ? { ...others, [name]: value } : others,
+    };
+    try {
+      localStorage.setItem(KEY, JSON.stringify(pages));
+    } catch { /* the browser keeps nothing, or is full */ }
+  };
+
+  document.documentElement.classList.add("guessing"); // until then book.css folds no answer
+  const question = (figure) => figure.querySelector(".question").textContent;
+  document.addEventListener("guess", ({ target: figure }) => {
+    const { guess, shown } = figure.instrument.state(), box = figure.closest(".predict");
+    if (box && box.classList.contains("answered") !== shown) {
+      box.classList.toggle("answered", shown);
+      box.dispatchEvent(new Event("toggle")); // book.js then fits what was folded
+    }
+    keep("guesses", question(figure), shown && { guess, grade: figure.instrument.numbers().grade, at: box?.id });
+  });
+  const typed = (form) => all("input", form).map((input) => input.value);
+  document.addEventListener("submit", ({ target: form }) => {
+    if (!form.matches("form.check")) return;
+    const right = all("input", form).every((input) => input.getAttribute("aria-invalid") === "false");
+    keep("answers", form.dataset.name, typed(form).some((text) => text.trim()) && { typed: typed(form), right });
+  });
+
+  const restore = async () => {
+    const { guesses, answers } = record(read()[page]);
+    for (const figure of all("figure[data-name=draw_first]")) {
+      const kept = record(guesses)[question(figure)];
+      if (!kept || figure.instrument.state().shown) continue; // an address may have brought a guess of its own
+      // What the question does not understand any more is as good as none.
+      await figure.instrument.set({ guess: record(kept).guess ?? null, shown: true }).catch(() => {});
+    }
+    for (const form of all("form.check")) {
+      const texts = record(record(answers)[form.dataset.name]).typed, inputs = all("input", form);
+      if (!Array.isArray(texts) || texts.length !== inputs.length) continue;
+      inputs.forEach((input, i) => (input.value = String(texts[i]).slice(0, input.maxLength)));
+      const output = form.querySelector("output");
+      output.ariaLive = "off"; // nobody has asked for it now
+      form.requestSubmit();
+      setTimeout(() => (output.ariaLive = "polite"), 1000);
+    }
+    ready = true;
+  };
+
+  const element = (tag, properties, ...children) => {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  };
+  const GRADES = { 1: "right", 0.5: "near", 0: "not near" };
+  /** The page that shows them: a heading for each chapter, a link for each guess. */
+  const overview = (place) => {
+    const empty = [...place.childNodes];
+    const show = () => {
+      const pages = Object.entries(read()).map(([name, of]) => [name, record(of)]).sort(([one], [other]) => (one < other ? -1 : 1));
+      const parts = pages.flatMap(([name, { title, asked, exercises, guesses, answers }]) => {
+        const address = encodeURIComponent(name) + ".html", made = Object.entries(record(guesses)).map(([q, one]) => [q, record(one)]);
+        const done = Object.values(record(answers)).filter((one) => record(one).right === true).length;
+        if (!made.length && !Object.keys(record(answers)).length) return [];
+        const count = (grade) => made.filter(([, one]) => one.guess != null && one.grade === grade).length;
+        const scored = `${count(1)} right and ${count(0.5)} near, of ${Number(asked) || made.length} questions. `;
+        return [
+          element("h2", {}, element("a", { href: address }, String(title ?? name))),
+          element("p", {}, scored, exercises ? `Exercises: ${done} of ${Number(exercises) || 0} right.` : ""),
+          element("ul", {}, ...made.map(([words, { guess, grade, at }]) => element("li", {},
+            element("a", { href: `${address}#${encodeURIComponent(at ?? "")}` }, words),
+            ` ${guess == null ? "shown without a guess" : GRADES[grade] ?? ""}`))),
+        ];
+      });
+      place.replaceChildren(...(parts.length ? [...parts, forget] : empty));
+    };
+    const forget = element("button", { type: "button", className: "forget", onclick: () => {
+      try {
+        localStorage.removeItem(KEY);
+      } catch { /* then there was nothing either */ }
+      show();
+      place.tabIndex = -1;
+      place.focus();
+    } }, "Forget all");
+    addEventListener("pageshow", show);
+    addEventListener("storage", show);
+    show();
+  };
+
+  addEventListener("DOMContentLoaded", () => {
+    restore();
+    const place = document.getElementById("your-guesses");
+    if (place) overview(place);
+  });
+})();
