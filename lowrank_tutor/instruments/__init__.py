@@ -16,10 +16,12 @@ from lowrank_tutor._on_demand import needed
 with needed(__name__):
     from lowrank_tutor.instruments.album import album
     from lowrank_tutor.instruments.arrows import arrows
+    from lowrank_tutor.instruments.card import card
     from lowrank_tutor.instruments.cloud import cloud
     from lowrank_tutor.instruments.dice import dice
     from lowrank_tutor.instruments.draw_first import draw_first
     from lowrank_tutor.instruments.drift import drift
+    from lowrank_tutor.instruments.equal_steps import equal_steps
     from lowrank_tutor.instruments.instrument import Instrument
     from lowrank_tutor.instruments.muon import muon
     from lowrank_tutor.instruments.score import score
@@ -27,21 +29,25 @@ with needed(__name__):
     from lowrank_tutor.instruments.sheets import sheets
     from lowrank_tutor.instruments.spectrum import spectrum
     from lowrank_tutor.instruments.tilt import tilt
+    from lowrank_tutor.instruments.two_spectra import two_spectra
     from lowrank_tutor.instruments.windows import windows
 
 __all__ = [
     "Instrument",
     "album",
     "arrows",
+    "card",
     "cloud",
     "dice",
     "draw_first",
     "drift",
+    "equal_steps",
     "muon",
     "score",
     "shadow",
     "sheets",
     "spectrum",
     "tilt",
+    "two_spectra",
     "windows",
 ]
