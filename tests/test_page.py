@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import os
 import re
 import subprocess
@@ -19,7 +20,7 @@ from lowrank_tutor.exercises.questions import QUESTIONS
 from lowrank_tutor.explore import explore
 from lowrank_tutor.instruments import draw_first, score, spectrum
 from lowrank_tutor.page import encode, has_few_colors, literal, png
-from lowrank_tutor.palette import COLORS, css
+from lowrank_tutor.palette import COLORS, SURFACES, css
 
 BLOCKS = {
     "explorer": explore(lambda k: Figure((1, 1)), alt="White {k}.", name="white", k=range(3)).to_html,
@@ -85,7 +86,7 @@ for i, name in enumerate(palette.COLORS):
 import cards
 from test_page import BLOCKS
 from lowrank_tutor.plotting import style
-print(palette.css(), cards.logo(), style.CYCLE, style.LINES, style.HIDDEN, style.GRAY)
+print(palette.css(), cards.logo(), style.LINES, style.HIDDEN)
 print(*(make() for make in BLOCKS.values()))
 for picture in cards.SHOWN:
     file = io.StringIO()
@@ -106,6 +107,50 @@ def test_change_of_colors():
     for old in {shade for color in COLORS.values() for shade in color}:
         assert old not in made
         assert old.lstrip("#") not in written.lower()
+
+
+def linear(color):
+    shares = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return np.array([x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in shares])
+
+
+def contrast(one, other):
+    """WCAG 2.1, 1.4.3."""
+    darker, lighter = sorted(linear(color) @ [0.2126, 0.7152, 0.0722] + 0.05 for color in (one, other))
+    return lighter / darker
+
+
+# Linear light as people see it, by Machado, Oliveira and Fernandes (2009), at full severity.
+SEEN = {
+    "by most": np.eye(3),
+    "without red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "without green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+}
+XYZ = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
+
+
+def lab(light):
+    """CIE 1976 L*a*b* of linear light, with the white of sRGB."""
+    x, y, z = np.cbrt(XYZ @ light / [0.95047, 1, 1.08883])  # the cube root serves: no color here is nearly black
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("shade", ["light", "dark"])
+def test_colors_can_be_told_apart(shade):
+    shades = {name: getattr(color, shade) for name, color in (COLORS | SURFACES).items()}
+    papers = {shades["paper"], "#ffffff"} if shade == "light" else {shades["paper"]}
+    for name in (*COLORS, "ink", "muted"):
+        least = min(contrast(shades[name], paper) for paper in papers)
+        assert least >= (3 if name == "gray" else 4.5), name
+    for one, other in itertools.combinations(("ink", "teal", "orange", "violet", "gray"), 2):
+        for eyes, matrix in SEEN.items():
+            seen = [lab(np.clip(matrix @ linear(shades[name]), 0.001, 1)) for name in (one, other)]
+            assert np.linalg.norm(seen[0] - seen[1]) >= 17, (one, other, eyes)
+
+
+@pytest.mark.parametrize("color", [color.either for color in COLORS.values()])
+def test_colors_for_either_page(color):
+    assert min(contrast(color, SURFACES["paper"].light), contrast(color, SURFACES["paper"].dark)) >= 3
 
 
 def test_logo_is_fresh():

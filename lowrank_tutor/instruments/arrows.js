@@ -121,7 +121,7 @@ const arrows = ({ place, data, move }) => {
       const direction = Math.hypot(...rows[0]) > 1e-12 ? onCircle(angle([-rows[0][1], rows[0][0]])) : [1 - i, i];
       const seen = eigen && value !== undefined;
       [[inputs, 1.3], [outputs, 0.97 * reached]].forEach(([panel, length]) => {
-        if (seen) across(panel, "eigen" + i, direction, length, "pink thin dashed");
+        if (seen) across(panel, "eigen" + i, direction, length, "ink thin dashed");
         panel.hide("eigen" + i, !seen);
       });
     });

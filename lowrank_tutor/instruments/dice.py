@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from lowrank_tutor._on_demand import needed
 from lowrank_tutor.instruments.instrument import Floats, Instrument
 from lowrank_tutor.plotting.arguments import number, whole
-from lowrank_tutor.plotting.style import GRAY, ORANGE, PINK, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
 MOST = {"k": 400, "d": 1000, "n": 32, "seed": 1_000_000}
 SIZES = {
@@ -147,7 +147,7 @@ def _still(points: Floats, mapped: Floats, eps: float) -> Figure:
     found = ratios(points, mapped)
     inside = np.abs(found - 1) <= eps
     index = np.arange(1, len(found) + 1)
-    for which, mark, color in ((inside, "o", TEAL), (~inside, "^", PINK)):
+    for which, mark, color in ((inside, "o", TEAL), (~inside, "^", ORANGE)):
         ax.plot(index[which], np.minimum(found[which], TOP), mark, color=color, markersize=4)
     ax.axhline(1, color=GRAY, linewidth=1)
     for level in (1 - eps, 1 + eps):

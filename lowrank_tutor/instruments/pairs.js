@@ -33,11 +33,11 @@ const pairs = (() => {
       },
       draw: (eps) => {
         const count = ratios.length, small = count > 150 ? " small" : "";
-        panel.area("band", [[0, 1 - eps], [count, 1 - eps], [count, 1 + eps], [0, 1 + eps]], "orange");
+        panel.area("band", [[0, 1 - eps], [count, 1 - eps], [count, 1 + eps], [0, 1 + eps]], "gray");
         const points = (inside) => ratios.flatMap((ratio, i) =>
           ((Math.abs(ratio - 1) <= eps) === inside ? [at(ratio, i)] : []));
         panel.dots("inside", points(true), "teal" + small);
-        panel.dots("outside", points(false), "pink" + small);
+        panel.dots("outside", points(false), "orange" + small);
         const said = { value: eps, min: 0.01, max: 0.99, text: format(eps, ".2f") };
         panel.place("above", [0, 1 + eps], said);
         panel.place("below", [0, 1 - eps], said);

@@ -11,7 +11,7 @@ from lowrank_tutor._checks import check_integer
 from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, WORDS, X
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.windows import TYPED
-from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, ORANGE, SIGNED, TEAL, styled
 
 MOST = 8  # words
 SAY = (
@@ -139,7 +139,7 @@ def _still(weights: NDArray[np.float64], kept: NDArray[np.float64], k: int, word
     fig, axes = plt.subplots(1, 3, layout="constrained", figsize=(7.2, 2.7))
     top, s = weights.max(), np.linalg.svd(weights, compute_uv=False)
     for ax, table, title in zip(axes, (weights, kept), ("exact", f"{k} of {len(s)} sheets"), strict=False):
-        ax.imshow(table, cmap="PuOr", vmin=-top, vmax=top)
+        ax.imshow(table, cmap=SIGNED, vmin=-top, vmax=top)
         ax.set_title(title)
         ax.set_xticks(range(len(words)), words, rotation=90)
         ax.set_yticks(range(len(words)), words)

@@ -7,7 +7,7 @@
 //   panel.place("tip", [2, 1], { value: 2, min: -3, max: 3, text: "x 2.0, y 1.0" });
 //
 // Points are [x, y] in the panel's own units. Each thing drawn has a name, and is moved when it is drawn again. Colors
-// are names: teal, orange, violet, pink, gray, ink (instrument.css takes them from the theme).
+// are names: teal, orange, violet, gray, ink (instrument.css takes them from the theme).
 //
 // panel(parent, options)      label, width, height, x, y ([low, high]), xLog, yLog, margin ([top, right, bottom, left])
 //   .axes({x, y, xTitle, yTitle, format})   ticks and words; format(value, "x" or "y") writes a tick

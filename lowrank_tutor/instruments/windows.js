@@ -1,7 +1,7 @@
 // Windows over a sentence and a query among its keys, to be dragged. The words are in windows.py.
 const windows = ({ place, data, move }) => {
   const { reach, most, sharpest, words, fine } = data;
-  const COLORS = { exact: "teal", mixed: "orange" };
+  const COLORS = { exact: "ink", mixed: "teal" };
   const dot = ([a, b], [c, d]) => a * c + b * d;
   const mean = (rows) => [0, 1].map((j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length);
   const average = (weights, rows) => [0, 1].map((j) => weights.reduce((sum, w, i) => sum + w * rows[i][j], 0));
@@ -54,7 +54,7 @@ const windows = ({ place, data, move }) => {
   const placeBorders = () => {
     for (let j = grips.length + 1; j < ends.length; j++) {
       list.handle("border " + j, {
-        label: fill(words.border, { j }), color: "pink", axis: "y", large: 3, drag: ([, y]) => shift(j, y),
+        label: fill(words.border, { j }), color: "orange", axis: "y", large: 3, drag: ([, y]) => shift(j, y),
         share: j % 2 ? 0.66 : 0.4, // knobs of neighbors stand apart
         step: (dx, dy) => shift(j, state.borders[j] + dx - dy), end: (which) => shift(j, which * most),
       });
@@ -82,12 +82,12 @@ const windows = ({ place, data, move }) => {
     const free = labels.place(rows.map(panel.pixel), tokens.map(short), weights.exact, taken, [0, 0, 300, height]);
     for (let i = 0; i < most; i++) {
       const at = rows[i] || [0, 0], to = centers[members[i]] || at;
-      panel.line("spoke " + i, [at, to], "orange thin");
+      panel.line("spoke " + i, [at, to], "teal thin");
       panel.text("word " + i, free[i] ? panel.point(free[i]) : at, short(tokens[i]), "gray middle");
       [["spoke ", rows[i]], ["word ", free[i]]].forEach(([name, there]) => panel.hide(name + i, !there));
     }
     panel.dots("tokens", rows, "gray");
-    panel.dots("means", centers, "orange");
+    panel.dots("means", centers, "teal");
   };
   const drawList = () => {
     const n = tokens.length;
@@ -96,13 +96,13 @@ const windows = ({ place, data, move }) => {
     rows = n;
     for (let j = 0; j < most; j++) {
       const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
-      list.rect("mixed " + j, [0, from], [share, to], "orange");
-      list.line("edge " + j, [[0, from], [share, from], [share, to], [0, to]], "orange thin");
-      list.text("total " + j, [1.24, (from + to) / 2 + n / 58], percent(weights.mixed[j] || 0), "orange end");
+      list.rect("mixed " + j, [0, from], [share, to], "teal");
+      list.line("edge " + j, [[0, from], [share, from], [share, to], [0, to]], "teal thin");
+      list.text("total " + j, [1.24, (from + to) / 2 + n / 58], percent(weights.mixed[j] || 0), "teal end");
       ["mixed ", "edge ", "total "].forEach((name) => list.hide(name + j, j >= ends.length));
     }
     for (let i = 0; i < most; i++) {
-      list.rect("exact " + i, [0, i + 0.3], [weights.exact[i] || 0, i + 0.7], "teal solid");
+      list.rect("exact " + i, [0, i + 0.3], [weights.exact[i] || 0, i + 0.7], "ink solid");
       list.text("word " + i, [-0.03, i + 0.5 + n / 58], short(tokens[i]), "ink end");
       ["exact ", "word "].forEach((name) => list.hide(name + i, i >= n));
     }
@@ -121,7 +121,7 @@ const windows = ({ place, data, move }) => {
     const named = Object.keys(COLORS).map((way) =>
       [words[way], [output[way][0], output[way][1] + (way === upper ? 0.13 : -0.27) * half], way]);
     drawPoints(result, values, means[1], HIGH.result, named);
-    result.line("gap", [output.exact, output.mixed], "ink");
+    result.line("gap", [output.exact, output.mixed], "orange");
     named.forEach(([word, at, way]) => {
       result.dots(way, [output[way]], COLORS[way] + " large");
       result.text("name " + way, at, word, COLORS[way] + " middle");

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Floats, Instrument
 from lowrank_tutor.plotting.arguments import number, point
-from lowrank_tutor.plotting.style import GRAY, ORANGE, PINK, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, INK, ORANGE, TEAL, styled
 
 REACH = 2.6  # of a key and of the query, in each coordinate
 MOST = 12  # words
@@ -177,10 +177,10 @@ def _spread(mixed: Floats, borders: Sequence[int], count: int) -> Floats:
 def _still(exact: Floats, spread: Floats, borders: Sequence[int], words: Sequence[str]) -> Figure:
     fig, ax = plt.subplots(layout="constrained", figsize=(4.6, 1 + 0.2 * len(words)))
     rows = np.arange(len(words))
-    ax.barh(rows, spread, height=1.0, color=ORANGE, alpha=0.3, label="through windows")
-    ax.barh(rows, exact, height=0.4, color=TEAL, label="exact")
+    ax.barh(rows, spread, height=1.0, color=TEAL, alpha=0.3, label="through windows")
+    ax.barh(rows, exact, height=0.4, color=INK, label="exact")
     for border in borders[1:]:
-        ax.axhline(border - 0.5, color=PINK, linewidth=1.5)
+        ax.axhline(border - 0.5, color=ORANGE, linewidth=1.5)
     ax.set_yticks(rows, words)
     ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the query")
     ax.spines[["left", "bottom"]].set_color(GRAY)

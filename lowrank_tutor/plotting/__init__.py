@@ -24,10 +24,13 @@ with needed(__name__):
     from lowrank_tutor.plotting.pictures import draw_row, equation, grids, images, picture, word_maps
     from lowrank_tutor.plotting.style import (
         GRAY,
+        INK,
         LINES,
         ORANGE,
+        SIGNED,
         TEAL,
         VIOLET,
+        WEIGHTS,
         Panels,
         legend_above,
         panel,
@@ -38,10 +41,13 @@ with needed(__name__):
 
 __all__ = [
     "GRAY",
+    "INK",
     "LINES",
     "ORANGE",
+    "SIGNED",
     "TEAL",
     "VIOLET",
+    "WEIGHTS",
     "Panels",
     "arrow",
     "arrows_in_space",

@@ -8,15 +8,27 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite, named
-from lowrank_tutor.plotting.style import GRAY, HIDDEN, ORANGE, TEAL, WIDTH, Panels, panel, photograph, sheet, styled
+from lowrank_tutor.plotting.style import (
+    GRAY,
+    HIDDEN,
+    ORANGE,
+    SIGNED,
+    WEIGHTS,
+    WIDTH,
+    Panels,
+    panel,
+    photograph,
+    sheet,
+    styled,
+)
 
-SHADES = LinearSegmentedColormap.from_list("white to teal", ("white", TEAL))
+LEGIBLE = 0.85  # of the way from white to teal: up to there black words are the clearer ones, beyond it white ones
+
 # A table's title, its entries (m, n), and a word for each of its rows and columns.
 Grid = tuple[str, ArrayLike, Sequence[str], Sequence[str]]
 
@@ -132,7 +144,7 @@ def equation(*parts: ArrayLike | str) -> Figure:
             ax.text(0.5, 0.5, "" if part == "@" else part, ha="center", va="center", fontsize=16)
             continue
         # Pale, so that entries stay legible.
-        ax.imshow(part, cmap="PuOr", vmin=-1.6 * largest, vmax=1.6 * largest, aspect="auto")
+        ax.imshow(part, cmap=SIGNED, vmin=-1.6 * largest, vmax=1.6 * largest, aspect="auto")
         for (i, j), entry in np.ndenumerate(part):
             seen = entry if abs(entry) > 1e-12 * largest else 0.0  # what rounding leaves of a zero
             ax.text(j, i, f"{seen:.3g}".replace("-", "\N{MINUS SIGN}"), ha="center", va="center")
@@ -177,14 +189,14 @@ def word_maps(
     for title, table in maps.items():
         fig, ax = panel(beside + side + 0.05, 0.3 + side + below, left=beside, right=0.05, top=0.3, bottom=below)
         highest = float(table.max())
-        ax.imshow(table, cmap="gray_r", vmin=0, vmax=highest, interpolation="nearest")
+        ax.imshow(table, cmap=WEIGHTS, vmin=0, vmax=highest, interpolation="nearest")
         ax.set_xticks(range(len(words)), words, rotation=90 if upright else 45, ha="center")
         ax.set_yticks(range(len(words)), words)
         ax.tick_params(length=0)
         ax.grid(False)
         ax.spines[:].set_visible(False)
         if decimals is not None:
-            _write_entries(ax, table, f"{{:.{decimals}f}}".format, dark=0.55 * highest)
+            _write_entries(ax, table, f"{{:.{decimals}f}}".format, dark=LEGIBLE * highest)
         ax.set(title=title, xlabel=axes[1], ylabel=axes[0])
         drawn.append(fig)
     return Panels(drawn)
@@ -227,7 +239,7 @@ def grids(
         rows, columns = each.shape
         place = (start / WIDTH, 1 - (above + unit * rows) / height, unit * columns / WIDTH, unit * rows / height)
         ax = fig.add_axes(place)
-        ax.imshow(each, cmap=SHADES, vmin=0, vmax=highest, aspect="auto")
+        ax.imshow(each, cmap=WEIGHTS, vmin=0, vmax=highest, aspect="auto")
         ax.grid(visible=False)
         ax.grid(which="minor", color="white", linewidth=1)  # thin lines between the cells
         ax.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
@@ -241,7 +253,7 @@ def grids(
         for column in hidden:
             ax.add_patch(Rectangle((column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=HIDDEN, lw=0))
         if written:
-            _write_entries(ax, each, lambda entry: f"{entry:.2f}".lstrip("0") if entry else "", dark=0.7 * highest)
+            _write_entries(ax, each, lambda entry: f"{entry:.2f}".lstrip("0") if entry else "", dark=LEGIBLE * highest)
         start += unit * columns + gap
     for border in borders:
         ax.axvline(border - 0.5, color=ORANGE, linewidth=2)

@@ -19,22 +19,28 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.palette import COLORS
+from lowrank_tutor.palette import COLORS, SURFACES
 from lowrank_tutor.plotting.arguments import check_setting, finite, named
 from lowrank_tutor.sphinxext import page_is_built
 
 P = ParamSpec("P")
 
-# Each at least 3 : 1 against white, and 4.5 : 1 where a word is written in it. Lines differ in more than color.
-TEAL, ORANGE, VIOLET, PINK, GRAY, GREEN, AMBER = (color.light for color in COLORS.values())
+# One color, one idea (palette.py): against white each is at least 3 : 1, and all but gray 4.5 : 1, for words are
+# written in them. Lines differ in more than color.
+TEAL, ORANGE, VIOLET, GRAY, GREEN = (color.light for color in COLORS.values())
+INK = SURFACES["ink"].light
 HIDDEN = COLORS["orange"].either
-LINES = ((TEAL, "-"), (ORANGE, "--"), (VIOLET, "-."), ("black", ":"), (PINK, (0, (6, 1, 1, 1, 1, 1))))
-CYCLE = {"-": TEAL, "--": ORANGE, "-.": VIOLET, ":": GREEN, (0, (6, 1, 1, 1)): PINK, (0, (1, 1)): AMBER}
+LINES = ((TEAL, "-"), (ORANGE, "--"), (VIOLET, "-."), (INK, ":"), (GRAY, (0, (6, 1, 1, 1, 1, 1))))
+# Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries of both signs, with
+# equal limits on either side of zero; and weights or other entries that are not negative, from zero on.
+SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
+WEIGHTS = LinearSegmentedColormap.from_list("weights", ("white", TEAL))
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
@@ -77,7 +83,8 @@ def _as_img(figure: Figure) -> str:
 @contextlib.contextmanager
 def book_style() -> Iterator[None]:
     """Set the book's style and colors for a while."""
-    cycle = cycler(color=list(CYCLE.values()), linestyle=list(CYCLE))
+    colors, dashes = zip(*LINES, strict=True)
+    cycle = cycler(color=colors, linestyle=dashes)
     with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style:
         with plt.style.context([style, {"axes.prop_cycle": cycle}]):
             yield

@@ -98,8 +98,8 @@ def test_eigenvectors(hand):
     box = hand.figure.get_by_label("show the eigenvectors too")
     box.check()
     assert "Eigenvalues: 5.00 and 3.00." in hand.figure.inner_text()
-    assert hand.figure.locator("svg").first.locator("path.pink").first.get_attribute("d")
+    assert hand.figure.locator("svg").first.locator("path.ink").first.get_attribute("d")
     hand.set(a=[[0, -1], [1, 0]])
     assert "no real eigenvalue" in hand.figure.inner_text()
-    assert hand.figure.locator("path.pink:visible").count() == 0
+    assert hand.figure.locator("path.ink:visible").count() == 0
     box.uncheck()
