@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor.instruments.instrument import Instrument, arrow
 from lowrank_tutor.plotting.arguments import finite
-from lowrank_tutor.plotting.style import ORANGE, styled
+from lowrank_tutor.plotting.style import INK, ORANGE, styled
 
 Floats = NDArray[np.float64]
 RANKS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -125,9 +125,9 @@ def equal_steps(
 def _still(lengths: Floats) -> Figure:
     fig, ax = plt.subplots(layout="constrained", figsize=(5.4, 2.4))
     heights = lengths / lengths.max()
-    ax.axhline(heights[LEVEL], color="black", linewidth=0.8, linestyle="--")
+    ax.axhline(heights[LEVEL], color=INK, linewidth=0.8, linestyle="--")
     for i, height in enumerate(heights):
-        arrow(ax, (i + 0.6, 0), "black", start=(i, 0))
+        arrow(ax, (i + 0.6, 0), INK, start=(i, 0))
         arrow(ax, (i + 0.6, height), ORANGE, start=(i + 0.6, 0))
     ax.set(xlim=(-0.1, len(RANKS)), ylim=(-0.05, 1.1), xlabel=WORDS["rank"], title="how far the first step moves Wx")
     ax.set_xticks(np.arange(len(RANKS)) + 0.6, map(str, RANKS))
