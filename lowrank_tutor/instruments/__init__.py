@@ -17,10 +17,12 @@ with needed(__name__):
     from lowrank_tutor.instruments.album import album
     from lowrank_tutor.instruments.arrows import arrows
     from lowrank_tutor.instruments.attend import attend
+    from lowrank_tutor.instruments.card import card
     from lowrank_tutor.instruments.cloud import cloud
     from lowrank_tutor.instruments.dice import dice
     from lowrank_tutor.instruments.draw_first import draw_first
     from lowrank_tutor.instruments.drift import drift
+    from lowrank_tutor.instruments.equal_steps import equal_steps
     from lowrank_tutor.instruments.instrument import Instrument
     from lowrank_tutor.instruments.muon import muon
     from lowrank_tutor.instruments.race import race
@@ -29,6 +31,7 @@ with needed(__name__):
     from lowrank_tutor.instruments.sheets import sheets
     from lowrank_tutor.instruments.spectrum import spectrum
     from lowrank_tutor.instruments.tilt import tilt
+    from lowrank_tutor.instruments.two_spectra import two_spectra
     from lowrank_tutor.instruments.votes import votes
     from lowrank_tutor.instruments.windows import windows
 
@@ -37,10 +40,12 @@ __all__ = [
     "album",
     "arrows",
     "attend",
+    "card",
     "cloud",
     "dice",
     "draw_first",
     "drift",
+    "equal_steps",
     "muon",
     "race",
     "score",
@@ -48,6 +53,7 @@ __all__ = [
     "sheets",
     "spectrum",
     "tilt",
+    "two_spectra",
     "votes",
     "windows",
 ]

@@ -6,12 +6,13 @@ const muon = ({ place, data, move }) => {
   let state = null, bars = [], before = [];
 
   const panel = stage.panel(controls.titled(controls.box(place, "panels"), words.bars), {
-    label: words.bars, width: 600, height: 240, margin: [8, 8, 34, 34], x: [0.4, 10.6], y: [-0.1, 1.3],
+    label: words.bars, width: matchMedia("(min-width: 601px)").matches ? 600 : 340, height: 240,
+    margin: [8, 8, 34, 50], x: [0.4, 10.6], y: [-0.08, 1.3],
   });
-  panel.axes({ x: Array.from({ length: 10 }, (_, i) => i + 1), y: [0, 0.5, 1], xTitle: words.title });
+  const ticks = { x: Array.from({ length: 10 }, (_, i) => i + 1), y: [0, band[0], 1, band[1]] };
+  panel.axes({ ...ticks, xTitle: words.title, yTitle: words.height });
   panel.rect("band", [0.4, band[0]], [10.6, band[1]], "teal");
   panel.line("one", [[0.4, 1], [10.6, 1]], "ink thin dotted");
-  panel.text("limits", [10.5, band[1] + 0.04], words.band, "teal end");
 
   /** Bars are dragged before the first round alone: later ones come from them. */
   const put = (at, height) => {

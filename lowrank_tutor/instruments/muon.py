@@ -23,12 +23,12 @@ REMARKS = {
     "zero": "A bar of zero stays zero: no round brings back a direction that the update does not have.",
 }
 WORDS = {
-    "bars": "Singular values of an update. Pale: where they stood a round before",
+    "bars": "Ten singular values of an update. Gray lines: where they stood a round before",
     "bar": "singular value ",
-    "title": "singular value",
+    "title": "direction, from the largest on",
+    "height": "singular value",
     "rounds": "rounds",
     "more": "One more round",
-    "band": "0.68 to 1.14",
 }
 
 
@@ -59,7 +59,7 @@ def muon(rounds: int = 0, spectrum: Sequence[float] = tuple(START)) -> Instrumen
     Examples
     --------
     >>> [f"{muon(rounds).numbers['ratio']:.3g}" for rounds in (0, 3, 5)]
-    ['512', '56.5', '1.67']
+    ['512', '17.2', '1.68']
     """
     rounds = whole("rounds", rounds, 0, ROUNDS)
     s = finite("spectrum", spectrum, BARS)
@@ -98,5 +98,7 @@ def _still(before: NDArray[np.float64], after: NDArray[np.float64], rounds: int)
     ax.axhspan(LOW, HIGH, color=TEAL, alpha=0.1)
     ax.bar(places, before, facecolor="none", edgecolor=GRAY)
     ax.bar(places, after, color=TEAL)
-    ax.set(ylim=(0, 1.3), xlabel="singular value", title=f"after {rounds} rounds")
+    ax.set(ylim=(0, 1.3), xlabel=WORDS["title"], ylabel=WORDS["height"], title=f"after {rounds} rounds")
+    ax.set_yticks([0, LOW, 1, HIGH])
+    ax.set_xticks(places)
     return fig

@@ -1,4 +1,4 @@
-"""Caches and adapters: judges of the chapter's explorers by NumPy alone, the models that it reads, and its script."""
+"""Caches and adapters: what the chapter computes for its figures, the models that it reads, and its script."""
 
 import math
 import os
@@ -14,11 +14,11 @@ import torch
 from chapters import CHAPTERS, code_cells
 from torch import distributed, nn
 
-from lowrank_tutor.caches import power_step
+from lowrank_tutor.caches import LoraLinear, power_step
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
-SCRIPT = re.search(r"Save this as `compress\.py`:\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
+SCRIPT = re.search(r"`compress\.py`\n:class: dropdown\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
 (LOADER,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
 PRINTED = re.search(r"what was compressed:\n\n```text\n(.*?)^```$", TEXT, re.M | re.S)[1]
 
@@ -27,57 +27,25 @@ def off(found, wanted):
     return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
 
 
-def cache_size(chapter, *, n, groups):
-    numbers = 80 * 2 * groups * 128
-    weights = 2 * 32000 * 8192 + 80 * (8192 * (2 * 8192 + 2 * 1024 + 3 * 28672) + 2 * 8192) + 8192
-    return {"numbers": numbers, "gib": 2 * n * numbers / 2**30, "of_weights": n * numbers / weights}
+EXPLORERS = {}
 
 
-def cut_error(chapter, *, k, decay):
-    """Errors by the inputs' sizes: columns of W^T x are x_i times row i of W."""
-    w, sizes = chapter["TABLE"], np.arange(1, 97.0) ** -decay
-
-    def cut(a):
-        u, s, vt = np.linalg.svd(a)
-        return (u[:, :k] * s[:k]) @ vt[:k]
-
-    whole = sizes[:, None] * w
-    return {
-        "plain": off(sizes[:, None] * cut(w), whole),
-        "weighted": off(cut(whole), whole),
-        "kept": k * 192 / 96**2,
-    }
-
-
-def lora_step(chapter, *, r, batch):
-    def change(rank, scaling, adam):
-        s, squares = 8 / rank**scaling, 0
-        for parts in chapter["draws"]:
-            tokens, errors, a = (part.double().numpy() for part in parts)
-            x, a = tokens[:batch], a[:rank]
-            gradient = s * errors[:batch].T @ x @ a.T
-            b = np.sign(gradient) if adam else gradient
-            squares += np.mean((x @ (s * b @ a).T) ** 2)
-        return math.sqrt(squares)
-
-    kinds = {"descent_r": (1, False), "descent_root": (0.5, False), "adam_r": (1, True), "adam_root": (0.5, True)}
-    return {name: change(r, *kind) / change(8, *kind) for name, kind in kinds.items()}
-
-
-def muon_step(chapter, *, before, steps):
-    x = np.diag([before, math.sqrt(1 - before**2)])  # of Frobenius norm 1
-    for _ in range(steps):
-        gram = x @ x.T
-        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
-    return {"after": x[0, 0]}
-
-
-EXPLORERS = {
-    "cache-size": cache_size,
-    "cut-error": cut_error,
-    "lora-step": lora_step,
-    "muon-step": muon_step,
-}
+@pytest.mark.parametrize(("r", "batch"), [(1, 1), (8, 64), (128, 8)])
+def test_first_steps(chapter, r, batch):
+    """The steps that the figure scales are those of PyTorch's optimizers on the package's layer."""
+    squares = []
+    for tokens, errors, a in chapter["draws"][:4]:
+        x, row = tokens[:batch], []
+        for optimizer in (torch.optim.SGD, torch.optim.Adam):
+            layer = LoraLinear(nn.Linear(128, 128, bias=False, dtype=torch.float64), r)  # alpha is r, so s is 1
+            layer.a.data.copy_(a[:r])
+            (layer(x) * errors[:batch]).sum().backward()
+            optimizer([layer.b], lr=0.01).step()
+            row.append(float((x @ layer.update().T / 0.01).detach().square().mean()))
+        squares.append(row)
+    with mock.patch.dict(chapter["first_steps"].__globals__, draws=chapter["draws"][:4]):
+        steps = chapter["first_steps"](r, batch)
+    assert steps.tolist() == pytest.approx(np.sqrt(np.mean(squares, axis=0)), rel=1e-5)
 
 
 def test_scores_by_both_moments(chapter):

@@ -1,0 +1,109 @@
+"""How many tokens does a graphics card hold? A tank that fills with what a model keeps, and spills over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import whole
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
+
+ROOM = 80  # GiB of a card: one cell each
+ACROSS = 8  # cells in a row of a card
+STEP, MOST = 1024, 2**17  # tokens
+CARDS = 4  # as many are drawn
+SAY = "{kept}: a token leaves {numbers:,} numbers, and {n:,} tokens take {gib:.4g} GiB."
+REMARKS = {
+    "fits": "That fits on one card, {times:,} times.",
+    "full": "The card is full to the brim.",
+    "spills": "That takes {cards} cards.",
+}
+WORDS = {
+    "title": "Cards of 80 GiB, a square for each GiB. Pale: what {first} would take",
+    "card": "card ",
+    "n": "tokens",
+    "kept": "pairs of a key and a value that a layer keeps of a token",
+    "run": "Write on",
+}
+
+
+def card(designs: Mapping[str, int], n: int = 2**15, kept: str | None = None) -> Instrument:
+    """Fill graphics cards of 80 GiB with a cache that grows token by token, two bytes a number.
+
+    Parameters
+    ----------
+    designs : mapping of str to int
+        How many numbers a token leaves behind, as :func:`lowrank_tutor.caches.kv_cache_numbers` counts them, by the
+        name of what is kept. The first one, the largest, fills at most four cards.
+    n : int
+        How many tokens were written at first: a multiple of 1,024, up to 131,072.
+    kept : str, optional
+        The design at first, by default the first.
+
+    Returns
+    -------
+    Instrument
+        State ``n`` and ``kept``; numbers ``gib``, ``cards`` (how many the cache needs) and ``numbers``, of a token.
+
+    Raises
+    ------
+    ValueError
+        If a design is not a count, the first is not the largest or fills more than four cards, ``n`` is out of range,
+        or ``kept`` is none of the designs.
+
+    Examples
+    --------
+    >>> card({"64 pairs": 1_310_720, "8 pairs": 163_840}, n=2**17).numbers
+    {'gib': 320.0, 'cards': 4, 'numbers': 1310720}
+    """
+    most = CARDS * ROOM * 2**30 // (2 * MOST)
+    counts = {name: whole(f"designs[{name!r}]", count, 1, most) for name, count in designs.items()}
+    first = next(iter(counts), "")
+    if not counts or counts[first] < max(counts.values()):
+        raise ValueError(f"designs must be one at least, the largest first, got {dict(designs)!r}")
+    kept = first if kept is None else kept
+    if kept not in counts:
+        raise ValueError(f"kept must be one of {', '.join(counts)}, got {kept!r}")
+    if whole("n", n, STEP, MOST) % STEP:
+        raise ValueError(f"n must be a multiple of {STEP:,}, got {n}")
+    gib = 2 * n * counts[kept] / 2**30
+    return Instrument(
+        name="card",
+        state={"n": int(n), "kept": kept},
+        numbers={"gib": gib, "cards": math.ceil(gib / ROOM), "numbers": counts[kept]},
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "designs": counts,
+            "room": ROOM,
+            "across": ACROSS,
+            "cards": CARDS,
+            "step": STEP,
+            "most": MOST,
+            "words": {**WORDS, "title": WORDS["title"].format(first=first)},
+        },
+        readouts={"gib": ("GiB of cache", ".4g"), "cards": ("cards", ","), "numbers": ("numbers a token", ",")},
+        picture=lambda: _still(gib, 2 * n * counts[first] / 2**30),
+    )
+
+
+@styled
+def _still(gib: float, at_most: float) -> Figure:
+    fig, axes = plt.subplots(1, CARDS, layout="constrained", figsize=(5.4, 2.0))
+    for i, ax in enumerate(axes):
+        needed = gib > i * ROOM
+        look = {"edgecolor": ORANGE if i and needed else TEAL if needed else GRAY, "linestyle": "-" if needed else "--"}
+        ax.add_patch(Rectangle((-0.3, -0.3), ACROSS + 0.6, ROOM // ACROSS + 0.6, fill=False, linewidth=1.5, **look))
+        for cell in range(ROOM):
+            place = (cell % ACROSS + 0.05, cell // ACROSS + 0.05)
+            for size, color, alpha in ((at_most, GRAY, 0.35), (gib, TEAL, 1)):
+                share = min(1, max(0, size - i * ROOM - cell))
+                ax.add_patch(Rectangle(place, 0.9, 0.9, color=color, alpha=alpha * share, linewidth=0))
+        ax.set(xlim=(-0.5, ACROSS + 0.5), ylim=(-0.5, ROOM // ACROSS + 0.5), aspect="equal", title=f"card {i + 1}")
+        ax.set_axis_off()
+    return fig

@@ -1,0 +1,135 @@
+"""How far does LoRA's first step go at each rank? Eight arrows, and the two switches that make them equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor.instruments.instrument import Instrument, arrow
+from lowrank_tutor.plotting.arguments import finite
+from lowrank_tutor.plotting.style import INK, ORANGE, styled
+
+Floats = NDArray[np.float64]
+RANKS = (1, 2, 4, 8, 16, 32, 64, 128)
+LEVEL = RANKS.index(8)
+OPTIMIZERS = ("descent", "Adam")
+SCALINGS = {
+    "alpha/r": "\u03b1/r",
+    "alpha/sqrt(r)": "\u03b1/√r",
+}  # names of lowrank_tutor.caches, and how they are written
+STEADY = 1.5
+SAY = "{optimizer} with {factor}, tokens in the batch: {tokens}. The longest step is {ratio:.3g} times the shortest."
+REMARKS = {
+    "steady": "That is steady: the rank may change, and the learning rate stay.",
+    "falls": "A larger rank learns more slowly.",
+    "rises": "A larger rank learns faster.",
+}
+WORDS = {
+    "title": "An output Wx, and how far the first step moves it, against rank 8; the longest is drawn to the top",
+    "rank": "rank r",
+    "level": "as far as at r = 8",
+    "optimizer": "optimizer",
+    "scaling": "factor s",
+    "tokens": "tokens in the batch",
+}
+
+
+def equal_steps(
+    descent: ArrayLike,
+    adam: ArrayLike,
+    batches: Sequence[int],
+    *,
+    optimizer: str = "descent",
+    scaling: str = "alpha/r",
+    tokens: int | None = None,
+) -> Instrument:
+    r"""Compare the first step of a low-rank update at ranks 1, 2, 4, ..., 128.
+
+    A factor s in front of the update multiplies a step of gradient descent by :math:`s^2`, because the gradient has
+    that factor, too; a first step of Adam, which does not depend on the gradient's size, by s alone.
+
+    Parameters
+    ----------
+    descent, adam : array_like, shape (batches, 8)
+        How far an output moves at each rank if s is 1.
+    batches : sequence of int
+        How many tokens each batch has.
+    optimizer : {"descent", "Adam"}
+    scaling : {"alpha/r", "alpha/sqrt(r)"}
+    tokens : int, optional
+        One of the batches, by default the first.
+
+    Returns
+    -------
+    Instrument
+        State ``optimizer``, ``scaling`` and ``tokens``; number ``ratio``, of the longest step to the shortest.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, a step is not above 0, or a setting is none of the choices.
+
+    Examples
+    --------
+    >>> steps = [[r**0.5 for r in (1, 2, 4, 8, 16, 32, 64, 128)]]
+    >>> round(equal_steps(steps, steps, [1], optimizer="Adam").numbers["ratio"], 2)
+    11.31
+    """
+    sizes = [int(size) for size in finite("batches", batches, None)]
+    steps = {}
+    for name, given in (("descent", descent), ("adam", adam)):
+        steps[name] = finite(name, given, len(sizes), len(RANKS))
+        if steps[name].min() <= 0:
+            raise ValueError(f"{name} must be numbers above 0, got {steps[name].min():g}")
+    tokens = sizes[0] if tokens is None else tokens
+    choices = {"optimizer": OPTIMIZERS, "scaling": tuple(SCALINGS), "tokens": sizes}
+    state = {"optimizer": optimizer, "scaling": scaling, "tokens": tokens}
+    for name, value in state.items():
+        if value not in choices[name]:
+            raise ValueError(f"{name} must be one of {', '.join(map(str, choices[name]))}, got {value!r}")
+    at = sizes.index(tokens)
+    s = np.array(RANKS) ** (-1.0 if scaling == "alpha/r" else -0.5)
+    lengths = s * steps["adam"][at] if optimizer == "Adam" else s**2 * steps["descent"][at]
+    return Instrument(
+        name="equal_steps",
+        state=state,
+        numbers={"ratio": float(lengths.max() / lengths.min())},
+        values={"factor": SCALINGS[scaling]},
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "steps": dict(
+                zip(
+                    OPTIMIZERS,
+                    ([[float(f"{one:.7g}") for one in line] for line in steps[name]] for name in ("descent", "adam")),
+                    strict=True,
+                )
+            ),
+            "ranks": RANKS,
+            "choices": choices,
+            "level": LEVEL,
+            "steady": STEADY,
+            "written": SCALINGS,
+            "words": WORDS,
+        },
+        readouts={"ratio": ("longest over shortest", ".3g")},
+        picture=lambda: _still(lengths),
+    )
+
+
+@styled
+def _still(lengths: Floats) -> Figure:
+    fig, ax = plt.subplots(layout="constrained", figsize=(5.4, 2.4))
+    heights = lengths / lengths.max()
+    ax.axhline(heights[LEVEL], color=INK, linewidth=0.8, linestyle="--")
+    for i, height in enumerate(heights):
+        arrow(ax, (i + 0.6, 0), INK, start=(i, 0))
+        arrow(ax, (i + 0.6, height), ORANGE, start=(i + 0.6, 0))
+    ax.set(xlim=(-0.1, len(RANKS)), ylim=(-0.05, 1.1), xlabel=WORDS["rank"], title="how far the first step moves Wx")
+    ax.set_xticks(np.arange(len(RANKS)) + 0.6, map(str, RANKS))
+    ax.set_yticks([])
+    return fig

@@ -1,0 +1,119 @@
+"""Does a cut look at the weights or at what they are used for? Two skylines, one cut, and the inputs in between."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor.instruments.instrument import Instrument
+from lowrank_tutor.plotting.arguments import finite, number, whole
+from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
+
+Floats = NDArray[np.float64]
+PULLED = 10  # the input whose bar has the handle: at decay 1 it is a tenth of the first
+STEEPEST = 2.0
+SAY = (
+    "Rank {k} of {n}, inputs that shrink like 1/i to the power of {decay:.2f}: the best cut of the weights leaves the "
+    "outputs off by {plain:.0%}, the best cut for the inputs by {weighted:.0%}."
+)
+REMARKS = {
+    "alike": "All inputs are alike, so both cuts are the same.",
+    "all": "Nothing is cut.",
+}
+WORDS = {
+    "label": "Singular values of the weights, sizes of the inputs, singular values of both together; one cut",
+    "weights": "the weights W",
+    "inputs": "the inputs",
+    "product": "inputs times weights",
+    "off": "outputs off by ",
+    "pull": "pull this one down",
+    "pulled": "size of input direction 10",
+    "cut": "rank kept",
+    "of": " of ",
+    "direction": "direction",
+}
+
+
+def two_spectra(table: ArrayLike, k: int = 12, decay: float = 0.0) -> Instrument:
+    r"""Cut weights for their own sake, and for the inputs that they meet.
+
+    Input direction i has the size :math:`i^{-\text{decay}}`, so the outputs are those of the table whose row i is
+    :math:`i^{-\text{decay}}` times row i of the weights. The best cut for the inputs is a cut of that table.
+
+    Parameters
+    ----------
+    table : array_like, shape (n, n)
+        Weights, a row for each input direction; n from 10 to 64, and not of lower rank.
+    k : int
+        The rank kept at first.
+    decay : float
+        How fast the inputs shrink at first, from 0 to 2.
+
+    Returns
+    -------
+    Instrument
+        State ``k`` and ``decay``; numbers ``plain`` and ``weighted``, the relative errors of the outputs after the two
+        cuts.
+
+    Raises
+    ------
+    ValueError
+        If the table is not square or of another size, has lower rank, or ``k`` or ``decay`` is out of range.
+
+    Examples
+    --------
+    >>> two_spectra(np.diag(np.arange(12, 0, -1)), k=6, decay=1).alt[:33]
+    'Rank 6 of 12, inputs that shrink '
+    """
+    w = finite("table", table, None, None)
+    n = len(w)
+    if w.shape != (n, n) or not PULLED <= n <= 64:
+        raise ValueError(f"table must be square, of {PULLED} to 64 rows, got shape {w.shape}")
+    w = np.array([[float(f"{one:.3g}") for one in row] for row in w])  # as the browser gets it
+    if np.linalg.matrix_rank(w) < n:
+        raise ValueError(f"table must have rank {n}, got {np.linalg.matrix_rank(w)}")
+    k, decay = whole("k", k, 1, n), number("decay", decay, 0, STEEPEST)
+    plain, weighted = errors(w, k, decay)
+    return Instrument(
+        name="two_spectra",
+        state={"k": k, "decay": decay},
+        numbers={"plain": plain, "weighted": weighted},
+        values={"n": n},
+        say=SAY,
+        remarks=REMARKS,
+        data={"w": w.tolist(), "pulled": PULLED, "steepest": STEEPEST, "words": WORDS},
+        readouts={"plain": ("best for the weights: off by", ".1%"), "weighted": ("best for the inputs: off by", ".1%")},
+        picture=lambda: _still(w, k, decay, (plain, weighted)),
+    )
+
+
+def errors(w: Floats, k: int, decay: float) -> tuple[float, float]:
+    """Return the relative errors of the outputs after the best cut of the weights, and after that for the inputs."""
+    sizes = np.arange(1, len(w) + 1.0)[:, None] ** -decay
+    u, s, _ = np.linalg.svd(w)
+    missed = float(np.linalg.norm(sizes * u[:, k:] * s[k:]))
+    values = np.linalg.svd(sizes * w, compute_uv=False)
+    whole_ = float(np.linalg.norm(values))
+    return missed / whole_, float(np.linalg.norm(values[k:])) / whole_
+
+
+@styled
+def _still(w: Floats, k: int, decay: float, off: tuple[float, float]) -> Figure:
+    fig, axes = plt.subplots(3, 1, layout="constrained", figsize=(5.4, 3.6), sharex=True)
+    at = np.arange(1, len(w) + 1)
+    sizes = at**-decay
+    values = [np.linalg.svd(one, compute_uv=False) for one in (w, sizes[:, None] * w)]
+    bars = (values[0] / values[0][0], sizes, values[1] / values[1][0])
+    said = (f"{WORDS['off']}{off[0]:.0%}", "", f"{WORDS['off']}{off[1]:.0%}")
+    for ax, heights, title, words in zip(
+        axes, bars, (WORDS["weights"], WORDS["inputs"], WORDS["product"]), said, strict=True
+    ):
+        ax.bar(at, heights, color=[TEAL if i <= k else GRAY for i in at])
+        ax.axvline(k + 0.5, color=ORANGE)
+        ax.set_title(title)
+        ax.text(1, 0.95, words, color=ORANGE, ha="right", va="top", transform=ax.transAxes)
+        ax.set(yticks=[], ylim=(0, 1.3))
+    axes[-1].set_xlabel("direction")
+    return fig
