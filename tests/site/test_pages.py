@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from pathlib import Path
 from html import escape
 
 import booksite
