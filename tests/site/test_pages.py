@@ -2,8 +2,8 @@
 
 import gzip
 import re
-from pathlib import Path
 from html import escape
+from pathlib import Path
 
 import booksite
 import cards
