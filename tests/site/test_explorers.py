@@ -250,7 +250,6 @@ def test_without_javascript(browser, address, path):
 def test_judges_are_complete(site, path):
     page = (site / address_of(path)).read_text(encoding="utf-8")
     named = re.findall(r'<figure class="explorer" data-name="([^"]+)"', page)
-    assert named
     assert sorted(named) == sorted(judges(path))
 
 
