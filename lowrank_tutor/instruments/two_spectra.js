@@ -20,7 +20,7 @@ const twoSpectra = ({ place, data, move }) => {
     label: words.pulled, color: "teal", drag: ([, y]) => shrink(-Math.log(Math.max(1e-9, y - BAND)) / Math.log(pulled)),
     step: (dx, dy) => shrink(state.decay - (dx + dy) / 20), end: (which) => shrink(which < 0 ? steepest : 0),
   });
-  const ticks = [1, ...Array.from({ length: Math.floor(n / 12) }, (_, i) => 12 * (i + 1))];
+  const ticks = [1, ...Array.from({ length: Math.floor(n / 8) }, (_, i) => 8 * (i + 1))];
   panel.axes({ x: ticks, xTitle: words.direction });
 
   const norm = (list) => Math.hypot(...list);
