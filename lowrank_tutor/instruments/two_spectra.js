@@ -61,6 +61,7 @@ const twoSpectra = ({ place, data, move }) => {
     numbers: () => ({ plain: off[0], weighted: off[1] }),
     table: () => ({ bars: bars.map((heights) => Array.from(heights)) }),
     values: () => ({ n }),
+    eases: { decay: 0, k: 1 },
     remarks: () => (state.k === n ? ["all"] : state.decay === 0 ? ["alike"] : []),
   };
 };
