@@ -17,7 +17,7 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Jordan et al. (2024)
 BARS, ROUNDS = 10, 6
 LOW, HIGH = 0.6818, 1.1344  # where five rounds bring what began above a hundredth
 START = [2.0**-i / np.sqrt(4 / 3) for i in range(BARS)]
-SAY = "After {rounds} rounds the tallest bar is {ratio:.3g} times as tall as the shortest."
+SAY = "Round {rounds}: the tallest bar is {ratio:.3g} times as tall as the shortest."
 REMARKS = {
     "band": "All bars stand between 0.68 and 1.13.",
     "zero": "A bar of zero stays zero: no round brings back a direction that the update does not have.",
