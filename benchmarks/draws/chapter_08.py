@@ -34,18 +34,18 @@ def _rotated(g: torch.Generator) -> dict[str, float]:
 
 
 def _cuts(g: torch.Generator) -> dict[str, float]:
-    table = _normal(g, 48, 48).numpy()
-    moment = np.diag(np.arange(1, 49.0) ** -2)
+    table = _normal(g, 32, 32).numpy()
+    moment = np.diag(np.arange(1, 33.0) ** -2)
     whole = score_error(table, 0 * table[:1], 0 * table[:1], s_moment=moment)
 
     def off(k: int, known: np.ndarray | None) -> float:
         return score_error(table, *factorize(table, k, s_moment=known), s_moment=moment) / whole
 
     return {
-        "half the rank, no decay": score_error(table, *factorize(table, 24)) / float(np.linalg.norm(table)),
-        "quarter of the rank, no decay": score_error(table, *factorize(table, 12)) / float(np.linalg.norm(table)),
-        "quarter of the rank, plain cut": off(12, None),
-        "quarter of the rank, for the inputs": off(12, moment),
+        "half the rank, no decay": score_error(table, *factorize(table, 16)) / float(np.linalg.norm(table)),
+        "quarter of the rank, no decay": score_error(table, *factorize(table, 8)) / float(np.linalg.norm(table)),
+        "quarter of the rank, plain cut": off(8, None),
+        "quarter of the rank, for the inputs": off(8, moment),
         "rank 2, for the inputs": off(2, moment),
     }
 

@@ -1,16 +1,18 @@
 // A card of graphics memory that fills like a tank while a text grows, and spills over. Python's card.py has the words.
 const card = ({ place, data, move }) => {
   const { words, designs, room, across, cards, step, most } = data, names = Object.keys(designs);
-  const CELL = matchMedia("(min-width: 601px)").matches ? 16 : 9, PAD = 4, HEAD = 18, GAP = 8, RUN = 2400; // milliseconds
+  const CELL = matchMedia("(min-width: 601px)").matches ? 16 : 9, PAD = 4, HEAD = 18, GAP = 8;
+  const RUN = 2400; // milliseconds
   const wide = across * CELL + 2 * PAD, high = room / across * CELL + 2 * PAD + HEAD, foot = high - PAD;
   const size = [cards * (wide + GAP) - GAP, high + 1];
   let state = null, frame = 0;
 
   const gib = (n, kept) => 2 * n * designs[kept] / 2 ** 30;
   const rest = (taken, i) => clamp(taken - i, 0, 1);
-  const label = words.title;
-  const svg = stage.make("svg", { viewBox: [0, 0, ...size].join(" "), role: "img", "aria-label": label, class: "paint" });
-  controls.titled(place, label).append(svg);
+  const svg = stage.make("svg", {
+    viewBox: [0, 0, ...size].join(" "), role: "img", "aria-label": words.title, class: "paint",
+  });
+  controls.titled(place, words.title).append(svg);
   const drawn = Array.from({ length: cards }, (_, i) => {
     const x = i * (wide + GAP);
     const edge = stage.make("rect", { x, y: HEAD, width: wide, height: high - HEAD, rx: 5 }, svg);
@@ -54,7 +56,8 @@ const card = ({ place, data, move }) => {
     frame = requestAnimationFrame(tick);
   });
   const kept = controls.choice(row, {
-    label: words.kept, options: Object.fromEntries(names.map((name) => [name, name])), input: (name) => move({ kept: name }),
+    label: words.kept, options: Object.fromEntries(names.map((name) => [name, name])),
+    input: (name) => move({ kept: name }),
   });
   const numbers = () => {
     const taken = gib(state.n, state.kept);

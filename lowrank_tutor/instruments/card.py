@@ -97,8 +97,9 @@ def _still(gib: float, at_most: float) -> Figure:
     fig, axes = plt.subplots(1, CARDS, layout="constrained", figsize=(5.4, 2.0))
     for i, ax in enumerate(axes):
         needed = gib > i * ROOM
-        look = {"edgecolor": ORANGE if i and needed else TEAL if needed else GRAY, "linestyle": "-" if needed else "--"}
-        ax.add_patch(Rectangle((-0.3, -0.3), ACROSS + 0.6, ROOM // ACROSS + 0.6, fill=False, linewidth=1.5, **look))
+        edge = Rectangle((-0.3, -0.3), ACROSS + 0.6, ROOM // ACROSS + 0.6, fill=False, linewidth=1.5)
+        edge.set(edgecolor=(ORANGE if i else TEAL) if needed else GRAY, linestyle="-" if needed else "--")
+        ax.add_patch(edge)
         for cell in range(ROOM):
             place = (cell % ACROSS + 0.05, cell // ACROSS + 0.05)
             for size, color, alpha in ((at_most, GRAY, 0.35), (gib, TEAL, 1)):

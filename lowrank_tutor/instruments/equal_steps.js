@@ -5,7 +5,8 @@ const equalSteps = ({ place, data, move }) => {
   let state = null, lengths = [];
 
   const panel = stage.panel(controls.titled(place, words.title), {
-    label: words.title, width: roomy ? 600 : 340, height: 230, margin: [20, 4, 34, 4], x: [0, ranks.length], y: [-0.16, 1],
+    label: words.title, width: roomy ? 600 : 340, height: 230, margin: [20, 4, 34, 4],
+    x: [0, ranks.length], y: [-0.16, 1],
   });
   panel.axes({
     x: ranks.map((_, i) => i + 0.62), xTitle: words.rank, format: (value) => String(ranks[Math.floor(value)]),
@@ -46,6 +47,9 @@ const equalSteps = ({ place, data, move }) => {
     numbers,
     table: () => ({ lengths }),
     values: () => ({ factor: written[state.scaling] }),
-    remarks: () => numbers().ratio < steady ? ["steady"] : first() > steady ? ["falls"] : first() < 1 / steady ? ["rises"] : [],
+    remarks: () => {
+      if (numbers().ratio < steady) return ["steady"];
+      return first() > steady ? ["falls"] : first() < 1 / steady ? ["rises"] : [];
+    },
   };
 };

@@ -22,7 +22,7 @@ SCALINGS = {
     "alpha/sqrt(r)": "\u03b1/√r",
 }  # names of lowrank_tutor.caches, and how they are written
 STEADY = 1.5
-SAY = "{optimizer} with {factor}, tokens in the batch: {tokens}. The longest step is {ratio:.3g} times the shortest."
+SAY = "With {optimizer}, {factor} and a batch of {tokens}, the longest step is {ratio:.3g} times the shortest."
 REMARKS = {
     "steady": "That is steady: the rank may change, and the learning rate stay.",
     "falls": "A larger rank learns more slowly.",

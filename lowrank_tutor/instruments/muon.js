@@ -10,7 +10,8 @@ const muon = ({ place, data, move }) => {
     margin: [8, 8, 34, 50], x: [0.4, 10.6], y: [-0.08, 1.3],
   });
   const ticks = { x: Array.from({ length: 10 }, (_, i) => i + 1), y: [0, band[0], 1, band[1]] };
-  panel.axes({ ...ticks, xTitle: words.title, yTitle: words.height });
+  const short = (value) => String(Number(value.toFixed(2)));
+  panel.axes({ ...ticks, xTitle: words.title, yTitle: words.height, format: short });
   panel.rect("band", [0.4, band[0]], [10.6, band[1]], "teal");
   panel.line("one", [[0.4, 1], [10.6, 1]], "ink thin dotted");
 

@@ -15,11 +15,11 @@ from lowrank_tutor.plotting.style import GRAY, TEAL, styled
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Jordan et al. (2024)
 BARS, ROUNDS = 10, 6
-LOW, HIGH = 0.68, 1.14  # where five rounds bring what began above a hundredth
+LOW, HIGH = 0.6818, 1.1344  # where five rounds bring what began above a hundredth
 START = [2.0**-i / np.sqrt(4 / 3) for i in range(BARS)]
-SAY = "After {rounds} rounds the tallest bar is {ratio:.3g} times as tall as the shortest."
+SAY = "Round {rounds}: the tallest bar is {ratio:.3g} times as tall as the shortest."
 REMARKS = {
-    "band": "All bars stand between 0.68 and 1.14.",
+    "band": "All bars stand between 0.68 and 1.13.",
     "zero": "A bar of zero stays zero: no round brings back a direction that the update does not have.",
 }
 WORDS = {
@@ -99,6 +99,6 @@ def _still(before: NDArray[np.float64], after: NDArray[np.float64], rounds: int)
     ax.bar(places, before, facecolor="none", edgecolor=GRAY)
     ax.bar(places, after, color=TEAL)
     ax.set(ylim=(0, 1.3), xlabel=WORDS["title"], ylabel=WORDS["height"], title=f"after {rounds} rounds")
-    ax.set_yticks([0, LOW, 1, HIGH])
+    ax.set_yticks([0, LOW, 1, HIGH], ["0", "0.68", "1", "1.13"])
     ax.set_xticks(places)
     return fig

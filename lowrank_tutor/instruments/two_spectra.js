@@ -20,23 +20,28 @@ const twoSpectra = ({ place, data, move }) => {
     label: words.pulled, color: "teal", drag: ([, y]) => shrink(-Math.log(Math.max(1e-9, y - BAND)) / Math.log(pulled)),
     step: (dx, dy) => shrink(state.decay - (dx + dy) / 20), end: (which) => shrink(which < 0 ? steepest : 0),
   });
-  panel.axes({ x: [1, ...Array.from({ length: Math.floor(n / 12) }, (_, i) => 12 * (i + 1))], xTitle: words.direction });
+  const ticks = [1, ...Array.from({ length: Math.floor(n / 8) }, (_, i) => 8 * (i + 1))];
+  panel.axes({ x: ticks, xTitle: words.direction });
 
   const norm = (list) => Math.hypot(...list);
   const draw = () => {
     const { k, decay } = state;
     bars.forEach((heights, band) => {
       const foot = (2 - band) * BAND, name = [words.weights, words.inputs, words.product][band];
-      heights.forEach((height, i) => panel.rect(band + " bar " + i, [i + 0.64, foot], [i + 1.36, foot + height / heights[0]],
-        (i < k ? "teal" : "gray") + " solid"));
+      heights.forEach((height, i) => {
+        const top = [i + 1.36, foot + height / heights[0]];
+        panel.rect(band + " bar " + i, [i + 0.64, foot], top, (i < k ? "teal" : "gray") + " solid");
+      });
       panel.text("name " + band, [0.6, foot + 1.1], name, "ink");
-      if (band !== 1) panel.text("off " + band, [n + 0.4, foot + 1.1], words.off + format(off[band / 2], ".0%"), "orange end");
+      if (band === 1) return; // the inputs alone make no error
+      panel.text("off " + band, [n + 0.4, foot + 1.1], words.off + format(off[band / 2], ".0%"), "orange end");
     });
     const high = pulled ** -decay;
     panel.text("pull", [pulled + n / 14, BAND + 1.1], words.pull, "teal");
     panel.hide("pull", decay > 0);
     panel.place("cut", [k + 0.5, 0], { value: k, min: 1, max: n, text: k + words.of + n });
-    panel.place("pulled", [pulled, BAND + high], { value: Number(high.toFixed(4)), min: 0.01, max: 1, text: format(high, ".2f") });
+    const said = { value: Number(high.toFixed(4)), min: pulled ** -steepest, max: 1, text: format(high, ".2f") };
+    panel.place("pulled", [pulled, BAND + high], said);
   };
 
   return {
@@ -48,13 +53,15 @@ const twoSpectra = ({ place, data, move }) => {
       const sizes = w.map((_, i) => (i + 1) ** -decay);
       const both = lowrankLinalg.layers(w.map((row, i) => row.map((value) => sizes[i] * value))).s;
       bars = [own.s, sizes, both];
-      const missed = norm(Array.from(own.s.slice(k), (s, i) => s * norm(sizes.map((size, row) => size * own.u[k + i][row]))));
+      const left = (i) => own.s[i] * norm(sizes.map((size, row) => size * own.u[i][row])); // of sheet i, in the outputs
+      const missed = norm(w.map((_, i) => (i < k ? 0 : left(i))));
       off = [missed / norm(both), norm(both.slice(k)) / norm(both)];
       draw();
     },
     numbers: () => ({ plain: off[0], weighted: off[1] }),
     table: () => ({ bars: bars.map((heights) => Array.from(heights)) }),
     values: () => ({ n }),
+    eases: { decay: 0, k: 1 },
     remarks: () => (state.k === n ? ["all"] : state.decay === 0 ? ["alike"] : []),
   };
 };

@@ -36,7 +36,7 @@ WORDS = {
 }
 
 
-def two_spectra(table: ArrayLike, k: int = 12, decay: float = 0.0) -> Instrument:
+def two_spectra(table: ArrayLike, k: int = 8, decay: float = 0.0) -> Instrument:
     r"""Cut weights for their own sake, and for the inputs that they meet.
 
     Input direction i has the size :math:`i^{-\text{decay}}`, so the outputs are those of the table whose row i is
@@ -95,8 +95,8 @@ def errors(w: Floats, k: int, decay: float) -> tuple[float, float]:
     u, s, _ = np.linalg.svd(w)
     missed = float(np.linalg.norm(sizes * u[:, k:] * s[k:]))
     values = np.linalg.svd(sizes * w, compute_uv=False)
-    whole_ = float(np.linalg.norm(values))
-    return missed / whole_, float(np.linalg.norm(values[k:])) / whole_
+    size = float(np.linalg.norm(values))
+    return missed / size, float(np.linalg.norm(values[k:])) / size
 
 
 @styled

@@ -18,7 +18,7 @@ from lowrank_tutor.caches import LoraLinear, power_step
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
-SCRIPT = re.search(r"`compress\.py`\n:class: dropdown\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
+SCRIPT = re.search(r"compress\.py\n:class: dropdown\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
 (LOADER,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
 PRINTED = re.search(r"what was compressed:\n\n```text\n(.*?)^```$", TEXT, re.M | re.S)[1]
 
