@@ -115,7 +115,7 @@ def test_head_scripts_wait(site, page):
 SIZES = """
 () => {
   const size = (e) => parseFloat(getComputedStyle(e).fontSize);
-  const text = document.querySelector("article section > p");
+  const text = document.querySelector("article section > p:not([class])");
   const formulas = [...document.querySelectorAll("article :not(td, th) > .math > mjx-container")];
   return {
     serif: [...document.fonts].some((font) => font.family.includes("Source Serif") && font.status === "loaded"),
