@@ -134,14 +134,15 @@ def _still(
     weights: NDArray[np.float64],
     words: list[str],
 ) -> Figure:
-    fig, axes = plt.subplots(1, 2, layout="constrained", figsize=(5.6, 2.4))
+    fig, axes = plt.subplots(1, 2, layout="constrained", figsize=(4.6, 1.9))
     for ax, points, title in zip(axes, (keys, values), ("keys and the query", "values and the output"), strict=True):
         ax.plot(*points.T, "o", color=GRAY)
         for word, place in zip(words, points, strict=True):
             ax.annotate(word, place, xytext=(4, 4), textcoords="offset points")
-        ax.set(title=title, xlabel="creature", ylabel="what happens")
+        ax.set(title=title, xlabel="creature", ylabel="what happens", xticks=[0, 2, 4], yticks=[0, 2])
+        ax.grid(visible=False)
     axes[0].annotate("", query, (0, 0), arrowprops={"arrowstyle": "->", "color": TEAL, "lw": 2})
-    axes[0].plot(*query, "")
+    axes[0].plot(*query, "")  # within the limits
     for value, weight in zip(values, weights, strict=True):
         axes[1].plot(*zip(weights @ values, value, strict=True), color=INK, linewidth=0.4 + 8 * weight)
     axes[1].plot(*(weights @ values), "o", color=INK, markersize=9)

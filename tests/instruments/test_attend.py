@@ -1,5 +1,7 @@
 """Turn what a word asks for: weights and output are those of the package's attention."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -28,7 +30,7 @@ def check(seen):
     assert table["weights"].numpy() == pytest.approx(weights.numpy())
     expected = {"share": weights.max().item(), "creature": output[0].item(), "happens": output[1].item()}
     assert seen.shown() == pytest.approx(expected, abs=1e-9)
-    assert "NaN" not in seen.html()
+    assert not re.search('[ "(,]NaN', seen.html())  # letters of a picture may be those, too
 
 
 def test_random_states(hand):

@@ -1,5 +1,7 @@
 """Lift sheets off a table of attention: errors, arcs and words are NumPy's."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ def check(seen):
     ]
     assert list(seen.shown().values()) == pytest.approx(errors, abs=1e-7)
     assert table["kept"] == pytest.approx(kept, abs=1e-7)
-    assert "NaN" not in seen.html()
+    assert not re.search('[ "(,]NaN', seen.html())  # letters of a picture may be those, too
 
 
 def test_random_states_match_numpy(hand):
