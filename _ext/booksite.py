@@ -155,9 +155,11 @@ def _has_table(node):
 
 # MathJax's menu can switch on a speech explorer whose files the site does not carry (and file:// would refuse), and
 # remembers that for every page; without the menu formulas are no stops of the Tab key either. What a screen reader
-# reads is in the page: the assistive MathML.
+# reads is in the page: the assistive MathML. Letters of formulas are as high as those of the book's serif (book.css),
+# whose height MathJax would otherwise measure, perhaps before the font has come.
 MATHJAX = """window.MathJax = {
   options: { processHtmlClass: "tex2jax_process|mathjax_process|math|output_area", enableMenu: false },
+  chtml: { matchFontHeight: false, scale: 1.06 },
   startup: { ready() {
     const { Menu } = MathJax._.ui.menu.Menu;
     Menu.prototype.mergeUserSettings = Menu.prototype.saveUserSettings = () => {};
@@ -178,6 +180,11 @@ STORAGE = """<script>for (const name of ["localStorage", "sessionStorage"]) try 
   const kept = {}, getItem = (key) => kept[key] ?? null, setItem = (key, value) => (kept[key] = String(value));
   Object.defineProperty(window, name, { value: { getItem, setItem, removeItem: (key) => delete kept[key] } });
 }</script>"""
+
+
+# Without a choice of the reader's the theme waits for its last script to see whether the browser asks for a dark page.
+MODE = """if (document.documentElement.dataset.theme === "auto")
+  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
 
 
 def drop_raw_nodes(app, pagename, templatename, context, doctree):
@@ -222,8 +229,63 @@ def fix_page(app, pagename, templatename, context, doctree):
     )
     body = before + section + after
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    cited = pagename in app.env.titles and pagename != app.config.root_doc  # which says how to cite the book
-    context["body"] = body + (_citation(app, pagename) if cited else "")
+    if pagename in app.env.titles and pagename != app.config.root_doc:  # which says how to cite the book
+        body += _citation(app, pagename)
+    context["body"] = move_buttons(context, _subtitle(body)) if app.builder.name == "html" else body
+    name_by_topic(context)
+
+
+def _subtitle(body):
+    # "Matrix rank: count the directions" names the topic, and below it what the reader does.
+    return re.sub(
+        r"<h1>((?:(?!</h1>|: ).)*): (.*?)</h1>",
+        r'<h1>\1<span class="colon">:</span> <span class="subtitle">\2</span></h1>',
+        body,
+        count=1,
+        flags=re.DOTALL,
+    )
+
+
+def _topic(title):
+    return title.partition(": ")[0]
+
+
+def name_by_topic(context):
+    # Links from page to page name the topic alone, which stays on one line.
+    for way in ("prev", "next"):
+        if context.get(way):
+            context[way] = {**context[way], "title": _topic(context[way]["title"])}
+    if make := context.get("generate_toctree_html"):
+        context["generate_toctree_html"] = lambda *args, **options: re.sub(
+            r'(<a class="[^"]*reference internal"[^>]*>[^<:]*): [^<]*', r"\1", str(make(*args, **options))
+        )
+
+
+def move_buttons(context, body):
+    # What the toolbar would hold in three menus stands as words where readers look for it: how to run a page below its
+    # title, and the rest at its end.
+    found = {}
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", []):
+            found[button.get("label") or button["text"]] = button.get("url", "")
+    context["header_buttons"] = []
+    run = {"Colab": "Run it in Colab", "download-notebook-button": "Download the notebook"}
+    about = {
+        "download-source-button": "Source of this page",
+        "source-repository-button": "Repository",
+        "source-issues-button": "Report a mistake",
+    }
+    first, last = (
+        " ".join(
+            f'<a class="btn-{label.lower()}" href="{html.escape(found[label])}">{words}</a>'
+            for label, words in names.items()
+            if label in found
+        )
+        for names in (run, about)
+    )
+    if first and "Colab" in found:
+        body = body.replace("</h1>", f'</h1>\n<p class="page-links">{first}</p>', 1)
+    return body + (f'<p class="page-links">{last}</p>' if last else "")
 
 
 def _citation(app, pagename):
@@ -247,7 +309,8 @@ def finish(app, exception):
     out = Path(app.outdir)
     (out / ".buildinfo").unlink(missing_ok=True)  # in it is the folder of this environment; only a mended site needs it
     _copy_notebooks(Path(app.srcdir), out)
-    _hide_icons(out)
+    for page in [*out.glob("*.html"), *out.glob("book/*.html")]:
+        page.write_text(_paint_early(_hide_icons(page.read_text(encoding="utf-8"))), encoding="utf-8")
     _trim_mathjax(out)
     _trim_icons(out)
     _fix_search(out)
@@ -259,14 +322,19 @@ def _copy_notebooks(source, out):
         shutil.copy(notebook, out / "_sources" / "book" / notebook.name)
 
 
-def _hide_icons(out):
+def _hide_icons(page):
     # An icon is a letter of a private font, which would be read as a part of the name beside it.
-    for page in [*out.glob("*.html"), *out.glob("book/*.html")]:
-        text = page.read_text(encoding="utf-8")
-        text = re.sub(
-            r'<(i|span) class="(fa[a-z]? fa-[^"]*)"(?! aria-hidden)', r'<\1 aria-hidden="true" class="\2"', text
-        )
-        page.write_text(text, encoding="utf-8")
+    return re.sub(r'<(i|span) class="(fa[a-z]? fa-[^"]*)"(?! aria-hidden)', r'<\1 aria-hidden="true" class="\2"', page)
+
+
+def _paint_early(page):
+    # A script in the head that does not wait for the page keeps all of it from being shown; only this one has to run at
+    # once, for the lines after it. And only the page of results searches: the index is not needed before.
+    head, end, body = page.partition("</head>")
+    if 'id="search-results"' not in body:
+        head = re.sub(r'<script src="[^"]*(searchtools|language_data|searchindex)\.js[^"]*"></script>\s*', "", head)
+    head = re.sub(r"<script (?=[^>]*src=)(?![^>]*(?:defer|documentation_options))", "<script defer ", head)
+    return head + end + body
 
 
 def _fix_search(out):
@@ -313,6 +381,7 @@ def one_page_for_print(app):
 
 def setup(app):
     render.coalesce_streams = join_streams
+    app.add_js_file(None, body=MODE, priority=0)
     app.connect("config-inited", default_to_auto_theme)
     app.connect("builder-inited", one_page_for_print)
     app.connect("autodoc-process-docstring", formulas_in_docstrings)

@@ -44,13 +44,13 @@ addEventListener("load", () => {
     button.setAttribute("aria-label", seen[name] > 1 ? `${name}, ${seen[name]}` : name);
   });
 });
-// A formula wider than its place becomes smaller, down to what can still be read. A table too wide for a phone is stacked:
-// each row is a block, and its cells stand in it under the heads of their columns (book.css). What is still wider, as
-// code may be, scrolls: the keyboard must reach it, and an edge that fades must say so.
+// A formula wider than its place becomes smaller, down to 15 pixels, and is then scrolled. A table too wide for a phone is
+// stacked: each row is a block, and its cells stand in it under the heads of their columns (book.css). What is still wider,
+// as code may be, scrolls, too: the keyboard must reach it, and an edge that fades must say so.
 addEventListener("load", async () => {
-  const SMALLEST = 0.58, TALLEST = 110; // of a formula's size; pixels of a row's name, about six lines
+  const SMALLEST = 15, TALLEST = 110; // pixels: the letters of a formula; a row's name, about six lines
   const formulas = () => document.querySelectorAll(".bd-content .math");
-  const scrolling = () => document.querySelectorAll(".bd-content :is(div.math, table, pre, .cell_output)");
+  const scrolling = () => document.querySelectorAll(".bd-content :is(.math, table, pre, .cell_output)");
   const phone = matchMedia("(max-width: 600px)");
   const stack = (table) => {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
@@ -78,16 +78,20 @@ addEventListener("load", async () => {
       const { paddingLeft, paddingRight } = getComputedStyle(place);
       return (place.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)) / formula.getBoundingClientRect().width;
     };
-    const shares = drawn.map(share);
-    drawn.forEach(([, formula], i) => {
-      if (shares[i] > 0 && shares[i] < 0.995) formula.style.fontSize = `${parseFloat(formula.dataset.size || "100%") * Math.max(SMALLEST, 0.98 * shares[i])}%`;
+    drawn.forEach(([box]) => box.classList.remove("scrolls"));
+    const shares = drawn.map(share), sizes = drawn.map(([, formula]) => parseFloat(getComputedStyle(formula).fontSize));
+    drawn.forEach(([box, formula], i) => {
+      if (!(shares[i] > 0 && shares[i] < 0.995)) return;
+      const least = Math.min(1, SMALLEST / sizes[i]);
+      formula.style.fontSize = `${parseFloat(formula.dataset.size || "100%") * Math.max(least, 0.98 * shares[i])}%`;
+      if (box.matches("span") && shares[i] < least) box.classList.add("scrolls");
     });
     const tall = (table) => [...table.querySelectorAll("tbody tr > :first-child:not([colspan])")].some((cell) => cell.clientHeight > TALLEST);
     const narrow = phone.matches ? tables.filter((table) => table.scrollWidth > table.clientWidth + 1 || tall(table)) : [];
     narrow.forEach(stack);
-    const wide = [...scrolling()].map((box) => [box, box.scrollWidth > box.clientWidth + 1]);
+    const wide = [...scrolling()].map((box) => [box, !box.matches("span:not(.scrolls)") && box.scrollWidth > box.clientWidth + 1]);
     wide.forEach(([box, is]) => {
-      cue(box);
+      if (is || box.matches(":not(span)")) cue(box);
       if (box.matches(".math")) is ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex");
     });
   };
