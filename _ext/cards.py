@@ -17,12 +17,12 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
-from lowrank_tutor.palette import COLORS
+from lowrank_tutor.palette import COLORS, SURFACES
 
 HOME = "book/index"
-FIGURE = "book/01-rank"  # whose picture to tilt opens the landing page
 FOLDER = "_static/cards"
 TEAL, ORANGE, VIOLET, GRAY = (COLORS[name].either for name in ("teal", "orange", "violet", "gray"))
+INK = SURFACES["ink"].either
 ART = (3.2, 2.0)  # inches: the landing page shows them at 100 pixels an inch
 LINK = (12.0, 6.3)  # what most places want of a picture for a link: 1200 by 630 pixels
 
@@ -36,8 +36,8 @@ class Card(NamedTuple):
 
 CARDS = {
     HOME: Card(
-        "How much of a large table can you throw away, and how do you know? An interactive book on low rank, from the "
-        "rank of a matrix to attention and Linformer."
+        "An interactive book on low rank: lift sheets off a table of attention, see what is lost, and learn how to tell "
+        "beforehand, from the rank of a matrix to the caches of language models."
     ),
     "book/01-rank": Card(
         "What the rank of a matrix is, how to find it by hand, and when two thin factors take less room than the table."
@@ -124,11 +124,11 @@ def shows(words):
 def tile(ax):
     column, row = np.array([0.3, 0.9, 0.6, 1.0, 0.45]), np.array([0.5, 1.0, 0.35, 0.75, 0.9, 0.25, 0.6])
     for i, high in enumerate(column):
-        ax.add_patch(Rectangle((-0.4 - high, -i), high, -0.86, color=ORANGE))
+        ax.add_patch(Rectangle((-0.4 - high, -i), high, -0.86, color=TEAL))
         for j, wide in enumerate(row):
             ax.add_patch(Rectangle((j, -i), 0.92, -0.86, color=TEAL, alpha=0.08 + 0.92 * high * wide, lw=0))
     for j, wide in enumerate(row):
-        ax.add_patch(Rectangle((j, 0.3), 0.92, wide, color=ORANGE))
+        ax.add_patch(Rectangle((j, 0.3), 0.92, wide, color=TEAL))
 
 
 @shows("Falling bars, the first four of them in color, and a line that cuts off the others")
@@ -143,9 +143,9 @@ def spectrum(ax):
 def classes(ax):
     rng = np.random.default_rng(3)
     slanted = rng.standard_normal((2, 40, 2)) @ np.array([[1.5, 1.0], [0.1, 0.45]])
-    for points, shift, color in zip(slanted, (1.0, -1.0), (TEAL, ORANGE), strict=True):
+    for points, shift, color in zip(slanted, (1.0, -1.0), (TEAL, VIOLET), strict=True):
         ax.plot(*(points + np.array([-0.55, 0.8]) * shift).T, "o", ms=4.2, color=color, alpha=0.85, mew=0)
-    ax.plot([-4, 4], [-2.67, 2.67], color=GRAY, lw=2)
+    ax.plot([-4, 4], [-2.67, 2.67], color=INK, lw=2)
 
 
 @shows("Bars in the shape of a bell between two dashed lines, and a few outside")
@@ -159,7 +159,7 @@ def bell(ax):
 
 @shows("A row, a tall table, a wide table and a column, drawn to scale")
 def factors(ax):
-    for x, width, height, color in ((0, 6, 1, ORANGE), (7, 1.4, 6, TEAL), (9.4, 6, 1.4, TEAL), (16.4, 1, 6, VIOLET)):
+    for x, width, height, color in ((0, 6, 1, INK), (7, 1.4, 6, TEAL), (9.4, 6, 1.4, TEAL), (16.4, 1, 6, INK)):
         ax.add_patch(Rectangle((x, -height / 2), width, height, color=color, alpha=0.85))
 
 
@@ -170,7 +170,7 @@ def weights(ax):
     x, q, k = (np.array(table, dtype=float) for table in (sentence.X, sentence.W_Q, sentence.W_K))
     powers = np.exp(x @ q @ (x @ k).T / np.sqrt(2))
     for (i, j), weight in np.ndenumerate(powers / powers.sum(axis=1, keepdims=True)):
-        ax.add_patch(Rectangle((1.5 * j, -i), 1.4, -0.9, color=VIOLET, alpha=0.06 + 0.94 * weight**0.6, lw=0))
+        ax.add_patch(Rectangle((1.5 * j, -i), 1.4, -0.9, color=TEAL, alpha=0.06 + 0.94 * weight**0.6, lw=0))
 
 
 @shows("Twelve small squares in four groups, and each group joined to one larger square")
@@ -179,9 +179,9 @@ def mixtures(ax):
         left = 3.4 * group
         corners = [(left, 2), (left + 2.8, 2), (left + 1.9, 0), (left + 0.9, 0)]
         ax.add_patch(Polygon(corners, color=GRAY, alpha=0.25, lw=0))
-        ax.add_patch(Rectangle((left + 0.6, -1.6), 1.6, 1.6, color=ORANGE))
+        ax.add_patch(Rectangle((left + 0.6, -1.6), 1.6, 1.6, color=TEAL))
         for i in range(3):
-            ax.add_patch(Rectangle((left + 0.98 * i, 2), 0.86, 0.86, color=TEAL))
+            ax.add_patch(Rectangle((left + 0.98 * i, 2), 0.86, 0.86, color=INK))
 
 
 @shows("Five tall columns, each narrowed to a short column below it, and one row across the short ones")
@@ -193,7 +193,7 @@ def latents(ax):
             Polygon([(left, 2.0), (left + 1.6, 2.0), (left + 1.3, 1.1), (left + 0.3, 1.1)], color=GRAY, alpha=0.2, lw=0)
         )
         ax.add_patch(Rectangle((left + 0.3, -0.1), 1.0, 1.0, color=TEAL))
-    ax.add_patch(Rectangle((-0.3, -0.9), 11.0, 0.4, color=ORANGE))
+    ax.add_patch(Rectangle((-0.3, -0.9), 11.0, 0.4, color=INK))
 
 
 @shows("Old tokens merged into faint squares, and the last four in full color")
@@ -205,7 +205,7 @@ def recent(ax):
     ax.plot([13.7, 1.5], [2.6, 1.1], [13.7, 4.8], [2.6, 1.1], [13.7, 8.1], [2.6, 1.1], color=GRAY, lw=1)
     for i in range(4):
         ax.plot([13.7, 10.4 + 1.1 * i], [2.6, 1.1], color=TEAL, lw=2)
-    ax.plot([13.7], [2.6], "o", ms=9, color=ORANGE)
+    ax.plot([13.7], [2.6], "o", ms=9, color=INK)
 
 
 def draw(ax, picture):
@@ -244,8 +244,8 @@ def logo():
         return f'<rect {at} fill="{COLORS[color].either}" fill-opacity="{share:.2g}"/>'
 
     table = [square(16 + 10 * j, 16 + 10 * i, "teal", a * b) for i, a in enumerate(column) for j, b in enumerate(row)]
-    left = [square(3, 16 + 10 * i, "orange", share) for i, share in enumerate(column)]
-    above = [square(16 + 10 * j, 3, "orange", share) for j, share in enumerate(row)]
+    left = [square(3, 16 + 10 * i, "teal", share) for i, share in enumerate(column)]
+    above = [square(16 + 10 * j, 3, "teal", share) for j, share in enumerate(row)]
     said = "A matrix as the product of one column and one row"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 58 58" role="img" aria-label="{said}">'
     return head + "".join([*table, *left, *above]) + "</svg>\n"
@@ -312,7 +312,7 @@ def meta(app, pagename, address):
 
 
 def landing(app, doctree, docname):
-    """Put the picture that can be tilted and a card for each chapter where the landing page asks for them."""
+    """Put the figure that opens the book and a card for each chapter where the landing page asks for them."""
     if app.builder.name != "html":  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
@@ -322,21 +322,16 @@ def landing(app, doctree, docname):
 
 
 def figure(app):
-    blocks = (node.astext() for node in app.env.get_doctree(FIGURE).findall(nodes.raw))
-    block = next(block for block in blocks if '<figure class="instrument" data-name="tilt"' in block)
-    address = app.builder.get_relative_uri(HOME, FIGURE)
-    words = (
-        "A layer is one pattern for the columns times one for the rows. Upright, the window is a single layer. "
-        f'Tilt it: how many does it take now? <a href="{address}">Chapter 1 begins here.</a>'
-    )
-    return f"{block}<p>{words}</p>"
+    from lowrank_tutor.instruments import sheets
+
+    return sheets(demo=True).to_html()
 
 
 def chapters(app):
     numbers = app.env.toc_secnumbers
     numbered = [doc for doc in app.env.titles if numbers.get(doc, {}).get("")]
     items = "".join(chapter(app, doc) for doc in sorted(numbered, key=lambda doc: numbers[doc][""]))
-    return f'<ol class="chapters">{items}</ol>'
+    return f'<ol class="chapters" id="chapters">{items}</ol>'
 
 
 def chapter(app, docname):
@@ -350,6 +345,14 @@ def chapter(app, docname):
     )
 
 
+def open_up(app, pagename, templatename, context, doctree):
+    """Leave the landing page without sidebars, and with links in place of the buttons of a chapter."""
+    if pagename == HOME:
+        context["secondary_sidebar_items"] = []
+        context["theme_article_header_start"] = ["toggle-primary-sidebar.html", "landing-name.html"]
+        context["theme_article_header_end"] = ["landing-links.html", "theme-switcher.html", "search-button.html"]
+
+
 def read_the_landing_page_again(app, env, added, changed, removed):
     """Read the landing page again after any other page: it shows and lists them."""
     return [HOME] if (added | changed | removed) - {HOME} and HOME in env.found_docs else []
@@ -359,5 +362,6 @@ def setup(app):
     app.connect("config-inited", write_logo)
     app.connect("env-get-outdated", read_the_landing_page_again)
     app.connect("doctree-resolved", landing)
+    app.connect("html-page-context", open_up, priority=950)  # after the theme has listed what it shows
     app.connect("build-finished", make_pictures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -16,13 +16,15 @@ from docutils import nodes
 from plain import code, details, escape, expand, hung, join, outside_environments, quoted, run_in, safe_lines
 from sphinx.builders import Builder
 from sphinx.util import logging
+from strips import STRIPS, for_notebook
 
 logger = logging.getLogger(__name__)
 
 FOLDING_TAGS = {"hide-input", "hide-cell"}
 # "remove-input" hides code that the site has no use for and the notebook has: an answer is typed into it.
 # Without raises-exception, at which "Run all" would stop.
-TAGS = FOLDING_TAGS | {"remove-input", "hide-output", "remove-output", "remove-cell"}
+# "side-by-side" sets the steps of a worked example in two columns on a wide page (book.css).
+TAGS = FOLDING_TAGS | {"remove-input", "hide-output", "remove-output", "remove-cell", "side-by-side"}
 ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 
@@ -133,7 +135,8 @@ class Page:
         if level > 1:
             return title
         book, here = site(self.builder.config), self.builder.get_target_uri(self.docname)
-        return f"{title}\n\n*A chapter of [an interactive book]({book}); [read it there]({here}).*"
+        strip = f"\n\n{for_notebook(self.docname)}" if self.docname in STRIPS else ""
+        return f"{title}\n\n*A chapter of [an interactive book]({book}); [read it there]({here}).*{strip}"
 
     def add_exercise_enumerable_node(self, node):
         self.text.append(f"**Exercise {self.number('exercise', node['label'])}**{self.inline(node[0])}")

@@ -19,9 +19,9 @@ QUESTIONS = """\
         (4 / 7, "TODO: a hint for a common wrong answer. The squares count, not the values."),
     ),
     "ex-topic-count": question(
-        {"The number of layers": 3},
+        {"The number of sheets": 3},
         "TODO: Add up squares from the top.",
-        (2, "TODO: Two layers hold 80 of 85."),
+        (2, "TODO: Two sheets hold 80 of 85."),
     ),
     "ex-topic-error": question(
         {"The relative error": 0.6},
@@ -30,7 +30,7 @@ QUESTIONS = """\
     ),
     "ex-topic-flat": question(
         {"The share": 3 / 10},
-        "TODO: What does each layer hold?",
+        "TODO: What does each sheet hold?",
         (1, "TODO: All ten hold that."),
     ),
 """

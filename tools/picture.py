@@ -1,4 +1,4 @@
-"""Photograph the tilted window of chapter 1 for the README: ``python tools/picture.py`` after ``make book``."""
+"""Photograph the figure that opens the book for the README: ``python tools/picture.py`` after ``make book``."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Tilt it by five degrees, keep 8 layers, and write ``.github/tilt.png``."""
+    """Keep two sheets, and write ``.github/sheets.png``."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
-        page = browser.new_page(viewport={"width": 1100, "height": 900})
-        page.goto((ROOT / "_build/html/book/01-rank.html").as_uri())
-        figure = page.locator('figure.instrument[data-name="tilt"]')
-        figure.evaluate("(figure) => figure.instrument.set({ tilt: 5, k: 8 })")
-        figure.screenshot(path=ROOT / ".github/tilt.png")
+        page = browser.new_page(viewport={"width": 1100, "height": 900}, reduced_motion="reduce")
+        page.goto((ROOT / "_build/html/book/index.html").as_uri())
+        figure = page.locator('figure.instrument[data-name="sheets"]')
+        figure.evaluate("(figure) => figure.instrument.set({ k: 2 })")
+        figure.screenshot(path=ROOT / ".github/sheets.png")
         browser.close()
 
 

@@ -71,8 +71,8 @@ def svd_2x2(a: Any) -> Worked:
         left.append(Matrix([1, 0]))
     if len(left) == 1:
         left.append(perpendicular(left[0]))
-    layers = [svd_layer(*factors) for factors in zip(eigenvalues, left, right, strict=True)]
-    total = (layers[0] + layers[1]).applyfunc(sympy.expand)
+    sheets = [svd_layer(*factors) for factors in zip(eigenvalues, left, right, strict=True)]
+    total = (sheets[0] + sheets[1]).applyfunc(sympy.expand)
     result = ExactSVD(Matrix.hstack(*left), sigmas, Matrix.hstack(*right).T)
 
     steps = [
@@ -92,10 +92,10 @@ def svd_2x2(a: Any) -> Worked:
         (r"\Sigma", tex_matrix(sympy.diag(*sigmas))),
         (r"V^\top", tex_matrix(result.vt)),
         (r"U \Sigma V^\top", r"\sigma_1 u_1 v_1^\top + \sigma_2 u_2 v_2^\top"),
-        ("", f"{tex_matrix(layers[0])} + {tex_matrix(layers[1])}"),
+        ("", f"{tex_matrix(sheets[0])} + {tex_matrix(sheets[1])}"),
         ("", f"{tex_matrix(total)} = A"),
     )
-    steps.append(Step("Put the factors together: the two layers add up to $A$.", check, total))
+    steps.append(Step("Put the factors together: the two sheets add up to $A$.", check, total))
     return Worked(tuple(steps), result)
 
 

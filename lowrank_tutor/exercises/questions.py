@@ -95,11 +95,11 @@ QUESTIONS = {
         (100 * sqrt(1797 * 64), "That is the singular value of the constant alone. The digits are still there."),
         (
             sqrt(100**2 * 1797 * 64 + 2_193**2),
-            "Squares add up where two layers are orthogonal. The constant and the mean digit are nearly parallel.",
+            "Squares add up where two sheets are orthogonal. The constant and the mean digit are nearly parallel.",
         ),
         (
             100 * sqrt(1797 * 64) + 2_193,
-            "Norms add up where two layers are parallel. The first layer of the digits is not quite constant.",
+            "Norms add up where two sheets are parallel. The first sheet of the digits is not quite constant.",
         ),
         within=0.005,
     ),

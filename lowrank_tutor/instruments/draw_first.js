@@ -1,21 +1,27 @@
-// A guess first, then the truth: a number, a mark on a line, a word, or a curve. The words are in draw_first.py.
-const drawFirst = ({ place, data, move, tell }) => {
-  const { kind, truth, answer, question, x, note, words } = data;
+// A guess first, then the truth: a number, a mark on a line, a word, or a curve. The words are in guesses.py. Each time it
+// is drawn, the figure sends the event "guess", which bubbles: a page can then unfold what explains the answer.
+const drawFirst = ({ figure, place, data, move, tell }) => {
+  const { kind, truth, answer, question, x, note, then, words } = data;
   let state = { guess: null, shown: false };
 
-  const commit = async () => {
-    const guess = state.shown ? null : own.read();
-    if (guess === null) return tell(state.shown ? sentence() : words.first);
-    await move({ guess });
+  const answered = async (partial) => {
+    await move(partial);
+    if (!state.shown) return;
+    tell(sentence()); // at once: this is what the reader has asked for
+    carryOn(figure, then);
   };
-  const asking = controls.element("p", { tabindex: -1 }, controls.element("b", {}, question));
+  const commit = () => {
+    const guess = state.shown ? null : own.read();
+    if (guess === null) tell(state.shown ? sentence() : words.first);
+    else answered({ guess });
+  };
+  place.append(controls.element("p", { class: "eyebrow" }, words.eyebrow));
+  const asking = controls.element("p", { tabindex: -1, class: "question" }, question);
   place.append(asking);
   const own = guesses.ways[kind](controls.box(place), controls.box(place, "single"), data, commit);
-  const buttons = controls.box(place, "instrument-buttons");
-  const readout = controls.element("dl", {});
-  place.append(readout);
-  controls.button(buttons, words.commit, commit);
-  controls.button(buttons, words.show, () => move({ shown: true }));
+  const buttons = controls.box(place, "instrument-buttons asked");
+  if (kind !== "choice") controls.button(buttons, words.commit, commit).className = "primary"; // there each answer is a button
+  controls.button(buttons, words.show, () => answered({ shown: true }));
 
   const sentence = () => {
     const { guess, shown } = state, { sentences } = words;
@@ -34,17 +40,12 @@ const drawFirst = ({ place, data, move, tell }) => {
       if (state.shown && !wished.shown) own.clear();
       const held = state.shown !== wished.shown && place.contains(document.activeElement);
       state = wished;
-      const { guess, shown } = state;
       own.draw(state);
-      buttons.hidden = shown; // and those to start again, or to copy a link, are there then: begun()
+      buttons.hidden = state.shown; // and those to start again, or to copy a link, are there then: begun()
       if (held) asking.focus({ preventScroll: true }); // what was pressed is gone, and here no key does any harm
-      readout.replaceChildren();
-      if (guess === null) return;
-      const value = controls.element("data", { "data-name": "gap", value: own.gap(guess) }, own.far(own.gap(guess)));
-      const named = [controls.element("dt", {}, words.gap), controls.element("dd", {}, value)];
-      readout.append(controls.element("div", {}, ...named));
+      figure.dispatchEvent(new Event("guess", { bubbles: true }));
     },
-    numbers: () => (state.guess === null ? {} : { gap: own.gap(state.guess) }),
+    numbers: () => (state.guess === null ? {} : { gap: own.gap(state.guess), grade: own.grade(state.guess) }),
     table: () => ({ truth, ...(kind === "curve" ? { x } : {}) }),
     values: () => ({ words: sentence() }),
     clear: () => own.clear(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import check_bool, check_choice, check_real
-from lowrank_tutor.instruments.guesses import FIRST, FORMAT, GAPS, SENTENCES, WORDS, still, written
+from lowrank_tutor.instruments.guesses import FIRST, FORMAT, SENTENCES, WORDS, still, written
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import finite
 
 KINDS = ("number", "mark", "choice", "curve")
-PARTS = ("numbers", "guesses", "ruler", *(f"guess_{kind}" for kind in KINDS))
+PARTS = ("numbers", "guesses", "ruler", "carry_on", *(f"guess_{kind}" for kind in KINDS))
 LIMIT = 1e15  # of a number
 MOST = 20  # places of a curve, or words to choose from: as many as a finger tells apart
 
@@ -34,6 +34,7 @@ def draw_first(
     format: str = "",
     unit: str = "",
     note: str = "",
+    then: Mapping[str, float | str | bool] | None = None,
 ) -> Instrument:
     """Ask for a guess, and show the truth only after it.
 
@@ -67,13 +68,17 @@ def draw_first(
         What follows a number, such as ``"layers"``.
     note : str
         A sentence that follows the answer.
+    then : mapping, optional
+        What the next figure of the page moves to once the reader has answered: a part of the state of an instrument
+        (``{"k": 7}``), or for sliders of ``explore`` what is written beside them.
 
     Returns
     -------
     Instrument
-        State ``guess`` (None until there is one) and ``shown`` (whether the truth is). Once there is a guess, number
-        ``gap``: its absolute difference from the truth; on a logarithmic line the factor between the two, at least 1;
-        of a choice 0 if it is right and 1 if not; of a curve the mean of the absolute differences.
+        State ``guess`` (None until there is one) and ``shown`` (whether the truth is). Once there is a guess, two
+        numbers. ``gap`` is its absolute difference from the truth; on a logarithmic line the factor between the two, at
+        least 1; of a choice 0 if it is right and 1 if not; of a curve the mean of the absolute differences. ``grade``
+        is 1 if the guess is right, 1/2 if it is near (within a tenth of the line or axis), and 0 if it is neither.
 
     Examples
     --------
@@ -84,6 +89,8 @@ def draw_first(
     check_bool(log, "log")
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f"question must be words, got {question!r}")
+    if then is not None and not (isinstance(then, Mapping) and all(isinstance(name, str) for name in then)):
+        raise TypeError(f"then must be a dict from names to values, got {then!r}")
     for name, words in (("unit", unit), ("note", note), ("format", format)):
         if not isinstance(words, str):
             raise TypeError(f"{name} must be words, got {words!r}")
@@ -127,7 +134,8 @@ def draw_first(
         "unit": after,
         "titles": titles,
         "note": note,
-        "words": {**WORDS, "first": FIRST[kind], "gap": GAPS[kind], "sentences": SENTENCES},
+        "then": then,
+        "words": {**WORDS, "first": FIRST[kind], "sentences": SENTENCES},
     }
     return Instrument(
         name="draw_first",

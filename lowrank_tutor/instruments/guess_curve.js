@@ -33,6 +33,7 @@ guesses.ways.curve = (asked, holder, data) => {
   return {
     rule: (guess) => check.list("guess", guess, x.length, ...limits),
     gap: (guess) => off(guess).reduce((sum, one) => sum + one, 0) / x.length,
+    grade: (guess) => Number(off(guess).reduce((sum, one) => sum + one, 0) / x.length <= NEAR * (high - low)) / 2,
     far: guesses.apart(data),
     write: () => "", // too long to be said
     said: () => "curve",
@@ -44,11 +45,11 @@ guesses.ways.curve = (asked, holder, data) => {
       panel.axes({ x: xs, y: guesses.ticks(limits), xTitle, yTitle, format });
       show();
       guesses.hideHandles(panel, shown);
-      panel.line("truth", over(truth), "orange unfold").setAttribute("pathLength", 1);
+      panel.line("truth", over(truth), "ink unfold").setAttribute("pathLength", 1);
       const apart = off(draft), most = apart.indexOf(Math.max(...apart));
       const name = (one, values, text, color) =>
         panel.text(one, [x[most], values[most] + 3 * size], text, color + (most > x.length / 2 ? " end" : ""));
-      name("truth words", truth, words.truth.slice(0, -2), "orange");
+      name("truth words", truth, words.truth.slice(0, -2), "ink");
       name("guess words", draft, words.guess.slice(0, -2), "teal");
       const hidden = { truth: !shown, guess: shown && !guess, "truth words": !shown, "guess words": !guess };
       Object.entries(hidden).forEach(([one, hidden]) => panel.hide(one, hidden));

@@ -6,7 +6,9 @@
 //   draw             draw({guess, shown}) shows it, and the truth once that is `shown`
 //   rule             rule(guess) returns a guess that may be, or throws an Error that says the rule
 //   gap, far         gap(guess) is the number that says how far off it is; far(gap) writes that in words
+//   grade            grade(guess) is 1 if it is right, 1/2 if it is near, and 0 if not
 //   write, said      write(guess) in words; said(guess) names the sentence that answers it
+const NEAR = 0.1; // of the line, of the axis of a curve, or of a number that is typed
 const guesses = (() => {
   const isPercent = (spec) => spec.endsWith("%");
   const written = (value, { spec, unit }) => format(value, spec) + unit;
@@ -35,13 +37,16 @@ const guesses = (() => {
     unlike(gap, 0, format(gap, data.spec)) + data.unit;
   /** How one number is judged, typed or marked: on a logarithmic line by the factor between it and the truth. */
   const judge = (data) => {
-    const { truth, log, words } = data;
+    const { truth, log, limits, words } = data;
+    const right = (guess) => written(guess, data) === written(truth, data);
+    const off = (guess) => limits ? stage.part(guess, limits, log) - stage.part(truth, limits, log) : guess / truth - 1;
     return {
       gap: (guess) => log ? Math.max(guess / truth, truth / guess) : Math.abs(guess - truth),
       far: log ? (gap) => words.factor + unlike(gap, 1, format(gap, ".3g")) : apart(data),
+      grade: (guess) => right(guess) ? 1 : Number(Math.abs(off(guess)) <= NEAR) / 2,
       write: (guess) => written(guess, data),
       // Right is what is written alike: draw_first.py wrote the answer by the same rules as this page writes a guess.
-      said: (guess) => written(guess, data) === written(truth, data) ? "correct" : guess < truth ? "low" : "high",
+      said: (guess) => right(guess) ? "correct" : guess < truth ? "low" : "high",
     };
   };
 

@@ -11,30 +11,25 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from lowrank_tutor.plotting.style import GRAY, ORANGE, styled
+from lowrank_tutor.plotting.style import GRAY, styled
 
 FIRST = {
     "number": "First type a number, or press Show me.",
     "mark": "First drag the mark, or press Show me.",
-    "choice": "First choose an answer, or press Show me.",
+    "choice": "First press an answer, or Show me.",
     "curve": "First drag the points to where you expect them, or press Show me.",
 }
 SENTENCES = {
     "shown": "The answer: {truth}.",
-    "correct": "You guessed {guess}, and that is right.",
+    "correct": "Right: {truth}.",
+    "wrong": "Not quite. The answer: {truth}.",
     "low": "You guessed {guess}, and the answer is {truth}: {gap} too low.",
     "high": "You guessed {guess}, and the answer is {truth}: {gap} too high.",
-    "choice": "You guessed: {guess}. The answer is: {truth}.",
     "curve": "On average your points are {gap} away from the answer.",
     "read": "“{typed}” was read as {value}.",
 }
-GAPS = {
-    "number": "between guess and answer",
-    "mark": "between guess and answer",
-    "choice": "your guess",
-    "curve": "between guess and answer, on average",
-}
 WORDS = {
+    "eyebrow": "Predict",
     "commit": "That is my guess",
     "show": "Show me",
     "field": "Your guess:",
@@ -44,8 +39,7 @@ WORDS = {
     "at": "your guess at ",
     "guess": "you: ",
     "truth": "answer: ",
-    "right_one": "✓ the answer",
-    "hits": ["right", "not right"],
+    "right_one": "✓ ",
     "factor": "a factor of ",
     "points": " percentage points",
 }
@@ -81,22 +75,22 @@ def still(data: Mapping[str, Any]) -> Figure:
     ax.set_title("\n".join(lines), parse_math=False)
     scale = "log" if data["log"] else "linear"
     if kind == "curve":
-        ax.plot(data["x"], data["truth"], "o-", color=ORANGE)
+        ax.plot(data["x"], data["truth"], "o-", color="black")
         ax.set(xscale=scale, ylim=data["limits"])
         ax.set_ylabel(titles[1], parse_math=False)
         ax.set_xticks(data["x"], [f"{at:g}" for at in data["x"]], minor=False)
         ax.set_xticks([], minor=True)
     elif kind == "mark":
-        ax.axvline(data["truth"], color=ORANGE, linewidth=2)
+        ax.axvline(data["truth"], color="black", linewidth=2)
         ax.set(xscale=scale, xlim=data["limits"], yticks=[])
-        look: dict[str, Any] = {"textcoords": "offset points", "color": ORANGE, "parse_math": False}
+        look: dict[str, Any] = {"textcoords": "offset points", "color": "black", "parse_math": False}
         ax.annotate(answer, (data["truth"], 0.5), xytext=(4, 0), **look)
     else:
         ax.set(ylim=(0, len(words)), xlim=(0, 1))
         ax.set_axis_off()
         for i, word in enumerate(words):
             is_answer, height = word == answer, len(words) - i - 0.5
-            look = {"color": ORANGE, "weight": "bold"} if is_answer else {"color": GRAY}
+            look = {"color": "black", "weight": "bold"} if is_answer else {"color": GRAY}
             ax.text(0, height, ("answer: " if is_answer else "") + word, va="center", parse_math=False, **look)
     ax.set_xlabel(titles[0] or (answer if kind == "mark" else ""), parse_math=False)
     return fig

@@ -1,4 +1,4 @@
-// Pictures of grays, of signed numbers, and of one layer with its two profiles.
+// Pictures of grays, of signed numbers, and of one sheet with its two profiles.
 const layerPictures = (() => {
   const canvas = (place, title, size) => {
     const words = controls.element("p", {}, title);
@@ -34,7 +34,7 @@ const layerPictures = (() => {
     paint();
   };
 
-  /** A picture of one layer, its column profile at the left edge and its row profile along the top. */
+  /** A picture of one sheet, its column profile at the left edge and its row profile along the top. */
   const layer = (place, title, size) => {
     const made = canvas(place, title, size);
     const frame = controls.element("div", { class: "layer" });

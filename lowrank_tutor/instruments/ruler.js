@@ -27,7 +27,7 @@ const ruler = (holder, data) => {
       panel.axes({ x: far ? [...round, limits[1]] : round, xTitle: titles[0], format: guesses.tick(spec) });
     },
     reveal: ({ guess, shown }) => {
-      if (shown) mark("truth", truth, 1.05, words.truth + answer, "orange", guess);
+      if (shown) mark("truth", truth, 1.05, words.truth + answer, "ink", guess);
       if (guess !== null) {
         mark("guess", guess, 1.52, words.guess + guesses.written(guess, data), "teal", truth);
         panel.line("gap", [[guess, 0.5], [truth, 0.5]], "orange unfold").setAttribute("pathLength", 1);

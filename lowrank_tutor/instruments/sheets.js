@@ -4,15 +4,17 @@ const sheets = ({ figure, place, data, move }) => {
   const own = sentence(data), { matmul } = lowrankLinalg;
   const roomy = matchMedia("(min-width: 601px)").matches;
   const SIZE = roomy
-    ? { wide: 600, arcs: 108, high: 236, cell: 23, rise: 21, table: [372, 24], side: 208, font: 12.5, bars: 128 }
-    : { wide: 340, arcs: 76, high: 142, cell: 13, rise: 12, table: [212, 6], side: 126, font: 11, bars: 104 };
+    ? { wide: 600, arcs: 108, large: 22, high: 236, cell: 22, rise: 21, table: [372, 24], side: 208, font: 12.5, bars: 128 }
+    : { wide: 344, arcs: 76, large: 17.5, high: 142, cell: 12.5, rise: 12, table: [216, 8], side: 126, font: 11, bars: 104 };
   const SLANT = 0.55, FLAT = 0.5; // a sheet lies on the floor: how far its back edge is shifted, how flat it looks
   let state = null, tokens = [], n = 0, exact = [], kept = [], values = [], layers = null, shown = null, used = null;
+  let wanted = data.demo; // how many sheets the demonstration keeps at the moment
 
   const minus = (a, b) => a.map((row, i) => row.map((x, j) => x - b[i][j]));
   const size = (a) => Math.hypot(...a.flat());
   const largest = (row) => row.indexOf(Math.max(...row));
-  const sheet = (i) => Array.from(layers.u[i], (x) => Array.from(layers.v[i], (y) => layers.s[i] * x * y));
+  const level = (row) => Math.max(...row) - Math.min(...row) < 1e-6;
+  const sheet = (l) => Array.from(layers.u[l], (x) => Array.from(layers.v[l], (y) => layers.s[l] * x * y));
   const sum = (k) => exact.map((row, i) => row.map((_, j) =>
     Array.from({ length: k }, (_, l) => layers.s[l] * layers.u[l][i] * layers.v[l][j]).reduce((a, b) => a + b, 0)));
   const compute = () => {
@@ -34,85 +36,73 @@ const sheets = ({ figure, place, data, move }) => {
       output_error: size(matmul(missing, values)) / (size(matmul(exact, values)) || 1),
     };
   };
-  const heard = (row) => Math.max(...row) - Math.min(...row) < 1e-6 ? words.alike : "“" + tokens[largest(row)] + "”";
+  const heard = (row) => level(row) ? words.alike : words.most_to + "“" + tokens[largest(row)] + "”";
 
-  // The sentence, with arcs from the chosen word to those that it listens to
-  const drawing = (title, high) => {
-    const svg = stage.make("svg", { viewBox: [0, 0, SIZE.wide, high].join(" "), role: "img", "aria-label": title });
-    controls.titled(place, title).append(svg);
-    return svg;
-  };
-  const arcs = drawing(words.sentence, SIZE.arcs), speaker = controls.box(place, "sentence");
-  let listener = null, strokes = [];
-  const drawArcs = () => strokes.forEach(([wide, thin], j) => {
-    const middle = (i) => SIZE.wide * (i + 0.5) / n, [a, b] = [middle(state.row), middle(j)], foot = SIZE.arcs - 2;
-    const top = foot - 1.32 * (SIZE.arcs - 8) * (j === state.row ? 0.5 : Math.abs(j - state.row) / n + 0.15);
-    const [from, to] = j === state.row ? [a - 34, b + 34] : [a, b];
-    const d = "M" + [j === state.row ? a - 5 : a, foot] + "C" + [from, top, to, top] + " " + [j === state.row ? b + 5 : b, foot];
-    const weight = (table) => SIZE.arcs / 6 * Math.max(0, table[state.row][j]);
-    stage.write(wide, { d, "stroke-width": weight(exact) + 3 });
-    stage.write(thin, { d, "stroke-width": weight(kept) });
-    wide.toggleAttribute("hidden", exact[state.row][j] < 0.01);
-    thin.toggleAttribute("hidden", kept[state.row][j] < 0.01);
+  const spoken = arcs(place, {
+    title: words.sentence, label: words.chosen, wide: SIZE.wide, high: SIZE.arcs, large: SIZE.large,
+    choose: (row) => move({ row }),
   });
 
   // The stack, and the table that it adds up to
-  const picture = drawing(words.stack + ". " + words.table, SIZE.high);
-  picture.previousSibling.replaceChildren(words.stack, controls.element("span", {}, words.table));
+  const picture = stage.make("svg", { viewBox: [0, 0, SIZE.wide, SIZE.high].join(" "), role: "img" });
+  stage.write(picture, { "aria-label": words.stack + ". " + words.table });
+  const over = controls.titled(place, "");
+  over.append(picture);
+  over.firstChild.append(words.stack, controls.element("span", {}, words.table));
   let lifted = [], cells = [], names = [], frame = null;
-  const build = () => {
-    const draw = (tag, look, parent) => stage.make(tag, look, parent);
-    [arcs, picture].forEach((svg) => svg.replaceChildren());
-    const arc = { fill: "none", "stroke-linecap": "round" };
-    const wides = tokens.map(() => draw("path", { ...arc, class: "exact" }, arcs));
-    strokes = wides.map((wide) => [wide, draw("path", { ...arc, class: "teal kept" }, arcs)]);
+  const draw = (tag, look, parent = picture) => stage.make(tag, look, parent);
+  const buildStack = () => {
     const c = SIZE.cell * 6 / Math.max(n, 4), foot = SIZE.high - FLAT * c * n - 8;
-    const corner = (i, j) => [8 + (j + SLANT * (n - i)) * c, foot + FLAT * c * i].map((x) => Math.round(10 * x) / 10);
+    const corner = (i, j) => [20 + (j + SLANT * (n - i)) * c, foot + FLAT * c * i].map((x) => Math.round(10 * x) / 10);
     const cell = (i, j, p, q) => [corner(i, j), corner(i, q), corner(p, q), corner(p, j)].join(" ");
-    const top = Math.max(...tokens.map((_, l) => Math.max(...sheet(l).flat().map(Math.abs))));
+    const largestSize = (numbers) => Math.max(...numbers.map(Math.abs));
+    const top = Math.max(...tokens.map((_, l) => largestSize(sheet(l).flat())));
     lifted = tokens.map((_, l) => {
-      const group = draw("g", { class: "sheet" }, picture);
+      const group = draw("g", { class: "sheet", style: "--l:" + l });
+      const paint = (value, points, look = "") => Math.abs(value) > 0.02 && draw("polygon", {
+        class: (value > 0 ? "teal" : "orange") + look, points, "fill-opacity": Math.abs(value).toFixed(2),
+      }, group);
       draw("polygon", { class: "paper", points: cell(0, 0, n, n) }, group);
-      sheet(l).forEach((row, i) => row.forEach((value, j) => Math.abs(value) > 0.02 * top && draw("polygon", {
-        class: value > 0 ? "teal" : "orange", points: cell(i, j, i + 1, j + 1),
-        "fill-opacity": Math.abs(value / top).toFixed(2),
-      }, group)));
+      sheet(l).forEach((row, i) => row.forEach((value, j) => paint(value / top, cell(i, j, i + 1, j + 1))));
+      const sign = layers.u[l].reduce((a, b) => a + b, 0) < 0 ? -1 : 1; // the first sheet has no number below zero
+      const [u, v] = [layers.u[l], layers.v[l]].map((part) => Array.from(part, (x) => sign * x / largestSize([...part])));
+      u.forEach((value, i) => paint(value, cell(i, -0.6, i + 1, -0.2), " strip"));
+      v.forEach((value, j) => paint(value, cell(-0.85, j, -0.25, j + 1), " strip"));
+      group.addEventListener("click", () => move({ k: Math.max(1, l < state.k ? l : l + 1) }));
       return group;
     });
+  };
+  const buildTable = () => {
     const [x, y] = SIZE.table, side = SIZE.side / n, font = Math.min(SIZE.font, side / 2 + 3);
-    cells = tokens.map((_, i) => tokens.map((_, j) => draw("rect", {
-      x: x + j * side, y: y + i * side, width: side - 1.5, height: side - 1.5, rx: 2,
-    }, picture)));
+    const room = roomy && Math.max(...tokens.map((word) => labels.short(word).length)) * 6.4 < side;
+    const look = { width: side - 1.5, height: side - 1.5, rx: 2 };
+    cells = tokens.map((_, i) => tokens.map((_, j) => draw("rect", { x: x + j * side, y: y + i * side, ...look })));
     cells.forEach((row, i) => row.forEach((one) => one.addEventListener("click", () => move({ row: i }))));
+    exact.forEach((row, i) => level(row) || draw("circle", {
+      class: "right", cx: x + (largest(row) + 0.5) * side - 0.75, cy: y + (i + 0.5) * side - 0.75, r: Math.min(4, side / 7),
+    }));
     names = tokens.map((word, i) => {
-      const label = draw("text", { x: x - 8, y: y + (i + 0.66) * side, "text-anchor": "end", "font-size": font }, picture);
+      const label = draw("text", { x: x - 8, y: y + (i + 0.66) * side, "text-anchor": "end", "font-size": font });
       label.textContent = labels.short(word);
-      if (!roomy) return label;
       const above = { x: x + (i + 0.5) * side, y: y - 7, "text-anchor": "middle", "font-size": Math.min(11, font) };
-      draw("text", above, picture).textContent = labels.short(word);
+      if (room) draw("text", above).textContent = labels.short(word);
       return label;
     });
-    frame = draw("rect", { class: "frame", x: x - 3, width: SIZE.side + 4, height: side + 2, rx: 4 }, picture);
-    if (listener) speaker.replaceChildren();
-    const options = Object.fromEntries(tokens.map((word, i) => [i, labels.short(word)]));
-    listener = controls.choice(speaker, { label: words.chosen, options, input: (i) => move({ row: Number(i) }) });
-    const letters = Math.max(...Object.values(options).map((word) => word.length));
-    const large = Math.min(roomy ? 22 : 17.5, 1.7 * (roomy ? 640 : SIZE.wide - 14) / n / letters);
-    Object.entries({ "--n": n, "--font": large + "px" }).forEach((pair) => speaker.style.setProperty(...pair));
+    frame = draw("rect", { class: "frame", x: x - 3, width: SIZE.side + 4, height: side + 2, rx: 4 });
   };
   const drawStack = () => {
-    const top = Math.max(...exact.flat()), side = SIZE.side / n;
+    const top = Math.max(...exact.flat());
     lifted.forEach((group, l) => {
-      const away = l < state.k ? 0 : 0.9 * SIZE.rise + 2 * (l - state.k);
+      const away = l < state.k ? 0 : 0.9 * SIZE.rise + 2 * (l - state.k), up = l * SIZE.rise * 5 / Math.max(n, 5) + away;
       group.classList.toggle("off", l >= state.k);
-      group.style.transform = "translate(" + (away ? 0.6 * SIZE.rise : 0) + "px," + -(l * SIZE.rise * 5 / Math.max(n, 5) + away) + "px)";
+      group.style.transform = "translate(" + (away ? 0.6 * SIZE.rise : 0) + "px," + -up + "px)";
     });
     cells.forEach((row, i) => row.forEach((one, j) => stage.write(one, {
       class: kept[i][j] < 0 ? "orange cell" : "teal cell",
       "fill-opacity": Math.min(1, 0.04 + Math.abs(kept[i][j]) / top).toFixed(3),
     })));
     names.forEach((label, i) => label.classList.toggle("chosen", i === state.row));
-    stage.write(frame, { y: SIZE.table[1] + state.row * side - 2 });
+    stage.write(frame, { y: SIZE.table[1] + state.row * SIZE.side / n - 2 });
   };
 
   // The skyline, and the ring that cuts it
@@ -121,7 +111,7 @@ const sheets = ({ figure, place, data, move }) => {
   });
   const cut = (k) => move({ k: clamp(Math.round(k), 1, n) });
   bars.handle("cut", {
-    label: words.cut, color: "orange", axis: "x", share: 0.86, drag: ([x]) => cut(x * n - 0.2),
+    label: words.cut, color: "orange", axis: "x", share: 0.84, drag: ([x]) => cut(x * n - 0.2),
     step: (dx, dy) => cut(state.k + dx + dy), end: (which) => cut(which < 0 ? 1 : n), large: 2,
   });
   bars.grab("cut");
@@ -132,35 +122,18 @@ const sheets = ({ figure, place, data, move }) => {
       bars.rect("bar " + i, [(i + 0.14) / n, 0], [(i + 0.86) / n, high], (i < k ? "teal" : "gray") + " solid");
       bars.hide("bar " + i, i >= n);
     }
-    const at = k === n ? 0.992 : k / n, near = k > n - 2;
-    bars.text("keep", [at + (near ? -0.03 : 0.03), 0.82], words.drag + text, near ? "orange end" : "orange");
+    const at = k === n ? 0.962 : k / n, near = k > n - 2;
+    bars.text("keep", [at + (near ? -0.04 : 0.04), 0.8], words.drag + text, near ? "orange end" : "orange");
     bars.place("cut", [at, 0], { value: k, min: 1, max: n, text });
   };
   const field = own.field(place, (typed) => move({ words: typed.join(" "), row: 0, k: Math.min(2, typed.length) || 1 }));
 
-  // Once, when the figure is first seen: all sheets, fewer, one, and two again. Whatever a reader does ends it.
-  const demonstrate = () => {
-    const hands = ["pointerdown", "keydown", "wheel", "touchstart"], start = { ...state };
-    const steps = [[0, n], [900, n - 1], [1120, n - 2], [1340, n - 3], [1560, 2], [2500, 1], [3900, 2]];
-    const go = (k) => figure.instrument.set({ k: clamp(k, 1, n) });
-    const timers = steps.map(([time, k]) => setTimeout(() => go(k), time));
-    const stop = () => {
-      timers.forEach(clearTimeout);
-      hands.forEach((kind) => removeEventListener(kind, stop, true));
-      figure.instrument.set(start);
-    };
-    hands.forEach((kind) => addEventListener(kind, stop, { capture: true, passive: true }));
-    timers.push(setTimeout(() => hands.forEach((kind) => removeEventListener(kind, stop, true)), 4200));
-  };
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches || location.hash.includes("sheets=");
-  if (data.demo && !still) {
-    const watch = new IntersectionObserver(([{ isIntersecting }]) => {
-      if (!isIntersecting) return;
-      watch.disconnect();
-      demonstrate();
-    }, { threshold: 0.6 });
-    watch.observe(figure);
-  }
+  // All sheets drop onto the stack; then the ring lifts them, down to one, and puts back the second
+  const go = (k) => figure.instrument.set({ k: (wanted = Math.min(k, n)) });
+  const steps = [[0, most], [1500, 5], [1725, 4], [1950, 3], [2175, 2], [2800, 1], [3600, data.demo]];
+  const demo = data.demo > 0 && demonstrate(figure, {
+    watch: bars.svg, steps: steps.map(([time, k]) => [time, () => go(k)]), settle: () => go(data.demo),
+  });
 
   return {
     clean: (wished) => {
@@ -173,20 +146,26 @@ const sheets = ({ figure, place, data, move }) => {
     draw: (wished) => {
       state = wished;
       compute();
-      if (state.words !== shown) build();
+      if (state.words !== shown) {
+        spoken.words(tokens);
+        picture.replaceChildren();
+        buildStack();
+        buildTable();
+      }
       shown = state.words;
-      drawArcs();
+      spoken.draw(state.row, exact[state.row], kept[state.row], "teal");
       drawStack();
       drawBars();
-      listener.show(String(state.row));
       if (state.words !== used) field.show((used = state.words)); // else what is being typed would be lost
+      if (demo && state.k !== wanted) demo.end();
     },
     numbers: errors,
     table: () => ({ exact, kept, values }),
     clear: () => (used = null),
     values: () => ({ n, word: tokens[state.row], heard: heard(kept[state.row]), right: heard(exact[state.row]) }),
     remarks: () => [
-      ...(state.k === n ? ["all"] : state.k === 1 ? ["alike"] : []),
+      state.k === n ? "all" : heard(kept[state.row]) === heard(exact[state.row]) ? "same" : "other",
+      ...(state.k === 1 && n > 1 ? ["alike"] : []),
       ...(tokens.every((word) => own.place(word) >= 0) ? [] : ["own"]),
     ],
   };

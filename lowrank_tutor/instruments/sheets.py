@@ -15,27 +15,34 @@ from lowrank_tutor.plotting.style import GRAY, ORANGE, SIGNED, TEAL, styled
 
 MOST = 8  # words
 SAY = (
-    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what the words receive by {output_error:.0%}. "
-    "From this stack “{word}” listens most to {heard}; from the whole table, to {right}."
+    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what the words hear by {output_error:.0%}. "
+    "“{word}” listens {heard}."
 )
 REMARKS = {
-    "alike": "A single sheet cannot tell words apart: all of them listen alike.",
+    "same": "With all sheets, too.",
+    "other": "With all sheets it would listen {right}.",
+    "alike": "A single sheet cannot tell words apart: each of them listens most to the same one.",
     "all": "With all its sheets the table is exact.",
     "own": "The numbers of your own words are made up from their spelling.",
 }
+CAPTION = (
+    "Teal: the sheets that are kept, and what they add up to. Orange: numbers below zero. Outlines and dots: the whole "
+    "table, how much the chosen word listens to each word, and to whom each word listens most."
+)
 PHRASES = {
     **TYPED,
     "field": "Your sentence, 1 to 8 words",
     "many": "These are {value} words: shorten the sentence to 8 at most.",
-    "sentence": "Who listens to whom? Choose a word. Wide and pale: exact. Teal: from the sheets that are kept",
+    "sentence": "Choose a word: whom does it listen to?",
     "chosen": "the word that listens",
-    "stack": "The stack of sheets, each a column times a row",
-    "table": "The table that the kept sheets add up to",
+    "stack": "A stack of sheets",
+    "table": "What they add up to",
     "cut": "sheets that are kept",
     "keep": "keep {k} of {n}",
     "drag": "drag: ",
-    "skyline": "How much each sheet weighs. Drag the ring to lift sheets off",
-    "alike": "all alike",
+    "skyline": "How much each sheet weighs: drag the ring",
+    "most_to": "most to ",
+    "alike": "to all alike",
 }
 
 
@@ -53,7 +60,7 @@ def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo:
     word : str
         The word whose row is shown as arcs at first, one of the sentence.
     sentence : str
-        The words at first, 1 to 8 of those of :mod:`lowrank_tutor.byhand.sentence`. Readers may type others, whose
+        The words at first, 1 to 8 of those of ``lowrank_tutor.byhand.sentence``. Readers may type others, whose
         numbers are then made up from their spelling.
     demo : bool
         Whether the figure lifts its own sheets once, in about four seconds, when it is first seen.
@@ -87,7 +94,7 @@ def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo:
     row, kept = words.index(word), cut(weights, k)
     return Instrument(
         name="sheets",
-        parts=("labels", "sentence"),
+        parts=("labels", "sentence", "arcs", "demonstrate"),
         state={"k": k, "row": row, "words": " ".join(words)},
         numbers=numbers(weights, values, k),
         values={"n": len(words), "word": word, "heard": _most(kept[row], words), "right": _most(weights[row], words)},
@@ -100,12 +107,13 @@ def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo:
             "most": MOST,
             "reach": 2,
             "words": PHRASES,
-            "demo": bool(demo),
+            "demo": k if demo else 0,
         },
         readouts={
             "table_error": ("the table is off by", ".0%"),
-            "output_error": ("what the words receive is off by", ".0%"),
+            "output_error": ("what words hear is off by", ".0%"),
         },
+        caption=CAPTION,
         picture=lambda: _still(weights, kept, k, words),
     )
 
@@ -131,12 +139,12 @@ def numbers(weights: NDArray[np.float64], values: NDArray[np.float64], k: int) -
 
 
 def _most(row: NDArray[np.float64], words: list[str]) -> str:
-    return "all alike" if np.ptp(row) < 1e-6 else f"“{words[row.argmax()]}”"
+    return "to all alike" if np.ptp(row) < 1e-6 else f"most to “{words[row.argmax()]}”"
 
 
 @styled
 def _still(weights: NDArray[np.float64], kept: NDArray[np.float64], k: int, words: list[str]) -> Figure:
-    fig, axes = plt.subplots(1, 3, layout="constrained", figsize=(7.2, 2.7))
+    fig, axes = plt.subplots(1, 3, layout="constrained", figsize=(6, 2.3))
     top, s = weights.max(), np.linalg.svd(weights, compute_uv=False)
     for ax, table, title in zip(axes, (weights, kept), ("exact", f"{k} of {len(s)} sheets"), strict=False):
         ax.imshow(table, cmap=SIGNED, vmin=-top, vmax=top)

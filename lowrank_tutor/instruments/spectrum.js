@@ -38,7 +38,7 @@ const spectrum = ({ place, data, move, morph }) => {
   buttons.append(words.presets);
   Object.entries(presets).forEach(([name, s]) => controls.button(buttons, words.names[name], () => morph({ s })));
 
-  /** Show the sum of all layers, and on the way there that of the first k. */
+  /** Show the sum of all sheets, and on the way there that of the first k. */
   const drawPictures = ({ s, k }) => {
     const gray = new Float64Array(size * size);
     index.forEach((i) => {

@@ -46,7 +46,7 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
     s : array_like, shape (12,), optional
         The singular values at first, in any order, from 0 to 1000; by default those of a portrait, the first one 1.
     k : int
-        The number of layers kept at first, 1 to 12.
+        The number of sheets kept at first, 1 to 12.
 
     Returns
     -------
@@ -87,13 +87,13 @@ def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
 
 
 def numbers(s: Floats, k: int) -> dict[str, float]:
-    """Return the relative error of a cut after k layers, from falling singular values."""
+    """Return the relative error of a cut after k sheets, from falling singular values."""
     total = float(np.linalg.norm(s))
     return {"relative_error": float(np.linalg.norm(s[k:])) / (total or 1.0)}
 
 
 def _layers() -> tuple[Floats, Floats, Floats]:
-    """Return directions and weights of the portrait's first layers, the weights over the first and rounded."""
+    """Return directions and weights of the portrait's first sheets, the weights over the first and rounded."""
     u, s, vt = np.linalg.svd(portrait(SIZE))
     return u[:, :COUNT], np.round(s[:COUNT] / s[0], 4), vt[:COUNT].T
 

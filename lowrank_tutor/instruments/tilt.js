@@ -7,9 +7,9 @@ const tilt = ({ place, data, move, tell }) => {
     ...pictures.shapes, noise: pictures.noise(),
     attention: pictures.fromGrays(data.attention.flat(), data.attention.length),
   };
-  const sum = new Float64Array(size * size); // of the first `summed` layers
+  const sum = new Float64Array(size * size); // of the first `summed` sheets
   let state = {}, asked = "", pending = null; // what is wished, and what the worker was asked for
-  let found = null, errors = [], summed = 0; // the picture that was decomposed, with its layers; the error of each cut
+  let found = null, errors = [], summed = 0; // the picture that was decomposed, with its sheets; the error of each cut
 
   // What there is to see: the picture is turned by its own corners, its spectrum cut by a drag anywhere on it
   place.append(controls.element("p", {}, words.explain));
@@ -99,7 +99,7 @@ const tilt = ({ place, data, move, tell }) => {
   };
   const show = (turned) => layerPictures.grays(original, turned.flatMap((values) => Array.from(values)));
 
-  /** Bring the sum to k layers: a drag adds or takes away only what lies between. */
+  /** Bring the sum to k sheets: a drag adds or takes away only what lies between. */
   const addUp = (k) => {
     while (summed !== k) {
       const sign = summed < k ? 1 : -1, at = summed < k ? summed++ : --summed;

@@ -9,7 +9,7 @@ line of a cell. A chapter composes what it alone needs on a :func:`panel` or a :
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
-    from lowrank_tutor.plotting.boxes import boxes, sharing
+    from lowrank_tutor.plotting.boxes import boxes, sharing, stacks
     from lowrank_tutor.plotting.charts import (
         arrow,
         arrows_in_space,
@@ -21,11 +21,13 @@ with needed(__name__):
         rooflines,
         spectrum,
     )
+    from lowrank_tutor.plotting.labels import label_lines
     from lowrank_tutor.plotting.pictures import draw_row, equation, grids, images, picture, word_maps
     from lowrank_tutor.plotting.style import (
         GRAY,
         INK,
         LINES,
+        MUTED,
         ORANGE,
         SIGNED,
         TEAL,
@@ -43,6 +45,7 @@ __all__ = [
     "GRAY",
     "INK",
     "LINES",
+    "MUTED",
     "ORANGE",
     "SIGNED",
     "TEAL",
@@ -60,6 +63,7 @@ __all__ = [
     "equation",
     "grids",
     "images",
+    "label_lines",
     "legend_above",
     "pairs",
     "panel",
@@ -69,6 +73,7 @@ __all__ = [
     "sharing",
     "sheet",
     "spectrum",
+    "stacks",
     "styled",
     "word_maps",
 ]

@@ -16,8 +16,10 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite, named
+from lowrank_tutor.plotting.labels import label_lines
 from lowrank_tutor.plotting.style import (
     GRAY,
+    INK,
     LINES,
     ORANGE,
     TEAL,
@@ -59,14 +61,14 @@ def curves(
     at : float, optional
         One of the abscissas: where the points are. A point beyond the axes is an arrow at their edge.
     chosen : str, optional
-        The name of a line that stands out and alone has a point.
+        The name of a line that stands out, in teal, and alone has a point. The others are gray.
     xlabel, title : str, optional
     scale : (str, str)
         ``"linear"`` or ``"log"`` for each axis.
     xlim, ylim : (float or None, float or None)
         Ends of the axes; give them where a slider must not move them.
     looks : sequence of (color, dashes)
-        One for each line, five by default.
+        One for each line, five by default; dashes "o" and "x" are points.
     **room : float
     """
     x = finite("x", x, None)
@@ -75,18 +77,19 @@ def curves(
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
     if at is not None and chosen is None:
         ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
+    if chosen is not None:
+        looks = [(TEAL if name == chosen else GRAY, dashes) for name, (_, dashes) in zip(lines, looks, strict=False)]
     draw_lines(ax, x, lines, looks=looks, marker="o" if len(x) < 10 and chosen is None else "")
     for line in ax.lines if chosen is not None else ():
-        line.set(**({"linewidth": 2.5} if line.get_label() == chosen else {"linewidth": 1.2, "alpha": 0.6}))
+        line.set_linewidth(2.5 if line.get_label() == chosen else 1.2)
+    title = title or (next(iter(lines)) if len(lines) == 1 else "")
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], xlim=xlim, ylim=ylim)
     if scale[0] == "log" and len(x) <= 12:
         tick_each(ax, x, at_most=round(fig.get_figwidth()) + 2)
     if at is not None:
         marked = [(y, look) for (name, y), look in zip(lines.items(), looks, strict=False) if chosen in (None, name)]
         draw_points(ax, x, [y for y, _ in marked], at=at, looks=[look for _, look in marked])
-    if len(lines) > 1 or not title:  # a title alone names a single line
-        legend_above(ax)
-    return fig
+    return label_lines(ax).figure if len(lines) > 1 else fig
 
 
 @styled
@@ -95,7 +98,8 @@ def bars(
     spreads: Mapping[str, float] | None = None,
     *,
     decimals: int = 2,
-    marked: Sequence[str] = (),
+    color: str = TEAL,
+    colors: Mapping[str, str] | None = None,
     title: str = "",
 ) -> Figure:
     """Show one number of each of several things as a horizontal bar with an interval and the number behind it.
@@ -108,25 +112,28 @@ def bars(
         Half the length of the interval around each number.
     decimals : int
         Digits after the point of the numbers written behind the bars.
-    marked : sequence of str
-        Names of bars in another color.
+    color : str
+        Of the bars.
+    colors : mapping of str to str, optional
+        Names of bars, and the color that each has instead.
     title : str, optional
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
     if spreads and named("spreads", spreads).keys() != means.keys():
         raise ValueError(f"spreads must have the names of means, {', '.join(means)}, got {', '.join(spreads)}")
-    left, right = 0.12 + 0.069 * max(map(len, means)), 0.05  # inches
+    left, right = 0.12 + 0.074 * max(map(len, means)), 0.05  # inches
     fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
     half = spreads or dict.fromkeys(means, 0.0)
     farthest = max(means[name] + half[name] for name in means)
     for place, (name, mean) in enumerate(means.items()):
-        color = ORANGE if name in marked else TEAL
-        ax.barh(place, mean, height=0.62, color=color, alpha=0.75)
+        ax.barh(place, mean, height=0.62, color=(colors or {}).get(name, color), alpha=0.75)
         if spreads:
-            ax.errorbar(mean, place, xerr=half[name], color="black", linewidth=1.2, capsize=2.5)
+            ax.errorbar(mean, place, xerr=half[name], color=INK, linewidth=1.2, capsize=2.5)
         ax.text(mean + half[name] + 0.03 * farthest, place, f"{mean:.{decimals}f}", va="center")
     ax.set_yticks(range(len(means)), list(means))
-    ax.set(xlim=(0, 1.22 * farthest), ylim=(len(means) - 0.4, -0.6), xticks=[])
+    number = 0.15 + 0.075 * len(f"{farthest:.{decimals}f}")  # inches
+    across = WIDTH - left - right
+    ax.set(xlim=(0, farthest * across / (across - number)), ylim=(len(means) - 0.4, -0.6), xticks=[])
     ax.set_title(title, x=(0.12 - left) / (WIDTH - left - right))  # above the names, too
     ax.tick_params(length=0)
     ax.grid(False)
@@ -143,6 +150,7 @@ def by_name(
     ylim: tuple[float, float],
     xlabel: str = "",
     title: str = "",
+    looks: Sequence[tuple[str, Any]] = LINES,
 ) -> Figure:
     """Plot lines over places that have names instead of numbers; each line is named at its end.
 
@@ -157,30 +165,19 @@ def by_name(
     ylim : (float, float)
         Ends of the vertical axis.
     xlabel, title : str, optional
+    looks : sequence of (color, dashes)
+        One for each line.
     """
-    lines = named("lines", lines, len(names), most=len(LINES))
+    lines = named("lines", lines, len(names), most=len(looks))
     intervals = named("spreads", spreads, len(names)) if spreads else {}
-    right = 0.15 + 0.075 * max(len(part) for name in lines for part in name.split("\n"))  # inches
-    fig, ax = panel(height=2.9, right=right)
-    words = _apart([float(heights[-1]) for heights in lines.values()], 0.075 * (ylim[1] - ylim[0]))
-    for (name, heights), word, (color, dashes) in zip(lines.items(), words, LINES, strict=False):
-        look: dict[str, Any] = {"linestyle": dashes, "marker": "o", "markersize": 5, "capsize": 3}
-        ax.errorbar(range(len(names)), heights, intervals.get(name), color=color, **look)
-        ax.text(1.01, word, name, color=color, va="center", transform=ax.get_yaxis_transform())
+    _, ax = panel(height=2.9)
+    draw_lines(ax, range(len(names)), lines, looks=looks, marker="o", markersize=5)
+    for line in list(ax.lines):
+        half = intervals.get(line.get_label())
+        ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", color=line.get_color(), capsize=3)
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel=xlabel, title=title, ylim=ylim)
-    return fig
-
-
-def _apart(heights: Sequence[float], least: float) -> np.ndarray:
-    """Move heights apart until neighbors are ``least`` from each other, so that words at them can be read."""
-    order = np.argsort(heights)
-    moved = np.asarray(heights)[order]
-    for _ in range(100):
-        for i in np.flatnonzero(np.diff(moved) < least * 0.999):
-            short = (least - (moved[i + 1] - moved[i])) / 2
-            moved[i : i + 2] += -short, short
-    return moved[np.argsort(order)]
+    return label_lines(ax).figure
 
 
 @styled
@@ -204,7 +201,7 @@ def spectrum(
     level : float
         Values above it count.
     name : str, optional
-        What the level is called, in a legend.
+        What the level is called: a word at the right end of its line.
     xlabel, title : str, optional
     scale : str
         ``"log"`` or ``"linear"`` for the vertical axis.
@@ -217,9 +214,12 @@ def spectrum(
     fig, ax = panel(**{"left": 0.85, **room})
     ax.plot(index[counted], s[counted], "o", color=TEAL)
     ax.plot(index[~counted], s[~counted], "o", color=GRAY, markerfacecolor="white")
-    ax.axhline(level, color=ORANGE, linewidth=1.2, label=name)
+    ax.axhline(level, color=ORANGE, linewidth=1.2)
     ax.set(yscale=scale, xlabel=xlabel, title=title, ylim=ylim)
-    legend_above(ax)
+    if name:
+        at = ax.get_yaxis_transform()
+        word = ax.annotate(name, (1, level), (-2, 3), at, "offset points", color=ORANGE, ha="right", fontsize=9)
+        word.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
     return fig
 
 
@@ -275,22 +275,22 @@ def cloud(
     paths : mapping of str to array_like, shape (length, 2), optional
         A name for each path, and the points that it joins; at most three.
     """
-    fig, ax = panel(height=3.4, bottom=0.3)
-    looks = ((ORANGE, "-"), (TEAL, "--"), (VIOLET, ":"))  # orange first, which no point is
+    _, ax = panel(height=3.4, bottom=0.3)
+    looks = ((TEAL, "-"), (VIOLET, "--"), (INK, ":"))
     ax.plot(*finite("points", points, None, 2).T, "o", color=GRAY, alpha=0.5, markersize=3.5)
     drawn = named("arrows", arrows, 2, 2, most=len(looks)) if arrows else {}
     for (name, (start, step)), (color, dashes) in zip(drawn.items(), looks, strict=False):
-        arrow(ax, start + step, start, color=color, linestyle=dashes)
-        ax.plot([], [], dashes, color=color, label=name)
+        arrow(
+            ax, start + step, start, color=color, linestyle=dashes, name=name, place=(5, 4) if step[0] < 0 else (0, -14)
+        )
     joined = named("paths", paths, None, 2, most=len(looks)) if paths else {}
     for (name, path), (color, dashes) in zip(joined.items(), looks, strict=False):
         ax.plot(*path.T, dashes, color=color, label=name)
     if not paths:
-        ax.plot(0, 0, "+", color="black", markersize=10)
+        ax.plot(0, 0, "+", color=INK, markersize=10)
         ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
-    legend_above(ax)
     ax.set_aspect("equal", adjustable="datalim")
-    return fig
+    return label_lines(ax).figure
 
 
 @styled
@@ -309,7 +309,7 @@ def pairs(before: ArrayLike, after: ArrayLike, *, eps: float) -> Figure:
     fig, ax = panel(2.6, 2.6, left=0.52)
     ax.plot(before, after, "o", color=TEAL, markersize=2.5, alpha=0.35, markeredgewidth=0)
     ends = np.array([0, 1.08 * before.max()])
-    ax.plot(ends, ends, color="black", linewidth=1)
+    ax.plot(ends, ends, color=INK, linewidth=1)
     for factor in (1 - eps, 1 + eps):
         ax.plot(ends, np.sqrt(factor) * ends, "--", color=ORANGE, linewidth=1)
     ax.set(xlim=ends, ylim=1.6 * ends, xlabel="distance before", ylabel="distance after", title="each pair of points")
@@ -336,7 +336,7 @@ def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
     net = [np.add.outer(along * tips[0, i], across * tips[1, i]) for i in range(3)]
     ax.plot_surface(*net, color=TEAL, alpha=0.12, edgecolor=GRAY, linewidth=0.4)
     for i, (name, tip) in enumerate(zip(vectors, tips, strict=True)):
-        color = TEAL if i < 2 else ORANGE
+        color = TEAL if i < 2 else INK
         ax.quiver(0, 0, 0, *tip, color=color, linewidth=2, arrow_length_ratio=0.3 / np.linalg.norm(tip))
         side = "left" if i % 3 == 0 else "right"  # so that few names stand on an arrow
         word = ax.text(*(1.06 * tip), name, color=color, fontsize=11, ha=side, va="top" if i == 0 else "bottom")
@@ -347,7 +347,7 @@ def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
     return fig
 
 
-PROGRAMS = (TEAL, ORANGE)
+PROGRAMS = (INK, TEAL)
 WALLS = {"compute": "-", "memory": (0, (1.2, 1.2))}  # how a line looks where it meets this wall
 
 
@@ -410,10 +410,10 @@ def rooflines(
     _frame(ax, title, (3e-4, 2000), (0.01, 1, 100), [ms for points in marks for ms in points[:, 1]])
 
     right, ax = panel(3.15, 3.0, right=0.25)
-    ax.plot(n, times[0] / times[1], color="black", label="least times")
+    ax.plot(n, times[0] / times[1], color=INK, label="least times")
     if reported is not None:
         name, ratios = reported
-        ax.plot(list(ratios), list(ratios.values()), "x", color="black", markersize=6, markeredgewidth=1.8, label=name)
+        ax.plot(list(ratios), list(ratios.values()), "x", color=INK, markersize=6, markeredgewidth=1.8, label=name)
     slow, fast = [dict(points) for points in marks] or [{}, {}]
     found = {length: slow[length] / fast[length] for length in sorted(slow.keys() & fast.keys())}
     if marks:

@@ -35,7 +35,9 @@ Grid = tuple[str, ArrayLike, Sequence[str], Sequence[str]]
 
 @styled
 def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 0.03, **look: Any) -> Figure:
-    """Show a matrix as a photograph, over the whole width of a figure.
+    """Show a matrix as a picture, over the whole width of a figure.
+
+    In black and white it is a photograph, which a dark page leaves as it is; with a ``cmap`` it is line art.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 
     ax.set(title=title, xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
-    return photograph(fig)
+    return fig if "cmap" in look else photograph(fig)
 
 
 def draw_row(
@@ -90,7 +92,13 @@ def draw_row(
 
 
 @styled
-def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None = None, width: float = WIDTH) -> Figure:
+def images(
+    rows: Mapping[str, ArrayLike],
+    *,
+    scale: tuple[float, float] | None = None,
+    signed: Collection[str] = (),
+    width: float = WIDTH,
+) -> Figure:
     """Show rows of small images, each row with its name.
 
     Parameters
@@ -99,6 +107,8 @@ def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None =
         A name and images of 8 x 8 pixels, a row each, as many in each; a pixel that is NaN is drawn in orange.
     scale : (float, float), optional
         What is drawn white and what black; without it, the least and the largest number of each image.
+    signed : collection of str, optional
+        Names of rows whose images have a sign: teal above zero, orange below.
     width : float
         Inches.
     """
@@ -110,7 +120,11 @@ def images(rows: Mapping[str, ArrayLike], *, scale: tuple[float, float] | None =
     for row, (name, drawn) in enumerate(rows.items()):
         y = -0.02 - side * row
         ax.text(words - 0.09, y - side / 2, name, ha="right", va="center")
-        draw_row(ax, drawn, (words, y), side, vmin=low, vmax=high)
+        if name in signed:
+            drawn = drawn / np.abs(drawn).max(axis=1, keepdims=True)
+            draw_row(ax, drawn, (words, y), side, cmap=SIGNED, vmin=-1, vmax=1)
+        else:
+            draw_row(ax, drawn, (words, y), side, vmin=low, vmax=high)
     return fig
 
 
@@ -251,7 +265,7 @@ def grids(
         ax.set_xticks(range(columns), column_words, rotation=90)
         ax.set_yticks(range(rows), row_words if start == left else [""] * rows)
         for column in hidden:
-            ax.add_patch(Rectangle((column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=HIDDEN, lw=0))
+            ax.add_patch(Rectangle((column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=GRAY, lw=0))
         if written:
             _write_entries(ax, each, lambda entry: f"{entry:.2f}".lstrip("0") if entry else "", dark=LEGIBLE * highest)
         start += unit * columns + gap

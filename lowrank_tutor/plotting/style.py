@@ -34,9 +34,10 @@ P = ParamSpec("P")
 # One color, one idea (palette.py): against white each is at least 3 : 1, and all but gray 4.5 : 1, for words are
 # written in them. Lines differ in more than color.
 TEAL, ORANGE, VIOLET, GRAY, GREEN = (color.light for color in COLORS.values())
-INK = SURFACES["ink"].light
+INK, MUTED = SURFACES["ink"].light, SURFACES["muted"].light
 HIDDEN = COLORS["orange"].either
-LINES = ((TEAL, "-"), (ORANGE, "--"), (VIOLET, "-."), (INK, ":"), (GRAY, (0, (6, 1, 1, 1, 1, 1))))
+# The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and other dashes.
+LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1, 1, 1, 1, 1))))
 # Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries of both signs, with
 # equal limits on either side of zero; and weights or other entries that are not negative, from zero on.
 SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
@@ -236,11 +237,12 @@ def legend_above(ax: Axes) -> Axes:
 
 
 def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
-    """Draw named lines, each in its own color and dashes; NaN leaves a gap."""
+    """Draw named lines, each in its own color and dashes or as points; NaN leaves a gap."""
     x = finite("x", x, None)
     checked = named("lines", lines, len(x), most=len(looks), gaps=True)
     for (name, y), (color, dashes) in zip(checked.items(), looks, strict=False):
-        ax.plot(x, y, linestyle=dashes, color=color, label=name, **style)
+        look = {**style, "marker": dashes, "linestyle": ""} if dashes in ("o", "x") else {**style, "linestyle": dashes}
+        ax.plot(x, y, color=color, label=name, **look)
 
 
 def draw_points(ax: Axes, x: ArrayLike, lines: Sequence[ArrayLike], *, at: float, looks: Any = LINES) -> None:

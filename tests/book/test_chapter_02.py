@@ -16,11 +16,6 @@ def digits_cut(chapter, *, k):
     return {"variance_explained": explained, "relative_error": np.sqrt(max(0, 1 - explained))}
 
 
-def spectrum_cut(chapter, *, decay, k):
-    i = np.arange(1, 65)
-    return {"relative_error": np.sqrt(np.sum(i[k:] ** (-2.0 * decay)) / np.sum(i ** (-2.0 * decay)))}
-
-
 def noise_cut(chapter, *, noise, k):
     signal = chapter["S"]
     drawn = np.random.default_rng(1).standard_normal((80, 60))
@@ -31,7 +26,7 @@ def noise_cut(chapter, *, noise, k):
     return {"error_against_signal": error, "above_threshold": np.sum(s > factor * np.sqrt(80) * noise)}
 
 
-EXPLORERS = {"digits-cut": digits_cut, "spectrum-cut": spectrum_cut, "noise-cut": noise_cut}
+EXPLORERS = {"digits-cut": digits_cut, "noise-cut": noise_cut}
 
 
 def test_axes_for_variance_share(chapter):

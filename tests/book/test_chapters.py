@@ -1,12 +1,13 @@
 """Every chapter, found by its name: its cells run, its sliders are right, and it has the parts that readers expect."""
 
 import ast
+import itertools
 import re
 
 import pytest
 import yaml
 from chapters import CELL_LINES, CHAPTERS, ROOT, WITH_EXPLORERS, code_cells, explorers, judged, judges, run
-from figures import check_fit, figures
+from figures import check_fit, check_look, figures
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
@@ -51,15 +52,23 @@ def test_readouts(name):
         assert own == pytest.approx(expected, rel=1e-6, abs=1e-6), values
 
 
+def drawn_by(path):
+    """The figures that cells show, and those of explorers at both ends."""
+    ran = run(path)
+    ends = [(e.draw, e.positions()[at]) for e in ran.explorers.values() for at in (0, -1)]
+    return [*map(figures, ran.shown), *(figures(draw(**place)) for draw, place in ends)]
+
+
 @pytest.mark.parametrize("path", WITH_EXPLORERS, ids=lambda path: path.stem)
 def test_figures_fit_a_phone(path):
-    """Those that cells show, and those of explorers at both ends."""
-    ran = run(path)
-    for drawn in ran.shown:
-        check_fit(figures(drawn))
-    for explorer in ran.explorers.values():
-        for place in (explorer.positions()[0], explorer.positions()[-1]):
-            check_fit(figures(explorer.draw(**place)))
+    for panels in drawn_by(path):
+        check_fit(panels)
+
+
+@each_chapter
+def test_figures_share_a_look(path):
+    for figure in itertools.chain(*drawn_by(path)):
+        check_look(figure)
 
 
 @each_chapter

@@ -262,12 +262,9 @@ def test_keys_stay_inside(lab, name):
     assert lab.cells() == cells
 
 
-@pytest.mark.parametrize("name", ["explorer", "tilt", "draw_first"])
+@pytest.mark.parametrize("name", ["explorer", "tilt"])
 def test_readouts_do_not_overlap(lab, name):
     figure = lab.find(name)
-    if name == "draw_first":  # it has a readout once there is a guess
-        figure.get_by_role("button", name=instruments.guesses.WORDS["commit"]).click()
-        figure.locator("dl data").wait_for()
     boxes = figure.locator("dl > div").evaluate_all(
         """(all) => all.map((one) => ["dt", "dd"].map((tag) => {
           const range = document.createRange();

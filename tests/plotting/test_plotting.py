@@ -71,6 +71,7 @@ CALLS = {
     ),
     "sharing": lambda: plotting.sharing({"each its own": (False, False, False), "layerwise": (True, True, True)}),
     "spectrum": lambda: plotting.spectrum(S, 0.5, name="threshold"),
+    "stacks": lambda: plotting.stacks({"scores": [2, 1, 1e-17], "weights": [3, 2, 1e-3]}),
     "word_maps": lambda: plotting.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
 }
 
@@ -136,6 +137,7 @@ REFUSED = {
     "picture": lambda bad: plotting.picture([bad], "a"),
     "rooflines": lambda bad: plotting.rooflines(bad, FLOORS),
     "spectrum": lambda bad: plotting.spectrum(bad, 1),
+    "stacks": lambda bad: plotting.stacks({"a": bad}),
     "word_maps": lambda bad: plotting.word_maps({"a": [TWO, bad]}, ["p", "q"]),
 }
 
@@ -170,7 +172,7 @@ MESSAGES = {
     "xlim must be two rising numbers, or None for an end, got (1, 1)": line(xlim=(1, 1)),
     "ylim must be two rising numbers, or None for an end, got (1, 0)": line(ylim=(1, 0)),
     "ylim must be two rising numbers, or None for an end, got 'a'": line(ylim="a"),
-    "marked must be names, got 1": lambda: plotting.bars({"a": 1}, marked=1),
+    "marked must be names, got 1": lambda: plotting.boxes({"a": []}, marked=1),
     "decimals must be a count, at least 0, got -1": lambda: plotting.bars({"a": 1}, decimals=-1),
     "decimals must be a count, at least 0, got True": lambda: plotting.bars({"a": 1}, decimals=True),
     "spreads must have the names of means, a, b, got a": lambda: plotting.bars({"a": 1, "b": 2}, {"a": 1}),
@@ -191,7 +193,9 @@ def test_curves_mark_the_slider():
     assert [data(line) for line in (exact, bound)] == [[[1, 3], [2, 2], [3, 1]], [[1, 3], [2, 3], [3, 2]]]
     assert [data(mark) for mark in marks] == [[[2, 2]], [[2, 3]]]
     assert list(upright.get_xdata()) == [2, 2]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["exact", "bound"]
+    assert {text.get_text(): text.get_color() for text in ax.texts} == {
+        "exact": exact.get_color(), "bound": bound.get_color()
+    }  # fmt: skip
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
 
 
@@ -217,16 +221,20 @@ def test_bar_lengths():
     assert [text.get_text() for text in ax.texts] == ["2.00", "3.20"]
     assert ax.texts[0].get_position()[0] > 2.1
     assert ax.collections[0].get_segments()[0][:, 0] == pytest.approx([1.9, 2.1])
-    marked = plotting.bars({"a": 1, "b": 2}, marked=["b"]).axes[0].patches
-    assert [to_rgb(bar.get_facecolor()) for bar in marked] == [to_rgb(style.TEAL), to_rgb(style.ORANGE)]
+    colored = plotting.bars({"a": 1, "b": 2}, color=style.ORANGE, colors={"b": style.INK}).axes[0].patches
+    assert [to_rgb(bar.get_facecolor()) for bar in colored] == [to_rgb(style.ORANGE), to_rgb(style.INK)]
 
 
 def test_line_names_keep_apart():
     lines = {name: [0.0, height] for name, height in (("a", 1.0), ("b", 1.0), ("c", 0.98), ("d", 0.0))}
     ax = plotting.by_name(("x", "y"), lines, ylim=(0, 2)).axes[0]
-    heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
-    assert np.diff(sorted(heights.values())).min() > 0.14
-    assert heights["d"] == 0 < heights["c"] < 0.98
+    rendered(ax.figure)
+    boxes = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    ends = dict(zip(boxes, ax.transData.transform([line.get_xydata()[-1] for line in ax.lines[:4]]), strict=True))
+    assert boxes["c"].y1 < min(boxes[name].y0 for name in "ab")
+    away = {name: abs((box.y0 + box.y1) / 2 - ends[name][1]) / box.height for name, box in boxes.items()}
+    assert max(away.values()) < 1.6
+    assert min(box.x0 - ends[name][0] for name, box in boxes.items()) > 0
     (ax,) = only_axes("by_name")
     assert ax.collections[0].get_segments()[2][:, 1] == pytest.approx([1.1, 1.3])
 
@@ -247,13 +255,13 @@ def test_arrows_have_names():
 def test_clouds_have_arrows_or_paths():
     (ax,) = only_axes("cloud")
     assert data(ax.lines[0]) == POINTS.tolist()
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["PCA", "raw"]
+    assert {"PCA", "raw"} < {text.get_text() for text in ax.texts}
     heads = [text for text in ax.texts if text.arrow_patch]
     assert [(tuple(head.xyann), tuple(head.xy)) for head in heads] == [((0, 0), (1, 2)), ((1, 1), (1, 2))]
     assert "origin" in texts(ax)
     ax = plotting.cloud(POINTS, paths={"line": POINTS[:5]}).axes[0]
     assert data(ax.lines[1]) == POINTS[:5].tolist()
-    assert "origin" not in texts(ax)
+    assert [text.get_text() for text in ax.texts] == ["line"]
 
 
 def test_pairs_on_a_dashed_line():
@@ -400,15 +408,15 @@ EXTREMES = {
 
 
 @pytest.mark.parametrize("name", EXTREMES)
-def test_words_stay_outside_the_axes(name):
-    """They stand within the figure, and meet none of each other."""
+def test_words_keep_apart(name):
+    """They stand within the figure, and meet none of each other; names of lines stand beside the axes."""
     figure = EXTREMES[name]()
     rendered(figure)
     (ax,), sheet = figure.axes, figure.bbox
-    assert not ax.texts
-    words = [title for title in (ax.title, ax._left_title, ax._right_title) if title.get_text()]
-    boxes = [each.get_window_extent() for each in (*words, ax.get_legend())]
-    assert not any(box.overlaps(ax.get_window_extent()) for box in boxes)
+    assert ax.texts
+    boxes = [word.get_window_extent() for word in (ax._left_title, *ax.texts)]
+    if "level" not in name:
+        assert not any(box.overlaps(ax.get_window_extent()) for box in boxes)
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
     assert all(sheet.x0 <= box.x0 and box.x1 <= sheet.x1 and box.y1 <= sheet.y1 for box in boxes)
 

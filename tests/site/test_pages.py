@@ -261,19 +261,27 @@ def test_page_metadata(readers, site, descriptions, page):
 # The landing page
 
 
-def test_landing_figure(readers):
-    page = readers["light"].open(HOME)
+@pytest.mark.parametrize("who", ["light", "dark phone"])
+def test_landing_figure(readers, who):
+    page = readers[who].open(HOME)
     kinds = page.locator("article section > *").evaluate_all("(all) => all.slice(0, 3).map((e) => e.tagName)")
     assert kinds == ["H1", "P", "FIGURE"]
-    assert page.locator("article section > p").first.inner_text().count("?") == 1
-    figure = page.locator('figure.instrument[data-name="tilt"]')
-    assert figure.bounding_box()["y"] < 300
-    assert figure.get_by_label("show what is left out").is_visible(), "the theme has folded a control away"
-    layers = figure.locator('data[data-name="layers_for_5_percent"]')
-    assert layers.get_attribute("value") == "1"
-    for key, count in (("ArrowRight", 4), ("ArrowLeft", 1)):
-        figure.get_by_label("tilt").press(key)
-        page.wait_for_function("([d, n]) => d.value === String(n)", arg=[layers.element_handle(), count])
+    assert not page.locator(".bd-sidebar-primary, .bd-sidebar-secondary").locator("visible=true").count()
+    figure = page.locator('figure.instrument[data-name="sheets"]')
+    ring = figure.get_by_role("slider", name="sheets that are kept")
+    page.evaluate("scrollTo(0, 0)")
+    box = ring.locator(".hit").bounding_box()
+    assert box["y"] + box["height"] < page.viewport_size["height"], "the handle is on the first screen"
+    for key, shown in (("Home", ["56%", "31%"]), ("ArrowRight", ["19%", "6%"]), ("ArrowRight", ["8%", "2%"])):
+        ring.press(key)
+        page.wait_for_function(
+            "([all, shown]) => [...all.querySelectorAll('data')].map((d) => d.textContent).join() === shown.join()",
+            arg=[figure.element_handle(), shown],
+        )
+    doors = page.locator("article section > figure + p a")
+    assert doors.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [
+        f"{CHAPTERS[i].stem}.html" for i in (0, 5)
+    ]
 
 
 def test_landing_cards(readers):

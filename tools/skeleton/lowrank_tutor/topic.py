@@ -1,6 +1,6 @@
-"""TODO: say what this module is for. Measure how much of a matrix its first layers hold.
+"""TODO: say what this module is for. Measure how much of a matrix its first sheets hold.
 
-Chapter ``book/NN-topic.md``. Letters: ``a`` is (m, n), and ``k`` the number of layers kept.
+Chapter ``book/NN-topic.md``. Letters: ``a`` is (m, n), and ``k`` the number of sheets kept.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from lowrank_tutor._checks import as_matrix, check_rank
 
 
 def topic(a: ArrayLike, k: int) -> float:
-    r"""TODO: Return the share of the squared Frobenius norm that the first k layers hold.
+    r"""TODO: Return the share of the squared Frobenius norm that the first k sheets hold.
 
     $\sum_{i \le k} \sigma_i^2 / \|A\|_F^2$.
 
