@@ -16,6 +16,7 @@ from lowrank_tutor._on_demand import needed
 with needed(__name__):
     from lowrank_tutor.instruments.album import album
     from lowrank_tutor.instruments.arrows import arrows
+    from lowrank_tutor.instruments.attend import attend
     from lowrank_tutor.instruments.cloud import cloud
     from lowrank_tutor.instruments.dice import dice
     from lowrank_tutor.instruments.draw_first import draw_first
@@ -33,6 +34,7 @@ __all__ = [
     "Instrument",
     "album",
     "arrows",
+    "attend",
     "cloud",
     "dice",
     "draw_first",

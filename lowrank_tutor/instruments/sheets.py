@@ -144,14 +144,15 @@ def _most(row: NDArray[np.float64], words: list[str]) -> str:
 
 @styled
 def _still(weights: NDArray[np.float64], kept: NDArray[np.float64], k: int, words: list[str]) -> Figure:
-    fig, axes = plt.subplots(1, 3, layout="constrained", figsize=(6, 2.3))
+    fig, axes = plt.subplots(1, 3, layout="constrained", figsize=(5.2, 2.1))
     top, s = weights.max(), np.linalg.svd(weights, compute_uv=False)
-    for ax, table, title in zip(axes, (weights, kept), ("exact", f"{k} of {len(s)} sheets"), strict=False):
+    for ax, table, title in zip(axes, (weights, kept), ("the whole table", f"{k} of {len(s)} sheets"), strict=False):
         ax.imshow(table, cmap=SIGNED, vmin=-top, vmax=top)
         ax.set_title(title)
         ax.set_xticks(range(len(words)), words, rotation=90)
-        ax.set_yticks(range(len(words)), words)
+        ax.set_yticks(range(len(words)), words if ax is axes[0] else [])
+        ax.grid(visible=False)
     axes[2].bar(range(1, len(s) + 1), s, color=[TEAL if i < k else GRAY for i in range(len(s))])
     axes[2].axvline(k + 0.5, color=ORANGE)
-    axes[2].set(xlabel="sheet", title="weight of each sheet")
+    axes[2].set(xlabel="sheet", title="weights", xticks=range(1, len(s) + 1), yticks=[0, 1])
     return fig

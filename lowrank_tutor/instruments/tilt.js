@@ -99,7 +99,7 @@ const tilt = ({ place, data, move, tell }) => {
   };
   const show = (turned) => layerPictures.grays(original, turned.flatMap((values) => Array.from(values)));
 
-  /** Bring the sum to k sheets: a drag adds or takes away only what lies between. */
+  /** Bring the sum to k layers: a drag adds or takes away only what lies between. */
   const addUp = (k) => {
     while (summed !== k) {
       const sign = summed < k ? 1 : -1, at = summed < k ? summed++ : --summed;

@@ -70,7 +70,7 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
     degrees : float
         The tilt at first, 0 to 45.
     k : int
-        The number of sheets kept at first, 1 to 160.
+        The number of layers kept at first, 1 to 160.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
 
 
 def numbers(gray: np.ndarray, k: int) -> dict[str, float]:
-    """Compute the numbers of a square of gray values, cut after k sheets."""
+    """Compute the numbers of a square of gray values, cut after k layers."""
     s = np.linalg.svd(gray, compute_uv=False)
     tails = np.sqrt(np.append(np.cumsum(s[::-1] ** 2)[::-1], 0.0))
     errors = tails / (tails[0] or 1.0)

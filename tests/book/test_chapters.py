@@ -89,7 +89,7 @@ def test_outline(path):
     assert re.findall("^## (.*)$", text, re.M)[-4:] == LAST
     goals = text.find("\n**You will be able to** ")
     assert 0 < goals < text.find("\n**You need** ") < text.index("\n## "), "goals and needs stand before the sections"
-    assert re.search(r"^(explore|tilt)\(", text[:goals], re.M), "the chapter opens with something to drag"
+    assert re.search(r"^(explore|sheets|tilt)\(", text[:goals], re.M), "the chapter opens with something to drag"
     assert re.search(r"\{py:(func|class|mod)\}`", text), "the text links what it uses of the package"
 
 

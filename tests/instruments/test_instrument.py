@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 from visits import SWIPE, swipe, violations
 
-from lowrank_tutor.instruments import arrows, cloud, dice, draw_first, score, shadow, spectrum, tilt, windows
+from lowrank_tutor.instruments import (
+    arrows,
+    attend,
+    cloud,
+    dice,
+    draw_first,
+    score,
+    shadow,
+    sheets,
+    spectrum,
+    tilt,
+    windows,
+)
 
 INSTRUMENTS = {
     "tilt": tilt,
@@ -17,6 +29,8 @@ INSTRUMENTS = {
     "cloud": cloud,
     "score": score,
     "windows": windows,
+    "sheets": sheets,
+    "attend": attend,
     "dice": dice,
     "draw_first": lambda: draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True),
 }

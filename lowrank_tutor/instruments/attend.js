@@ -1,0 +1,128 @@
+// One word attends: its query can be turned, arcs are its weights, and springs hold what it gets. Words: attend.py.
+const attend = ({ place, data, move, morph }) => {
+  const { words, far, sharpest } = data;
+  const own = sentence(data), { matmul, softmax } = lowrankLinalg;
+  const roomy = matchMedia("(min-width: 601px)").matches;
+  let state = null, tokens = [], shown = null, used = null;
+  let asked = [], keys = [], values = [], weights = [], output = [0, 0];
+
+  const read = (text) => {
+    tokens = own.split(text);
+    const x = tokens.map((word) => own.place(word) < 0 ? own.drawn(word, 2) : data.numbers[own.place(word)]);
+    [asked, keys, values] = data.maps.map((map) => matmul(x, map).map((row) => Array.from(row)));
+  };
+  const pair = (point) => "(" + point.map((part) => format(part, ".1f")).join(", ") + ")";
+
+  const spoken = arcs(place, {
+    title: words.sentence, label: words.chosen, wide: roomy ? 600 : 344, high: roomy ? 108 : 76, large: roomy ? 22 : 17.5,
+    choose: (row) => morph({ row, query: asked[row] }),
+  });
+  const panels = controls.box(place, "panels"), HIGH = 220, margin = [12, 12, 34, 40];
+  const panel = (title) => stage.panel(controls.titled(panels, title), { label: title, height: HIGH, margin });
+  const dial = panel(words.keys), hung = panel(words.values);
+  const turn = (query) => move({ query: query.map((part) => clamp(Math.round(part * 10) / 10, -far, far)) });
+  dial.paint(turn);
+  dial.handle("query", {
+    label: words.query, color: "teal", drag: turn,
+    step: (dx, dy) => turn([state.query[0] + dx / 10, state.query[1] + dy / 10]),
+  });
+
+  // What few ask for
+  const more = place.appendChild(controls.element("details", { class: "more" }, controls.element("summary", {}, words.more)));
+  const sharpness = controls.range(more, {
+    label: words.sharpness, min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
+  });
+  const field = own.field(more, (typed) => {
+    const text = typed.join(" "), [row] = own.split(text);
+    const x = own.place(row) < 0 ? own.drawn(row, 2) : data.numbers[own.place(row)];
+    move({ words: text, row: 0, query: Array.from(matmul([x], data.maps[0])[0]) });
+  });
+
+  /** Limits that hold all the points and the origin, as wide for a unit across as for one up. */
+  const around = (points) => {
+    const [wide, tall] = [288 - margin[1] - margin[3], HIGH - margin[0] - margin[2]];
+    const ends = [0, 1].map((i) => {
+      const parts = [0, ...points.map((point) => point[i])];
+      return [Math.min(...parts), Math.max(...parts)];
+    });
+    const unit = 1.3 * Math.max(0.01, ...ends.map(([low, high], i) => (high - low) / [wide, tall][i]));
+    const [x, y] = ends.map(([low, high], i) => {
+      const half = unit * [wide, tall][i] / 2;
+      return [(low + high) / 2 - half, (low + high) / 2 + half];
+    });
+    return { x, y };
+  };
+  const frame = (panel, limits) => {
+    const ticks = ([low, high]) => [-4, -2, 0, 2, 4].filter((tick) => tick > low && tick < high);
+    panel.resize(limits);
+    panel.axes({ x: ticks(limits.x), y: ticks(limits.y), xTitle: words.creature, yTitle: words.happens });
+  };
+  const name = (panel, points, keepOff) => {
+    const taken = keepOff.map(([x, y]) => [x - 9, y - 9, x + 9, y + 9]);
+    const free = labels.place(points.map(panel.pixel), tokens.map(labels.short), weights, taken, [0, 0, 300, HIGH - 20]);
+    panel.dots("words", points, "gray");
+    for (let i = 0; i < data.most; i++) {
+      panel.text("word " + i, free[i] ? panel.point(free[i]) : [0, 0], labels.short(tokens[i]), "ink middle");
+      panel.hide("word " + i, !free[i]);
+    }
+  };
+  /** A spring between two points, in pixels: straight ends, and coils between them. */
+  const spring = (from, to) => {
+    const [a, b] = [from, to].map(hung.pixel), length = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
+    const [ux, uy] = [(b[0] - a[0]) / length, (b[1] - a[1]) / length], coils = 12, high = Math.min(5, length / 12);
+    return Array.from({ length: coils + 3 }, (_, i) => {
+      const along = length * [0, ...Array.from({ length: coils + 1 }, (_, j) => 0.12 + 0.76 * j / coils), 1][i];
+      const aside = i < 2 || i > coils ? 0 : i % 2 ? high : -high;
+      return hung.point([a[0] + ux * along - uy * aside, a[1] + uy * along + ux * aside]);
+    });
+  };
+
+  return {
+    eases: { query: 0 },
+    clean: (wished) => {
+      const found = own.parse(wished.words);
+      return {
+        row: check.whole("row", wished.row, 0, found.length - 1), query: check.list("query", wished.query, 2, -far, far),
+        sharpness: check.number("sharpness", wished.sharpness, 0, sharpest), words: found.join(" "),
+      };
+    },
+    draw: (wished) => {
+      state = wished;
+      if (state.words !== shown) {
+        read((shown = state.words));
+        spoken.words(tokens);
+        frame(dial, around([...keys, ...asked, [1, 3]]));
+        frame(hung, around(values));
+      }
+      const scores = keys.map(([x, y]) => state.sharpness * (x * state.query[0] + y * state.query[1]) / Math.SQRT2);
+      weights = Array.from(softmax(scores));
+      output = [0, 1].map((i) => weights.reduce((sum, weight, j) => sum + weight * values[j][i], 0));
+      spoken.draw(state.row, weights, weights, "ink");
+      name(dial, keys, [dial.pixel(state.query)]);
+      dial.arrow("query", [0, 0], state.query, "teal");
+      const [value, y] = state.query, text = "x " + format(value, ".1f") + ", y " + format(y, ".1f");
+      dial.place("query", state.query, { value, min: -far, max: far, text });
+      for (let i = 0; i < data.most; i++) {
+        const line = hung.line("spring " + i, i < tokens.length ? spring(values[i], output) : [[0, 0]], "ink spring");
+        line.style.strokeWidth = 0.4 + 6 * (weights[i] || 0);
+        hung.hide("spring " + i, i >= tokens.length);
+      }
+      name(hung, values, [hung.pixel(output)]);
+      hung.dots("output", [output], "ink large");
+      sharpness.show(state.sharpness, words.times + format(state.sharpness, ".1f"));
+      if (state.words !== used) field.show((used = state.words)); // else what is being typed would be lost
+    },
+    numbers: () => ({ share: Math.max(...weights), creature: output[0], happens: output[1] }),
+    table: () => ({ keys, values, weights }),
+    clear: () => (used = null),
+    values: () => {
+      const top = Math.max(...weights), level = top - Math.min(...weights) < 1e-6;
+      const most = level ? words.everyone : "“" + tokens[weights.indexOf(top)] + "”";
+      return { word: tokens[state.row], most, asks: pair(state.query), gets: pair(output) };
+    },
+    remarks: () => [
+      ...(Math.hypot(...state.query) * state.sharpness === 0 ? ["nothing"] : []),
+      ...(tokens.every((word) => own.place(word) >= 0) ? [] : ["own"]),
+    ],
+  };
+};
