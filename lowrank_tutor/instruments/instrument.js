@@ -45,7 +45,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   let state = start, goal = null, rest = 0, pending = 0, wishes = 0, glowing = "", touched = false;
 
   const show = (text) => {
-    if (text.length > room.textContent.length) room.textContent = text;
+    if (!me.begun && text.length > room.textContent.length) room.textContent = text;
     stage.say(line, text);
   };
   const tell = (text) => {
@@ -63,7 +63,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     stage.write(shown[number], { value });
     stage.say(shown[number], format(value, formats[number] || ","));
   });
-  const describe = () => me.begun && !me.begun() || show(sentence());
+  const describe = () => show(me.begun && !me.begun() ? "" : sentence());
   const busy = (by) => figure.setAttribute("aria-busy", String(Boolean(pending += by)));
   const put = async (partial) => {
     const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));

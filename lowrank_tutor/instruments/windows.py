@@ -44,7 +44,7 @@ TYPED = {
 }
 WORDS = {
     "plane": "Keys. Drag the query: it looks at keys that lie its way. Teal: the mean key of each window.",
-    "list": "Weights. Narrow: exact. Wide and teal: through windows, shared equally by the words. Drag the borders.",
+    "list": "Weights. Narrow bars: exact. Teal: through windows, shared equally by the words. Drag the borders.",
     "result": "Values, and what the query gets, exactly and through windows",
     "query": "tip of the query",
     "border": "border {j}, between windows",
