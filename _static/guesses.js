@@ -106,7 +106,7 @@
 
   addEventListener("DOMContentLoaded", () => {
     restore();
-    const place = document.getElementById("your-guesses");
+    const place = document.getElementById("guesses-kept");
     if (place) overview(place);
   });
 })();
