@@ -159,6 +159,8 @@ class JoinAnswerToQuestion(SphinxPostTransform):
             ends = (i for i, node in enumerate(after) if isinstance(node, nodes.admonition) and _is_answer(node))
             end = next(ends, None)
             if end is not None:
+                for fold in cell.findall(HideCodeCellNode):
+                    fold["prompt_show"] = "Code of this question"
                 shown = [*after[:end], *after[end].children[1:]]
                 answer = nodes.container("", *shown, classes=["answer"])
                 box = nodes.container("", cell, answer, classes=["predict"], ids=[f"predict-{number}"])

@@ -77,13 +77,13 @@
       const pages = Object.entries(read()).map(([name, of]) => [name, record(of)]).sort(([one], [other]) => (one < other ? -1 : 1));
       const parts = pages.flatMap(([name, { title, asked, exercises, guesses, answers }]) => {
         const address = encodeURIComponent(name) + ".html", made = Object.entries(record(guesses)).map(([q, one]) => [q, record(one)]);
-        const done = Object.values(record(answers)).filter((one) => record(one).right === true).length;
-        if (!made.length && !Object.keys(record(answers)).length) return [];
+        const tried = Object.keys(record(answers)).length, done = Object.values(record(answers)).filter((one) => record(one).right === true).length;
+        if (!made.length && !tried) return [];
         const count = (grade) => made.filter(([, one]) => one.guess != null && one.grade === grade).length;
         const scored = `${count(1)} right and ${count(0.5)} near, of ${Number(asked) || made.length} questions. `;
         return [
           element("h2", {}, element("a", { href: address }, String(title ?? name))),
-          element("p", {}, scored, exercises ? `Exercises: ${done} of ${Number(exercises) || 0} right.` : ""),
+          element("p", {}, scored, tried ? `Exercises: ${done} of ${Number(exercises) || tried} right.` : ""),
           element("ul", {}, ...made.map(([words, { guess, grade, at }]) => element("li", {},
             element("a", { href: `${address}#${encodeURIComponent(at ?? "")}` }, words),
             ` ${guess == null ? "shown without a guess" : GRADES[grade] ?? ""}`))),
@@ -106,7 +106,7 @@
 
   addEventListener("DOMContentLoaded", () => {
     restore();
-    const place = document.getElementById("your-guesses");
+    const place = document.getElementById("guesses-kept");
     if (place) overview(place);
   });
 })();

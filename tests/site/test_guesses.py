@@ -92,7 +92,7 @@ def test_overview(visit):
     again.wait_for_function("document.querySelector('form.check input').value === '2'")
     assert again.locator("form.check output").first.inner_text() == "✓ Right."
     over = visit("book/guesses.html", context=page.context)
-    place = over.locator("#your-guesses")
+    place = over.locator("#guesses-kept")
     assert place.locator("li").count() == 3
     assert "1 right and 0 near, of 5 questions" in place.locator("p").inner_text()
     assert "1 of" in place.locator("p").inner_text()
@@ -116,9 +116,16 @@ STORED = [
     json.dumps({"javascript:alert(1)": {"title": "<img src=x>", "guesses": {"a": {"grade": "b", "at": 5}}}}),
 ]  # fmt: skip
 KEEP = "if (!sessionStorage.done) {{ sessionStorage.done = 1; localStorage.setItem('{}', {}); }}"
+SPOILED = """for (const name of ['getItem', 'setItem', 'removeItem']) {{
+  const own = Storage.prototype[name];
+  Storage.prototype[name] = function (key, ...more) {{
+    if (key.startsWith("lowrank")) {};
+    return own.call(this, key, ...more);
+  }};
+}}"""
 BROKEN = {
-    "throws": "for (const f of ['getItem', 'setItem', 'removeItem']) Storage.prototype[f] = () => { throw Error(); }",
-    "full": "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }",
+    "throws": SPOILED.format("throw Error()"),
+    "full": SPOILED.format("throw new DOMException('full', 'QuotaExceededError')").replace("'getItem', ", ""),
     "missing": "Object.defineProperty(window, 'localStorage', { configurable: true, get() { throw Error(); } })",
     **{f"garbage {i}": KEEP.format(KEY, json.dumps(text)) for i, text in enumerate(STORED)},
 }
@@ -131,11 +138,11 @@ def test_storage_fails(visit, what):
     by_keys(box)
     page.wait_for_function("document.querySelectorAll('.predict')[2].matches('.answered')")
     over = visit("book/guesses.html", context=page.context)
-    assert over.locator("#your-guesses").inner_text().strip()
-    assert over.locator("#your-guesses img").count() == 0
+    assert over.locator("#guesses-kept").inner_text().strip()
+    assert over.locator("#guesses-kept img").count() == 0
     if over.get_by_role("button", name="Forget all").count():
         over.get_by_role("button", name="Forget all").click()
-        assert over.locator("#your-guesses li").count() == 0
+        assert over.locator("#guesses-kept li").count() == 0
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
