@@ -19,15 +19,25 @@ const album = ({ place, data, move }) => {
     return out;
   };
   const add = (key, change) => key.forEach((x, i) => change.forEach((y, j) => (table[i][j] += x * y)));
-  /** V S^-1 U^T applied to the values: the state with the least error. */
+  const gram = (rows) => rows.map((a) => rows.map((b) => a.reduce((sum, x, i) => sum + x * b[i], 0)));
+  /** Solve A X = B by elimination, for A = gram(rows) and rows that are independent; B becomes X. */
+  const solve = (a, b) => {
+    const take = (row, from, times) => from.forEach((x, j) => (row[j] -= times * x));
+    a.forEach((pivot, i) => a.forEach((row, r) => {
+      if (r === i) return;
+      const times = row[i] / pivot[i];
+      take(row, pivot, times);
+      take(b[r], b[i], times);
+    }));
+    a.forEach((row, i) => b[i].forEach((x, j) => (b[i][j] = x / row[i])));
+    return b;
+  };
+  /** The state with the least error: K^T (K K^T)^-1 V as long as keys are independent, (K^T K)^-1 K^T V for more. */
   const best = (keys) => {
-    const { u, s, v } = lowrankLinalg.layers(keys);
-    s.forEach((sigma, l) => {
-      if (sigma < 1e-10 * s[0]) return;
-      const along = zeros();
-      keys.forEach((_, t) => values[t].forEach((value, j) => (along[j] += u[l][t] * value / sigma)));
-      add(Array.from(v[l]), along);
-    });
+    const written = keys.map((_, t) => values[t].slice());
+    if (keys.length <= keys[0].length) return solve(gram(keys), written).forEach((row, t) => add(keys[t], row));
+    keys.forEach((key, t) => add(key, written[t]));
+    solve(gram(keys[0].map((_, i) => keys.map((key) => key[i]))), table);
   };
   const compute = ({ written, d, method }) => {
     const keys = keysOf(d, written);

@@ -110,7 +110,7 @@ def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Flo
     mean, k = grays.mean(axis=0), keys[:written, :d]
     k, v = k / np.linalg.norm(k, axis=1, keepdims=True), grays[:written] - mean
     if method == "cache":
-        return v + mean
+        return np.asarray(v + mean)
     state = np.linalg.pinv(k) @ v if method == "best" else np.zeros((d, v.shape[1]))
     if method in ("sum", "delta"):
         for key, value in zip(k, v, strict=True):

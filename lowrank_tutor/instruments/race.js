@@ -114,7 +114,10 @@ const race = ({ place, data, move }) => {
       ratio: floors.exact.seconds / floors.mixed.seconds, pays: data.pays[state.gpu][state.k],
     }),
     table: () => floors,
-    values: () => ({ exact_wall: walls[floors.exact.wall], mixed_wall: walls[floors.mixed.wall] }),
+    values: () => {
+      const [exact, mixed] = [walls[floors.exact.wall], walls[floors.mixed.wall]];
+      return { waits: fill(words[exact === mixed ? "both" : "waits"], { wall: exact, exact, mixed }) };
+    },
     remarks: () => {
       const ratio = floors.exact.seconds / floors.mixed.seconds, [flops, bandwidth] = cards[state.gpu];
       if (ratio < 1) return ["behind"];
