@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 FOLDING_TAGS = {"hide-input", "hide-cell"}
 # "remove-input" hides code that the site has no use for and the notebook has: an answer is typed into it.
 # Without raises-exception, at which "Run all" would stop.
-TAGS = FOLDING_TAGS | {"remove-input", "hide-output", "remove-output", "remove-cell"}
+# "side-by-side" sets the steps of a worked example in two columns on a wide page (book.css).
+TAGS = FOLDING_TAGS | {"remove-input", "hide-output", "remove-output", "remove-cell", "side-by-side"}
 ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 

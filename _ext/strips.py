@@ -65,16 +65,14 @@ def group(parts, *, late=None, **look):
 
 def cells(table, corner, *, top=None):
     """Draw the entries of a table, each in its cell between four corners: teal above zero, orange below."""
-    top = top or abs(table).max() or 1
-    return [
-        shape(
-            [corner(i, j), corner(i, j + 1), corner(i + 1, j + 1), corner(i + 1, j)],
-            "teal" if value > 0 else "orange",
-            fill_opacity=f"{min(1, abs(value) / top):.2f}",
-        )
-        for (i, j), value in np.ndenumerate(table)
-        if abs(value) > 0.03 * top
-    ]
+    shares = table / (top or abs(table).max() or 1)
+    drawn = {"teal": "", "orange": ""}
+    for (i, j), share in np.ndenumerate(shares):
+        if abs(share) > 0.04:
+            corners = corner(i, j), corner(i, j + 1), corner(i + 1, j + 1), corner(i + 1, j)
+            d = "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in np.round(corners, 1)) + "z"
+            drawn["teal" if share > 0 else "orange"] += f'<path d="{d}" fill-opacity="{min(1, abs(share)):.2g}"/>'
+    return [f'<g fill="{paint(color)}">{paths}</g>' for color, paths in drawn.items() if paths]
 
 
 def sheet(x, y, c, table, *, kept=True, top=None, late=None, bend=0.0, edge="teal"):

@@ -9,7 +9,7 @@ line of a cell. A chapter composes what it alone needs on a :func:`panel` or a :
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
-    from lowrank_tutor.plotting.boxes import boxes, sharing
+    from lowrank_tutor.plotting.boxes import boxes, sharing, stacks
     from lowrank_tutor.plotting.charts import (
         arrow,
         arrows_in_space,
@@ -71,6 +71,7 @@ __all__ = [
     "sharing",
     "sheet",
     "spectrum",
+    "stacks",
     "styled",
     "word_maps",
 ]

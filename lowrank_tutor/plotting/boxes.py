@@ -1,4 +1,4 @@
-"""Draw diagrams of boxes: matrices to one scale, and which places of a model share a matrix."""
+"""Draw diagrams: matrices as boxes to one scale or as stacks of sheets, and what shares a matrix in a model."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Polygon, Rectangle
+from numpy.typing import ArrayLike
 
+from lowrank_tutor.plotting.arguments import named
 from lowrank_tutor.plotting.style import INK, TEAL, VIOLET, WIDTH, sheet, styled
 
 ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
@@ -53,6 +55,35 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
             ax.text(x - 0.04, middle, rows, ha="right", va="center")
             x, sign = x + width, ""
         top -= head + tall + foot
+    return fig
+
+
+@styled
+def stacks(spectra: Mapping[str, ArrayLike]) -> Figure:
+    """Draw matrices as stacks of sheets, side by side: a sheet for each singular value, the darker the larger it is.
+
+    Values that are nothing but rounding, up to 1e-10 times the first, are no sheets.
+
+    Parameters
+    ----------
+    spectra : mapping of str to array_like, shape (number,)
+        The name of each matrix and its singular values, the largest first.
+    """
+    checked = {name: s[s > 1e-10 * s.max()] for name, s in named("spectra", spectra, None).items()}
+    room, side, slant, flat, rise = WIDTH / len(checked), 0.9, 0.5, 0.45, 0.026  # inches
+    most = max(map(len, checked.values()))
+    high = 0.62 + side * flat + rise * most
+    fig, ax = sheet(WIDTH, high)
+    for place, (name, s) in enumerate(checked.items()):
+        left = place * room + (room - side * (1 + slant)) / 2
+        for i, share in enumerate(s / s.max(initial=1e-300)):
+            low = -high + 0.06 + rise * i
+            back = low + side * flat
+            corners = [(left, low), (left + side, low), (left + side * (1 + slant), back), (left + side * slant, back)]
+            ax.add_patch(Polygon(corners, facecolor="white", lw=0))
+            ax.add_patch(Polygon(corners, facecolor=(TEAL, 0.85 * share), edgecolor=(TEAL, 0.3 + 0.7 * share), lw=0.8))
+        word = f"{name}: {len(s)} sheet{'s' if len(s) > 1 else ''}"
+        ax.text(place * room + room / 2, -0.04, word, ha="center", va="top", fontweight="bold")
     return fig
 
 

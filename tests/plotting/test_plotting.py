@@ -71,6 +71,7 @@ CALLS = {
     ),
     "sharing": lambda: plotting.sharing({"each its own": (False, False, False), "layerwise": (True, True, True)}),
     "spectrum": lambda: plotting.spectrum(S, 0.5, name="threshold"),
+    "stacks": lambda: plotting.stacks({"scores": [2, 1, 1e-17], "weights": [3, 2, 1e-3]}),
     "word_maps": lambda: plotting.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
 }
 
@@ -136,6 +137,7 @@ REFUSED = {
     "picture": lambda bad: plotting.picture([bad], "a"),
     "rooflines": lambda bad: plotting.rooflines(bad, FLOORS),
     "spectrum": lambda bad: plotting.spectrum(bad, 1),
+    "stacks": lambda bad: plotting.stacks({"a": bad}),
     "word_maps": lambda bad: plotting.word_maps({"a": [TWO, bad]}, ["p", "q"]),
 }
 
