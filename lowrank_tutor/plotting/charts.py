@@ -87,7 +87,9 @@ def curves(
     if at is not None:
         marked = [(y, look) for (name, y), look in zip(lines.items(), looks, strict=False) if chosen in (None, name)]
         draw_points(ax, x, [y for y, _ in marked], at=at, looks=[look for _, look in marked])
-    return label_lines(ax).figure if len(lines) > 1 else fig
+    if len(lines) > 1:
+        label_lines(ax)
+    return fig
 
 
 @styled
@@ -168,14 +170,15 @@ def by_name(
     """
     lines = named("lines", lines, len(names), most=len(looks))
     intervals = named("spreads", spreads, len(names)) if spreads else {}
-    _, ax = panel(height=2.9)
+    fig, ax = panel(height=2.9)
     draw_lines(ax, range(len(names)), lines, looks=looks, marker="o", markersize=5)
     for line in list(ax.lines):
-        half = intervals.get(line.get_label())
+        half = intervals.get(str(line.get_label()))
         ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", color=line.get_color(), capsize=3)
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel=xlabel, title=title, ylim=ylim)
-    return label_lines(ax).figure
+    label_lines(ax)
+    return fig
 
 
 @styled
@@ -273,14 +276,13 @@ def cloud(
     paths : mapping of str to array_like, shape (length, 2), optional
         A name for each path, and the points that it joins; at most three.
     """
-    _, ax = panel(height=3.4, bottom=0.3)
+    fig, ax = panel(height=3.4, bottom=0.3)
     looks = ((TEAL, "-"), (VIOLET, "--"), (INK, ":"))
     ax.plot(*finite("points", points, None, 2).T, "o", color=GRAY, alpha=0.5, markersize=3.5)
     drawn = named("arrows", arrows, 2, 2, most=len(looks)) if arrows else {}
     for (name, (start, step)), (color, dashes) in zip(drawn.items(), looks, strict=False):
-        arrow(
-            ax, start + step, start, color=color, linestyle=dashes, name=name, place=(5, 4) if step[0] < 0 else (0, -14)
-        )
+        place = (5, 4) if step[0] < 0 else (0, -14)
+        arrow(ax, start + step, start, color=color, linestyle=dashes, name=name, place=place)
     joined = named("paths", paths, None, 2, most=len(looks)) if paths else {}
     for (name, path), (color, dashes) in zip(joined.items(), looks, strict=False):
         ax.plot(*path.T, dashes, color=color, label=name)
@@ -288,7 +290,8 @@ def cloud(
         ax.plot(0, 0, "+", color=INK, markersize=10)
         ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
     ax.set_aspect("equal", adjustable="datalim")
-    return label_lines(ax).figure
+    label_lines(ax)
+    return fig
 
 
 @styled

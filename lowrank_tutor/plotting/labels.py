@@ -40,7 +40,7 @@ def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
     for line in lines:
         name = str(line.get_label())
         name = name if "\n" in name else textwrap.fill(name, wrap, break_long_words=False)
-        color = {GRAY: MUTED}.get(line.get_color(), line.get_color())  # words need more contrast than lines
+        color = MUTED if line.get_color() == GRAY else line.get_color()  # words need more contrast than lines
         words.append(ax.annotate(name, (0.5, 0.5), (0, 0), "axes fraction", color=color, **look))
     if not words:
         return ax
@@ -78,4 +78,5 @@ def _apart(heights: np.ndarray, sizes: np.ndarray, low: float, high: float) -> n
     # The nearest rising sequence (isotonic regression, by its formula of minima and maxima).
     rising = [max(min(wanted[i : k + 1].mean() for k in number[j:]) for i in number[: j + 1]) for j in number]
     lowest, highest = low + sizes[0] / 2, high - sizes[-1] / 2 - steps[-1]
-    return np.clip(rising, lowest, max(lowest, highest)) + steps
+    moved: np.ndarray = np.clip(rising, lowest, max(lowest, highest)) + steps
+    return moved
