@@ -14,7 +14,7 @@ def declarations(content):
             yield node.source_line, node.name, tinycss2.serialize(node.value).strip()
         elif node.type == "error":
             yield node.source_line, "error", node.message
-        elif node.content is not None:
+        elif node.content is not None and getattr(node, "at_keyword", "") != "font-face":  # which has no properties
             yield from declarations(node.content)
 
 
