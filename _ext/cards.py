@@ -348,6 +348,7 @@ def chapter(app, docname):
 def open_up(app, pagename, templatename, context, doctree):
     """Leave the landing page without sidebars, and with links in place of the buttons of a chapter."""
     if pagename == HOME:
+        context["metatags"] += '<meta name="landing" content="yes">'
         context["secondary_sidebar_items"] = []
         context["theme_article_header_start"] = ["toggle-primary-sidebar.html", "landing-name.html"]
         context["theme_article_header_end"] = ["landing-links.html", "theme-switcher.html", "search-button.html"]
