@@ -46,7 +46,7 @@ def values(picture: str, x: Floats, y: Floats) -> Floats:
         return np.where(panes[0] & panes[1], 255.0, 0.0)
     if picture == "disc":
         return np.where(x**2 + y**2 < 0.6875**2, 255.0, 0.0)
-    table = {"noise": noise, "attention": attention, "portrait": portrait}[picture]()
+    table = noise() if picture == "noise" else attention() if picture == "attention" else portrait()
     return np.asarray(table[fold(y, len(table)), fold(x, len(table))])
 
 

@@ -37,8 +37,7 @@ const stage = (() => {
     log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
   const whole = (share, [low, high], log) => log ? low * (high / low) ** share : low + share * (high - low);
   const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
-  const PAGES = { PageUp: [0, 1], PageDown: [0, -1] };
-  const ENDS = { Home: -1, End: 1 };
+  const PAGES = { PageUp: [0, 1], PageDown: [0, -1] }, ENDS = { Home: -1, End: 1 };
 
   /** Call step, or end, for a key that moves a slider; say whether the key was one. */
   const onKey = (event, { step, end, large = 10 }) => {
@@ -87,7 +86,6 @@ const stage = (() => {
     const svg = make("svg", { viewBox: [0, 0, width, height].join(" "), role: "group", "aria-label": label }, parent);
     const [grid, marks, grips] = ["grid", "marks", "grips"].map((name) => make("g", { class: name }, svg));
     const things = new Map(), handles = new Map();
-
     const toX = (value) => left + part(value, x, xLog) * (width - left - right);
     const toY = (value) => height - bottom - part(value, y, yLog) * (height - top - bottom);
     const pixel = ([a, b]) => [toX(a), toY(b)];
