@@ -19,7 +19,7 @@ def visit(browser, address):
 
     def open_page(path, *scripts, context=None, **settings):
         if context is None:
-            context = browser.new_context(**settings)
+            context = browser.new_context(bypass_csp=True, **settings)  # which forbids to wait for what a string says
             contexts.append(context)
             for script in scripts:
                 context.add_init_script(script)
