@@ -1,9 +1,8 @@
 // An album that is written over: what a state of fixed size gives back. Python's album.py has data and words.
 const album = ({ place, data, move }) => {
   const { words, widths, methods } = data, SIDE = 8, SIZE = 64, GAP = 3, STEP = SIDE + GAP;
-  const numbersIn = (row) => row.match(/../g).map(Number); // two digits each
-  const grays = data.grays.map(numbersIn), count = grays.length;
-  const normal = data.keys.map((row) => numbersIn(row).map((code) => (code - 50) / 16));
+  const grays = data.grays.map((row) => [...row].map((gray) => parseInt(gray, 36))), count = grays.length;
+  const normal = data.keys.map((row) => row.match(/../g).map((code) => (code - 50) / 16)); // two digits each
   const mean = grays[0].map((_, j) => grays.reduce((sum, row) => sum + row[j], 0) / count);
   const values = grays.map((row) => row.map((gray, j) => gray - mean[j]));
   const zeros = () => Array.from({ length: SIZE }, () => 0);
@@ -90,7 +89,7 @@ const album = ({ place, data, move }) => {
     const image = pen.createImageData(wide, wide);
     read.forEach((values, t) => values.forEach((value, j) => {
       const x = (t % SIDE) * STEP + j % SIDE, y = Math.floor(t / SIDE) * STEP + Math.floor(j / SIDE);
-      const at = 4 * (y * wide + x), gray = 255 - 255 * clamp((value + mean[j]) / 99, 0, 1);
+      const at = 4 * (y * wide + x), gray = 255 - 255 * clamp((value + mean[j]) / data.most, 0, 1);
       [0, 1, 2, 3].forEach((channel) => (image.data[at + channel] = channel === 3 ? 255 : gray));
     }));
     pen.putImageData(image, 0, 0);

@@ -15,6 +15,7 @@ from lowrank_tutor.plotting.style import ORANGE, TEAL, styled
 Floats = NDArray[np.float64]
 MOST, SIDE = 64, 8  # pictures, and pixels to a side
 WIDTHS = (16, 32, 64)
+GRAYS = 32  # the darkest: one letter or digit writes a gray
 METHODS = {"sum": "sum", "delta": "delta rule", "best": "best state", "cache": "cache"}
 SAY = (
     "Of {written} pictures, written under keys of {d} numbers, {given_back} are given back: what their key reads is "
@@ -75,7 +76,7 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
     if d not in WIDTHS:
         raise ValueError(f"d must be 16, 32 or 64, got {d!r}")
     low, high = given.min(), given.max()
-    grays = np.rint(99 * (given - low) / ((high - low) or 1)).reshape(MOST, -1)
+    grays = np.rint(GRAYS * (given - low) / ((high - low) or 1)).reshape(MOST, -1)
     # Sixteenths, from 00 to 99 about 50. Of this draw the counts lie at the medians of twenty.
     normal = np.random.default_rng(10).standard_normal((MOST, max(WIDTHS)))
     codes = np.clip(np.rint(16 * normal) + 50, 0, 99)
@@ -90,7 +91,8 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
         remarks=REMARKS,
         data={
             "keys": _digits(codes),
-            "grays": _digits(grays),
+            "grays": ["".join(np.base_repr(int(one), 36) for one in row) for row in grays],
+            "most": GRAYS,
             "widths": WIDTHS,
             "methods": METHODS,
             "words": WORDS,
@@ -106,7 +108,7 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
 
 
 def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Floats:
-    """Return what each of the first ``written`` keys reads, (written, 64), in grays from 0 to 99."""
+    """Return what each of the first ``written`` keys reads, (written, 64), in grays from 0 to 32."""
     mean, k = grays.mean(axis=0), keys[:written, :d]
     k, v = k / np.linalg.norm(k, axis=1, keepdims=True), grays[:written] - mean
     if method == "cache":
@@ -148,6 +150,6 @@ def _still(read: Floats, right: NDArray[np.bool_]) -> Figure:
         if i >= len(read):
             ax.axis("off")
             continue
-        ax.imshow(read[i].reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=99)
+        ax.imshow(read[i].reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=GRAYS)
         ax.spines[:].set(visible=True, color=TEAL if right[i] else ORANGE, linewidth=1.5)
     return fig

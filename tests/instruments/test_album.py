@@ -37,7 +37,8 @@ def expected(keys, grays, written, d, method):
 @pytest.mark.parametrize("method", ["sum", "delta", "best", "cache"])
 def test_states_match_numpy(hand, method):
     data = album(PICTURES).data
-    codes, grays = (np.array([re.findall("..", row) for row in data[name]], dtype=int) for name in ("keys", "grays"))
+    codes = np.array([re.findall("..", row) for row in data["keys"]], dtype=int)
+    grays = np.array([[int(one, 36) for one in row] for row in data["grays"]])
     keys = (codes - 50) / 16
     rng = np.random.default_rng(0)
     states = [
