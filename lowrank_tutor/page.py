@@ -11,6 +11,7 @@ import hashlib
 import html
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,7 +75,8 @@ def script(paths: Sequence[str], result: str, names: str = "", given: str = "") 
         The ``<script>`` element, and the expression for its result. The key in it is made of the text, so that outputs
         of different versions can share a notebook.
     """
-    source = f"({names}) => {{\n{''.join(map(asset, paths))}return {result};\n}}"
+    code = re.sub(r"(?m)^ *(//.*|/\*\*.*\*/)\n", "", "".join(map(asset, paths)))  # whole lines of comments stay behind
+    source = f"({names}) => {{\n{code}return {result};\n}}"
     place = f'lowrankTutor["{_key(source)}"]'
     return _once("script", f"window.lowrankTutor ??= {{}};\n{place} ??= ({source})({given});"), place
 

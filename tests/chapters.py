@@ -86,7 +86,7 @@ def run(path: Path) -> Ran:
 def judges(path: Path) -> dict[str, Callable[..., Numbers]]:
     """Return the judges of a page's explorers by name."""
     subject = f"chapter_{path.stem[:2]}" if path in CHAPTERS else path.stem.replace("-", "_")
-    return importlib.import_module(f"tests.book.test_{subject}").EXPLORERS
+    return getattr(importlib.import_module(f"tests.book.test_{subject}"), "EXPLORERS", {})
 
 
 @functools.cache

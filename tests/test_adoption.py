@@ -403,7 +403,7 @@ def test_readouts_and_formats():
     page = explorer.to_html()
     assert '<data data-name="motion" value="swings">swings</data>' in page
     assert f'value="{2 / 3!r}">0.67 s</data>' in page
-    assert 'aria-live="off">II</output>' in page
+    assert 'checked autocomplete="off"> II</label>' in page
     assert "Strength III, or 3: it creeps for 1.00 s, 75%, 3." in page
 
 

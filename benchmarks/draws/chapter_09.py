@@ -3,6 +3,7 @@
 import math
 
 import torch
+from sklearn.datasets import load_digits
 
 from lowrank_tutor.rank import numerical_rank
 from lowrank_tutor.states import block_ranks, linear_state, recall_error, window_attention
@@ -28,19 +29,21 @@ def _given_back(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.
 
 
 def _recall(g: torch.Generator) -> dict[str, float]:
-    k, v = unit(_normal(g, 64, 32), dim=1), _normal(g, 64, 32)
+    pictures = torch.tensor(load_digits().images[:64].reshape(64, -1))
+    k, v, few = unit(_normal(g, 64, 32), dim=1), pictures - pictures.mean(dim=0), slice(0, 16)
     plain, rule = linear_state(k, v), linear_state(k, v, delta=1.0)
-    shares = _given_back(rule, k, v)
-    few = slice(0, 16)
+    back = _given_back(rule, k, v)
     found = {
-        "64 pairs, sum": float(_given_back(plain, k, v).mean()),
-        "64 pairs, delta rule": float(shares.mean()),
-        "64 pairs, delta rule, oldest eighth": float(shares[:8].mean()),
-        "64 pairs, delta rule, newest eighth": float(shares[-8:].mean()),
-        "64 pairs, delta rule, error of the oldest eighth": recall_error(rule, k[:8], v[:8]),
-        "16 pairs, sum, error": recall_error(linear_state(k[few], v[few]), k[few], v[few]),
-        "16 pairs, sum": float(_given_back(linear_state(k[few], v[few]), k[few], v[few]).mean()),
+        "64 pictures, sum": float(_given_back(plain, k, v).sum()),
+        "64 pictures, sum, error": recall_error(plain, k, v),
+        "64 pictures, delta rule": float(back.sum()),
+        "64 pictures, delta rule, oldest eighth": float(back[:8].sum()),
+        "64 pictures, delta rule, newest eighth": float(back[-8:].sum()),
+        "64 pictures, delta rule, error of the oldest eighth": recall_error(rule, k[:8], v[:8]),
+        "16 pictures, sum, error": recall_error(linear_state(k[few], v[few]), k[few], v[few]),
+        "16 pictures, sum": float(_given_back(linear_state(k[few], v[few]), k[few], v[few]).sum()),
     }
+    v = _normal(g, 64, 32)
     again = k[few].repeat(4, 1)  # 16 keys, each written four times: the newest value counts
     for name, delta in (("sum", None), ("delta rule", 1.0)):
         state = linear_state(again, v, delta=delta)

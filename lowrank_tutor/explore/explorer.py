@@ -159,7 +159,7 @@ class Explorer:
             import ipywidgets  # heavy, and not needed on a page
 
         def control(name: str, values: tuple[Value, ...]) -> Any:
-            choice = isinstance(values[0], str)
+            choice = page.is_choice(values) and name != self.plays
             made = (ipywidgets.ToggleButtons if choice else ipywidgets.SelectionSlider)(
                 options=[(self.words.text(name, v), v) for v in values],
                 value=self.start[name],

@@ -27,6 +27,7 @@ ENCODINGS: tuple[tuple[Setting, Setting], ...] = (
     ((0.6, 60), (0.55, 45)),
     ((0.5, 45), (0.5, 35)),
 )
+MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
 MAX_LABELS = 6  # below a slider
 PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a digit of its labels
 
@@ -58,10 +59,19 @@ class Film(NamedTuple):
     frames: list[Frame]  # the last slider moves fastest
     plays: str | None = None  # the slider that a button moves by itself
 
+    def is_choice(self, name: str) -> bool:
+        """Whether a row of choices stands for a slider."""
+        return is_choice(self.sliders[name]) and name != self.plays
+
     @property
     def first(self) -> int:
         """The number of the frame that stands there at first."""
         return list(itertools.product(*self.sliders.values())).index(tuple(self.start.values()))
+
+
+def is_choice(values: Sequence[Value]) -> bool:
+    """Whether these positions are words, or so few that a row of choices is easier to hit."""
+    return isinstance(values[0], str) or len(values) <= MAX_SEGMENTS
 
 
 def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
@@ -101,7 +111,7 @@ def control_html(film: Film, name: str) -> str:
     label, quoted = html.escape(words.label(name)), html.escape(name)
     texts = [html.escape(words.text(name, v)) for v in values]
     text = texts[values.index(value)]
-    if isinstance(value, str):
+    if film.is_choice(name):
         choices = "".join(
             f'<label><input type="radio" name="{film.name}-{quoted}" value="{html.escape(str(v))}"'
             f'{" checked" if v == value else ""} autocomplete="off"> {t}</label> '
@@ -114,7 +124,7 @@ def control_html(film: Film, name: str) -> str:
         shown = [0, len(values) - 1]
     else:  # it carries the position, and says the value in words
         numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" aria-valuetext="{text}"'
-        shown = labeled(texts)
+        shown = labeled(texts, values)
     scale = "".join(f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown)
     # Without a script it could do nothing: the script shows it.
     play = '<button type="button" class="explorer-play" hidden>Play</button>' if name == film.plays else ""
@@ -125,13 +135,21 @@ def control_html(film: Film, name: str) -> str:
     )
 
 
-def labeled(texts: Sequence[str]) -> list[int]:
-    """Choose the positions that are written below a slider of uneven steps: both ends, and what fits between."""
-    for fit in range(min(MAX_LABELS, len(texts)), 2, -1):
-        shown = sorted({round(i * (len(texts) - 1) / (fit - 1)) for i in range(fit)})
-        if _stand_apart([texts[i] for i in shown], [i / (len(texts) - 1) for i in shown]):
-            return shown
-    return [0, len(texts) - 1]
+def labeled(texts: Sequence[str], values: Sequence[Value]) -> list[int]:
+    """Choose the positions that are written below a slider of uneven steps: both ends, and what fits evenly between.
+
+    Powers of two are preferred to other positions, because they make an even scale of their own.
+    """
+    last = len(texts) - 1
+    powers = [i for i, v in enumerate(values) if isinstance(v, int) and v > 0 and v & (v - 1) == 0]
+    for marks in (powers, range(last + 1)):
+        if len(marks) < 3 or (marks[0], marks[-1]) != (0, last):
+            continue
+        for stride in (n for n in range(1, len(marks) // 2 + 1) if (len(marks) - 1) % n == 0):
+            shown = list(marks[::stride])
+            if len(shown) <= MAX_LABELS and _stand_apart([texts[i] for i in shown], [i / last for i in shown]):
+                return shown
+    return [0, last]
 
 
 def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:

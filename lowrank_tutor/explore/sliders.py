@@ -65,7 +65,8 @@ def explore(
     **sliders : iterable of numbers or of words
         One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. A pair such as ``k=(1, 10)`` is
         refused, because it might mean the range between: write ``range(1, 11)``, or ``[1, 10]``. Words, such as
-        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons. At most 240 frames in all.
+        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons, and so do up to 4 numbers. At most 240 frames in
+        all.
 
     Returns
     -------

@@ -22,11 +22,13 @@ with needed(__name__):
     from lowrank_tutor.instruments.drift import drift
     from lowrank_tutor.instruments.instrument import Instrument
     from lowrank_tutor.instruments.muon import muon
+    from lowrank_tutor.instruments.race import race
     from lowrank_tutor.instruments.score import score
     from lowrank_tutor.instruments.shadow import shadow
     from lowrank_tutor.instruments.sheets import sheets
     from lowrank_tutor.instruments.spectrum import spectrum
     from lowrank_tutor.instruments.tilt import tilt
+    from lowrank_tutor.instruments.votes import votes
     from lowrank_tutor.instruments.windows import windows
 
 __all__ = [
@@ -38,10 +40,12 @@ __all__ = [
     "draw_first",
     "drift",
     "muon",
+    "race",
     "score",
     "shadow",
     "sheets",
     "spectrum",
     "tilt",
+    "votes",
     "windows",
 ]

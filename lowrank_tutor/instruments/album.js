@@ -1,13 +1,15 @@
 // An album that is written over: what a state of fixed size gives back. Python's album.py has data and words.
 const album = ({ place, data, move }) => {
   const { words, widths, methods } = data, SIDE = 8, SIZE = 64, GAP = 3, STEP = SIDE + GAP;
-  const grays = data.grays.map((row) => row.split(" ").map(Number)), count = grays.length;
+  const numbersIn = (row) => row.match(/../g).map(Number); // two digits each
+  const grays = data.grays.map(numbersIn), count = grays.length;
+  const normal = data.keys.map((row) => numbersIn(row).map((code) => (code - 50) / 16));
   const mean = grays[0].map((_, j) => grays.reduce((sum, row) => sum + row[j], 0) / count);
   const values = grays.map((row) => row.map((gray, j) => gray - mean[j]));
   const zeros = () => Array.from({ length: SIZE }, () => 0);
-  let state = null, table = [], read = [], right = [];
+  let state = null, table = [], read = [], right = [], last = null; // the sheet that was written last
 
-  const keysOf = (d, written) => data.keys.slice(0, written).map((key) => {
+  const keysOf = (d, written) => normal.slice(0, written).map((key) => {
     const part = key.slice(0, d), length = Math.hypot(...part);
     return part.map((x) => x / length);
   });
@@ -17,23 +19,34 @@ const album = ({ place, data, move }) => {
     return out;
   };
   const add = (key, change) => key.forEach((x, i) => change.forEach((y, j) => (table[i][j] += x * y)));
-  /** V S^-1 U^T applied to the values: the state with the least error. */
+  const gram = (rows) => rows.map((a) => rows.map((b) => a.reduce((sum, x, i) => sum + x * b[i], 0)));
+  /** Solve A X = B by elimination, for A = gram(rows) and rows that are independent; B becomes X. */
+  const solve = (a, b) => {
+    const take = (row, from, times) => from.forEach((x, j) => (row[j] -= times * x));
+    a.forEach((pivot, i) => a.forEach((row, r) => {
+      if (r === i) return;
+      const times = row[i] / pivot[i];
+      take(row, pivot, times);
+      take(b[r], b[i], times);
+    }));
+    a.forEach((row, i) => b[i].forEach((x, j) => (b[i][j] = x / row[i])));
+    return b;
+  };
+  /** The state with the least error: K^T (K K^T)^-1 V as long as keys are independent, (K^T K)^-1 K^T V for more. */
   const best = (keys) => {
-    const { u, s, v } = lowrankLinalg.layers(keys);
-    s.forEach((sigma, l) => {
-      if (sigma < 1e-10 * s[0]) return;
-      const along = zeros();
-      keys.forEach((_, t) => values[t].forEach((value, j) => (along[j] += u[l][t] * value / sigma)));
-      add(Array.from(v[l]), along);
-    });
+    const written = keys.map((_, t) => values[t].slice());
+    if (keys.length <= keys[0].length) return solve(gram(keys), written).forEach((row, t) => add(keys[t], row));
+    keys.forEach((key, t) => add(key, written[t]));
+    solve(gram(keys[0].map((_, i) => keys.map((key) => key[i]))), table);
   };
   const compute = ({ written, d, method }) => {
     const keys = keysOf(d, written);
     table = Array.from({ length: d }, zeros);
     if (method === "best") best(keys);
     else keys.forEach((key, t) => {
-      const before = method === "delta" ? readBy(key) : [];
-      add(key, values[t].map((value, j) => value - (before[j] || 0)));
+      const before = method === "delta" ? readBy(key) : [], change = values[t].map((value, j) => value - (before[j] || 0));
+      add(key, change);
+      last = { key, change };
     });
     read = method === "cache" ? values.slice(0, written) : keys.map(readBy);
     right = read.map((row, t) => {
@@ -46,7 +59,7 @@ const album = ({ place, data, move }) => {
   // Thumbnails on a canvas, their frames above it
   const panels = controls.box(place, "panels");
   const wide = SIDE * STEP - GAP; // pixels of the canvas, which is shown larger
-  const holder = controls.titled(panels, words.pictures), layer = controls.box(holder, "frames");
+  const left = controls.titled(panels, words.pictures), layer = controls.box(left, "frames");
   const canvas = controls.element("canvas", { width: wide, height: wide, role: "img", "aria-label": words.pictures });
   layer.append(canvas);
   const frames = stage.make("svg", { viewBox: [0, 0, wide, wide].join(" "), "aria-hidden": "true" }, layer);
@@ -54,18 +67,24 @@ const album = ({ place, data, move }) => {
     x: (t % SIDE) * STEP - 0.6, y: Math.floor(t / SIDE) * STEP - 0.6, width: SIDE + 1.2, height: SIDE + 1.2,
   }, frames));
   const pen = canvas.getContext("2d");
-  const map = layerPictures.canvas(panels, words.state, SIZE);
-  map.box.style.maxWidth = "18rem";
-  const side = controls.box(place);
-  const slider = controls.range(side, {
+  frames.classList.add("paint");
+  stage.follow(frames, (event) => { // a press on the album writes it up to there
+    const box = frames.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top].map((at) => clamp(Math.floor(at * SIDE / box.width), 0, SIDE - 1));
+  }, ([across, down]) => move({ written: down * SIDE + across + 1 }), () => null, true);
+  const slider = controls.range(left, {
     label: words.written, min: 1, max: count, step: 1, input: (written) => move({ written }),
   });
-  const row = controls.box(side, "control");
+  const row = controls.box(left, "control");
   const more = controls.button(row, words.more, () => move({ written: Math.min(count, state.written + 1) }));
+  const side = controls.box(panels);
   const rule = controls.choice(side, { label: words.method, options: methods, input: (method) => move({ method }) });
   const width = controls.choice(side, {
     label: words.d, options: Object.fromEntries(widths.map((d) => [d, String(d)])), input: (d) => move({ d: Number(d) }),
   });
+  const EDGE = 8, THICK = 5; // pixels that the last sheet's column and row stand off, and are wide
+  const map = layerPictures.canvas(side, words.state, SIZE + EDGE);
+  map.box.classList.add("state");
 
   const draw = () => {
     const image = pen.createImageData(wide, wide);
@@ -75,12 +94,22 @@ const album = ({ place, data, move }) => {
       [0, 1, 2, 3].forEach((channel) => (image.data[at + channel] = channel === 3 ? 255 : gray));
     }));
     pen.putImageData(image, 0, 0);
-    rects.forEach((rect, t) => stage.write(rect, { class: t < read.length ? (right[t] ? "teal" : "orange") : "none" }));
-    const tall = SIZE / table.length;
-    const spread = Array.from({ length: SIZE }, (_, i) => table[Math.floor(i / tall)]).flat();
-    const most = Math.max(...spread.map(Math.abs)) || 1;
-    layerPictures.signs(map, (i) => spread[i], SIZE * SIZE, most);
+    rects.forEach((rect, t) => stage.write(rect, { class: t < read.length ? (right[t] ? "teal" : "orange") : "gray empty" }));
+    const full = (rows) => Math.max(...rows.flat().map(Math.abs)) || 1;
+    const rows = state.method === "cache" ? read : table, tall = state.method === "cache" ? 1 : SIZE / table.length;
+    const sheet = { sum: last, delta: last }[state.method];
+    const most = full(rows), scales = sheet && [full([sheet.key]), full([sheet.change])];
+    layerPictures.signs(map, (i) => {
+      const y = Math.floor(i / (SIZE + EDGE)) - EDGE, x = i % (SIZE + EDGE) - EDGE;
+      if (x >= 0 && y >= 0) return (rows[Math.floor(y / tall)] || [])[x] / most || 0;
+      if (!sheet || (x < 0 && y < 0)) return 0;
+      if (y >= 0) return x + EDGE < THICK ? sheet.key[Math.floor(y / tall)] / scales[0] : 0;
+      return y + EDGE < THICK ? sheet.change[x] / scales[1] : 0;
+    }, (SIZE + EDGE) ** 2, 1);
+    map.title(fill(words[{ cache: "cache", best: "best" }[state.method] || "state"], state));
   };
+
+  const kept = () => state.method === "cache" ? state.written * (state.d + SIZE) : state.d * SIZE;
 
   return {
     clean: ({ written, d, method }) => ({
@@ -98,7 +127,9 @@ const album = ({ place, data, move }) => {
     },
     numbers: () => ({
       given_back: right.filter(Boolean).length,
-      kept: state.method === "cache" ? state.written * (state.d + SIZE) : state.d * SIZE,
+      error: Math.hypot(...read.flatMap((row, t) => row.map((x, j) => x - values[t][j]))) /
+        Math.hypot(...values.slice(0, read.length).flat()),
+      kept: kept(), holds: Math.floor(kept() / (state.d + SIZE)),
     }),
     table: () => ({ read: read.map((row) => row.map((value, j) => value + mean[j])) }),
     remarks: () => ({ cache: ["cache"], best: ["best"], delta: ["old"], sum: ["noisy"] })[state.method],

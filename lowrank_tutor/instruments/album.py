@@ -10,25 +10,27 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor._checks import as_float_array, check_choice
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import whole
-from lowrank_tutor.plotting.style import styled
+from lowrank_tutor.plotting.style import ORANGE, TEAL, styled
 
 Floats = NDArray[np.float64]
 MOST, SIDE = 64, 8  # pictures, and pixels to a side
 WIDTHS = (16, 32, 64)
 METHODS = {"sum": "sum", "delta": "delta rule", "best": "best state", "cache": "cache"}
 SAY = (
-    "Of {written} pictures written into a state of {d} by 64 numbers, {given_back} are given back: what their key "
-    "reads is nearest to them."
+    "Of {written} pictures, written under keys of {d} numbers, {given_back} are given back: what their key reads is "
+    "nearer to them than to any other. A cache of as many numbers holds {holds}."
 )
 REMARKS = {
-    "cache": "A cache keeps every key and every picture, so it grows with each.",
-    "best": "The best state is found by solving for all pictures at once; it is exact up to {d} of them.",
+    "cache": "This one grows with every picture.",
+    "best": "The best state solves for all pictures at once, and is exact for up to {d} of them.",
     "old": "The delta rule gives up old pictures for new ones.",
-    "noisy": "A sum keeps something of all of them, and so they all get noisier.",
+    "noisy": "A sum keeps something of all of them, so all get noisier with each.",
 }
 WORDS = {
-    "pictures": "What each key reads now, the oldest picture first",
-    "state": "The state: a row for each number of a key, a column for each pixel",
+    "pictures": "What each key reads now, the oldest first. Orange frame: nearer to another picture",
+    "state": "The state, {d} by 64. Left and above: the sheet that was written last",
+    "cache": "The cache: a row for each picture, and a key of {d} numbers beside it",
+    "best": "The best state, {d} by 64",
     "written": "pictures written",
     "more": "Write one more",
     "method": "rule",
@@ -57,7 +59,8 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
     Returns
     -------
     Instrument
-        State ``written``, ``d`` and ``method``; numbers ``given_back`` and ``kept`` (how many numbers are kept).
+        State ``written``, ``d`` and ``method``; numbers ``given_back``, ``error`` (of what is read, relative to the
+        values), ``kept`` (how many numbers are kept) and ``holds`` (how many keys and pictures these would hold).
 
     Raises
     ------
@@ -73,7 +76,10 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
         raise ValueError(f"d must be 16, 32 or 64, got {d!r}")
     low, high = given.min(), given.max()
     grays = np.rint(99 * (given - low) / ((high - low) or 1)).reshape(MOST, -1)
-    keys = np.random.default_rng(0).standard_normal((MOST, max(WIDTHS))).round(2)
+    # Sixteenths, from 00 to 99 about 50. Of this draw the counts lie at the medians of twenty.
+    normal = np.random.default_rng(10).standard_normal((MOST, max(WIDTHS)))
+    codes = np.clip(np.rint(16 * normal) + 50, 0, 99)
+    keys = (codes - 50) / 16
     read = reads(keys, grays, written, d, method)
     return Instrument(
         name="album",
@@ -83,14 +89,19 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
         say=SAY,
         remarks=REMARKS,
         data={
-            "keys": keys.tolist(),
-            "grays": [" ".join(str(int(one)) for one in row) for row in grays],
+            "keys": _digits(codes),
+            "grays": _digits(grays),
             "widths": WIDTHS,
             "methods": METHODS,
             "words": WORDS,
         },
-        readouts={"given_back": ("pictures given back", ","), "kept": ("numbers kept", ",")},
-        picture=lambda: _still(read),
+        readouts={
+            "given_back": ("pictures given back", ","),
+            "error": ("error of what is read", ".0%"),
+            "kept": ("numbers kept", ","),
+            "holds": ("a cache of so many holds", ","),
+        },
+        picture=lambda: _still(read, _nearest(read, grays)),
     )
 
 
@@ -99,7 +110,7 @@ def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Flo
     mean, k = grays.mean(axis=0), keys[:written, :d]
     k, v = k / np.linalg.norm(k, axis=1, keepdims=True), grays[:written] - mean
     if method == "cache":
-        return v + mean
+        return np.asarray(v + mean)
     state = np.linalg.pinv(k) @ v if method == "best" else np.zeros((d, v.shape[1]))
     if method in ("sum", "delta"):
         for key, value in zip(k, v, strict=True):
@@ -108,17 +119,35 @@ def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Flo
 
 
 def numbers(read: Floats, grays: Floats, written: int, d: int, method: str) -> dict[str, float]:
-    """Return how many pictures are given back, and how many numbers are kept."""
-    distances = ((read[:, None] - grays[None, :written]) ** 2).sum(axis=2)
-    right = int((distances.argmin(axis=1) == np.arange(written)).sum())
-    return {"given_back": right, "kept": written * (d + SIDE**2) if method == "cache" else d * SIDE**2}
+    """Return how many pictures are given back, the error, and how many numbers are kept."""
+    values, kept = grays[:written] - grays.mean(axis=0), (written * (d + SIDE**2) if method == "cache" else d * SIDE**2)
+    return {
+        "given_back": int(_nearest(read, grays).sum()),
+        "error": float(np.linalg.norm(read - grays[:written]) / np.linalg.norm(values)),
+        "kept": kept,
+        "holds": kept // (d + SIDE**2),
+    }
+
+
+def _nearest(read: Floats, grays: Floats) -> NDArray[np.bool_]:
+    """Mark the keys that read something nearer to their own picture than to any other one written."""
+    distances = ((read[:, None] - grays[None, : len(read)]) ** 2).sum(axis=2)
+    return np.asarray(distances.argmin(axis=1) == np.arange(len(read)))
+
+
+def _digits(rows: Floats) -> list[str]:
+    """Write whole numbers from 0 to 99, two digits each."""
+    return ["".join(f"{int(one):02}" for one in row) for row in rows]
 
 
 @styled
-def _still(read: Floats) -> Figure:
+def _still(read: Floats, right: NDArray[np.bool_]) -> Figure:
     fig, axes = plt.subplots(8, 8, layout="constrained", figsize=(3.6, 3.6))
     for i, ax in enumerate(axes.flat):
-        ax.axis("off")
-        if i < len(read):
-            ax.imshow(read[i].reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=99)
+        ax.set(xticks=[], yticks=[])
+        if i >= len(read):
+            ax.axis("off")
+            continue
+        ax.imshow(read[i].reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=99)
+        ax.spines[:].set(visible=True, color=TEAL if right[i] else ORANGE, linewidth=1.5)
     return fig

@@ -33,7 +33,7 @@ const arrows = ({ place, data, move }) => {
     move({ a: [0, 1].map((i) => [0, 1].map((l) => (l === j ? [p, q][i] : state.a[i][l]))) });
   };
   [0, 1].forEach((j) => outputs.handle("column " + j, {
-    label: words.columns[j], color: ["teal", "violet"][j], drag: (point) => put(j, point),
+    label: words.columns[j], color: ["teal", "violet"][j], drag: (point) => put(j, outputs.snap(point, onLine(j, point))),
     step: (dx, dy) => put(j, [column(j)[0] + dx / 10, column(j)[1] + dy / 10]),
   }));
   /** A direction that is half a degree from a singular one is taken for it. */
@@ -46,13 +46,19 @@ const arrows = ({ place, data, move }) => {
     return Math.abs(least) <= 0.75 * TURN ? theta + least : theta;
   };
   const turn = (theta) => move({ theta: near(Math.atan2(Math.sin(theta), Math.cos(theta))) });
+  /** The place on the line of the other column that is nearest: there the rank is 1. */
+  const onLine = (j, [x, y]) => {
+    const [p, q] = column(1 - j), share = (p * x + q * y) / (p * p + q * q || 1);
+    const [a, b] = [share * p, share * q].map(grid);
+    return Math.abs(a * q - b * p) < 1e-9 ? [[a, b]] : [];
+  };
   const byKeys = {
     step: (dx, dy) => turn(state.theta + (dx + dy) * TURN), large: 15,
     end: (which) => turn(which < 0 ? 0 : Math.PI / 2),
   };
   if (ellipse) {
-    inputs.handle("x", { label: words.x, color: "orange", drag: (point) => turn(angle(point)), ...byKeys });
-    curve.handle("angle", { label: words.angle, color: "orange", axis: "x", drag: ([x]) => turn(x * TURN), ...byKeys });
+    inputs.handle("x", { label: words.x, color: "ink", drag: (point) => turn(angle(point)), ...byKeys });
+    curve.handle("angle", { label: words.angle, color: "ink", axis: "x", drag: ([x]) => turn(x * TURN), ...byKeys });
     const show = (on) => {
       eigen = on;
       draw();
@@ -74,6 +80,8 @@ const arrows = ({ place, data, move }) => {
     const lengths = Math.hypot(...p) * Math.hypot(...q);
     return lengths > 1e-12 && Math.abs(p[0] * q[0] + p[1] * q[1]) <= 0.005 * lengths;
   };
+  /** The images of x and of its perpendicular. */
+  const both = () => [0, Math.PI / 2].map((more) => times(state.a, onCircle(state.theta + more)));
   const drawLattice = (reached) => {
     const points = [];
     for (let i = -12; i <= 12; i++) {
@@ -86,16 +94,16 @@ const arrows = ({ place, data, move }) => {
   };
   const drawTurn = (reached) => {
     const x = onCircle(state.theta), other = [-x[1], x[0]];
-    const [image, second] = [times(state.a, x), times(state.a, other)];
+    const [image, second] = both();
     inputs.line("circle", around, "gray");
-    inputs.arrow("other", [0, 0], other, "orange thin dashed");
-    inputs.arrow("x", [0, 0], x, "orange");
-    inputs.line("corner", corner(x, other, 0.14), "orange thin");
-    inputs.text("name", scaled(x, 0.55), "x", "orange");
-    outputs.arrow("second", [0, 0], second, "orange thin dashed");
-    outputs.arrow("image", [0, 0], image, "orange");
-    outputs.text("name", scaled(image, 1.12), "Ax", "orange"); // beyond the tip: the names of the columns stand within
-    outputs.line("corner", corner(image, second, 0.08 * reached), "orange");
+    inputs.arrow("other", [0, 0], other, "ink thin dashed");
+    inputs.arrow("x", [0, 0], x, "ink");
+    inputs.line("corner", corner(x, other, 0.14), "ink thin");
+    inputs.text("name", scaled(x, 0.55), "x", "ink");
+    outputs.arrow("second", [0, 0], second, "ink thin dashed");
+    outputs.arrow("image", [0, 0], image, "ink");
+    outputs.text("name", scaled(image, 1.12), "Ax", "ink"); // beyond the tip: the names of the columns stand within
+    outputs.line("corner", corner(image, second, 0.08 * reached), "ink");
     outputs.hide("corner", !isRight(image, second));
     const half = Array.from({ length: 91 }, (_, i) => 2 * i);
     const lengths = half.map((turned) => [turned, Math.hypot(...times(state.a, onCircle(turned * TURN)))]);
@@ -104,9 +112,9 @@ const arrows = ({ place, data, move }) => {
     const format = (value, axis) => (axis === "x" || !value ? String(value) : value === largest ? "σ₁" : "σ₂");
     const ticks = [0, ...(apart ? [least] : []), ...(largest ? [largest] : [])];
     curve.axes({ x: [0, 45, 90, 135, 180], y: ticks, xTitle: words.degrees, format });
-    curve.line("lengths", lengths, "orange");
+    curve.line("lengths", lengths, "ink");
     const at = ((state.theta / TURN) % 180 + 180) % 180;
-    curve.dots("here", [[at, Math.hypot(...image)]], "orange");
+    curve.dots("here", [[at, Math.hypot(...image)]], "ink");
     inputs.place("x", x, { value: degrees(state.theta), min: 0, max: 360, text: degrees(state.theta) + words.turned });
     curve.place("angle", [at, 0], { value: Math.round(at), min: 0, max: 180, text: Math.round(at) + words.turned });
   };
@@ -121,7 +129,7 @@ const arrows = ({ place, data, move }) => {
       const direction = Math.hypot(...rows[0]) > 1e-12 ? onCircle(angle([-rows[0][1], rows[0][0]])) : [1 - i, i];
       const seen = eigen && value !== undefined;
       [[inputs, 1.3], [outputs, 0.97 * reached]].forEach(([panel, length]) => {
-        if (seen) across(panel, "eigen" + i, direction, length, "ink thin dashed");
+        if (seen) across(panel, "eigen" + i, direction, length, "ink thin dashed eigen");
         panel.hide("eigen" + i, !seen);
       });
     });
@@ -161,6 +169,11 @@ const arrows = ({ place, data, move }) => {
       state = wished;
       svd = lowrankLinalg.svd(state.a);
       draw();
+    },
+    eases: { a: 0, theta: 0 },
+    glow: () => {
+      if (rank() < 2) return "rank";
+      return ellipse && svd.s[0] - svd.s[1] > 0.01 * svd.s[0] && isRight(...both()) ? "length" : "";
     },
     numbers: () => ({
       sigma_1: svd.s[0], sigma_2: svd.s[1], rank: rank(),

@@ -1,5 +1,5 @@
 // A cloud of points to be dragged, and its first direction with and without centering. The words are in cloud.py.
-const cloud = ({ place, data, move }) => {
+const cloud = ({ place, data, move, morph }) => {
   const { words, points: shape, reach } = data;
   const TURN = Math.PI / 180;
   let center = null, points = null, first = null;
@@ -11,10 +11,10 @@ const cloud = ({ place, data, move }) => {
   });
   const put = (point) => move({ center: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
   panel.handle("center", {
-    label: words.center, color: "teal", drag: put,
+    label: words.center, color: "teal", drag: (point) => put(panel.snap(point, [[0, 0]])),
     step: (dx, dy) => put([center[0] + dx / 10, center[1] + dy / 10]),
   });
-  controls.button(place, words.home, () => move({ center: [0, 0] }));
+  controls.button(place, words.home, () => morph({ center: [0, 0] }));
 
   /** The first right singular vector, and the share of the sum of squares that it takes. */
   const direction = (rows) => {
@@ -32,13 +32,20 @@ const cloud = ({ place, data, move }) => {
     panel.dots("points", points, "gray small");
     const to = (from, [x, y], length) => [from[0] + x * length, from[1] + y * length];
     const up = ([x, y]) => (y < 0 ? [-x, -y] : [x, y]);
-    const toward = ([x, y]) => (x * center[0] + y * center[1] < 0 ? [-x, -y] : [x, y]);
-    const [axis, raw] = [up(first.centered.axis), toward(up(first.raw.axis))];
+    const axis = up(first.centered.axis), dot = ([a, b], [c, d]) => a * c + b * d, minus = (p) => p.map((x) => -x);
+    // Toward the mean; near the origin away from the other arrow, whose name it would cover.
+    const way = Math.hypot(...center) > 0.3 * reach ? center : minus(axis);
+    const raw = dot(first.raw.axis, way) < 0 ? minus(first.raw.axis) : first.raw.axis;
     const tips = [to(center, axis, 0.4 * reach), to([0, 0], raw, 0.5 * reach)];
     panel.arrow("pca", center, tips[0], "teal");
-    panel.arrow("raw", [0, 0], tips[1], "orange");
-    panel.text("pca name", tips[0], words.pca, "teal middle");
-    panel.text("raw name", tips[1], words.raw, "orange middle");
+    panel.arrow("raw", [0, 0], tips[1], "violet");
+    const name = (which, tip, [x, y], text, color) => {
+      const side = x < -0.4 ? " end" : x > 0.4 ? "" : " middle", [a, b] = panel.pixel(to(tip, [x, y], 0.05 * reach));
+      const low = { " end": 100, " middle": 50, "": 8 }[side], within = [clamp(a, low, low + 212), clamp(b + 4, 14, 314)];
+      panel.text(which, panel.point(within), text, color + side);
+    };
+    name("pca name", tips[0], axis, words.pca, "teal");
+    name("raw name", tips[1], raw, words.raw, "violet");
     const text = "x " + format(center[0], ".1f") + ", y " + format(center[1], ".1f");
     panel.place("center", center, { value: center[0], min: -reach, max: reach, text });
   };
@@ -53,6 +60,8 @@ const cloud = ({ place, data, move }) => {
     },
     numbers: () => ({ apart: apart(), share_pca: first.centered.share, share_raw: first.raw.share }),
     table: () => ({ points }),
+    eases: { center: 0 },
+    glow: () => (center[0] === 0 && center[1] === 0 ? "apart" : ""),
     remarks: () => (center[0] === 0 && center[1] === 0 ? ["home"] : apart() > 80 ? ["across"] : []),
   };
 };

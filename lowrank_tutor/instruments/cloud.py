@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
 from lowrank_tutor.plotting.arguments import point
-from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, TEAL, VIOLET, styled
 
 REACH = 10.0
 COUNT = 120
@@ -81,7 +81,7 @@ def _first(rows: Floats) -> tuple[Floats, float]:
 
 def _shape() -> Floats:
     """Return points whose mean is exactly zero: whole thousandths, each with its mirror image."""
-    half = np.random.default_rng(5).standard_normal((COUNT // 2, 2)) @ [[-1.2, 1.4], [0.1, 0.2]]
+    half = np.random.default_rng(5).standard_normal((COUNT // 2, 2)) @ [[-1.9, 2.2], [0.35, 0.55]]
     half = np.round(half, 3)
     return np.concatenate([half, -half])
 
@@ -91,7 +91,7 @@ def _still(shape: Floats, middle: Floats) -> Figure:
     fig, ax = plt.subplots(layout="none", figsize=(3.4, 3.4))
     points = shape + middle
     ax.plot(*points.T, ".", color=GRAY, markersize=3)
-    for start, rows, color, name in ((middle, shape, TEAL, "PCA"), (0 * middle, points, ORANGE, "not centered")):
+    for start, rows, color, name in ((middle, shape, TEAL, "PCA"), (0 * middle, points, VIOLET, "not centered")):
         axis = _first(rows)[0]
         arrow(ax, start + 4 * axis * (1 if axis[1] >= 0 else -1), color, name, start)
     ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")

@@ -6,16 +6,17 @@ const dice = ({ place, data, move, tell }) => {
   const one = background(throws.project), several = background(throws.project);
   const count = () => state.n * (state.n - 1) / 2;
 
-  // What can be chosen, and thrown
-  const slider = (name, list) => {
-    const made = controls.range(place, {
+  // What is seen of the throw; below it, what can be chosen and thrown
+  const panels = controls.box(place, "panels");
+  const slider = (holder, name, list) => {
+    const made = controls.range(holder, {
       label: words[name], min: 0, max: list.length - 1, step: 1, input: (i) => move({ [name]: list[i] }),
     });
     const off = (i) => Math.abs(list[i] - state[name]); // a state may lie between the places of the slider
     return () => made.show(list.reduce((best, _, i) => (off(i) < off(best) ? i : best), 0), String(state[name]));
   };
-  const sliders = Object.entries(sizes).map(([name, list]) => slider(name, list));
-  const buttons = controls.box(place, "instrument-buttons");
+  const first = slider(place, "k", sizes.k);
+  const buttons = controls.box(place, "control");
   const next = (by) => (state.seed + by - 1) % most.seed + 1;
   controls.button(buttons, words.another, () => move({ seed: next(1) }));
   controls.button(buttons, words.many, async () => {
@@ -25,18 +26,19 @@ const dice = ({ place, data, move, tell }) => {
     seeds.forEach((seed, i) => remember([k, d, n], seed, answers[i]));
     move(k === state.k && d === state.d && n === state.n ? { seed: seeds[many - 1] } : {});
   });
-  const tally = controls.element("p", {});
-  place.append(tally);
+  const tally = controls.element("span", {});
+  buttons.append(tally);
+  const others = place.appendChild(controls.element("details", {}, controls.element("summary", {}, words.others)));
+  const sliders = [first, slider(others, "d", sizes.d), slider(others, "n", sizes.n)];
 
-  // What is seen of the throw
   const pair = () => (chosen === null || chosen >= count() ? measured.farthest : chosen);
   const pick = (wished) => {
     chosen = clamp(wished, 0, count() - 1);
     showPair();
   };
   const widen = (eps) => move({ eps: clamp(Math.round(eps * 100) / 100, 0.01, 0.99) });
-  const panels = controls.box(place, "panels");
-  const dots = pairs.dots(panels, data, { pair, pick, eps: () => state.eps, widen });
+  const worst = () => Math.min(0.99, Math.ceil(100 * measured.worst) / 100); // the least epsilon that holds all pairs
+  const dots = pairs.dots(panels, data, { pair, pick, eps: () => state.eps, widen, worst });
   const strips = pairs.strips(panels, data);
   const showPair = () => {
     const at = pair(), [i, j] = throws.pointsOf(at);
@@ -67,7 +69,7 @@ const dice = ({ place, data, move, tell }) => {
     const { off, worst, median } = measured, chance = chiSquare.outside(k, eps), union = Math.min(1, count() * chance);
     numbers = { worst, median, inside: off.filter((x) => x <= eps).length, chance, union };
     sliders.forEach((show) => show());
-    tally.textContent = fill(words.tally, { ...counted(), union, chance });
+    tally.textContent = fill(words.tally, counted());
     dots.draw(eps);
     if (fresh) showPair();
   };
@@ -92,6 +94,8 @@ const dice = ({ place, data, move, tell }) => {
       points: found.points.map((row) => [...row]), mapped: found.points.map((_, i) => throws.image(found, i, state.k)),
     }),
     values: counted,
+    eases: { eps: 0 },
+    glow: () => (numbers.inside === count() ? "inside" : ""),
     clear: () => {
       chosen = null;
       if (found) showPair();

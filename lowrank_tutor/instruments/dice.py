@@ -23,7 +23,7 @@ THROWS = 40
 TOP = 3.0  # of the ratios that are drawn
 SAY = (
     "In this throw {inside} of {pairs} pairs keep their squared distance within {eps:.0%}; the worst is off by "
-    "{worst:.0%}, the median by {median:.1%}. Throws with all pairs inside: {good} of {throws}."
+    "{worst:.0%}, the median by {median:.1%}."
 )
 REMARKS = {
     "wide": "Here k is not smaller than d, so nothing is saved.",
@@ -36,8 +36,8 @@ WORDS = {
     "another": "Another R",
     "many": f"{THROWS} more throws",
     "throwing": "Throwing ...",
-    "tally": "All pairs inside: {good} of {throws}. Chance that one pair falls outside: {chance:.2%}. "
-    "Chance that some pair does: at most {union:.1%} (union bound).",
+    "tally": "All pairs inside: {good} of {throws}.",
+    "others": "other points",
     "dots": "a dot for each pair: press one, or drag the lines",
     "strips": "coordinates of one pair",
     "across": "pairs",
@@ -91,7 +91,7 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
         name="dice",
         state={"k": k, "d": d, "n": n, "eps": eps, "seed": seed},
         numbers=start,
-        values={"pairs": n * (n - 1) // 2, "throws": 1, "good": int(start["worst"] <= eps)},
+        values={"pairs": n * (n - 1) // 2},
         say=SAY,
         remarks=REMARKS,
         parts=("chisquare", "throws", "pairs"),

@@ -1,22 +1,30 @@
 // Tokens that drift together, layer by layer, without skips and with them. Python's drift.py has data and words.
 const drift = ({ place, data, move }) => {
-  const { words, sizes, places, apart } = data, last = apart[0][0].length - 1, TAIL = 3;
+  const { words, sizes, apart, reach, same } = data, last = apart[0][0].length - 1, TAIL = 3;
+  /** Places in the plane from three digits for each number. */
+  const places = data.places.map((panels) => panels.map((layers) => layers.map((digits) => {
+    const flat = digits.match(/.../g).map((code) => (code - 500) / 499 * reach);
+    return flat.flatMap((x, i) => i % 2 ? [] : [[x, flat[i + 1]]]);
+  })));
   let state = null, frame = 0;
 
-  const panels = controls.box(place, "panels");
-  const reach = 1.1 * Math.max(...places[0][0][0].flat().map(Math.abs));
-  const planes = words.panels.map((label) => stage.panel(controls.titled(panels, label), {
-    label, width: 288, height: 240, margin: [4, 4, 4, 4], x: [-1.2 * reach, 1.2 * reach], y: [-reach, reach],
+  const panels = controls.box(place, "panels pair"), first = Math.max(...places[0][0][0].flat().map(Math.abs));
+  const WIDE = 1.2 * first;
+  const side = matchMedia("(min-width: 601px)").matches ? 288 : 168;
+  const holders = words.panels.map((label) => controls.titled(panels, label));
+  const said = holders.map(({ firstChild: title }) => title.appendChild(controls.element("b")));
+  const planes = words.panels.map((label, i) => stage.panel(holders[i], {
+    label, width: side, height: side, margin: [4, 4, 4, 4], x: [-WIDE, WIDE], y: [-WIDE, WIDE],
   }));
-  const side = controls.box(place), stop = () => cancelAnimationFrame(frame);
-  const slider = controls.range(side, {
+  const below = controls.box(place), stop = () => cancelAnimationFrame(frame);
+  const slider = controls.range(below, {
     label: words.layers, min: 0, max: last, step: 0.1, input: (layers) => (stop(), move({ layers })),
   });
-  const size = controls.choice(side, {
-    label: words.size, options: Object.fromEntries(sizes.map((one) => [one, String(one)])),
-    input: (one) => move({ size: Number(one) }),
+  const size = controls.choice(below, {
+    label: words.size, options: Object.fromEntries(sizes.map((one, i) => [i, String(one)])),
+    input: (i) => move({ size: sizes[i] }),
   });
-  controls.button(side, words.play, () => {
+  controls.button(controls.box(below, "control"), words.play, () => {
     stop();
     const quick = matchMedia("(prefers-reduced-motion: reduce)").matches, start = performance.now();
     const tick = (now) => {
@@ -32,16 +40,16 @@ const drift = ({ place, data, move }) => {
     const low = Math.floor(layers), high = Math.min(last, low + 1), share = layers - low;
     return [0, 1].map((j) => lines[low][t][j] + share * (lines[high][t][j] - lines[low][t][j]));
   };
-  const draw = () => planes.forEach((plane, side) => {
-    const lines = places[sizes.indexOf(state.size)][side], tokens = lines[0].map((_, t) => t);
+  const draw = () => planes.forEach((plane, panel) => {
+    const lines = places[sizes.indexOf(state.size)][panel], tokens = lines[0].map((_, t) => t);
     tokens.forEach((t) => {
       const from = Math.max(0, state.layers - TAIL), steps = Array.from({ length: 7 }, (_, i) => i / 6);
       plane.line("tail " + t, steps.map((s) => at(lines, t, from + s * (state.layers - from))), "gray thin");
     });
     plane.dots("tokens", tokens.map((t) => at(lines, t, state.layers)), "teal");
-    const value = numbers()[side ? "skips" : "alone"];
-    const text = value < 1e-15 ? words.alike : fill(words.apart, { value });
-    plane.text("apart", [-1.15 * reach, -0.93 * reach], text, value < 1e-3 ? "orange" : "ink");
+    const value = numbers()[panel ? "skips" : "alone"];
+    const text = value < same ? words.alike : fill(words.apart, { value });
+    stage.say(said[panel], text);
   });
   const numbers = () => {
     const [alone, skips] = apart[sizes.indexOf(state.size)].map((line) => line[Math.floor(state.layers)]);
@@ -56,14 +64,14 @@ const drift = ({ place, data, move }) => {
       state = wished;
       draw();
       slider.show(state.layers, format(Math.floor(state.layers), "g"));
-      size.show(String(state.size));
+      size.show(String(sizes.indexOf(state.size)));
     },
     numbers,
     table: () => ({ dots: planes.map((_, side) =>
       places[sizes.indexOf(state.size)][side][0].map((_, t) => at(places[sizes.indexOf(state.size)][side], t, state.layers))) }),
     remarks: () => {
       const { alone, skips } = numbers();
-      return [...(alone < 1e-15 ? ["alike"] : []), ...(state.layers > 6 && skips > 0.5 ? ["apart"] : [])];
+      return [...(alone < same ? ["alike"] : []), ...(state.layers > 6 && skips > 0.5 ? ["apart"] : [])];
     },
   };
 };

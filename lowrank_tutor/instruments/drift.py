@@ -20,12 +20,13 @@ SAY = (
     "{alone:.2g} with attention alone and {skips:.2g} with skips."
 )
 REMARKS = {"alike": "Attention alone has made them alike, to all digits.", "apart": "With skips they stay apart."}
+ALIKE = 1e-15  # a double cannot tell them apart
 WORDS = {
-    "panels": PANELS,
+    "panels": [f"{name}, a dot for each token" for name in PANELS],
     "layers": "layers",
     "size": "size of the matrices",
-    "play": "Play",
-    "apart": "apart {value:.2g}",
+    "play": "Play all layers",
+    "apart": "{value:.2g} apart",
     "alike": "alike to all digits",
 }
 
@@ -67,6 +68,8 @@ def drift(tokens: ArrayLike, sizes: Sequence[float], layers: int = 0, size: floa
         raise ValueError(f"size must be one of {all_sizes}, got {size!r}")
     layers = whole("layers", layers, 0, given.shape[2] - 1)
     places, apart = clouds(given)
+    apart = np.array([float(f"{one:.3g}") for one in apart.ravel()]).reshape(apart.shape)  # as many digits as are shown
+    reach = float(np.abs(places).max()) or 1.0
     at = all_sizes.index(size)
     return Instrument(
         name="drift",
@@ -75,9 +78,11 @@ def drift(tokens: ArrayLike, sizes: Sequence[float], layers: int = 0, size: floa
         say=SAY,
         remarks=REMARKS,
         data={
-            "places": places.round(4).tolist(),
-            "apart": [[[float(f"{one:.3g}") for one in line] for line in lines] for lines in apart],
+            "places": _digits(500 + 499 * places / reach),
+            "reach": reach,
+            "apart": apart.tolist(),
             "sizes": all_sizes,
+            "same": ALIKE,
             "words": WORDS,
         },
         readouts={"alone": ("apart, attention alone", ".2g"), "skips": ("apart, with skips", ".2g")},
@@ -93,6 +98,15 @@ def clouds(tokens: Floats) -> tuple[Floats, Floats]:
     places = centered / np.where(norms > 0, norms, 1) @ np.swapaxes(first, -2, -1)
     apart = np.linalg.norm(centered, axis=(-2, -1)) / np.where(norms > 0, norms, 1)[..., 0, 0]
     return places * np.sqrt(tokens.shape[-2]), apart
+
+
+def _digits(codes: Floats) -> list[list[list[str]]]:
+    """Write numbers from 0 to 999, three digits each: one text for all places after a layer."""
+    texts = [
+        ["".join(f"{round(one):03}" for one in layer.ravel()) for layer in lines]
+        for lines in codes.reshape(-1, *codes.shape[2:])
+    ]
+    return [texts[i : i + 2] for i in range(0, len(texts), 2)]
 
 
 @styled

@@ -42,10 +42,10 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const [room, line] = [controls.element("span"), controls.element("p")]; // the room of the longest sentence
   said.before(controls.element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line));
-  let state = start, rest = 0, pending = 0, wishes = 0, glowing = "", touched = false;
+  let state = start, goal = null, rest = 0, pending = 0, wishes = 0, glowing = "", touched = false;
 
   const show = (text) => {
-    if (text.length > room.textContent.length) room.textContent = text;
+    if (!me.begun && text.length > room.textContent.length) room.textContent = text;
     stage.say(line, text);
   };
   const tell = (text) => {
@@ -63,7 +63,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     stage.write(shown[number], { value });
     stage.say(shown[number], format(value, formats[number] || ","));
   });
-  const describe = () => me.begun && !me.begun() || show(sentence());
+  const describe = () => show(me.begun && !me.begun() ? "" : sentence());
   const busy = (by) => figure.setAttribute("aria-busy", String(Boolean(pending += by)));
   const put = async (partial) => {
     const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));
@@ -84,13 +84,14 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   };
   const set = (partial) => {
     wishes++;
+    goal = null;
     return put(partial);
   };
   /** A number that reaches a value that matters blooms, and a phone in the hand ticks. */
   const bloom = () => {
     const now = me.glow ? me.glow() : "";
     if (now && now !== glowing) {
-      if (!calm.matches) shown[now].animate({ scale: [1, 1.25, 1] }, MORPH);
+      if (!calm.matches) shown[now]?.closest("dd").animate({ scale: [1, 1.25, 1] }, MORPH);
       if (touched && navigator.userActivation?.hasBeenActive) navigator.vibrate?.(8);
     }
     glowing = now;
@@ -114,15 +115,26 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   const morph = async (partial) => {
     const from = state, to = { ...state, ...partial }, begun = performance.now();
     const eased = Object.entries(me.eases || {}).filter(([part]) => String(from[part]) !== String(to[part]));
-    const mine = ++wishes, frame = () => new Promise(requestAnimationFrame);
+    const mine = ++wishes;
+    goal = partial;
     busy(1);
-    for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
-      share = Math.min(1, (await frame() - begun) / MORPH);
-      const parts = eased.map(([part, whole]) => [part, between(from[part], to[part], 1 - (1 - share) ** 3, whole)]);
-      if (share < 1 && mine === wishes) await put({ ...to, ...Object.fromEntries(parts) });
+    try {
+      for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
+        await new Promise(requestAnimationFrame);
+        share = Math.min(1, (performance.now() - begun) / MORPH); // the time of a frame may be before `begun`
+        const parts = eased.map(([part, whole]) => [part, between(from[part], to[part], 1 - (1 - share) ** 3, whole)]);
+        if (share < 1 && mine === wishes) await put({ ...to, ...Object.fromEntries(parts) });
+      }
+    } finally {
+      busy(-1);
     }
-    busy(-1);
-    if (mine === wishes) await move(partial);
+    if (mine !== wishes) return;
+    goal = null;
+    await move(partial);
+  };
+  /** What a reader does on the way begins at its end. */
+  const land = () => {
+    if (goal) set(goal);
   };
 
   const others = () => location.hash.slice(1).split("&").filter((part) => part && !part.startsWith(key + "="));
@@ -151,6 +163,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   if (!me.begun) show([say, longest].join(" ").replace(/\{[^}]*\}/g, "00000"));
   line.textContent = "";
   figure.classList.add("live");
+  ["pointerdown", "click", "keydown"].forEach((kind) => figure.addEventListener(kind, land, true));
   figure.addEventListener("pointerdown", ({ pointerType }) => (touched = pointerType === "touch"), true);
   figure.instrument = {
     state: () => structuredClone(state),

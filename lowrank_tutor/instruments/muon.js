@@ -23,7 +23,7 @@ const muon = ({ place, data, move }) => {
   panel.paint(paint);
   for (let i = 0; i < 10; i++) {
     panel.handle("bar " + i, {
-      label: words.bar + (i + 1), color: "teal", drag: paint,
+      label: words.bar + (i + 1), color: "teal", bar: true, drag: paint,
       step: (dx, dy) => put(i, state.s[i] + (dx + dy) / 100), end: (which) => put(i, which < 0 ? 0 : 1),
     });
   }

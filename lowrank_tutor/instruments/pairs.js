@@ -3,7 +3,7 @@ const pairs = (() => {
   const size = { width: 336, height: 230, margin: [12, 14, 34, 40] };
 
   /** All pairs. `pair` and `eps` say what stands now; pick(pair) and widen(eps) are called for what is wished. */
-  const dots = (place, { words, top }, { pair, pick, eps, widen }) => {
+  const dots = (place, { words, top }, { pair, pick, eps, widen, worst }) => {
     const label = words.dots, panel = stage.panel(controls.titled(place, label), { label, ...size, y: [0, top] });
     const at = (ratio, i) => [i + 0.5, Math.min(ratio, top)];
     let ratios = [];
@@ -21,7 +21,8 @@ const pairs = (() => {
     });
     panel.grab("pair");
     [["above", 1], ["below", -1]].forEach(([name, sign]) => panel.handle(name, { // knobs apart, however near the lines
-      label: words[name], color: "orange", axis: "y", share: 0.5 - 0.2 * sign, drag: ([, y]) => widen(sign * (y - 1)),
+      label: words[name], color: "orange", axis: "y", share: 0.5 - 0.2 * sign, 
+      drag: (at) => widen(sign * (panel.snap(at, [[at[0], 1 + sign * worst()]])[1] - 1)),
       step: (dx, dy) => widen(eps() + sign * (dx + dy) / 100), end: (which) => widen(which * sign < 0 ? 0.01 : 0.99),
     }));
     return {

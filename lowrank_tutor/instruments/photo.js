@@ -78,5 +78,28 @@ const photo = (() => {
     }
   };
 
-  return { fromFile, fromAddress, fromCamera };
+  /** Put a file's button and the camera's into `place`; use(grays) gets what a reader brings, tell(words) what is wrong. */
+  const offer = (place, size, words, tell, use) => {
+    const own = controls.box(place, "control"), camera = controls.box(place, "control");
+    const file = controls.element("input", { type: "file", accept: "image/*" });
+    own.append(controls.element("label", { class: "file" }, file, words.open));
+    const take = async (grays) => {
+      try {
+        const values = await grays;
+        if (values) use(values);
+      } catch (error) {
+        tell(error.message);
+      }
+    };
+    file.addEventListener("change", () => {
+      if (file.files[0]) take(fromFile(file.files[0], size, words, tell));
+      file.value = ""; // so that the same file can be chosen again
+    });
+    const opener = controls.button(own, words.camera, async () => {
+      await take(fromCamera(camera, size, words.no_camera));
+      if (!camera.firstChild) opener.focus(); // the button pressed last is gone
+    });
+  };
+
+  return { fromAddress, offer };
 })();

@@ -9,12 +9,20 @@ from matplotlib import cbook
 from numpy.typing import NDArray
 from PIL import Image
 
+from lowrank_tutor.byhand.sentence import W_K, W_Q, X
 from lowrank_tutor.page import png
 
 SIZE = 160  # pixels to a side: a decomposition takes a fraction of a second in a browser
 FINE = 5  # points to a pixel, each way
 
-PICTURES = {"stripes": "stripes", "window": "a window", "disc": "a disc", "noise": "noise", "portrait": "a portrait"}
+PICTURES = {
+    "stripes": "stripes",
+    "window": "a window",
+    "disc": "a disc",
+    "noise": "noise",
+    "portrait": "a portrait",
+    "attention": "attention of six words",
+}
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +46,7 @@ def values(picture: str, x: Floats, y: Floats) -> Floats:
         return np.where(panes[0] & panes[1], 255.0, 0.0)
     if picture == "disc":
         return np.where(x**2 + y**2 < 0.6875**2, 255.0, 0.0)
-    table = noise() if picture == "noise" else portrait()
+    table = {"noise": noise, "attention": attention, "portrait": portrait}[picture]()
     return np.asarray(table[fold(y, len(table)), fold(x, len(table))])
 
 
@@ -55,6 +63,14 @@ def noise() -> Floats:
         at = at * 16807 % 2147483647
         sequence.append(float(at % 256))
     return np.array(sequence).reshape(80, 80)
+
+
+def attention() -> Floats:
+    """Draw the attention of six words as whole grays: the largest weight is white."""
+    words = np.array(X, dtype=float)
+    weights = np.exp(words @ W_Q @ np.transpose(W_K) @ words.T / np.sqrt(2))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.asarray(np.round(255 * weights / weights.max()))
 
 
 @functools.cache

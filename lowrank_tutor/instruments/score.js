@@ -1,5 +1,5 @@
 // Two vectors to be dragged, whose score of rank 1 is the signed area of a rectangle. The words are in score.py.
-const score = ({ place, data, move, tell }) => {
+const score = ({ place, data, move, morph, tell }) => {
   const { u, v, w, reach, words } = data;
   const dot = ([a, b], [c, d]) => a * c + b * d;
   const scaled = ([x, y], by) => [x * by, y * by];
@@ -12,7 +12,8 @@ const score = ({ place, data, move, tell }) => {
   const numbers = () => ({
     score: terms().reduce((a, b) => a + b, 0), p: dot(u, state.s), q: dot(v, state.h),
   });
-  let state = null, said = null; // what stood there when the last sentence was said
+  const REST = 400; // milliseconds without a change, after which the next one begins
+  let state = null, last = null, said = null, at = 0; // the numbers now, those before this change, and when they changed
   let way = 1; // in which direction s is pushed
 
   // What there is to see: one unit is as long on both axes of the rectangle, so that unit squares can be counted
@@ -24,7 +25,7 @@ const score = ({ place, data, move, tell }) => {
   const plane = stage.panel(left, {
     label: words.plane, width: 300, height: 300, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
   });
-  const most = [u, v].map(([a, b]) => 1.12 * reach * (Math.abs(a) + Math.abs(b)));
+  const most = [u, v].map(([a, b]) => 1.04 * reach * (Math.abs(a) + Math.abs(b)));
   const [far, deep] = [Math.max(most[0], most[1] / 1.2), Math.max(most[1], most[0] / 2)];
   const inner = 240, unit = 10 ** Math.floor(Math.log10(far / 2.5));
   const area = stage.panel(right, {
@@ -35,14 +36,9 @@ const score = ({ place, data, move, tell }) => {
     return Array.from({ length: 2 * count + 1 }, (_, i) => (i - count) * unit);
   };
   const tick = (value) => Math.round(value / unit) % 5 ? "" : format(value, ".3g");
-  let wide = 0, high = 0; // what the axes reach now: nearer while the rectangle is small
-  const zoom = (p, q) => {
-    const share = Math.abs(p) > 0.5 * far || Math.abs(q) > 0.5 * deep ? 1 : 0.58;
-    if (wide === share * far) return;
-    [wide, high] = [share * far, share * deep];
-    area.resize({ x: [-wide, wide], y: [-high, high] });
-    area.axes({ x: ticks(wide), y: ticks(high), xTitle: words.p, yTitle: words.q, format: tick });
-  };
+  const [wide, high] = [far, deep]; // the same for all s and h, so that a larger area looks larger
+  area.resize({ x: [-wide, wide], y: [-high, high] });
+  area.axes({ x: ticks(wide), y: ticks(high), xTitle: words.p, yTitle: words.q, format: tick });
 
   // What can be taken hold of, and pressed
   const put = (name, point) =>
@@ -55,12 +51,12 @@ const score = ({ place, data, move, tell }) => {
   const push = () => {
     const next = () => sum(state.s, scaled(across(u), way));
     if (!fits(next())) way = -way;
-    if (fits(next())) move({ s: next() });
+    if (fits(next())) morph({ s: next() });
     else tell(words.no_room);
   };
   const grow = (by) => {
     const s = scaled(state.s, by);
-    if (fits(s)) move({ s });
+    if (fits(s)) morph({ s });
     else tell(words.no_room);
   };
   const presses = controls.element("div", { class: "instrument-buttons" });
@@ -96,7 +92,6 @@ const score = ({ place, data, move, tell }) => {
     plane.place(name, tip, { value: tip[0], min: -reach, max: reach, text: written(tip) });
   };
   const drawArea = ({ score: size, p, q }) => {
-    zoom(p, q);
     area.line("axis p", [[-wide, 0], [wide, 0]], "gray thin");
     area.line("axis q", [[0, -high], [0, high]], "gray thin");
     area.rect("area", [0, 0], [p, q], size < 0 ? "orange" : "ink");
@@ -121,8 +116,9 @@ const score = ({ place, data, move, tell }) => {
     }),
     draw: (wished) => {
       state = wished;
-      const all = numbers();
-      said = said || all;
+      const all = numbers(), now = performance.now();
+      if (!last || now - at > REST) said = last || all;
+      [last, at] = [all, now];
       ["s", "h"].forEach(drawVector);
       drawArea(all);
       full.textContent = words.full + terms().map(signed).join("") + " = " + signed(all.score, 0);
@@ -130,10 +126,11 @@ const score = ({ place, data, move, tell }) => {
       short.textContent = words.short + times(all.p) + " \u00b7 " + times(all.q) + " = " + signed(all.p * all.q, 0);
     },
     numbers,
+    eases: { s: 0, h: 0 },
+    glow: () => (near(last.p, 0) || near(last.q, 0) ? "score" : ""),
     table: () => ({ u: [u], v: [v], w }),
     remarks: () => {
       const now = numbers(), before = said;
-      said = now;
       if (near(now.p, 0) || near(now.q, 0)) return ["zero"];
       const times = (p, q) => near(now.p, p * before.p) && near(now.q, q * before.q);
       if (times(1, 1)) return ["same"];

@@ -22,7 +22,7 @@ const shadow = ({ place, data, move }) => {
     x: [0, 15, 30, 45, 60, 75, 90], y: [0, 0.25, 0.5, 0.75, 1], xTitle: words.degrees,
     format: (value, axis) => (axis === "x" ? value + "°" : format(value, ".0%")),
   });
-  loss.line("curve", curve, "violet");
+  loss.line("curve", curve, "teal");
 
   const put = (point) => move({ x: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
   const turn = (theta) => move({ theta: Math.atan2(Math.sin(theta), Math.cos(theta)) });
@@ -32,14 +32,15 @@ const shadow = ({ place, data, move }) => {
     move({ x: scaled([Math.cos(to), Math.sin(to)], Math.min(length() || reach / 2, reach)) });
   };
   plane.handle("line", {
-    label: words.line, color: "violet", large: 15, drag: ([x, y]) => turn(Math.round(Math.atan2(y, x) / TURN) * TURN),
+    label: words.line, color: "teal", large: 15, drag: ([x, y]) => turn(Math.round(Math.atan2(y, x) / TURN) * TURN),
     step: (dx, dy) => turn(state.theta + (dx + dy) * TURN), end: (which) => turn(which < 0 ? 0 : Math.PI / 2),
   });
   plane.handle("x", {
-    label: words.x, color: "teal", drag: put, step: (dx, dy) => put([state.x[0] + dx / 10, state.x[1] + dy / 10]),
+    label: words.x, color: "ink", drag: (point) => put(plane.snap(point, [[0, 0], scaled(w(), along())])),
+    step: (dx, dy) => put([state.x[0] + dx / 10, state.x[1] + dy / 10]),
   });
   loss.handle("angle", {
-    label: words.angle, color: "teal", large: 15, drag: ([degrees]) => openTo(degrees),
+    label: words.angle, color: "ink", large: 15, drag: ([degrees]) => openTo(degrees),
     step: (dx, dy) => openTo(angle() + dx + dy), end: (which) => openTo(which < 0 ? 0 : 90),
   });
   loss.grab("angle");
@@ -55,24 +56,24 @@ const shadow = ({ place, data, move }) => {
     plane.line("axis x", [[-WIDE, 0], [WIDE, 0]], "gray thin dotted");
     plane.line("axis y", [[0, -WIDE], [0, WIDE]], "gray thin dotted");
     const edge = scaled(row, 0.98 * WIDE / Math.max(...row.map(Math.abs)));
-    plane.line("line", [scaled(edge, -1), edge], "violet thin");
+    plane.line("line", [scaled(edge, -1), edge], "teal thin");
     plane.line("aside", [foot, state.x], "orange dashed");
-    plane.arrow("x", [0, 0], state.x, "teal");
-    plane.arrow("shadow", [0, 0], foot, "violet");
+    plane.arrow("x", [0, 0], state.x, "ink");
+    plane.arrow("shadow", [0, 0], foot, "teal");
     const step = 0.05 * reach, back = scaled(row, -ahead * step), over = scaled(up, step);
     const from = (...parts) => parts.reduce(([a, b], [c, d]) => [a + c, b + d], foot);
     plane.line("corner", [from(back), from(back, over), from(over)], "orange thin");
     plane.hide("corner", far < 0.12 * reach);
-    beside("name x", scaled(state.x, 0.5), [-ahead * row[0] + up[0], -ahead * row[1] + up[1]], "x", "teal");
-    beside("name shadow", scaled(foot, 0.6), scaled(up, -1), "Px: " + format(share(), ".0%"), "violet");
+    beside("name x", scaled(state.x, 0.5), [-ahead * row[0] + up[0], -ahead * row[1] + up[1]], "x", "ink");
+    beside("name shadow", scaled(foot, 0.6), scaled(up, -1), "Px: " + format(share(), ".0%"), "teal");
     plane.place("x", state.x, { value: state.x[0], min: -reach, max: reach, text: written(state.x) });
     const turned = Math.round(state.theta / TURN), said = { value: turned, min: -180, max: 180 };
     plane.place("line", scaled(row, 0.94 * WIDE), { ...said, text: turned + words.turned });
   };
   const drawLoss = () => {
     const degrees = angle(), kept = share(), text = fill(words.kept, { degrees, kept });
-    loss.line("across", [[0, kept], [degrees, kept], [degrees, 0]], "violet thin dotted");
-    loss.text("share", [Math.min(degrees + 9, 84), Math.max(kept + 0.05, 0.19)], format(kept, ".0%"), "violet middle");
+    loss.line("across", [[0, kept], [degrees, kept], [degrees, 0]], "teal thin dotted");
+    loss.text("share", [Math.min(degrees + 9, 84), Math.max(kept + 0.05, 0.19)], format(kept, ".0%"), "teal middle");
     loss.place("angle", [degrees, kept], { value: Math.round(degrees), min: 0, max: 90, text });
   };
 
@@ -87,6 +88,8 @@ const shadow = ({ place, data, move }) => {
       drawPlane();
       drawLoss();
     },
+    eases: { x: 0, theta: 0 },
+    glow: () => (share() > 0.99995 || share() < 0.005 ? "share" : ""),
     numbers: () => ({ share: share(), angle: angle(), along: along(), left_out: Math.abs(aside()) }),
     table: () => ({ w: [w()], x: state.x, curve }),
     values: () => ({ more: share() - Math.cos((angle() + 1) * TURN) }),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
 from lowrank_tutor.plotting.arguments import point
-from lowrank_tutor.plotting.style import ORANGE, TEAL, VIOLET, styled
+from lowrank_tutor.plotting.style import INK, ORANGE, TEAL, styled
 
 REACH = 5.0
 WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
@@ -95,15 +95,15 @@ def _still(x: Floats, theta: float) -> Figure:
     fig, (plane, curve) = plt.subplots(1, 2, layout="constrained", figsize=(6.4, 3.1))
     said, row = numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
     foot, angle, share = (row @ x) * row, said["angle"], said["share"]
-    plane.plot(*np.outer(row, [-WIDE, WIDE]), color=VIOLET, linewidth=1)
+    plane.plot(*np.outer(row, [-WIDE, WIDE]), color=TEAL, linewidth=1)
     plane.plot(*np.transpose([foot, x]), "--", color=ORANGE)
-    arrow(plane, x, TEAL, "x")
-    arrow(plane, foot, VIOLET, f"Px: {share:.0%}", down=-12)
+    arrow(plane, x, INK, "x")
+    arrow(plane, foot, TEAL, f"Px: {share:.0%}", down=-12)
     plane.set(xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE), xticks=(-5, 0, 5), yticks=(-5, 0, 5), aspect="equal")
     degrees = np.linspace(0, 90, 91)
-    curve.plot(degrees, np.cos(np.radians(degrees)), color=VIOLET)
-    curve.plot([0, angle, angle], [share, share, 0], ":", color=VIOLET, linewidth=1)
-    curve.plot(angle, share, "o", color=TEAL)
+    curve.plot(degrees, np.cos(np.radians(degrees)), color=TEAL)
+    curve.plot([0, angle, angle], [share, share, 0], ":", color=TEAL, linewidth=1)
+    curve.plot(angle, share, "o", color=INK)
     curve.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees", xlim=(0, 95))
     return fig

@@ -1,5 +1,5 @@
 // A spectrum whose bars and cut can be dragged, and the picture that has it. The words are in spectrum.py.
-const spectrum = ({ place, data, move }) => {
+const spectrum = ({ place, data, move, morph }) => {
   const { words, size, scale, presets } = data;
   const count = presets.portrait.length;
   // Rounded directions are no longer perpendicular. Those of Q are, so the picture has exactly these bars.
@@ -13,7 +13,7 @@ const spectrum = ({ place, data, move }) => {
   const panelIn = (label, options) => stage.panel(controls.titled(panels, label), {
     label, width: 336, height: 210, x: [0.5, count + 0.5], ...options,
   });
-  const bars = panelIn(words.bars, { margin: [16, 4, 34, 30], y: [0, 1.05] });
+  const bars = panelIn(words.bars, { margin: [16, 2, 34, 26], y: [0, 1.05] });
   const curve = panelIn(words.curve, { margin: [16, 4, 34, 42], x: [-0.3, count + 0.3], y: [0, 1.05] });
 
   /** Raise or lower one bar. A spectrum never rises, so bars before it are lifted and bars after it are pushed down. */
@@ -25,7 +25,7 @@ const spectrum = ({ place, data, move }) => {
   const paint = ([x, y]) => put(clamp(Math.round(x), 1, count) - 1, y);
   bars.paint(paint);
   index.forEach((i) => bars.handle("bar " + i, {
-    label: words.bar + (i + 1), color: "teal", drag: paint,
+    label: words.bar + (i + 1), color: "teal", bar: true, drag: paint,
     step: (dx, dy) => put(i, state.s[i] + (dx + dy) / 100), end: (which) => put(i, which < 0 ? 0 : 1),
   }));
   const cut = (k) => move({ k: clamp(Math.round(k), 1, count) });
@@ -36,7 +36,7 @@ const spectrum = ({ place, data, move }) => {
   curve.grab("cut");
   const buttons = controls.box(place, "control");
   buttons.append(words.presets);
-  Object.entries(presets).forEach(([name, s]) => controls.button(buttons, words.names[name], () => move({ s })));
+  Object.entries(presets).forEach(([name, s]) => controls.button(buttons, words.names[name], () => morph({ s })));
 
   /** Show the sum of all sheets, and on the way there that of the first k. */
   const drawPictures = ({ s, k }) => {
@@ -82,6 +82,8 @@ const spectrum = ({ place, data, move }) => {
       errors = tails.map((part) => Math.sqrt(part / (tails[0] || 1)));
       draw();
     },
+    eases: { s: 0, k: 1 },
+    glow: () => (state.k === errors.findIndex((error) => error <= 0.05) ? "relative_error" : ""),
     numbers: () => ({ relative_error: errors[state.k] }),
     table: () => ({ s: state.s }),
     remarks: () => {

@@ -2,13 +2,12 @@
 //
 //   const panel = stage.panel(parent, { label: "spectrum", x: [1, 160], xLog: true, y: [0, 1] });
 //   panel.axes({ x: [1, 10, 100], y: [0, 1], xTitle: "layer", yTitle: "weight" });
-//   panel.line("curve", [[1, 1], [10, 0.5]], "teal");              // again with the same name: it moves
+//   panel.line("curve", [[1, 1], [10, 0.5]], "teal");
 //   panel.handle("tip", { label: "tip of a", color: "teal", drag: (point) => ..., step: (dx, dy) => ... });
 //   panel.place("tip", [2, 1], { value: 2, min: -3, max: 3, text: "x 2.0, y 1.0" });
 //
-// Points are [x, y] in the panel's own units. Each thing drawn has a name, and is moved when it is drawn again. Colors
-// are names: teal, orange, violet, gray, ink (instrument.css takes them from the theme).
-//
+// Points are [x, y] in the panel's own units. What is drawn has a name, and moves when it is drawn again. Colors are
+// names: teal, orange, violet, gray, ink.
 // panel(parent, options)      label, width, height, x, y ([low, high]), xLog, yLog, margin ([top, right, bottom, left])
 //   .axes({x, y, xTitle, yTitle, format})   ticks and words; format(value, "x" or "y") writes a tick
 //   .line(name, points, look) .area(...) .dots(...)   one path each, however many points; look: colors and classes
@@ -17,22 +16,21 @@
 //   .handle(name, options)    role="slider"; drag([x, y]) by pointer and touch, step(dx, dy) by arrow keys (Shift, Page
 //                             Up and Down: `large` times as far), end(-1 or 1) by Home and End; axis "x" or "y": it
 //                             moves along that axis alone, and is drawn as a line across the panel, its knob at the
-//                             `share` of it (1/2)
+//                             `share` of it (1/2); bar: it is the top of a bar of the width 1, and the bar is held, too
+//   .snap([x, y], places)     the first of the places that is at most 3 pixels away, or else the point itself
 //   .place(name, at, {value, min, max, text})   where a handle stands, and its value in words
 //   .grab(name)               a press anywhere on the panel takes that handle
 //   .paint(drag)              a press anywhere, and every move after it, is handed to drag([x, y])
 //   .resize({x, y})           other limits; axes and lines must be drawn again
-// write(element, attributes), say(element, words)   change an element only where it differs
+// write(element, attributes), say(element, words)   change an element only where it differs, or it is laid out anew
 const stage = (() => {
   const make = (tag, attributes, parent) => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
     Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
     return parent ? parent.appendChild(element) : element;
   };
-  /** Write only what changes: what a browser is told anew, it may lay out anew. */
   const write = (element, attributes) => Object.entries(attributes).forEach(([name, value]) =>
     element.getAttribute(name) === String(value) || element.setAttribute(name, value));
-  /** The same for the words of an element. */
   const say = (element, words) => element.textContent === words || (element.textContent = words);
   /** How far from low to high a value lies: 0 to 1, in logarithms if `log`; and the value that lies so far. */
   const part = (value, [low, high], log) =>
@@ -154,16 +152,19 @@ const stage = (() => {
       },
       hide: (name, whether = true) => things.has(name) && things.get(name).toggleAttribute("hidden", whether),
       resize: (limits) => ({ x = x, y = y } = limits),
-      handle: (name, { label: words, color, axis, share = 0.5, drag, ...keys }) => {
+      handle: (name, { label: words, color, axis, share = 0.5, bar, drag, ...keys }) => {
         const grip = make("g", { class: "handle " + color, role: "slider", tabindex: 0, "aria-label": words }, grips);
         const tall = height - top - bottom, long = width - left - right, rest = 1 - share;
         const [down, back] = [share * tall, share * long];
         const across = { x: "M0 " + -rest * tall + "V" + down, y: "M" + -back + " 0H" + rest * long }[axis];
         if (across) make("path", { class: "across", d: across }, grip);
-        make("circle", { class: "hit", r: 16 }, grip);
+        const pitch = toX(1) - toX(0); // of bars
+        if (bar) make("rect", { class: "hold", x: -pitch / 2, y: -22, width: pitch, height: 44 }, grip);
+        else make("path", { class: "hold", d: "M0 0h0" }, grip);
+        make("circle", { class: "hit", r: bar ? pitch / 2 - 1 : 13 }, grip);
         make("circle", { class: "knob", r: 7 }, grip);
         const middle = [left + share * long, height - bottom - share * tall];
-        const handle = { grip, axis, middle, place: [0, 0], drag };
+        const handle = { grip, axis, middle, place: [0, 0], drag, hold: bar && grip.querySelector(".hold") };
         handles.set(name, handle);
         follow(grip, at, ([a, b], [da, db]) => drag(point([a + da, b + db])), (event) => {
           const [a, b] = at(event);
@@ -174,11 +175,15 @@ const stage = (() => {
       },
       place: (name, where, { value, min, max, text }) => {
         const handle = handles.get(name);
-        const [a, b] = pixel(where);
-        const { axis, middle } = handle;
+        const [a, b] = pixel(where), { axis, middle } = handle;
         handle.place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
         const said = { "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": text };
+        if (handle.hold) write(handle.hold, { height: round(Math.max(44, height - bottom - b + 22)) });
         write(handle.grip, { transform: "translate(" + handle.place.map(round).join(" ") + ")", ...said });
+      },
+      snap: (where, places) => {
+        const [a, b] = pixel(where), near = 3 * width / (svg.clientWidth || width);
+        return places.find((place) => Math.hypot(pixel(place)[0] - a, pixel(place)[1] - b) <= near) || where;
       },
       grab: (name) => {
         const { grip, drag } = handles.get(name);

@@ -3,83 +3,78 @@ const tilt = ({ place, data, move, tell }) => {
   const { size, words } = data;
   const FLOOR = 1e-4; // weights below that are drawn on the axis
   const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
-  const sources = { ...pictures.shapes, noise: pictures.noise() };
+  const sources = {
+    ...pictures.shapes, noise: pictures.noise(),
+    attention: pictures.fromGrays(data.attention.flat(), data.attention.length),
+  };
   const sum = new Float64Array(size * size); // of the first `summed` sheets
   let state = {}, asked = "", pending = null; // what is wished, and what the worker was asked for
   let found = null, errors = [], summed = 0; // the picture that was decomposed, with its sheets; the error of each cut
-  let left = false; // whether what is left out is shown
 
-  // What there is to see
-  const row = controls.element("div", { class: "pictures" });
-  place.append(row);
-  const original = layerPictures.canvas(row, "picture", size);
+  // What there is to see: the picture is turned by its own corners, its spectrum cut by a drag anywhere on it
+  place.append(controls.element("p", {}, words.explain));
+  const row = controls.box(place, "pictures");
+  const original = layerPictures.canvas(row, words.picture, size);
   const total = layerPictures.canvas(row, "sum", size);
-  const newest = layerPictures.layer(row, "sheet", size);
-  const rest = layerPictures.canvas(row, "left out", size);
+  const newest = layerPictures.layer(row, words.sheet, size);
+  const rest = layerPictures.canvas(row, words.rest, size); // stands in the place of the sheet
   rest.box.hidden = true;
-  const panels = controls.element("div", { class: "panels" });
-  const [spectrum, side] = [controls.element("div"), controls.element("div")];
-  place.append(panels);
-  panels.append(spectrum, side);
-
+  const around = (event) => {
+    const { left, top, width, height } = original.canvas.getBoundingClientRect();
+    return [event.clientX - left - width / 2, event.clientY - top - height / 2];
+  };
+  let held = [0, 0]; // where it was taken hold of: how far from upright, and from the tilt
+  original.canvas.classList.add("turn");
+  stage.follow(original.canvas, around, ([x, y]) => {
+    const turned = (Math.atan2(y, x) - held[0]) * 180 / Math.PI;
+    move({ tilt: clamp(Math.round((turned + 540) % 360 - 180 + held[1]), 0, data.max_tilt) });
+  }, (event) => {
+    const [x, y] = around(event);
+    held = [Math.atan2(y, x), state.tilt];
+  }, true);
+  const slider = controls.range(place, {
+    label: words.tilt, min: 0, max: data.max_tilt, step: 1, input: (degrees) => move({ tilt: degrees }),
+  });
+  const panels = controls.box(place, "panels");
+  const [spectrum, side] = [controls.box(panels), controls.box(panels)];
   const panel = stage.panel(spectrum, {
-    label: "weights of the sheets, and the cut", width: 320, height: 216, margin: [10, 8, 34, 56],
+    label: words.weights, width: 320, height: 216, margin: [10, 8, 34, 56],
     x: [0.9, 1.15 * size], xLog: true, y: [FLOOR * 0.7, 1.6], yLog: true,
   });
   panel.axes({
-    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: "sheet", yTitle: "weight",
+    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: words.sheet, yTitle: words.weight,
     format: (value) => String(value).replace("0.0001", "10\u207b\u2074").replace("0.001", "10\u207b\u00b3"),
   });
   const cut = (k) => move({ k: clamp(Math.round(k), 1, size) });
+  const enough = () => errors.findIndex((error) => error <= data.enough);
   panel.handle("cut", {
-    label: "cut: sheets kept", color: "orange", axis: "x", drag: ([x]) => cut(x - 0.5),
+    label: words.cut, color: "orange", axis: "x", drag: (at) => cut(panel.snap(at, [[enough() + 0.5, at[1]]])[0] - 0.5),
     step: (dx, dy) => cut(state.k + dx + dy), end: (which) => cut(which < 0 ? 1 : size),
   });
   panel.grab("cut");
+  const bar = stage.panel(controls.titled(side, words.numbers), {
+    label: words.numbers, width: 320, height: 62, margin: [24, 26, 18, 8], x: [0, 2 * size * size], y: [0, 1],
+  });
+  bar.axes({ x: [0, 2 * size * size], format: (value) => value.toLocaleString("en") });
 
   // What can be chosen
-  const slider = controls.range(side, {
-    label: "tilt", min: 0, max: data.max_tilt, step: 1, input: (degrees) => move({ tilt: degrees }),
-  });
-  const choice = controls.choice(side, {
-    label: "picture", options: { ...data.pictures, own: "your own" }, input: (picture) => move({ picture }),
-  });
-  choice.offer("own", false);
-  const own = controls.element("div", { class: "control" });
-  const camera = controls.element("div", { class: "control" });
-  const file = controls.element("input", { type: "file", accept: "image/*" });
-  own.append(controls.element("label", { class: "file" }, file, "Open a picture"));
-  const take = async (grays) => {
-    try {
-      const values = await grays;
-      if (!values) return;
-      sources.own = pictures.fromGrays(values, size);
-      asked = ""; // a second photo is another picture of the same name
-      choice.offer("own", true);
-      move({ picture: "own" });
-    } catch (error) {
-      tell(error.message);
-    }
-  };
-  file.addEventListener("change", () => {
-    if (file.files[0]) take(photo.fromFile(file.files[0], size, words, tell));
-    file.value = ""; // so that the same file can be chosen again
-  });
-  const opener = controls.button(own, "Use the camera", async () => {
-    await take(photo.fromCamera(camera, size, words.no_camera));
-    if (!camera.firstChild) opener.focus(); // the button pressed last is gone
-  });
-  side.append(own, camera);
   const leave = (on) => {
-    left = on;
+    newest.box.hidden = on;
     rest.box.hidden = !on;
     draw();
   };
-  const leftOut = controls.toggle(side, { label: "show what is left out", input: leave });
-  const bar = stage.panel(side, {
-    label: "numbers kept", width: 320, height: 62, margin: [24, 26, 18, 8], x: [0, 2 * size * size], y: [0, 1],
+  const leftOut = controls.toggle(side, { label: words.left_out, input: leave });
+  const others = side.appendChild(controls.element("details", {}, controls.element("summary", {}, words.others)));
+  const choice = controls.choice(others, {
+    label: words.choose, options: { ...data.pictures, own: words.own }, input: (picture) => move({ picture }),
   });
-  bar.axes({ x: [0, 2 * size * size], format: (value) => value.toLocaleString("en") });
+  choice.offer("own", false);
+  photo.offer(others, size, words, tell, (grays) => {
+    sources.own = pictures.fromGrays(grays, size);
+    asked = ""; // a second photo is another picture of the same name
+    choice.offer("own", true);
+    move({ picture: "own" });
+  });
 
   // What is computed
   const key = (wished) => wished.picture + " " + wished.tilt;
@@ -120,18 +115,18 @@ const tilt = ({ place, data, move, tell }) => {
     const { k } = state;
     addUp(k);
     layerPictures.grays(total, sum);
-    total.title("sum of " + k + (k === 1 ? " sheet" : " sheets"));
-    newest.title("sheet " + k + " alone");
+    total.title(fill(k === 1 ? words.one : words.sum, { k }));
+    newest.title(fill(words.alone, { k }));
     newest.show(found.u[k - 1], found.v[k - 1]);
-    if (left) layerPictures.signs(rest, (i) => found.rows[Math.floor(i / size)][i % size] - sum[i], sum.length, 128);
+    if (!rest.box.hidden) layerPictures.signs(rest, (i) => found.rows[Math.floor(i / size)][i % size] - sum[i], sum.length, 128);
     const points = found.s.map((s, i) => [i + 1, Math.max(FLOOR, s / (found.s[0] || 1))]);
     panel.dots("kept", points.slice(0, k), "teal");
     panel.dots("rest", points.slice(k), "gray small");
-    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: k + " of " + size + " sheets" });
+    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: fill(words.of, { k }) });
     const kept = 2 * size * k, full = size * size;
     bar.rect("kept", [0, 0], [kept, 1], kept > full ? "orange solid" : "teal solid");
     bar.line("full", [[full, 0], [full, 1.4]], "ink");
-    bar.text("words", [full, 1.7], "the picture itself: " + full.toLocaleString("en"), "ink middle");
+    bar.text("words", [full, 1.7], words.full + full.toLocaleString("en"), "ink middle");
   };
 
   return {
@@ -152,7 +147,7 @@ const tilt = ({ place, data, move, tell }) => {
     numbers: () => errors.length === 0 ? {} : {
       relative_error: errors[state.k],
       numbers_kept: 2 * size * state.k,
-      layers_for_5_percent: errors.findIndex((error) => error <= data.enough),
+      layers_for_5_percent: enough(),
     },
     table: () => ({ picture: found.rows.map((values) => Array.from(values)) }),
     values: () => ({ subject: data.subjects[found.picture], tilt: found.degrees }),
@@ -161,6 +156,8 @@ const tilt = ({ place, data, move, tell }) => {
       if (found.rows.every((values) => values.every((value) => value === found.rows[0][0]))) return ["even"];
       return state.k > size / 2 ? ["beyond"] : [];
     },
+    eases: { tilt: 1, k: 1 },
+    glow: () => (state.k === enough() ? "relative_error" : ""),
     clear: () => {
       leftOut.show(false);
       leave(false);

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lowrank_tutor.instruments.instrument import Instrument
-from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, grays, portrait
+from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, attention, grays, portrait
 from lowrank_tutor.plotting.arguments import number, whole
 from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
@@ -33,18 +33,40 @@ WORDS = {
     "long": "Your picture is large, and takes a moment to be read.",
     "no_photo": "There is no picture of your own yet: choose a file first.",
     "no_camera": "The camera cannot be used here: choose a file instead.",
+    "open": "Open a picture",
+    "camera": "Use the camera",
+    "explain": "Each sheet is one column times one row. Turn the picture by hand or with the slider: how many sheets "
+    "does it need? Then drag the cut.",
+    "tilt": "tilt",
+    "picture": "picture",
+    "sheet": "sheet",
+    "one": "one sheet",
+    "sum": "sum of {k} sheets",
+    "alone": "sheet {k} alone",
+    "rest": "what is left out",
+    "left_out": "show what is left out",
+    "weights": "weights of the sheets, and the cut",
+    "weight": "weight",
+    "cut": "cut: sheets kept",
+    "of": "{k} of 160 sheets",
+    "numbers": "numbers kept",
+    "full": "the picture itself: ",
+    "others": "other pictures",
+    "choose": "picture",
+    "own": "your own",
     "stays": "Your picture stays on this machine, so the link shows the window in its place.",
 }
 
 
-def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
+def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument:
     r"""Show a picture that can be tilted, and its spectrum, which can be cut.
 
     Parameters
     ----------
     picture : str
-        What is seen first: ``"stripes"``, ``"window"``, ``"disc"``, ``"noise"`` or ``"portrait"`` (Grace Hopper, the
-        sample picture of matplotlib). Readers can bring a picture of their own; it never leaves their machine.
+        What is seen first: ``"stripes"``, ``"window"``, ``"disc"``, ``"noise"``, ``"portrait"`` (Grace Hopper, the
+        sample picture of matplotlib) or ``"attention"`` (of the six words of :mod:`lowrank_tutor.byhand.sentence`, its
+        largest weight white). Readers can bring a picture of their own; it never leaves their machine.
     degrees : float
         The tilt at first, 0 to 45.
     k : int
@@ -82,6 +104,7 @@ def tilt(picture: str = "window", degrees: float = 0, k: int = 1) -> Instrument:
             "subjects": SUBJECTS,
             "words": WORDS,
             "portrait": as_png(portrait()),
+            "attention": attention().tolist(),
         },
         readouts={
             "relative_error": ("relative error", ".1%"),
@@ -112,7 +135,7 @@ def _still(gray: np.ndarray, k: int) -> Figure:
     left.imshow(gray, cmap="gray", vmin=0, vmax=255)
     left.set_title("picture")
     middle.imshow((u[:, :k] * s[:k]) @ vt[:k], cmap="gray", vmin=0, vmax=255)
-    middle.set_title("sum of 1 sheet" if k == 1 else f"sum of {k} sheets")
+    middle.set_title("one sheet" if k == 1 else f"sum of {k} sheets")
     index, shares = np.arange(1, SIZE + 1), np.maximum(s / (s[0] or 1), 1e-4)
     right.plot(index[:k], shares[:k], "o", color=TEAL, markersize=3)
     right.plot(index[k:], shares[k:], "o", color=GRAY, markersize=1.5)

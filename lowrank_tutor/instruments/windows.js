@@ -65,13 +65,14 @@ const windows = ({ place, data, move }) => {
       text: fill(words.between, { before: tokens[at - 1], after: tokens[at] }),
     }));
   };
-  const sharpness = controls.range(side, {
+  const sliders = controls.box(place, "sliders");
+  const sharpness = controls.range(sliders, {
     label: words.sharpness, min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
   });
-  const count = controls.range(side, {
+  const count = controls.range(sliders, {
     label: words.count, min: 1, max: most, step: 1, input: (k) => move({ borders: even(k, tokens.length) }),
   });
-  const counter = side.lastChild.querySelector("input");
+  const counter = sliders.lastChild.querySelector("input");
   const field = own.field(side, (typed) =>
     move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) }));
   side.append(controls.element("p", {}, words.rule));
@@ -80,14 +81,18 @@ const windows = ({ place, data, move }) => {
   const drawPoints = (panel, rows, centers, height, named = []) => {
     const taken = named.map(([word, at]) => labels.box(word, panel.pixel(at)));
     const free = labels.place(rows.map(panel.pixel), tokens.map(short), weights.exact, taken, [0, 0, 300, height]);
-    for (let i = 0; i < most; i++) {
-      const at = rows[i] || [0, 0], to = centers[members[i]] || at;
-      panel.line("spoke " + i, [at, to], "teal thin");
-      panel.text("word " + i, free[i] ? panel.point(free[i]) : at, short(tokens[i]), "gray middle");
-      [["spoke ", rows[i]], ["word ", free[i]]].forEach(([name, there]) => panel.hide(name + i, !there));
-    }
-    panel.dots("tokens", rows, "gray");
+    const twin = (i) => rows.findIndex((row, j) => tokens[j] === tokens[i] && String(row) === String(rows[i])) < i;
+    const each = Array.from({ length: most }, (_, i) => i);
+    each.forEach((i) => { // all lines before all words: none is struck through
+      panel.line("spoke " + i, rows[i] ? [rows[i], centers[members[i]]] : [], "teal thin");
+      panel.hide("spoke " + i, !rows[i]);
+    });
+    panel.dots("tokens", rows, "ink");
     panel.dots("means", centers, "teal");
+    each.forEach((i) => { // a word that is there twice, on one point, is written once
+      panel.text("word " + i, free[i] ? panel.point(free[i]) : [0, 0], short(tokens[i]), "gray middle");
+      panel.hide("word " + i, !free[i] || twin(i));
+    });
   };
   const drawList = () => {
     const n = tokens.length;
@@ -160,6 +165,8 @@ const windows = ({ place, data, move }) => {
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),
     table: () => ({ keys, values }),
+    eases: { query: 0, sharpness: 0 },
+    glow: () => (gap() < fine && ends.length < tokens.length ? "gap" : ""),
     clear: () => (used = null),
     values: () => {
       const at = weights.exact.indexOf(Math.max(...weights.exact)), window = members[at];

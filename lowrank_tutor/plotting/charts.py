@@ -25,7 +25,6 @@ from lowrank_tutor.plotting.style import (
     TEAL,
     VIOLET,
     WIDTH,
-    Panels,
     draw_lines,
     draw_points,
     panel,
@@ -358,13 +357,11 @@ def rooflines(
     n: ArrayLike,
     floors: Mapping[str, Sequence[tuple[float, str]]],
     *,
-    at: float | None = None,
     measured: Mapping[str, ArrayLike] | None = None,
     whose: str = "measured",
-    reported: tuple[str, Mapping[int, float]] | None = None,
     title: str = "least time, ms",
-) -> Panels:
-    """Plot the least times of two programs over the length, and beside them how many times the first is the second.
+) -> Figure:
+    """Plot the least times of two programs over the length, and times that were measured.
 
     A line is full where the processors limit it, and dotted where the memory does.
 
@@ -375,62 +372,40 @@ def rooflines(
     floors : mapping of str to sequence of (float, str)
         Two names, and for each length the least time in milliseconds and the wall: "compute" or "memory". A time of
         NaN is left out.
-    at : float, optional
-        One of the lengths: where a slider stands. It moves nothing on the right, which a page then stores once.
     measured : mapping of str to array_like, shape (number, 2), optional
         By the same two names, lengths and the milliseconds that were measured there; NaN where none was.
     whose : str
-        What the measured times are called, in the legend on the right.
-    reported : (str, mapping of int to float), optional
-        Who has reported ratios, and the ratio at each length: marks on the right.
+        What the measured times are called.
     title : str
         Of the times.
 
     Returns
     -------
-    Panels
-        The times; their ratios.
+    matplotlib.figure.Figure
+        The times.
     """
     n = finite("n", n, None)
     times = [np.array([float(time) for time, _ in line]) for line in floors.values()]
     marks = [np.asarray(points, dtype=float).reshape(-1, 2) for points in (measured or {}).values()]
-    left, ax = panel(3.15, 3.0, right=0.68)
+    fig, ax = panel(WIDTH, 3.0, right=0.68)
     for (name, line), time, color in zip(floors.items(), times, PROGRAMS, strict=True):
         for kind, dashes in WALLS.items():  # a piece between two lengths looks as the wall at its beginning says
             pieces = np.array([wall == kind for _, wall in line[:-1]])
             seen = np.append(pieces, False) | np.append(False, pieces)
             ax.plot(n, np.where(seen, time, np.nan), color=color, linestyle=dashes, linewidth=2.2)
         ax.annotate(name, (n[-1], time[-1]), xytext=(5, 0), textcoords="offset points", color=color, va="center")
-    for word, kind in (("processors", "compute"), ("memory", "memory")):
-        ax.plot([], [], color=GRAY, linestyle=WALLS[kind], label=word)
     for points, color in zip(marks, PROGRAMS, strict=False):
         ax.plot(*points.T, "D", color=color, markersize=6)
-    if at is not None:
-        ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")
-        for time, color in zip(times, PROGRAMS, strict=True):
-            ax.plot(at, time[n == at], "o", color=color, markersize=7, zorder=4)
-    _frame(ax, title, (3e-4, 2000), (0.01, 1, 100), [ms for points in marks for ms in points[:, 1]])
-
-    right, ax = panel(3.15, 3.0, right=0.25)
-    ax.plot(n, times[0] / times[1], color=INK, label="least times")
-    if reported is not None:
-        name, ratios = reported
-        ax.plot(list(ratios), list(ratios.values()), "x", color=INK, markersize=6, markeredgewidth=1.8, label=name)
-    slow, fast = [dict(points) for points in marks] or [{}, {}]
-    found = {length: slow[length] / fast[length] for length in sorted(slow.keys() & fast.keys())}
     if marks:
-        ax.plot(list(found), list(found.values()), "D", color=GRAY, markersize=6, label=whose)
-    _frame(ax, "exact / Linformer", (0.3, 500), (1, 10, 100), list(found.values()))
-    ax.axhline(1, color=GRAY, linewidth=0.8)
-    return Panels((left, right))
-
-
-def _frame(ax: Axes, title: str, ylim: tuple[float, float], ticks: Sequence[float], measured: Sequence[float]) -> None:
-    """Set logarithmic axes that no slider moves; only measured numbers beyond an end do."""
-    low = np.fmin.reduce([ylim[0], *(0.7 * x for x in measured)])
-    high = np.fmax.reduce([ylim[1], *(1.4 * x for x in measured)])
+        ax.plot([], [], "D", color=GRAY, markersize=6, label=whose)
+    for word, kind in (("least, by the processors", "compute"), ("least, by the memory", "memory")):
+        ax.plot([], [], color=GRAY, linestyle=WALLS[kind], label=word)
+    # Only measured times beyond an end move the axes.
+    ms = [one for points in marks for one in points[:, 1]]
+    low, high = np.fmin.reduce([3e-4, *(0.7 * x for x in ms)]), np.fmax.reduce([2000, *(1.4 * x for x in ms)])
     ax.set(xscale="log", yscale="log", xlabel="tokens n", title=title, ylim=(low, high))
     ax.set_xticks([512, 4096, 32768], ["512", "4,096", "32,768"])
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_yticks([0.01, 1, 100], ["0.01", "1", "100"])
     ax.minorticks_off()
     ax.legend(loc="upper left", borderaxespad=0, handlelength=1.9)
+    return fig

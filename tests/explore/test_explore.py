@@ -82,11 +82,11 @@ class Block(HTMLParser):
 
 
 def test_markup():
-    source = make(caption="Drag it.", name="a-bar").to_html()
+    source = make(caption="Drag it.", name="a-bar", k=range(1, 6)).to_html()
     block = Block(source)
     expected = {
         "figure": {"class": "explorer", "data-name": "a-bar"},
-        "input": {"type": "range", "name": "k", "min": "1", "max": "4", "step": "1", "value": "1"},
+        "input": {"type": "range", "name": "k", "min": "1", "max": "5", "step": "1", "value": "1"},
         "output": {"name": "k", "text": "1"},
         "img": {"alt": "A bar of length 1.", "width": "170", "height": "85", "style": "--inches:1"},
         "data": {"data-name": "twice", "value": "2", "text": "2"},
@@ -113,12 +113,12 @@ def test_no_readout_no_caption():
 @pytest.mark.parametrize(
     ("values", "start", "carried", "words"),
     [
-        (range(2, 9, 2), 6, ("2", "8", "2", "6"), None),  # evenly spaced integers: the value itself
-        ([-3, 0, 3], 0, ("-3", "3", "3", "0"), None),
-        (np.arange(5, 8), np.int64(6), ("5", "7", "1", "6"), None),
-        ([1, 2, 4, 8], 4, ("0", "3", "1", "2"), "4"),  # else the index, and the value in words
-        ([0.1, 0.2, 0.3], 0.3, ("0", "2", "1", "2"), "0.3"),
-        ([1000, 2000, 4000], 4000, ("0", "2", "1", "2"), "4,000"),
+        (range(2, 11, 2), 6, ("2", "10", "2", "6"), None),  # evenly spaced integers: the value itself
+        ([-6, -3, 0, 3, 6], 0, ("-6", "6", "3", "0"), None),
+        (np.arange(5, 10), np.int64(6), ("5", "9", "1", "6"), None),
+        ([1, 2, 4, 8, 16], 4, ("0", "4", "1", "2"), "4"),  # else the index, and the value in words
+        ([0.1, 0.2, 0.3, 0.4, 0.5], 0.3, ("0", "4", "1", "2"), "0.3"),
+        ([1000, 2000, 4000, 8000, 9000], 4000, ("0", "4", "1", "2"), "4,000"),
     ],
 )
 def test_what_a_range_carries(values, start, carried, words):
@@ -130,11 +130,11 @@ def test_what_a_range_carries(values, start, carried, words):
 
 
 def test_start():
-    explorer = make(start={"k": 3})
+    explorer = make(start={"k": 3}, k=range(1, 6))
     block = Block(explorer.to_html())
     assert block.one("img")["alt"] == "A bar of length 3."
-    assert [bool(picture) for picture in block.data()["pictures"][0]] == [True, True, False, True]  # it is there once
-    assert block.data()["frames"] == [[0], [1], [2], [3]]
+    assert [bool(picture) for picture in block.data()["pictures"][0]] == [True, True, False, True, True]  # once
+    assert block.data()["frames"] == [[0], [1], [2], [3], [4]]
     assert block.one("data")["value"] == "6"
     assert block.one("output")["text"] == "3"
 
@@ -154,6 +154,7 @@ def test_labels_and_formats():
         readout=lambda k: {"relative_error": k / 7},
         labels={"k": "rank k", "relative_error": "error, relative"},
         formats={"k": "03d", "relative_error": ".1%"},
+        k=range(1, 6),
     )
     block = Block(explorer.to_html())
     assert block.one("label")["text"].strip() == "rank k"
@@ -187,7 +188,7 @@ def test_hostile_words():
     name = '"><script>'
     explorer = explore.explore(
         bar, lambda **_: {HOSTILE: 1.0}, alt=HOSTILE, caption=HOSTILE, name="x", labels={HOSTILE: HOSTILE},
-        formats={name: "<<9"}, **{name: range(2)},
+        formats={name: "<<9"}, **{name: range(5)},
     )  # fmt: skip
     block = Block(explorer.to_html())
     assert not block.inside
@@ -251,7 +252,7 @@ def of_kind(**more):
     """A choice between two words, above a slider."""
     return explore.explore(
         lambda kind, k: bar(k=k + len(kind)), lambda kind, k: {"length": k + len(kind)}, alt="{k}, {kind}", name="bar",
-        kind=["short", "rather <long>"], k=range(1, 4), **more,
+        kind=["short", "rather <long>"], k=range(1, 6), **more,
     )  # fmt: skip
 
 
@@ -267,6 +268,11 @@ def test_choices():
     assert [label["text"].strip() for label in block.all("label")] == ["short", "rather <long>", "k"]
     assert block.one("output")["name"] == "k"  # a choice shows itself
     assert block.one("img")["alt"] == "1, rather <long>"
+    few = Block(make(k=[1, 2, 8], start={"k": 2}).to_html())  # so few numbers are choices, too
+    assert [(c["type"], c["value"], "checked" in c) for c in few.all("input")] == [
+        ("radio", "1", False), ("radio", "2", True), ("radio", "8", False)
+    ]  # fmt: skip
+    assert Block(make(k=[1, 2, 8], play=True).to_html()).one("input")["type"] == "range"
     assert block.data()["alts"][:2] == ["1, short", "2, short"]
     assert "Which? = rather <long>, k = 1" in block.one("noscript")["text"]
 
@@ -278,9 +284,11 @@ LAYERS = [*range(1, 17), *range(20, 65, 4), 96, 128, 192, 256, 276, 277, 384, 51
     ("values", "written"),
     [
         (range(1, 49), ["1", "48"]),
-        ([1, 2, 4, 8], ["1", "2", "4", "8"]),
-        (LAYERS, ["1", "8", "15", "40", "96", "512"]),
-        ([10_000, 200_000, 3_000_000, 40_000_000], ["10,000", "200,000", "3,000,000", "40,000,000"]),
+        ([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"]),
+        ([1, 2, 4, 8, 16, 32, 64], ["1", "4", "16", "64"]),
+        (LAYERS, ["1", "8", "64", "512"]),
+        ([1, 3, 7, 20, 30, 50], ["1", "3", "7", "20", "30", "50"]),
+        ([1, 3, 7, 20, 30, 50, 70, 90], ["1", "90"]),
         ([1_000, 20_000, 3_000_000, 40_000_000, 500_000_000], ["1,000", "3,000,000", "500,000,000"]),
         (["a first word of some length", "another one", "and a last word of some length"], None),
     ],
@@ -288,7 +296,7 @@ LAYERS = [*range(1, 17), *range(20, 65, 4), 96, 128, 192, 256, 276, 277, 384, 51
 def test_labels_below_a_slider(values, written):
     """Ends, and what fits between, with gaps on a phone: 7 pixels a letter, 328 a slider."""
     texts = [v if isinstance(v, str) else f"{v:,}" for v in values]
-    shown, last = page.labeled(texts), len(texts) - 1
+    shown, last = page.labeled(texts, values), len(texts) - 1
     if written:
         spans = re.findall(r'<span style="--at:([\d.]+)">([^<]*)</span>', make(k=values).to_html())
         assert [text for _, text in spans] == written
@@ -326,7 +334,7 @@ def test_touch(browser):
 
 def test_layout_of_sliders(browser):
     with browser.new_page(viewport={"width": 900, "height": 700}) as page:
-        page.set_content(make(alt="x", k=range(1, 5), e=[1, 2, 4]).to_html())
+        page.set_content(make(alt="x", k=range(1, 6), e=[1, 2, 4, 5, 9]).to_html())
         boxes = [each.bounding_box() for each in page.locator("input").all()]
         values = [each.bounding_box() for each in page.locator("output").all()]
         whole = page.locator(".explorer-sliders").bounding_box()
@@ -515,8 +523,10 @@ def live(explorer):
 
 
 def test_live_controls():
-    explorer = make(alt="x", k=range(1, 5), e=[0.1, 0.2], start={"e": 0.2}, labels={"e": "width"})
+    few = [0.1, 0.2]  # buttons, as words have
+    explorer = make(alt="x", k=range(1, 6), e=few, start={"e": 0.2}, labels={"e": "width"})
     (k, e), view = live(explorer)
+    assert (type(k).__name__, type(e).__name__) == ("SelectionSlider", "ToggleButtons")
     assert (k.description, e.description, k.value, e.value) == ("k", "width", 1, 0.2)
     assert [label for label, _ in e.options] == ["0.1", "0.2"]
     assert k.continuous_update

@@ -70,7 +70,12 @@ class Hand(NamedTuple):
     def call(self, code: str, *arguments: Any) -> Any:
         """Call a method of ``figure.instrument``, such as ``set``."""
         text = self.figure.evaluate(
-            f"async (figure, all) => JSON.stringify((await figure.instrument.{code}(...all)) ?? null)", list(arguments)
+            f"""async (figure, all) => {{
+              const busy = () => figure.getAttribute("aria-busy") === "true"; // computing, or on its way to a preset
+              while (busy()) await new Promise(requestAnimationFrame);
+              return JSON.stringify((await figure.instrument.{code}(...all)) ?? null);
+            }}""",
+            list(arguments),
         )
         return json.loads(text)
 
@@ -82,15 +87,16 @@ class Hand(NamedTuple):
     def shown(self) -> dict[str, float]:
         """Return the numbers that stand on the page, which must be those of ``numbers()``."""
         read = "(figure) => [...figure.querySelectorAll('data')].map((d) => [d.dataset.name, Number(d.value)])"
+        numbers = self.call("numbers")
         shown = dict(self.figure.evaluate(read))
-        assert shown == self.call("numbers")
+        assert shown == numbers
         return shown
 
-    def tour(self, states: list[dict[str, Any]], check: Callable[[Seen], Any]) -> None:
+    def tour(self, states: list[dict[str, Any]], check: Callable[[Seen], Any] = lambda seen: seen) -> list[Any]:
         """Put it into one state after the other, all in one go, and check what it said in each."""
-        for state, said in zip(states, json.loads(self.figure.evaluate(TOUR, states)), strict=True):
-            assert said["state"].items() >= state.items()
-            check(Seen(said))
+        tour = list(zip(states, json.loads(self.figure.evaluate(TOUR, states)), strict=True))
+        assert all(said["state"].items() >= state.items() for state, said in tour)
+        return [check(Seen(said)) for _, said in tour]
 
     def html(self) -> str:
         return self.figure.inner_html()

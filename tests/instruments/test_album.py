@@ -1,5 +1,7 @@
 """An album that is written over: what is read, and given back, is NumPy's."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -35,19 +37,27 @@ def expected(keys, grays, written, d, method):
 @pytest.mark.parametrize("method", ["sum", "delta", "best", "cache"])
 def test_states_match_numpy(hand, method):
     data = album(PICTURES).data
-    keys, grays = np.array(data["keys"]), np.array([[int(one) for one in row.split()] for row in data["grays"]])
+    codes, grays = (np.array([re.findall("..", row) for row in data[name]], dtype=int) for name in ("keys", "grays"))
+    keys = (codes - 50) / 16
     rng = np.random.default_rng(0)
     states = [
         {"written": int(rng.integers(1, 65)), "d": int(rng.choice([16, 32, 64])), "method": method} for _ in range(8)
     ]
-    for state, seen in zip(states, hand.tour(states), strict=True):
-        read = expected(keys, grays, **state)
+
+    def check(seen):
+        state = {name: seen.call("state")[name] for name in ("written", "d", "method")}
+        read, written = expected(keys, grays, **state), state["written"]
         assert np.array(seen.call("table")["read"]) == pytest.approx(read, abs=1e-5)
-        far = np.linalg.norm(read[:, None] - grays[None, : state["written"]], axis=2)
-        right = int((far.argmin(1) == np.arange(state["written"])).sum())
-        kept = state["written"] * (state["d"] + 64) if method == "cache" else state["d"] * 64
-        assert seen.shown() == {"given_back": right, "kept": kept}
-        assert seen.shown() == album(PICTURES, **state).numbers
+        far = np.linalg.norm(read[:, None] - grays[None, :written], axis=2)
+        right = int((far.argmin(1) == np.arange(written)).sum())
+        kept = written * (state["d"] + 64) if method == "cache" else state["d"] * 64
+        error = np.linalg.norm(read - grays[:written]) / np.linalg.norm(grays[:written] - grays.mean(0))
+        holds = written if method == "cache" else state["d"] * 64 // (state["d"] + 64)
+        shown = {"given_back": right, "kept": kept, "holds": holds, "error": pytest.approx(error, abs=1e-6)}
+        assert seen.shown() == shown
+        assert album(PICTURES, **state).numbers == shown
+
+    hand.tour(states, check)
 
 
 def test_controls_move(hand):
@@ -60,6 +70,8 @@ def test_controls_move(hand):
     hand.said("gives up old pictures")
     hand.figure.get_by_label("16", exact=True).check()
     assert hand.call("state") == {"written": 64, "d": 16, "method": "delta"}
+    hand.figure.locator(".frames rect").nth(10).click(force=True)
+    assert hand.call("state")["written"] == 11
 
 
 @pytest.mark.parametrize(

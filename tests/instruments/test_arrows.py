@@ -76,7 +76,7 @@ def test_keys(hand):
 
 def test_longest_image_is_perpendicular(hand):
     hand.set(**START | {"theta": math.radians(40)})
-    corner = hand.figure.locator("svg").nth(1).locator("path.line.orange:not(.arrow)")
+    corner = hand.figure.locator("svg").nth(1).locator("path.line.ink:not(.arrow):not(.eigen)")
     assert not corner.is_visible()
     for _ in range(5):
         hand.handle("input x").press("ArrowUp")
@@ -98,8 +98,8 @@ def test_eigenvectors(hand):
     box = hand.figure.get_by_label("show the eigenvectors too")
     box.check()
     assert "Eigenvalues: 5.00 and 3.00." in hand.figure.inner_text()
-    assert hand.figure.locator("svg").first.locator("path.ink").first.get_attribute("d")
+    assert hand.figure.locator("svg").first.locator("path.eigen").first.get_attribute("d")
     hand.set(a=[[0, -1], [1, 0]])
     assert "no real eigenvalue" in hand.figure.inner_text()
-    assert hand.figure.locator("path.ink:visible").count() == 0
+    assert hand.figure.locator("path.eigen:visible").count() == 0
     box.uncheck()

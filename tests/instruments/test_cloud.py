@@ -52,5 +52,6 @@ def test_keys(hand):
 
 def test_origin(hand):
     hand.button("origin").click()
+    hand.settle()
     assert check(hand)["apart"] == pytest.approx(0, abs=1e-6)
     assert "changes nothing" in hand.said("nothing")

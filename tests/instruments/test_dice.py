@@ -59,6 +59,7 @@ def test_map_is_gaussian_and_pythons(hand):
 
 def test_sliders(hand):
     hand.set(k=16, d=100, n=10, eps=0.5, seed=1)
+    hand.figure.get_by_text("other points").click()
     k, d, n = (hand.figure.get_by_label(words) for words in ("k, numbers", "d, coordinates", "n, points"))
     for slider, key, name, value in (
         (k, "ArrowRight", "k", 24), (k, "End", "k", 400), (d, "ArrowLeft", "d", 50), (n, "Home", "n", 2),

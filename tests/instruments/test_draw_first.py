@@ -360,7 +360,7 @@ def test_next_figure_shows_the_answer(show, motion, next_one):
         follows, then, end = tilt("window"), {"tilt": 2, "k": 7}, {"picture": "window", "tilt": 2, "k": 7}
     else:
         follows = explore(
-            lambda k: plotting.curves([1, 2], {"a": [1, k]}), k=[1, 2, 4, 9], alt="A line to {k}.", name="line"
+            lambda k: plotting.curves([1, 2], {"a": [1, k]}), k=[1, 2, 4, 9, 12], alt="A line to {k}.", name="line"
         )
         then, end = {"k": 4}, ["2"]
     asked = draw_first("How many?", 7, kind="mark", limits=(1, 9), then=then)

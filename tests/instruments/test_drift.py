@@ -31,7 +31,7 @@ def test_states_match_numpy(hand):
                 assert shown[name] == pytest.approx(distances[0], rel=5e-3)
                 found = np.array(hand.call("table")["dots"][panel])
                 turned = found * np.sign((found * places[0]).sum(0))  # a direction has no sign
-                assert turned == pytest.approx((1 - share) * places[0] + share * places[1], abs=2e-4)
+                assert turned == pytest.approx((1 - share) * places[0] + share * places[1], abs=3e-3)
 
 
 def test_play_runs_to_the_end(hand):

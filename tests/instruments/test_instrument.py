@@ -5,10 +5,26 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from visits import SWIPE, swipe, violations
 
-from lowrank_tutor.instruments import arrows, cloud, dice, draw_first, score, shadow, spectrum, tilt, windows
+from lowrank_tutor.instruments import (
+    album,
+    arrows,
+    cloud,
+    dice,
+    draw_first,
+    drift,
+    race,
+    score,
+    shadow,
+    spectrum,
+    tilt,
+    votes,
+    windows,
+)
 
+TOKENS = np.random.default_rng(0).standard_normal((2, 2, 5, 32, 8))
 INSTRUMENTS = {
     "tilt": tilt,
     "arrows": arrows,
@@ -18,6 +34,10 @@ INSTRUMENTS = {
     "score": score,
     "windows": windows,
     "dice": dice,
+    "album": lambda: album(load_digits().images[:64]),
+    "drift": lambda: drift(TOKENS, (0.5, 2.0)),
+    "votes": votes,
+    "race": race,
     "draw_first": lambda: draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True),
 }
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
@@ -198,7 +218,7 @@ def test_one_sentence(show):
         assert status.inner_text() == "", f"{name} speaks before it is asked"
         status.evaluate(watch)
         # The first handle of dice only turns to another pair, and says itself which.
-        grip = hand.figure.locator("[role=slider]:visible").nth(1 if name == "dice" else 0)
+        grip = hand.figure.locator("[role=slider]:visible, input[type=range]").nth(1 if name == "dice" else 0)
         for key in ("ArrowUp", "ArrowRight", "ArrowUp"):
             grip.press(key)
         if name == "draw_first":  # it says nothing of a draft
@@ -210,6 +230,67 @@ def test_one_sentence(show):
         sentences = hand.page.evaluate("sentences")
         assert len(sentences) == 1, (name, sentences)
         assert sentences[0].endswith(".")
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_room_for_the_sentence(show, width):
+    """Nothing moves at the first touch: what the sentence needs is there before it."""
+    for name, make in INSTRUMENTS.items():
+        hand = show(make(), viewport={"width": width, "height": 900})
+        before, line = hand.figure.bounding_box()["height"], hand.figure.locator(".instrument-said p")
+        words = line.inner_text()
+        grip = hand.figure.locator("[role=slider]:visible").nth(1 if name == "dice" else 0)
+        grip.press("ArrowLeft")
+        grip.press("ArrowDown")
+        hand.settle()
+        assert hand.figure.bounding_box()["height"] == before, name
+        assert name == "draw_first" or "" != line.inner_text() != words  # at once, and not said yet
+        assert hand.figure.locator("[role=status]").text_content() == ""
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_presets_morph(show, motion):
+    hand = show(spectrum(), reduced_motion=motion)
+    end = spectrum(0.5 ** np.arange(12)).state["s"]
+    way = """async (figure) => {
+      const seen = [], from = figure.instrument.state().s[1];
+      [...figure.querySelectorAll("button")].find((button) => button.textContent === "halving").click();
+      while (figure.getAttribute("aria-busy") === "true") {
+        await new Promise(requestAnimationFrame);
+        seen.push(figure.instrument.state().s[1]);
+      }
+      return [from, seen, figure.instrument.state().s];
+    }"""
+    start, seen, reached = hand.figure.evaluate(way)
+    assert reached == pytest.approx(end, abs=1e-4)
+    assert any(start < value < 0.499 for value in seen) == (motion == "no-preference")
+    # A press on the way there begins at its end.
+    hand.button("all the same").click()
+    hand.handle("singular value 12").press("ArrowDown")
+    assert hand.call("state")["s"] == pytest.approx([*[1] * 11, 0.99])
+
+
+@each_instrument
+def test_fingers(show, name):
+    """On a phone what is pressed is 44 pixels high, and so is what takes hold of a handle."""
+    hand = show(INSTRUMENTS[name](), **PHONE)
+    for control in hand.figure.locator("button, input[type=range], label:has(input[type=radio])").all():
+        assert not control.is_visible() or control.bounding_box()["height"] >= 44
+    reach = """(handle) => {
+      handle.scrollIntoView({ block: "center" });
+      const { x, y, width, height } = handle.querySelector(".knob").getBoundingClientRect();
+      const at = (dx, dy) => document.elementFromPoint(x + width / 2 + dx, y + height / 2 + dy)?.closest(".handle");
+      return [at(0, -20), at(0, 20)].filter(Boolean).length;
+    }"""
+    assert max(handle.evaluate(reach) for handle in hand.figure.locator("[role=slider]:visible").all()[:3]) == 2
+
+
+def test_slider_stays_in_view(show):
+    hand = show(windows(), **PHONE)
+    hand.figure.locator("svg").first.evaluate("(svg) => svg.scrollIntoView({ block: 'start' })")
+    for slider in hand.figure.locator("input[type=range]").all():
+        box = slider.bounding_box()
+        assert box["y"] + box["height"] <= PHONE["viewport"]["height"]
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
@@ -229,7 +310,7 @@ def test_two_of_a_kind(show):
     second = hand.page.locator("figure.instrument").nth(1)
     hand.page.wait_for_function("() => document.querySelectorAll('figure')[1].instrument.state().k === 9")
     second.get_by_role("button", name="Copy a link").click()
-    assert "#tilt=picture:disc;tilt:7.5;k:3&tilt-2=picture:window;tilt:0;k:9" in hand.page.url
+    assert "#tilt=picture:disc;tilt:7.5;k:3&tilt-2=picture:window;tilt:12;k:9" in hand.page.url
 
 
 @pytest.mark.parametrize(
@@ -342,7 +423,7 @@ def test_finger_drags_a_handle(show, name):
         hand.page.evaluate(AT_REST)
         assert hand.page.evaluate("scrollY") == at
     moved = hand.figure.locator("[role=slider]").evaluate_all(SAID) != before
-    assert moved or name == "tilt"  # its cut goes sideways alone
+    assert moved or name in ("album", "drift", "tilt")  # two have no handle, and the cut of one goes sideways alone
 
 
 # As JupyterLab 4 puts HTML into an output (rendermime's renderHTML): the text first, then each script made anew in its
@@ -381,7 +462,7 @@ def test_jupyterlab(browser, markup, name, late):
         figure = page.locator("figure.instrument").nth(at)
         numbers = figure.evaluate("async (f) => (await f.instrument.set({}), f.instrument.numbers())")
         assert numbers == pytest.approx(one.numbers, rel=1e-6, abs=1e-6)
-        assert figure.locator("[role=slider]").count() >= 1
+        assert figure.locator("[role=slider], input[type=range]").count() >= 1
         tops = figure.evaluate(
             "(f) => [...f.querySelectorAll('dl dd, dl dt')].map((e) => e.getBoundingClientRect().top)"
         )

@@ -101,7 +101,54 @@ def test_first_visit_weight(readers, site, path):
     assert sum(weights.values()) <= FIRST_VISIT, heaviest
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_head_scripts_wait(site, page):
+    head = (site / page).read_text(encoding="utf-8").partition("</head>")[0]
+    blocking = re.findall(r'<script (?![^>]*defer)[^>]*src="([^"?]*)', head)
+    assert [Path(file).name for file in blocking] == ["documentation_options.js"]
+
+
 # What stands on a page, and how
+
+
+SIZES = """
+() => {
+  const size = (e) => parseFloat(getComputedStyle(e).fontSize);
+  const text = document.querySelector("article section > p");
+  const formulas = [...document.querySelectorAll("article :not(td, th) > .math > mjx-container")];
+  return {
+    serif: [...document.fonts].some((font) => font.family.includes("Source Serif") && font.status === "loaded"),
+    text: size(text), width: text.getBoundingClientRect().width,
+    formulas: formulas.filter((e) => e.checkVisibility()).map(size),
+  };
+}
+"""
+
+
+@pytest.mark.parametrize("who", ["light", "dark phone"])
+@each_chapter
+def test_type(readers, path, who):
+    found = readers[who].open(address_of(path)).evaluate(SIZES)
+    assert found["serif"]
+    assert found["text"] >= 17
+    assert found["width"] <= 36 * 16
+    assert min(found["formulas"]) >= 15
+    assert max(found["formulas"]) <= 1.1 * found["text"]
+
+
+def test_fonts_are_free_and_small(site):
+    fonts = sorted((site / "_static/fonts").glob("*.woff2"))
+    assert len(fonts) == 2
+    assert all(font.stat().st_size < 70_000 for font in fonts)
+    assert "SIL OPEN FONT LICENSE" in (site / "_static/fonts/OFL.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["book/02-svd-pca.html"])
+def test_links_name_topics(readers, page):
+    page = readers["light"].open(page)
+    assert page.locator(".prev-next-title").all_inner_texts() == ["1. Matrix rank", "3. LDA, NMF and autoencoders"]
+    assert not [name for name in page.locator(".bd-docs-nav a").all_inner_texts() if ":" in name]
+    assert page.locator("h1 .subtitle").inner_text().startswith("cut the spectrum")
 
 
 DEFINITIONS = {"equation-eq-attention", "equation-eq-linformer", "equation-eq-tail", "equation-eq-jl"}
