@@ -165,7 +165,7 @@ def factors(ax):
 
 @shows("The attention weights of six words as a table of six rows, darker where they are larger")
 def weights(ax):
-    from lowrank_tutor.byhand import sentence
+    from lowrank_tutor import sentence
 
     x, q, k = (np.array(table, dtype=float) for table in (sentence.X, sentence.W_Q, sentence.W_K))
     powers = np.exp(x @ q @ (x @ k).T / np.sqrt(2))

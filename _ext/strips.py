@@ -13,10 +13,10 @@ from functools import cache
 import numpy as np
 from docutils import nodes
 
-from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, WORDS, X
 from lowrank_tutor.family import nmf
 from lowrank_tutor.instruments.sheets import attention, cut
 from lowrank_tutor.palette import COLORS, SURFACES
+from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 WIDE, HIGH = 344, 120  # of one drawing: the width of a phone
 SLANT, FLAT = 0.55, 0.5  # a sheet lies on the floor, as in sheets.js

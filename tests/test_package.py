@@ -40,16 +40,10 @@ MAY_USE = {
     "asked": set(),
     "numpy": {"asked", "numpy"},
     "torch": {"asked", "numpy", "torch"},
-    "exact": {
-        "asked",
-        "numpy",
-        "torch",
-        "setting",
-        "exact",
-    },  # asks whether a page is being built: it may lack formulas
+    "exact": {"asked", "numpy", "torch", "setting", "exact"},  # "setting": a page that is being built may lack formulas
     "setting": set(),
     "figures": {"asked", "numpy", "torch", "setting", "figures"},
-    "page": {"asked", "numpy", "setting", "figures", "page"},
+    "page": {"asked", "numpy", "torch", "setting", "figures", "page"},
 }
 # What importing a module of a kind must not load. Heavy things that one function needs are imported inside it.
 HEAVY = ["torch", "matplotlib", "ipywidgets", "IPython", "sympy", "scipy", "sklearn", "PIL"]

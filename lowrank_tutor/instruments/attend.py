@@ -7,11 +7,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, WORDS, X
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.windows import TYPED
 from lowrank_tutor.plotting.arguments import number, point
 from lowrank_tutor.plotting.style import GRAY, INK, TEAL, styled
+from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST, REACH, SHARPEST = 8, 4.4, 4.0  # words; how far a query goes; what multiplies the scores
 SAY = (
@@ -63,7 +63,7 @@ def attend(
     sharpness : float
         The factor $\beta$ at first, from 0 to 4. The slider for it is folded away.
     sentence : str
-        The words at first, 1 to 8 of those of ``lowrank_tutor.byhand.sentence``. Readers may type others, whose
+        The words at first, 1 to 8 of those of ``lowrank_tutor.sentence``. Readers may type others, whose
         numbers are then made up from their spelling.
 
     Returns

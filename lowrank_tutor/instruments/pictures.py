@@ -9,8 +9,8 @@ from matplotlib import cbook
 from numpy.typing import NDArray
 from PIL import Image
 
-from lowrank_tutor.byhand.sentence import W_K, W_Q, X
 from lowrank_tutor.page import png
+from lowrank_tutor.sentence import W_K, W_Q, X
 
 SIZE = 160  # pixels to a side: a decomposition takes a fraction of a second in a browser
 FINE = 5  # points to a pixel, each way

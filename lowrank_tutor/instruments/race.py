@@ -10,7 +10,6 @@ from lowrank_tutor._checks import check_choice
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import whole
 from lowrank_tutor.plotting.style import GRAY, INK, TEAL, styled
-from lowrank_tutor.roofline import GPUS, gpu_crossover, gpu_floor
 
 HEADS, WIDTH = 8, 64
 MIXTURES = (128, 256, 1024)
@@ -77,6 +76,8 @@ def race(gpu: str = "T4", k: int = 256, n: int = 8192) -> Instrument:
     >>> [f"{race().numbers[name]:.3g}" for name in ("exact", "mixed", "ratio")]
     ['2.11', '0.132', '16']
     """
+    from lowrank_tutor.roofline import GPUS, gpu_crossover, gpu_floor
+
     check_choice(gpu, "gpu", tuple(GPUS))
     if k not in MIXTURES:
         raise ValueError(f"k must be one of {MIXTURES}, got {k!r}")
@@ -122,6 +123,8 @@ def _waits(exact: str, mixed: str) -> str:
 
 @styled
 def _still(gpu: str, k: int, n: int) -> Figure:
+    from lowrank_tutor.roofline import GPUS, gpu_floor
+
     fig, ax = plt.subplots(layout="constrained", figsize=(5.2, 3))
     card, x = GPUS[gpu], np.geomspace(*INTENSITY, 200)
     roof = np.minimum(card.bandwidth * x, card.flops)

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from lowrank_tutor._checks import check_integer
-from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, WORDS, X
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.windows import TYPED
 from lowrank_tutor.plotting.style import GRAY, ORANGE, SIGNED, TEAL, styled
+from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST = 8  # words
 SAY = (
@@ -60,7 +60,7 @@ def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo:
     word : str
         The word whose row is shown as arcs at first, one of the sentence.
     sentence : str
-        The words at first, 1 to 8 of those of ``lowrank_tutor.byhand.sentence``. Readers may type others, whose
+        The words at first, 1 to 8 of those of ``lowrank_tutor.sentence``. Readers may type others, whose
         numbers are then made up from their spelling.
     demo : bool
         Whether the figure lifts its own sheets once, in about four seconds, when it is first seen.

@@ -65,7 +65,7 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
     ----------
     picture : str
         What is seen first: ``"stripes"``, ``"window"``, ``"disc"``, ``"noise"``, ``"portrait"`` (Grace Hopper, the
-        sample picture of matplotlib) or ``"attention"`` (of the six words of :mod:`lowrank_tutor.byhand.sentence`, its
+        sample picture of matplotlib) or ``"attention"`` (of the six words of ``lowrank_tutor.sentence``, its
         largest weight white). Readers can bring a picture of their own; it never leaves their machine.
     degrees : float
         The tilt at first, 0 to 45.

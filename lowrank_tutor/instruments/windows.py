@@ -20,7 +20,7 @@ MOST = 12  # words
 SHARPEST = 4.0
 FINE = 0.15  # a gap that is small
 SENTENCE = "the old gray cat slept because it was tired after the hunt"
-# How much a word names a creature, and how much it tells what happens: six words have the numbers of byhand.sentence.
+# How much a word names a creature, and how much it tells what happens: six words have the numbers of sentence.
 _CHOSEN = "0 0, 0.7 0.4, 1.4 -0.4, 2 0, 0 2, -0.7 0.6, 1 0, 0 1, 1 1, -0.6 1.2, 0 0, 0.9 1.7"
 KEYS = np.array([[float(number) for number in pair.split()] for pair in _CHOSEN.split(", ")])
 VALUES = KEYS * [2, 1]  # a creature counts twice

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, WORDS, X
 from lowrank_tutor.instruments import sheets
+from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import strips
 
-from lowrank_tutor.byhand.sentence import W_K, W_Q, W_V, X
 from lowrank_tutor.palette import COLORS, SURFACES
+from lowrank_tutor.sentence import W_K, W_Q, W_V, X
 
 
 @pytest.mark.parametrize("docname", strips.STRIPS)
