@@ -21,8 +21,9 @@ with needed(__name__):
 from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
 from lowrank_tutor._tensors import (
     check_attention_inputs,
+    check_floating,
+    check_like,
     check_not_meta,
-    check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
     shape_of,
@@ -85,7 +86,7 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     (0.0, 1.0)
     """
     k, v = _pairs(k, v)
-    _check_like("state", state, (k.shape[1], v.shape[1]), "k", k)
+    check_like("state", state, (k.shape[1], v.shape[1]), "k", k)
     check_not_meta("k", k)
     k, v, state = (part.detach().to(torch.promote_types(k.dtype, torch.float32)) for part in (k, v, state))
     unit = v.abs().amax() if v.numel() else v.new_zeros(())  # so that no square overflows or vanishes
@@ -193,8 +194,8 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
     [[0.0, 0.0], [0.0, 0.5]]
     """
     check_tensor("k", k, ("n", "d"))
-    _check_like("beta", beta, (k.shape[0],), "k", k)
-    _check_floating(k)
+    check_like("beta", beta, (k.shape[0],), "k", k)
+    check_floating("k", k)
     wide = torch.promote_types(k.dtype, torch.float32)
     rows, shares = k.to(wide), beta.to(wide)
     system = shares[:, None] * (rows @ rows.mT).tril(-1)
@@ -299,7 +300,7 @@ def window_attention(
     n, window, m = k.shape[2], check_size(window, "window"), check_size(m, "m")
     votes = check_bool(votes, "votes")
     if gates is not None:
-        _check_like("gates", gates, (*k.shape[:3], "1 or d"), "q", k)
+        check_like("gates", gates, (*k.shape[:3], "1 or d"), "q", k)
         if gates.shape[3] != 1 and not gates.shape[3] == k.shape[3] == v.shape[3]:
             found = f"{shape_of(gates)}, {shape_of(k)} and {shape_of(v)}"
             raise ValueError(
@@ -323,8 +324,8 @@ def window_attention(
 def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Check keys and values, a row each."""
     check_tensor("k", k, ("n", "d"))
-    _check_like("v", v, (k.shape[0], "d_v"), "k", k)
-    _check_floating(k)
+    check_like("v", v, (k.shape[0], "d_v"), "k", k)
+    check_floating("k", k)
     if k.numel() == 0:
         raise ValueError(f"k must hold at least one key of at least one number, got shape {shape_of(k)}")
     return k, v
@@ -333,7 +334,7 @@ def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
 def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str) -> torch.Tensor:
     """Return a decay or share for each token, given one for all or one each."""
     if isinstance(value, torch.Tensor):
-        _check_like(name, value, (k.shape[0],), "k", k)
+        check_like(name, value, (k.shape[0],), "k", k)
         return _in_range(name, value, rule)
     number = check_real(value, name, rule, -math.inf)
     _in_range(name, torch.tensor(number, dtype=torch.float64, device="cpu"), rule)  # before it is rounded
@@ -342,7 +343,7 @@ def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str) -
 
 def _rate(name: str, value: torch.Tensor, rule: str, q: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
     """Check shares or decays (batch, heads, n) of real tokens, and return them with 0 for hidden ones."""
-    _check_like(name, value, tuple(q.shape[:3]), "q", q)
+    check_like(name, value, tuple(q.shape[:3]), "q", q)
     return _in_range(name, value if token_mask is None else value.masked_fill(~token_mask[:, None], 0), rule)
 
 
@@ -354,15 +355,6 @@ def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
         if not bool(allowed.all()):  # written so that NaN fails
             raise ValueError(f"{name} must be {rule}, got {float(found[~allowed][0]):g}")
     return value
-
-
-def _check_like(name: str, value: object, axes: tuple[str | int, ...], reference_name: str, like: torch.Tensor) -> None:
-    check_same_device_and_dtype(name, check_tensor(name, value, axes), reference_name, like)
-
-
-def _check_floating(k: torch.Tensor) -> None:
-    if not k.dtype.is_floating_point:
-        raise TypeError(f"k must be of a floating-point type, got {k.dtype}")
 
 
 def _check_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None) -> None:

@@ -26,6 +26,24 @@ from lowrank_tutor.roofline import (
 )
 
 
+@pytest.mark.parametrize(
+    ("name", "teraflops", "bits", "gigabits", "gigabytes", "capability"),
+    [
+        ("T4", 65, 256, 10, 16, (7, 5)),
+        ("V100", 125, 4096, 1.7578, 16, (7, 0)),
+        ("L4", 121, 192, 12.5, 24, (8, 9)),
+        ("A100", 312, 5120, 2.43, 40, (8, 0)),
+        ("H100", 989, 5120, 5.23, 80, (9, 0)),
+        ("H200", 989, 6144, 6.25, 141, (9, 0)),
+    ],
+)
+def test_peaks_of_cards(name, teraflops, bits, gigabits, gigabytes, capability):
+    """The bandwidth is the width of the memory's bus times the rate of a pin, as data sheets round it."""
+    card = GPUS[name]
+    assert (card.flops, card.memory, card.capability) == (teraflops * 1e12, gigabytes * 1e9, capability)
+    assert card.bandwidth == pytest.approx(bits * gigabits * 1e9 / 8, rel=1e-3)
+
+
 @pytest.mark.parametrize("name", GPUS)
 def test_floor_is_higher_wall(name):
     card = GPUS[name]
@@ -83,7 +101,8 @@ def test_fused_backends_on_simulated_card(flash, efficient, monkeypatch):
     monkeypatch.setattr(roofline, "can_use_efficient_attention", lambda _asked: efficient)
     q = torch.zeros(1, 1, 2, 8)
     assert fused_backends(q, q, q) == ()  # a CPU is not asked
-    monkeypatch.setattr(roofline, "SDPAParams", lambda *asked: asked)
+    asked = []
+    monkeypatch.setattr(roofline, "SDPAParams", lambda *settings: asked.append(settings[3:]))
     monkeypatch.setattr(roofline, "check_attention_inputs", lambda *tensors: None)
 
     class OnCard:
@@ -91,6 +110,7 @@ def test_fused_backends_on_simulated_card(flash, efficient, monkeypatch):
 
     named = tuple(name for name, yes in (("flash", flash), ("efficient", efficient)) if yes)
     assert fused_backends(OnCard(), OnCard(), OnCard()) == named
+    assert asked == [(None, 0.0, False, False)]  # no mask, no dropout, not causal, no groups
 
 
 @pytest.mark.parametrize("free", [300e6, 2e9, 15e9, 80e9, math.inf])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from figures import check_fit, figures, rendered
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lowrank_tutor import plotting
@@ -110,6 +111,16 @@ def test_styled_takes_several_figures():
 
     assert (three.__name__, three.__doc__, len(three())) == ("three", "Draw.", 3)
     assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize(("said", "shown"), [("1", [Figure, Figure]), ("0", [dict])])
+def test_panels_show_themselves(said, shown, monkeypatch):
+    """A page takes the figures one by one, a notebook in one row."""
+    monkeypatch.setenv(PAGE_VARIABLE, said)
+    seen = []
+    monkeypatch.setattr("IPython.display.display", lambda what, **_: seen.append(type(what)))
+    style.Panels((CALLS["curves"](), CALLS["bars"]()))._ipython_display_()
+    assert seen == shown
 
 
 # Refusals
@@ -219,6 +230,7 @@ def test_bar_lengths():
     assert [text.get_text() for text in ax.texts] == ["2.00", "3.20"]
     assert ax.texts[0].get_position()[0] > 2.1
     assert ax.collections[0].get_segments()[0][:, 0] == pytest.approx([1.9, 2.1])
+    assert not any(line.get_visible() for line in ax.get_ygridlines())
     colored = plotting.bars({"a": 1, "b": 2}, color=style.ORANGE, colors={"b": style.INK}).axes[0].patches
     assert [to_rgb(bar.get_facecolor()) for bar in colored] == [to_rgb(style.ORANGE), to_rgb(style.INK)]
 
@@ -274,6 +286,7 @@ def test_the_net_holds_its_plane():
     first, second = np.array([1.0, 0, 1]), np.array([0, 1.0, 1])
     ax = plotting.arrows_in_space({"a": first, "b": second, "c": 2 * first + second}).axes[0]
     assert [text.get_text() for text in ax.texts] == ["a", "b", "c"]
+    assert [(text.get_ha(), text.get_va()) for text in ax.texts] == [("left", "top"), *[("right", "bottom")] * 2]
     (net,) = (c for c in ax.collections if len(c.get_facecolor()) and not hasattr(c, "_segments3d"))
     corners = np.concatenate(net._vec[:3].T.reshape(-1, 1, 3)) if hasattr(net, "_vec") else net._faces.reshape(-1, 3)
     np.testing.assert_allclose(corners @ np.cross(first, second), 0, atol=1e-12)
@@ -342,6 +355,9 @@ def test_grids_share_a_scale():
         np.testing.assert_array_equal(ax.images[0].get_array(), entries)
         assert ax.images[0].get_clim() == (0, 1)
         assert [text.get_text() for text in ax.get_xticklabels()][:3] == list(WORDS)
+        between = [np.arange(cells + 1) - 0.5 for cells in entries.shape]
+        assert [list(axis.get_minorticklocs()) for axis in (ax.yaxis, ax.xaxis)] == [list(at) for at in between]
+        assert ax.xaxis.get_tick_params()["labeltop"]
     assert [text.get_text() for text in first.get_yticklabels()][:2] == list(WORDS[1:])
     assert "".join(text.get_text() for text in second.get_yticklabels()) == ""
 
@@ -378,7 +394,11 @@ def test_boxes_share_a_scale():
     [((False, False, False), 12), ((True, False, False), 6), ((True, True, False), 3), ((True, True, True), 1)],
 )
 def test_sharing_covers_every_place(way, matrices):
-    blocks = rectangles(plotting.sharing({"way": way}))
+    figure = plotting.sharing({"way": way})
+    blocks = rectangles(figure)
+    names = {text.get_position() for text in figure.axes[0].texts}
+    middles = {(left + width / 2, bottom + height / 2) for left, bottom, width, height in blocks}
+    assert len([at for at in middles if any(at == pytest.approx(name) for name in names)]) == matrices
     assert len(blocks) == matrices
     assert min(left for left, _, _, _ in blocks) == pytest.approx(1.55)
     assert max(left + width for left, _, width, _ in blocks) == pytest.approx(1.55 + 6 * 0.36 + 2 * 0.2)
