@@ -17,7 +17,8 @@
   let ready = false; // once the page shows what was kept: what it shows before is no news
   const keep = (kind, name, value) => {
     if (!ready) return;
-    const pages = read(), mine = record(pages[page]), { [name]: _, ...others } = record(mine[kind]);
+    const pages = read(), mine = record(pages[page]), others = { ...record(mine[kind]) };
+    delete others[name];
     pages[page] = {
       ...mine, title: document.title.split(" — ")[0], asked: all("figure[data-name=draw_first]").length,
       exercises: all("form.check").length, [kind]: value ? { ...others, [name]: value } : others,

@@ -43,7 +43,7 @@ const votes = ({ place, data, move }) => {
   strip.line("edge", [[last, 0], [last, tallest]], "ink thin dotted");
   const gauge = stage.panel(controls.titled(panels, words.error), {
     label: words.error, width: roomy ? 110 : 328, height: small, margin: roomy ? [18, 10, 34, 36] : [4, 44, 20, 10],
-    ...{ [roomy ? "y" : "x"]: [0, 1.1] },
+    [roomy ? "y" : "x"]: [0, 1.1],
   });
   gauge.axes({ [roomy ? "y" : "x"]: [0, 0.5, 1], format: percent });
   const put = (x) => move({ m: clamp(Math.round(x), 1, last) });
