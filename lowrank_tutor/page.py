@@ -54,7 +54,8 @@ def _once(tag: str, text: str) -> str:
 
 def style(path: str) -> str:
     """Return the style elements of a block: the colors that all share, and a sheet of its own."""
-    return _once("style", palette.css(BLOCKS) + asset("page.css")) + _once("style", asset(path))
+    shared, own = (re.sub(r"(?s)/\*.*?\*/\n?|(?m:^ +)", "", sheet) for sheet in (asset("page.css"), asset(path)))
+    return _once("style", palette.css(BLOCKS) + shared) + _once("style", own)
 
 
 def script(paths: Sequence[str], result: str, names: str = "", given: str = "") -> tuple[str, str]:
@@ -75,7 +76,7 @@ def script(paths: Sequence[str], result: str, names: str = "", given: str = "") 
         The ``<script>`` element, and the expression for its result. The key in it is made of the text, so that outputs
         of different versions can share a notebook.
     """
-    code = re.sub(r"(?m)^ *(//.*|/\*\*.*\*/)\n", "", "".join(map(asset, paths)))  # whole lines of comments stay behind
+    code = re.sub(r"(?m)^ *(//.*\n|/\*\*.*\*/\n)?", "", "".join(map(asset, paths)))  # no indents, no lines of comments
     source = f"({names}) => {{\n{code}return {result};\n}}"
     place = f'lowrankTutor["{_key(source)}"]'
     return _once("script", f"window.lowrankTutor ??= {{}};\n{place} ??= ({source})({given});"), place

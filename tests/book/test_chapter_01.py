@@ -12,7 +12,7 @@ from lowrank_tutor.rank import numerical_rank, stable_rank
 
 
 def rank_tolerance(chapter, *, t):
-    names = {"five_layers_and_noise": "noisy", "photograph": "photo"}
+    names = {"sheets_and_noise": "noisy", "photograph": "photo"}
     return {name: np.linalg.matrix_rank(chapter[matrix], rtol=10.0**t) for name, matrix in names.items()}
 
 

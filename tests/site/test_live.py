@@ -271,7 +271,7 @@ def test_live_slider_and_answer(visit, live_site):
     at = figure.locator("input[type=range]")
     before = figure.locator("img").first.get_attribute("src")
     at.evaluate("(range) => { range.value = -5; range.dispatchEvent(new Event('input', { bubbles: true })) }")
-    expect(figure.locator("data[data-name=five_layers_and_noise]")).to_have_text("5", timeout=WAIT)
+    expect(figure.locator("data[data-name=sheets_and_noise]")).to_have_text("5", timeout=WAIT)
     assert figure.locator("img").first.get_attribute("src") != before
     i = next(i for i, source in enumerate(sources) if source.startswith('check("ex-rank-hand"'))
     assert reader.run(i, 'check("ex-rank-hand", 2)')["text"] == "✓ Right.\n"
