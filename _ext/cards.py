@@ -36,8 +36,8 @@ class Card(NamedTuple):
 
 CARDS = {
     HOME: Card(
-        "An interactive book on low rank: lift sheets off a table of attention, see what is lost, and learn how to "
-        "tell beforehand, from the rank of a matrix to the caches of language models."
+        "An interactive book on low rank: lift sheets off a table of attention and see what is lost, from the rank "
+        "of a matrix to the caches of language models."
     ),
     "book/01-rank": Card(
         "What the rank of a matrix is, how to find it by hand, and when two thin factors take less room than the table."

@@ -23,7 +23,7 @@ from lowrank_tutor.page import encode, has_few_colors, literal, png
 from lowrank_tutor.palette import COLORS, SURFACES, css
 
 BLOCKS = {
-    "explorer": explore(lambda k: Figure((1, 1)), alt="White {k}.", name="white", k=range(3)).to_html,
+    "explorer": explore(lambda k: Figure((1, 1)), alt="White {k}.", name="white", k=range(5)).to_html,
     "instrument": score().to_html,
     "form": lambda: page_form("ex-rank-hand", QUESTIONS["ex-rank-hand"]),
 }
@@ -55,7 +55,7 @@ def test_shared_parts_once(browser):
         alive = "() => [...document.querySelectorAll('figure.instrument')].filter((one) => one.instrument).length"
         assert page.evaluate(alive) == 8
         page.locator("figure.explorer").last.get_by_role("slider").press("End")
-        assert page.locator("figure.explorer img").last.get_attribute("alt") == "White 2."
+        assert page.locator("figure.explorer img").last.get_attribute("alt") == "White 4."
         page.locator("form").last.locator("input").fill("2")
         page.locator("form").last.get_by_role("button").click()
         assert page.locator("form").last.locator("output").inner_text() == "✓ Right."

@@ -160,7 +160,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
 
   const me = build({ figure, place, data, move, morph, tell });
   const longest = Object.values(remarks).reduce((most, one) => (one.length > most.length ? one : most), "");
-  if (!me.begun) show([say, longest].join(" ").replace(/\{[^}]*\}/g, "00000"));
+  if (!me.begun) show([say, longest, me.room].join(" ").replace(/\{[^}]*\}/g, "00000"));
   line.textContent = "";
   figure.classList.add("live");
   ["pointerdown", "click", "keydown"].forEach((kind) => figure.addEventListener(kind, land, true));

@@ -249,8 +249,8 @@ def test_one_sentence(show):
 @pytest.mark.parametrize("width", [1280, 360])
 def test_room_for_the_sentence(show, width):
     """Nothing moves at the first touch: what the sentence needs is there before it."""
-    for name, make in INSTRUMENTS.items():
-        hand = show(make(), viewport={"width": width, "height": 900})
+    for name in sorted({*INSTRUMENTS} - {*WITHOUT_HANDLES}):
+        hand = show(INSTRUMENTS[name](), viewport={"width": width, "height": 900})
         before, line = hand.figure.bounding_box()["height"], hand.figure.locator(".instrument-said p")
         words = line.inner_text()
         grip = hand.figure.locator("[role=slider]:visible").nth(1 if name == "dice" else 0)

@@ -166,7 +166,7 @@ def test_odd_pictures(show):
 
 
 def test_huge_pictures(show):
-    hand = show(tilt())
+    hand = show(tilt(degrees=0))
     bring(hand, as_file(Image.new("1", (20_000, 20_000))))  # a small file, and 1.6 GB of pixels
     assert "at most 100 million pixels" in hand.said()
     assert hand.call("state")["picture"] == "window"

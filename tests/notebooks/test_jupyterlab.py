@@ -26,7 +26,14 @@ from lowrank_tutor import instruments
 from lowrank_tutor.sphinxext import PAGE_VARIABLE
 
 CALLS = {name: f"{name}()" for name in instruments.__all__ if name != "Instrument"}
-CALLS["draw_first"] = 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)'
+CALLS |= {
+    "album": "album([[[16 * (i == j) for j in range(8)] for i in range(8)]] * 64)",
+    "card": 'card({"all heads": 1_310_720, "one head": 20_480})',
+    "draw_first": 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)',
+    "drift": "import torch\ndrift(torch.randn(2, 2, 5, 32, 8), (0.5, 2.0))",
+    "equal_steps": "equal_steps([[2**i for i in range(8)]], [[1] * 8], [1])",
+    "two_spectra": "import torch\ntwo_spectra(torch.randn(24, 24), decay=1)",
+}
 each_instrument = pytest.mark.parametrize("name", CALLS)
 # A turned frame, painted bars and a drafted guess: one for each way to take hold; tests/instruments tries them all.
 each_way = pytest.mark.parametrize("name", ["tilt", "spectrum", "draw_first"])

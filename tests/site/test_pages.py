@@ -205,7 +205,8 @@ def test_folds_and_statements_are_quiet(readers, path):
 def test_step_formula_spacing(readers, path):
     page = readers["light"].open(address_of(path))
     gaps = page.evaluate(
-        """() => [...document.querySelectorAll(".cell_output > p + div.math")].map((formula) => {
+        """() => [...document.querySelectorAll(
+            ".cell:not(.tag_side-by-side) > .cell_output > p + div.math")].map((formula) => {
           const drawn = formula.querySelector("mjx-math").getBoundingClientRect();
           const before = formula.previousElementSibling.getBoundingClientRect();
           const after = formula.nextElementSibling?.getBoundingClientRect();
