@@ -116,11 +116,11 @@ SIZES = """
 () => {
   const size = (e) => parseFloat(getComputedStyle(e).fontSize);
   const text = document.querySelector("article section > p:not([class])");
-  const formulas = [...document.querySelectorAll("article :not(td, th) > .math > mjx-container")];
+  const formulas = [...document.querySelectorAll("article .math > mjx-container")];
   return {
     serif: [...document.fonts].some((font) => font.family.includes("Source Serif") && font.status === "loaded"),
     text: size(text), width: text.getBoundingClientRect().width,
-    formulas: formulas.filter((e) => e.checkVisibility()).map(size),
+    formulas: formulas.filter((e) => e.checkVisibility() && !e.closest("table")).map(size),
   };
 }
 """

@@ -41,7 +41,7 @@ def test_folds_open(readers, path):
     page.add_style_tag(content="*{animation:none!important;transition:none!important}")
     folds = page.locator("div.admonition.dropdown, div.proof.dropdown, div.solution.dropdown")
     source = path.read_text(encoding="utf-8")
-    assert folds.count() == source.count(":class: dropdown") - source.count("{admonition} The answer")
+    assert folds.count() == source.count(":class: dropdown") - page.locator(".predict").count()
     assert folds.evaluate_all(CLICK) == [[True, False, True, False, True]] * folds.count()
     for kind in ("admonition", "proof", "solution"):  # one of each, by a hand
         fold = page.locator(f"div.{kind}.dropdown").first
