@@ -241,7 +241,7 @@ def scores():
 
 
 def lifted():
-    said = "Six words, with arcs from “slept” to those it listens to; and the stack with four of its six sheets lifted off."
+    said = "Six words, with arcs from “slept” to those it listens to; and the stack with four sheets lifted off."
     left = sentence(4, 104, 336, WORDS.index("slept"), kept=cut(TABLE, 2), high=112, size=15)
     return said, left, cut_stack() + note(NOTE, 55, "lift sheets off:", "who still listens", "to whom?")
 
