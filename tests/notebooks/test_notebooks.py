@@ -126,7 +126,9 @@ def test_rules_of_colab(path):
     assert [source for source in sources(nb, "code")[1:] if re.search(LACKING, source)] == []
     for text in prose(nb):
         outside = re.sub(r"\$\$.*?\$\$|\$[^$]+\$", "", text, flags=re.DOTALL)
-        assert not re.search(r"\\(begin|end|frac|tag)\b|\$|<(?!/?(details|summary|b)>|img alt=)[a-z/!]", outside), outside
+        assert not re.search(r"\\(begin|end|frac|tag)\b|\$|<(?!/?(details|summary|b)>|img alt=)[a-z/!]", outside), (
+            outside
+        )
         assert len(re.findall("<details>\n<summary>", text)) == text.count("details>") / 2
 
 

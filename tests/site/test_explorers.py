@@ -296,7 +296,9 @@ def test_dark_photographs(readers, path):
 
 
 def test_dark_figure_background(readers):
-    figure = readers["dark, from a file"].open("book/05-bilinear-scoring.html").locator(".cell_output > img:visible").first
+    figure = (
+        readers["dark, from a file"].open("book/05-bilinear-scoring.html").locator(".cell_output > img:visible").first
+    )
     ground = figure.evaluate("() => getComputedStyle(document.body).backgroundColor")
     seen = Image.open(io.BytesIO(figure.screenshot())).convert("RGB")
     assert seen.getpixel((8, seen.height - 8)) == tuple(map(int, re.findall(r"\d+", ground)))
