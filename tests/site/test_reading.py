@@ -20,7 +20,7 @@ each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.s
 # Is a fold closed, then open after a click on its title, closed after one on its button, and can keys reach that?
 CLICK = """
 (folds) => folds.map((fold) => {
-  const inside = fold.querySelector("p:not(.admonition-title), table");
+  const inside = fold.querySelector("p:not(.admonition-title), table, pre");
   const title = fold.querySelector(".admonition-title");
   const visible = () => inside.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const button = fold.querySelector("button.toggle-button");
