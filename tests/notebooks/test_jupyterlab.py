@@ -30,7 +30,7 @@ CALLS |= {
     "album": "album([[[hash((i, j, n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",
     "card": 'card({"all heads": 1_310_720, "one head": 20_480})',
     "draw_first": 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)',
-    "drift": "drift([[[[[(t * c + s) % 7 for c in range(8)] for t in range(32)]] * 5 for s in (0, 1)]] * 2, (0.5, 2.0))",
+    "drift": "drift([[[[[t * c % 7 + s for c in range(8)] for t in range(32)]] * 5 for s in (0, 1)]] * 2, (0.5, 2.0))",
     "equal_steps": "equal_steps([[2**i for i in range(8)]], [[1] * 8], [1])",
     "two_spectra": "two_spectra([[(i == j) + 1 / (1 + i + j) for j in range(24)] for i in range(24)], decay=1)",
 }
