@@ -50,12 +50,7 @@ def least_rows(n, eps, delta=0.05):
     return high
 
 
-def jl_needed(chapter, *, d):
-    needed = [least_rows(10**power, eps) for power in range(1, 7) for eps in (0.05, 0.1, 0.2, 0.3, 0.5, 0.9)]
-    return {"of_use": sum(k < d for k in needed)}
-
-
-EXPLORERS = {"jl-distortion": jl_distortion, "jl-shadows": jl_shadows, "jl-needed": jl_needed}
+EXPLORERS = {"jl-distortion": jl_distortion, "jl-shadows": jl_shadows}
 
 
 def test_fast_map_keeps_distances(chapter):
