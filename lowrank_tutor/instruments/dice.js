@@ -26,8 +26,9 @@ const dice = ({ place, data, move, tell }) => {
     seeds.forEach((seed, i) => remember([k, d, n], seed, answers[i]));
     move(k === state.k && d === state.d && n === state.n ? { seed: seeds[many - 1] } : {});
   });
-  const tally = controls.element("span", {});
+  const tally = controls.element("span", {}), marks = controls.element("span", { class: "marks", "aria-hidden": "true" });
   buttons.append(tally);
+  place.append(marks); // a mark for each of the last throws: teal where all pairs were inside
   const others = place.appendChild(controls.element("details", {}, controls.element("summary", {}, words.others)));
   const sliders = [first, slider(others, "d", sizes.d), slider(others, "n", sizes.n)];
 
@@ -70,6 +71,10 @@ const dice = ({ place, data, move, tell }) => {
     numbers = { worst, median, inside: off.filter((x) => x <= eps).length, chance, union };
     sliders.forEach((show) => show());
     tally.textContent = fill(words.tally, counted());
+    marks.replaceChildren(...Array.from({ length: many + 1 }, (_, i) => {
+      const worst = seen().slice(-many - 1)[i], color = worst <= eps ? "teal" : "orange";
+      return controls.element("i", { style: worst === undefined ? "" : `background: var(--${color})` });
+    }));
     dots.draw(eps);
     if (fresh) showPair();
   };

@@ -48,8 +48,8 @@ WORDS = {
     "points": "points ",
     "and": " and ",
     "ratio": ": ratio ",
-    "before": " differences before",
-    "after": " differences after",
+    "before": "differences before: ",
+    "after": "differences after: ",
 }
 
 
@@ -97,11 +97,11 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
         parts=("chisquare", "throws", "pairs"),
         data={"most": MOST, "sizes": SIZES, "throws": THROWS, "top": TOP, "words": WORDS},
         readouts={
+            "union": ("union bound on all pairs", ".1%"),
+            "chance": ("chance of one pair outside", ".2%"),
+            "inside": ("pairs inside", ","),
             "worst": ("worst pair off by", ".1%"),
             "median": ("median pair off by", ".1%"),
-            "inside": ("pairs inside", ","),
-            "chance": ("chance of one pair outside", ".2%"),
-            "union": ("union bound on all pairs", ".1%"),
         },
         picture=lambda: _still(points, mapped, eps),
     )
@@ -115,11 +115,11 @@ def numbers(points: Floats, mapped: Floats, eps: float) -> dict[str, float]:
     off, half = np.abs(ratios(points, mapped) - 1), mapped.shape[1] / 2
     chance = float(gammainc(half, half * (1 - eps)) + gammaincc(half, half * (1 + eps)))  # of chi-square / k
     return {
+        "union": min(1.0, len(off) * chance),
+        "chance": chance,
+        "inside": int((off <= eps).sum()),
         "worst": float(off.max()),
         "median": float(np.median(off)),
-        "inside": int((off <= eps).sum()),
-        "chance": chance,
-        "union": min(1.0, len(off) * chance),
     }
 
 

@@ -48,21 +48,22 @@ const pairs = (() => {
     };
   };
 
-  /** One pair: its differences before and after the throw, each strip as high as its largest. */
+  /** One pair: its differences before and after the throw, all on one scale, so that fewer numbers are a shorter strip. */
   const strips = (place, { words }) => {
     const label = words.strips, holder = controls.titled(place, label);
     const panel = stage.panel(holder, { label, ...size, y: [-1, 1] });
-    const strip = (name, values, middle, color) => {
-      const largest = values.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-300), width = 1 / values.length;
-      const corners = values.flatMap((x, c) => [c, c + 1].map((at) => [at * width, middle + 0.4 * x / largest]));
-      panel.area(name, [[0, middle], ...corners, [1, middle]], color + " solid");
-      panel.text(name + " words", [0, middle + 0.42], values.length + words[name], color);
+    const strip = (name, values, middle, color, [width, height]) => {
+      const corners = values.flatMap((x, c) => [c, c + 1].map((at) => [at * width, middle + height * x]));
+      panel.area(name, [[0, middle], ...corners, [values.length * width, middle]], color + " solid");
+      panel.text(name + " words", [0, middle + 0.42], words[name] + values.length, color);
     };
     return {
       show: (title, before, after) => {
         holder.firstChild.textContent = title;
-        strip("before", before, 0.5, "gray");
-        strip("after", after, -0.5, "teal");
+        const largest = [...before, ...after].reduce((most, x) => Math.max(most, Math.abs(x)), 1e-300);
+        const scale = [1 / Math.max(before.length, after.length), 0.4 / largest];
+        strip("before", before, 0.5, "gray", scale);
+        strip("after", after, -0.5, "teal", scale);
       },
     };
   };
