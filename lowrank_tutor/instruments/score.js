@@ -14,6 +14,7 @@ const score = ({ place, data, move, morph, tell }) => {
   });
   const REST = 400; // milliseconds without a change, after which the next one begins
   let state = null, last = null, said = null, at = 0; // the numbers now, those before this change, and when they changed
+  let moved = false; // whether a vector has ever been moved
   let way = 1; // in which direction s is pushed
 
   // What there is to see: one unit is as long on both axes of the rectangle, so that unit squares can be counted
@@ -115,6 +116,7 @@ const score = ({ place, data, move, morph, tell }) => {
       s: check.list("s", s, 2, -reach, reach), h: check.list("h", h, 2, -reach, reach),
     }),
     draw: (wished) => {
+      moved ||= state !== null && [...state.s, ...state.h].join() !== [...wished.s, ...wished.h].join();
       state = wished;
       const all = numbers(), now = performance.now();
       if (!last || now - at > REST) said = last || all;
@@ -133,7 +135,7 @@ const score = ({ place, data, move, morph, tell }) => {
       const now = numbers(), before = said;
       if (near(now.p, 0) || near(now.q, 0)) return ["zero"];
       const times = (p, q) => near(now.p, p * before.p) && near(now.q, q * before.q);
-      if (times(1, 1)) return ["same"];
+      if (times(1, 1)) return moved ? ["same"] : [];
       if (times(-1, 1) || times(1, -1)) return ["flipped"];
       return times(2, 1) || times(1, 2) ? ["doubled"] : [];
     },

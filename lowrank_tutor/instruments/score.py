@@ -16,7 +16,7 @@ REACH = 5.0
 LIMIT = 10.0  # of an entry of u and v
 SAY = "The score takes p = {p:.2f} from s and q = {q:.2f} from h, and nothing else: p times q is {score:.2f}."
 REMARKS = {
-    "same": "Each moved only across its line, if it moved at all: the shadows are the same, and so is the score.",
+    "same": "Each moved only across its line: the shadows are the same, and so is the score.",
     "flipped": "One shadow flipped to the other side, and the score changed its sign.",
     "doubled": "One side is twice as long, and so the score is twice as large.",
     "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector does.",

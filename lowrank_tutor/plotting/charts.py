@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.plotting.arguments import finite, named
@@ -86,6 +87,8 @@ def curves(
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], xlim=xlim, ylim=ylim)
     if scale[0] == "log" and len(x) <= 12:
         tick_each(ax, x, at_most=round(fig.get_figwidth()) + 2)
+    elif scale[0] == "linear" and len(x) <= 12 and (x == x.round()).all():
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if at is not None:
         marked = [(y, look) for (name, y), look in zip(lines.items(), looks, strict=False) if chosen in (None, name)]
         draw_points(ax, x, [y for y, _ in marked], at=at, looks=[look for _, look in marked])

@@ -69,16 +69,6 @@ def test_rows_by_the_exact_law(chapter):
     assert chapter["chances"] == pytest.approx([failure(k, 0.1) for k in chapter["ks_tried"]])
 
 
-def test_pairs_of_ten_points(chapter):
-    """How many are off depends on Python's help pages."""
-    before = pdist(chapter["ten"])
-    for k in (8, 180):
-        mapped = chapter["ten"] @ np.random.default_rng(0).standard_normal((k, 2000)).T / math.sqrt(k)
-        outside = np.count_nonzero(np.abs((pdist(mapped) / before) ** 2 - 1) > 0.5)
-        assert chapter["before_and_after"](k).axes[0].get_title(loc="left") == f"{k} rows: {outside} of 45 outside"
-        assert outside >= 3 if k == 8 else outside == 0
-
-
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
