@@ -30,13 +30,13 @@
 
   document.documentElement.classList.add("guessing"); // until then book.css folds no answer
   const question = (figure) => figure.querySelector(".question").textContent;
-  document.addEventListener("guess", ({ target: figure }) => {
+  document.addEventListener("guess", ({ target: figure, detail }) => {
     const { guess, shown } = figure.instrument.state(), box = figure.closest(".predict");
     if (box && box.classList.contains("answered") !== shown) {
       box.classList.toggle("answered", shown);
       box.dispatchEvent(new Event("toggle")); // book.js then fits what was folded
     }
-    keep("guesses", question(figure), shown && { guess, grade: figure.instrument.numbers().grade, at: box?.id });
+    keep("guesses", question(figure), shown && { guess, grade: figure.instrument.numbers().grade, at: box?.id, ...detail });
   });
   const typed = (form) => all("input", form).map((input) => input.value);
   document.addEventListener("submit", ({ target: form }) => {
@@ -71,6 +71,13 @@
     return made;
   };
   const GRADES = { 1: "right", 0.5: "near", 0: "not near" };
+  /** How a guess went; a drawn curve has no words. */
+  const verdict = ({ guess, grade, you, answer }) => {
+    const words = (label, value) => (value && typeof value === "string" ? label + value : "");
+    const part = guess == null ? "shown without a guess" : GRADES[grade] ?? "";
+    const said = [words("you: ", you), grade === 1 ? "" : words("answer: ", answer)].filter(Boolean).join(", ");
+    return said ? `${part} (${said})` : part;
+  };
   /** The page that shows them: a heading for each chapter, a link for each guess. */
   const overview = (place) => {
     const empty = [...place.childNodes];
@@ -81,25 +88,35 @@
         const tried = Object.keys(record(answers)).length, done = Object.values(record(answers)).filter((one) => record(one).right === true).length;
         if (!made.length && !tried) return [];
         const count = (grade) => made.filter(([, one]) => one.guess != null && one.grade === grade).length;
-        const scored = `${count(1)} right and ${count(0.5)} near, of ${Number(asked) || made.length} questions. `;
+        const scored = `${made.length} answered: ${count(1)} right and ${count(0.5)} near, of ${Number(asked) || made.length} questions. `;
         return [
           element("h2", {}, element("a", { href: address }, String(title ?? name))),
           element("p", {}, scored, tried ? `Exercises: ${done} of ${Number(exercises) || tried} right.` : ""),
-          element("ul", {}, ...made.map(([words, { guess, grade, at }]) => element("li", {},
-            element("a", { href: `${address}#${encodeURIComponent(at ?? "")}` }, words),
-            ` ${guess == null ? "shown without a guess" : GRADES[grade] ?? ""}`))),
+          element("ul", {}, ...made.map(([words, one]) => element("li", {},
+            element("a", { href: `${address}#${encodeURIComponent(one.at ?? "")}` }, words), ` ${verdict(one)}`))),
         ];
       });
       place.replaceChildren(...(parts.length ? [...parts, forget] : empty));
     };
     const forget = element("button", { type: "button", className: "forget", onclick: () => {
+      const before = read();
       try {
         localStorage.removeItem(KEY);
       } catch { /* then there was nothing either */ }
       show();
+      undo.onclick = () => {
+        try {
+          localStorage.setItem(KEY, JSON.stringify(before));
+        } catch { /* the browser keeps nothing any more */ }
+        undo.remove();
+        show();
+        place.focus();
+      };
+      place.after(undo);
       place.tabIndex = -1;
       place.focus();
     } }, "Forget all");
+    const undo = element("button", { type: "button", className: "forget" }, "Undo");
     addEventListener("pageshow", show);
     addEventListener("storage", show);
     show();

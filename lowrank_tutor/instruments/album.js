@@ -84,6 +84,7 @@ const album = ({ place, data, move }) => {
   const EDGE = 8, THICK = 5; // pixels that the last sheet's column and row stand off, and are wide
   const map = layerPictures.canvas(side, words.state, SIZE + EDGE);
   map.box.classList.add("state");
+  if (!matchMedia("(min-width: 601px)").matches) layer.after(map.box); // a phone shows the two at once
 
   const draw = () => {
     const image = pen.createImageData(wide, wide);

@@ -28,7 +28,7 @@ REMARKS = {
     "noisy": "A sum keeps something of all of them, so all get noisier with each.",
 }
 WORDS = {
-    "pictures": "What each key reads now, the oldest first. Orange frame: nearer to another picture",
+    "pictures": "What each key reads now, the oldest first. Teal frame: nearest to its own picture; orange: to another",
     "state": "The state, {d} by 64. Left and above: the sheet that was written last",
     "cache": "The cache: a row for each picture, and a key of {d} numbers beside it",
     "best": "The best state, {d} by 64",

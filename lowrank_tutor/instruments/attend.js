@@ -23,7 +23,7 @@ const attend = ({ place, data, move, morph }) => {
   const turn = (query) => move({ query: query.map((part) => clamp(Math.round(part * 10) / 10, -far, far)) });
   dial.paint(turn);
   dial.handle("query", {
-    label: words.query, color: "teal", drag: turn,
+    label: words.query, color: "ink", drag: turn,
     step: (dx, dy) => turn([state.query[0] + dx / 10, state.query[1] + dy / 10]),
   });
 
@@ -99,7 +99,7 @@ const attend = ({ place, data, move, morph }) => {
       output = [0, 1].map((i) => weights.reduce((sum, weight, j) => sum + weight * values[j][i], 0));
       spoken.draw(state.row, weights, weights, "ink");
       name(dial, keys, [dial.pixel(state.query)]);
-      dial.arrow("query", [0, 0], state.query, "teal");
+      dial.arrow("query", [0, 0], state.query, "ink");
       const [value, y] = state.query, text = "x " + format(value, ".1f") + ", y " + format(y, ".1f");
       dial.place("query", state.query, { value, min: -far, max: far, text });
       for (let i = 0; i < data.most; i++) {

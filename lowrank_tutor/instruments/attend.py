@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.windows import TYPED
 from lowrank_tutor.plotting.arguments import number, point
-from lowrank_tutor.plotting.style import GRAY, INK, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, INK, styled
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST, REACH, SHARPEST = 8, 4.4, 4.0  # words; how far a query goes; what multiplies the scores
@@ -24,7 +24,7 @@ REMARKS = {
 }
 CAPTION = (
     "Arcs: weights. Left: the query, and what each word is found by. Right: what each word gives. Each spring is as "
-    "stiff as its weight, so the black dot comes to rest at the weighted average."
+    "stiff as its weight, so the large dot comes to rest at the weighted average."
 )
 PHRASES = {
     **TYPED,
@@ -141,7 +141,7 @@ def _still(
             ax.annotate(word, place, xytext=(4, 4), textcoords="offset points")
         ax.set(title=title, xlabel="creature", ylabel="what happens", xticks=[0, 2, 4], yticks=[0, 2])
         ax.grid(visible=False)
-    axes[0].annotate("", query, (0, 0), arrowprops={"arrowstyle": "->", "color": TEAL, "lw": 2})
+    axes[0].annotate("", query, (0, 0), arrowprops={"arrowstyle": "->", "color": INK, "lw": 2})
     axes[0].plot(*query, "")  # within the limits
     for value, weight in zip(values, weights, strict=True):
         axes[1].plot(*zip(weights @ values, value, strict=True), color=INK, linewidth=0.4 + 8 * weight)

@@ -73,9 +73,9 @@ const card = ({ place, data, move }) => {
       state = wished;
       const sizes = [gib(state.n, names[0]), gib(state.n, state.kept)];
       drawn.forEach(({ edge, name, cells }, i) => {
-        const look = sizes[1] <= i * room ? "gray dashed" : i ? "orange" : "teal";
+        const look = sizes[1] <= i * room ? "gray dashed" : "teal";
         stage.write(edge, { class: "line edge " + look });
-        stage.write(name, { class: look === "orange" ? "orange word" : "" });
+        stage.write(name, { class: look === "teal" ? "teal word" : "" });
         cells.forEach((both, cell) => both.forEach((one, which) => stage.write(one, {
           "fill-opacity": [0.3, 1][which] * rest(sizes[which], i * room + cell),
         })));

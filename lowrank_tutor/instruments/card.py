@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 
 from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.plotting.arguments import whole
-from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
+from lowrank_tutor.plotting.style import GRAY, TEAL, styled
 
 ROOM = 80  # GiB of a card: one cell each
 ACROSS = 8  # cells in a row of a card
@@ -98,7 +98,7 @@ def _still(gib: float, at_most: float) -> Figure:
     for i, ax in enumerate(axes):
         needed = gib > i * ROOM
         edge = Rectangle((-0.3, -0.3), ACROSS + 0.6, ROOM // ACROSS + 0.6, fill=False, linewidth=1.5)
-        edge.set(edgecolor=(ORANGE if i else TEAL) if needed else GRAY, linestyle="-" if needed else "--")
+        edge.set(edgecolor=TEAL if needed else GRAY, linestyle="-" if needed else "--")
         ax.add_patch(edge)
         for cell in range(ROOM):
             place = (cell % ACROSS + 0.05, cell // ACROSS + 0.05)

@@ -26,6 +26,7 @@ const controls = (() => {
     place.append(element("div", { class: "control slider" }, name, output));
     onSlide(slider, () => input(Number(slider.value)));
     return {
+      input: slider,
       show: (value, text = String(value)) => {
         if (Number(slider.value) !== value) slider.value = value; // while it is dragged it knows better
         stage.write(slider, { "aria-valuetext": text });

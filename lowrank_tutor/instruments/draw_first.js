@@ -1,5 +1,5 @@
 // A guess first, then the truth: a number, a mark on a line, a word, or a curve. The words are in guesses.py. Each time it
-// is drawn, the figure sends the event "guess", which bubbles: a page can then unfold what explains the answer.
+// is drawn, the figure sends the event "guess", which bubbles and has both in words: a page can unfold what explains it.
 const drawFirst = ({ figure, place, data, move, tell }) => {
   const { kind, truth, answer, question, x, note, then, words } = data;
   let state = { guess: null, shown: false };
@@ -43,7 +43,9 @@ const drawFirst = ({ figure, place, data, move, tell }) => {
       own.draw(state);
       buttons.hidden = state.shown; // and those to start again, or to copy a link, are there then: begun()
       if (held) asking.focus({ preventScroll: true }); // what was pressed is gone, and here no key does any harm
-      figure.dispatchEvent(new Event("guess", { bubbles: true }));
+      const you = state.guess === null ? "" : own.write(state.guess);
+      const detail = { you, answer: state.shown && kind !== "curve" ? answer : "" }; // that of a curve is too long
+      figure.dispatchEvent(new CustomEvent("guess", { bubbles: true, detail }));
     },
     numbers: () => (state.guess === null ? {} : { gap: own.gap(state.guess), grade: own.grade(state.guess) }),
     table: () => ({ truth, ...(kind === "curve" ? { x } : {}) }),

@@ -20,6 +20,10 @@ const drift = ({ place, data, move }) => {
   const slider = controls.range(below, {
     label: words.layers, min: 0, max: last, step: 0.1, input: (layers) => (stop(), move({ layers })),
   });
+  const go = (layers) => (stop(), move({ layers: clamp(layers, 0, last) }));
+  slider.input.addEventListener("keydown", (event) => stage.onKey(event, {
+    step: (dx, dy) => go(Math.floor(state.layers) + dx + dy), end: (which) => go(which < 0 ? 0 : last), large: 4,
+  }));
   const size = controls.choice(below, {
     label: words.size, options: Object.fromEntries(sizes.map((one, i) => [i, String(one)])),
     input: (i) => move({ size: sizes[i] }),
@@ -67,6 +71,8 @@ const drift = ({ place, data, move }) => {
       size.show(String(sizes.indexOf(state.size)));
     },
     numbers,
+    values: () => ({ layers: Math.floor(state.layers) }), // as the slider says
+    room: data.room,
     table: () => ({ dots: planes.map((_, side) =>
       places[sizes.indexOf(state.size)][side][0].map((_, t) => at(places[sizes.indexOf(state.size)][side], t, state.layers))) }),
     remarks: () => {

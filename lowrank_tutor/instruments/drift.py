@@ -68,7 +68,8 @@ def drift(tokens: ArrayLike, sizes: Sequence[float], layers: int = 0, size: floa
         raise ValueError(f"size must be one of {all_sizes}, got {size!r}")
     layers = whole("layers", layers, 0, given.shape[2] - 1)
     places, apart = clouds(given)
-    apart = np.array([float(f"{one:.3g}") for one in apart.ravel()]).reshape(apart.shape)  # as many digits as are shown
+    shown = [float(f"{one:.3g}") if one >= ALIKE else 0.0 for one in apart.ravel()]  # the rest is rounding
+    apart = np.array(shown).reshape(apart.shape)
     reach = float(np.abs(places).max()) or 1.0
     at = all_sizes.index(size)
     return Instrument(
@@ -83,6 +84,7 @@ def drift(tokens: ArrayLike, sizes: Sequence[float], layers: int = 0, size: floa
             "apart": apart.tolist(),
             "sizes": all_sizes,
             "same": ALIKE,
+            "room": REMARKS["apart"],
             "words": WORDS,
         },
         readouts={"alone": ("apart, attention alone", ".2g"), "skips": ("apart, with skips", ".2g")},

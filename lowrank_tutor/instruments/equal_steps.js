@@ -5,11 +5,11 @@ const equalSteps = ({ place, data, move }) => {
   let state = null, lengths = [];
 
   const panel = stage.panel(controls.titled(place, words.title), {
-    label: words.title, width: roomy ? 600 : 340, height: 230, margin: [20, 4, 34, 4],
+    label: words.title, width: roomy ? 600 : 340, height: 230, margin: [20, 4, 34, 20],
     x: [0, ranks.length], y: [-0.16, 1],
   });
   panel.axes({
-    x: ranks.map((_, i) => i + 0.62), xTitle: words.rank, format: (value) => String(ranks[Math.floor(value)]),
+    x: ranks.map((_, i) => i + 0.62), xTitle: words.rank, yTitle: words.step, format: (value) => String(ranks[Math.floor(value)]),
   });
   const pick = (place, name) => controls.choice(place, {
     label: words[name], options: Object.fromEntries(choices[name].map((one) => [one, written[one] || String(one)])),
@@ -35,11 +35,13 @@ const equalSteps = ({ place, data, move }) => {
       ranks.forEach((_, i) => {
         const tip = lengths[i] / top;
         panel.arrow("output " + i, [i + 0.04, 0], [i + 0.62, 0], "ink");
-        panel.arrow("step " + i, [i + 0.62, 0], [i + 0.62, tip], "orange moving");
-        panel.text("times " + i, [i + 0.62, tip + 0.04], format(lengths[i] / lengths[level], ".2g"), "orange middle");
+        panel.arrow("step " + i, [i + 0.62, 0], [i + 0.62, tip], "teal moving");
+        const struck = tip > high - 0.14 && tip < high; // by the line: above it, then
+        const text = format(lengths[i] / lengths[level], ".2g");
+        panel.text("times " + i, [i + 0.62, (struck ? high : tip) + 0.03], text, "teal middle");
       });
       panel.text("output", [0.33, -0.12], "Wx", "ink middle");
-      const rises = first() < 1, at = [rises ? 0.04 : ranks.length - 0.04, high + 0.1]; // where the arrows are short
+      const rises = first() < 1, at = [rises ? 0.04 : ranks.length - 0.04, high + 0.14]; // where the arrows are short
       panel.text("level name", at, words.level, rises ? "ink" : "ink end");
       panel.hide("level name", numbers().ratio < steady);
       picks.forEach(([name, choice]) => choice.show(String(state[name])));

@@ -31,6 +31,7 @@ REMARKS = {
 WORDS = {
     "title": "An output Wx, and how far the first step moves it, against rank 8; the longest is drawn to the top",
     "rank": "rank r",
+    "step": "first step",
     "level": "as far as at r = 8",
     "optimizer": "optimizer",
     "scaling": "factor s",

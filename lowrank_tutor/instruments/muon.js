@@ -44,11 +44,12 @@ const muon = ({ place, data, move }) => {
       return { s: list, rounds: check.whole("rounds", rounds, 0, most) };
     },
     draw: (wished) => {
+      const moving = state && state.rounds !== wished.rounds ? " moving" : ""; // while a bar is dragged it keeps up
       state = wished;
       bars = before = state.s;
       for (let i = 0; i < state.rounds; i++) [before, bars] = [bars, bars.map(round)];
       bars.forEach((value, i) => {
-        panel.rect("bar " + i, [i + 0.72, 0], [i + 1.28, value], "teal solid moving");
+        panel.rect("bar " + i, [i + 0.72, 0], [i + 1.28, value], "teal solid" + moving);
         panel.line("before " + i, [[i + 0.66, before[i]], [i + 1.34, before[i]]], "gray");
         panel.hide("before " + i, state.rounds === 0);
         panel.place("bar " + i, [i + 1, value], { value, min: 0, max: 1, text: format(value, ".3g") });

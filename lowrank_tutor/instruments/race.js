@@ -63,17 +63,24 @@ const race = ({ place, data, move }) => {
     roof.area("memory", [[intensity[0], ground], [intensity[0], low], [ridge, flops], [ridge, ground]], "gray deep");
     roof.area("compute", [[ridge, ground], [ridge, flops], [intensity[1], flops], [intensity[1], ground]], "gray");
     roof.line("roof", [[intensity[0], low], [ridge, flops], [intensity[1], flops]], "ink");
+  };
+  const drawRunners = () => { // all words after all lines: none is struck through
+    const each = ["mixed", "exact"];
+    each.forEach((which) => {
+      const { at, speed } = floors[which], exact = which === "exact", color = exact ? "ink" : "teal";
+      roof.line(which, [[at, ground], [at, speed]], color + (exact ? "" : " shade"));
+      roof.dots(which + " dot", [[at, speed]], color + " large");
+    });
     roof.text("memory words", [1.1 * intensity[0], 1.25 * ground], walls.memory, "ink");
     roof.text("compute words", [0.9 * intensity[1], 1.25 * ground], walls.compute, "ink end");
+    each.forEach(nameRunner);
   };
-  const drawRunners = () => ["mixed", "exact"].forEach((which) => {
+  const nameRunner = (which) => {
     const { at, speed } = floors[which], exact = which === "exact", color = exact ? "ink" : "teal";
-    roof.line(which, [[at, ground], [at, speed]], color + (exact ? "" : " shade"));
-    roof.dots(which + " dot", [[at, speed]], color + " large");
     const [x, y] = roof.pixel([at, speed]), long = x > 0.7 * look.width;
     const [aside, text] = exact ? [long ? 6 : -6, fill(words.named, { n: format(state.n, ",") })] : [8, name(which)];
     roof.text(which + " name", roof.point([x + aside, y + (exact ? -10 : 20)]), text, color + (exact && long ? " end" : ""));
-  });
+  };
   const drawBars = (share = 1) => {
     const most = Math.max(floors.exact.seconds, floors.mixed.seconds);
     ["exact", "mixed"].forEach((which, i) => {

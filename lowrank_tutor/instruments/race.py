@@ -26,7 +26,7 @@ REMARKS = {
 WALLS = {"memory": "memory", "compute": "processors"}
 WORDS = {
     "roof": "The roof of the card. Drag exact attention along the axis: the longer the text, the farther right",
-    "bars": "Least times",
+    "bars": "Least times. The longer bar is always as long: compare the two",
     "exact": "exact",
     "named": "exact, {n} tokens",
     "mixed": "k = {k}",

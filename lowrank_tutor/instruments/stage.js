@@ -46,7 +46,7 @@ const stage = (() => {
     if (by) {
       const times = event.shiftKey || PAGES[event.key] ? large : 1;
       step(by[0] * times, by[1] * times);
-    } else if (end && ENDS[event.key]) end(ENDS[event.key]);
+    } else if (ENDS[event.key]) end?.(ENDS[event.key]);
     else return false;
     event.preventDefault();
     return true;

@@ -7,7 +7,7 @@ const twoSpectra = ({ place, data, move }) => {
   let state = null, bars = [], off = [];
 
   const panel = stage.panel(controls.titled(place, words.label), {
-    label: words.label, width: wide, height: 390, margin: [4, 6, 34, 6], x: [0.4, n + 0.6], y: [0, 3 * BAND],
+    label: words.label, width: wide, height: 390, margin: [4, 12, 34, 6], x: [0.4, n + 0.6], y: [0, 3 * BAND],
   });
   const cut = (k) => move({ k: clamp(Math.round(k), 1, n) });
   panel.handle("cut", {
@@ -26,6 +26,7 @@ const twoSpectra = ({ place, data, move }) => {
   const norm = (list) => Math.hypot(...list);
   const draw = () => {
     const { k, decay } = state;
+    panel.line("cut", [[k + 0.5, 0], [k + 0.5, 3 * BAND]], "orange");
     bars.forEach((heights, band) => {
       const foot = (2 - band) * BAND, name = [words.weights, words.inputs, words.product][band];
       heights.forEach((height, i) => {

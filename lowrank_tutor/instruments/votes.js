@@ -43,15 +43,16 @@ const votes = ({ place, data, move }) => {
   strip.line("edge", [[last, 0], [last, tallest]], "ink thin dotted");
   const gauge = stage.panel(controls.titled(panels, words.error), {
     label: words.error, width: roomy ? 110 : 328, height: small, margin: roomy ? [18, 10, 34, 36] : [4, 44, 20, 10],
-    [roomy ? "y" : "x"]: [0, 1.1],
+    [roomy ? "y" : "x"]: [0, 1.2],
   });
   gauge.axes({ [roomy ? "y" : "x"]: [0, 0.5, 1], format: percent });
-  const put = (x) => move({ m: clamp(Math.round(x), 1, last) });
+  const put = (x) => state.way === "none" || move({ m: clamp(Math.round(x), 1, last) });
   strip.handle("border", {
     label: words.border, color: "orange", axis: "x", large: 4, share: 0.25, drag: ([x]) => put(x),
     step: (dx, dy) => put(state.m + dx + dy), end: (which) => put(which < 0 ? 1 : last),
   });
   strip.grab("border");
+  const border = strip.svg.querySelector(".handle"); // there is nothing to group where old tokens are left out
   const side = controls.box(place);
   const way = controls.choice(side, { label: words.way, options: ways, input: (chosen) => move({ way: chosen }) });
   const rho = controls.choice(side, {
@@ -67,8 +68,10 @@ const votes = ({ place, data, move }) => {
       strip.rect("exact " + i, [i + 0.1, 0], [i + 0.9, exact[i]], "ink outline");
     }
     strip.text("groups", [last / 2, 1.03 * tallest], fill(words.groups, state), "teal middle");
+    strip.hide("groups", state.way === "none");
+    border.toggleAttribute("hidden", state.way === "none");
     strip.text("last", [last + last / 2, 1.03 * tallest], words.last, "ink middle");
-    const { error } = numbers, text = percent(error), at = Math.min(error, 1.1);
+    const { error } = numbers, text = percent(error), at = Math.min(error, 1.2);
     gauge.rect("error", ...(roomy ? [[0.2, 0], [0.8, at]] : [[0, 0.15], [at, 0.85]]), "orange solid" + glide);
     gauge.text("off", roomy ? [0.5, at + 0.02] : [at + 0.02, 0.32], text, "orange" + (roomy ? " middle" : ""));
     strip.place("border", [state.m, 0], { value: state.m, min: 1, max: last, text: fill(words.groups, state) });
@@ -88,6 +91,7 @@ const votes = ({ place, data, move }) => {
     numbers: () => numbers,
     table: () => ({ exact, grouped: grouped.map(({ weight }) => weight) }),
     values: () => ({ counted: ways[state.way] }),
+    room: data.room,
     remarks: () => [...(state.m === 1 && state.way !== "none" ? ["exact"] : []), ...(state.rho === 0 ? ["apart"] : [])],
   };
 };

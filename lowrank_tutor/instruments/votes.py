@@ -88,6 +88,7 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
             "rhos": RHOS,
             "ways": WAYS,
             "last": LAST,
+            "room": REMARKS["apart"],
             "words": WORDS,
         },
         readouts={
@@ -127,5 +128,5 @@ def _still(exact: Floats, shared: Floats, m: int, error: float) -> Figure:
     ax.axvline(m, color=ORANGE, linewidth=2)
     ax.set(xlim=(0, TOKENS), xlabel=WORDS["token"], ylabel=WORDS["weight"], title=WORDS["strip"])
     right.bar([0], [error], color=ORANGE)
-    right.set(ylim=(0, 1.1), xticks=[], title=f"error {error:.0%}")
+    right.set(ylim=(0, 1.2), xticks=[], title=f"error {error:.0%}")
     return fig

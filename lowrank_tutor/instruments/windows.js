@@ -34,17 +34,17 @@ const windows = ({ place, data, move }) => {
   const panels = place.appendChild(controls.element("div", { class: "panels" }));
   const cell = (title) => panels.appendChild(controls.element("div", {}, controls.element("p", {}, title)));
   const roomy = matchMedia("(min-width: 601px)").matches; // a phone shows all of it on two screens
-  const HIGH = { plane: roomy ? 284 : 216, list: 264, result: 152 };
+  const HIGH = { plane: roomy ? 284 : 192, list: 264, result: 152 };
   const size = { width: 300, margin: [8, 8, 8, 8] }, inner = (name) => (HIGH[name] - 16) / 284;
   const open = (name, more) =>
     stage.panel(cell(words[name]), { label: words[name], ...size, height: HIGH[name], ...more });
   const wide = reach / inner("plane"), plane = open("plane", { x: [-wide, wide], y: [-reach, reach] }); // square units
   const list = open("list", { margin: [4, 44, 32, 78] }), result = open("result"), shown = controls.element("b");
-  panels.lastChild.firstChild.replaceChildren(words.gap, shown, words.between_outputs);
+  panels.lastChild.firstChild.replaceChildren(shown, words.between_outputs);
   const side = panels.appendChild(controls.element("div"));
   const put = (point) => move({ query: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
   const step = (dx, dy) => put([state.query[0] + dx / 10, state.query[1] + dy / 10]);
-  plane.handle("query", { label: words.query, color: "violet", drag: put, step });
+  plane.handle("query", { label: words.query, color: "ink", drag: put, step });
   const shift = (j, to) => {
     const borders = state.borders.slice();
     borders[j] = clamp(Math.round(to), borders[j - 1] + 1, ends[j] - 1);
@@ -87,7 +87,7 @@ const windows = ({ place, data, move }) => {
       panel.line("spoke " + i, rows[i] ? [rows[i], centers[members[i]]] : [], "teal thin");
       panel.hide("spoke " + i, !rows[i]);
     });
-    panel.dots("tokens", rows, "ink");
+    panel.dots("tokens", rows, "gray");
     panel.dots("means", centers, "teal");
     each.forEach((i) => { // a word that is there twice, on one point, is written once
       panel.text("word " + i, free[i] ? panel.point(free[i]) : [0, 0], short(tokens[i]), "gray middle");
@@ -125,8 +125,8 @@ const windows = ({ place, data, move }) => {
     const upper = output.exact[1] >= output.mixed[1] ? "exact" : "mixed"; // its name stands above, the other's below
     const named = Object.keys(COLORS).map((way) =>
       [words[way], [output[way][0], output[way][1] + (way === upper ? 0.13 : -0.27) * half], way]);
+    result.line("gap", [output.exact, output.mixed], "orange"); // before the words, too
     drawPoints(result, values, means[1], HIGH.result, named);
-    result.line("gap", [output.exact, output.mixed], "orange");
     named.forEach(([word, at, way]) => {
       result.dots(way, [output[way]], COLORS[way] + " large");
       result.text("name " + way, at, word, COLORS[way] + " middle");
@@ -151,7 +151,7 @@ const windows = ({ place, data, move }) => {
       plane.line("axis x", [[-wide, 0], [wide, 0]], "gray thin dotted");
       plane.line("axis y", [[0, -reach], [0, reach]], "gray thin dotted");
       drawPoints(plane, keys, means[0], HIGH.plane);
-      plane.arrow("query", [0, 0], state.query, "violet");
+      plane.arrow("query", [0, 0], state.query, "ink");
       const [value, y] = state.query, text = "x " + format(value, ".1f") + ", y " + format(y, ".1f");
       plane.place("query", state.query, { value, min: -reach, max: reach, text });
       drawList();
@@ -160,7 +160,7 @@ const windows = ({ place, data, move }) => {
       sharpness.show(state.sharpness, words.times + format(state.sharpness, ".3g"));
       stage.write(counter, { max: tokens.length });
       count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
-      stage.say(shown, format(gap(), ".1%"));
+      stage.say(shown, words.gap + format(gap(), ".1%"));
       if (state.words !== used) field.show((used = state.words)); // else what is being typed would be lost
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),

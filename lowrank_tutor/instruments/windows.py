@@ -53,7 +53,7 @@ WORDS = {
     "exact": "exact",
     "mixed": "windows",
     "gap": "Gap: ",
-    "between_outputs": ", the line between what the query gets exactly and through windows. Gray: the values.",
+    "between_outputs": "The line between what the query gets exactly and through windows. Gray: the values.",
     "sharpness": "sharpness",
     "times": "scores times ",
     "count": "windows",
