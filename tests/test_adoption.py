@@ -173,15 +173,15 @@ def test_onnx_every_length(gradient, masked):
 
 
 PAGE = (ROOT / "book" / "use-linformer.md").read_text(encoding="utf-8")
-RECIPE, ON_MODERNBERT = re.findall(r"```python\n(.*?transformers import.*?|convert\(.*?)```", PAGE, re.DOTALL)
+RECIPE = re.search(r"```python\n([^`]*?\ndef convert\([^`]*)```", PAGE)[1]
 TOKENS = torch.randint(0, 50, (2, 24), generator=torch.Generator().manual_seed(0))
 REAL = torch.arange(24) < torch.tensor([[24], [15]])
 SIZES = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3}
 SIZES |= {"num_attention_heads": 2, "pad_token_id": 0, "max_position_embeddings": 32}
-BERT = re.search(r"`convert\(model, (\[.*?\]), k=64\)`", PAGE)[1]
+BERT, MODERNBERT = re.findall(r"\bconvert\(model, (\[.*?\]), k=\d+\)", PAGE, re.DOTALL)
 MODELS = {
     "Bert": (BERT, {"attention_probs_dropout_prob": 0.0}),
-    "ModernBert": ("[" + ON_MODERNBERT.partition("[")[2].partition("]")[0] + "]", {
+    "ModernBert": (MODERNBERT, {
         "local_attention": 6, **dict.fromkeys(["eos_token_id", "bos_token_id", "cls_token_id", "sep_token_id"], 1)}),
 }  # fmt: skip
 
