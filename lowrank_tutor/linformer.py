@@ -42,6 +42,7 @@ from lowrank_tutor._tensors import (
     check_not_meta,
     check_tensor,
     check_token_mask,
+    each_head,
     is_exporting,
     is_transformed,
     read_padding,
@@ -179,6 +180,7 @@ def _columns(matrix: Tensor, start: int, count: int) -> Tensor:
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
     r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln s)\, V$."""
+    keys, values = (each_head(part, q.shape[1]) for part in (keys, values))
     added = None if log_shares is None else log_shares.to(q.dtype)
     # Only PyTorch's plain kernel has forward-mode and second derivatives.
     plain = not torch.compiler.is_compiling() and is_transformed()
