@@ -107,6 +107,10 @@ def latent_attention(
     >>> short, long = (latent_attention(x, w_dkv, w_uk, w_uv, w_q, absorb=order) for order in (True, False))
     >>> short.shape, torch.allclose(short, long, atol=1e-4)
     (torch.Size([1, 2, 5, 4]), True)
+    >>> before, cache = latent_attention(x[:, :4], w_dkv, w_uk, w_uv, w_q, return_state=True)
+    >>> last, cache = latent_attention(x[:, 4:], w_dkv, w_uk, w_uv, w_q, state=cache, return_state=True)
+    >>> torch.allclose(last, short[:, :, 4:], atol=1e-4), cache[0].shape
+    (True, torch.Size([1, 5, 3]))
     """
     _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
     (causal, return_state), absorb = check_causal(causal, state, return_state), check_bool(absorb, "absorb")
