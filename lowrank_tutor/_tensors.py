@@ -119,8 +119,10 @@ def check_heads(heads: object, dim: int) -> int:
     return number
 
 
-def check_attention_inputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
-    """Refuse queries, keys and values whose shapes, types or devices do not match; query heads may share keys."""
+def check_attention_inputs(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: object = None, *, causal: bool = False
+) -> None:
+    """Refuse queries, keys and values that do not match each other or the mask; query heads may share keys."""
     heads = check_tensor("q", q, ("batch", "heads", "n_queries", "d")).shape[1]
     shared = check_plain("k", k).ndim == 4 and k.shape[1] > 0 and heads % k.shape[1] == 0
     check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
@@ -128,6 +130,11 @@ def check_attention_inputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) ->
     if 0 in k.shape[2:]:
         raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
     check_floating("q", q)
+    if token_mask is not None:
+        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
+    if causal and q.shape[2] != k.shape[2]:
+        found = f"{shape_of(q)} and {shape_of(k)}"
+        raise ValueError(f"q must hold as many tokens as k where attention is causal, got shapes {found}")
 
 
 def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:

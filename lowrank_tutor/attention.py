@@ -47,7 +47,6 @@ from lowrank_tutor._tensors import (
     check_same_device_and_dtype,
     check_state,
     check_tensor,
-    check_token_mask,
     each_head,
     is_transformed,
     shape_of,
@@ -103,10 +102,9 @@ def softmax_attention(
     >>> softmax_attention(q, k, torch.tensor([[[[1.0], [2.0], [6.0]]]])).item()
     3.0
     """
-    check_attention_inputs(q, k, v)
+    check_attention_inputs(q, k, v, token_mask)
     mask = None
     if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
         k, v, mask = zero_hidden(k, token_mask), zero_hidden(v, token_mask), softmax_mask(token_mask)
     k, v = (each_head(part, q.shape[1]) for part in (k, v))
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
@@ -123,9 +121,7 @@ def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Ten
     >>> attention_weights(torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 4, 2)).tolist()
     [[[[0.25, 0.25, 0.25, 0.25]]]]
     """
-    check_attention_inputs(q, k, k)
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
+    check_attention_inputs(q, k, k, token_mask)
     wide = torch.promote_types(q.dtype, torch.float32)  # a product of half precision may overflow
     with without_autocast(q.device):
         keys = each_head(zero_hidden(k, token_mask), q.shape[1]).to(wide)
@@ -201,7 +197,8 @@ def linear_attention(
     7.0
     """
     causal, return_state = check_causal(causal, state, return_state)
-    dtype = _check(q, k, v, token_mask, causal)
+    check_attention_inputs(q, k, v, token_mask, causal=causal)
+    dtype = _sum_type(q.dtype)
     if state is not None:
         d, d_v = k.shape[3], v.shape[3]
         state = check_state(state, q, (*k.shape[:2], d, d_v + 1), (*k.shape[:2], 1, 1))
@@ -214,8 +211,7 @@ def linear_attention(
         if token_mask is not None:
             real = real.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).min)
         scale = real.amax(dim=2, keepdim=True).clamp(max=0)
-        sums = _by_feature(_elu_plus_one(keys, scale), scale, values, token_mask)
-        averages, log_totals = (each_head(part, q.shape[1]) for part in sums)
+        averages, log_totals = _by_feature(_elu_plus_one(keys, scale), scale, values, token_mask, q.shape[1])
         return (torch.softmax(_log_elu(queries, log_totals), dim=3) @ averages).to(q.dtype)
 
 
@@ -266,8 +262,8 @@ def performer_attention(
     >>> bool(error.norm() < 0.1 * exact.norm())
     True
     """
-    dtype = _check(q, k, v, token_mask, check_bool(causal, "causal"))
-    d = q.shape[3]
+    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"))
+    d, dtype = q.shape[3], _sum_type(q.dtype)
     if features is None:
         features = orthogonal_features(n_features, d, generator=generator, device=q.device, dtype=dtype)
     else:
@@ -288,8 +284,7 @@ def performer_attention(
             half_squares = half_squares.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).max)
         logs = _exponents(keys, w) - half_squares
         scale = logs.detach().amax(dim=2, keepdim=True)
-        sums = _by_feature((logs - scale).exp(), scale, values, token_mask)
-        averages, log_totals = (each_head(part, q.shape[1]) for part in sums)
+        averages, log_totals = _by_feature((logs - scale).exp(), scale, values, token_mask, q.shape[1])
         return (torch.softmax(_exponents(queries, w) + log_totals, dim=3) @ averages).to(q.dtype)
 
 
@@ -340,20 +335,6 @@ def orthogonal_features(
     return (directions * lengths).to(device=device, dtype=dtype)
 
 
-def _check(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None, causal: bool
-) -> torch.dtype:
-    """Check the inputs, and return the type to add up in."""
-    check_attention_inputs(q, k, v)
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
-    if causal and q.shape[2] != k.shape[2]:
-        raise ValueError(
-            f"q must hold as many tokens as k where causal is True, got shapes {shape_of(q)} and {shape_of(k)}"
-        )
-    return _sum_type(q.dtype)
-
-
 def _sum_type(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
@@ -364,13 +345,14 @@ def _lowest(dtype: torch.dtype) -> float:
 
 
 def _by_feature(
-    k_rows: torch.Tensor, k_scale: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None
+    k_rows: torch.Tensor, k_scale: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None, heads: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the average of the values by each feature, (b, h, m, d_v), and ln z up to a constant, (b, h, 1, m)."""
     k_rows = zero_hidden(k_rows, token_mask)
     sums, totals = _sums(k_rows, v)
     totals = torch.where(totals == 0, 1, totals)  # all tokens are hidden
-    return sums / totals.mT, totals.log() + (k_scale - k_scale.amax(dim=3, keepdim=True))
+    logs = totals.log() + (k_scale - k_scale.amax(dim=3, keepdim=True))
+    return each_head(sums / totals.mT, heads), each_head(logs, heads)
 
 
 def _in_steps() -> bool:

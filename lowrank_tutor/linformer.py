@@ -108,7 +108,7 @@ def linformer_attention(
     >>> linformer_attention(q, k, v, e).shape
     torch.Size([1, 8, 4, 2])
     """
-    check_attention_inputs(q, k, v)
+    check_attention_inputs(q, k, v, token_mask)
     n_keys = k.shape[2]
     matrices = [check_like("e", e, ("k", n_keys), "q", q)]
     if f is not None and f is not e:
@@ -116,8 +116,6 @@ def linformer_attention(
     if not 1 <= e.shape[0] <= n_keys:
         raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
     rule = None if rule is None else check_choice(rule, "rule", RULES)
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], n_keys))
     keys, values = matrices[0] @ zero_hidden(k, token_mask), matrices[-1] @ zero_hidden(v, token_mask)
     if token_mask is None:
         return _attend(q, keys, values)

@@ -29,7 +29,6 @@ from lowrank_tutor._tensors import (
     check_not_meta,
     check_state,
     check_tensor,
-    check_token_mask,
     each_head,
     shape_of,
     without_autocast,
@@ -141,7 +140,7 @@ def delta_attention(
     >>> torch.allclose(chunks, steps)
     True
     """
-    _check_heads(q, k, v, token_mask)
+    check_attention_inputs(q, k, v, token_mask, causal=True)
     beta = _rate("beta", beta, SHARE, k, token_mask)
     log_decay = torch.zeros_like(beta) if log_decay is None else _rate("log_decay", log_decay, LOG, k, token_mask)
     if state is None:
@@ -308,9 +307,9 @@ def window_attention(
         Logits of the tokens within their group: its mean is weighted by their softmax, for each of the d numbers apart
         if there are as many (values must then have d numbers, too), as in DeepSeek-V4. By default all count alike.
     state : tuple of Tensor, optional
-        What earlier tokens left, with the same ``window`` and ``m``. Of each group of which no token is needed any more
-        its key, its value, and which of its tokens are real; of each later token its key, its value, whether it is
-        real, and its gates, if there are any. Groups and tokens are the third axis.
+        What earlier tokens left, with the same ``window`` and ``m``: the key and the value of each group of tokens that
+        is seen as a mean from now on, and which of its tokens are real; the key and the value of each later token,
+        whether it is real, and its gates, if there are any. These groups and tokens are the third axis.
     return_state : bool
         Whether to return the new state beside the output.
 
@@ -322,7 +321,7 @@ def window_attention(
     >>> torch.allclose(exact, torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
     True
     """
-    _check_heads(q, k, v, token_mask)
+    check_attention_inputs(q, k, v, token_mask, causal=True)
     batch, _, n, d = k.shape
     window, m = check_size(window, "window"), check_size(m, "m")
     votes, return_state = check_bool(votes, "votes"), check_bool(return_state, "return_state")
@@ -401,14 +400,6 @@ def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
         if not bool(allowed.all()):  # written so that NaN fails
             raise ValueError(f"{name} must be {rule}, got {float(found[~allowed][0]):g}")
     return value
-
-
-def _check_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None) -> None:
-    check_attention_inputs(q, k, v)
-    if q.shape[2] != k.shape[2]:
-        raise ValueError(f"q must hold as many tokens as k, got shapes {shape_of(q)} and {shape_of(k)}")
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
 
 
 def _averaged(query: int, window: int, m: int) -> int:

@@ -457,7 +457,7 @@ VALUES = [
     (lambda: a_chunk(beta=torch.ones(3, 2, 10).double()), "beta must have shape (3, 2, 11), got shape (3, 2, 10)"),
     (lambda: a_chunk(log_decay=torch.ones(3, 2, 11).double()), "log_decay must be at most 0, got 1"),
     (lambda: a_chunk(q=torch.ones(3, 2, 10, 4).double()),
-     "q must hold as many tokens as k, got shapes (3, 2, 10, 4) and (3, 2, 11, 4)"),
+     "q must hold as many tokens as k where attention is causal, got shapes (3, 2, 10, 4) and (3, 2, 11, 4)"),
     (lambda: a_chunk(state=torch.ones(3, 2, 3, 4).double()),
      "state must have shape (3, 2, 4, 3), got shape (3, 2, 3, 4)"),
     (lambda: a_chunk(state=torch.ones(3, 2, 4, 3, dtype=torch.int64)),
