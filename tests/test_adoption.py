@@ -316,6 +316,39 @@ def test_mixed_after_rotation(seed):
     assert errors == sorted(errors), errors
 
 
+PLUG_IN = re.search(r"```python\n(from transformers import AttentionInterface.*?)```", PAGE, re.DOTALL)
+
+
+@others_warn
+@pytest.mark.parametrize("method", ["window=64, m=1", "window=4, m=3", "causal=True"])
+def test_attention_plug_in(method):
+    """Twenty tokens with a state are those that the whole text gives; groups of one are exact attention."""
+    transformers = pytest.importorskip("transformers")
+    recipe = PLUG_IN[1].replace("window=64, m=8", method)
+    if method == "causal=True":
+        recipe = recipe.replace("window_attention", "linear_attention").replace("tutor.states", "tutor.attention")
+    exec(recipe, {})
+    config = transformers.LlamaConfig(
+        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, initializer_range=0.3, pad_token_id=0, eos_token_id=None,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(config).double().eval()
+    text = torch.randint(1, 50, (2, 9))
+    with torch.no_grad():
+        exact = model(text).logits
+        model.set_attn_implementation("windows")
+        options = {"max_new_tokens": 20, "do_sample": False, "output_logits": True, "return_dict_in_generate": True}
+        written = model.generate(text, **options)
+        whole = model(written.sequences).logits
+    assert written.sequences.shape == (2, 29)
+    np.testing.assert_allclose(torch.stack(written.logits, dim=1), whole[:, 8:-1], rtol=0, atol=1e-5)
+    assert np.allclose(whole[:, :9], exact, rtol=0, atol=1e-9) == (method == "window=64, m=1")
+    model(text, labels=text).loss.backward()
+    assert all(part.grad.abs().max() > 0 for part in model.parameters())
+    copy.deepcopy(model)  # which a state with a history would forbid
+
+
 # installing
 
 
