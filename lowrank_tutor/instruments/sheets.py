@@ -15,8 +15,8 @@ from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST = 8  # words
 SAY = (
-    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what each word gets from the others by {output_error:.0%}. "
-    "“{word}” listens {heard}."
+    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what each word gets from the others by "
+    "{output_error:.0%}. “{word}” listens {heard}."
 )
 REMARKS = {
     "same": "With all sheets, too.",
