@@ -5,7 +5,7 @@ const sheets = ({ figure, place, data, move }) => {
   const roomy = matchMedia("(min-width: 601px)").matches;
   const SIZE = roomy
     ? { wide: 600, arcs: 108, large: 22, high: 236, cell: 22, rise: 21, table: [372, 24], side: 208, font: 12.5, bars: 128 }
-    : { wide: 344, arcs: 76, large: 17.5, high: 160, cell: 12.5, rise: 12, table: [216, 44], side: 112, font: 11, bars: 104 };
+    : { wide: 344, arcs: 70, large: 17.5, high: 148, cell: 12.5, rise: 12, table: [216, 40], side: 106, font: 11, bars: 104 };
   const SLANT = 0.55, FLAT = 0.5; // a sheet lies on the floor: how far its back edge is shifted, how flat it looks
   let state = null, tokens = [], n = 0, exact = [], kept = [], values = [], layers = null, shown = null, used = null;
   let wanted = data.demo; // how many sheets the demonstration keeps at the moment
@@ -89,7 +89,7 @@ const sheets = ({ figure, place, data, move }) => {
       const [a, b] = [x + (i + 0.5) * side, y - (lying ? 7 : 4)], size = Math.min(roomy ? 11 : 8, font);
       const turned = lying ? {} : { transform: "rotate(-90 " + a + " " + b + ") translate(0 " + 0.3 * size + ")" };
       const above = { x: a, y: b, "text-anchor": lying ? "middle" : "start", "font-size": size, ...turned };
-      draw("text", above).textContent = labels.short(word);
+      draw("text", above).textContent = labels.short(word, roomy ? 9 : 7);
       return label;
     });
     frame = draw("rect", { class: "frame", x: x - 3, width: grid.all + 4, height: side + 2, rx: 4 });
