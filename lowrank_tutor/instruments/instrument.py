@@ -108,7 +108,8 @@ def _image(figure: Figure, alt: str) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
     picture = np.asarray(Image.open(buffer).convert("RGB"))
-    encoded, (height, width) = encode(picture, 1.0, None if has_few_colors(picture) else 75), picture.shape[:2]
+    ways = [75, None] if has_few_colors(picture) else [75]
+    encoded, (height, width) = min((encode(picture, 1.0, way) for way in ways), key=len), picture.shape[:2]
     return (
         f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" height="{height}" '
         f'src="data:image/webp;base64,{encoded}">'
