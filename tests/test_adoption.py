@@ -179,6 +179,7 @@ REAL = torch.arange(24) < torch.tensor([[24], [15]])
 SIZES = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3}
 SIZES |= {"num_attention_heads": 2, "pad_token_id": 0, "max_position_embeddings": 32}
 BERT, MODERNBERT = re.findall(r"\bconvert\(model, (\[.*?\]), k=\d+\)", PAGE, re.DOTALL)
+MODERNBERT = MODERNBERT.replace("whole", re.search(r"^whole = (.*)$", PAGE, re.M)[1])
 MODELS = {
     "Bert": (BERT, {"attention_probs_dropout_prob": 0.0}),
     "ModernBert": (MODERNBERT, {
@@ -273,7 +274,7 @@ REFUSED = {
     "decoder": ({"is_decoder": True}, {}, "parts must be an encoder's, got a decoder's"),
     "packed": ({}, {"attention_mask": PACKED}, "mask must have equal rows"),
     "packed, floats": ({}, {"attention_mask": PACKED.float().log()}, "mask must have equal rows"),
-    "dropout": ({"attention_probs_dropout_prob": 0.1}, {}, "dropout 0, got 24 and 0.1"),
+    "dropout": ({"attention_probs_dropout_prob": 0.1}, {}, "dropout must be 0, got 0.1"),
     "long": ({"max_position_embeddings": 16}, {"position_ids": torch.arange(24)[None] % 16}, "at most max_len"),
 }
 

@@ -72,8 +72,8 @@ const dice = ({ place, data, move, tell }) => {
     sliders.forEach((show) => show());
     tally.textContent = fill(words.tally, counted());
     marks.replaceChildren(...Array.from({ length: many + 1 }, (_, i) => {
-      const worst = seen().slice(-many - 1)[i], color = worst <= eps ? "teal" : "orange";
-      return controls.element("i", { style: worst === undefined ? "" : `background: var(--${color})` });
+      const worst = seen().slice(-many - 1)[i], color = worst <= eps ? "background: var(--teal)" : "background: var(--orange)";
+      return controls.element("i", { style: worst === undefined ? "" : color });
     }));
     dots.draw(eps);
     if (fresh) showPair();

@@ -80,7 +80,7 @@ const windows = ({ place, data, move }) => {
   // What is drawn
   const drawPoints = (panel, rows, centers, height, named = []) => {
     const taken = named.map(([word, at]) => labels.box(word, panel.pixel(at)));
-    const free = labels.place(rows.map(panel.pixel), tokens.map(short), weights.exact, taken, [0, 0, 300, height]);
+    const free = labels.place(rows.map(panel.pixel), tokens.map((word) => short(word)), weights.exact, taken, [0, 0, 300, height]);
     const twin = (i) => rows.findIndex((row, j) => tokens[j] === tokens[i] && String(row) === String(rows[i])) < i;
     const each = Array.from({ length: most }, (_, i) => i);
     each.forEach((i) => { // all lines before all words: none is struck through
