@@ -167,7 +167,7 @@ const sheets = ({ figure, place, data, move }) => {
     table: () => ({ exact, kept, values }),
     clear: () => (used = null),
     values: () => ({ n, word: tokens[state.row], heard: heard(kept[state.row]), right: heard(exact[state.row]) }),
-    room: "00000 ".repeat(24), // two remarks, and words of any length
+    room: "00000 ".repeat(13), // two remarks, and words of any length
     remarks: () => [
       state.k === n ? "all" : heard(kept[state.row]) === heard(exact[state.row]) ? "same" : "other",
       ...(state.k === 1 && n > 1 ? ["alike"] : []),
