@@ -16,7 +16,7 @@ from lowrank_tutor.plotting.style import TEAL, styled
 Floats = NDArray[np.float64]
 PANELS = ("attention alone", "with skips")
 SAY = (
-    "After {layers:.0f} layers with matrices of size {size}, the relative distance of the tokens from their mean is "
+    "After layer {layers:.0f}, with matrices of size {size}, the relative distance of the tokens from their mean is "
     "{alone:.2g} with attention alone and {skips:.2g} with skips."
 )
 REMARKS = {"alike": "Attention alone has made them alike, to all digits.", "apart": "With skips they stay apart."}
