@@ -20,10 +20,7 @@ FORMS = {
         "The input x, turned to {degrees} degrees, becomes {length:.2f} long; "
         "inputs of length 1 become {sigma_2:.2f} to {sigma_1:.2f} long. The rank is {rank}."
     ),
-    "rank": (
-        "Sums of the two columns fill an ellipse that reaches {sigma_1:.2f} from the middle one way "
-        "and {sigma_2:.2f} across it. The rank is {rank}."
-    ),
+    "rank": ("Half the length of the ellipse is {sigma_1:.2f}, and half its width {sigma_2:.2f}. The rank is {rank}."),
 }
 READOUTS = {
     "ellipse": {
@@ -33,8 +30,8 @@ READOUTS = {
         "rank": ("rank", ","),
     },
     "rank": {
-        "sigma_1": ("half the length of the ellipse", ".2f"),
-        "sigma_2": ("half its width", ".2f"),
+        "sigma_1": ("σ₁, half the length of the ellipse", ".2f"),
+        "sigma_2": ("σ₂, half its width", ".2f"),
         "rank": ("rank", ","),
     },
 }
@@ -47,7 +44,7 @@ REMARKS = {
 WORDS = {
     "inputs": "inputs of length 1: drag x",
     "outputs": "what A makes of them: drag the columns",
-    "sums": "dots: whole-number sums of the columns; ellipse: x₁a₁ + x₂a₂ with x₁² + x₂² ≤ 1. Drag the tips.",
+    "sums": "all x₁a₁ + x₂a₂ with x₁² + x₂² ≤ 1: drag the tips",
     "curve": "length of Ax for each direction of x",
     "columns": ["tip of the first column", "tip of the second column"],
     "x": "input x of length 1",
@@ -71,8 +68,8 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
         The direction of the input $x = (\cos\theta, \sin\theta)$ at first, in radians, from -100 to 100.
     form : str
         ``"ellipse"``: the unit circle beside its image, $\|Ax\|$ over the angle, a mark where the images of x and of
-        its perpendicular are at a right angle, eigenvectors on request. ``"rank"``: the columns, and their sums with
-        whole coefficients; pushed onto one line, they show rank 1.
+        its perpendicular are at a right angle, eigenvectors on request. ``"rank"``: the columns, and the ellipse of
+        their sums with its half-axes; with both columns on one line it falls flat.
 
     Returns
     -------
