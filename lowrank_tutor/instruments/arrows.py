@@ -55,6 +55,10 @@ WORDS = {
     "eigenvalues": "Along the dashed lines Ax keeps the direction of x. Eigenvalues: ",
     "no_eigenvalues": "No direction is kept: this matrix has no real eigenvalue.",
 }
+CAPTION = (
+    "Teal and violet: the two columns. Gray: what they add up to for all inputs of length at most 1. Dashed: half the "
+    "length of this ellipse and half its width."
+)
 
 
 def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "ellipse") -> Instrument:
@@ -102,6 +106,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
             "words": {**WORDS, "outputs": outputs},
         },
         readouts=READOUTS[form],
+        caption=CAPTION if form == "rank" else "",
         picture=lambda: _still(matrix, theta),
     )
 

@@ -36,6 +36,10 @@ WORDS = {
     "turned": " degrees",
     "kept": "{degrees:.0f} degrees, {kept:.0%} of the length kept",
 }
+CAPTION = (
+    "Teal: the line and the shadow on it, which is kept. Orange: what is left out. The curve says what share of the "
+    "length is kept at each angle."
+)
 
 
 def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
@@ -77,6 +81,7 @@ def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
             "along": ("Fx, the number kept", ".2f"),
             "left_out": ("distance from x to Πx", ".2f"),
         },
+        caption=CAPTION,
         picture=lambda: _still(place, theta),
     )
 
