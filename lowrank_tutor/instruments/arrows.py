@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import as_float_array, check_choice
 from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
 from lowrank_tutor.plotting.arguments import number
-from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, VIOLET, styled
+from lowrank_tutor.plotting.style import GRAY, INK, ORANGE, TEAL, VIOLET, styled
 
 LIMIT = 100  # of an entry
 FORMS = {
@@ -107,7 +107,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
         },
         readouts=READOUTS[form],
         caption=CAPTION if form == "rank" else "",
-        picture=lambda: _still(matrix, theta),
+        picture=lambda: _still(matrix, theta) if form == "ellipse" else _ellipse(matrix),
     )
 
 
@@ -132,4 +132,21 @@ def _still(a: Floats, theta: float) -> Figure:
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", title=title)
     for tip, color in zip(a.T, (TEAL, VIOLET), strict=True):
         arrow(right, tip, color)
+    return fig
+
+
+@styled
+def _ellipse(a: Floats) -> Figure:
+    fig, ax = plt.subplots(layout="none", figsize=(2.9, 2.7))
+    angles = np.linspace(0, 2 * np.pi, 200)
+    u, s, _ = np.linalg.svd(a)
+    ax.plot(*(a @ [np.cos(angles), np.sin(angles)]), color=GRAY)
+    for tip, color, name in zip(a.T, (TEAL, VIOLET), ("$a_1$", "$a_2$"), strict=True):
+        arrow(ax, tip, color, name)
+    for tip, name in zip((u * s * np.where(u[1] < 0, -1, 1)).T, ("$\\sigma_1$", "$\\sigma_2$"), strict=True):
+        ax.plot(*np.transpose([(0, 0), tip]), "--", color=INK)
+        side = "left" if tip[0] > 0 else "right"
+        ax.annotate(name, tip, xytext=(0, 4), textcoords="offset points", ha=side)
+    reach = 1.15 * max(s[0], 1e-3)
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     return fig
