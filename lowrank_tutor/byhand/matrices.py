@@ -196,10 +196,10 @@ def _kind_of_map(matrix: Matrix) -> Step:
         square = matrix * matrix
         if square == matrix:
             angle = "symmetric, so at a right angle" if matrix.is_symmetric() else "not symmetric, so at a slant"
-            verdict = f"Applying $W$ twice changes nothing more: $W$ is a projection ($P^2 = P$), {angle}."
+            verdict = f"Applying $W$ twice changes nothing more: $W$ is a projection ($W^2 = W$), {angle}."
         else:
             verdict = (
-                "Applying $W$ twice differs from applying it once: $W$ is not a projection (that needs $P^2 = P$)."
+                "Applying $W$ twice differs from applying it once: $W$ is not a projection (that needs $W^2 = W$)."
             )
         relation = "=" if square == matrix else r"\neq"
         return Step(verdict, rf"W^2 = {tex_matrix(square)} {relation} W", square)
@@ -209,7 +209,7 @@ def _kind_of_map(matrix: Matrix) -> Step:
     kind = "a compression map" if rows < columns else "a map to more dimensions"
     verdict = (
         f"$W$ is {rows} by {columns}, of rank {rank}{full}. It turns {numbers_in} into {rows}, so it cannot be applied "
-        f"twice: {kind}, not a projection (that needs $P^2 = P$)."
+        f"twice: {kind}, not a projection (that needs $W^2 = W$)."
     )
     formula = rf"W \in \mathbb{{R}}^{{{rows} \times {columns}}}, \qquad \operatorname{{rank}} W = {rank}"
     return Step(verdict, formula, rank)

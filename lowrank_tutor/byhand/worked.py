@@ -52,7 +52,7 @@ class Worked(NamedTuple):
     2. Collect the entries.
        [2]
     3. W is 1 by 3, of rank 1 (full). It turns 3 numbers into 1, so it cannot be applied twice: a compression map, not a
-       projection (that needs P² = P).
+       projection (that needs W² = W).
        1
     """
 

@@ -55,10 +55,10 @@ QUESTIONS = {
     ),
     "ex-rank-projection": question(
         {"The multiple": 1 / 2},
-        "Square c times the matrix, and use that the product of W with its transpose is 2.",
+        "Square c times the matrix, and use that the product of F with its transpose is 2.",
         (1, "The square of the matrix is twice the matrix, so it is not a projection yet."),
         (2, "By 2 the square grows too large: divide instead."),
-        (1 / sqrt(2), "That makes W a unit vector. The matrix holds W twice, so it is divided by the square."),
+        (1 / sqrt(2), "That makes F a unit vector. The matrix holds F twice, so it is divided by the square."),
     ),
     "ex-rank-gram": question(
         {"Independent solutions for the 6 by 4 matrix": 1},

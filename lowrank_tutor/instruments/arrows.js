@@ -83,16 +83,13 @@ const arrows = ({ place, data, move }) => {
   };
   /** The images of x and of its perpendicular. */
   const both = () => [0, Math.PI / 2].map((more) => times(state.a, onCircle(state.theta + more)));
-  const drawLattice = (reached) => {
-    const points = [];
-    for (let i = -12; i <= 12; i++) {
-      for (let j = -12; j <= 12; j++) {
-        const point = times(state.a, [i, j]);
-        if (Math.max(...point.map(Math.abs)) <= reached) points.push(point);
-      }
-    }
-    outputs.dots("sums", points, "gray small");
-  };
+  const drawHalves = (reached) => [0, 1].forEach((i) => {
+    const [x, y] = svd.u.map((row) => row[i]), up = y < 0 ? -1 : 1; // a sign of its own would let it jump
+    const tip = scaled([x, y], up * svd.s[i]), [a, b] = scaled([x, y], up * (svd.s[i] + 14 * reached / 136)); // pixels
+    outputs.line("half " + i, [[0, 0], tip], "ink dashed");
+    outputs.text("name of half " + i, [a, b - 4 * reached / 136], ["\u03c3\u2081", "\u03c3\u2082"][i], "ink middle");
+    ["half ", "name of half "].forEach((name) => outputs.hide(name + i, svd.s[i] < reached / 50));
+  });
   const drawTurn = (reached) => {
     const x = onCircle(state.theta), other = [-x[1], x[0]];
     const [image, second] = both();
@@ -145,7 +142,6 @@ const arrows = ({ place, data, move }) => {
     outputs.axes({});
     outputs.line("axis x", [[-reached, 0], [reached, 0]], "gray thin dotted");
     outputs.line("axis y", [[0, -reached], [0, reached]], "gray thin dotted");
-    if (!ellipse) drawLattice(reached);
     outputs.area("ellipse", around.map((point) => times(state.a, point)), "gray");
     outputs.line("edge", around.map((point) => times(state.a, point)), "gray");
     [0, 1].forEach((j) => {
@@ -154,6 +150,7 @@ const arrows = ({ place, data, move }) => {
       outputs.text("name " + j, scaled(tip, 0.55), ["a\u2081", "a\u2082"][j], color);
       outputs.place("column " + j, tip, { value: tip[0], min: -reach, max: reach, text: written(tip) });
     });
+    if (!ellipse) drawHalves(reached);
     const entry = (value, j) => controls.element("b", { class: ["teal", "violet"][j] }, format(value, ".3g"));
     matrix.replaceChildren("A = ", controls.element("span", {}, ...state.a.flatMap((row) => row.map(entry))));
     if (ellipse) {

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import as_float_array, check_choice
 from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
 from lowrank_tutor.plotting.arguments import number
-from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, VIOLET, styled
+from lowrank_tutor.plotting.style import GRAY, INK, ORANGE, TEAL, VIOLET, styled
 
 LIMIT = 100  # of an entry
 FORMS = {
@@ -20,10 +20,7 @@ FORMS = {
         "The input x, turned to {degrees} degrees, becomes {length:.2f} long; "
         "inputs of length 1 become {sigma_2:.2f} to {sigma_1:.2f} long. The rank is {rank}."
     ),
-    "rank": (
-        "Sums of the two columns fill an ellipse that reaches {sigma_1:.2f} from the middle one way "
-        "and {sigma_2:.2f} across it. The rank is {rank}."
-    ),
+    "rank": ("Half the length of the ellipse is {sigma_1:.2f}, and half its width {sigma_2:.2f}. The rank is {rank}."),
 }
 READOUTS = {
     "ellipse": {
@@ -33,8 +30,8 @@ READOUTS = {
         "rank": ("rank", ","),
     },
     "rank": {
-        "sigma_1": ("half the length of the ellipse", ".2f"),
-        "sigma_2": ("half its width", ".2f"),
+        "sigma_1": ("σ₁, half the length of the ellipse", ".2f"),
+        "sigma_2": ("σ₂, half its width", ".2f"),
         "rank": ("rank", ","),
     },
 }
@@ -47,7 +44,7 @@ REMARKS = {
 WORDS = {
     "inputs": "inputs of length 1: drag x",
     "outputs": "what A makes of them: drag the columns",
-    "sums": "dots: whole-number sums of the columns; ellipse: x₁a₁ + x₂a₂ with x₁² + x₂² ≤ 1. Drag the tips.",
+    "sums": "all x₁a₁ + x₂a₂ with x₁² + x₂² ≤ 1: drag the tips",
     "curve": "length of Ax for each direction of x",
     "columns": ["tip of the first column", "tip of the second column"],
     "x": "input x of length 1",
@@ -58,6 +55,10 @@ WORDS = {
     "eigenvalues": "Along the dashed lines Ax keeps the direction of x. Eigenvalues: ",
     "no_eigenvalues": "No direction is kept: this matrix has no real eigenvalue.",
 }
+CAPTION = (
+    "Teal and violet: the two columns. Gray: what they add up to for all inputs of length at most 1. Dashed: half the "
+    "length of this ellipse and half its width."
+)
 
 
 def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "ellipse") -> Instrument:
@@ -71,8 +72,8 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
         The direction of the input $x = (\cos\theta, \sin\theta)$ at first, in radians, from -100 to 100.
     form : str
         ``"ellipse"``: the unit circle beside its image, $\|Ax\|$ over the angle, a mark where the images of x and of
-        its perpendicular are at a right angle, eigenvectors on request. ``"rank"``: the columns, and their sums with
-        whole coefficients; pushed onto one line, they show rank 1.
+        its perpendicular are at a right angle, eigenvectors on request. ``"rank"``: the columns, and the ellipse of
+        their sums with its half-axes; with both columns on one line it falls flat.
 
     Returns
     -------
@@ -105,7 +106,8 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
             "words": {**WORDS, "outputs": outputs},
         },
         readouts=READOUTS[form],
-        picture=lambda: _still(matrix, theta),
+        caption=CAPTION if form == "rank" else "",
+        picture=lambda: _still(matrix, theta) if form == "ellipse" else _ellipse(matrix),
     )
 
 
@@ -130,4 +132,21 @@ def _still(a: Floats, theta: float) -> Figure:
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", title=title)
     for tip, color in zip(a.T, (TEAL, VIOLET), strict=True):
         arrow(right, tip, color)
+    return fig
+
+
+@styled
+def _ellipse(a: Floats) -> Figure:
+    fig, ax = plt.subplots(layout="none", figsize=(2.9, 2.7))
+    angles = np.linspace(0, 2 * np.pi, 200)
+    u, s, _ = np.linalg.svd(a)
+    ax.plot(*(a @ [np.cos(angles), np.sin(angles)]), color=GRAY)
+    for tip, color, name in zip(a.T, (TEAL, VIOLET), ("$a_1$", "$a_2$"), strict=True):
+        arrow(ax, tip, color, name)
+    for tip, name in zip((u * s * np.where(u[1] < 0, -1, 1)).T, ("$\\sigma_1$", "$\\sigma_2$"), strict=True):
+        ax.plot(*np.transpose([(0, 0), tip]), "--", color=INK)
+        side = "left" if tip[0] > 0 else "right"
+        ax.annotate(name, tip, xytext=(0, 4), textcoords="offset points", ha=side)
+    reach = 1.15 * max(s[0], 1e-3)
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     return fig

@@ -18,11 +18,11 @@ const pictures = (() => {
     return (x, y) => grays[fold(y) * size + fold(x)];
   };
 
-  /** Squares of random gray: 80 to a side, from a seeded sequence of whole numbers (Park and Miller, 1988). */
-  const noise = () => {
+  /** A random quarter of size x size pixels is white, from a seeded sequence of whole numbers (Park and Miller, 1988). */
+  const noise = (size) => {
     let at = 1;
-    const grays = Float64Array.from({ length: 80 * 80 }, () => (at = (at * 16807) % 2147483647) % 256);
-    return fromGrays(grays, 80);
+    const next = () => (at = (at * 16807) % 2147483647);
+    return fromGrays(Float64Array.from({ length: size * size }, () => (next() < 2 ** 29 ? 255 : 0)), size);
   };
 
   /** Rows of size whole grays: each the mean of fine x fine points, read where a turn by `degrees` brings them from. */

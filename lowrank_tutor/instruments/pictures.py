@@ -57,12 +57,15 @@ def fold(v: Floats, size: int) -> NDArray[np.int64]:
 
 
 def noise() -> Floats:
-    """Squares of random gray, 80 to a side: the sequence of Park and Miller (1988), which a browser repeats."""
+    """Make a quarter of the pixels white, by the sequence of Park and Miller (1988), which a browser repeats.
+
+    A brighter picture would be mostly its mean, which is a single sheet.
+    """
     at, sequence = 1, []
-    for _ in range(80 * 80):
+    for _ in range(SIZE * SIZE):
         at = at * 16807 % 2147483647
-        sequence.append(float(at % 256))
-    return np.array(sequence).reshape(80, 80)
+        sequence.append(255.0 if at < 2**29 else 0.0)
+    return np.array(sequence).reshape(SIZE, SIZE)
 
 
 def attention() -> Floats:

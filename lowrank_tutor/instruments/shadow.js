@@ -65,7 +65,7 @@ const shadow = ({ place, data, move }) => {
     plane.line("corner", [from(back), from(back, over), from(over)], "orange thin");
     plane.hide("corner", far < 0.12 * reach);
     beside("name x", scaled(state.x, 0.5), [-ahead * row[0] + up[0], -ahead * row[1] + up[1]], "x", "ink");
-    beside("name shadow", scaled(foot, 0.6), scaled(up, -1), "Px: " + format(share(), ".0%"), "teal");
+    beside("name shadow", scaled(foot, 0.6), scaled(up, -1), "\u03a0x: " + format(share(), ".0%"), "teal");
     plane.place("x", state.x, { value: state.x[0], min: -reach, max: reach, text: written(state.x) });
     const turned = Math.round(state.theta / TURN), said = { value: turned, min: -180, max: 180 };
     plane.place("line", scaled(row, 0.94 * WIDE), { ...said, text: turned + words.turned });

@@ -17,11 +17,11 @@ from lowrank_tutor.plotting.style import INK, ORANGE, TEAL, styled
 REACH = 5.0
 WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
 SAY = (
-    "At {angle:.0f} degrees to the line, the shadow Px keeps {share:.0%} of the length of x. "
-    "W x = {along:.2f} is all that is kept, and Px is {left_out:.2f} away from x."
+    "At {angle:.0f} degrees to the line, the shadow Πx keeps {share:.0%} of the length of x. "
+    "The number kept is Fx = {along:.2f}, and Πx is {left_out:.2f} away from x."
 )
 REMARKS = {
-    "kept": "x lies on the line: its one coordinate says it all.",
+    "kept": "x lies on the line: one number says it all.",
     "lost": "x is perpendicular to the line: nothing of it is kept.",
     "steep": "One degree more would cost another {more:.2%} of the length of x.",
     "zero": "x is zero, so there is nothing to keep and nothing to lose.",
@@ -31,38 +31,42 @@ WORDS = {
     "curve": "Share of the length kept: drag the point",
     "degrees": "angle between x and the line",
     "x": "tip of x",
-    "line": "direction of the line, the row of W",
+    "line": "direction of the line, the row of F",
     "angle": "angle between x and the line",
     "turned": " degrees",
     "kept": "{degrees:.0f} degrees, {kept:.0%} of the length kept",
 }
+CAPTION = (
+    "Teal: the line and the shadow on it, which is kept. Orange: what is left out. The curve says what share of the "
+    "length is kept at each angle."
+)
 
 
-def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
+def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
     r"""Show the shadow of a point on a line; both can be dragged, and so can the angle between them.
 
     Parameters
     ----------
     x : array_like, shape (2,)
         The point at first, each coordinate from -5 to 5.
-    w : array_like, shape (2,)
-        A direction of the line at first, of any length; the row of $W$ has length 1.
+    f : array_like, shape (2,)
+        A direction of the line at first, of any length; the row of $F$ has length 1.
 
     Returns
     -------
     Instrument
-        State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|Px\| / \|x\|$ with
-        $P = W^\top W$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along``
-        ($Wx$) and ``left_out`` ($\|x - Px\|$).
+        State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|\Pi x\| / \|x\|$ with
+        $\Pi = F^\top F$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along``
+        ($Fx$) and ``left_out`` ($\|x - \Pi x\|$).
 
     Examples
     --------
     >>> {name: round(value, 4) for name, value in shadow().numbers.items()}
     {'share': 0.8944, 'angle': 26.5651, 'along': 4.0, 'left_out': 2.0}
     """
-    place, row = point("x", x, REACH), as_float_array(w, "w").astype(np.float64)
+    place, row = point("x", x, REACH), as_float_array(f, "f").astype(np.float64)
     if row.shape != (2,) or not np.isfinite(row).all() or not row.any():
-        raise ValueError(f"w must be two finite numbers, not both zero, got {w!r}")
+        raise ValueError(f"f must be two finite numbers, not both zero, got {f!r}")
     theta = math.atan2(row[1], row[0])
     return Instrument(
         name="shadow",
@@ -74,9 +78,10 @@ def shadow(x: ArrayLike = (2.0, 4.0), w: ArrayLike = (0.8, 0.6)) -> Instrument:
         readouts={
             "share": ("length kept", ".1%"),
             "angle": ("angle in degrees", ".1f"),
-            "along": ("W x, the number kept", ".2f"),
-            "left_out": ("distance from x to Px", ".2f"),
+            "along": ("Fx, the number kept", ".2f"),
+            "left_out": ("distance from x to Πx", ".2f"),
         },
+        caption=CAPTION,
         picture=lambda: _still(place, theta),
     )
 
@@ -98,7 +103,7 @@ def _still(x: Floats, theta: float) -> Figure:
     plane.plot(*np.outer(row, [-WIDE, WIDE]), color=TEAL, linewidth=1)
     plane.plot(*np.transpose([foot, x]), "--", color=ORANGE)
     arrow(plane, x, INK, "x")
-    arrow(plane, foot, TEAL, f"Px: {share:.0%}", down=-12)
+    arrow(plane, foot, TEAL, f"Πx: {share:.0%}", down=-12)
     plane.set(xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE), xticks=(-5, 0, 5), yticks=(-5, 0, 5), aspect="equal")
     degrees = np.linspace(0, 90, 91)
     curve.plot(degrees, np.cos(np.radians(degrees)), color=TEAL)

@@ -4,7 +4,7 @@ const tilt = ({ place, data, move, tell }) => {
   const FLOOR = 1e-4; // weights below that are drawn on the axis
   const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
   const sources = {
-    ...pictures.shapes, noise: pictures.noise(),
+    ...pictures.shapes, noise: pictures.noise(size),
     attention: pictures.fromGrays(data.attention.flat(), data.attention.length),
   };
   const sum = new Float64Array(size * size); // of the first `summed` sheets

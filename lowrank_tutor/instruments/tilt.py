@@ -32,8 +32,7 @@ WORDS = {
     "no_camera": "The camera cannot be used here: choose a file instead.",
     "open": "Open a picture",
     "camera": "Use the camera",
-    "explain": "Each sheet is one column times one row. Turn the picture by hand or with the slider: how many sheets "
-    "does it need? Then drag the cut.",
+    "explain": "Turn the picture by hand or with the slider. Then drag the cut.",
     "tilt": "tilt",
     "picture": "picture",
     "sheet": "sheet",
@@ -54,6 +53,12 @@ WORDS = {
     "own": "your own",
     "stays": "Your picture stays on this machine, so the link shows the window in its place.",
 }
+CAPTION = (
+    "First the picture, then the sum of the sheets that are kept, then the last of these, with its column at the left "
+    "and its row above (teal: positive, orange: negative). Each dot is a sheet. Its height says how much the sheet "
+    "weighs, compared with the first one. Teal dots are kept. The bar shows how many numbers they need: past the black "
+    "mark, more than the picture itself."
+)
 
 
 def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument:
@@ -68,7 +73,7 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
     degrees : float
         The tilt at first, 0 to 45.
     k : int
-        The number of layers kept at first, 1 to 160.
+        The number of sheets kept at first, 1 to 160.
 
     Returns
     -------
@@ -109,6 +114,7 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
             "numbers_kept": (f"numbers kept, of {SIZE * SIZE:,}", ","),
             "layers_for_5_percent": ("sheets for an error of 5%", ","),
         },
+        caption=CAPTION,
         picture=lambda: _still(gray, k),
     )
 

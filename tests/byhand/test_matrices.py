@@ -164,8 +164,8 @@ def test_projection_steps_follow(data, d):
 @pytest.mark.parametrize(
     ("w", "x", "said"),
     [
-        ([[1, 0], [0, 0]], [3, 5], "W is a projection (P² = P), symmetric, so at a right angle."),
-        ([[1, 1], [0, 0]], [3, 5], "W is a projection (P² = P), not symmetric, so at a slant."),
+        ([[1, 0], [0, 0]], [3, 5], "W is a projection (W² = W), symmetric, so at a right angle."),
+        ([[1, 1], [0, 0]], [3, 5], "W is a projection (W² = W), not symmetric, so at a slant."),
         ([[0, 1], [1, 0]], [3, 5], "W is not a projection"),
         ([["1/2", "1/2"], ["1/2", "1/2"]], [3, 5], "W is a projection"),
         ([[2]], [1], "W is not a projection"),

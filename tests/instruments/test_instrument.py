@@ -134,7 +134,7 @@ NO_ARGUMENTS = {
         "u": [None, [0, 0], [0.05, 0.05]],
         "v": [[[1, 2], [3, 4]], [11, 0]],
     },
-    shadow: {"x": [[6, 0], *NO_POINT], "w": [[0, 0], [np.inf, 1], [1j, 1]]},
+    shadow: {"x": [[6, 0], *NO_POINT], "f": [[0, 0], [np.inf, 1], [1j, 1]]},
     spectrum: {"s": [[1, 2], [np.nan] * 12, [-1] * 12, [1001] * 12, "a", [1j] * 12], "k": [0, 13, True]},
     tilt: {"picture": ["cat", None], "degrees": [-1, 46, [2], None], "k": [0, 161, 2.0, True]},
     windows: {
