@@ -95,7 +95,7 @@ QUESTIONS = {
         (100 * sqrt(1797 * 64), "That is the singular value of the constant alone. The digits are still there."),
         (
             sqrt(100**2 * 1797 * 64 + 2_193**2),
-            "Squares add up where two sheets are orthogonal. The constant and the mean digit are nearly parallel.",
+            "Squares add up where two sheets are orthogonal. No digit is orthogonal to the constant.",
         ),
         (
             100 * sqrt(1797 * 64) + 2_193,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from chapters import CHAPTERS
+from sklearn.neighbors import NearestNeighbors
 
 from lowrank_tutor.exercises import check
 
@@ -11,9 +12,18 @@ from lowrank_tutor.exercises import check
 
 def digits_cut(chapter, *, k):
     """PCA by the eigenvalues of the covariance matrix: another way than the chapter's SVD."""
-    variances = np.linalg.eigvalsh(np.cov(chapter["X"], rowvar=False))[::-1]
-    explained = variances[:k].sum() / variances.sum()
-    return {"variance_explained": explained, "relative_error": np.sqrt(max(0, 1 - explained))}
+    return {"relative_error": np.sqrt(max(0, 1 - explained(chapter["X"])[k - 1]))}
+
+
+def explained(x):
+    """The variance explained by 1, 2, ... axes."""
+    variances = np.linalg.eigvalsh(np.cov(x, rowvar=False))[::-1]
+    return np.cumsum(variances) / variances.sum()
+
+
+def product_parts(chapter, *, q):
+    squares = [sigma ** (4 * q + 2) for sigma in (5, 4, 3, 2, 1)]
+    return {"share": squares[0] / sum(squares)}
 
 
 def noise_cut(chapter, *, noise, k):
@@ -26,14 +36,23 @@ def noise_cut(chapter, *, noise, k):
     return {"error_against_signal": error, "above_threshold": np.sum(s > factor * np.sqrt(80) * noise)}
 
 
-EXPLORERS = {"digits-cut": digits_cut, "noise-cut": noise_cut}
+EXPLORERS = {"digits-cut": digits_cut, "noise-cut": noise_cut, "product-parts": product_parts}
 
 
 def test_axes_for_variance_share(chapter):
-    explained = [digits_cut(chapter, k=k)["variance_explained"] for k in range(1, 65)]
-    needed = [1 + next(i for i, share in enumerate(explained) if share >= goal) for goal in chapter["goals"]]
+    shares = explained(chapter["X"])
+    needed = [1 + next(i for i, share in enumerate(shares) if share >= goal) for goal in chapter["goals"]]
     assert needed == chapter["needed"].tolist()
-    assert chapter["every_direction"] == np.linalg.matrix_rank(chapter["X"] - chapter["X"].mean(axis=0))
+
+
+@pytest.mark.parametrize("k", [4, 5, 64])
+def test_nearest_digits(chapter, k):
+    axes = np.linalg.eigh(np.cov(chapter["X"], rowvar=False))[1]
+    places = chapter["X"] @ axes[:, ::-1][:, :k]
+    nearest = NearestNeighbors(n_neighbors=1).fit(places).kneighbors(return_distance=False)[:, 0]
+    right = np.mean(chapter["shown"][nearest] == chapter["shown"])
+    assert chapter["read_right"](k) == pytest.approx(right, abs=2 / 1797)  # a tie or two
+    assert (right >= 0.9) == (k >= chapter["enough"])
 
 
 def test_uncentered_directions(chapter):
