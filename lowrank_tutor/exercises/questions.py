@@ -114,7 +114,7 @@ QUESTIONS = {
     ),
     # Chapter 3, the family
     "ex-family-which": question(
-        {"The shop": 5, "The doctor": 2, "The chemist": 3, "Methods with one answer for all": 2},
+        {"The shop": 5, "The doctor": 2, "The chemist": 3, "Methods with a unique answer": 2},
         "What is given and what is asked: missing entries, classes, sums of parts? Look at the table of the methods.",
         (1, ..., ..., ..., "PCA needs every entry of the table, and most ratings are missing."),
         (..., 1, ..., ..., "PCA does not know the diagnoses, and the doctor does."),
@@ -139,18 +139,18 @@ QUESTIONS = {
         (..., ..., ..., 0, "Along the line the means still differ."),
     ),
     "ex-family-half": question(
-        {"p without the penalty": 9 / 5, "p with the penalty": 9 / 10},
+        {"c without the penalty": 9 / 5, "c with the penalty": 9 / 10},
         "Set the derivative of the squared errors plus the penalty to zero.",
-        (3, 9 / 8, "Divide by the sum of the squares of q, which is 5, not by the sum of q."),
+        (3, 9 / 8, "Divide by the sum of the squares of f, which is 5, not by the sum of f."),
         (..., 9 / 25, "The penalty is added to the sum of the squares, not multiplied by it."),
         (..., 9 / 30, "The penalty is added as it is, not squared."),
         (..., 9 / 15, "Both terms are squares, and the 2 of their derivatives cancels."),
-        (..., 18 / 5, "Those are the two estimates without the penalty. The question asks for p, twice."),
+        (..., 18 / 5, "Those are the two estimates without the penalty. The question asks for c, twice."),
     ),
     "ex-family-multiply": question(
-        {"First entry of H": 2, "Second entry of H": 3, "The squared error before": 14, "The squared error after": 4},
-        "Add up the columns of X for the numerator. For the denominator, do the same with WH.",
-        (4, 6, ..., ..., "That is the numerator. Divide by the sums of the columns of WH, and multiply by H."),
+        {"First entry of F": 2, "Second entry of F": 3, "The squared error before": 14, "The squared error after": 4},
+        "Add up the columns of X for the numerator. For the denominator, do the same with CF.",
+        (4, 6, ..., ..., "That is the numerator. Divide by the sums of the columns of CF, and multiply by F."),
         (..., ..., 7, 2, "The squared error is the plain sum of squares, without a factor of one half."),
         (0.5, 1 / 3, ..., ..., "The fraction is upside down: the sums of X stand above."),
     ),
