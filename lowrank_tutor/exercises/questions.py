@@ -125,7 +125,7 @@ QUESTIONS = {
         {
             "First entry of w": 1,
             "Second entry of w": 4,
-            "Axes for three classes": 2,
+            "The largest ratio for three classes": 6,
             "Axes with a ratio above zero, on a line": 1,
         },
         "Invert the scatter and multiply. The means, seen from their common mean, span one dimension less.",
@@ -134,7 +134,8 @@ QUESTIONS = {
         (2, 8, ..., ..., "The direction is right, but both numbers can be divided by 2."),
         (..., 1, ..., ..., "That is the difference of the means. It ignores how the points scatter."),
         (4, 1, ..., ..., "Multiply by the inverse of the scatter: a wide spread counts for less."),
-        (..., ..., 3, ..., "Three means minus their common mean add up to zero: they span two dimensions at most."),
+        (..., ..., 2, ..., "That is the ratio along the first coordinate. Divide in the second one, too."),
+        (..., ..., 8, ..., "That is the scatter of the means. Divide by the scatter within the classes."),
         (..., ..., ..., 2, "Means on a line, minus their common mean, all point along that line."),
         (..., ..., ..., 0, "Along the line the means still differ."),
     ),
