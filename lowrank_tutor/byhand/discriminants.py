@@ -1,8 +1,8 @@
 r"""Work the discriminant of two classes number by number: means, scatters, and a threshold midway.
 
 Chapter ``book/03-family.md``; readers import ``linear_discriminant`` from ``lowrank_tutor.byhand``. Letters: A and B
-hold the points of two classes, one a row; $m$ is a mean, $D$ the deviations from it, $S$ and $T$ are scatter matrices,
-$w$ is the axis, $c$ the threshold.
+hold the points of two classes, one a row; $m$ is a mean, $D$ the deviations from it, $T$ a scatter matrix,
+$w$ the axis, $\theta$ the threshold, $w_0$ the direction between the means.
 """
 
 from typing import Any, NamedTuple
@@ -57,7 +57,7 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     [1],
     [2]]), threshold=11/2)
     >>> print(worked.steps[-1].plain)
-    Compare: along the direction d between the means, 6 of 8 points lie on the side of their class. The squared gap
+    Compare: along the direction w0 between the means, 6 of 8 points lie on the side of their class. The squared gap
     over the scatter is 9/20; along w it is 9/4.
     """
     points = {"a": _points("a", a), "b": _points("b", b)}  # (n, 2), (m, 2)
@@ -140,7 +140,7 @@ def _scatter_step(name: str, deviations: Matrix, scatter: Matrix) -> Step:
         f"scatter of ${name}$.",
         tex_lines(
             (f"D_{name}", tex_matrix(deviations)),
-            (f"S_{name}", rf"D_{name}^\top D_{name} = {tex_matrix(deviations.T)} {tex_matrix(deviations)}"),
+            (f"T_{name}", rf"D_{name}^\top D_{name} = {tex_matrix(deviations.T)} {tex_matrix(deviations)}"),
             ("", tex_matrix(scatter)),
         ),
         scatter,
@@ -150,7 +150,7 @@ def _scatter_step(name: str, deviations: Matrix, scatter: Matrix) -> Step:
 def _within_step(scatters: dict[str, Matrix], within: Matrix) -> Step:
     return Step(
         "Add the two. This is the scatter within the classes.",
-        f"T = S_a + S_b = {tex_matrix(scatters['a'])} + {tex_matrix(scatters['b'])} = {tex_matrix(within)}",
+        f"T = T_a + T_b = {tex_matrix(scatters['a'])} + {tex_matrix(scatters['b'])} = {tex_matrix(within)}",
         within,
     )
 
@@ -188,14 +188,14 @@ def _axis_step(inverse: Matrix, gap: Matrix, axis: Matrix) -> Step:
 def _cut_step(cut: _Cut) -> Step:
     below, above, middle = tex_number(cut.below), tex_factor(cut.above), tex_number(cut.threshold)
     return Step(
-        "Multiply each point by $w$. Midway between the products of the means is the threshold $c$, and class $b$ is "
-        f"above it: {cut.tally} points lie on the side of their class.",
+        "Multiply each point by $w$. Midway between the products of the means is the threshold, and class $b$ is above "
+        f"it: {cut.tally} points lie on the side of their class.",
         tex_lines(
             (r"w^\top A^\top", tex_matrix(cut.low.T)),
             (r"w^\top B^\top", tex_matrix(cut.high.T)),
             (r"w^\top m_a", below),
             (r"w^\top m_b", tex_number(cut.above)),
-            ("c", rf"\frac{{1}}{{2}} \left( {below} + {above} \right) = {middle}"),
+            (r"\theta", rf"\frac{{1}}{{2}} \left( {below} + {above} \right) = {middle}"),
         ),
         cut.threshold,
     )
@@ -211,17 +211,17 @@ def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix,
 
     (plain, plain_line), (best, best_line) = ratio(difference), ratio(axis)
     lines = tex_lines(
-        ("d", tex_matrix(difference)),
-        (r"\frac{(d^\top (m_b - m_a))^2}{d^\top T d}", plain_line),
+        ("w_0", tex_matrix(difference)),
+        (r"\frac{(w_0^\top (m_b - m_a))^2}{w_0^\top T w_0}", plain_line),
         (r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}", best_line),
     )
     if difference == axis:
         sentence = (
-            f"Compare: $d$, along the difference of the means, is the same direction, with the same ratio {best}."
+            f"Compare: $w_0$, along the difference of the means, is the same direction, with the same ratio {best}."
         )
     else:
         sentence = (
-            f"Compare: along the direction $d$ between the means, {count} points lie on the side of their class. The "
+            f"Compare: along the direction $w_0$ between the means, {count} points lie on the side of their class. The "
             f"squared gap over the scatter is {plain}; along $w$ it is {best}."
         )
     return Step(sentence, lines, (plain, best))

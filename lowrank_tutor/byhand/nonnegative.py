@@ -1,7 +1,7 @@
 r"""Work one step of NMF number by number: new factors, and an error that never rises.
 
 Chapter ``book/03-family.md``; readers import ``nmf_update`` from ``lowrank_tutor.byhand``. Letters: X is approximated
-by W H, all non-negative, and a prime marks what the update made.
+by C F, all non-negative, and a prime marks what the update made.
 """
 
 from typing import Any, NamedTuple
@@ -14,17 +14,17 @@ from lowrank_tutor.byhand.worked import Step, Worked
 
 
 class NonnegativeFactors(NamedTuple):
-    """Non-negative factors of a matrix, x ~ w h: ``w`` (n, k) and ``h`` (k, d)."""
+    """Non-negative factors of a matrix, x ~ c f: ``c`` (n, k) and ``f`` (k, d)."""
 
-    w: Matrix
-    h: Matrix
+    c: Matrix
+    f: Matrix
 
 
-def nmf_update(x: Any, w: Any, h: Any) -> Worked:
-    r"""Improve non-negative factors once by the multiplicative rule, H first and then W with the new H.
+def nmf_update(x: Any, c: Any, f: Any) -> Worked:
+    r"""Improve non-negative factors once by the multiplicative rule, F first and then C with the new F.
 
-    $H_{aj} \leftarrow H_{aj} (W^\top X)_{aj} / (W^\top W H)_{aj}$, then
-    $W_{ia} \leftarrow W_{ia} (X H^\top)_{ia} / (W H H^\top)_{ia}$ (Lee and Seung, 2001, *Algorithms for non-negative
+    $F_{aj} \leftarrow F_{aj} (C^\top X)_{aj} / (C^\top C F)_{aj}$, then
+    $C_{ia} \leftarrow C_{ia} (X F^\top)_{ia} / (C F F^\top)_{ia}$ (Lee and Seung, 2001, *Algorithms for non-negative
     matrix factorization*, theorem 1). No entry becomes negative, and one that is zero stays zero. The squared error
     never rises. Where a denominator is zero the entry stays as it is: it is zero, or everything that it is multiplied
     with is, so that the product does not change.
@@ -33,26 +33,26 @@ def nmf_update(x: Any, w: Any, h: Any) -> Worked:
     ----------
     x : (n, d) exact numbers
         The matrix, non-negative.
-    w : (n, k) exact numbers
+    c : (n, k) exact numbers
         How much of each part a row contains, non-negative.
-    h : (k, d) exact numbers
+    f : (k, d) exact numbers
         The parts, non-negative.
 
     Returns
     -------
     Worked
-        The values of the steps: the squared error; the numerators and the denominators of H (k, d); the new H; the
-        error with it; the numerators and the denominators of W (n, k); the new W; the error with both. The result is
-        ``NonnegativeFactors(w, h)``, both new.
+        The values of the steps: the squared error; the numerators and the denominators of F (k, d); the new F; the
+        error with it; the numerators and the denominators of C (n, k); the new C; the error with both. The result is
+        ``NonnegativeFactors(c, f)``, both new.
 
     Examples
     --------
-    >>> worked = nmf_update([[0, 2], [0, 3], [3, 1]], w=[[1, 1]] * 3, h=[[1, 2], [0, 2]])
+    >>> worked = nmf_update([[0, 2], [0, 3], [3, 1]], c=[[1, 1]] * 3, f=[[1, 2], [0, 2]])
     >>> print(*(step.plain for step in worked.steps[::4]), sep="\n")
-    Multiply W with H, and add up the squares of what is left of X. This is the squared error, 20.
-    With the new H the squared error falls from 20 to 8.
+    Multiply C with F, and add up the squares of what is left of X. This is the squared error, 20.
+    With the new F the squared error falls from 20 to 8.
     With both new factors the squared error falls from 8 to 95/18.
-    >>> worked.result.h, worked.result.w
+    >>> worked.result.f, worked.result.c
     (Matrix([
     [1, 1],
     [0, 1]]), Matrix([
@@ -60,33 +60,33 @@ def nmf_update(x: Any, w: Any, h: Any) -> Worked:
     [  1, 3/2],
     [4/3, 1/2]]))
     """
-    matrix, left, right = _read_factors(x, w, h)  # (n, d), (n, k), (k, d)
+    matrix, left, right = _read_factors(x, c, f)  # (n, d), (n, k), (k, d)
     new_right = _multiplied(right, left.T * matrix, left.T * left * right)
     new_left = _multiplied(left, matrix * new_right.T, left * (new_right * new_right.T))
     before = _squared_error(matrix, left, right)
     between = _squared_error(matrix, left, new_right)
     after = _squared_error(matrix, new_left, new_right)
-    opening = "Multiply $W$ with $H$, and add up the squares of what is left of $X$. This is the squared error"
+    opening = "Multiply $C$ with $F$, and add up the squares of what is left of $X$. This is the squared error"
     steps = (
-        _error_step(f"{opening}, {before}.", "W H", matrix, left, right),
-        *_steps_for_h(matrix, left, right, new_right),
-        _error_step(f"With the new $H$ the squared error {_change(before, between)}.", "W H'", matrix, left, new_right),
-        *_steps_for_w(matrix, left, new_right, new_left),
+        _error_step(f"{opening}, {before}.", "C F", matrix, left, right),
+        *_steps_for_f(matrix, left, right, new_right),
+        _error_step(f"With the new $F$ the squared error {_change(before, between)}.", "C F'", matrix, left, new_right),
+        *_steps_for_c(matrix, left, new_right, new_left),
         _error_step(
-            f"With both new factors the squared error {_change(between, after)}.", "W' H'", matrix, new_left, new_right
+            f"With both new factors the squared error {_change(between, after)}.", "C' F'", matrix, new_left, new_right
         ),
     )
     return Worked(steps, NonnegativeFactors(new_left, new_right))
 
 
-def _read_factors(x: Any, w: Any, h: Any) -> tuple[Matrix, Matrix, Matrix]:
-    matrix, left, right = _nonnegative("x", x), _nonnegative("w", w), _nonnegative("h", h)
+def _read_factors(x: Any, c: Any, f: Any) -> tuple[Matrix, Matrix, Matrix]:
+    matrix, left, right = _nonnegative("x", x), _nonnegative("c", c), _nonnegative("f", f)
     if left.rows != matrix.rows:
-        raise ValueError(f"w must have a row for each row of x, got shapes {left.shape} and {matrix.shape}")
+        raise ValueError(f"c must have a row for each row of x, got shapes {left.shape} and {matrix.shape}")
     if right.cols != matrix.cols:
-        raise ValueError(f"h must have a column for each column of x, got shapes {right.shape} and {matrix.shape}")
+        raise ValueError(f"f must have a column for each column of x, got shapes {right.shape} and {matrix.shape}")
     if left.cols != right.rows:
-        raise ValueError(f"w must have a column for each row of h, got shapes {left.shape} and {right.shape}")
+        raise ValueError(f"c must have a column for each row of f, got shapes {left.shape} and {right.shape}")
     return matrix, left, right
 
 
@@ -111,7 +111,7 @@ def _multiplied(factor: Matrix, numerators: Matrix, denominators: Matrix) -> Mat
 
 def _squared_error(matrix: Matrix, left: Matrix, right: Matrix) -> Any:
     error = sum(entry**2 for entry in matrix - left * right)
-    check_length("x, w and h", error)
+    check_length("x, c and f", error)
     return error
 
 
@@ -131,45 +131,45 @@ def _error_step(sentence: str, name: str, matrix: Matrix, left: Matrix, right: M
     return Step(sentence, lines, error)
 
 
-def _steps_for_h(matrix: Matrix, left: Matrix, right: Matrix, new_right: Matrix) -> tuple[Step, Step, Step]:
+def _steps_for_f(matrix: Matrix, left: Matrix, right: Matrix, new_right: Matrix) -> tuple[Step, Step, Step]:
     numerators, gram = left.T * matrix, left.T * left
     denominators = gram * right
     return (
         Step(
-            r"Multiply $W^\top$ with $X$. These are the numerators for $H$.",
-            tex_product(r"W^\top X", left.T, matrix, numerators),
+            r"Multiply $C^\top$ with $X$. These are the numerators for $F$.",
+            tex_product(r"C^\top X", left.T, matrix, numerators),
             numerators,
         ),
         Step(
-            r"Multiply $W^\top W$ with $H$. These are the denominators.",
+            r"Multiply $C^\top C$ with $F$. These are the denominators.",
             tex_lines(
-                (r"W^\top W", f"{tex_matrix(left.T)} {tex_matrix(left)} = {tex_matrix(gram)}"),
-                (r"W^\top W H", f"{tex_matrix(gram)} {tex_matrix(right)} = {tex_matrix(denominators)}"),
+                (r"C^\top C", f"{tex_matrix(left.T)} {tex_matrix(left)} = {tex_matrix(gram)}"),
+                (r"C^\top C F", f"{tex_matrix(gram)} {tex_matrix(right)} = {tex_matrix(denominators)}"),
             ),
             denominators,
         ),
-        _update_step("H", right, numerators, denominators, new_right),
+        _update_step("F", right, numerators, denominators, new_right),
     )
 
 
-def _steps_for_w(matrix: Matrix, left: Matrix, right: Matrix, new_left: Matrix) -> tuple[Step, Step, Step]:
+def _steps_for_c(matrix: Matrix, left: Matrix, right: Matrix, new_left: Matrix) -> tuple[Step, Step, Step]:
     numerators, gram = matrix * right.T, right * right.T
     denominators = left * gram
     return (
         Step(
-            "Multiply $X$ with the transpose of the new $H$. These are the numerators for $W$.",
-            tex_product(r"X H'^\top", matrix, right.T, numerators),
+            "Multiply $X$ with the transpose of the new $F$. These are the numerators for $C$.",
+            tex_product(r"X F'^\top", matrix, right.T, numerators),
             numerators,
         ),
         Step(
-            "Multiply $W$ with the new $H$ times its transpose. These are the denominators.",
+            "Multiply $C$ with the new $F$ times its transpose. These are the denominators.",
             tex_lines(
-                (r"H' H'^\top", f"{tex_matrix(right)} {tex_matrix(right.T)} = {tex_matrix(gram)}"),
-                (r"W H' H'^\top", f"{tex_matrix(left)} {tex_matrix(gram)} = {tex_matrix(denominators)}"),
+                (r"F' F'^\top", f"{tex_matrix(right)} {tex_matrix(right.T)} = {tex_matrix(gram)}"),
+                (r"C F' F'^\top", f"{tex_matrix(left)} {tex_matrix(gram)} = {tex_matrix(denominators)}"),
             ),
             denominators,
         ),
-        _update_step("W", left, numerators, denominators, new_left),
+        _update_step("C", left, numerators, denominators, new_left),
     )
 
 

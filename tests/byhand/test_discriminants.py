@@ -40,7 +40,7 @@ def check_discriminant(a, b):
         scatter = sympy.zeros(2, 2)
         for i in range(points.rows):
             scatter += (points[i, :].T - mean) * (points[i, :].T - mean).T
-        deviations, product, result = right_sides(step, f"D_{name}", f"S_{name}", "")
+        deviations, product, result = right_sides(step, f"D_{name}", f"T_{name}", "")
         (moved,) = read_matrices(deviations)
         assert moved == Matrix([list(points[i, :] - mean.T) for i in range(points.rows)])
         assert product.startswith(rf"D_{name}^\top D_{name} = ")
@@ -49,7 +49,7 @@ def check_discriminant(a, b):
         assert step.value == scatter
         scatters.append(scatter)
     whole = scatters[0] + scatters[1]
-    assert within.latex.startswith("T = S_a + S_b = ")
+    assert within.latex.startswith("T = T_a + T_b = ")
     assert read_matrices(within.latex) == [*scatters, whole]
     assert within.value == whole
 
@@ -80,7 +80,7 @@ def check_discriminant(a, b):
 
     right_side, c = count(w)
     low, high, below, above, midway = right_sides(
-        cut, r"w^\top A^\top", r"w^\top B^\top", r"w^\top m_a", r"w^\top m_b", "c"
+        cut, r"w^\top A^\top", r"w^\top B^\top", r"w^\top m_a", r"w^\top m_b", r"\theta"
     )
     assert read_matrices(low) == [(a * w).T]
     assert read_matrices(high) == [(b * w).T]
@@ -91,7 +91,7 @@ def check_discriminant(a, b):
     assert cut.plain.endswith(f": {right_side} of {total_points} points lie on the side of their class.")
 
     direction, plain, best = right_sides(
-        compare, "d", r"\frac{(d^\top (m_b - m_a))^2}{d^\top T d}", r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}"
+        compare, "w_0", r"\frac{(w_0^\top (m_b - m_a))^2}{w_0^\top T w_0}", r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}"
     )
     (d,) = read_matrices(direction)
     assert d.row_join(difference).rank() == 1

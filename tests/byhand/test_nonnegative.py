@@ -24,7 +24,7 @@ from worked import (
 
 from lowrank_tutor.byhand import nmf_update
 
-X, W, H = [[0, 2], [0, 3], [3, 1]], [[1, 1], [1, 1], [1, 1]], [[1, 2], [0, 2]]  # of the chapter
+X, C, F = [[0, 2], [0, 3], [3, 1]], [[1, 1], [1, 1], [1, 1]], [[1, 2], [0, 2]]  # of the chapter
 
 not_negative = st.builds(Fraction, st.sampled_from([0, 0, 1, 2, 3, 5]), st.integers(1, 3))
 
@@ -37,24 +37,24 @@ def squares(a, b):
     return sum((x - y) ** 2 for rows in zip(a, b, strict=True) for x, y in zip(*rows, strict=True))
 
 
-def plain_update(x, w, h):
+def plain_update(x, c, f):
     """Apply the multiplicative rule entry by entry; 0 over 0 keeps the entry."""
-    above, below = plain_product(transposed(w), x), plain_product(plain_product(transposed(w), w), h)
+    above, below = plain_product(transposed(c), x), plain_product(plain_product(transposed(c), c), f)
     return [
         [entry * n / d if d else entry for entry, n, d in zip(*rows, strict=True)]
-        for rows in zip(h, above, below, strict=True)
+        for rows in zip(f, above, below, strict=True)
     ]
 
 
-def check_error(step, name, x, w, h):
+def check_error(step, name, x, c, f):
     product, rest, error = right_sides(step, name, f"X - {name}", rf"\lVert X - {name} \rVert^2")
-    assert read_matrices(product) == [Matrix(w), Matrix(h), Matrix(plain_product(w, h))]
+    assert read_matrices(product) == [Matrix(c), Matrix(f), Matrix(plain_product(c, f))]
     (left,) = read_matrices(rest)
-    assert left == Matrix(x) - Matrix(plain_product(w, h))
+    assert left == Matrix(x) - Matrix(plain_product(c, f))
     formula, total = error.split(" = ")
     assert [read_number(term) for term in formula.split(" + ")] == [entry**2 for entry in left]
     assert all(term.endswith("^2") for term in formula.split(" + "))
-    assert read_number(formula) == read_number(total) == step.value == squares(x, plain_product(w, h))
+    assert read_number(formula) == read_number(total) == step.value == squares(x, plain_product(c, f))
     return step.value
 
 
@@ -81,48 +81,48 @@ def said(before, after):
     return f"falls from {before} to {after}." if after < before else f"stays {after}."
 
 
-def check_nmf(x, w, h):
-    worked = nmf_update(x, w, h)
-    x, w, h = fractions(x), fractions(w), fractions(h)
-    new_h = plain_update(x, w, h)
-    new_w = transposed(plain_update(transposed(x), transposed(new_h), transposed(w)))
-    start, above, below, update, middle, above_w, below_w, update_w, end = worked.steps
+def check_nmf(x, c, f):
+    worked = nmf_update(x, c, f)
+    x, c, f = fractions(x), fractions(c), fractions(f)
+    new_f = plain_update(x, c, f)
+    new_c = transposed(plain_update(transposed(x), transposed(new_f), transposed(c)))
+    start, above, below, update, middle, above_c, below_c, update_c, end = worked.steps
 
-    before = check_error(start, "W H", x, w, h)
+    before = check_error(start, "C F", x, c, f)
     assert start.plain.endswith(f"This is the squared error, {before}.")
-    factors, product = right_sides(above, r"W^\top X", "")
-    assert read_matrices(factors) == [Matrix(w).T, Matrix(x)]
-    assert read_matrices(product) == [above.value] == [Matrix(w).T * Matrix(x)]
-    gram, product = right_sides(below, r"W^\top W", r"W^\top W H")
-    assert read_matrices(gram) == [Matrix(w).T, Matrix(w), Matrix(w).T * Matrix(w)]
-    assert read_matrices(product) == [Matrix(w).T * Matrix(w), Matrix(h), below.value]
-    assert below.value == Matrix(w).T * Matrix(w) * Matrix(h)
-    check_entries(update, "H", h, new_h, above.value, below.value)
-    half = check_error(middle, "W H'", x, w, new_h)
-    assert middle.plain == f"With the new H the squared error {said(before, half)}"
+    factors, product = right_sides(above, r"C^\top X", "")
+    assert read_matrices(factors) == [Matrix(c).T, Matrix(x)]
+    assert read_matrices(product) == [above.value] == [Matrix(c).T * Matrix(x)]
+    gram, product = right_sides(below, r"C^\top C", r"C^\top C F")
+    assert read_matrices(gram) == [Matrix(c).T, Matrix(c), Matrix(c).T * Matrix(c)]
+    assert read_matrices(product) == [Matrix(c).T * Matrix(c), Matrix(f), below.value]
+    assert below.value == Matrix(c).T * Matrix(c) * Matrix(f)
+    check_entries(update, "F", f, new_f, above.value, below.value)
+    half = check_error(middle, "C F'", x, c, new_f)
+    assert middle.plain == f"With the new F the squared error {said(before, half)}"
 
-    factors, product = right_sides(above_w, r"X H'^\top", "")
-    assert read_matrices(factors) == [Matrix(x), Matrix(new_h).T]
-    assert read_matrices(product) == [above_w.value] == [Matrix(x) * Matrix(new_h).T]
-    gram, product = right_sides(below_w, r"H' H'^\top", r"W H' H'^\top")
-    square = Matrix(new_h) * Matrix(new_h).T
-    assert read_matrices(gram) == [Matrix(new_h), Matrix(new_h).T, square]
-    assert read_matrices(product) == [Matrix(w), square, below_w.value]
-    assert below_w.value == Matrix(w) * square
-    check_entries(update_w, "W", w, new_w, above_w.value, below_w.value)
-    after = check_error(end, "W' H'", x, new_w, new_h)
+    factors, product = right_sides(above_c, r"X F'^\top", "")
+    assert read_matrices(factors) == [Matrix(x), Matrix(new_f).T]
+    assert read_matrices(product) == [above_c.value] == [Matrix(x) * Matrix(new_f).T]
+    gram, product = right_sides(below_c, r"F' F'^\top", r"C F' F'^\top")
+    square = Matrix(new_f) * Matrix(new_f).T
+    assert read_matrices(gram) == [Matrix(new_f), Matrix(new_f).T, square]
+    assert read_matrices(product) == [Matrix(c), square, below_c.value]
+    assert below_c.value == Matrix(c) * square
+    check_entries(update_c, "C", c, new_c, above_c.value, below_c.value)
+    after = check_error(end, "C' F'", x, new_c, new_f)
     assert end.plain == f"With both new factors the squared error {said(half, after)}"
 
-    assert worked.result == (Matrix(new_w), Matrix(new_h))
+    assert worked.result == (Matrix(new_c), Matrix(new_f))
     assert after <= half <= before
     assert all(entry >= 0 for factor in worked.result for entry in factor)
-    for old, new in ((w, worked.result.w), (h, worked.result.h)):
+    for old, new in ((c, worked.result.c), (f, worked.result.f)):
         assert all(entry == 0 for was, entry in zip(Matrix(old), new, strict=True) if was == 0)
     return worked
 
 
 def test_update_by_hand():
-    worked = check_nmf(X, W, H)
+    worked = check_nmf(X, C, F)
     assert [step.value for step in worked.steps] == [
         20,
         Matrix([[3, 6], [3, 6]]),
@@ -134,34 +134,34 @@ def test_update_by_hand():
         Matrix([["2/3", 1], [1, "3/2"], ["4/3", "1/2"]]),
         Rational(95, 18),
     ]
-    assert r"H_{1 2}' &= 2 \cdot \frac{6}{12} = 1 \cr" in without_struts(worked.steps[3].latex)
+    assert r"F_{1 2}' &= 2 \cdot \frac{6}{12} = 1 \cr" in without_struts(worked.steps[3].latex)
 
 
 @settings(max_examples=25)
 @given(st.data(), sides, sides, sides)
 def test_update_steps_follow(data, n, d, k):
-    x, w, h = (
+    x, c, f = (
         data.draw(matrices(st.just(rows), st.just(columns), not_negative).filter(lambda a: min(map(min, a)) >= 0))
         for rows, columns in ((n, d), (n, k), (k, d))
     )
-    worked = check_nmf(x, w, h)
+    worked = check_nmf(x, c, f)
     if all(d != 0 for step in worked.steps[2:7:4] for d in step.value):
-        x, w, h = (as_floats(a) for a in (x, w, h))
-        h = h * (w.T @ x) / (w.T @ w @ h)
-        w = w * (x @ h.T) / (w @ h @ h.T)
-        np.testing.assert_allclose(as_floats(worked.result.h), h, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(as_floats(worked.result.w), w, rtol=1e-9, atol=1e-12)
+        x, c, f = (as_floats(a) for a in (x, c, f))
+        f = f * (c.T @ x) / (c.T @ c @ f)
+        c = c * (x @ f.T) / (c @ f @ f.T)
+        np.testing.assert_allclose(as_floats(worked.result.f), f, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(as_floats(worked.result.c), c, rtol=1e-9, atol=1e-12)
 
 
 def test_zero_denominators():
-    """A column of zeros in W or a row of zeros in H leads to 0 over 0."""
-    assert check_nmf([[2, 0], [4, 1]], [[1, 0], [2, 1]], [[2, 0], [0, 1]]).result.w == Matrix([[1, 0], [2, 1]])
+    """A column of zeros in C or a row of zeros in F leads to 0 over 0."""
+    assert check_nmf([[2, 0], [4, 1]], [[1, 0], [2, 1]], [[2, 0], [0, 1]]).result.c == Matrix([[1, 0], [2, 1]])
     worked = check_nmf([[1, 2]], [[0, 1]], [[5, 7], [1, 1]])
-    assert worked.result.h[0, :] == Matrix([[5, 7]])
-    assert check_nmf([[1, 2]], [[3, 1]], [[0, 0], [1, 1]]).result.w[0, 0] == 3
-    lost = check_nmf([[0, 0], [1, 2]], [[1, 0], [0, 1]], [[1, 1], [1, 1]])  # its row of H becomes zero on the way
-    assert lost.result.w == Matrix([[1, 0], [0, 1]])
-    assert lost.result.h == Matrix([[0, 0], [1, 2]])
+    assert worked.result.f[0, :] == Matrix([[5, 7]])
+    assert check_nmf([[1, 2]], [[3, 1]], [[0, 0], [1, 1]]).result.c[0, 0] == 3
+    lost = check_nmf([[0, 0], [1, 2]], [[1, 0], [0, 1]], [[1, 1], [1, 1]])  # its row of F becomes zero on the way
+    assert lost.result.c == Matrix([[1, 0], [0, 1]])
+    assert lost.result.f == Matrix([[0, 0], [1, 2]])
 
 
 BIG = np.random.default_rng(0).integers(1, 10, (12, 12))
@@ -170,15 +170,15 @@ BIG = np.random.default_rng(0).integers(1, 10, (12, 12))
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([[1, 2]], [[1], [1]], [[1, 1]]), "w must have a row for each row of x, got shapes (2, 1) and (1, 2)"),
-        (([[1, 2]], [[1]], [[1]]), "h must have a column for each column of x, got shapes (1, 1) and (1, 2)"),
-        (([[1, 2]], [[1, 1]], [[1, 1]]), "w must have a column for each row of h, got shapes (1, 2) and (1, 2)"),
+        (([[1, 2]], [[1], [1]], [[1, 1]]), "c must have a row for each row of x, got shapes (2, 1) and (1, 2)"),
+        (([[1, 2]], [[1]], [[1]]), "f must have a column for each column of x, got shapes (1, 1) and (1, 2)"),
+        (([[1, 2]], [[1, 1]], [[1, 1]]), "c must have a column for each row of f, got shapes (1, 2) and (1, 2)"),
         (([[1, "-1/2"]], [[1]], [[1, 1]]), "x[0][1] must be at least 0, got -1/2"),
-        (([[1], [2]], [[1], [-1]], [[1]]), "w[1][0] must be at least 0, got -1"),
-        (([[1, 2]], [[1]], [[-3, 1]]), "h[0][0] must be at least 0, got -3"),
+        (([[1], [2]], [[1], [-1]], [[1]]), "c[1][0] must be at least 0, got -1"),
+        (([[1, 2]], [[1]], [[-3, 1]]), "f[0][0] must be at least 0, got -3"),
         (
             (BIG, BIG[:, :3], BIG[:3]),
-            "x, w and h must be small enough to work by hand, got a fraction of some {} digits",
+            "x, c and f must be small enough to work by hand, got a fraction of some {} digits",
         ),
     ],
 )

@@ -48,8 +48,8 @@ EXAMPLES = {
     "decomposed, fractions": (svd_2x2, [["1/3", 2], [-7, "5/11"]]),
     "nmf": (nmf_update, [[0, 2], [0, 3], [3, 1]], [[1, 1]] * 3, [[1, 2], [0, 2]]),
     "nmf, fractions and zeros": (nmf_update, [["1/2", 0, 3]], [[0, "2/3"]], [[1, 2, 0], ["1/3", 0, "5/2"]]),
-    "als": (als_half_step, [[2, 3, 2], [3, None, 5], [None, None, None]], [[1, 0], [0, 1], [1, 1]]),
-    "als, penalty": (als_half_step, [[2, 3, 2], [3, None, 5]], [[1, 0], [0, 1], [1, 1]], "1/2"),
+    "als": (als_half_step, [[2, 3, 2], [3, None, 5], [None, None, None]], [[1, 0, 1], [0, 1, 1]]),
+    "als, penalty": (als_half_step, [[2, 3, 2], [3, None, 5]], [[1, 0, 1], [0, 1, 1]], "1/2"),
     "als, one": (als_half_step, [[3]], [["-2/3"]]),
     "discriminant": (linear_discriminant, [[0, 2], [1, 1], [3, 1], [4, 0]], [[3, 2], [4, 1], [6, 1], [7, 0]]),
     "discriminant, fractions": (linear_discriminant, A, B),
@@ -110,7 +110,7 @@ def test_largest_examples_are_fast():
     row_reduce(big)
     nmf_update(big[:5, :4], big[:5, :2], big[:2, :4])
     assert nmf_update(ones, ones, ones).steps[-1].value == 0
-    als_half_step(big, big[:, :3], 1)
+    als_half_step(big, big[:3], 1)
     linear_discriminant(big[:, :2], big[:, 2:4])
     linformer_attention(ones, ones, ones, ones)
     assert time.process_time() - start < 10

@@ -113,7 +113,7 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
         ("ex-linformer-crossover", [302.9, 138], "Set the operations of the two layers equal"),
         ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
         ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "Us depends on the query alone"),
-        ("ex-family-axis", [1.5, 4, 2, 1], "Invert the scatter"),  # this solution rounds nothing
+        ("ex-family-axis", [1.5, 4, 6, 1], "Invert the scatter"),  # this solution rounds nothing
         ("ex-svd-hand", [1.69, 0.618], "They are the square roots of the eigenvalues"),  # 4% off
         ("ex-family-half", [1.8, 3.7], "Set the derivative"),  # 3% off what has a hint
         # several hints are near
