@@ -28,6 +28,10 @@ def _check_fraction(value: object, name: str) -> float:
     return check_real(value, name, "above 0 and below 1", math.ulp(0.0), 1.0)
 
 
+def _check_cosine(value: object) -> float:
+    return check_real(value, "rho", "between -1 and 1", -1.0, math.nextafter(1.0, 2.0))
+
+
 def _check_product(left: FloatArray, right: FloatArray, name: str) -> float:
     """Return the product of two norms, which bounds that of the product, and refuse one whose square may overflow."""
     product = float(np.linalg.norm(left) * np.linalg.norm(right))
@@ -179,8 +183,42 @@ def inner_product_std(rho: float, k: int) -> float:
     >>> inner_product_std(0.0, 100), inner_product_std(1.0, 50)
     (0.1, 0.2)
     """
-    cosine = check_real(rho, "rho", "between -1 and 1", -1.0, math.nextafter(1.0, 2.0))
+    cosine = _check_cosine(rho)
     return math.sqrt((1 + cosine * cosine) / _check_count(k, "k"))
+
+
+def sign_inner_product_std(rho: float, k: int) -> float:
+    r"""Return the standard deviation of `sign_inner_products` for unit vectors at cosine ``rho``, between -1 and 1.
+
+    $\sqrt{(\pi/2 - \rho^2)/k}$, exactly, for a Gaussian map of ``k`` rows; the mean is $\rho$. With all digits it is
+    `inner_product_std`, which is larger where $\rho^2 > \pi/4 - 1/2$.
+
+    >>> round(sign_inner_product_std(0.0, 100), 4), round(sign_inner_product_std(1.0, 100), 4)
+    (0.1253, 0.0756)
+    """
+    cosine = _check_cosine(rho)
+    return math.sqrt((math.pi / 2 - cosine * cosine) / _check_count(k, "k"))
+
+
+def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
+    r"""Estimate the inner product of each row of ``x`` with each row of ``y`` from one bit per row of the projection.
+
+    Of a row $x_i$ only its length and the signs of $Rx_i$ are used: entry $i, j$ of the result is
+    $\sqrt{\pi/(2k)} \, \|x_i\| \operatorname{sign}(Rx_i)^\top (Ry_j)$. The sign of 0 is 1. If the entries of $R$ are
+    independent $N(0, 1/k)$, the mean is $\langle x_i, y_j\rangle$. Source: Zandieh, Daliri and Han (2024),
+    arXiv:2406.03482.
+
+    >>> sign_inner_products([[3, 4]], [[1, 2]], [[1, 0]]).round(4)  # 5 times the root of pi/2 times 1
+    array([[6.2666]])
+    """
+    kept, asking = as_matrix(x, "x").astype(np.float64), as_matrix(y, "y").astype(np.float64)
+    r = as_matrix(projection, "projection").astype(np.float64)
+    for name, width in (("y", asking.shape[1]), ("projection", r.shape[1])):
+        if width != kept.shape[1]:
+            raise ValueError(f"{name} must be as wide as x of shape {kept.shape}, got {width} columns")
+    signs = np.where(kept @ r.T >= 0, 1.0, -1.0)
+    lengths = math.sqrt(math.pi / (2 * len(r))) * np.linalg.norm(kept, axis=1)
+    return np.asarray(lengths[:, np.newaxis] * (signs @ (asking @ r.T).T))
 
 
 def inner_product_failure_bound(k: int, eps: float) -> float:

@@ -26,6 +26,8 @@ from lowrank_tutor.jl import (
     norm_failure_chernoff,
     norm_failure_probability,
     projected_product_error,
+    sign_inner_product_std,
+    sign_inner_products,
 )
 
 BOUNDS = ("chi-square", "chernoff", "dasgupta-gupta")
@@ -279,6 +281,47 @@ def test_additive_bound_holds(rho, k, eps):
         assert exact == pytest.approx(norm_failure_probability(k, eps), abs=1e-4)
 
 
+# Inner products from signs
+
+
+@pytest.mark.parametrize("rho", [-1.0, -0.6, 0.0, 0.28, 0.9, 1.0])
+def test_sign_moments(rho):
+    """Integrate one row of the map, a normal point of the plane, over its angle: an inner product has two arms."""
+    x, y = np.array([[1.0, 0.0]]), np.array([[rho, math.sqrt(1 - rho**2)]])
+    angles = (np.arange(4096) + 0.5) * (2 * math.pi / 4096)  # no edge of a sign lies on one
+    one = np.array([sign_inner_products(x, y, [[math.cos(a), math.sin(a)]])[0, 0] for a in angles])
+    mean_length, mean_square = math.sqrt(math.pi / 2), 2.0  # of a normal point of the plane
+    assert mean_length * one.mean() == pytest.approx(rho, abs=1e-6)
+    variance = mean_square * (one**2).mean() - rho**2
+    assert sign_inner_product_std(rho, 1) ** 2 == pytest.approx(variance, abs=1e-12)
+    assert sign_inner_product_std(rho, 9) == pytest.approx(sign_inner_product_std(rho, 1) / 3)
+
+
+def test_signs_against_all_digits():
+    edge = math.sqrt(math.pi / 4 - 1 / 2)
+    for rho, signs_win in ((0, False), (edge - 1e-6, False), (edge + 1e-6, True), (-1, True)):
+        assert (sign_inner_product_std(rho, 7) < inner_product_std(rho, 7)) == signs_win
+
+
+def test_sign_estimates_by_loops():
+    rng = default_rng(4)
+    x, y, r = rng.standard_normal((3, 5)), rng.standard_normal((2, 5)), rng.standard_normal((7, 5))
+    x[2] = 0  # no length, no product
+    wanted = [
+        [math.sqrt(math.pi / 14) * math.sqrt(sum(a * a)) * sum(math.copysign(1, g @ a) * (g @ b) for g in r) for b in y]
+        for a in x
+    ]
+    np.testing.assert_allclose(sign_inner_products(x, y, r), wanted, rtol=1e-12)
+    np.testing.assert_allclose(sign_inner_products(1e3 * x, y, r / 7), sign_inner_products(x, y * 1e3 / 7, r))
+    drawn = np.array([sign_inner_products(x, y, gaussian_projection(3, 5, seed))[0, 1] for seed in range(4000)])
+    lengths = np.linalg.norm(x[0]) * np.linalg.norm(y[1])
+    wanted_std = lengths * sign_inner_product_std(x[0] @ y[1] / lengths, 3)
+    assert abs(drawn.mean() - x[0] @ y[1]) < 5 * wanted_std / math.sqrt(4000)
+    assert drawn.std() == pytest.approx(wanted_std, rel=0.06)
+    without_root = drawn / math.sqrt(math.pi / 2)  # contrast: the factor that implementations forget
+    assert abs(without_root.mean() - x[0] @ y[1]) > 0.15 * abs(x[0] @ y[1])
+
+
 # Products of matrices
 
 
@@ -406,6 +449,7 @@ def test_arguments_are_not_changed(dtype):
     before = x.copy()
     x.flags.writeable = False
     projected_product_error(x, x.T, 2)
+    sign_inner_products(x, x, x)
     np.testing.assert_array_equal(distortion(x, x[:2]), distortion(before.astype(float), before[:2].astype(float)))
     np.testing.assert_array_equal(x, before)
 
@@ -436,6 +480,19 @@ WIDE = "projection must be as wide as x of shape (4, 3), got shape (3, 2)"
         (lambda: inner_product_std(-1.5, 3), "rho must be between -1 and 1, got -1.5"),
         (lambda: inner_product_std(1 + 2**-52, 3), "rho must be between -1 and 1, got 1.0000000000000002"),
         (lambda: inner_product_std(0.5, 0), f"k {COUNT} 0"),
+        (lambda: sign_inner_product_std(1.5, 3), "rho must be between -1 and 1, got 1.5"),
+        (lambda: sign_inner_product_std(0.5, 0), f"k {COUNT} 0"),
+        (lambda: sign_inner_products(NAN, [[1, 1]], [[1, 1]]), "x must be finite, got nan"),
+        (lambda: sign_inner_products([[1, 1]], NAN, [[1, 1]]), "y must be finite, got nan"),
+        (lambda: sign_inner_products([[1, 1]], [[1, 1]], NAN), "projection must be finite, got nan"),
+        (
+            lambda: sign_inner_products([[1, 1]], [[1]], [[1, 1]]),
+            "y must be as wide as x of shape (1, 2), got 1 columns",
+        ),
+        (
+            lambda: sign_inner_products([[1, 1]], [[1, 1]], [[1]]),
+            "projection must be as wide as x of shape (1, 2), got 1 columns",
+        ),
         (lambda: gaussian_projection(0, 3), f"k {COUNT} 0"),
         (lambda: gaussian_projection(3, 0), f"n {COUNT} 0"),
         (lambda: gaussian_projection(2, 3, -1), "rng must be at least 0, got -1"),

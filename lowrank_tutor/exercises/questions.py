@@ -6,7 +6,7 @@ three digits unless its question says how near.
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, pi, sqrt
 from typing import Any
 
 from lowrank_tutor.exercises.judge import Question
@@ -180,17 +180,6 @@ QUESTIONS = {
         (..., 1593, "The second number is what min_dim gives without naming a bound."),
         rounds=(0, 1),
     ),
-    "ex-jl-twice": question(
-        {
-            "Rows added by doubling n at a tolerance of 0.1": 2 * log(4) / (0.1**2 / 2 - 0.1**3 / 3),
-            "The factor for half the tolerance": 4,
-        },
-        "Write down the formula for k at n and at 2n, and subtract. A small tolerance enters squared.",
-        (2 * log(2) / (0.1**2 / 2 - 0.1**3 / 3), ..., "Twice the points make four times the pairs."),
-        (..., 2, "The tolerance enters squared."),
-        (2, ..., "The number of points stands under a logarithm: k does not double."),
-        within=0.01,
-    ),
     "ex-jl-orthogonal": question(
         {"Mean": 0.0, "Standard deviation": 0.05, "Share beyond 0.1": 0.0455},
         "The mean is the inner product of the vectors themselves, the variance is 1/k for orthogonal unit vectors.",
@@ -199,6 +188,20 @@ QUESTIONS = {
         (..., ..., 0.9545, "That is the share within two standard deviations."),
         digits=2,
         note="The share as 0.12 or as 12%.",
+    ),
+    "ex-jl-signs": question(
+        {
+            "Standard deviation of 1,024 signs": sqrt(pi / 2 / 1024),
+            "Standard deviation of 64 numbers": 1 / 8,
+            "The least rho": sqrt(pi / 4 - 1 / 2),
+        },
+        "The variances are (pi/2 - rho^2)/k and (1 + rho^2)/k, with another k in each. When are they equal for one k?",
+        (pi / 2 / 1024, ..., ..., "That is the variance. The standard deviation is its square root."),
+        (..., 1 / 64, ..., "That is the variance. The standard deviation is its square root."),
+        (..., 1 / 32, ..., "With 16 bits each there is room for 64 numbers only, not for 1,024."),
+        (1 / 32, ..., ..., "A sign alone has more spread: its variance at a right angle is pi/2 divided by k."),
+        (..., ..., pi / 4 - 1 / 2, "That is the square of rho."),
+        digits=2,
     ),
     "ex-jl-adversary": question(
         {"Independent vectors lost, for k = 400 and d = 1000, at least": 600},

@@ -5,11 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS
+from chapters import CHAPTERS, softmax
+from scipy.optimize import fsolve
 from scipy.spatial.distance import pdist
 from scipy.stats import chi2, norm
 
 from lowrank_tutor.exercises import check
+from lowrank_tutor.jl import min_dim
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("04-")]
 
@@ -50,7 +52,66 @@ def least_rows(n, eps, delta=0.05):
     return high
 
 
-EXPLORERS = {"jl-distortion": jl_distortion, "jl-shadows": jl_shadows}
+def best_levels(bits):
+    """The quantizer of least mean squared error for a standard normal number, as a root of its conditions."""
+
+    def gap(positive):
+        ends = np.r_[0, (positive[1:] + positive[:-1]) / 2, np.inf]
+        return positive * np.diff(norm.cdf(ends)) + np.diff(norm.pdf(ends))
+
+    half = fsolve(gap, norm.ppf(0.5 + (np.arange(2 ** (bits - 1)) + 0.5) / 2**bits), xtol=1e-13)
+    return np.r_[-half[::-1], half]
+
+
+def jl_bits(chapter, *, turn, bits):
+    """The turn as a Kronecker power, the nearest level by trying all, and the signs of the rest by their formula."""
+    c, s = math.cos(math.radians(turn)), math.sin(math.radians(turn))
+    turning = functools.reduce(np.kron, [np.array([[c, -s], [s, c]])] * 7)
+    keys, queries, map_of_signs = chapter["keys"] @ turning.T, chapter["queries"] @ turning.T, chapter["one_bit"]
+    size = np.linalg.norm(keys, axis=1)[:, None] / math.sqrt(128)
+
+    def nearest(levels):
+        return size * levels[np.abs(keys[..., None] / size[..., None] - levels).argmin(axis=-1)]
+
+    exact = chapter["queries"] @ chapter["keys"].T / math.sqrt(128)
+    coarse = nearest(best_levels(bits - 1)) if bits > 1 else 0 * keys
+    left = keys - coarse
+    scale = math.sqrt(math.pi / 2 / 128) * np.linalg.norm(left, axis=1)
+    signed = queries @ map_of_signs.T @ np.sign(left @ map_of_signs.T).T * scale
+    right = softmax(exact) @ chapter["values"]
+    found = {}
+    for end, inner in (("", queries @ nearest(best_levels(bits)).T), ("_signs", queries @ coarse.T + signed)):
+        scores = inner / math.sqrt(128)
+        found["slope" + end] = np.vdot(scores, exact) / np.vdot(exact, exact)
+        made = softmax(scores) @ chapter["values"]
+        found["error" + end] = np.linalg.norm(made - right) / np.linalg.norm(right)
+    return found
+
+
+def jl_product(chapter, *, mean, k):
+    left, right, projection = chapter["A"] + mean, chapter["B"] + mean, chapter["sketches"][k]
+    kappa = math.sqrt((left**2).sum() * (right**2).sum() / ((left @ right) ** 2).sum())
+    error = left @ (projection.T @ projection - np.eye(400)) @ right
+    found = math.sqrt((error**2).sum() / ((left @ right) ** 2).sum())
+    return {"expected": math.sqrt((1 + kappa**2) / k), "error": found, "kappa": kappa}
+
+
+EXPLORERS = {
+    "jl-distortion": jl_distortion,
+    "jl-shadows": jl_shadows,
+    "jl-bits": jl_bits,
+    "jl-product": jl_product,
+}
+
+
+def test_directions_by_the_formula(chapter):
+    """The rows that twice as many points need are just those at hand."""
+    for k, degrees in ((4096, 70), (12_288, 80)):
+        n, cosine = chapter["directions"](k, degrees), math.cos(math.radians(degrees))
+        eps = cosine / (1 + cosine)
+        assert eps / (1 - eps) == pytest.approx(cosine)
+        assert min_dim(int(2 * n), eps, bound="dasgupta-gupta") == pytest.approx(k, abs=1)
+        assert least_rows(int(2 * n), eps) <= k
 
 
 def test_fast_map_keeps_distances(chapter):
@@ -63,7 +124,7 @@ def test_fast_map_keeps_distances(chapter):
 
 
 def test_rows_by_the_exact_law(chapter):
-    exact = chapter["asked"]["exact law"]
+    exact = chapter["asked"]["exact chance"]
     assert exact == [least_rows(n, eps) for n, eps in chapter["cases"]]
     assert chapter["promised"] == least_rows(512, 0.1)
     assert chapter["chances"] == pytest.approx([failure(k, 0.1) for k in chapter["ks_tried"]])
@@ -73,8 +134,8 @@ def test_rows_by_the_exact_law(chapter):
     ("name", "answer"),
     [
         ("ex-jl-hundred", [math.ceil(math.log(990_000) * 1500 / 13), least_rows(100, 0.2, 0.01)]),
-        ("ex-jl-twice", [2 * math.log(4) / (0.01 / 2 - 0.001 / 3), 4]),
         ("ex-jl-orthogonal", [0, math.sqrt(1 / 400), 2 * norm.sf(2)]),
+        ("ex-jl-signs", [math.sqrt(math.pi / 2) / 32, 0.125, 0.534]),
         ("ex-jl-adversary", 1000 - np.linalg.matrix_rank(np.random.default_rng(0).standard_normal((400, 1000)))),
         ("ex-jl-kappa", [np.linalg.norm(np.eye(400)), np.linalg.norm(np.full((400, 400), 1 / 400)), 402]),
     ],
