@@ -257,6 +257,13 @@ QUESTIONS = {
         (..., 2, "The cut keeps the first row and loses the second, whose entry is 1."),
         (..., 0, "The cut of W keeps only its first row, which no query ever meets."),
     ),
+    "ex-bilinear-root": question(
+        {"Upper left entry of the root of A": 3, "Each entry of M": 0.5, "Its mean squared error": 4},
+        "The eigenvalues are 16 and 4. Take their roots, keep the eigenvectors, cut, and divide by the root again.",
+        (sqrt(10), ..., ..., "The roots are taken of the eigenvalues, not of the entries."),
+        (..., 2, ..., "That is the cut of the root. Multiply it by the inverse of the root."),
+        (..., ..., 2, "That is the singular value left out; the mean squared error is its square."),
+    ),
     "ex-bilinear-penalty": question(
         {"Rank of M": 2, "Distance of M": sqrt(2), "Distance of the cut to rank 2": 0.0, "Distance of S itself": 2.0},
         "For M lower each value by 1, and none below zero. The cut keeps the first two. Compare both with the truth.",
