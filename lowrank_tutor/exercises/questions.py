@@ -254,21 +254,12 @@ QUESTIONS = {
         within=0.02,
         note="A large number as 3.2e5 or as 3.2*10^5.",
     ),
-    "ex-bilinear-direction": question(
-        {"Squared error of the best rank-1 table": 0, "That of the cut of W": 1},
-        "Queries always have a zero first entry. Which row of a table do they meet?",
-        (1, ..., "The best table for the scores need not be the cut of W: it may keep the second row instead."),
-        (..., 2, "The cut keeps the first row and loses the second, whose entry is 1."),
-        (..., 0, "The cut of W keeps only its first row, which no query ever meets."),
-    ),
-    "ex-bilinear-penalty": question(
-        {"Rank of M": 2, "Distance of M": sqrt(2), "Distance of the cut to rank 2": 0.0, "Distance of S itself": 2.0},
-        "For M lower each value by 1, and none below zero. The cut keeps the first two. Compare both with the truth.",
-        (..., 2, ..., 4, "Those are the squared distances; take their roots."),
-        (..., ..., sqrt(2), ..., "The cut lowers nothing: it keeps 5 and 3, and drops the rest."),
-        (..., ..., 2, ..., "The noise of S is what the cut drops."),
-        (..., 0, ..., ..., "M is shortened as well: its 5 and its 3 are lowered, too."),
-        (6, ..., ..., ..., "Singular values of 1 are lowered to 0 and no longer count."),
+    "ex-bilinear-root": question(
+        {"Upper left entry of the root of A": 3, "Each entry of M": 0.5, "Its mean squared error": 4},
+        "The eigenvalues are 16 and 4. Take their roots, keep the eigenvectors, cut, and divide by the root again.",
+        (sqrt(10), ..., ..., "The roots are taken of the eigenvalues, not of the entries."),
+        (..., 2, ..., "That is the cut of the root. Multiply it by the inverse of the root."),
+        (..., ..., 2, "That is the singular value left out; the mean squared error is its square."),
     ),
     # Chapter 6, attention
     "ex-attention-hand": question(

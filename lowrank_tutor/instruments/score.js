@@ -55,15 +55,11 @@ const score = ({ place, data, move, morph, tell }) => {
     if (fits(next())) morph({ s: next() });
     else tell(words.no_room);
   };
-  const grow = (by) => {
-    const s = scaled(state.s, by);
-    if (fits(s)) morph({ s });
-    else tell(words.no_room);
-  };
+  const grow = (...factors) => morph({ s: factors.map((by) => scaled(state.s, by)).find(fits) });
   const presses = controls.element("div", { class: "instrument-buttons" });
   controls.button(presses, words.push, push);
   controls.button(presses, words.flip, () => grow(-1));
-  controls.button(presses, words.double, () => grow(2));
+  controls.button(presses, words.double, () => grow(2, 0.5));
   left.append(presses);
   const table = controls.element("p", { class: "matrix" });
   const entries = w.flat().map((value) => controls.element("b", {}, format(value, ".3g")));
@@ -137,6 +133,7 @@ const score = ({ place, data, move, morph, tell }) => {
       const times = (p, q) => near(now.p, p * before.p) && near(now.q, q * before.q);
       if (times(1, 1)) return moved ? ["same"] : [];
       if (times(-1, 1) || times(1, -1)) return ["flipped"];
+      if (times(0.5, 1) || times(1, 0.5)) return ["halved"];
       return times(2, 1) || times(1, 2) ? ["doubled"] : [];
     },
   };

@@ -19,6 +19,7 @@ REMARKS = {
     "same": "Each moved only across its line: the shadows are the same, and so is the score.",
     "flipped": "One shadow flipped to the other side, and the score changed its sign.",
     "doubled": "One side is twice as long, and so the score is twice as large.",
+    "halved": "One side is half as long, and so the score is half as large.",
     "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector does.",
 }
 WORDS = {
@@ -34,7 +35,7 @@ WORDS = {
     "short": "By shadows, p · q = ",
     "push": "Push s across its line",
     "flip": "Flip s",
-    "double": "Double s",
+    "double": "Double or halve s",
     "no_room": "There is no room for that: drag s nearer to the middle first.",
 }
 
@@ -47,7 +48,7 @@ def score(
 ) -> Instrument:
     r"""Show two vectors that can be dragged, and their score as the area of a rectangle.
 
-    With $W = u^\top v$ of rank 1 the score $s^\top W h$ is $p q$ with $p = u \cdot s$ and $q = v \cdot h$. These are
+    With $W = u v^\top$ of rank 1 the score $s^\top W h$ is $p q$ with $p = u \cdot s$ and $q = v \cdot h$. These are
     what the shadows of s and h are worth, on a line along u and a line along v.
 
     Parameters
@@ -55,7 +56,7 @@ def score(
     s, h : array_like, shape (2,)
         The vectors at first, each coordinate from -5 to 5.
     u, v : array_like, shape (2,) or (1, 2)
-        The rows of which the table W is made, not zero, each entry from -10 to 10.
+        The vectors of which the table W is made, not zero, each entry from -10 to 10.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def score(
             "v": right.tolist(),
             "w": np.outer(left, right).tolist(),
             "reach": REACH,
-            "words": {**WORDS, "table": f"This is W = uᵀv with u = {_written(left)} and v = {_written(right)}."},
+            "words": {**WORDS, "table": f"This is W = uvᵀ with u = {_written(left)} and v = {_written(right)}."},
         },
         readouts={"score": ("score sᵀWh", ".2f"), "p": ("p = u · s", ".2f"), "q": ("q = v · h", ".2f")},
         picture=lambda: _still(tips["s"], left, right, tips["h"]),

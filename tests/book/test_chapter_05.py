@@ -1,4 +1,7 @@
-"""Chapter 5: its explorers by Cholesky factors, the penalized fit, and starts that fix distances."""
+"""Chapter 5: its explorers by Cholesky factors and integers, the penalized fit, and starts that fix distances."""
+
+import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -6,6 +9,7 @@ from chapters import CHAPTERS
 from scipy.spatial.distance import pdist
 
 from lowrank_tutor.bilinear import fit_factors
+from lowrank_tutor.sentence import W_K, W_Q
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("05-")]
 
@@ -43,11 +47,54 @@ def where_w_looks(chapter, *, spread):
     }
 
 
-EXPLORERS = {"document-ranking": document_ranking, "where-w-looks": where_w_looks}
+def pairs_found(_chapter, *, n):
+    """Multiply out each pair of squares in exact fractions, and round only then."""
+    t = [Fraction(2 * i - (n - 1), n - 1) for i in range(n)]
+    margins, lost = [], 0
+    for a, b in itertools.combinations(t, 2):
+        s = [-((a * b) ** 2), 2 * a * b * (a + b), -((a + b) ** 2) - 2 * a * b, 2 * (a + b), Fraction(-1)]
+        margins.append(min((x - a) ** 2 * (x - b) ** 2 for x in t if x not in (a, b)))
+        stored = [Fraction(float(np.float16(float(it)))) for it in s]
+        scores = {x: sum(c * Fraction(float(np.float16(float(x**i)))) for i, c in enumerate(stored)) for x in t}
+        lost += min(scores[a], scores[b]) <= max(score for x, score in scores.items() if x not in (a, b))
+    return {"lost": lost, "margin": float(min(margins))}
+
+
+def ball(_chapter, *, start_at, steps):
+    """In u + v and u - v, whose steps do not mix: one grows by 1 + rate, the other shrinks by 1 - rate."""
+    u, v = map(float, start_at.strip("()").replace("\N{MINUS SIGN}", "-").split(","))
+    along, across = u + v, u - v
+    for _ in range(steps):
+        rate = 0.1 * (1 - (along**2 - across**2) / 4)
+        along, across = along * (1 + rate), across * (1 - rate)
+    return {"u": (along + across) / 2, "v": (along - across) / 2, "J": (1 - (along**2 - across**2) / 4) ** 2 / 2}
+
+
+EXPLORERS = {
+    "document-ranking": document_ranking,
+    "where-w-looks": where_w_looks,
+    "pairs-found": pairs_found,
+    "ball": ball,
+}
 
 
 def test_table_of_the_six_words(chapter):
-    assert chapter["pairs"].tolist() == [[0, 1], [2, 0]]
+    assert (chapter["pairs"] == np.array(W_Q) @ np.transpose(W_K)).all()
+
+
+def test_four_documents():
+    """The table worked by hand, and every set of k documents on the moment curve."""
+    t = np.arange(1, 5)
+    queries = np.array([[-j * j, 2 * j, -1] for j in t])
+    table = queries @ [t**0, t, t**2]
+    assert table.tolist() == [[0, -1, -4, -9], [-1, 0, -1, -4], [-4, -1, 0, -1], [-9, -4, -1, 0]]
+    assert np.linalg.matrix_rank(table) == 3
+    for n, k in ((7, 2), (8, 3)):
+        points = [[x**i for i in range(2 * k + 1)] for x in range(n)]
+        for wanted in itertools.combinations(range(n), k):
+            s = -np.poly1d(np.repeat(wanted, 2), r=True)
+            best = np.argsort(-(np.array(points) @ s.coeffs[::-1]))[:k]
+            assert sorted(best.tolist()) == list(wanted)
 
 
 def in_place(chapter, k):

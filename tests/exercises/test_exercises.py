@@ -118,7 +118,7 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
         # several hints are near
         ("ex-svd-tail", [0.302, 2.236, 3], "That is the Frobenius norm of what is cut."),
         ("ex-svd-center", 33_984, "Squares add up where two sheets are orthogonal."),
-        ("ex-bilinear-penalty", [2, 1.41, 1.41, 2], "The cut lowers nothing"),
+        ("ex-bilinear-root", [3, 2, 4], "That is the cut of the root."),
         ("ex-caches-cache", [65536, 17.2], "A GiB has 2^30 bytes."),
         # the right numbers in another order; a hint of its own goes first
         ("ex-rank-build", [16, 20], "○ Not yet. These are the right numbers, but in another order."),

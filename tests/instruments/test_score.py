@@ -101,12 +101,12 @@ def test_only_shadows_count(hand):
     hand.button("Flip s").click()
     assert check(hand)["score"] == -start["score"]
     hand.said("changed its sign")
-    hand.button("Double s").click()
+    hand.button("Double or halve s").click()
     assert check(hand) == {"score": 8, "p": -8, "q": -1}
     hand.said("twice as large")
-    hand.button("Double s").click()
-    hand.said("no room")
-    assert hand.call("state")["s"] == [-2, -4]
+    hand.button("Double or halve s").click()  # twice as long would leave the plane
+    assert check(hand) == {"score": 4, "p": -4, "q": -1}
+    hand.said("half as large")
 
 
 def test_no_shadow(hand):
