@@ -86,8 +86,8 @@ def test_positions(readers, name, who):
     assert [at for at, _ in shown] == sorted({*range(0, last, READERS[who].drags), last})
     for at, one in shown:
         check(one, explorer, positions[at])
-    pictures = {tuple(panel["src"] for panel in one["panels"]) for _, one in shown}
-    assert len(pictures) == len(shown), "two positions show the same pictures"
+    states = {(one["alt"], *(panel["src"] for panel in one["panels"])) for _, one in shown}
+    assert len(states) == len(shown), "two positions show and say the same"
 
 
 @each_explorer
@@ -103,7 +103,8 @@ def test_picture_order(readers, name):
             drawn = Image.fromarray(panel.picture).resize(seen.size, Image.Resampling.LANCZOS)
             assert np.abs(np.asarray(seen, dtype=float) - np.asarray(drawn)).mean() < 6  # of 255
             wanted.append(small(drawn))
-        assert np.argmin([np.abs(frame - np.concatenate(wanted)).mean() for frame in smaller]) == at
+        apart = [np.abs(frame - np.concatenate(wanted)).mean() for frame in smaller]
+        assert apart[at] == min(apart)  # others may look alike, where nothing changes
 
 
 def picture(source: str) -> Image.Image:
