@@ -137,7 +137,7 @@ def write(name: str, meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]])
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
     end = {"load_average_at_end": [round(load, 2) for load in os.getloadavg()]}
     if "machine" in meta:  # what does not depend on the machine leaves it out
-        meta = {**meta, "machine": {**meta["machine"], **end}}
+        meta = {**meta, "machine": {**end, **meta["machine"]}}
     head = json.dumps(meta, indent=2).replace("\n", "\n  ")
     path.write_text(f'{{\n  "meta": {head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
     return path
