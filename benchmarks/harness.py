@@ -136,7 +136,8 @@ def write(name: str, meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]])
     path = DATA / f"{name}.json"
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
     end = {"load_average_at_end": [round(load, 2) for load in os.getloadavg()]}
-    if "machine" in meta:  # what does not depend on the machine leaves it out
+    # What does not depend on the machine leaves it out; rows that were taken over keep the load of their own day.
+    if "machine" in meta and end.keys().isdisjoint(meta["machine"]):
         meta = {**meta, "machine": {**meta["machine"], **end}}
     head = json.dumps(meta, indent=2).replace("\n", "\n  ")
     path.write_text(f'{{\n  "meta": {head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")

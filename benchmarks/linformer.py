@@ -1,13 +1,15 @@
 """Time Linformer and its rivals against the length of the sequence, and take their memory.
 
 ``python -m benchmarks.linformer`` prints rows and bars, and writes ``lowrank_tutor/data/linformer_cpu.json`` for
-chapter 7: one row for each method, length, k, type, batch and mode. ``--device cuda --share`` writes a small file named
-after the GPU, for the book to draw beside the others. ``--short`` measures a part in under two minutes and writes
-nothing.
+chapter 7: one row for each method, length, k, type, batch and mode. ``--encoders`` measures only encoder layers and
+encoders of six layers, and leaves the other rows as they are. ``--device cuda --share`` writes a small file named after
+the GPU, for the book to draw beside the others. ``--short`` measures a part in under two minutes and writes nothing.
 """
 
 import argparse
 import gc
+import json
+import os
 import subprocess
 import sys
 import time
@@ -17,9 +19,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks.harness import Timing, all_hold, interleaved, provenance, say_if_busy, wall_clock, write
+from benchmarks.harness import DATA, Timing, all_hold, interleaved, provenance, say_if_busy, wall_clock, write
 from benchmarks.linformer_findings import CPU_LENGTHS, K, Row, cpu_bars, crossovers
-from benchmarks.linformer_methods import DIM, HEADS, MODES, OWN_PRODUCT, Group, Method, methods
+from benchmarks.linformer_methods import DIM, ENCODERS, FEEDFORWARD, HEADS, MODES, OWN_PRODUCT, Group, Method, methods
 from benchmarks.memory import peak_bytes
 from benchmarks.shared import write_shared
 from lowrank_tutor.roofline import half_type
@@ -32,8 +34,10 @@ DEFINITIONS = {
     "time_min, time_q1, time_median, time_q3": "seconds: the fastest of the interleaved runs, after two that do not"
     " count, and their quartiles; on a GPU by events, each run after its cache is flushed",
     "mode": "forward: no gradients; forward+backward: gradients of the tokens and of all parameters",
-    "series": "module: a whole layer; core: queries, keys and values given; crossover: a layer on short sequences;"
-    " product: one matrix product, timed in the same rounds",
+    "series": "module: attention with its four linear maps; core: queries, keys and values given; crossover: a module"
+    " on short sequences; product: one matrix product, timed in the same rounds; encoder layer: a module, two norms and"
+    f" a feed-forward network {FEEDFORWARD} times as wide as the tokens; encoder: {ENCODERS['encoder']} such layers;"
+    " these two in seconds of one core, as the process counts them",
     "batch, n, k": "sequences, tokens in each, tokens that each is compressed to (null: exact attention)",
     "method": "exact, fused: as PyTorch chooses",
     "flops": "two for each multiplication in the products of the method as written down; three times that with"
@@ -77,13 +81,28 @@ def cpu_plan() -> Plan:
     return Plan(groups, repeats=40, limit=8, seconds=3600)
 
 
+def encoder_plan() -> Plan:
+    """Lay out the measurement of encoder layers, and of six of them, on a CPU: about eight minutes of one core."""
+    lengths = {
+        ("encoder layer", "forward"): CPU_LENGTHS,
+        ("encoder layer", "forward+backward"): CPU_LENGTHS[:5],
+        ("encoder", "forward"): CPU_LENGTHS[1:4:2],
+        ("encoder", "forward+backward"): CPU_LENGTHS[1:4:2],
+    }
+    groups = [Group(*which, "float32", 1, n, (K,)) for which, sizes in lengths.items() for n in sizes]
+    return Plan(sorted(groups, key=lambda group: group.n), repeats=11, limit=12, seconds=3600)
+
+
 def cuda_plan(
     dtypes: Sequence[str], lengths: Sequence[int] = CUDA_LENGTHS, ks: Sequence[int] = CUDA_KS, many: int = MANY
 ) -> Plan:
     """Lay out the measurement on a GPU: batches of at least ``many`` tokens, and single sequences; peers at one k."""
     groups = [
-        Group(series, mode, dtype, batch, n, tuple(k for k in ks if k < n), (K,))
-        for series, mode in (("module", MODES[0]), ("core", MODES[0]), ("module", MODES[1]))
+        Group(series, mode, dtype, batch, n, tuple(k for k in ((K,) if series in ENCODERS else ks) if k < n), (K,))
+        for series, mode in (
+            *(("module", MODES[0]), ("core", MODES[0]), ("module", MODES[1])),
+            *(("encoder layer", mode) for mode in MODES),
+        )
         for dtype in dtypes
         for n in lengths
         for batch in sorted({max(1, many // n), 1}, reverse=True)
@@ -101,6 +120,13 @@ def short_plan(device: torch.device, dtypes: Sequence[str]) -> Plan:
 
 
 # How it is measured
+
+
+def processor_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
+    """Run a function, and return the seconds that this process computed, which others on the machine do not stretch."""
+    start = time.process_time()
+    result = function(run)
+    return time.process_time() - start, result
 
 
 class CudaClock:
@@ -250,32 +276,50 @@ def set_up(device: torch.device) -> tuple[Bench, list[str], Row]:
     return Bench(device, CudaClock(device, flushed)), [half, "float32"], record
 
 
+def measured(command: str, plan: Plan, bench: Bench, record: Row) -> tuple[Row, list[Row]]:
+    """Carry a plan out; return where and how it was measured, and its rows."""
+    meta = provenance(f"python -m benchmarks.linformer {command}", PACKAGES)
+    say_if_busy(meta["machine"])
+    rows, failures = run(plan, bench)
+    meta["machine"] |= {**record, "load_average_at_end": [round(load, 2) for load in os.getloadavg()]}
+    how = {"repeats": plan.repeats, "limit_seconds": plan.limit, "failures": failures}
+    return meta | {"dim": bench.dim, "heads": bench.heads, **how}, rows
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; the exit status tells whether all bars hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.linformer", description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--short", action="store_true", help="a part, in under two minutes; nothing is written")
     parser.add_argument("--share", action="store_true", help="write one small file named after the GPU")
+    parser.add_argument("--encoders", action="store_true", help="only encoder layers, on a CPU; other rows stay")
     options = parser.parse_args(arguments)
-    if options.device == "cuda" and options.short == options.share:
+    if options.device == "cuda" and (options.short == options.share or options.encoders):
         parser.error("--device cuda needs --short or --share")
     device = torch.device(options.device)
-    share = " --share" if options.share else ""
-    meta = provenance(f"python -m benchmarks.linformer --device {device.type}{share}", PACKAGES)
-    say_if_busy(meta["machine"])
     bench, dtypes, record = set_up(device)
     print(", ".join(f"{name}: {value}" for name, value in record.items()))
-    full = cpu_plan() if device.type == "cpu" else cuda_plan(dtypes)
-    plan = short_plan(device, dtypes) if options.short else full
-    rows, failures = run(plan, bench)
-    meta["machine"] |= record
-    meta |= {"dim": bench.dim, "heads": bench.heads, "repeats": plan.repeats, "limit_seconds": plan.limit}
-    if options.share:
-        print(f"written: {write_shared(meta, rows).name}")
-    if options.share or options.short:
+    command = f"--device {device.type}{' --share' if options.share else ''}"
+    if options.short or options.share:
+        plan = (
+            short_plan(device, dtypes) if options.short else cpu_plan() if device.type == "cpu" else cuda_plan(dtypes)
+        )
+        meta, rows = measured(command, plan, bench, record)
+        if options.share:
+            print(f"written: {write_shared(meta, rows).name}")
         return 0
-    meta |= {"definitions": DEFINITIONS, "failures": failures, "bars": cpu_bars(rows), "crossovers": crossovers(rows)}
-    print(f"written: {write('linformer_cpu', meta, rows).name}")
+    if options.encoders:
+        meta, rows = json.loads((DATA / "linformer_cpu.json").read_text(encoding="utf-8")).values()
+        rows = [row for row in rows if row["series"] not in ENCODERS]
+        command += " --encoders"
+    else:
+        meta, rows = measured(command, cpu_plan(), bench, record)
+        meta |= {"bars": cpu_bars(rows), "crossovers": crossovers(rows)}
+    torch.set_num_threads(1)
+    alone = bench._replace(clock=processor_clock)
+    meta["encoders"], more = measured(command, encoder_plan(), alone, {"threads": torch.get_num_threads()})
+    meta["definitions"] = {**DEFINITIONS, **meta.get("definitions", {}), "series": DEFINITIONS["series"]}
+    print(f"written: {write('linformer_cpu', meta, [*rows, *more]).name}")
     return 0 if all_hold(meta["bars"]) else 1
 
 

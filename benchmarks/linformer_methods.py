@@ -6,6 +6,7 @@ three times the operations of forward: each product has two gradients, each a pr
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -15,13 +16,15 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.adapters_linformer import Lucidrains, Ours, OursHeadwise, Size, Tatp22, seeded, split
 from lowrank_tutor.attention import softmax_cost
-from lowrank_tutor.linformer import linformer_attention, linformer_cost
+from lowrank_tutor.linformer import LinformerEncoderLayer, linformer_attention, linformer_cost
 
 DIM, HEADS = 512, 8
 OURS, OURS_APART = Ours.name, OursHeadwise.name
 LUCIDRAINS, TATP22 = "linformer", "linformer-pytorch kv"
 FUSED, CORE, OWN_PRODUCT = "exact, fused", "linformer_attention", "x @ W"
 MODES = ("forward", "forward+backward")
+ENCODERS = {"encoder layer": 1, "encoder": 6}  # layers of each series in which attention is a part
+FEEDFORWARD = 4  # times as wide as the tokens
 BACKENDS = {
     f"exact, {backend.name}": backend
     for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION)
@@ -31,7 +34,8 @@ BACKENDS = {
 class Group(NamedTuple):
     """What is measured in the same rounds: all methods on one batch."""
 
-    # "module": a whole layer; "core": queries, keys and values given; "crossover": a module, short sequences
+    # "module": attention with its four linear maps; "core": queries, keys and values given; "crossover": a module,
+    # short sequences; those of ENCODERS: modules with a feed-forward network and norms
     series: str
     mode: str
     dtype: str
@@ -52,7 +56,7 @@ class Method(NamedTuple):
 
 
 class Exact(nn.Module):
-    """A layer of exact attention, of the same weights as ours."""
+    """Exact attention with its linear maps, of the same weights as ours."""
 
     def __init__(self, attend: Callable[..., torch.Tensor], dim: int, heads: int) -> None:
         super().__init__()
@@ -64,6 +68,21 @@ class Exact(nn.Module):
         """Attend exactly."""
         q, k, v = (split(project(x), self.heads) for project in (self.to_q, self.to_k, self.to_v))
         return self.to_out(self.attend(q, k, v).transpose(1, 2).flatten(2))
+
+
+class EncoderLayer(nn.Module):
+    """Attention and a feed-forward network, each behind a norm and added: ours without its checks, any attention."""
+
+    def __init__(self, attention: nn.Module, dim: int, feedforward: int) -> None:
+        super().__init__()
+        self.attention, self.norm = attention, nn.LayerNorm(dim)
+        parts = nn.LayerNorm(dim), nn.Linear(dim, feedforward), nn.ReLU(), nn.Linear(feedforward, dim)
+        self.feedforward = nn.Sequential(*parts)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Run both halves."""
+        x = x + self.attention(self.norm(x))
+        return x + self.feedforward(x)
 
 
 def by_backend(backend: SDPBackend) -> Callable[..., torch.Tensor]:
@@ -100,9 +119,10 @@ def methods(group: Group, device: torch.device, dim: int = DIM, heads: int = HEA
             method(
                 name, k, layer.to(dtype_of(group)), [x], list(layer.parameters()), group.batch * flops, upstream, group
             )
-            for name, k, layer, flops in layers(group, device, dim, heads)
+            for name, k, layer, flops in (encoders if group.series in ENCODERS else layers)(group, device, dim, heads)
         ]
-        return built + ([own_product(x.detach(), dim)] if device.type == "cpu" else [])
+        alone = device.type != "cpu" or group.series in ENCODERS
+        return built if alone else [*built, own_product(x.detach(), dim)]
 
 
 def layers(
@@ -121,6 +141,26 @@ def layers(
         yield TATP22, k, Tatp22().shared(size), theirs
     for name, attend in exact_ways(device).items():
         yield name, None, Exact(attend, dim, heads), softmax_cost(n, dim, heads).flops
+
+
+def encoders(
+    group: Group, device: torch.device, dim: int, heads: int
+) -> Iterator[tuple[str, int | None, nn.Module, int]]:
+    """Yield name, k, encoder, and the operations of one sequence: this book's layers, and those of exact attention."""
+    n, count, width = group.n, ENCODERS[group.series], FEEDFORWARD * dim
+
+    def stack(layer: Callable[[], nn.Module]) -> nn.Module:
+        return nn.Sequential(*(layer() for _ in range(count)))
+
+    for k in (k for k in group.ks if k <= n):
+        ours = partial(LinformerEncoderLayer, dim, heads, n, k, width, 0.0)
+        yield OURS, k, stack(ours), count * linformer_cost(n, dim, heads, k, feedforward=width).flops
+    for name, attend in exact_ways(device).items():
+
+        def exact(attend: Callable[..., torch.Tensor] = attend) -> nn.Module:
+            return EncoderLayer(Exact(attend, dim, heads), dim, width)
+
+        yield name, None, stack(exact), count * softmax_cost(n, dim, heads, feedforward=width).flops
 
 
 def core_methods(group: Group, device: torch.device, dim: int, heads: int) -> Iterator[Method]:

@@ -24,7 +24,9 @@ def small(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[st
     found = {**meta, "gpu": meta["machine"]["gpu"]}
     return {
         "meta": {name: found[name] for name in PROVENANCE},
-        "rows": [{name: row[name] for name in KEPT} for row in rows if row["series"] in ("core", "module")],
+        "rows": [
+            {name: row[name] for name in KEPT} for row in rows if row["series"] in ("core", "module", "encoder layer")
+        ],
     }
 
 

@@ -132,11 +132,11 @@ def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Ten
     return weights.masked_fill(~token_mask[:, None, None, :], 0).to(q.dtype)
 
 
-def softmax_cost(n: int, dim: int, heads: int) -> Cost:
+def softmax_cost(n: int, dim: int, heads: int, *, feedforward: int | None = None) -> Cost:
     r"""Count the cost of a layer of softmax self-attention: $4 D^2 + D$ parameters, $8 n D^2 + 4 n^2 D$ operations.
 
     ``n`` are tokens, ``dim`` is the width D of the model. ``heads``, which must divide it, only changes the number of
-    score matrices.
+    score matrices. ``feedforward`` makes it a whole encoder layer: see `with_feedforward`.
 
     Examples
     --------
@@ -144,7 +144,22 @@ def softmax_cost(n: int, dim: int, heads: int) -> Cost:
     Cost(parameters=1049088, flops=4294967296, scores=8388608)
     """
     n, dim, heads = check_integer(n, "n", 1), check_integer(dim, "dim", 1), check_heads(heads, dim)
-    return Cost(4 * dim**2 + dim, 8 * n * dim**2 + 4 * n**2 * dim, heads * n**2)
+    cost = Cost(4 * dim**2 + dim, 8 * n * dim**2 + 4 * n**2 * dim, heads * n**2)
+    return with_feedforward(cost, n, dim, feedforward)
+
+
+def with_feedforward(cost: Cost, n: int, dim: int, feedforward: int | None) -> Cost:
+    r"""Add the second half of an encoder layer, unless its width F is None.
+
+    Two linear maps, from D to F and back, take $4 n D F$ operations and have $2 D F + F + D$ parameters; the layer's
+    two norms have $4 D$ more.
+    """
+    if feedforward is None:
+        return cost
+    width = check_integer(feedforward, "feedforward", 1)
+    return cost._replace(
+        parameters=cost.parameters + 2 * dim * width + width + 5 * dim, flops=cost.flops + 4 * n * dim * width
+    )
 
 
 @overload

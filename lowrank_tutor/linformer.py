@@ -50,7 +50,7 @@ from lowrank_tutor._tensors import (
     without_autocast,
     zero_hidden,
 )
-from lowrank_tutor.attention import Cost
+from lowrank_tutor.attention import Cost, with_feedforward
 from lowrank_tutor.shards import add_up, announce_refusal, check_process_group, locate
 
 __all__ = [
@@ -209,7 +209,14 @@ def pooling_projection(k: int, max_len: int) -> Tensor:
 
 
 def linformer_cost(
-    n: int, dim: int, heads: int, k: int, *, sharing: str = "key-value", max_len: int | None = None
+    n: int,
+    dim: int,
+    heads: int,
+    k: int,
+    *,
+    sharing: str = "key-value",
+    max_len: int | None = None,
+    feedforward: int | None = None,
 ) -> Cost:
     r"""Count the operations, parameters and scores of a `LinformerSelfAttention` for one sequence.
 
@@ -225,11 +232,15 @@ def linformer_cost(
         One matrix E = F, or two.
     max_len : int, optional
         Longest sequence of the layer; by default ``n``.
+    feedforward : int, optional
+        Width F of the second half of a `LinformerEncoderLayer`, to count it too: $4 n D F$ operations more.
 
     Examples
     --------
     >>> linformer_cost(n=1024, dim=512, heads=8, k=256)
     Cost(parameters=1311232, flops=2147483648, scores=2097152)
+    >>> linformer_cost(n=1024, dim=512, heads=8, k=256, feedforward=2048).flops
+    6442450944
     """
     max_len = check_integer(n, "n", 1) if max_len is None else check_integer(max_len, "max_len", 1)
     n, k = check_integer(n, "n", 1, max_len, "max_len"), check_integer(k, "k", 1, max_len, "max_len")
@@ -238,7 +249,8 @@ def linformer_cost(
     matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2
     flops = 4 * n * dim**2 + (4 + 2 * matrices) * n * k * dim + 4 * k * dim**2
     flops += 2 * matrices * n * k if n < max_len else 0
-    return Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
+    cost = Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
+    return with_feedforward(cost, n, dim, feedforward)
 
 
 def _check_numbers(name: str, rows: int, columns: int) -> None:

@@ -8,10 +8,11 @@ A card can do only so many operations a second, and move only so many bytes a se
 program needs at least the larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**.
 At best each input is read once and each output written once; clear the cache before you compare a time with a floor.
 
-The peaks are those of NVIDIA's datasheets, which were not read in the original. On 2026-11-22 each number was compared
-with the datasheet as others quote it (for A100, H100, V100 and L4 that is NVIDIA's own TensorRT-LLM,
-``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of processors, their clock, and the
-width and clock of the memory (``tests/test_roofline.py``). Where the two differ, ``source`` says so.
+The peaks are those of NVIDIA's datasheets, which were not read in the original. On 2026-11-22 (RTX 4090, RTX 5090 and
+B200: 2026-11-25) each number was compared with the datasheet as others quote it (for A100, H100, V100 and L4 that is
+NVIDIA's own TensorRT-LLM, ``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of
+processors, their clock, and the width and clock of the memory (``tests/test_roofline.py``). Where the two differ,
+``source`` says so.
 """
 
 import math
@@ -65,19 +66,23 @@ class Gpu(NamedTuple):
     source: str
 
 
-_QUOTED = {
-    "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "(t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s, less than"
-              " the 256 bits of its memory at 10 Gbit/s give; the larger stands here, so that the floor is one"),
-    "V100": Gpu(125e12, 900e9, 16e9, (7, 0), "(volta-v100-datasheet-update-us-1165301-r5): SXM2, 16 GB"),
-    "L4": Gpu(121e12, 300e9, 24e9, (8, 9), "(l4-datasheet-2595652): half of 242, the rate with sparsity"),
-    "A100": Gpu(312e12, 1555e9, 40e9, (8, 0), "(nvidia-a100-datasheet-us-nvidia-1758950): SXM, 40 GB"),
+GPUS: Mapping[str, Gpu] = MappingProxyType({
+    "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "T4 datasheet (t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s,"
+              " less than 256 bits of memory at 10 Gbit/s give; the larger stands here, so that the floor is one"),
+    "V100": Gpu(125e12, 900e9, 16e9, (7, 0), "V100 datasheet (volta-v100-datasheet-update-us-1165301-r5): SXM2, 16 GB"),
+    "L4": Gpu(121e12, 300e9, 24e9, (8, 9), "L4 datasheet (l4-datasheet-2595652): half of 242, the rate with sparsity"),
+    "A100": Gpu(312e12, 1555e9, 40e9, (8, 0), "A100 datasheet (nvidia-a100-datasheet-us-nvidia-1758950): SXM, 40 GB"),
+    "RTX 4090": Gpu(165.2e12, 1008e9, 24e9, (8, 9),
+                    "Ada GPU architecture (nvidia-ada-gpu-architecture): FP16 summed in FP32; in FP16 twice that"),
     "H100": Gpu(989e12, 3350e9, 80e9, (9, 0),
-                "(nvidia-tensor-core-gpu-datasheet): SXM, half of 1,979, the rate with sparsity"),
-    "H200": Gpu(989e12, 4800e9, 141e9, (9, 0), "(hpc-datasheet-sc23): SXM, half of 1,979, the rate with sparsity"),
-}  # fmt: skip
-GPUS: Mapping[str, Gpu] = MappingProxyType(
-    {card: peaks._replace(source=f"NVIDIA {card} datasheet {peaks.source}") for card, peaks in _QUOTED.items()}
-)
+                "H100 datasheet (nvidia-tensor-core-gpu-datasheet): SXM, half of 1,979, the rate with sparsity"),
+    "H200": Gpu(989e12, 4800e9, 141e9, (9, 0),
+                "H200 datasheet (hpc-datasheet-sc23): SXM, half of 1,979, the rate with sparsity"),
+    "RTX 5090": Gpu(209.5e12, 1792e9, 32e9, (12, 0), "RTX Blackwell GPU architecture (nvidia-rtx-blackwell-gpu-"
+                    "architecture): FP16 summed in FP32. The 838 often quoted are summed in FP16, with sparsity"),
+    "B200": Gpu(2250e12, 7700e9, 180e9, (10, 0), "HGX B200 datasheet: half of 4,500, the rate with sparsity. Others"
+                " say 8,000 GB/s, more than the 7,680 bits of memory that its driver reports give at 8 Gbit/s"),
+})  # fmt: skip
 
 
 def gpu_named(name: str, memory: float) -> str | None:
@@ -95,8 +100,9 @@ def gpu_named(name: str, memory: float) -> str | None:
     if not isinstance(name, str):
         raise TypeError(f"name must be a string, got {type(name).__name__}")
     words = re.split(r"[^A-Za-z0-9]+", name)
-    # Of the H100s, the one called NVL has a faster memory than the table says.
-    found = None if "NVL" in words else next((card for card in GPUS if card in words), None)
+    # Another card has the same name before these words: a faster memory, or fewer processors.
+    other = {"NVL", "D", "Laptop"} & set(words)
+    found = None if other else next((card for card in GPUS if f" {card} " in f" {' '.join(words)} "), None)
     return found if found is not None and memory <= 1.1 * GPUS[found].memory else None
 
 
@@ -190,19 +196,39 @@ def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[s
     return tuple(name for name, yes in answers.items() if yes)
 
 
-def attention_bytes(n: int, d: int, heads: int, *, k: int | None = None, fused: bool = True, batch: int = 1) -> int:
+def attention_bytes(
+    n: int,
+    d: int,
+    heads: int,
+    *,
+    k: int | None = None,
+    fused: bool = True,
+    batch: int = 1,
+    feedforward: int | None = None,
+) -> int:
     """Return the bytes that attention takes, Q, K, V and the result among them; unfused, each weight takes 12 more.
+
+    With ``feedforward``, the width F of the second half, return the peak of a whole encoder layer without gradients,
+    its parameters left out. The first half holds, beside attention, the tokens, their normalized copy and the result in
+    another order; the second half the tokens, their sum with attention, and n rows of F numbers before and after the
+    activation. The larger half counts.
 
     Examples
     --------
     >>> attention_bytes(16384, 64, 8) / 1e9, attention_bytes(16384, 64, 8, fused=False) / 1e9
     (0.067633152, 25.837436928)
+    >>> [attention_bytes(16384, 64, 8, k=k, feedforward=2048) / 1e9 for k in (None, 256)]
+    [0.16777216, 0.16777216]
     """
     n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
     batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
     rows = 4 * batch * heads * n * (HALF * d + 1)  # plus one float32 a query, the logarithm of its sum
     mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)
-    return rows + mixed + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
+    attention = rows + mixed + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
+    if feedforward is None:
+        return attention
+    width, row = heads * d, HALF * batch * n
+    return max(attention + 3 * row * width, 2 * row * (width + check_size(feedforward, "feedforward")))
 
 
 class Trial(NamedTuple):

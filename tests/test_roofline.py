@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from benchmarks.linformer_methods import EncoderLayer, Exact
 from benchmarks.memory import peak_bytes
 from lowrank_tutor import roofline
 from lowrank_tutor.attention import softmax_attention
@@ -24,24 +25,6 @@ from lowrank_tutor.roofline import (
     half_type,
     trials,
 )
-
-
-@pytest.mark.parametrize(
-    ("name", "teraflops", "bits", "gigabits", "gigabytes", "capability"),
-    [
-        ("T4", 65, 256, 10, 16, (7, 5)),
-        ("V100", 125, 4096, 1.7578, 16, (7, 0)),
-        ("L4", 121, 192, 12.5, 24, (8, 9)),
-        ("A100", 312, 5120, 2.43, 40, (8, 0)),
-        ("H100", 989, 5120, 5.23, 80, (9, 0)),
-        ("H200", 989, 6144, 6.25, 141, (9, 0)),
-    ],
-)
-def test_peaks_of_cards(name, teraflops, bits, gigabits, gigabytes, capability):
-    """The bandwidth is the width of the memory's bus times the rate of a pin, as data sheets round it."""
-    card = GPUS[name]
-    assert (card.flops, card.memory, card.capability) == (teraflops * 1e12, gigabytes * 1e9, capability)
-    assert card.bandwidth == pytest.approx(bits * gigabits * 1e9 / 8, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", GPUS)
@@ -154,6 +137,17 @@ def test_bytes_cover_tensors(k):
     assert attention_bytes(n, d, heads, k=k, batch=3) - shared == 3 * (fused - shared)
 
 
+@pytest.mark.parametrize(("n", "d", "heads", "feedforward"), [(512, 16, 4, 256), (64, 8, 2, 8), (128, 16, 4, 96)])
+def test_bytes_of_whole_layer(n, d, heads, feedforward):
+    """What an encoder layer of exact attention holds at once, its tokens among it."""
+    width = heads * d
+    layer = EncoderLayer(Exact(functional.scaled_dot_product_attention, width, heads), width, feedforward).bfloat16()
+    x = torch.zeros(1, n, width, dtype=torch.bfloat16)
+    with torch.no_grad():
+        held = x.nbytes + peak_bytes(lambda: layer(x), torch.device("cpu"))
+    assert held == pytest.approx(attention_bytes(n, d, heads, feedforward=feedforward), rel=0.1)
+
+
 def test_written_out_bytes_hold():
     """On a CPU, which takes the same steps, PyTorch keeps logits and weights in float32, and a mask."""
     q, k, v = torch.zeros(3, 1, 4, 256, 16, dtype=torch.float16)
@@ -180,6 +174,7 @@ def test_written_out_bytes_hold():
         (lambda: gpu_crossover(10**400, 64, 8, "T4"), ValueError, "k must be below 2**31, got 1000000"),
         (lambda: attention_bytes(8, 64, 8, k=9), ValueError, "k must be between 1 and n = 8, got 9"),
         (lambda: attention_bytes(8, 64, 8, fused="no"), TypeError, "fused must be True or False, got 'no'"),
+        (lambda: attention_bytes(8, 64, 8, feedforward=0), ValueError, "feedforward must be at least 1, got 0"),
         (lambda: gpu_named(None, 1e9), TypeError, "name must be a string, got NoneType"),
         (lambda: half_type("a"), ValueError, "device must be a torch.device"),
         (lambda: trials(None, 64, 8, 4), TypeError, "lengths must be integers, one after the other, got NoneType"),
@@ -195,22 +190,27 @@ def test_bad_input(call, error, message):
 
 
 # Processors, products with their addition that each does in a tick, million ticks a second; bits at a time from the
-# memory, and how many gigabits a second each of them carries. From NVIDIA's descriptions of each architecture.
+# memory, and how many gigabits a second each of them carries; gigabytes; capability. From NVIDIA's descriptions of each
+# architecture, and for the B200 from what its driver reports.
 BUILT = {
-    "T4": (40, 512, 1590, 256, 10.0),
-    "V100": (80, 512, 1530, 4096, 1.754),
-    "L4": (58, 512, 2040, 192, 12.5),
-    "A100": (108, 1024, 1410, 5120, 2.43),
-    "H100": (132, 2048, 1830, 5120, 5.24),
-    "H200": (132, 2048, 1830, 6144, 6.25),
+    "T4": (40, 512, 1590, 256, 10.0, 16, (7, 5)),
+    "V100": (80, 512, 1530, 4096, 1.754, 16, (7, 0)),
+    "L4": (58, 512, 2040, 192, 12.5, 24, (8, 9)),
+    "A100": (108, 1024, 1410, 5120, 2.43, 40, (8, 0)),
+    "RTX 4090": (128, 256, 2520, 384, 21.0, 24, (8, 9)),
+    "H100": (132, 2048, 1830, 5120, 5.24, 80, (9, 0)),
+    "H200": (132, 2048, 1830, 6144, 6.25, 141, (9, 0)),
+    "RTX 5090": (170, 256, 2407, 512, 28.0, 32, (12, 0)),
+    "B200": (148, 4096, 1860, 7680, 7.992, 180, (10, 0)),
 }
 
 
 @pytest.mark.parametrize("name", GPUS)
 def test_peaks_from_hardware(name):
-    processors, products, million_ticks, bits, gigabits = BUILT[name]
-    assert 2 * processors * products * million_ticks * 1e6 == pytest.approx(GPUS[name].flops, rel=5e-3)
-    assert bits / 8 * gigabits * 1e9 == pytest.approx(GPUS[name].bandwidth, rel=5e-3)
+    (processors, products, million_ticks, bits, gigabits, gigabytes, capability), card = BUILT[name], GPUS[name]
+    assert 2 * processors * products * million_ticks * 1e6 == pytest.approx(card.flops, rel=5e-3)
+    assert bits / 8 * gigabits * 1e9 == pytest.approx(card.bandwidth, rel=5e-3)
+    assert (card.memory, card.capability) == (gigabytes * 1e9, capability)
 
 
 @pytest.mark.parametrize(
@@ -222,6 +222,12 @@ def test_peaks_from_hardware(name):
         ("NVIDIA A100-SXM4-40GB", 42.4e9, "A100"),
         ("NVIDIA H100 80GB HBM3", 85.0e9, "H100"),
         ("NVIDIA H200", 150.1e9, "H200"),
+        ("NVIDIA B200", 191.5e9, "B200"),
+        ("NVIDIA GeForce RTX 4090", 25.4e9, "RTX 4090"),
+        ("NVIDIA GeForce RTX 5090", 34.2e9, "RTX 5090"),
+        ("NVIDIA GeForce RTX 4090 D", 25.4e9, None),
+        ("NVIDIA GeForce RTX 5090 Laptop GPU", 25.4e9, None),
+        ("NVIDIA GB200", 198e9, None),
         ("Tesla V100S-PCIE-32GB", 34e9, None),  # these have a faster memory, or more processors
         ("NVIDIA A100-SXM4-80GB", 85e9, None),
         ("NVIDIA H100 NVL", 84e9, None),

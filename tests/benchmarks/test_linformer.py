@@ -1,5 +1,6 @@
 """The records of the Linformer benchmark: what is concluded from their rows, and what a reader's own must hold."""
 
+import itertools
 import json
 import math
 
@@ -8,7 +9,7 @@ import pytest
 from benchmarks import shared
 from benchmarks.harness import DATA
 from benchmarks.linformer_findings import FUSED, OURS, OURS_APART, K, cpu_bars, crossover, crossovers, flops_crossover
-from benchmarks.linformer_methods import DIM
+from benchmarks.linformer_methods import DIM, ENCODERS, MODES
 from lowrank_tutor.linformer import linformer_cost
 from lowrank_tutor.roofline import gpu_floor
 
@@ -60,6 +61,20 @@ def test_record_concludes():
     slow = {"time_min": 1e9, "share": 0.0, "peak_bytes": 2**50}
     worse = [row | slow if row["method"] in (OURS, OURS_APART) else row for row in rows]
     assert not any(bar["holds"] for bar in cpu_bars(worse))
+
+
+def test_encoders_in_record():
+    """Both halves of each layer are counted, and with every length comes the rival."""
+    meta, rows = json.loads((DATA / "linformer_cpu.json").read_text(encoding="utf-8")).values()
+    assert meta["encoders"]["failures"] == []
+    found = {}
+    for row in (row for row in rows if row["series"] in ENCODERS):
+        n, k, times = row["n"], row["k"], ENCODERS[row["series"]] * (3 if row["mode"] == "forward+backward" else 1)
+        alone = 8 * n * DIM**2 + 4 * n**2 * DIM if k is None else 4 * n * DIM**2 + 6 * n * k * DIM + 4 * k * DIM**2
+        assert row["flops"] == times * (alone + 16 * n * DIM**2)
+        found.setdefault((row["series"], row["mode"], n), []).append(row["method"])
+    assert {(series, mode) for series, mode, _ in found} == set(itertools.product(ENCODERS, MODES))
+    assert all(sorted(methods) == sorted((FUSED, OURS)) for methods in found.values())
 
 
 FLOOR = gpu_floor(4096, 64, 8, "T4", k=256).seconds

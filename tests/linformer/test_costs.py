@@ -13,7 +13,8 @@ from torch import set_grad_enabled
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from lowrank_tutor.linformer import linformer_cost, pooling_projection
+from lowrank_tutor.attention import softmax_cost
+from lowrank_tutor.linformer import LinformerEncoderLayer, linformer_cost, pooling_projection
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
@@ -37,6 +38,44 @@ def test_cost_of_real_layer(n, dim, heads, k, max_len, gradient, sharing, calls)
         assert linformer_cost(n, dim, heads, k, sharing=sharing) == cost
 
 
+@pytest.mark.parametrize(
+    ("n", "dim", "heads", "k", "feedforward"), [(7, 6, 3, 3, 24), (5, 4, 1, 5, 1), (1, 6, 6, 1, 9)]
+)
+def test_cost_of_encoder_layer(n, dim, heads, k, feedforward):
+    layer = LinformerEncoderLayer(dim, heads, n, k, feedforward, 0.0)
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        layer(torch.zeros(1, n, dim))
+    cost = linformer_cost(n, dim, heads, k, feedforward=feedforward)
+    assert cost.parameters == sum(p.numel() for p in layer.parameters())
+    assert cost.flops == counter.get_total_flops()
+    assert cost.scores == linformer_cost(n, dim, heads, k).scores
+
+
+def operations_by_loops(n, dim, k, feedforward):
+    """Two for each product of two entries, of a layer with E = F; with k None of exact attention."""
+    matrix_products = [(n, dim, dim)] * 2  # queries, output
+    matrix_products += [(n, dim, dim)] * 2 if k is None else [(k, n, dim), (k, dim, dim), (k, dim, dim)]
+    matrix_products += [(n, dim, k or n), (n, k or n, dim)]  # scores and averages of all heads
+    matrix_products += [(n, dim, feedforward), (n, feedforward, dim)]
+    return sum(2 * rows * inner * columns for rows, inner, columns in matrix_products)
+
+
+@pytest.mark.parametrize(
+    ("n", "dim", "k", "alone", "whole"),
+    [
+        (512, 512, 256, 1.33, 1.12), (1024, 512, 256, 2.00, 1.33), (4096, 512, 256, 5.52, 2.41),
+        (16384, 512, 256, 19.26, 6.59), (2048, 768, 256, 2.87, 1.54), (8192, 768, 256, 8.27, 3.01),
+    ],
+)  # fmt: skip
+def test_times_fewer_operations(n, dim, k, alone, whole):
+    """Exact attention over Linformer, without and with a feed-forward half four times as wide as the tokens."""
+    for width, times in ((0, alone), (4 * dim, whole)):
+        exact, mixed = operations_by_loops(n, dim, None, width), operations_by_loops(n, dim, k, width)
+        half = {"feedforward": width} if width else {}
+        assert (exact, mixed) == (softmax_cost(n, dim, 8, **half).flops, linformer_cost(n, dim, 8, k, **half).flops)
+        assert exact / mixed == pytest.approx(times, abs=0.006)
+
+
 def test_cost_by_hand():
     # D = 2, n = 3, k = 2, one head, E = F: 12 multiplications for queries and as many for the output, 12 for the
     # tokens mixed, 8 each for keys and values, 12 for the scores and 12 for the averages; together 76.
@@ -44,6 +83,9 @@ def test_cost_by_hand():
     assert linformer_cost(n=3, dim=2, heads=2, k=2, sharing="headwise") == (18 + 2 * 6, 2 * (76 + 12), 12)
     # Two more columns in E, and 3 times 2 products of the norm rule.
     assert linformer_cost(n=3, dim=2, heads=1, k=2, max_len=5) == (18 + 2 * 5, 2 * (76 + 6), 6)
+    # With a second half of width 5: 2 * 3 * 10 multiplications, two tables of 10, biases of 5 and 2, two norms of 4.
+    assert linformer_cost(n=3, dim=2, heads=1, k=2, feedforward=5) == (24 + 35, 2 * (76 + 60), 6)
+    assert softmax_cost(n=3, dim=2, heads=1, feedforward=5) == (18 + 35, 168 + 120, 9)
 
 
 @given(st.integers(1, 12), st.integers(1, 12))
@@ -67,6 +109,7 @@ cost = partial(linformer_cost, 8, 6, 2)
         (lambda: linformer_cost(8, 6, 4, 3), "heads must divide dim = 6, got 4"),
         (lambda: cost(0), "k must be between 1 and max_len = 8, got 0"),
         (lambda: cost(10, max_len=9), "k must be between 1 and max_len = 9, got 10"),
+        (lambda: cost(3, feedforward=0), "feedforward must be at least 1, got 0"),
         (lambda: cost(3, sharing="none"), 'sharing must be "key-value" or "headwise", got \'none\''),
         (lambda: pooling_projection(3, 8), "k must divide max_len = 8, got 3"),
         (lambda: pooling_projection(0, 8), "k must be between 1 and max_len = 8, got 0"),
