@@ -32,7 +32,7 @@ EXPLORERS = {"digits-cut": digits_cut, "noise-cut": noise_cut}
 def test_axes_for_variance_share(chapter):
     explained = [digits_cut(chapter, k=k)["variance_explained"] for k in range(1, 65)]
     needed = [1 + next(i for i, share in enumerate(explained) if share >= goal) for goal in chapter["goals"]]
-    assert needed == chapter["needed"].tolist()
+    assert needed == chapter["needed"]
     assert chapter["every_direction"] == np.linalg.matrix_rank(chapter["X"] - chapter["X"].mean(axis=0))
 
 

@@ -47,7 +47,7 @@ def test_error_is_the_tail(m, n, bias, known):
         least = (u[:, :k] * s[:k]) @ vt[:k]
         np.testing.assert_allclose(rows @ found.T if known else found, least, atol=1e-10 * s[0])
         mapped = both(x) - (linear.bias if bias else 0)
-        np.testing.assert_allclose(mapped.detach(), x @ found.T, atol=1e-12 * s[0])
+        np.testing.assert_allclose(mapped.detach(), x.numpy() @ found.T, atol=1e-12 * s[0])
         for share in (energies[k - 1] - 1e-6, energies[k - 1] + 1e-6):
             if share < 1:
                 wanted = np.argmax(energies >= share) + 1
