@@ -9,16 +9,14 @@ line of a cell. A chapter composes what it alone needs on a :func:`panel` or a :
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
-    from lowrank_tutor.plotting.boxes import boxes, sharing, stacks
+    from lowrank_tutor.plotting.boxes import boxes
     from lowrank_tutor.plotting.charts import (
         arrow,
-        arrows_in_space,
         bars,
         by_name,
         cloud,
         curves,
         pairs,
-        rooflines,
         spectrum,
     )
     from lowrank_tutor.plotting.labels import label_lines
@@ -52,7 +50,6 @@ __all__ = [
     "WEIGHTS",
     "Panels",
     "arrow",
-    "arrows_in_space",
     "bars",
     "boxes",
     "by_name",
@@ -67,11 +64,8 @@ __all__ = [
     "panel",
     "photograph",
     "picture",
-    "rooflines",
-    "sharing",
     "sheet",
     "spectrum",
-    "stacks",
     "styled",
     "word_maps",
 ]
