@@ -16,11 +16,10 @@ with needed(__name__):
         by_name,
         cloud,
         curves,
-        pairs,
         spectrum,
     )
     from lowrank_tutor.plotting.labels import label_lines
-    from lowrank_tutor.plotting.pictures import draw_row, equation, grids, images, picture, word_maps
+    from lowrank_tutor.plotting.pictures import draw_row, equation, grids, picture, word_maps
     from lowrank_tutor.plotting.style import (
         GRAY,
         INK,
@@ -58,9 +57,7 @@ __all__ = [
     "draw_row",
     "equation",
     "grids",
-    "images",
     "label_lines",
-    "pairs",
     "panel",
     "photograph",
     "picture",

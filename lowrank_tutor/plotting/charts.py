@@ -297,26 +297,3 @@ def cloud(
     ax.set_aspect("equal", adjustable="datalim")
     label_lines(ax)
     return fig
-
-
-@styled
-def pairs(before: ArrayLike, after: ArrayLike, *, eps: float) -> Figure:
-    """Plot the distance of each pair of points after a map against that before.
-
-    Parameters
-    ----------
-    before, after : array_like, shape (number,)
-        The distances.
-    eps : float
-        Dashed lines mark where the *square* of a distance changes by this fraction.
-    """
-    before = finite("before", before, None)
-    after = finite("after", after, len(before))
-    fig, ax = panel(2.6, 2.6, left=0.52)
-    ax.plot(before, after, "o", color=TEAL, markersize=2.5, alpha=0.35, markeredgewidth=0)
-    ends = np.array([0, 1.08 * before.max()])
-    ax.plot(ends, ends, color=INK, linewidth=1)
-    for factor in (1 - eps, 1 + eps):
-        ax.plot(ends, np.sqrt(factor) * ends, "--", color=ORANGE, linewidth=1)
-    ax.set(xlim=ends, ylim=1.6 * ends, xlabel="distance before", ylabel="distance after", title="each pair of points")
-    return fig

@@ -22,7 +22,6 @@ PHOTO = np.random.default_rng(0).random((12, 9))
 S = np.linalg.svd(PHOTO, compute_uv=False)
 POINTS = np.random.default_rng(1).standard_normal((20, 2))
 DIGITS = np.random.default_rng(2).integers(0, 17, (4, 64))
-GAPS = np.where(DIGITS > 8, DIGITS, np.nan)
 SIX = ("the", "cat", "slept", "it", "was", "lexicographically")
 WEIGHTS = np.full((6, 6), 0.1) + 0.4 * np.eye(6)
 WORDS, P = SIX[:3], np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]])
@@ -55,8 +54,6 @@ CALLS = {
     "draw_row": lambda: on_a_sheet(DIGITS, title="digits"),
     "equation": lambda: plotting.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, -2]]),
     "grids": lambda: plotting.grids(("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]),
-    "images": lambda: plotting.images({"PCA": DIGITS - 3.0, "gaps": GAPS}),
-    "pairs": lambda: plotting.pairs([1.0, 2.0, 3.0], [1.1, 1.8, 3.0], eps=0.3),
     "picture": lambda: plotting.picture(PHOTO, "rank 9", below=0.25, vmin=0, vmax=2),
     "spectrum": lambda: plotting.spectrum(S, 0.5, name="threshold"),
     "word_maps": lambda: plotting.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
@@ -127,9 +124,6 @@ REFUSED = {
     "curves, x": lambda bad: plotting.curves(bad, {"a": TWO}),
     "equation": lambda bad: plotting.equation([bad], "=", [TWO]),
     "grids": lambda bad: plotting.grids(("a", [bad], ["p"], ["x", "y"])),
-    "images": lambda bad: plotting.images({"a": [bad * 32]}),
-    "pairs": lambda bad: plotting.pairs(TWO, bad, eps=0.1),
-    "pairs, before": lambda bad: plotting.pairs(bad, TWO, eps=0.1),
     "picture": lambda bad: plotting.picture([bad], "a"),
     "spectrum": lambda bad: plotting.spectrum(bad, 1),
     "word_maps": lambda bad: plotting.word_maps({"a": [TWO, bad]}, ["p", "q"]),
@@ -139,7 +133,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_undrawable_numbers(name):
     before = copy.deepcopy(dict(mpl.rcParams))
-    gap = [np.nan, np.nan] if name in ("curves", "images") else [1, np.nan]  # lines and images may have gaps
+    gap = [np.nan, np.nan] if name == "curves" else [1, np.nan]  # lines may have gaps
     for bad in (gap, [1, np.inf], [1, 1j], ["a", "b"], [1, None]):
         with pytest.raises((TypeError, ValueError), match=r"^[\w\[\]' ]+ must (be|have|hold) .*got "):
             REFUSED[name](bad)
@@ -258,37 +252,14 @@ def test_clouds_have_arrows_or_paths():
     assert [text.get_text() for text in ax.texts] == ["line"]
 
 
-def test_pairs_on_a_dashed_line():
-    """A pair whose squared distance has grown by eps lies on it."""
-    ax = plotting.pairs([1.0, 2.0], [1.0, 2 * np.sqrt(1.3)], eps=0.3).axes[0]
-    assert data(ax.lines[0]) == [[1.0, 1.0], [2.0, 2 * np.sqrt(1.3)]]
-    low, high = (np.interp(2.0, *dashed.get_data()) for dashed in ax.lines[2:])
-    assert (low, high) == pytest.approx((2 * np.sqrt(0.7), 2 * np.sqrt(1.3)))
-
-
 def test_pictures_keep_their_scale():
     figure = CALLS["picture"]()
     (image,) = figure.axes[0].images
     np.testing.assert_array_equal(image.get_array(), PHOTO)
     assert image.get_clim() == (0, 2)
     assert figure.get_gid() == "photograph"
-    assert CALLS["images"]().get_gid() is None
     box = figure.axes[0].get_position()
     assert box.height * figure.get_figheight() == pytest.approx(12 / 9 * box.width * figure.get_figwidth())
-
-
-def test_rows_of_images():
-    (ax,) = only_axes("images")
-    assert [text.get_text() for text in ax.texts if text.get_text()] == ["PCA", "gaps"]
-    for image, pixels, row in zip(ax.images, [*(DIGITS - 3.0), *GAPS], [0] * 4 + [1] * 4, strict=True):
-        np.testing.assert_array_equal(np.ma.filled(image.get_array(), np.nan), pixels.reshape(8, 8))
-        assert image.get_clim() == (np.nanmin(pixels), np.nanmax(pixels))
-        left, right, low, high = image.get_extent()
-        assert low < [t.get_position()[1] for t in ax.texts if t.get_text()][row] < high
-        assert high - low == pytest.approx(right - left)
-    assert plotting.images({"one": DIGITS}, scale=(0, 20)).axes[0].images[0].get_clim() == (0, 20)
-    assert to_rgb(ax.images[4].cmap.get_bad()) == to_rgb(style.HIDDEN)
-    assert [image.get_extent()[::3] for image in only_axes("draw_row")[0].images][1] == pytest.approx((0.7, -0.3))
 
 
 def test_equations_show_entries_and_signs():
