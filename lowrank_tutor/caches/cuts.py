@@ -30,7 +30,9 @@ def compress(
     Parameters
     ----------
     linear : nn.Linear
-        The layer, which stays as it is. Its bias goes to the second of the new ones; device and type stay.
+        The layer, which stays as it is. Its bias goes to the second of the new ones; device and type stay. Put them in
+        its place where the model calls it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead, unless
+        ``torch.backends.mha.set_fastpath_enabled(False)``.
     k : int, optional
         The rank kept, between 1 and ``min(m, n)``.
     energy : float, optional
@@ -106,9 +108,7 @@ def input_moments(model: nn.Module, names: str | Iterable[str] | None = None) ->
 
     def collect(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         x = (*args, *named.values())[0].detach()
-        x = x.reshape(-1, x.shape[-1]).to(
-            "cpu" if x.device.type == "mps" else x.device, torch.float64
-        )  # no float64 there
+        x = _in_double(x.reshape(-1, x.shape[-1]))
         rows[name] += len(x)
         old = moments.setdefault(name, x.new_zeros(x.shape[1], x.shape[1]))
         if len(x):
@@ -135,7 +135,7 @@ def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
     Parameters
     ----------
     model : nn.Module or mapping of str to Tensor
-        A model or a state dict. Weights are decomposed where they are, on a GPU or not, in float32 at least.
+        A model or a state dict. Weights are decomposed where they are, on a GPU or not, in float64.
 
     Returns
     -------
@@ -162,17 +162,23 @@ def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
     return table(columns, {"stable rank": ".1f", "break-even rank": ".1f"})
 
 
+def _in_double(x: Tensor) -> Tensor:
+    """Return float64 on the same device, or on the CPU where the device has none."""
+    return x.to("cpu" if x.device.type == "mps" else x.device).double()
+
+
 def _row(name: str, weight: Tensor) -> tuple[object, ...] | None:
     if weight.ndim < 2 or not weight.is_floating_point():
         return None
     check_not_meta(name, check_plain(name, weight))
-    matrix = weight.detach().flatten(1).to(torch.promote_types(weight.dtype, torch.float32))
+    matrix = _in_double(weight.detach().flatten(1))
     shape = tuple(matrix.shape)
     if min(shape) < 2:
         return None
     if not matrix.isfinite().all():
         raise ValueError(f"{name} must be finite, got {float(matrix[~matrix.isfinite()][0])}")
-    s = torch.linalg.svdvals(matrix).double().cpu().numpy()
+    gram = matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix  # several times faster than singular values
+    s = torch.linalg.eigvalsh(gram).clamp(min=0).sqrt().flip(0).cpu().numpy()
     stable = float(((s / (s[0] or 1)) ** 2).sum())
     said = str(shape) if weight.ndim == 2 else f"{tuple(weight.shape)} as {shape}"
     return name, said, stable, *(choose_rank(s, energy=share) for share in SHARES), break_even_rank(*shape)
