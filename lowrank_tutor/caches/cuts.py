@@ -39,8 +39,8 @@ def compress(
         In place of ``k``, the share of the weight's squared norm that is kept; with ``moment`` that of the mean squared
         outputs, before the bias.
     moment : Tensor, shape (n, n), optional
-        $A$, as `input_moments` collects it. On inputs that it does not know the new layers give the bias alone. Where
-        they may still come, add some of the identity, such as ``0.01 * moment.trace() / n * torch.eye(n)``.
+        $A$, as `input_moments` collects it. In directions that no input had, the product of the new weights is zero. If
+        such inputs may come, add a little of the identity, such as ``0.01 * moment.trace() / n * torch.eye(n)``.
 
     Examples
     --------
