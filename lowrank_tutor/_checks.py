@@ -113,6 +113,18 @@ def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
     return _as_finite(value, name, "a matrix (two axes)", (2,), advice)
 
 
+def as_matrices(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
+    """Return one matrix or a stack of them, (..., m, n), of which each is checked as `as_matrix` does."""
+    array = as_float_array(value, name, advice)
+    if array.ndim < 2:
+        raise ValueError(f"{name} must be a matrix (two axes) or a stack of matrices, got shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
+    for index in np.ndindex(array.shape[:-2]):
+        _check_entries(array[index], name + (str(list(index)) if index else ""))
+    return array
+
+
 def as_vector(value: ArrayLike, name: str) -> FloatArray:
     """Return a finite, non-empty vector of float32 or float64; otherwise like `as_matrix`."""
     return _as_finite(value, name, "a vector (one axis)", (1,))

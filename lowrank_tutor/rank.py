@@ -1,16 +1,16 @@
 """Count the directions of a matrix, and store no more of it than these need.
 
 Chapter ``book/01-rank.md``. Letters: ``a`` (m, n) is the matrix, ``r`` its rank, ``k`` a chosen rank; ``c`` (m, r) and
-``f`` (r, n) are its factors. Matrices are real, finite and non-empty. A refused argument is a ``ValueError``, or a
-``TypeError`` where its type is wrong.
+``f`` (r, n) are its factors. Where ``a`` may be (..., m, n), a stack of matrices gives an array (...). Matrices are
+real, finite and non-empty. A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_rank, check_real
+from lowrank_tutor._checks import FloatArray, as_matrices, as_matrix, as_spectrum, check_integer, check_rank, check_real
 
 
 class RankFactorization(NamedTuple):
@@ -26,40 +26,59 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
         return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
     given = np.asarray(a)
     precision = given.dtype if given.dtype in (np.float16, np.float32) else np.dtype(np.float64)
-    roundings: float = max(given.shape) * float(np.finfo(precision).eps)
+    roundings: float = max(given.shape[-2:]) * float(np.finfo(precision).eps)
     return min(roundings, 0.5)  # n roundings of float16 reach 1/2 from n = 512 on; at 1 no direction would count
 
 
-def numerical_rank(a: ArrayLike, rtol: float | None = None) -> int:
+def numerical_rank(a: ArrayLike, rtol: float | None = None) -> Any:
     r"""Count the directions that stand out of the noise, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
-    Rounding turns a zero singular value into a tiny one, so the rank of a matrix of floats is a question with a
-    tolerance: ``rtol``, at least 0 and below 1, by default ``max(m, n)`` times the machine epsilon of the array's own
-    type (float64 for integers), at most 1/2. Only a zero matrix has rank 0.
+    An int for a matrix ``a``, an array of them for a stack. Rounding turns a zero singular value into a tiny one, so
+    the rank of a matrix of floats is a question with a tolerance: ``rtol``, at least 0 and below 1, by default
+    ``max(m, n)`` times the machine epsilon of the array's own type (float64 for integers), at most 1/2. Only a zero
+    matrix has rank 0.
     Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
 
     >>> nearly_dependent = [[1, 0], [0, 1e-9]]
     >>> numerical_rank(nearly_dependent), numerical_rank(nearly_dependent, rtol=1e-6)
     (2, 1)
     """
-    matrix = as_matrix(a, "a").astype(np.float64)
+    matrix = as_matrices(a, "a").astype(np.float64)
     tolerance = _check_tolerance(rtol, a)
     s = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.count_nonzero(s > tolerance * s[0]))
+    count = np.count_nonzero(s > tolerance * s[..., :1], axis=-1)
+    return count if s.ndim > 1 else int(count)
 
 
-def stable_rank(a: ArrayLike) -> float:
+def stable_rank(a: ArrayLike) -> Any:
     r"""Count the directions by their weight, $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$.
 
-    This rank moves continuously and needs no tolerance. It lies between 1 and the rank; of a zero matrix it is 0.
+    A float for a matrix ``a``, an array of them for a stack. It moves continuously and needs no tolerance. It lies
+    between 1 and the rank; of a zero matrix it is 0.
     Source: Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
 
     >>> stable_rank([[2, 0], [0, 1]])
     1.25
     """
-    matrix = as_matrix(a, "a").astype(np.float64)
-    s = np.linalg.svd(matrix, compute_uv=False)
-    return float(np.sum(np.square(s / s[0]))) if s[0] > 0 else 0.0
+    s = np.linalg.svd(as_matrices(a, "a").astype(np.float64), compute_uv=False)
+    weight = np.sum(np.square(s / np.where(s[..., :1] > 0, s[..., :1], 1)), axis=-1)
+    return weight if s.ndim > 1 else float(weight)
+
+
+def effective_rank(s: ArrayLike) -> float:
+    r"""Count the directions by the entropy of their singular values ``s`` (r,), $\exp(-\sum_i p_i \ln p_i)$.
+
+    Here $p_i = \sigma_i / \sum_j \sigma_j$. It lies between 1 and the rank, which it reaches if and only if all nonzero
+    values are equal, and it is never below `stable_rank`; of zeros alone it is 0. Weak directions count more here.
+    Source: Roy and Vetterli (2007), *The effective rank*, EUSIPCO, 606-610.
+
+    >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
+    (2.0, 1.889882)
+    """
+    spectrum = as_spectrum(s, "s")
+    nonzero = spectrum[spectrum > 0]
+    p = nonzero / (nonzero.sum() or 1)
+    return float(np.exp(-np.sum(p * np.log(p)))) if p.size else 0.0
 
 
 def _independent_columns(w: FloatArray) -> NDArray[np.intp]:

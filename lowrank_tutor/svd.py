@@ -1,15 +1,16 @@
 """Keep the k strongest directions of a matrix, and read the error off its spectrum in advance.
 
 Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(m, n),) its singular values, largest
-first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or "spectral". Arrays are real, finite
-and non-empty; a spectrum is non-negative and never rises. Float32 is factored in float32, everything else in float64.
-A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
+first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or "spectral". Where ``a`` may be
+(..., m, n), a stack of matrices gives the results of its matrices, stacked. Arrays are real, finite and non-empty; a
+spectrum is non-negative and never rises. Float32 is factored in float32, everything else in float64. A refused argument
+is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 """
 
 import contextlib
 import functools
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +20,9 @@ from lowrank_tutor._checks import (
     FloatArray,
     as_factor,
     as_float_array,
-    as_matrix,
+    as_matrices,
     as_spectrum,
+    check_bool,
     check_choice,
     check_integer,
     check_rank,
@@ -30,10 +32,10 @@ from lowrank_tutor._checks import (
 
 
 class SVD(NamedTuple):
-    """A truncated singular value decomposition, ``a ~ (u * s) @ vt``.
+    """A truncated singular value decomposition, ``a ~ (u * s) @ vt``; of a stack, ``(u * s[..., None, :]) @ vt``.
 
-    The columns of ``u`` (m, k) and the rows of ``vt`` (k, n) are orthonormal, and ``s`` (k,) falls. The largest entry
-    of each column of ``u`` is positive; of equally large ones, the first.
+    The columns of ``u`` (..., m, k) and the rows of ``vt`` (..., k, n) are orthonormal, and ``s`` (..., k) falls. The
+    largest entry of each column of ``u`` is positive; of equally large ones, the first.
     """
 
     u: FloatArray
@@ -42,56 +44,59 @@ class SVD(NamedTuple):
 
 
 def fix_signs(vectors: ArrayLike) -> FloatArray:
-    """Return the sign (1 or -1) of each column of ``vectors`` (m, k) that makes its largest entry positive.
+    """Return the sign (1 or -1) of each column of ``vectors`` (..., m, k) that makes its largest entry positive.
 
     A singular pair may be negated as a whole; this picks one of the two. Of entries that agree to half the digits the
     first decides, so that rounding does not.
     """
     columns = as_float_array(vectors, "vectors")  # of any size: axes may be long
-    if columns.ndim != 2 or columns.size == 0:
-        raise ValueError(f"vectors must be a non-empty matrix (two axes), got shape {columns.shape}")
+    if columns.ndim < 2 or columns.size == 0:
+        raise ValueError(
+            f"vectors must be a non-empty matrix (two axes) or stack of matrices, got shape {columns.shape}"
+        )
     if not np.isfinite(columns).all():
         raise ValueError(f"vectors must be finite, got {columns[~np.isfinite(columns)][0]}")
     size = np.abs(columns)
-    nearly_largest = size >= size.max(axis=0) * (1 - math.sqrt(np.finfo(columns.dtype).eps))
-    first = np.argmax(nearly_largest, axis=0)
-    signs: FloatArray = np.where(columns[first, np.arange(columns.shape[1])] < 0, -1, 1).astype(columns.dtype)
+    nearly_largest = size >= size.max(axis=-2, keepdims=True) * (1 - math.sqrt(np.finfo(columns.dtype).eps))
+    first = np.argmax(nearly_largest, axis=-2, keepdims=True)
+    found = np.take_along_axis(columns, first, axis=-2)[..., 0, :]
+    signs: FloatArray = np.where(found < 0, -1, 1).astype(columns.dtype)
     return signs
 
 
 def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
     """Copy the first ``k`` triplets, so that the rest can be freed, and fix their signs."""
-    signs = fix_signs(u[:, :k])
-    return SVD(u[:, :k] * signs, s[:k].copy(), vt[:k] * signs[:, np.newaxis])
+    signs = fix_signs(u[..., :k])
+    return SVD(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
 
 
 def truncated_svd(a: ArrayLike, k: int) -> SVD:
     r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
-    LAPACK computes them from the full decomposition. Source: Golub and Van Loan (2013), *Matrix Computations*, 4th
-    edition, section 2.4.
+    ``a`` is (..., m, n). LAPACK computes them from the full decomposition.
+    Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 2.4.
 
     >>> u, s, vt = truncated_svd([[3, 0], [4, 5]], k=1)  # singular values sqrt(45) and sqrt(5)
     >>> s.round(6), ((u * s) @ vt).round(6).tolist()
     (array([6.708204]), [[1.5, 1.5], [4.5, 4.5]])
     """
-    matrix = as_matrix(a, "a", advice=", and randomized_svd takes it as it is")
-    rank = check_rank(k, matrix.shape)
+    matrix = as_matrices(a, "a", advice=", and randomized_svd takes it as it is")
+    rank = check_rank(k, matrix.shape[-2:])
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     r"""Return the matrix of rank at most ``k`` that is nearest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
-    Nearest, that is, in the Frobenius norm, the spectral norm, and every other that depends on the singular values
-    alone. In the Frobenius norm it is the only one if $\sigma_k > \sigma_{k+1}$.
+    ``a`` is (..., m, n). It is nearest in the Frobenius norm, the spectral norm, and every other that depends on the
+    singular values alone. In the Frobenius norm it is the only one if $\sigma_k > \sigma_{k+1}$.
     Sources: Eckart and Young (1936), doi:10.1007/BF02288367; Mirsky (1960), doi:10.1093/qmath/11.1.50.
 
     >>> best_rank_k([[3, 0], [0, 1]], k=1).tolist()
     [[3.0, 0.0], [0.0, 0.0]]
     """
     u, s, vt = truncated_svd(a, k)
-    product: FloatArray = (u * s) @ vt
+    product: FloatArray = (u * s[..., np.newaxis, :]) @ vt
     return product
 
 
@@ -111,22 +116,25 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     return math.hypot(*tail)
 
 
-def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> float:
+def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> Any:
     r"""Return the error of an approximation as a fraction of what it approximates, $\|\tilde A - A\| / \|A\|$.
 
-    Both are matrices of one shape, and ``exact`` is not zero. A zero matrix in place of ``approx`` has the error 1.
+    A float for two matrices of one shape, an array (...) for two stacks of one shape (..., m, n). No matrix of
+    ``exact`` is zero. A zero matrix in place of ``approx`` has the error 1.
 
     >>> relative_error([[3, 0], [0, 0]], [[3, 0], [0, 4]])
     0.8
     """
-    guess = as_matrix(approx, "approx").astype(np.float64)
-    truth = as_matrix(exact, "exact").astype(np.float64)
+    guess = as_matrices(approx, "approx").astype(np.float64)
+    truth = as_matrices(exact, "exact").astype(np.float64)
     order: Literal["fro", 2] = "fro" if check_choice(norm, "norm", ("fro", "spectral")) == "fro" else 2
     if guess.shape != truth.shape:
         raise ValueError(f"approx must be of exact's shape {truth.shape}, got {guess.shape}")
-    if not truth.any():
+    if not truth.any(axis=(-2, -1)).all():
         raise ValueError("exact must be non-zero, got a zero matrix")
-    return float(np.linalg.norm(guess - truth, order) / np.linalg.norm(truth, order))
+    axis = None if truth.ndim == 2 else (-2, -1)
+    error = np.linalg.norm(guess - truth, order, axis) / np.linalg.norm(truth, order, axis)
+    return error if error.ndim else float(error)
 
 
 def _orthonormal(y: FloatArray) -> FloatArray:
@@ -301,3 +309,58 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     if noise is None:
         return factor * (float(np.median(spectrum)) / math.sqrt(_marchenko_pastur_median(beta)))
     return factor * math.sqrt(max(shape)) * check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)
+
+
+def choose_rank(
+    s: ArrayLike,
+    *,
+    energy: float | None = None,
+    error: float | None = None,
+    gap: bool = False,
+    threshold: float | tuple[int, int] | None = None,
+) -> int:
+    r"""Return the rank ``k`` at which one rule cuts a spectrum ``s`` (r,): give exactly one of them.
+
+    ``energy``, above 0 and below 1: the least ``k`` whose share of $\sum_i \sigma_i^2$ is at least that.
+
+    ``error``, at least 0 and below 1: the least ``k`` whose best approximation has at most that relative error in the
+    Frobenius norm. No matrix of lower rank is as near (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of 10%
+    is an energy of 99%.
+
+    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. This is the numerical rank that stays the
+    same over the widest range of tolerances, measured by the ratio of its ends, from $r \varepsilon$ on, below which
+    values are rounding. It may be chance where no ratio stands out; equal values are refused.
+
+    ``threshold``: the number of values above it. The shape (m, n) of the matrix stands for the best threshold for noise
+    of unknown size, `hard_threshold`; then ``s`` must hold all singular values.
+
+    The count is 0 for zeros alone, or where no value is above the threshold.
+
+    >>> s = [5, 4, 3, 2, 1]
+    >>> choose_rank(s, energy=0.9), choose_rank(s, error=0.4), choose_rank(s, gap=True), choose_rank(s, threshold=3.5)
+    (3, 3, 4, 2)
+    """
+    spectrum = as_spectrum(s, "s")
+    rules = {"energy": energy, "error": error, "gap": check_bool(gap, "gap") or None, "threshold": threshold}
+    given = [name for name, value in rules.items() if value is not None]
+    if len(given) != 1:
+        found = " and ".join(given) or "none"
+        raise ValueError(f"energy, error, gap or threshold must be given, one of the four, got {found}")
+    scaled = spectrum / (spectrum[0] or 1)
+    if gap:
+        floored = np.maximum(scaled, spectrum.size * np.finfo(as_float_array(s, "s").dtype).eps)
+        ratios = floored[:-1] / floored[1:]
+        if ratios.max(initial=1) == 1:
+            raise ValueError(f"s must have a gap, got {spectrum.size} equal value{'s' * (spectrum.size > 1)}")
+        return int(np.argmax(ratios)) + 1
+    if threshold is not None:
+        if isinstance(threshold, tuple) and len(threshold) == 2:
+            threshold = hard_threshold(s, *threshold)
+        return int(np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0)))
+    slack = spectrum.size * float(np.finfo(np.float64).eps)  # of sums
+    lost = np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0)  # squared error at each k from 0 on
+    if error is not None:
+        most = check_real(error, "error", "at least 0 and below 1", 0.0, 1.0) ** 2 * (1 + slack)
+    else:
+        most = 1 - check_real(energy, "energy", "above 0 and below 1", math.ulp(0.0), 1.0) + slack
+    return int(np.argmax(lost <= most * lost[0]))

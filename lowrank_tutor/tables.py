@@ -16,6 +16,7 @@ class Table(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
     right: tuple[bool, ...]  # whether a column is set flush right, as numbers are
     markdown: tuple[bool, ...]  # whether a column is Markdown; all others are shown as they stand
+    columns: Mapping[str, Sequence[object]]  # the cells as they came, by the names of the columns
 
     def _repr_markdown_(self) -> str:
         header = [name.replace(" = ", "\u00a0=\u00a0") for name in self.header]  # no line breaks in "k = 8"
@@ -97,7 +98,8 @@ def table(
         raise ValueError(f"columns must be at least one and equally long, got {lengths}")
     written = [[_written(cell, (formats or {}).get(name)) for cell in column] for name, column in columns.items()]
     right = tuple(not any(isinstance(cell, str) for cell in column) for column in columns.values())
-    return Table(tuple(columns), tuple(zip(*written, strict=True)), right, tuple(name in markdown for name in columns))
+    rows, is_markdown = tuple(zip(*written, strict=True)), tuple(name in markdown for name in columns)
+    return Table(tuple(columns), rows, right, is_markdown, dict(columns))
 
 
 def _written(cell: object, form: str | None) -> str:

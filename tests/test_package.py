@@ -33,7 +33,7 @@ KIND_OF_ROOM = {
     "_on_demand": "asked",
     "byhand": "exact",
     **dict.fromkeys(("palette", "sphinxext"), "setting"),
-    **dict.fromkeys(("plotting", "tables"), "figures"),
+    "plotting": "figures",
     **dict.fromkeys(("exercises", "explore", "instruments", "page"), "page"),
 }
 MAY_USE = {

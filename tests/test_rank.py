@@ -16,6 +16,7 @@ from scipy.linalg import hilbert
 from lowrank_tutor.rank import (
     RankFactorization,
     break_even_rank,
+    effective_rank,
     numerical_rank,
     rank_factorization,
     stable_rank,
@@ -110,6 +111,32 @@ def test_stable_rank_by_hand():
     assert stable_rank(diagonal(1e-6)) == pytest.approx(1 + 1e-12, rel=1e-15)  # where the rank jumps to 2
     single = with_spectrum([3, 2, 1], 5, 4).astype(np.float32)  # judged in double
     assert stable_rank(single) == stable_rank(single.astype(np.float64))
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 4), (2, 3, 4, 6)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_stacks_are_loops(shape, dtype):
+    a = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    a[0, ..., 1:] = 0
+    a[1, ..., 0] = a[1, ..., 1] * (1 + np.finfo(dtype).eps)
+    a[(-1,) * (len(shape) - 2)] = 0
+    every = list(np.ndindex(shape[:-2]))
+    for count in (numerical_rank, stable_rank, lambda x: numerical_rank(x, 0.3)):
+        found, wanted = count(a), [count(a[i]) for i in every]
+        assert found.shape == shape[:-2]
+        np.testing.assert_allclose(found, np.reshape(wanted, found.shape), rtol=1e-14)
+        assert found.dtype == np.asarray(wanted).dtype
+
+
+@settings(deadline=None)
+@given(st.lists(st.just(0.0) | st.floats(1e-12, 1e3), min_size=1, max_size=8).map(lambda s: sorted(s, reverse=True)))
+def test_effective_rank(s):
+    """Shannon's entropy, term by term, and its place between the stable rank and the rank."""
+    total = math.fsum(s)
+    terms = [-x / total * math.log(x / total) for x in s if total and x / total > 0]
+    assert effective_rank(s) == pytest.approx(math.exp(math.fsum(terms)) if total else 0, rel=1e-12)
+    assert stable_rank(np.diag(s)) - 1e-12 <= effective_rank(s) <= sum(x > 0 for x in s) + 1e-12
+    assert type(effective_rank(s)) is float
 
 
 @pytest.mark.parametrize("scale", [1e-75, 1e74])
@@ -216,6 +243,11 @@ NAN = [[1.0, math.nan]]
         (lambda: numerical_rank(NAN), "a must be finite, got nan"),
         (lambda: stable_rank(NAN), "a must be finite, got nan"),
         (lambda: rank_factorization(NAN), "a must be finite, got nan"),
+        (lambda: stable_rank([NAN, NAN]), "a[0] must be finite, got nan"),
+        (lambda: stable_rank([1.0]), "a must be a matrix (two axes) or a stack of matrices, got shape (1,)"),
+        (lambda: stable_rank(np.ones((0, 2, 2))), "a must be non-empty, got shape (0, 2, 2)"),
+        (lambda: effective_rank(np.eye(2)), "s must be a vector (one axis), got shape (2, 2)"),
+        (lambda: effective_rank([1, 2]), "s must be non-increasing, got 1.0 before 2.0"),
         (lambda: numerical_rank(HAND, 1.0), "rtol must be at least 0 and below 1, got 1.0"),
         (lambda: numerical_rank(HAND, -1e-300), "rtol must be at least 0 and below 1, got -1e-300"),
         (lambda: rank_factorization(HAND, 1.0), "rtol must be at least 0 and below 1, got 1.0"),

@@ -22,6 +22,7 @@ from lowrank_tutor import svd
 from lowrank_tutor.svd import (
     SVD,
     best_rank_k,
+    choose_rank,
     fix_signs,
     hard_threshold,
     randomized_svd,
@@ -429,6 +430,84 @@ def test_threshold_lies_above_the_bulk():
     assert by_rule < by_bulk
 
 
+# Stacks, and where to cut
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 4), (2, 3, 4, 6), (1, 1, 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_stacks_are_loops(shape, dtype):
+    a, b = default_rng(0).standard_normal((2, *shape)).astype(dtype)
+    a[..., 0] *= 1e3  # as each matrix has its own unit
+    b[(0,) * (len(shape) - 2)] = 0
+    k = min(shape[-2:]) // 2 + 1
+    every = list(np.ndindex(shape[:-2]))
+    cuts = [truncated_svd(a[i], k) for i in every]
+    loops = [
+        *((found, [one[part] for one in cuts]) for part, found in enumerate(truncated_svd(a, k))),
+        (best_rank_k(a, k), [best_rank_k(a[i], k) for i in every]),
+        (truncated_svd(b, k).s, [truncated_svd(b[i], k).s for i in every]),
+        (fix_signs(a), [fix_signs(a[i]) for i in every]),
+        *((relative_error(b, a, norm), [relative_error(b[i], a[i], norm) for i in every]) for norm in NORMS),
+    ]
+    for row, (found, wanted) in enumerate(loops):
+        assert found.shape[: len(shape) - 2] == shape[:-2], row
+        eps = np.finfo(dtype).eps
+        np.testing.assert_allclose(found, np.reshape(wanted, found.shape), rtol=20 * eps, atol=2e4 * eps, err_msg=row)
+        assert found.dtype == wanted[0].dtype if isinstance(wanted[0], np.ndarray) else np.float64, row
+
+
+NORMS = ("fro", "spectral")
+HALVES = [2.0**-i for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("s", "rule", "k"),
+    [
+        ([5, 4, 3, 2, 1], {"energy": 0.9}, 3),  # 50 of 55
+        ([5, 4, 3, 2, 1], {"energy": 50 / 55}, 3),
+        ([5, 4, 3, 2, 1], {"energy": math.nextafter(1, 0)}, 5),
+        ([1] * 10, {"energy": 0.9}, 9),  # though 1 - 0.9 is a little below 1/10
+        ([1] * 12, {"error": 0.5}, 9),
+        ([4, 3], {"error": 0.6}, 1),
+        ([4, 3], {"error": math.nextafter(0.6, 0) - 1e-14}, 2),
+        ([4, 3, 1e-100, 0], {"error": 0}, 3),
+        (HALVES, {"error": 0.5}, 1),
+        (HALVES, {"gap": True}, 1),  # equal ratios: the first
+        ([9, 8, 1, 0.9], {"gap": True}, 2),
+        ([9, 8, 1, 1e-17, 0], {"gap": True}, 3),  # what rounding leaves is no gap
+        (np.float32([1, 0.5, 3e-8, 0]), {"gap": True}, 2),
+        ([3, 2, 2, 1], {"threshold": 2}, 1),  # a value at the threshold does not count
+        ([3, 2, 2, 1], {"threshold": 0}, 4),
+        ([3, 2, 2, 1], {"threshold": 7}, 0),
+        ([9, 1, 1, 1], {"threshold": (4, 6)}, 1),
+        ([0, 0], {"energy": 0.9}, 0),
+        ([0, 0], {"error": 0.1}, 0),
+        ([7], {"energy": 0.1}, 1),
+    ],
+)
+def test_rules_by_hand(s, rule, k):
+    assert choose_rank(s, **rule) == k
+    assert type(choose_rank(s, **rule)) is int
+
+
+@settings(deadline=None)
+@given(spectra.filter(any), st.floats(0.01, 0.99))
+def test_rules_keep_what_they_promise(s, share):
+    """Judged by the errors of every cut, but for cuts whose error is the bound itself."""
+    errors = np.array([tail_error(s, k) for k in range(len(s) + 1)]) / tail_error(s, 0)
+    for rule, most in (({"error": share}, share), ({"energy": 1 - share**2}, share)):
+        k = choose_rank(s, **rule)
+        assert errors[k] <= most + 1e-12
+        assert k == 0 or errors[k - 1] > most - 1e-12
+
+
+def test_rules_find_the_signal():
+    a = with_spectrum([12.0, 9.0, 6.0], 200, 100) + 0.05 * default_rng(3).standard_normal((200, 100))
+    s = np.linalg.svd(a, compute_uv=False)
+    assert choose_rank(s, gap=True) == choose_rank(s, threshold=a.shape) == 3
+    assert choose_rank(s, threshold=hard_threshold(s, 200, 100, noise=0.05)) == 3
+
+
 # Refusals: one value an argument, since what else is refused stands in test_checks.py.
 
 NAN = [[1.0, math.nan]]
@@ -438,6 +517,7 @@ SPARSE_NAN = sparse_matrix()
 SPARSE_NAN.data[7] = np.nan
 OPERATOR = aslinearoperator(sparse_matrix())
 PRODUCT = "a must be an operator of real numbers whose product has shape (5, 5), got dtype"
+RULES = "energy, error, gap or threshold must be given, one of the four, got"
 TRANSPOSE = "an operator whose transpose multiplies too (give it rmatvec or rmatmat)"
 
 
@@ -450,8 +530,14 @@ def operator(multiply, back=None, n=5):
     [
         *((lambda f=f: f(NAN, 1), "a must be finite, got nan") for f in FACTORS),
         *((lambda f=f: f(np.ones((2, 3)), 3), "k must be between 1 and min(m, n) = 2, got 3") for f in FACTORS),
-        (lambda: fix_signs([1.0]), "vectors must be a non-empty matrix (two axes), got shape (1,)"),
-        (lambda: fix_signs(np.zeros((0, 3))), "vectors must be a non-empty matrix (two axes), got shape (0, 3)"),
+        (
+            lambda: fix_signs([1.0]),
+            "vectors must be a non-empty matrix (two axes) or stack of matrices, got shape (1,)",
+        ),
+        (
+            lambda: fix_signs(np.zeros((0, 3))),
+            "vectors must be a non-empty matrix (two axes) or stack of matrices, got shape (0, 3)",
+        ),
         (lambda: fix_signs(NAN), "vectors must be finite, got nan"),
         (lambda: randomized_svd(np.eye(3), 1, oversample=-1), "oversample must be at least 0, got -1"),
         (lambda: randomized_svd(np.eye(3), 1, power_iterations=-1), "power_iterations must be at least 0, got -1"),
@@ -468,6 +554,21 @@ def operator(multiply, back=None, n=5):
         (lambda: relative_error([[1, 1]], NAN), "exact must be finite, got nan"),
         (lambda: relative_error(np.ones((1, 2)), np.eye(2)), "approx must be of exact's shape (2, 2), got (1, 2)"),
         (lambda: relative_error(np.eye(2), np.zeros((2, 2))), "exact must be non-zero, got a zero matrix"),
+        (lambda: relative_error(np.ones((2, 1, 1)), [[[1]], [[0]]]), "exact must be non-zero, got a zero matrix"),
+        (lambda: relative_error([[1]], [[[1]]]), "approx must be of exact's shape (1, 1, 1), got (1, 1)"),
+        (lambda: best_rank_k([[[1]], [[math.inf]]], 1), "a[1] must be finite, got inf"),
+        (lambda: truncated_svd(np.ones((9, 2, 3)), 3), "k must be between 1 and min(m, n) = 2, got 3"),
+        (lambda: choose_rank([2, 1]), f"{RULES} none"),
+        (lambda: choose_rank([2, 1], gap=True, error=0), f"{RULES} error and gap"),
+        (lambda: choose_rank([2, 1], energy=0), "energy must be above 0 and below 1, got 0.0"),
+        (lambda: choose_rank([2, 1], energy=1), "energy must be above 0 and below 1, got 1.0"),
+        (lambda: choose_rank([2, 1], error=1), "error must be at least 0 and below 1, got 1.0"),
+        (lambda: choose_rank([2, 1], error=-0.1), "error must be at least 0 and below 1, got -0.1"),
+        (lambda: choose_rank([2, 1], threshold=-1), "threshold must be at least 0, got -1.0"),
+        (lambda: choose_rank([2, 1], threshold=(3, 4)), "s must hold all min(m, n) = 3 singular values, got 2"),
+        (lambda: choose_rank([2, 2], gap=True), "s must have a gap, got 2 equal values"),
+        (lambda: choose_rank([2], gap=True), "s must have a gap, got 1 equal value"),
+        (lambda: choose_rank([1, 2], energy=0.5), "s must be non-increasing, got 1.0 before 2.0"),
         (lambda: hard_threshold([-1], 1, 1), "s must be non-negative, got -1.0"),
         (lambda: hard_threshold([1], 0, 1), f"m {SIDE} 0"),
         (lambda: hard_threshold([1], 2**53 + 1, 1), f"m {SIDE} {2**53 + 1}"),
@@ -488,6 +589,8 @@ def test_wrong_values_are_refused(call, message):
     ("call", "message"),
     [
         (lambda: fix_signs(None), "vectors must be an array of real numbers, got None"),
+        (lambda: choose_rank([2, 1], gap=1), "gap must be True or False, got 1"),
+        (lambda: choose_rank([2, 1], threshold="a"), "threshold must be a real number, got 'a'"),
         (lambda: relative_error([[1]], [[1]], 2), 'norm must be "fro" or "spectral", got 2'),
         (lambda: randomized_svd(sparse_matrix() * 1j, 3), "a must be a matrix of real numbers, got dtype complex128"),
         (lambda: randomized_svd(OPERATOR * 1j, 3), "a must be an operator on real numbers, got dtype complex128"),

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING
 
 from lowrank_tutor._on_demand import on_demand
 from lowrank_tutor.bilinear.scores import (
-    CosineFactors,
     Factors,
     Fit,
-    cosine_factors,
     factorize,
     fit_factors,
-    multiplications,
     reduced_rank_score,
     score,
     score_error,
@@ -27,14 +24,11 @@ if TYPE_CHECKING:
     from lowrank_tutor.bilinear.layer import ReducedRankAttention
 
 __all__ = [
-    "CosineFactors",
     "Factors",
     "Fit",
     "ReducedRankAttention",
-    "cosine_factors",
     "factorize",
     "fit_factors",
-    "multiplications",
     "reduced_rank_score",
     "score",
     "score_error",

@@ -19,7 +19,7 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
-from lowrank_tutor.svd import fix_signs, truncated_svd
+from lowrank_tutor.svd import fix_signs
 
 Moment = ArrayLike | None
 
@@ -44,21 +44,6 @@ class Fit(NamedTuple):
     u: FloatArray
     v: FloatArray
     losses: FloatArray
-
-
-class CosineFactors(NamedTuple):
-    """A matrix as a multiple of a matrix of cosines, ``a = scale * x @ y.T``: rows of ``x`` and ``y`` have length 1.
-
-    Attributes
-    ----------
-    x : ndarray, shape (m, p)
-    y : ndarray, shape (n, p)
-    scale : float
-    """
-
-    x: FloatArray
-    y: FloatArray
-    scale: float
 
 
 def _as_pairs(
@@ -136,22 +121,6 @@ def reduced_rank_score(s: ArrayLike, u: ArrayLike, v: ArrayLike, h: ArrayLike) -
     left, right = _as_factors(u, v)
     query, key = _as_pairs(s, h, ("u", left, 1), ("v", right, 1))
     return _dot(query @ left.T, key @ right.T)
-
-
-def multiplications(d2: int, d1: int, k: int) -> tuple[int, int]:
-    r"""Count the multiplications of one score through the matrix and through its factors.
-
-    $d_1 d_2 + \min(d_1, d_2)$, for $(s^\top W) h$ or $s^\top (W h)$, whichever needs fewer, against
-    $k (d_1 + d_2) + k$. Where the products of each vector are kept, only the last term is left.
-
-    Examples
-    --------
-    >>> multiplications(2, 2, 1), multiplications(512, 512, 64)
-    ((6, 5), (262656, 65600))
-    """
-    d2, d1 = check_integer(d2, "d2", 1), check_integer(d1, "d1", 1)
-    k = check_integer(k, "k", 1, min(d2, d1), "min(d2, d1)")
-    return d2 * d1 + min(d2, d1), k * (d2 + d1) + k
 
 
 def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
@@ -322,35 +291,3 @@ def fit_factors(
 def _small_start(n: int, k: int, largest: float, rng: np.random.Generator) -> FloatArray:
     """Draw a factor (n, k) whose largest singular value is about ``sqrt(largest) / 10``."""
     return math.sqrt(largest) / 10 / (math.sqrt(n) + math.sqrt(k)) * rng.standard_normal((n, k))
-
-
-def cosine_factors(a: ArrayLike) -> CosineFactors:
-    r"""Write a matrix ``a`` (m, n) as a constant times a matrix of cosines, $A = c\,X Y^\top$ with rows of length 1.
-
-    No matrix with an entry above 1 is a matrix of cosines, and not every other is:
-    $\begin{pmatrix} 1 & 1 \\ 1 & -1 \end{pmatrix}$ is not, because a cosine of 1 makes two unit vectors equal. But some
-    multiple always is. The least constant is the norm $\gamma_2(A)$ (Linial and Shraibman, 2007, arXiv:cs/0611028);
-    this one is found without a search, from the singular vectors, $F = U \Sigma^{1/2}$ and $G = V \Sigma^{1/2}$:
-    $c = \max_i \|f_i\| \max_j \|g_j\|$, and one more coordinate for each factor, two in all, lengthens its rows to 1.
-    So $\gamma_2(A) \le c \le \|A\|_2$.
-
-    Examples
-    --------
-    >>> x, y, scale = cosine_factors([[1, 1], [1, -1]])
-    >>> round(scale, 12)  # sqrt(2), here the least possible
-    1.414213562373
-    """
-    matrix = as_matrix(a, "a").astype(np.float64, copy=False)
-    u, s, vt = truncated_svd(matrix, min(matrix.shape))
-    f, g = u * np.sqrt(s), vt.T * np.sqrt(s)  # (m, p - 2), (n, p - 2)
-    longest_f, longest_g = (float(np.linalg.norm(rows, axis=1).max()) for rows in (f, g))
-    x, y = _fill_up(f / (longest_f or 1.0), side=0), _fill_up(g / (longest_g or 1.0), side=1)
-    return CosineFactors(x, y, longest_f * longest_g)
-
-
-def _fill_up(rows: FloatArray, side: int) -> FloatArray:
-    """Append two coordinates: number ``side`` brings each row to length 1, and the other, of the partner, is zero."""
-    filled = np.zeros((rows.shape[0], rows.shape[1] + 2))
-    filled[:, :-2] = rows
-    filled[:, rows.shape[1] + side] = np.sqrt(np.maximum(1 - np.square(rows).sum(axis=1), 0))
-    return filled

@@ -1,4 +1,4 @@
-r"""Latents in place of keys and values, updates of low rank, and compressed gradients.
+r"""Latents in place of keys and values, compressed layers, updates of low rank, and compressed gradients.
 
 Chapter ``book/08-caches.md``. A token ``x`` leaves a **latent** $c = W_{DKV}^\top x$ of ``d_c`` numbers, from which
 each head, or group of heads, makes its key and its value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h`` numbers
@@ -13,6 +13,7 @@ from lowrank_tutor._on_demand import on_demand
 from lowrank_tutor.caches.counts import LatentCost, kv_cache_numbers, latent_cost
 
 if TYPE_CHECKING:
+    from lowrank_tutor.caches.cuts import compress, input_moments, rank_report
     from lowrank_tutor.caches.latent import Latent, latent_attention, latent_from_heads
     from lowrank_tutor.caches.lora import LoraLinear, inject_lora, merge_lora
     from lowrank_tutor.caches.steps import newton_schulz, power_step
@@ -21,7 +22,9 @@ __all__ = [
     "Latent",
     "LatentCost",
     "LoraLinear",
+    "compress",
     "inject_lora",
+    "input_moments",
     "kv_cache_numbers",
     "latent_attention",
     "latent_cost",
@@ -29,6 +32,7 @@ __all__ = [
     "merge_lora",
     "newton_schulz",
     "power_step",
+    "rank_report",
 ]
 
-__getattr__, __dir__ = on_demand(__name__, "latent", "lora", "steps")
+__getattr__, __dir__ = on_demand(__name__, "cuts", "latent", "lora", "steps")

@@ -195,24 +195,22 @@ def latent_from_heads(
     d_v = check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k).shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
     if moment is not None:
-        _as_semidefinite("moment", check_tensor("moment", moment, (dim, dim)))
-        precision = torch.promote_types(moment.dtype, torch.float32)  # tells `factorize` how much rounding to expect
-        moment = moment.detach().to("cpu", precision)
+        moment = as_moment(moment, dim)
     keys_used = values_used = None
     if query_moment is not None:
         check_tensor("query_moment", query_moment, (heads, d_h, d_h))
         keys_used = _as_semidefinite("query_moment", query_moment)
     if output is not None:
         check_tensor("output", output, (heads, d_v, "dim_out"))
-        table = _as_finite("output", output)
+        table = as_finite("output", output)
         largest = table.abs().max()
         if largest == 0:
             raise ValueError("output must be non-zero, got zeros")
         table = table / largest  # the size does not matter, but the square must not vanish
         values_used = table @ table.mT
 
-    key_columns, key_return = _as_used(_as_finite("w_k", w_k), keys_used, moment)
-    value_columns, value_return = _as_used(_as_finite("w_v", w_v), values_used, moment)
+    key_columns, key_return = _as_used(as_finite("w_k", w_k), keys_used, moment)
+    value_columns, value_return = _as_used(as_finite("w_v", w_v), values_used, moment)
     joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (key_columns, value_columns)], dim=1)
     u, v = factorize(joint.numpy(), k, s_moment=None if moment is None else moment.numpy())
     up_k, up_v = torch.split(torch.from_numpy(v), [heads * d_h, heads * d_v], dim=1)
@@ -240,7 +238,7 @@ def _as_used(table: Tensor, used: Tensor | None, moment: Tensor | None) -> tuple
     return turned / size, size * back
 
 
-def _as_finite(name: str, value: Tensor) -> Tensor:
+def as_finite(name: str, value: Tensor) -> Tensor:
     """Return finite numbers in float64, on the CPU and without a gradient."""
     check_floating(name, value)
     found = value.detach().to("cpu", torch.float64)
@@ -249,9 +247,15 @@ def _as_finite(name: str, value: Tensor) -> Tensor:
     return found
 
 
+def as_moment(moment: Tensor, dim: int) -> Tensor:
+    """Return a second moment (dim, dim) on the CPU, in a type that tells `factorize` how much rounding to expect."""
+    _as_semidefinite("moment", check_tensor("moment", moment, (dim, dim)))
+    return moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
+
+
 def _as_semidefinite(name: str, value: Tensor) -> Tensor:
     """Return second moments (..., d, d) if they are symmetric and positive semidefinite, to half their digits."""
-    found = _as_finite(name, value)
+    found = as_finite(name, value)
     slack = math.sqrt(torch.finfo(value.dtype).eps) * float(found.abs().max())
     if slack == 0:
         raise ValueError(f"{name} must be non-zero, got zeros")

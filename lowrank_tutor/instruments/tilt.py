@@ -12,6 +12,7 @@ from lowrank_tutor.instruments.instrument import Instrument
 from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, attention, grays, portrait
 from lowrank_tutor.plotting.arguments import number, whole
 from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
+from lowrank_tutor.svd import choose_rank, tail_error
 
 ENOUGH = 0.05
 MAX_TILT = 45
@@ -122,10 +123,8 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
 def numbers(gray: np.ndarray, k: int) -> dict[str, float]:
     """Compute the numbers of a square of gray values, cut after k layers."""
     s = np.linalg.svd(gray, compute_uv=False)
-    tails = np.sqrt(np.append(np.cumsum(s[::-1] ** 2)[::-1], 0.0))
-    errors = tails / (tails[0] or 1.0)
-    enough = int(np.argmax(errors <= ENOUGH))
-    return {"relative_error": float(errors[k]), "numbers_kept": 2 * SIZE * k, "layers_for_5_percent": enough}
+    error = tail_error(s, k) / (tail_error(s, 0) or 1.0)
+    return {"relative_error": error, "numbers_kept": 2 * SIZE * k, "layers_for_5_percent": choose_rank(s, error=ENOUGH)}
 
 
 @styled

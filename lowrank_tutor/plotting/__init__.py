@@ -9,20 +9,17 @@ line of a cell. A chapter composes what it alone needs on a :func:`panel` or a :
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
-    from lowrank_tutor.plotting.boxes import boxes, sharing, stacks
+    from lowrank_tutor.plotting.boxes import boxes
     from lowrank_tutor.plotting.charts import (
         arrow,
-        arrows_in_space,
         bars,
         by_name,
         cloud,
         curves,
-        pairs,
-        rooflines,
         spectrum,
     )
     from lowrank_tutor.plotting.labels import label_lines
-    from lowrank_tutor.plotting.pictures import draw_row, equation, grids, images, picture, word_maps
+    from lowrank_tutor.plotting.pictures import draw_row, equation, grids, picture, word_maps
     from lowrank_tutor.plotting.style import (
         GRAY,
         INK,
@@ -52,7 +49,6 @@ __all__ = [
     "WEIGHTS",
     "Panels",
     "arrow",
-    "arrows_in_space",
     "bars",
     "boxes",
     "by_name",
@@ -61,17 +57,12 @@ __all__ = [
     "draw_row",
     "equation",
     "grids",
-    "images",
     "label_lines",
-    "pairs",
     "panel",
     "photograph",
     "picture",
-    "rooflines",
-    "sharing",
     "sheet",
     "spectrum",
-    "stacks",
     "styled",
     "word_maps",
 ]

@@ -1,4 +1,4 @@
-"""Draw charts of numbers: curves, bars, points and arrows, spectra, and the least times of a GPU.
+"""Draw charts of numbers: curves, bars, points and arrows, and spectra.
 
 Where a function takes ``**room``, these are the arguments of :func:`panel`, in inches.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -297,121 +296,4 @@ def cloud(
         ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
     ax.set_aspect("equal", adjustable="datalim")
     label_lines(ax)
-    return fig
-
-
-@styled
-def pairs(before: ArrayLike, after: ArrayLike, *, eps: float) -> Figure:
-    """Plot the distance of each pair of points after a map against that before.
-
-    Parameters
-    ----------
-    before, after : array_like, shape (number,)
-        The distances.
-    eps : float
-        Dashed lines mark where the *square* of a distance changes by this fraction.
-    """
-    before = finite("before", before, None)
-    after = finite("after", after, len(before))
-    fig, ax = panel(2.6, 2.6, left=0.52)
-    ax.plot(before, after, "o", color=TEAL, markersize=2.5, alpha=0.35, markeredgewidth=0)
-    ends = np.array([0, 1.08 * before.max()])
-    ax.plot(ends, ends, color=INK, linewidth=1)
-    for factor in (1 - eps, 1 + eps):
-        ax.plot(ends, np.sqrt(factor) * ends, "--", color=ORANGE, linewidth=1)
-    ax.set(xlim=ends, ylim=1.6 * ends, xlabel="distance before", ylabel="distance after", title="each pair of points")
-    return fig
-
-
-@styled
-def arrows_in_space(vectors: Mapping[str, ArrayLike]) -> Figure:
-    """Draw arrows from the origin of space, with a net of the combinations of the first two.
-
-    Parameters
-    ----------
-    vectors : mapping of str to array_like, shape (3,)
-        A name, which may hold formulas, and the arrow's tip. The first two arrows must not be parallel.
-    """
-    tips = np.array(list(named("vectors", vectors, 3).values()))  # (number, 3)
-    if len(tips) < 2:
-        raise ValueError(f"vectors must be at least two, got {len(tips)}")
-    # How far the net must reach along the first two arrows, so that every arrow in their plane lies on it.
-    steps = np.linalg.lstsq(tips[:2].T, tips.T, rcond=None)[0]  # (2, number)
-    along, across = (np.arange(0, np.ceil(step.max()) + 0.75, 0.5) for step in steps)
-    fig = plt.figure(figsize=(WIDTH, 2.9), layout="none")
-    ax: Any = fig.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
-    net = [np.add.outer(along * tips[0, i], across * tips[1, i]) for i in range(3)]
-    ax.plot_surface(*net, color=TEAL, alpha=0.12, edgecolor=GRAY, linewidth=0.4)
-    for i, (name, tip) in enumerate(zip(vectors, tips, strict=True)):
-        color = TEAL if i < 2 else INK
-        ax.quiver(0, 0, 0, *tip, color=color, linewidth=2, arrow_length_ratio=0.3 / np.linalg.norm(tip))
-        side = "left" if i % 3 == 0 else "right"  # so that few names stand on an arrow
-        word = ax.text(*(1.06 * tip), name, color=color, fontsize=11, ha=side, va="top" if i == 0 else "bottom")
-        word.set_path_effects([withStroke(linewidth=3, foreground="white")])  # it may stand on the net or on an axis
-    ax.set(xticks=range(3), yticks=range(3), zticks=range(4), xticklabels=[], yticklabels=[], zticklabels=[])
-    ax.view_init(elev=14, azim=-68)
-    ax.set_box_aspect((4, 4, 3), zoom=1.28)
-    return fig
-
-
-PROGRAMS = (INK, TEAL)
-WALLS = {"compute": "-", "memory": (0, (1.2, 1.2))}  # how a line looks where it meets this wall
-
-
-@styled
-def rooflines(
-    n: ArrayLike,
-    floors: Mapping[str, Sequence[tuple[float, str]]],
-    *,
-    measured: Mapping[str, ArrayLike] | None = None,
-    whose: str = "measured",
-    title: str = "least time, ms",
-) -> Figure:
-    """Plot the least times of two programs over the length, and times that were measured.
-
-    A line is full where the processors limit it, and dotted where the memory does.
-
-    Parameters
-    ----------
-    n : array_like, shape (number,)
-        Lengths, increasing.
-    floors : mapping of str to sequence of (float, str)
-        Two names, and for each length the least time in milliseconds and the wall: "compute" or "memory". A time of
-        NaN is left out.
-    measured : mapping of str to array_like, shape (number, 2), optional
-        By the same two names, lengths and the milliseconds that were measured there; NaN where none was.
-    whose : str
-        What the measured times are called.
-    title : str
-        Of the times.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The times.
-    """
-    n = finite("n", n, None)
-    times = [np.array([float(time) for time, _ in line]) for line in floors.values()]
-    marks = [np.asarray(points, dtype=float).reshape(-1, 2) for points in (measured or {}).values()]
-    fig, ax = panel(WIDTH, 3.0, right=0.68)
-    for (name, line), time, color in zip(floors.items(), times, PROGRAMS, strict=True):
-        for kind, dashes in WALLS.items():  # a piece between two lengths looks as the wall at its beginning says
-            pieces = np.array([wall == kind for _, wall in line[:-1]])
-            seen = np.append(pieces, False) | np.append(False, pieces)
-            ax.plot(n, np.where(seen, time, np.nan), color=color, linestyle=dashes, linewidth=2.2)
-        ax.annotate(name, (n[-1], time[-1]), xytext=(5, 0), textcoords="offset points", color=color, va="center")
-    for points, color in zip(marks, PROGRAMS, strict=False):
-        ax.plot(*points.T, "D", color=color, markersize=6)
-    if marks:
-        ax.plot([], [], "D", color=GRAY, markersize=6, label=whose)
-    for word, kind in (("least, by the processors", "compute"), ("least, by the memory", "memory")):
-        ax.plot([], [], color=GRAY, linestyle=WALLS[kind], label=word)
-    # Only measured times beyond an end move the axes.
-    ms = [one for points in marks for one in points[:, 1]]
-    low, high = np.fmin.reduce([3e-4, *(0.7 * x for x in ms)]), np.fmax.reduce([2000, *(1.4 * x for x in ms)])
-    ax.set(xscale="log", yscale="log", xlabel="tokens n", title=title, ylim=(low, high))
-    ax.set_xticks([512, 4096, 32768], ["512", "4,096", "32,768"])
-    ax.set_yticks([0.01, 1, 100], ["0.01", "1", "100"])
-    ax.minorticks_off()
-    ax.legend(loc="upper left", borderaxespad=0, handlelength=1.9)
     return fig

@@ -23,7 +23,6 @@ from lowrank_tutor.plotting.style import (
     Panels,
     panel,
     photograph,
-    sheet,
     styled,
 )
 
@@ -89,43 +88,6 @@ def draw_row(
         x = left + place * side
         extent = (x, x + 0.94 * side, top - 0.94 * side, top)
         ax.imshow(image.reshape(8, 8), cmap=color, extent=extent, aspect="auto", **look)
-
-
-@styled
-def images(
-    rows: Mapping[str, ArrayLike],
-    *,
-    scale: tuple[float, float] | None = None,
-    signed: Collection[str] = (),
-    width: float = WIDTH,
-) -> Figure:
-    """Show rows of small images, each row with its name.
-
-    Parameters
-    ----------
-    rows : mapping of str to array_like, shape (number, 64)
-        A name and images of 8 x 8 pixels, a row each, as many in each; a pixel that is NaN is drawn in orange.
-    scale : (float, float), optional
-        What is drawn white and what black; without it, the least and the largest number of each image.
-    signed : collection of str, optional
-        Names of rows whose images have a sign: teal above zero, orange below.
-    width : float
-        Inches.
-    """
-    rows = named("rows", rows, None, 64, gaps=True)
-    words = 0.2 + 0.078 * max(map(len, rows))  # inches
-    side = (width - words) / len(next(iter(rows.values())))
-    fig, ax = sheet(width, side * len(rows) + 0.04)
-    low, high = scale or (None, None)
-    for row, (name, drawn) in enumerate(rows.items()):
-        y = -0.02 - side * row
-        ax.text(words - 0.09, y - side / 2, name, ha="right", va="center")
-        if name in signed:
-            drawn = drawn / np.abs(drawn).max(axis=1, keepdims=True)
-            draw_row(ax, drawn, (words, y), side, cmap=SIGNED, vmin=-1, vmax=1)
-        else:
-            draw_row(ax, drawn, (words, y), side, vmin=low, vmax=high)
-    return fig
 
 
 @styled

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from matrices import fresh, with_spectrum
 
 from lowrank_tutor.bilinear import (
-    cosine_factors,
     factorize,
     fit_factors,
-    multiplications,
     reduced_rank_score,
     score,
     score_error,
@@ -106,10 +104,6 @@ def test_no_silent_broadcasting(s_shape, h_shape):
          "u and v must have equally many rows, got shapes (2, 1) and (1, 1)"),
         (lambda: score(1, [[1]], [1]), "s must be a vector or an array of vectors (at least one axis), got shape ()"),
         (lambda: score([1], [[1]], 1), "h must be a vector or an array of vectors (at least one axis), got shape ()"),
-        (lambda: multiplications(0, 1, 1), "d2 must be at least 1, got 0"),
-        (lambda: multiplications(1, 0, 1), "d1 must be at least 1, got 0"),
-        (lambda: multiplications(3, 2, 0), "k must be between 1 and min(d2, d1) = 2, got 0"),
-        (lambda: multiplications(3, 2, 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
         (lambda: factorize(np.ones((2, 3)), 0), "k must be between 1 and min(d2, d1) = 2, got 0"),
         (lambda: factorize(np.ones((3, 2)), 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
         (lambda: fit_factors(np.ones((2, 3)), 0), "k must be between 1 and min(m, n) = 2, got 0"),
@@ -156,7 +150,6 @@ GOOD = {
     factorize: {"w": EYE, "k": 1, "s_moment": EYE, "h_moment": EYE},
     score_error: {"w": EYE, "u": ROW, "v": ROW, "s_moment": EYE, "h_moment": EYE},
     fit_factors: {"target": EYE, "k": 1},
-    cosine_factors: {"a": EYE},
 }
 
 
@@ -168,21 +161,6 @@ def test_nan_is_refused_by_name(function, name):
     bad.flat[-1] = np.nan
     with pytest.raises(ValueError, match=f"^{name} must be finite, got nan$"):
         function(**{**GOOD[function], name: bad})
-
-
-# cost
-
-
-@given(st.integers(1, 6), st.integers(1, 6), st.data())
-def test_multiplications_by_loops(d2, d1, data):
-    k = data.draw(st.integers(1, min(d2, d1)))
-
-    def spent(*products):
-        return sum(1 for rows, columns in products for _ in range(rows) for _ in range(columns))
-
-    by_key, by_query = spent((d2, d1), (1, d2)), spent((d1, d2), (1, d1))
-    assert multiplications(d2, d1, k) == (min(by_key, by_query), spent((k, d2), (k, d1), (1, k)))
-    assert multiplications(10**20, 10**20, 1)[0] == 10**40 + 10**20  # exact at any size
 
 
 # the best factors
@@ -452,30 +430,6 @@ def test_zero_target():
         np.testing.assert_array_equal(losses, np.zeros(5))
 
 
-# cosines
-
-
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10**6), st.sampled_from([1e-70, 1e-3, 1, 1e70]))
-def test_cosines_of_any_matrix(m, n, seed, size):
-    a = size * fresh(seed).standard_normal((m, n))
-    x, y, scale = cosine_factors(a)
-    assert x.shape == (m, min(m, n) + 2)
-    assert y.shape == (n, min(m, n) + 2)
-    for rows in (x, y):
-        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-14)
-    np.testing.assert_allclose(scale * (x @ y.T), a, rtol=0, atol=1e-14 * np.abs(scale))
-    spectral = np.linalg.norm(a / size, 2) * size
-    assert np.abs(a).max() * (1 - 1e-14) <= scale <= spectral * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("a", [np.zeros((2, 3)), np.eye(3), [[-5.0]], [[0.0, 2.0]], [[3.0, 0.0], [0.0, 0.0]]])
-def test_cosines_of_special_matrices(a):
-    x, y, scale = cosine_factors(a)
-    np.testing.assert_allclose(scale * x @ y.T, a, atol=1e-15)
-    np.testing.assert_allclose(np.linalg.norm(np.vstack([x, y]), axis=1), 1, rtol=1e-15)
-    assert scale == pytest.approx(np.abs(a).max(), rel=1e-14)
-
-
 # the caller
 
 
@@ -494,5 +448,5 @@ def test_arguments_are_left_alone(dtype):
     learned = fit_factors(w, 1, steps=2)
     assert {learned.u.dtype, learned.v.dtype} == {np.dtype(np.float32 if dtype == np.float32 else np.float64)}
     assert learned.losses.dtype == np.float64
-    for result in (u, v, *learned[:2], *cosine_factors(w)[:2]):
+    for result in (u, v, *learned[:2]):
         assert not any(np.shares_memory(result, x) for x in (w, s, h, a))

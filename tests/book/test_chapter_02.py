@@ -42,7 +42,7 @@ EXPLORERS = {"digits-cut": digits_cut, "noise-cut": noise_cut, "product-parts": 
 def test_axes_for_variance_share(chapter):
     shares = explained(chapter["X"])
     needed = [1 + next(i for i, share in enumerate(shares) if share >= goal) for goal in chapter["goals"]]
-    assert needed == chapter["needed"].tolist()
+    assert needed == chapter["needed"]
 
 
 @pytest.mark.parametrize("k", [4, 5, 64])

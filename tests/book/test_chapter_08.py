@@ -1,17 +1,15 @@
-"""Caches and adapters: what the chapter computes for its figures, the models that it reads, and its script."""
+"""Caches and adapters: what the chapter computes for its figures, and its script."""
 
-import math
 import os
 import re
 import subprocess
 import sys
-import types
 from unittest import mock
 
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, code_cells
+from chapters import CHAPTERS
 from torch import distributed, nn
 
 from lowrank_tutor.caches import LoraLinear, power_step
@@ -19,7 +17,6 @@ from lowrank_tutor.caches import LoraLinear, power_step
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
 TEXT = CHAPTER.read_text(encoding="utf-8")
 SCRIPT = re.search(r"compress\.py\n:class: dropdown\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
-(LOADER,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
 PRINTED = re.search(r"what was compressed:\n\n```text\n(.*?)^```$", TEXT, re.M | re.S)[1]
 
 
@@ -63,62 +60,6 @@ def test_scores_by_both_moments(chapter):
     for_keys = np.linalg.solve(root_a, cut(root_a @ w))
     for_scores = np.linalg.solve(root_a, cut(root_a @ w @ root_b)) @ np.linalg.inv(root_b)
     assert chapter["of_scores"] == pytest.approx([error(m) for m in (cut(w), for_keys, for_scores)], rel=1e-6)
-
-
-class KeysAndValues(nn.Module):
-    """A layer with 3 groups of width 4, as `transformers` lays its weights out, which returns what it stores."""
-
-    head_dim = 4
-
-    def __init__(self):
-        super().__init__()
-        self.k_proj, self.v_proj = nn.Linear(16, 12, bias=False), nn.Linear(16, 12, bias=False)
-
-    def forward(self, hidden_states):
-        return torch.cat([self.k_proj(hidden_states), self.v_proj(hidden_states)], dim=2), None
-
-
-def tail(table, k):
-    s = np.linalg.svd(table, compute_uv=False)
-    return math.sqrt((s[k:] ** 2).sum() / (s**2).sum())
-
-
-def shares(printed):
-    return [[int(share) for share in re.findall(r"(\d+)%", line)] for line in printed.splitlines()[1:]]
-
-
-def test_report_of_a_model(chapter, capsys):
-    """Where the output is keys and values themselves, the errors are tails of spectra that NumPy finds."""
-    torch.manual_seed(0)
-    layer, cuts = KeysAndValues(), (4, 12, 16)
-    x = (torch.randn(1, 40, 16) @ torch.diag(torch.arange(1.0, 17) ** -1)).repeat(2, 1, 1)
-    weights = [part.weight.detach().double().numpy() for part in (layer.k_proj, layer.v_proj)]
-    both = np.concatenate([part / np.linalg.norm(part) for part in weights])
-    moment, tokens = (x[0].T @ x[0]) / 40, x[0].double().numpy()
-    found = [chapter["misses"](layer, {"hidden_states": x}, k, moment) for k in cuts]
-    stored = [tokens @ part.T for part in weights]
-    sizes = np.repeat([np.linalg.norm(part) for part in stored], 12)  # keys and values count alike
-    u, s, vt = np.linalg.svd(np.concatenate(stored, axis=1) / sizes, full_matrices=False)
-    least = [off((u[:, :k] * s[:k]) @ vt[:k] * sizes, np.concatenate(stored, axis=1)) for k in cuts]
-    assert found == pytest.approx(least, abs=1e-5)
-    chapter["report"](layer, {"hidden_states": x}, cuts)
-    shown = capsys.readouterr().out
-    assert shown.startswith("latents of (4, 12, 16) numbers, in place of 24\n")
-    of_weights, plain, best = shares(shown)
-    assert of_weights == [round(100 * tail(both, k)) for k in cuts]
-    assert best == pytest.approx([100 * share for share in found], abs=2)  # one percent of all directions is added
-    assert best[0] < plain[0]
-    assert plain[2] == best[2] == 0
-
-
-@pytest.mark.parametrize("reason", [ImportError, OSError])
-def test_missing_package_or_network(chapter, capsys, monkeypatch, reason):
-    peer = types.ModuleType("transformers")
-    peer.AutoModelForCausalLM = types.SimpleNamespace(from_pretrained=mock.Mock(side_effect=reason("no such thing")))
-    peer.AutoTokenizer = None
-    monkeypatch.setitem(sys.modules, "transformers", peer)
-    exec(LOADER, dict(chapter))
-    assert capsys.readouterr().out.startswith("This needs the package transformers and a network:")
 
 
 @pytest.mark.filterwarnings("ignore")

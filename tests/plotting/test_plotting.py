@@ -22,14 +22,9 @@ PHOTO = np.random.default_rng(0).random((12, 9))
 S = np.linalg.svd(PHOTO, compute_uv=False)
 POINTS = np.random.default_rng(1).standard_normal((20, 2))
 DIGITS = np.random.default_rng(2).integers(0, 17, (4, 64))
-GAPS = np.where(DIGITS > 8, DIGITS, np.nan)
 SIX = ("the", "cat", "slept", "it", "was", "lexicographically")
 WEIGHTS = np.full((6, 6), 0.1) + 0.4 * np.eye(6)
 WORDS, P = SIX[:3], np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]])
-FLOORS = {
-    "exact": [(0.004, "memory"), (0.02, "compute"), (80, "compute")],
-    "k = 1024": [(0.004, "memory")] * 2 + [(0.5, "memory")],
-}
 
 
 @plotting.styled
@@ -49,7 +44,6 @@ def on_a_panel(*tip, **look):
 
 CALLS = {
     "arrow": lambda: on_a_panel(1, 2, color=plotting.TEAL, name="x"),
-    "arrows_in_space": lambda: plotting.arrows_in_space({"$b_1$": [1, 0, 1], "b": [0, 1, 1], "$b_1 + b$": [1, 1, 2]}),
     "bars": lambda: plotting.bars({"exact": 2.0, "no attention": 3.2}, {"exact": 0.1, "no attention": 0.0}),
     "boxes": lambda: plotting.boxes({"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}),
     "by_name": lambda: plotting.by_name(
@@ -60,17 +54,8 @@ CALLS = {
     "draw_row": lambda: on_a_sheet(DIGITS, title="digits"),
     "equation": lambda: plotting.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, -2]]),
     "grids": lambda: plotting.grids(("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]),
-    "images": lambda: plotting.images({"PCA": DIGITS - 3.0, "gaps": GAPS}),
-    "pairs": lambda: plotting.pairs([1.0, 2.0, 3.0], [1.1, 1.8, 3.0], eps=0.3),
     "picture": lambda: plotting.picture(PHOTO, "rank 9", below=0.25, vmin=0, vmax=2),
-    "rooflines": lambda: plotting.rooflines(
-        [512, 1024, 65536],
-        FLOORS,
-        measured={"exact": [(1024, 0.1), (65536, 500)], "k = 1024": [(1024, 0.2), (65536, np.nan)]},
-    ),
-    "sharing": lambda: plotting.sharing({"each its own": (False, False, False), "layerwise": (True, True, True)}),
     "spectrum": lambda: plotting.spectrum(S, 0.5, name="threshold"),
-    "stacks": lambda: plotting.stacks({"scores": [2, 1, 1e-17], "weights": [3, 2, 1e-3]}),
     "word_maps": lambda: plotting.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
 }
 
@@ -128,7 +113,6 @@ def test_panels_show_themselves(said, shown, monkeypatch):
 TWO, SQUARE = [1.0, 2.0], np.eye(2)
 REFUSED = {
     "arrow": lambda bad: on_a_panel(*bad, color="black"),
-    "arrows_in_space": lambda bad: plotting.arrows_in_space({"a": [1, 0, 0], "b": [*bad, 1]}),
     "bars": lambda bad: plotting.bars({"a": bad[1]}),
     "bars, spreads": lambda bad: plotting.bars({"a": 1}, {"a": bad[1]}),
     "by_name": lambda bad: plotting.by_name(["p", "q"], {"a": bad}, ylim=(0, 3)),
@@ -140,13 +124,8 @@ REFUSED = {
     "curves, x": lambda bad: plotting.curves(bad, {"a": TWO}),
     "equation": lambda bad: plotting.equation([bad], "=", [TWO]),
     "grids": lambda bad: plotting.grids(("a", [bad], ["p"], ["x", "y"])),
-    "images": lambda bad: plotting.images({"a": [bad * 32]}),
-    "pairs": lambda bad: plotting.pairs(TWO, bad, eps=0.1),
-    "pairs, before": lambda bad: plotting.pairs(bad, TWO, eps=0.1),
     "picture": lambda bad: plotting.picture([bad], "a"),
-    "rooflines": lambda bad: plotting.rooflines(bad, FLOORS),
     "spectrum": lambda bad: plotting.spectrum(bad, 1),
-    "stacks": lambda bad: plotting.stacks({"a": bad}),
     "word_maps": lambda bad: plotting.word_maps({"a": [TWO, bad]}, ["p", "q"]),
 }
 
@@ -154,7 +133,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_undrawable_numbers(name):
     before = copy.deepcopy(dict(mpl.rcParams))
-    gap = [np.nan, np.nan] if name in ("curves", "images") else [1, np.nan]  # lines and images may have gaps
+    gap = [np.nan, np.nan] if name == "curves" else [1, np.nan]  # lines may have gaps
     for bad in (gap, [1, np.inf], [1, 1j], ["a", "b"], [1, None]):
         with pytest.raises((TypeError, ValueError), match=r"^[\w\[\]' ]+ must (be|have|hold) .*got "):
             REFUSED[name](bad)
@@ -185,7 +164,6 @@ MESSAGES = {
     "decimals must be a count, at least 0, got -1": lambda: plotting.bars({"a": 1}, decimals=-1),
     "decimals must be a count, at least 0, got True": lambda: plotting.bars({"a": 1}, decimals=True),
     "spreads must have the names of means, a, b, got a": lambda: plotting.bars({"a": 1, "b": 2}, {"a": 1}),
-    "vectors must be at least two, got 1": lambda: plotting.arrows_in_space({"a": [1, 0, 0]}),
     "parts must be matrices (two axes) or signs, got shape (2,)": lambda: plotting.equation(TWO),
 }
 
@@ -274,60 +252,14 @@ def test_clouds_have_arrows_or_paths():
     assert [text.get_text() for text in ax.texts] == ["line"]
 
 
-def test_pairs_on_a_dashed_line():
-    """A pair whose squared distance has grown by eps lies on it."""
-    ax = plotting.pairs([1.0, 2.0], [1.0, 2 * np.sqrt(1.3)], eps=0.3).axes[0]
-    assert data(ax.lines[0]) == [[1.0, 1.0], [2.0, 2 * np.sqrt(1.3)]]
-    low, high = (np.interp(2.0, *dashed.get_data()) for dashed in ax.lines[2:])
-    assert (low, high) == pytest.approx((2 * np.sqrt(0.7), 2 * np.sqrt(1.3)))
-
-
-def test_the_net_holds_its_plane():
-    first, second = np.array([1.0, 0, 1]), np.array([0, 1.0, 1])
-    ax = plotting.arrows_in_space({"a": first, "b": second, "c": 2 * first + second}).axes[0]
-    assert [text.get_text() for text in ax.texts] == ["a", "b", "c"]
-    assert [(text.get_ha(), text.get_va()) for text in ax.texts] == [("left", "top"), *[("right", "bottom")] * 2]
-    (net,) = (c for c in ax.collections if len(c.get_facecolor()) and not hasattr(c, "_segments3d"))
-    corners = np.concatenate(net._vec[:3].T.reshape(-1, 1, 3)) if hasattr(net, "_vec") else net._faces.reshape(-1, 3)
-    np.testing.assert_allclose(corners @ np.cross(first, second), 0, atol=1e-12)
-    assert np.linalg.matrix_rank(corners) == 2
-    assert corners.max() > 2  # as far out as the longest arrow
-
-
-def test_rooflines_draw_walls():
-    (times,) = only_axes("rooflines")
-    full, dotted = (line.get_ydata() for line in times.lines[:2])
-    np.testing.assert_array_equal([full, dotted], [[np.nan, 0.02, 80], [0.004, 0.02, np.nan]])
-    measured = [line for line in times.lines if line.get_marker() == "D" and len(line.get_xdata())]
-    assert data(measured[0]) == [[1024, 0.1], [65536, 500]]
-    assert times.get_ylim() == (3e-4, 2000)
-    slow = plotting.rooflines([512, 1024, 65536], FLOORS, measured={name: [(1024, 1e4)] for name in FLOORS})
-    assert slow.axes[0].get_ylim() == (3e-4, 1.4e4)
-
-
 def test_pictures_keep_their_scale():
     figure = CALLS["picture"]()
     (image,) = figure.axes[0].images
     np.testing.assert_array_equal(image.get_array(), PHOTO)
     assert image.get_clim() == (0, 2)
     assert figure.get_gid() == "photograph"
-    assert CALLS["images"]().get_gid() is None
     box = figure.axes[0].get_position()
     assert box.height * figure.get_figheight() == pytest.approx(12 / 9 * box.width * figure.get_figwidth())
-
-
-def test_rows_of_images():
-    (ax,) = only_axes("images")
-    assert [text.get_text() for text in ax.texts if text.get_text()] == ["PCA", "gaps"]
-    for image, pixels, row in zip(ax.images, [*(DIGITS - 3.0), *GAPS], [0] * 4 + [1] * 4, strict=True):
-        np.testing.assert_array_equal(np.ma.filled(image.get_array(), np.nan), pixels.reshape(8, 8))
-        assert image.get_clim() == (np.nanmin(pixels), np.nanmax(pixels))
-        left, right, low, high = image.get_extent()
-        assert low < [t.get_position()[1] for t in ax.texts if t.get_text()][row] < high
-        assert high - low == pytest.approx(right - left)
-    assert plotting.images({"one": DIGITS}, scale=(0, 20)).axes[0].images[0].get_clim() == (0, 20)
-    assert to_rgb(ax.images[4].cmap.get_bad()) == to_rgb(style.HIDDEN)
-    assert [image.get_extent()[::3] for image in only_axes("draw_row")[0].images][1] == pytest.approx((0.7, -0.3))
 
 
 def test_equations_show_entries_and_signs():
@@ -387,23 +319,6 @@ def test_boxes_share_a_scale():
     assert a[1] + a[3] / 2 == pytest.approx(b[1] + b[3] / 2)
     assert a[0] + a[2] < b[0] < b[0] + b[2] < style.WIDTH
     assert c[1] + c[3] < b[1], "the second line stands below the first"
-
-
-@pytest.mark.parametrize(
-    ("way", "matrices"),
-    [((False, False, False), 12), ((True, False, False), 6), ((True, True, False), 3), ((True, True, True), 1)],
-)
-def test_sharing_covers_every_place(way, matrices):
-    figure = plotting.sharing({"way": way})
-    blocks = rectangles(figure)
-    names = {text.get_position() for text in figure.axes[0].texts}
-    middles = {(left + width / 2, bottom + height / 2) for left, bottom, width, height in blocks}
-    assert len([at for at in middles if any(at == pytest.approx(name) for name in names)]) == matrices
-    assert len(blocks) == matrices
-    assert min(left for left, _, _, _ in blocks) == pytest.approx(1.55)
-    assert max(left + width for left, _, width, _ in blocks) == pytest.approx(1.55 + 6 * 0.36 + 2 * 0.2)
-    if not way[2]:
-        assert sum(width * height for _, _, width, height in blocks) == pytest.approx(12 * 0.36**2)
 
 
 # Words and points, at the extremes of explorers

@@ -1,0 +1,176 @@
+"""Cuts of layers and reports of models, against NumPy's spectra of weights and of outputs."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from attentions import tensors
+from torch import nn
+
+from lowrank_tutor.caches import compress, input_moments, rank_report
+
+
+def layer_of(m=6, n=9, bias=True, dtype=torch.float64):
+    linear = nn.Linear(n, m, bias=bias, dtype=dtype)
+    with torch.no_grad():
+        for part, number in zip(linear.parameters(), tensors((m, n), (m,)), strict=False):
+            part.copy_(number)
+    return linear
+
+
+def uneven(n, rows=(2, 20)):
+    """Inputs whose coordinates shrink, with a mean far from zero."""
+    (x,) = tensors((*rows, n), seed=5)
+    return (x + 1) / torch.arange(1.0, n + 1) ** 2
+
+
+@pytest.mark.parametrize(("m", "n"), [(6, 9), (9, 6), (1, 5)])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("known", [False, True])
+def test_error_is_the_tail(m, n, bias, known):
+    linear, x = layer_of(m, n, bias).eval(), uneven(n)
+    before, random = linear.weight.detach().clone(), torch.get_rng_state()
+    rows = x.reshape(-1, n).numpy()
+    used = rows @ before.numpy().T if known else before.numpy()
+    u, s, vt = np.linalg.svd(used, full_matrices=False)
+    energies = np.cumsum(s**2) / np.sum(s**2)
+    moment = torch.from_numpy(rows.T @ rows / len(rows)) if known else None
+    for k in range(1, min(m, n) + 1):
+        down, up = both = compress(linear, k, moment=moment)
+        assert (down.weight.shape, up.weight.shape) == ((k, n), (m, k))
+        assert down.bias is None
+        assert not both.training
+        assert up.bias is None if not bias else torch.equal(up.bias, linear.bias) and up.bias is not linear.bias
+        found = (up.weight @ down.weight).detach().numpy()
+        least = (u[:, :k] * s[:k]) @ vt[:k]
+        np.testing.assert_allclose(rows @ found.T if known else found, least, atol=1e-10 * s[0])
+        mapped = both(x) - (linear.bias if bias else 0)
+        np.testing.assert_allclose(mapped.detach(), x.numpy() @ found.T, atol=1e-12 * s[0])
+        for share in (energies[k - 1] - 1e-6, energies[k - 1] + 1e-6):
+            if share < 1:
+                wanted = np.argmax(energies >= share) + 1
+                assert compress(linear, energy=share, moment=moment)[0].out_features == wanted
+    assert torch.equal(linear.weight, before)
+    assert torch.equal(torch.get_rng_state(), random)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_type_and_learning(dtype):
+    linear = layer_of(dtype=dtype).requires_grad_(False)
+    linear.bias.requires_grad_(True)
+    down, up = compress(linear, 6, moment=torch.eye(9, dtype=dtype))
+    assert {part.dtype for part in (*down.parameters(), *up.parameters())} == {dtype}
+    assert [part.requires_grad for part in (down.weight, up.weight, up.bias)] == [False, False, True]
+    x = uneven(9).to(dtype)
+    torch.testing.assert_close(up(down(x)), linear(x), rtol=0.1, atol=20 * torch.finfo(dtype).eps)
+
+
+def test_zero_weight():
+    linear = nn.Linear(9, 6)
+    nn.init.zeros_(linear.weight)
+    assert compress(linear, energy=0.9)[0].out_features == 1
+
+
+class Twice(nn.Module):
+    """A layer that is called by keyword, one in a box, and one that is never called."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.box = nn.Linear(4, 5), nn.ModuleList([nn.Linear(5, 3)])
+        self.idle = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.box[0](torch.relu(self.first(input=x)))
+
+
+@pytest.mark.parametrize(
+    ("names", "met"), [(None, {"first", "box.0"}), ("0", {"box.0"}), (["idle", "box.0"], {"box.0"})]
+)
+def test_moments_of_inputs(names, met):
+    model, x = Twice().double(), uneven(4, (3, 7))
+    with input_moments(model, names) as moments:
+        for part in (x[:2], x[2, :0], x[2, 0], x[2, 1:]):  # also no row, and a single one
+            model(part)
+    model(100 * x)  # is not counted
+    seen = {"first": x, "box.0": torch.relu(model.first(x)).detach()}
+    assert set(moments) == met
+    for name in met:
+        rows = seen[name].reshape(-1, seen[name].shape[-1]).numpy()
+        np.testing.assert_allclose(moments[name], rows.T @ rows / len(rows), rtol=1e-12)
+    assert not any(part._forward_pre_hooks for part in model.modules())
+
+
+def test_moments_in_half_precision():
+    model, x = nn.Sequential(nn.Linear(4, 3)).bfloat16(), uneven(4).bfloat16()
+    with input_moments(model) as moments:
+        model(x)
+    assert moments["0"].dtype == torch.float64
+    rows = x.double().reshape(-1, 4)
+    torch.testing.assert_close(moments["0"], rows.T @ rows / len(rows))
+
+
+def test_report():
+    model = nn.Sequential(nn.Conv2d(3, 8, 5), nn.BatchNorm2d(8), nn.Linear(12, 6), nn.Linear(4, 1), nn.Embedding(9, 2))
+    nn.init.zeros_(model[4].weight)
+    made = rank_report(model)
+    assert repr(rank_report(model.state_dict() | {"extra": "words", "counts": torch.ones(4, 4).long()})) == repr(made)
+    shapes = ["(8, 3, 5, 5) as (8, 75)", "(6, 12)", "(9, 2)"]
+    assert made.columns["name"] == ["0.weight", "2.weight", "4.weight"]
+    assert made.columns["shape"] == shapes
+    for row, i in enumerate((0, 2, 4)):
+        w = model[i].weight.detach().double().numpy()
+        w = w.reshape(len(w), -1)
+        squares = np.linalg.svd(w, compute_uv=False) ** 2
+        whole = squares.sum()
+        stable = whole / squares[0] if whole else 0
+        assert made.columns["stable rank"][row] == pytest.approx(stable, rel=1e-6)
+        assert made.columns["break-even rank"][row] == w.size / sum(w.shape)
+        for share in (0.9, 0.95, 0.99):
+            counts = [k for k in range(len(squares) + 1) if squares[:k].sum() >= share * whole]
+            assert made.columns[f"k for {share:.0%}"][row] == counts[0]
+
+
+ENDS = "names must be ends of names of linear layers of the model, got"
+META, CASES = torch.empty(3, 3, device="meta"), layer_of()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: compress(nn.Conv1d(1, 1, 1), 1), TypeError, "linear must be a torch.nn.Linear, got Conv1d"),
+        (lambda: compress(CASES), ValueError, "k or energy must be given, one of the two, got none"),
+        (lambda: compress(CASES, 2, energy=0.5), ValueError, "k or energy must be given, one of the two, got both"),
+        (lambda: compress(CASES, 7), ValueError, "k must be between 1 and min(m, n) = 6, got 7"),
+        (lambda: compress(CASES, energy=1), ValueError, "energy must be above 0 and below 1, got 1.0"),
+        (
+            lambda: compress(CASES, 1, moment=torch.eye(6)),
+            ValueError,
+            "moment must have shape (9, 9), got shape (6, 6)",
+        ),
+        (lambda: compress(CASES, 1, moment=np.eye(9)), TypeError, "moment must be a tensor, got ndarray"),
+        (lambda: compress(CASES, 1, moment=torch.zeros(9, 9)), ValueError, "moment must be non-zero, got zeros"),
+        (
+            lambda: compress(nn.Linear(3, 3, device="meta"), 1),
+            TypeError,
+            "linear.weight must hold numbers, got a meta tensor",
+        ),
+        (lambda: input_moments(Twice(), "st").__enter__(), ValueError, f"{ENDS} 'st'"),
+        (lambda: rank_report([META]), TypeError, "model must be a torch.nn.Module or a state dict, got list"),
+        (lambda: rank_report({"a": META}), TypeError, "a must hold numbers, got a meta tensor"),
+        (
+            lambda: rank_report({"a": META.new_full((2, 2), math.nan, device="cpu")}),
+            ValueError,
+            "a must be finite, got nan",
+        ),
+        (
+            lambda: rank_report(nn.ReLU()),
+            ValueError,
+            "model must hold a weight with two axes or more, got none among 0 entries",
+        ),
+    ],
+)
+def test_refusals(call, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        call()
