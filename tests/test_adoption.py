@@ -25,7 +25,7 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from torch import nn
 
-from lowrank_tutor.byhand import project
+from lowrank_tutor.byhand import rank_one
 from lowrank_tutor.explore import explore
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.svd import relative_error
@@ -379,7 +379,7 @@ kernelspec: {name: python3, display_name: Python 3}
 :tags: [remove-cell]
 
 from matplotlib.figure import Figure
-from lowrank_tutor.byhand import project
+from lowrank_tutor.byhand import rank_one
 from lowrank_tutor.exercises import check, register
 from lowrank_tutor.explore import explore
 
@@ -395,7 +395,7 @@ check("ex-my-spring", ...)
 ```
 
 ```{code-cell}
-project([[1, 0, 0]], [2, 4, 6])
+rank_one([[1, 2], [3, 6]])
 ```
 """
 # One process and one reading of the pages for three builders.
@@ -442,12 +442,12 @@ def saved_notebook(monkeypatch):
 
 
 def test_steps_without_formulas(monkeypatch):
-    steps = project([[1, 0, 0]], [2, 4, 6])
+    steps = rank_one([[1, 2], [3, 6]])
     assert "$$" in steps._repr_markdown_()
     monkeypatch.setenv("LOWRANK_TUTOR_FORMULAS", "0")
     text = steps._repr_markdown_()
     assert "$" not in text
-    assert text.startswith("```text\n1. Multiply row 1")
+    assert text.startswith("```text\n1. Row 1 is")
     assert all(word in text for word in ("nb_render_markdown_format", "dollarmath", "myst_enable_extensions"))
 
 

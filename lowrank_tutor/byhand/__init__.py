@@ -25,7 +25,7 @@ with needed(__name__):
     from lowrank_tutor.byhand.attention import linformer_attention, softmax_attention
     from lowrank_tutor.byhand.caches import latent_scores, lora
     from lowrank_tutor.byhand.discriminants import Discriminant, linear_discriminant
-    from lowrank_tutor.byhand.matrices import OuterProduct, bilinear, project, rank_one, row_reduce
+    from lowrank_tutor.byhand.matrices import OuterProduct, bilinear, rank_one, row_reduce
     from lowrank_tutor.byhand.nonnegative import NonnegativeFactors, nmf_update
     from lowrank_tutor.byhand.ratings import als_half_step
     from lowrank_tutor.byhand.singular_values import ExactSVD, svd_2x2
@@ -47,7 +47,6 @@ __all__ = [
     "linformer_attention",
     "lora",
     "nmf_update",
-    "project",
     "rank_one",
     "row_reduce",
     "semiseparable",

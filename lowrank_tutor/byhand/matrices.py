@@ -146,50 +146,6 @@ def rank_one(a: Any) -> Worked:
     return Worked(steps, OuterProduct(u, v))
 
 
-def project(w: Any, x: Any) -> Worked:
-    r"""Apply a linear map, $y = W x$, entry by entry, and say whether it is a projection.
-
-    A projection is square and changes nothing when it is applied again, $W^2 = W$. A map to fewer numbers is a
-    compression map, and cannot be applied twice.
-
-    Parameters
-    ----------
-    w : (k, d) exact numbers
-        The map.
-    x : (d,) or (d, n) exact numbers
-        One vector, or n vectors as columns.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: each entry of the product, column by column; the product; then W² where W is square,
-        else the rank of W. The result is the product, (k, 1) or (k, n).
-
-    Examples
-    --------
-    >>> project([[1, 0, 0]], [2, 4, 6]).result
-    Matrix([[2]])
-    """
-    matrix, vectors = as_exact_matrix("w", w), as_exact_matrix("x", x, vector_allowed=True)  # (k, d), (d, n)
-    if matrix.cols != vectors.rows:
-        raise ValueError(
-            f"x must be as long as w is wide, got x with {vectors.rows} rows (shape {vectors.shape}) "
-            f"and w with {matrix.cols} columns (shape {matrix.shape})"
-        )
-    product = matrix * vectors  # (k, n)
-    steps = []
-    for column in range(vectors.cols):
-        index, what = ("", "$x$") if vectors.cols == 1 else (f", {column + 1}", f"column {column + 1} of $x$")
-        for row in range(matrix.rows):
-            entry = product[row, column]
-            formula = rf"y_{{{row + 1}{index}}} = {tex_dot(matrix[row, :], vectors[:, column])} = {tex_number(entry)}"
-            steps.append(Step(f"Multiply row {row + 1} of $W$ with {what}, entry by entry, and add.", formula, entry))
-    collected = rf"W x = {tex_matrix(matrix)} {tex_matrix(vectors)} = {tex_matrix(product)}"
-    steps.append(Step("Collect the entries.", collected, product))
-    steps.append(_kind_of_map(matrix))
-    return Worked(tuple(steps), product)
-
-
 def _kind_of_map(matrix: Matrix) -> Step:
     rows, columns = matrix.shape
     if rows == columns:

@@ -45,15 +45,23 @@ class Worked(NamedTuple):
 
     Examples
     --------
-    >>> from lowrank_tutor.byhand import project
-    >>> print(project([[1, 0, 0]], [2, 4, 6]))
-    1. Multiply row 1 of W with x, entry by entry, and add.
-    2
-    2. Collect the entries.
-       [2]
-    3. W is 1 by 3, of rank 1 (full). It turns 3 numbers into 1, so it cannot be applied twice: a compression map, not a
-       projection (that needs W² = W).
-       1
+    >>> from lowrank_tutor.byhand import rank_one
+    >>> print(rank_one([[1, 2], [3, 6]]))
+    1. Row 1 is the first that is not zero. Call it v.
+       ⎡1⎤
+       ⎢ ⎥
+       ⎣2⎦
+    2. Every row is a multiple of v. The multiples form u.
+       ⎡1⎤
+       ⎢ ⎥
+       ⎣3⎦
+    3. Multiply u by v to check.
+       ⎡1  2⎤
+       ⎢    ⎥
+       ⎣3  6⎦
+    4. The matrix has 4 numbers, the factors have 4, which saves nothing. One of the 4 is redundant, because
+       2u and v/2 give the same matrix: 3 degrees of freedom.
+       (4, 4, 3)
     """
 
     steps: tuple[Step, ...]

@@ -22,7 +22,7 @@ from worked import (
 )
 
 from lowrank_tutor import family
-from lowrank_tutor.byhand import linear_discriminant, project
+from lowrank_tutor.byhand import linear_discriminant
 
 A, B = [[0, 2], [1, 1], [3, 1], [4, 0]], [[3, 2], [4, 1], [6, 1], [7, 0]]  # of the chapter
 
@@ -129,8 +129,8 @@ def test_two_classes_by_hand():
     assert worked.result == (Matrix([1, 2]), Rational(11, 2))
     assert "8 of 8 points" in worked.steps[-2].plain
     assert "6 of 8 points" in worked.steps[-1].plain
-    assert list(project(A, worked.result.axis).result) == [4, 3, 5, 4]
-    assert list(project(B, worked.result.axis).result) == [7, 6, 8, 7]
+    assert list(Matrix(A) * worked.result.axis) == [4, 3, 5, 4]
+    assert list(Matrix(B) * worked.result.axis) == [7, 6, 8, 7]
 
 
 def test_round_scatter():

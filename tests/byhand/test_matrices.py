@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sympy import Matrix, Rational
 from worked import as_floats, ends, matrices, read_matrices, read_number, small_rationals
 
-from lowrank_tutor.byhand import bilinear, project, rank_one, row_reduce
+from lowrank_tutor.byhand import bilinear, rank_one, row_reduce
 
 # Row reduction
 
@@ -139,57 +139,6 @@ def test_outer_products_multiply_back(left, right):
     assert next(entry for entry in v if entry != 0) > 0
 
 
-# Projection and compression
-
-
-@settings(max_examples=25)
-@given(st.data(), st.integers(1, 4))
-def test_projection_steps_follow(data, d):
-    w = data.draw(matrices(columns=st.just(d)))
-    x = data.draw(matrices(rows=st.just(d)))
-    worked = project(w, x)
-    *entries, collected, kind = worked.steps
-    assert [entry.value for entry in entries] == list((Matrix(w) * Matrix(x)).T)  # column by column
-    for entry in entries:
-        _, formula, total = entry.latex.split(" = ")
-        assert formula.count(r"\cdot") == d
-        assert read_number(formula) == entry.value == read_number(total)
-    assert worked.result == collected.value == read_matrices(collected.latex)[-1]
-    np.testing.assert_allclose(as_floats(worked.result), as_floats(w) @ as_floats(x), atol=1e-12)
-    rows, columns = Matrix(w).shape
-    square = Matrix(w) ** 2 if rows == columns else None
-    assert kind.value == (Matrix(w).rank() if square is None else square)
-
-
-@pytest.mark.parametrize(
-    ("w", "x", "said"),
-    [
-        ([[1, 0], [0, 0]], [3, 5], "W is a projection (W² = W), symmetric, so at a right angle."),
-        ([[1, 1], [0, 0]], [3, 5], "W is a projection (W² = W), not symmetric, so at a slant."),
-        ([[0, 1], [1, 0]], [3, 5], "W is not a projection"),
-        ([["1/2", "1/2"], ["1/2", "1/2"]], [3, 5], "W is a projection"),
-        ([[2]], [1], "W is not a projection"),
-        ([[1, 2], [2, 4], [0, 0]], [3, 5], "of rank 1. It turns 2 numbers into 3"),
-        ([[1], [2]], [3], "It turns 1 number into 2, so it cannot be applied twice: a map to more dimensions"),
-        ([[1, 2, 0], [0, 1, 1]], [1, 1, 1], "of rank 2 (full). It turns 3 numbers into 2"),
-        ([[1, 2, 1], [2, 4, 2]], [1, 1, 1], "of rank 1. It turns 3 numbers into 2"),
-    ],
-)
-def test_kinds_of_maps(w, x, said):
-    last = project(w, x).steps[-1]
-    assert said in last.plain
-    if len(w) == len(w[0]):
-        assert (r"\neq" in last.latex) == ("not a projection" in last.plain)
-
-
-def test_two_columns():
-    worked = project([[1, 0, 2], [0, 1, -1]], [[1, 4], [2, 5], [3, 6]])
-    assert worked.result == Matrix([[7, 16], [-1, -1]])
-    assert project([[1, 0, 0]], [2, 4, 6]).steps[0].latex == r"y_{1} = 1 \cdot 2 + 0 \cdot 4 + 0 \cdot 6 = 2"
-    assert worked.steps[3].latex == r"y_{2, 2} = 0 \cdot 4 + 1 \cdot 5 + \left( -1 \right) \cdot 6 = -1"
-    assert worked.steps[3].plain == "Multiply row 2 of W with column 2 of x, entry by entry, and add."
-
-
 # Scores
 
 GOLDEN_SCORE = ([1, 2], [[2, 1]], [[1, -1]], [3, 4])
@@ -275,9 +224,6 @@ def test_bilinear_steps_follow(data, k, d2, d1):
     [
         (lambda: rank_one([[0, 0]]), "a must be a matrix of rank 1, got rank 0"),
         (lambda: rank_one([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), "a must be a matrix of rank 1, got rank 2"),
-        (lambda: project([[1, 0, 0]], [1, 2]),
-         "x must be as long as w is wide, got x with 2 rows (shape (2, 1)) and w with 3 columns (shape (1, 3))"),
-        (lambda: project([1, 0, 0], [2, 4, 6]), "w must have 2 axes, a list of rows, got [1, 0, 0]"),
         (lambda: bilinear([1, 2], [[1, 2, 3]], [[1, 2]], [1, 2]),
          "u must be as wide as s is long, got u of shape (1, 3) and s of length 2"),
         (lambda: bilinear([1, 2], [[1, 2]], [[1, 2]], [1]),
