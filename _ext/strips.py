@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 from docutils import nodes
 
-from lowrank_tutor.family import nmf
 from lowrank_tutor.instruments.sheets import attention, cut
+from lowrank_tutor.nmf import nmf
 from lowrank_tutor.palette import COLORS, SURFACES
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
@@ -241,7 +241,7 @@ def scores():
 
 
 def lifted():
-    said = "Six words, with arcs from “slept” to those it listens to; and the stack with four of its six sheets lifted off."
+    said = "Six words, with arcs from “slept” to those it listens to; and the stack with four of six sheets lifted off."
     left = sentence(4, 104, 336, WORDS.index("slept"), kept=cut(TABLE, 2), high=112, size=15)
     return said, left, cut_stack() + note(NOTE, 55, "lift sheets off:", "who still listens", "to whom?")
 

@@ -28,8 +28,9 @@ from torch.nn import functional
 from benchmarks.adapters_kernel import performer_pytorch
 from benchmarks.harness import all_hold, interleaved, provenance, write
 from lowrank_tutor.attention import linear_attention, performer_attention
-from lowrank_tutor.family import lda, nmf
 from lowrank_tutor.jl import distortion, gaussian_projection
+from lowrank_tutor.lda import lda
+from lowrank_tutor.nmf import nmf
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import randomized_svd
 

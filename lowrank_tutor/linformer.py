@@ -53,13 +53,10 @@ from lowrank_tutor.attention import Cost
 from lowrank_tutor.shards import add_up, announce_refusal, check_process_group, locate
 
 __all__ = [
-    "LinformerCrossAttention",
-    "LinformerEncoderLayer",
-    "LinformerSelfAttention",
-    "linformer_attention",
-    "linformer_cost",
-    "pooling_projection",
-]
+    "LinformerCrossAttention", "LinformerEncoderLayer", "LinformerSelfAttention", "linformer_attention",
+    "linformer_cost", "pooling_projection",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that
 
 SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")

@@ -6,6 +6,8 @@ is moved to the origin. Matrices are real, finite and non-empty; float32 is comp
 float64. A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import Any, Self
 
@@ -14,6 +16,9 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_real
 from lowrank_tutor.svd import fix_signs
+
+__all__ = ["PCA"]
+__dir__ = __all__.copy  # completion offers no more than that
 
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits

@@ -6,6 +6,8 @@ and non-empty; a spectrum is non-negative and never rises. Float32 is factored i
 A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import math
@@ -27,6 +29,12 @@ from lowrank_tutor._checks import (
     check_real,
     check_rng,
 )
+
+__all__ = [
+    "SVD", "best_rank_k", "fix_signs", "hard_threshold", "randomized_svd", "relative_error", "tail_error",
+    "truncated_svd",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that
 
 
 class SVD(NamedTuple):

@@ -27,17 +27,8 @@ if TYPE_CHECKING:
     from lowrank_tutor.bilinear.layer import ReducedRankAttention
 
 __all__ = [
-    "CosineFactors",
-    "Factors",
-    "Fit",
-    "ReducedRankAttention",
-    "cosine_factors",
-    "factorize",
-    "fit_factors",
-    "multiplications",
-    "reduced_rank_score",
-    "score",
-    "score_error",
-]
+    "CosineFactors", "Factors", "Fit", "ReducedRankAttention", "cosine_factors", "factorize", "fit_factors",
+    "multiplications", "reduced_rank_score", "score", "score_error",
+]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "layer")

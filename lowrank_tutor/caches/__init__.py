@@ -14,21 +14,12 @@ from lowrank_tutor.caches.counts import LatentCost, kv_cache_numbers, latent_cos
 
 if TYPE_CHECKING:
     from lowrank_tutor.caches.latent import Latent, latent_attention, latent_from_heads
-    from lowrank_tutor.caches.lora import INITS, SCALINGS, LoraLinear
+    from lowrank_tutor.caches.lora import LoraLinear
     from lowrank_tutor.caches.steps import newton_schulz, power_step
 
 __all__ = [
-    "INITS",
-    "SCALINGS",
-    "Latent",
-    "LatentCost",
-    "LoraLinear",
-    "kv_cache_numbers",
-    "latent_attention",
-    "latent_cost",
-    "latent_from_heads",
-    "newton_schulz",
-    "power_step",
-]
+    "Latent", "LatentCost", "LoraLinear", "kv_cache_numbers", "latent_attention", "latent_cost",
+    "latent_from_heads", "newton_schulz", "power_step",
+]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "latent", "lora", "steps")

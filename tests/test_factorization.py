@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matrices import fresh, with_spectrum
 
-from lowrank_tutor.family import factorize_ratings
+from lowrank_tutor.factorization import factorize_ratings
 from lowrank_tutor.svd import best_rank_k, relative_error
 
 

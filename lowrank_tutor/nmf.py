@@ -1,4 +1,10 @@
-"""Non-negative matrix factorization (NMF): write a table as a sum of parts that are only added."""
+r"""Write a table as a sum of parts that are only added: non-negative matrix factorization (NMF).
+
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row; ``w`` (n, k) and ``h`` (k, d) are
+non-negative factors, $X \approx W H$, of rank ``k``. Float32 gives float32; everything else float64.
+"""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
@@ -9,8 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import FloatArray, as_matrix, check_rank, check_real, check_rng, check_size
-from lowrank_tutor.family.descent import Descent, Pair, descend
+from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
+
+__all__ = ["NMF", "nmf"]
+__dir__ = __all__.copy  # completion offers no more than that
 
 _TRIAL_SWEEPS = 200  # at most for each start, before they are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance

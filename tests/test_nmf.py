@@ -12,7 +12,7 @@ from matrices import fresh
 from sklearn import decomposition
 from sklearn.datasets import load_digits
 
-from lowrank_tutor.family import nmf, nonnegative
+from lowrank_tutor.nmf import nmf
 from lowrank_tutor.svd import best_rank_k, tail_error
 
 TABLES = {
@@ -122,7 +122,7 @@ def test_more_starts_never_worse(monkeypatch):
     """On digits, the start from the SVD falls behind in its first sweeps and ends best."""
     digits = load_digits().data
     assert nmf(digits, 10, rng=0, starts=3).error <= nmf(digits, 10, starts=1).error
-    monkeypatch.setattr(nonnegative, "_TRIAL_SWEEPS", 20)  # brief trials often mislead
+    monkeypatch.setattr("lowrank_tutor.nmf._TRIAL_SWEEPS", 20)  # brief trials often mislead
     gains = []
     for seed in range(4):
         table = fresh(seed).random((20, 15))
