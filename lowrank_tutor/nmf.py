@@ -21,7 +21,8 @@ from lowrank_tutor.svd import randomized_svd
 __all__ = ["NMF", "nmf"]
 __dir__ = __all__.copy  # completion offers no more than that
 
-_TRIAL_SWEEPS = 200  # at most for each start, before they are compared
+_UPDATES = 3  # of a factor in a sweep: they share the products with the matrix, which cost most
+_TRIAL_SWEEPS = 70  # at most for each start, before they are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _NEW_SWEEPS = 10_000  # at most, for new rows
 _FOLLOWED = 2  # this many starts, those from the SVD, are followed to the end in any case
@@ -73,16 +74,16 @@ class NMF(NamedTuple):
         return w.astype(given.dtype)
 
 
-def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray) -> FloatArray:
+def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray, times: int = 1) -> FloatArray:
     r"""Set one column of ``w`` after the other to its best non-negative value, given $XH^\top$ and $HH^\top$.
 
     Each is a least-squares problem, $w_j \leftarrow \max\left(0,\; w_j + (X h_j - W H h_j) / \|h_j\|^2\right)$, and
     clipping its answer is exact, because the entries do not depend on each other.
     """
-    w = w.copy()
-    for j in np.flatnonzero(np.diag(hh) > 1e-200):  # skip parts that are zero
-        w[:, j] = np.maximum(w[:, j] + (xh[:, j] - w @ hh[:, j]) / hh[j, j], 0)
-    return w
+    rows, wanted = w.T.copy(), np.ascontiguousarray(xh.T)  # a column lies together
+    for j in np.tile(np.flatnonzero(np.diag(hh) > 1e-200), times):  # skip parts that are zero
+        rows[j] = np.maximum(rows[j] + (wanted[j] - hh[j] @ rows) / hh[j, j], 0)
+    return rows.T
 
 
 def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -156,7 +157,8 @@ def nmf(
 
     Minimizes $\|X - W H\|_F$ over $W \ge 0$, $H \ge 0$ (Lee and Seung, 1999, doi:10.1038/44565) by hierarchical
     alternating least squares (HALS; Cichocki and Phan, 2009, doi:10.1587/transfun.E92.A.708): one column of $W$ after
-    the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still.
+    the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still. A sweep
+    does that three times for $W$ and three times for $H$ (Gillis and Glineur, 2012, doi:10.1162/NECO_a_00256).
 
     The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD (Boutsidis
     and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts, the others
@@ -195,8 +197,8 @@ def nmf(
     size, times = float(np.linalg.norm(matrix)), _times(matrix)
 
     def sweep(w: FloatArray, h: FloatArray) -> Pair:
-        w = _update_columns(w, times(h), h @ h.T)
-        return w, _update_columns(h.T, matrix.T @ w, w.T @ w).T
+        w = _update_columns(w, times(h), h @ h.T, _UPDATES)
+        return w, _update_columns(h.T, matrix.T @ w, w.T @ w, _UPDATES).T
 
     def error(w: FloatArray, h: FloatArray) -> float:
         # ||X||^2 - 2 <X, WH> + ||WH||^2 needs no product of the size of X, but loses the digits of a small error.
