@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from chapters import ROOT
 from live import build_wheel
 
@@ -165,6 +166,17 @@ def test_public_names():
 
 def signature_of(value):
     return str(inspect.signature(value)) if inspect.isfunction(value) or inspect.isclass(value) else ""
+
+
+def test_one_address():
+    """Where there is only the README, the wheel or its metadata, the book is found, and a fork sees what to change."""
+    address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    owner, name = address.split("/")[-2:]
+    for path in (ROOT / "README.md", ROOT / "pyproject.toml", PACKAGE / "__init__.py"):
+        text = path.read_text(encoding="utf-8")
+        found = re.findall(r"https://github\.com/[\w-]+/[\w-]+|https://[\w-]+\.github\.io/[\w-]+", text)
+        assert address in found, path
+        assert set(found) <= {address, f"https://{owner}.github.io/{name}"}, path
 
 
 def test_wheel_is_complete(tmp_path):

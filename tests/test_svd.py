@@ -392,7 +392,7 @@ def test_sparse_precision_and_zeros():
 
 
 def test_sparse_memory():
-    a = scipy.sparse.random(4000, 2000, 0.002, format="csr", rng=default_rng(0))
+    a = scipy.sparse.random(4000, 2000, 0.002, format="csr", random_state=0)
     tracemalloc.start()
     randomized_svd(a, 10, rng=0)
     peak = tracemalloc.get_traced_memory()[1]
