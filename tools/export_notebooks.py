@@ -27,7 +27,7 @@ if importlib.util.find_spec("lowrank_tutor") is None:
     %pip install -q --no-deps "lowrank-tutor @ git+{repository}@{branch}"
     importlib.invalidate_caches()
     if importlib.util.find_spec("lowrank_tutor") is None:
-        raise SystemExit(
+        raise ModuleNotFoundError(
             "{repository} cannot be reached from here. Get its folder in another way, such as a ZIP file that you"
             " upload and unpack, run %pip install --no-deps FOLDER in a new cell, and then this cell again."
         )
