@@ -337,7 +337,8 @@ class LinformerSelfAttention(nn.Module):
         bias = check_bool(bias, "bias")
         self._given_rule = None if rule is None else check_choice(rule, "rule", RULES)
         self.process_group = check_process_group(process_group)
-        place: dict[str, Any] = {"device": check_device(device) or torch.get_default_device()}
+        # Asked by name, PyTorch 2.4 does not tell of `with torch.device(...)`.
+        place: dict[str, Any] = {"device": check_device(device) or torch.empty(0).device}
         place["dtype"] = check_dtype(dtype)
         make: Any = nn.utils.skip_init
         self.to_q, self.to_k, self.to_v = (make(nn.Linear, dim, dim, bias=bias, **place) for _ in range(3))

@@ -28,8 +28,9 @@ if importlib.util.find_spec("lowrank_tutor") is None:
     importlib.invalidate_caches()
     if importlib.util.find_spec("lowrank_tutor") is None:
         raise ModuleNotFoundError(
-            "{repository} cannot be reached from here. Get its folder in another way, such as a ZIP file that you"
-            " upload and unpack, run %pip install --no-deps FOLDER in a new cell, and then this cell again."
+            "{repository} cannot be reached from here."
+            " Get its folder in another way, such as a ZIP file that you upload and unpack,"
+            " run %pip install --no-deps FOLDER in a new cell, and then this cell again."
         )
 
 import platform
