@@ -22,10 +22,9 @@ __all__ = ["NMF", "nmf"]
 __dir__ = __all__.copy  # completion offers no more than that
 
 _UPDATES = 3  # of a factor in a sweep: they share the products with the matrix, which cost most
-_TRIAL_SWEEPS = 70  # at most for each start, before they are compared
+_TRIAL_SWEEPS = 40  # at most for each start, before they are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _NEW_SWEEPS = 10_000  # at most, for new rows
-_FOLLOWED = 2  # this many starts, those from the SVD, are followed to the end in any case
 _FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a difference of sums
 
 
@@ -162,10 +161,10 @@ def nmf(
 
     The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD (Boutsidis
     and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts, the others
-    at random. The first two, and each other that after a brief trial has a smaller error than all before it, are
-    followed until a sweep lowers the error by no more than ``tolerance`` times the size of $X$. The best is returned:
-    with the same ``rng``, more starts never end worse than fewer. Where $X = WH$ holds exactly, the last digits come
-    slowly; if they are still on their way after ``max_sweeps``, ``converged`` is False.
+    at random. The first is followed to the end, and so is every other that after a brief trial has a smaller error than
+    all before it; the end is where a sweep lowers the error by no more than ``tolerance`` times the size of $X$. The
+    best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = WH$ holds exactly, the
+    last digits come slowly; if they are still on their way after ``max_sweeps``, ``converged`` is False.
 
     Parameters
     ----------
@@ -211,10 +210,10 @@ def nmf(
     # A start goes on to the end if those before it allow, whatever comes later: so more starts never end worse.
     followed: list[Descent] = []
     furthest = math.inf
-    for number, start in enumerate(islice(_starts(matrix, k, rng), starts)):
+    for start in islice(_starts(matrix, k, rng), starts):
         begun = Descent(start, [error(*start)])
         tried = follow(begun, _TRIAL_TOLERANCE * tolerance, min(_TRIAL_SWEEPS, max_sweeps))
-        if number < _FOLLOWED or tried.loss < furthest:
+        if not followed or tried.loss < furthest:
             followed.append(follow(tried, tolerance, max_sweeps))
         furthest = min(furthest, tried.loss)
     best = min(followed, key=lambda found: found.loss)
