@@ -142,7 +142,7 @@ def starts() -> Task:
 
 
 def digits() -> Task:
-    """Digits in 10 parts as both do it by default: five starts beside one."""
+    """Digits in 10 parts as both do it by default: five starts beside one, and a far smaller tolerance."""
     x = load_digits().data
     size = float(np.linalg.norm(x))
 
