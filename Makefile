@@ -89,7 +89,7 @@ test-newest:
 	$(NEWEST) -m pip install --quiet --editable ".[test]"
 	$(NEWEST) $(PYTEST) $(MATHEMATICS)
 
-# The oldest versions warn of newer ones of what they need themselves, and newer ones of them: no error here.
+# Old packages use what newer ones beside them call deprecated: a warning is no error here.
 test-lowest:
 	"$$PYTHON" -m venv --clear .venv-lowest
 	$(LOWEST) -m pip install --quiet uv

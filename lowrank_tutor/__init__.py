@@ -1,10 +1,9 @@
 """Helpers of the book *Low-Rank Attention*: one concept, one module.
 
-``import lowrank_tutor as lr`` is enough: ``lr.svd.truncated_svd(a, k)`` imports ``svd`` when you first use it, and so
-does ``from lowrank_tutor.svd import truncated_svd``. Nothing else is imported before it is used. The book, which
-explains every module and whose page *Cheat sheet* says what to call, is at
-https://lowrank-tutor.github.io/lowrank-tutor, and its source at https://github.com/lowrank-tutor/lowrank-tutor, where a
-docstring's ``book/02-svd-pca.md`` is.
+``import lowrank_tutor as lr`` is enough: ``lr.svd.truncated_svd(a, k)`` imports ``svd`` when you first use it, and
+nothing else. The book explains every module, and its page *Cheat sheet* says what to call:
+https://lowrank-tutor.github.io/lowrank-tutor. The chapters that docstrings name, such as ``book/02-svd-pca.md``, are in
+its source, https://github.com/lowrank-tutor/lowrank-tutor.
 """
 
 from importlib import import_module
