@@ -3,7 +3,7 @@
 # make pdf     print the whole book    make offline   pack the site into an archive that opens from a folder
 # make live    build it with cells that run on the page (downloads Pyodide once; or PYODIDE=a folder of its files)
 # make chapter N=10 NAME=nuclear   write the skeleton of a chapter
-# make test-newest   test the mathematics with the newest PyTorch and NumPy
+# make test-newest   test the mathematics with the newest PyTorch and NumPy; test-lowest: with the oldest allowed
 # make plain-sphinx  build the site with the newest Sphinx and without Jupyter Book, into _build/sphinx
 # make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade updates all of them
 
@@ -32,16 +32,17 @@ PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 
 # What `make test FAST=1` leaves out: everything but mathematics, and tests that train networks, start processes or
 # compile with PyTorch. A new module is tested without an entry here.
 SLOW := book site notebooks explore exercises plotting byhand instruments benchmarks test_package.py test_sphinxext.py \
-  test_make.py test_live_tools.py test_live_needs.py test_adoption.py family/test_autoencoder.py linformer/test_shards.py
+  test_page.py test_make.py test_live_tools.py test_live_needs.py test_adoption.py test_autoencoder.py linformer/test_shards.py
 MATHEMATICS := $(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile"
 # PyTorch without the 5 GB that only a GPU needs; `make test-newest TORCH=torch` installs the full one.
 TORCH := --index-url https://download.pytorch.org/whl/cpu torch
 NEWEST := .venv-newest/bin/python
+LOWEST := .venv-lowest/bin/python
 
 # Where Python is told to keep no bytecode, each chapter's kernel would compile all of PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve live pdf offline plain-sphinx test test-newest test-colab colab-image check pins chapter notebooks bench \
+.PHONY: book serve live pdf offline plain-sphinx test test-newest test-lowest test-colab colab-image check pins chapter notebooks bench \
   mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
@@ -82,13 +83,19 @@ plain-sphinx: $(READY)
 test: $(READY_DEV) $(if $(FAST),,book)
 	$(BIN)/python $(PYTEST) $(if $(FAST),$(MATHEMATICS))
 
-# Only the tools of the tests are pinned.
 test-newest:
 	"$$PYTHON" -m venv --clear .venv-newest
 	$(NEWEST) -m pip install --quiet $(TORCH)
-	$(NEWEST) -m pip install --quiet --editable ".[all]" scikit-learn markdown-it-py mdit-py-plugins \
-	  $$(grep -E '^(pytest|hypothesis|playwright|axe-)' requirements-dev.txt)
+	$(NEWEST) -m pip install --quiet --editable ".[test]"
 	$(NEWEST) $(PYTEST) $(MATHEMATICS)
+
+# Old packages use what newer ones beside them call deprecated: a warning is no error here.
+test-lowest:
+	"$$PYTHON" -m venv --clear .venv-lowest
+	$(LOWEST) -m pip install --quiet uv
+	$(LOWEST) -m pip install --quiet $(TORCH)==2.4.0
+	$(LOWEST) -m uv pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable ".[test]"
+	$(LOWEST) $(PYTEST) $(MATHEMATICS) -W default
 
 # FAST=1 runs a notebook without PyTorch, one with it, and what is no notebook.
 test-colab: $(READY_DEV)

@@ -88,6 +88,7 @@ CARDS = {
         "Claims about low rank that are often repeated and do not hold, each beside a cell that shows it."
     ),
     "book/guesses": Card("How well you guessed on the pages of this book, kept in your own browser and nowhere else."),
+    "book/cheat-sheet": Card("What to call for what you want to do: the functions of the package, a line each."),
     "book/notation": Card("The letters of the book, with their shapes and meanings."),
     "book/glossary": Card("The words of the book, each in a sentence or two, and where it is explained in full."),
     "book/api": Card(

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 from docutils import nodes
 
-from lowrank_tutor.family import nmf
 from lowrank_tutor.instruments.sheets import attention, cut
+from lowrank_tutor.nmf import nmf
 from lowrank_tutor.palette import COLORS, SURFACES
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 

@@ -28,8 +28,9 @@ from torch.nn import functional
 from benchmarks.adapters_kernel import performer_pytorch
 from benchmarks.harness import all_hold, interleaved, provenance, write
 from lowrank_tutor.attention import linear_attention, performer_attention
-from lowrank_tutor.family import lda, nmf
 from lowrank_tutor.jl import distortion, gaussian_projection
+from lowrank_tutor.lda import lda
+from lowrank_tutor.nmf import nmf
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import randomized_svd
 
@@ -64,13 +65,31 @@ def sparse_svd() -> Task:
     )  # fmt: skip
 
 
-def pca(n: int, d: int) -> Task:
+def dense_svd(m: int, n: int, k: int, power: float, dtype: str) -> Task:
+    """Singular values 1 / i**power; the error is the excess over the best of rank k. No bar: theirs is less exact."""
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.standard_normal((side, n)))[0] for side in (m, n))
+    s = np.arange(1, n + 1) ** -power
+    a = ((left * s) @ right.T).astype(dtype)
+    best = float(np.linalg.norm(s[k:]))
+
+    def error(factors: Any) -> float:
+        u, values, vt = (part.astype(float) for part in factors)
+        return abs(float(np.linalg.norm(a - (u * values) @ vt)) / best - 1)
+
+    return Task(
+        f"randomized_svd, {m:,} x {n:,} {dtype}, k = {k}", "scikit-learn, auto", lambda: randomized_svd(a, k, rng=0),
+        lambda: sklearn_svd(a, k, random_state=0), error, None,
+    )  # fmt: skip
+
+
+def pca(n: int, d: int, bar: float | None = 1.3) -> Task:
     """Points that spread differently along each axis; the error is that of the variances against float64's own SVD."""
     x = np.random.default_rng(0).standard_normal((n, d)) * np.linspace(1, 10, d) + 5
     exact = np.square(np.linalg.svd(x - x.mean(axis=0), compute_uv=False)[:10]) / (n - 1)
     return Task(
-        f"PCA, {n:,} x {d}, 10 axes", "scikit-learn, auto", lambda: PCA(10).fit(x), lambda: TheirPCA(10).fit(x),
-        lambda found: float(np.abs(found.explained_variance_ / exact - 1).max()), 1.3,
+        f"PCA, {n:,} x {d:,}, 10 axes", "scikit-learn, auto", lambda: PCA(10).fit(x), lambda: TheirPCA(10).fit(x),
+        lambda found: float(np.abs(found.explained_variance_ / exact - 1).max()), bar,
     )  # fmt: skip
 
 
@@ -122,6 +141,21 @@ def starts() -> Task:
     )  # fmt: skip
 
 
+def digits() -> Task:
+    """Digits in 10 parts as both do it by default: five starts beside one, and a far smaller tolerance."""
+    x = load_digits().data
+    size = float(np.linalg.norm(x))
+
+    def theirs() -> Any:
+        model = TheirNMF(10, max_iter=2_000)
+        return model.fit_transform(x), model.components_
+
+    return Task(
+        "nmf, 1,797 digits of 64 pixels, k = 10, by default", "scikit-learn, by default", lambda: nmf(x, 10, rng=0)[:2],
+        theirs, lambda found: float(np.linalg.norm(x - found[0] @ found[1])) / size, None,
+    )  # fmt: skip
+
+
 def written_out(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Linear attention as its paper writes it, which is 0/0 where all features vanish."""
     q, k = functional.elu(q) + 1, functional.elu(k) + 1
@@ -153,7 +187,10 @@ def tasks() -> list[Callable[[], Task]]:
     fast = performer_pytorch.FastAttention(64, 256)
     performer = functools.partial(performer_attention, features=fast.projection_matrix)
     return [
-        sparse_svd, lambda: pca(10_000, 100), lambda: pca(50_000, 64), discriminants, distances, parts, starts,
+        sparse_svd, *(functools.partial(dense_svd, 4_000, 1_000, k, 1.0, "float64") for k in (100, 200, 250)),
+        *(functools.partial(dense_svd, 1_024, 1_024, k, 0.5, "float32") for k in (102, 200, 256)),
+        lambda: pca(10_000, 100), lambda: pca(50_000, 64), lambda: pca(1_000, 3_000, None), discriminants, distances,
+        parts, starts, digits,
         lambda: attention(2_048, linear_attention, linear_attn, linear),
         lambda: attention(8_192, linear_attention, linear_attn, linear),
         lambda: attention(8_192, linear_attention, written_out, (linear[0], "its formula in plain PyTorch"), None),

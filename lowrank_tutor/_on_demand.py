@@ -1,7 +1,7 @@
 """Import optional packages late, and name the extra to install where one is missing.
 
-No chapter: every module that needs more than NumPy shares it. `on_demand` is for ``bilinear``, ``family`` and
-``caches``, which import quickly because their parts in PyTorch load when they are first used.
+No chapter: every module that needs more than NumPy shares it. `on_demand` is for ``bilinear`` and ``caches``,
+which import quickly because their parts in PyTorch load when they are first used.
 """
 
 import sys
@@ -39,4 +39,4 @@ def on_demand(module: str, *parts: str) -> tuple[Callable[[str], Any], Callable[
                         return getattr(part, name)
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
-    return fetch, lambda: sorted({*found, *found["__all__"]})
+    return fetch, found["__all__"].copy

@@ -56,14 +56,10 @@ from lowrank_tutor._tensors import (
 )
 
 __all__ = [
-    "Cost",
-    "attention_weights",
-    "linear_attention",
-    "orthogonal_features",
-    "performer_attention",
-    "softmax_attention",
-    "softmax_cost",
-]
+    "Cost", "attention_weights", "linear_attention", "orthogonal_features", "performer_attention",
+    "softmax_attention", "softmax_cost", "with_feedforward",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that
 
 CHUNK = 64  # tokens whose weights on one another the causal form writes out
 

@@ -7,12 +7,21 @@ non-empty, and computed in float64. A refused argument is a ``ValueError``, or a
 Everything rests on one exact law: ``||R x||^2 / ||x||^2`` is chi-square with ``k`` degrees of freedom, over ``k``.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray, as_matrix, check_choice, check_integer, check_real, check_rng
+
+__all__ = [
+    "distortion", "gaussian_projection", "inner_product_failure_bound", "inner_product_std", "min_dim",
+    "norm_failure_bound", "norm_failure_chernoff", "norm_failure_probability", "projected_product_error",
+    "sign_inner_product_std", "sign_inner_products",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that
 
 _LARGEST_COUNT = 2**53  # up to here every integer is a float
 _NEGLIGIBLE = 42.0  # an integrand that has fallen by a factor of e^42 no longer counts in a float

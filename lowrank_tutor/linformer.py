@@ -54,13 +54,10 @@ from lowrank_tutor.attention import Cost, with_feedforward
 from lowrank_tutor.shards import add_up, announce_refusal, check_process_group, locate
 
 __all__ = [
-    "LinformerCrossAttention",
-    "LinformerEncoderLayer",
-    "LinformerSelfAttention",
-    "linformer_attention",
-    "linformer_cost",
-    "pooling_projection",
-]
+    "LinformerCrossAttention", "LinformerEncoderLayer", "LinformerSelfAttention", "linformer_attention",
+    "linformer_cost", "pooling_projection",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that
 
 SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")
@@ -352,7 +349,8 @@ class LinformerSelfAttention(nn.Module):
         bias = check_bool(bias, "bias")
         self._given_rule = None if rule is None else check_choice(rule, "rule", RULES)
         self.process_group = check_process_group(process_group)
-        place: dict[str, Any] = {"device": check_device(device) or torch.get_default_device()}
+        # Asked by name, PyTorch 2.4 does not tell of `with torch.device(...)`.
+        place: dict[str, Any] = {"device": check_device(device) or torch.empty(0).device}
         place["dtype"] = check_dtype(dtype)
         make: Any = nn.utils.skip_init
         self.to_q, self.to_k, self.to_v = (make(nn.Linear, dim, dim, bias=bias, **place) for _ in range(3))

@@ -6,6 +6,8 @@ is moved to the origin. Matrices are real, finite and non-empty; float32 is comp
 float64. A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import Any, Self
 
@@ -13,7 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_real
+from lowrank_tutor._gram import by_gram
 from lowrank_tutor.svd import fix_signs
+
+__all__ = ["PCA"]
+__dir__ = __all__.copy  # completion offers no more than that
 
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
@@ -29,7 +35,8 @@ class PCA:
 
     With many points of few coordinates the axes are the eigenvectors of the d by d scatter matrix
     $(X - 1\mu^\top)^\top (X - 1\mu^\top)$, found in a fraction of the time. They cost small singular values half of
-    their digits, so they are used only if the smallest variance kept is at least 1e-5 of the largest.
+    their digits, so they are used only if the smallest variance kept is at least 1e-5 of the largest. In every other
+    shape the smaller of the two matrices of products serves, down to 1e-8, and one more product restores the digits.
 
     Parameters
     ----------
@@ -126,7 +133,12 @@ _Axes = tuple[FloatArray, FloatArray, FloatArray]  # s (k,), vt (k, d), and the 
 
 
 def _axes_by_svd(points: FloatArray, mean: FloatArray, wanted: int | float | None) -> _Axes:
-    _, s, vt = np.linalg.svd(points - mean, full_matrices=False)
+    centered = points - mean
+    whole = float(np.square(centered, dtype=np.float64).sum())
+    # All axes include that of the smallest variance, which squares hide.
+    if wanted is not None and whole > 0 and (found := by_gram(centered, lambda v: _how_many(v / v.sum(), wanted))):
+        return found[1], found[2], np.square(found[1]) / points.dtype.type(whole)
+    _, s, vt = np.linalg.svd(centered, full_matrices=False)
     share = np.square(s / (s[0] or 1))  # of the largest variance; all 0 where there is none
     share /= max(share.sum(), 1)  # the sum is 0, or at least 1
     k = _how_many(share, wanted)

@@ -5,12 +5,20 @@ Chapter ``book/01-rank.md``. Letters: ``a`` (m, n) is the matrix, ``r`` its rank
 real, finite and non-empty. A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray, as_matrices, as_matrix, as_spectrum, check_integer, check_rank, check_real
+
+__all__ = [
+    "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
+    "storage",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that
 
 
 class RankFactorization(NamedTuple):

@@ -32,18 +32,10 @@ from lowrank_tutor._checks import check_bool, check_choice, check_integer, check
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
 
 __all__ = [
-    "GPUS",
-    "Floor",
-    "Gpu",
-    "Trial",
-    "attention_bytes",
-    "fused_backends",
-    "gpu_crossover",
-    "gpu_floor",
-    "gpu_named",
-    "half_type",
-    "trials",
-]
+    "GPUS", "Floor", "Gpu", "Trial", "attention_bytes", "fused_backends", "gpu_crossover", "gpu_floor", "gpu_named",
+    "half_type", "trials",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that
 
 HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. They

@@ -8,6 +8,9 @@ happens. It is *found by* its own numbers (``W_K``), and *gives* these numbers w
 ``WORDS`` are the words, ``X`` (6, 2) their numbers, a row for each; ``W_Q``, ``W_K`` and ``W_V`` are (2, 2).
 """
 
+__all__ = ["WORDS", "W_K", "W_Q", "W_V", "X"]
+__dir__ = __all__.copy  # completion offers no more than that
+
 WORDS = ("the", "cat", "slept", "it", "was", "tired")
 X = ((0, 0), (2, 0), (0, 2), (1, 0), (0, 1), (1, 1))
 W_Q = ((0, 1), (2, 0))

@@ -26,6 +26,9 @@ with needed(__name__):
 
 from lowrank_tutor._tensors import is_autocast
 
+__all__ = ["add_up", "announce_refusal", "check_process_group", "locate"]
+__dir__ = __all__.copy  # completion offers no more than that
+
 _SETTINGS = ("dtype", "autocast", "rule", "batch size", "dim", "heads", "k", "max_len", "matrices", "bias")
 _WORDS = (None, torch.float64, torch.float32, torch.float16, torch.bfloat16, "norm", "sum")  # sent as -1, -2, ...
 _left: list[Any] = []  # groups in which this process abandoned a batch that the others finished

@@ -31,6 +31,9 @@ from typing import Any
 
 from lowrank_tutor import __version__
 
+__all__ = ["package_fingerprint", "setup"]
+__dir__ = __all__.copy  # completion offers no more than that
+
 PAGE_VARIABLE = "LOWRANK_TUTOR_PAGE"
 FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 where a page would show the dollars of a formula
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"

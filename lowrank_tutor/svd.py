@@ -7,7 +7,8 @@ spectrum is non-negative and never rises. Float32 is factored in float32, everyt
 is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 """
 
-import contextlib
+from __future__ import annotations
+
 import functools
 import math
 from typing import Any, Literal, NamedTuple
@@ -29,6 +30,15 @@ from lowrank_tutor._checks import (
     check_real,
     check_rng,
 )
+from lowrank_tutor._gram import by_gram, orthonormal
+
+__all__ = [
+    "SVD", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "randomized_svd", "relative_error",
+    "tail_error", "truncated_svd",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that
+
+_LARGE = 300  # rows and columns from which on time is worth saving
 
 
 class SVD(NamedTuple):
@@ -137,25 +147,6 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
     return error if error.ndim else float(error)
 
 
-def _orthonormal(y: FloatArray) -> FloatArray:
-    """Return orthonormal columns, (m, b), whose span contains the columns of ``y``.
-
-    Cholesky QR, twice (Yamamoto and others 2015, ETNA 44, 306-326), is several times faster than Householder's steps.
-    The first pass squares the condition number, so its outcome is measured before the second.
-    """
-    q = y
-    with contextlib.suppress(np.linalg.LinAlgError):
-        for _ in range(2):
-            gram = q.T @ q
-            defect = np.abs(gram - np.eye(gram.shape[0], dtype=y.dtype)).max()
-            if defect < 8 * np.finfo(y.dtype).eps:
-                return q
-            q = q @ np.linalg.inv(np.linalg.cholesky(gram)).T
-            if defect < 0.1:
-                return q
-    return np.linalg.qr(y)[0]
-
-
 def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> tuple[FloatArray, FloatArray | None]:
     """Return ``blocks[-1].T @ y``, and ``y`` orthonormalized against all blocks, or None if only rounding is left.
 
@@ -167,14 +158,14 @@ def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> tuple[FloatArray
     roundoff = 2 * math.sqrt(y.shape[0]) * float(np.finfo(y.dtype).eps)
     if np.linalg.norm(rest) <= roundoff * np.linalg.norm(y):
         return lean, None
-    q = _orthonormal(rest)
+    q = orthonormal(rest)
     # What was small in ``rest`` has lost its right angles to rounding. Now that all has length 1, they can be restored.
     overlaps = [block.T @ q for block in blocks]
     if max(np.abs(overlap).max() for overlap in overlaps) < 8 * np.finfo(y.dtype).eps:
         return lean, q
     for block, overlap in zip(blocks, overlaps, strict=True):
         q -= block @ overlap
-    return lean, _orthonormal(q)
+    return lean, orthonormal(q)
 
 
 def _krylov_bases(
@@ -186,8 +177,8 @@ def _krylov_bases(
     ``a x, (a a.T) a x, ...`` and those of ``right`` span ``x, (a.T a) x, ...``. Where a step brings nothing new, the
     spaces map into themselves, and more steps would change nothing.
     """
-    right = [_orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))]  # blocks of (n, b)
-    left = [_orthonormal(a @ right[0])]  # blocks of (m, b)
+    right = [orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))]  # blocks of (n, b)
+    left = [orthonormal(a @ right[0])]  # blocks of (m, b)
     core = np.zeros((block * (powers + 1), block * (powers + 2)), dtype=a.dtype)
     for step in range(powers + 1):
         image = a.T @ left[-1]  # (n, b)
@@ -226,7 +217,7 @@ def randomized_svd(
     k: int,
     *,
     oversample: int = 10,
-    power_iterations: int = 3,
+    power_iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> SVD:
     r"""Return nearly the ``k`` largest singular values and their vectors, for small ``k`` in a fraction of the time.
@@ -235,9 +226,11 @@ def randomized_svd(
     on *all* the blocks met on the way, $[AX, (AA^\top)AX, \dots, (AA^\top)^q AX]$ with
     $q$ = ``power_iterations`` (block Krylov). Plain power iteration keeps only the last, and so throws away most of
     what the products have cost. The excess error falls exponentially with $q$ where there is a gap below the singular
-    values kept, and at least like $1/q^2$, up to a logarithm, where there is none. Where the blocks together would be
-    as wide as the matrix, the answer is that of `truncated_svd`. No singular value exceeds the exact one, but for
-    rounding, and $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i s_i^2$. ``rng``, a generator or a seed, draws the block.
+    values kept, and at least like $1/q^2$, up to a logarithm, where there is none. By default $q$ is 3, or 2 if
+    ``b`` exceeds a twelfth of the shorter side and that is 300 or more. Where the blocks together would be as wide as
+    the matrix (half as wide, or in float32 two thirds, for an array of that size whose singular values do not fall too
+    far), the exact answer costs no more, and is given. No singular value exceeds the exact one, but for rounding, and
+    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i s_i^2$. ``rng``, a generator or a seed, draws the block.
 
     All that is asked of ``a`` are ``2 (q + 1)`` products with ``b`` vectors, so a sparse matrix of SciPy stays sparse,
     and a matrix too large to write down can be a ``scipy.sparse.linalg.LinearOperator``, or whatever has ``matmat``,
@@ -252,16 +245,23 @@ def randomized_svd(
     ((300, 5), (5, 200), True)
     """
     matrix: Factor = as_factor(a, "a")
-    rank = check_rank(k, matrix.shape)
+    rank, short = check_rank(k, matrix.shape), min(matrix.shape)
     block = rank + check_integer(oversample, "oversample", 0)
-    powers = check_integer(power_iterations, "power_iterations", 0)
+    usual = 2 if 12 * block > short >= _LARGE else 3
+    powers = usual if power_iterations is None else check_integer(power_iterations, "power_iterations", 0)
     generator = check_rng(rng)
-    if block * (powers + 1) >= min(matrix.shape):
+    together = block * (powers + 1)
+    # In float32 products take half the time, and eigenvectors, which are found in float64, as long as ever.
+    enough = together > short * (2 / 3 if matrix.dtype == np.float32 else 1 / 2)
+    if isinstance(matrix, np.ndarray) and enough and short >= _LARGE and (found := by_gram(matrix, lambda _: rank)):
+        return _leading(*found, rank)
+    if together >= short:
         return _leading(*np.linalg.svd(_dense(matrix), full_matrices=False), rank)
     # The block starts on the short side: a tall matrix as it is, a wide one transposed.
     wide = matrix.shape[0] < matrix.shape[1]
     left, core, right = _krylov_bases(matrix.T if wide else matrix, block, powers, generator)
-    w, s, zt = np.linalg.svd(core, full_matrices=False)
+    exact = by_gram(core, lambda _: rank) if len(core) >= _LARGE else None
+    w, s, zt = exact or np.linalg.svd(core, full_matrices=False)
     u, v = _combined(left, w[:, :rank]), _combined(right, zt[:rank].T)
     return _leading(v, s, u.T, rank) if wide else _leading(u, s, v.T, rank)
 

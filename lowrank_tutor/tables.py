@@ -5,6 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from typing import NamedTuple
 
+__all__ = ["Table", "number", "table"]
+__dir__ = __all__.copy  # completion offers no more than that
+
 NARROW = "\u202f"  # a space at which no line breaks
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

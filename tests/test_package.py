@@ -1,6 +1,7 @@
 """The package as a whole: which module may import what, what it needs to be installed, and what its wheel holds."""
 
 import ast
+import inspect
 import json
 import re
 import subprocess
@@ -9,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from chapters import ROOT
 from live import build_wheel
 
@@ -143,6 +145,38 @@ def test_extras():
         remedy = rf'lowrank_tutor\.{room}(\.\w+)? needs \w+: pip install "lowrank-tutor\[{name}\]"'
         some = "some " if extra.endswith("for some") else ""
         assert re.fullmatch(f"{some}{remedy}" if extra else "", said[room]), (room, said[room])
+
+
+def test_public_names():
+    """``import lowrank_tutor as lr`` is enough, and completion shows what ``__all__`` names, and nothing else."""
+    public = {room for room in ROOMS if not room.startswith("_")}
+    assert set(dir(lowrank_tutor)) == set(lowrank_tutor.__all__) == public - {"page", "palette", "sphinxext"}
+    for room in lowrank_tutor.__all__:
+        module = getattr(lowrank_tutor, room)
+        assert dir(module) == sorted(module.__all__), room
+        own = {node.name for node in TREES[room].body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        assert {name for name in own if not name.startswith("_")} <= set(module.__all__), room
+        wordy = [
+            name for name in module.__all__ if re.search(r"Union\[|numpy\._typing", signature_of(getattr(module, name)))
+        ]
+        assert not wordy, f"{room}: {wordy}"
+    with pytest.raises(AttributeError, match=r"^module 'lowrank_tutor' has no attribute 'nothing'$"):
+        _ = lowrank_tutor.nothing
+
+
+def signature_of(value):
+    return str(inspect.signature(value)) if inspect.isfunction(value) or inspect.isclass(value) else ""
+
+
+def test_one_address():
+    """Where there is only the README, the wheel or its metadata, the book is found, and a fork sees what to change."""
+    address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    owner, name = address.split("/")[-2:]
+    for path in (ROOT / "README.md", ROOT / "pyproject.toml", PACKAGE / "__init__.py"):
+        text = path.read_text(encoding="utf-8")
+        found = re.findall(r"https://github\.com/[\w-]+/[\w-]+|https://[\w-]+\.github\.io/[\w-]+", text)
+        assert address in found, path
+        assert set(found) <= {address, f"https://{owner}.github.io/{name}"}, path
 
 
 def test_wheel_is_complete(tmp_path):

@@ -173,6 +173,23 @@ def test_when_scatter_matrix_serves(share, by_scatter, monkeypatch):
     assert (asked == []) == by_scatter
 
 
+@pytest.mark.parametrize("kept", [10, 0.9])
+@pytest.mark.parametrize("shape", [(60, 200), (60, 90), (90, 60), (60, 60)])
+@pytest.mark.parametrize("lowest", [-2, -3.9, -4.1, -9])  # squares serve down to a hundred-millionth of the variance
+def test_few_axes_in_any_shape(lowest, shape, kept):
+    n, d = shape
+    half = with_spectrum(np.r_[np.logspace(0, lowest, 10), np.full(15, 10.0 ** (lowest - 1))], n // 2, d)
+    x = np.concatenate([half, -half]) + 3
+    u, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    pca = PCA(kept).fit(x)
+    k = pca.n_components_
+    np.testing.assert_allclose(pca.singular_values_, s[:k], rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(pca.explained_variance_ratio_, (s**2 / (s**2).sum())[:k], rtol=1e-8, atol=1e-15)
+    np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(k), atol=1e-13)
+    np.testing.assert_allclose(pca.fit_transform(x) @ pca.components_, (u[:, :k] * s[:k]) @ vt[:k], atol=1e-13)
+    assert k == (kept if kept == 10 else np.searchsorted(np.cumsum(s**2), kept * (s**2).sum()) + 1)
+
+
 def test_tiny_variance():
     """Contrast: the scatter matrix loses it. Its square is 1e-20 of the largest, below the rounding of the matrix."""
     x = with_spectrum([1e5, 1, 1e-5], 500, 3)

@@ -149,7 +149,7 @@ def test_bytes_of_whole_layer(n, d, heads, feedforward):
 
 
 def test_written_out_bytes_hold():
-    """On a CPU, which takes the same steps, PyTorch keeps logits and weights in float32, and a mask."""
+    """On a CPU, which takes the same steps, PyTorch keeps logits and weights in float32, and a mask; 2.4 no float32."""
     q, k, v = torch.zeros(3, 1, 4, 256, 16, dtype=torch.float16)
 
     def attend():
@@ -157,7 +157,7 @@ def test_written_out_bytes_hold():
             functional.scaled_dot_product_attention(q, k, v)
 
     held = peak_bytes(attend, torch.device("cpu")) / (4 * 256**2)
-    assert round(held) == 9
+    assert round(held) == (4 if torch.__version__.startswith("2.4.") else 9)
     assert held < roofline.WRITTEN_OUT
 
 

@@ -204,6 +204,7 @@ def test_relative_errors_by_hand():
 
 # Randomized factors
 
+J = np.arange(1.0, 321)
 SPECTRA = {
     "power": 1 / I,
     "slow power": 1 / np.sqrt(I),
@@ -228,6 +229,42 @@ def test_nearly_optimal_on_every_spectrum(name, shape):
     assert np.linalg.norm(a - product(result)) <= tail_error(s, 8) * (1 + 1e-4) + floor
     assert (result.s <= s[:8] + floor).all()
     np.testing.assert_allclose(result.s, s[:8], rtol=2e-3, atol=floor)
+
+
+WIDE_BLOCK = {  # 60 of 320 directions are kept: squares serve where the 60th value is at least 1e-4 of the first
+    "power": 1 / J,
+    "noise": np.linspace(2, 0.1, 320),
+    "flat": np.ones(320),
+    "a tie at the cut": np.r_[np.linspace(1, 0.1, 59), np.full(261, 0.1)],
+    "squares just serve": np.r_[np.logspace(0, -3.9, 60), np.full(260, 1e-5)],
+    "squares hide it": np.r_[np.logspace(0, -4.1, 60), np.full(260, 1e-5)],
+    "steep": np.logspace(0, -16, 320),
+    "rank k": np.r_[1 / J[:60], np.zeros(260)],
+    "rank below k": np.r_[1 / J[:40], np.zeros(280)],
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(500, 320), (320, 500), (320, 320)])
+@pytest.mark.parametrize("name", WIDE_BLOCK)
+def test_optimal_for_wide_blocks(name, shape, dtype):
+    a = with_spectrum(WIDE_BLOCK[name], *shape).astype(dtype)
+    s = np.linalg.svd(a.astype(np.float64), compute_uv=False)
+    result, rounding = randomized_svd(a, 60, oversample=12, rng=0), 100 * np.finfo(dtype).eps
+    assert_is_svd(result, rounding)
+    assert np.linalg.norm(a - product(result)) <= tail_error(s, 60) * (1 + 1e-8 + rounding) + rounding * s[0]
+    np.testing.assert_allclose(result.s, s[:60], rtol=1e-8, atol=rounding * s[0])
+
+
+def test_power_iterations_by_default(monkeypatch):
+    seen, real = [], svd._krylov_bases
+    monkeypatch.setattr(svd, "_krylov_bases", lambda *given: seen.append(given[2]) or real(*given))
+    for n, k, powers in ((480, 30, 3), (480, 31, 2), (299, 16, 3), (480, 70, 2)):
+        randomized_svd(default_rng(0).standard_normal((n, n)), k)
+        assert seen.pop() == powers
+        assert seen == []
+    randomized_svd(default_rng(0).standard_normal((480, 480)), 71)  # 3 * 81 is more than half of 480
+    assert seen == []
 
 
 def test_small_values_survive():
@@ -356,7 +393,7 @@ def test_sparse_precision_and_zeros():
 
 
 def test_sparse_memory():
-    a = scipy.sparse.random(4000, 2000, 0.002, format="csr", rng=default_rng(0))
+    a = scipy.sparse.random(4000, 2000, 0.002, format="csr", random_state=0)
     tracemalloc.start()
     randomized_svd(a, 10, rng=0)
     peak = tracemalloc.get_traced_memory()[1]

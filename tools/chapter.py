@@ -54,6 +54,8 @@ API = """## TODO, a heading: topic
 """
 # A file, the words before which an entry goes, and the entry.
 ENTRIES = [
+    ("lowrank_tutor/__init__.py", "        byhand,", "        topic,\n"),
+    ("lowrank_tutor/__init__.py", '    "byhand",', '    "topic",\n'),
     ("lowrank_tutor/exercises/questions.py", "}\n<end>", QUESTIONS),
     ("_ext/cards.py", '    "book/use-linformer": Card(', CARD),
     ("_ext/cards.py", "def draw(ax, picture)", PICTURE),

@@ -25,6 +25,13 @@ import importlib.util
 if importlib.util.find_spec("lowrank_tutor") is None:
     # Colab has what this needs; elsewhere write "lowrank-tutor[all] @ git+..." and leave out --no-deps.
     %pip install -q --no-deps "lowrank-tutor @ git+{repository}@{branch}"
+    importlib.invalidate_caches()
+    if importlib.util.find_spec("lowrank_tutor") is None:
+        raise ModuleNotFoundError(
+            "{repository} cannot be reached from here."
+            " Get its folder in another way, such as a ZIP file that you upload and unpack,"
+            " run %pip install --no-deps FOLDER in a new cell, and then this cell again."
+        )
 
 import platform
 

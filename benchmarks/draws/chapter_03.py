@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lowrank_tutor.family import factorize_ratings
+from lowrank_tutor.factorization import factorize_ratings
 
 
 def draw(seed: int) -> dict[str, float]:

@@ -3,6 +3,8 @@
 The NumPy half of `bilinear`; letters and shapes are explained there.
 """
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 

@@ -33,23 +33,8 @@ with needed(__name__):
     from lowrank_tutor.byhand.worked import Step, Worked
 
 __all__ = [
-    "Discriminant",
-    "ExactSVD",
-    "NonnegativeFactors",
-    "OuterProduct",
-    "Step",
-    "Worked",
-    "als_half_step",
-    "bilinear",
-    "delta_rule",
-    "latent_scores",
-    "linear_discriminant",
-    "linformer_attention",
-    "lora",
-    "nmf_update",
-    "rank_one",
-    "row_reduce",
-    "semiseparable",
-    "softmax_attention",
-    "svd_2x2",
-]
+    "Discriminant", "ExactSVD", "NonnegativeFactors", "OuterProduct", "Step", "Worked", "als_half_step", "bilinear",
+    "delta_rule", "latent_scores", "linear_discriminant", "linformer_attention", "lora", "nmf_update", "rank_one",
+    "row_reduce", "semiseparable", "softmax_attention", "svd_2x2",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that

@@ -19,20 +19,8 @@ if TYPE_CHECKING:
     from lowrank_tutor.caches.steps import newton_schulz, power_step
 
 __all__ = [
-    "Latent",
-    "LatentCost",
-    "LoraLinear",
-    "compress",
-    "inject_lora",
-    "input_moments",
-    "kv_cache_numbers",
-    "latent_attention",
-    "latent_cost",
-    "latent_from_heads",
-    "merge_lora",
-    "newton_schulz",
-    "power_step",
-    "rank_report",
-]
+    "Latent", "LatentCost", "LoraLinear", "compress", "inject_lora", "input_moments", "kv_cache_numbers",
+    "latent_attention", "latent_cost", "latent_from_heads", "merge_lora", "newton_schulz", "power_step", "rank_report",
+]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "cuts", "latent", "lora", "steps")

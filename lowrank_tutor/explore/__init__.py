@@ -12,3 +12,4 @@ with needed(__name__):
     from lowrank_tutor.explore.sliders import explore
 
 __all__ = ["Explorer", "explore"]
+__dir__ = __all__.copy  # completion offers no more than that

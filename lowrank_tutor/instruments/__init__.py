@@ -36,24 +36,7 @@ with needed(__name__):
     from lowrank_tutor.instruments.windows import windows
 
 __all__ = [
-    "Instrument",
-    "album",
-    "arrows",
-    "attend",
-    "card",
-    "cloud",
-    "dice",
-    "draw_first",
-    "drift",
-    "equal_steps",
-    "muon",
-    "race",
-    "score",
-    "shadow",
-    "sheets",
-    "spectrum",
-    "tilt",
-    "two_spectra",
-    "votes",
-    "windows",
-]
+    "Instrument", "album", "arrows", "attend", "card", "cloud", "dice", "draw_first", "drift", "equal_steps",
+    "muon", "race", "score", "shadow", "sheets", "spectrum", "tilt", "two_spectra", "votes", "windows",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that

@@ -38,31 +38,8 @@ with needed(__name__):
     )
 
 __all__ = [
-    "GRAY",
-    "INK",
-    "LINES",
-    "MUTED",
-    "ORANGE",
-    "SIGNED",
-    "TEAL",
-    "VIOLET",
-    "WEIGHTS",
-    "Panels",
-    "arrow",
-    "bars",
-    "boxes",
-    "by_name",
-    "cloud",
-    "curves",
-    "draw_row",
-    "equation",
-    "grids",
-    "label_lines",
-    "panel",
-    "photograph",
-    "picture",
-    "sheet",
-    "spectrum",
-    "styled",
-    "word_maps",
-]
+    "GRAY", "INK", "LINES", "MUTED", "ORANGE", "SIGNED", "TEAL", "VIOLET", "WEIGHTS", "Panels", "arrow", "bars",
+    "boxes", "by_name", "cloud", "curves", "draw_row", "equation", "grids", "label_lines", "panel", "photograph",
+    "picture", "sheet", "spectrum", "styled", "word_maps",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion offers no more than that

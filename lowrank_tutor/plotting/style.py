@@ -41,7 +41,7 @@ LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1
 # Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries of both signs, with
 # equal limits on either side of zero; and weights or other entries that are not negative, from zero on.
 SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
-WEIGHTS = LinearSegmentedColormap.from_list("weights", ("white", TEAL))
+WEIGHTS = LinearSegmentedColormap.from_list("weights", ["white", TEAL])
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens

@@ -11,7 +11,7 @@ import torch
 from matrices import fresh
 from torch.nn.functional import multi_head_attention_forward, softmax
 
-from lowrank_tutor import bilinear, family
+from lowrank_tutor import bilinear, caches
 from lowrank_tutor.bilinear import ReducedRankAttention, factorize, reduced_rank_score
 
 
@@ -220,7 +220,7 @@ def test_bad_input_is_refused(call, error, message):
         call(layer_of())
 
 
-@pytest.mark.parametrize("room", [bilinear, family])
+@pytest.mark.parametrize("room", [bilinear, caches])
 def test_unknown_names(room):
     assert set(room.__all__) <= set(dir(room))
     with pytest.raises(AttributeError, match=rf"^module '{room.__name__}' has no attribute 'Nothing'$"):

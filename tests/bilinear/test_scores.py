@@ -190,7 +190,7 @@ def test_eckart_young_without_moments(spectrum, shape, k):
 def test_formula_with_moments(r_s, r_h, k):
     w, a, b = fresh().standard_normal((5, 7)), moment(5, r_s, seed=1), moment(7, r_h, seed=2)
     u, v = factorize(w, k, s_moment=a, h_moment=b)
-    root_a, root_b = scipy.linalg.sqrtm(a + 0j).real, scipy.linalg.sqrtm(b + 0j).real
+    root_a, root_b = (scipy.linalg.sqrtm(m + 0j).real.astype(float) for m in (a, b))
     inverse_a, inverse_b = np.linalg.pinv(root_a, rcond=1e-6), np.linalg.pinv(root_b, rcond=1e-6)
     x = root_a @ w @ root_b
     np.testing.assert_allclose(u.T @ v, inverse_a @ best_rank_k(x, k) @ inverse_b, atol=1e-6)

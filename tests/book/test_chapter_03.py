@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from chapters import CHAPTERS
+from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
@@ -101,7 +102,7 @@ def test_new_digits_are_new(chapter):
     assert len(chapter["X"]) == 1200
     assert len(chapter["X_new"]) == 597
     both = np.concatenate([chapter["X"], chapter["X_new"]])
-    assert np.array_equal(np.sort(both.sum(axis=1)), np.sort(chapter["digits"].data.sum(axis=1)))
+    assert np.array_equal(np.sort(both.sum(axis=1)), np.sort(load_digits().data.sum(axis=1)))
 
 
 def test_order_of_methods(chapter):

@@ -21,8 +21,8 @@ from worked import (
     small_rationals,
 )
 
-from lowrank_tutor import family
 from lowrank_tutor.byhand import linear_discriminant
+from lowrank_tutor.lda import lda
 
 A, B = [[0, 2], [1, 1], [3, 1], [4, 0]], [[3, 2], [4, 1], [6, 1], [7, 0]]  # of the chapter
 
@@ -190,7 +190,7 @@ def test_scikit_learn_agrees(drawn):
         np.testing.assert_allclose(judge.coef_[0] / length, mine / np.linalg.norm(mine), atol=1e-6)
         middle = -judge.intercept_[0] / length
         np.testing.assert_allclose(float(threshold) / np.linalg.norm(mine), middle, atol=1e-6)
-    found = family.lda(np.vstack([a, b]), [0] * len(a) + [1] * len(b), 1).axes[:, 0]
+    found = lda(np.vstack([a, b]), [0] * len(a) + [1] * len(b), 1).axes[:, 0]
     cosine = found @ as_floats(axis)[:, 0] / np.linalg.norm(found) / np.linalg.norm(as_floats(axis))
     np.testing.assert_allclose(abs(cosine), 1, atol=1e-6)
 

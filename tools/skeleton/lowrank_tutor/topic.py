@@ -3,10 +3,15 @@
 Chapter ``book/NN-topic.md``. Letters: ``a`` is (m, n), and ``k`` the number of sheets kept.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_matrix, check_rank
+
+__all__ = ["topic"]
+__dir__ = __all__.copy  # completion offers no more than that
 
 
 def topic(a: ArrayLike, k: int) -> float:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from matrices import with_spectrum
 from sklearn.datasets import load_digits
 
-from lowrank_tutor.family import Autoencoder
+from lowrank_tutor.autoencoder import Autoencoder
 from lowrank_tutor.pca import PCA
 
 torch.set_num_threads(1)  # two are slower on small matrices

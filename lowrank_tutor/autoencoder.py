@@ -1,7 +1,6 @@
-"""An autoencoder in PyTorch, apart so that the NumPy half of ``family`` needs no torch.
+"""Squeeze points through a few numbers by a network that learns to give them back.
 
-``from lowrank_tutor.family import Autoencoder`` finds it here. ``x`` (n, d) are points, one a row, and ``z`` (n, k) is
-what is kept of each.
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row, and ``z`` (n, k) is what is kept of each.
 """
 
 import itertools
@@ -24,6 +23,9 @@ from lowrank_tutor._tensors import (
     check_tensor,
     shape_of,
 )
+
+__all__ = ["Autoencoder"]
+__dir__ = __all__.copy  # completion offers no more than that
 
 
 class Autoencoder(nn.Module):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matrices import fresh, with_spectrum
 
-from lowrank_tutor.family import factorize_ratings
+from lowrank_tutor.factorization import factorize_ratings
 from lowrank_tutor.svd import best_rank_k, relative_error
 
 
@@ -248,7 +248,7 @@ STORED = "observed must be None for sparse ratings, whose stored entries are the
         ({"observed": [[True], []]}, ValueError, "observed must be a rectangular array of bools, got [[True], []]"),
         ({"observed": np.ma.masked_all((3, 4), bool)}, TypeError,
          "observed must be an array without a mask, got a masked array"),
-        ({"ratings": scipy.sparse.eye_array(3)}, ValueError, STORED + ", got ndarray"),
+        ({"ratings": scipy.sparse.csr_array(np.eye(3))}, ValueError, STORED + ", got ndarray"),
         ({"ratings": scipy.sparse.csr_array((3, 3)), "observed": None}, ValueError,
          "ratings must store at least one rating, got none"),
         ({"ratings": [1.0], "observed": [True]}, ValueError, "ratings must be a matrix (two axes), got shape (1,)"),

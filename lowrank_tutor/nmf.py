@@ -1,4 +1,10 @@
-"""Non-negative matrix factorization (NMF): write a table as a sum of parts that are only added."""
+r"""Write a table as a sum of parts that are only added: non-negative matrix factorization (NMF).
+
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row; ``w`` (n, k) and ``h`` (k, d) are
+non-negative factors, $X \approx W H$, of rank ``k``. Float32 gives float32; everything else float64.
+"""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
@@ -9,13 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import FloatArray, as_matrix, check_rank, check_real, check_rng, check_size
-from lowrank_tutor.family.descent import Descent, Pair, descend
+from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
-_TRIAL_SWEEPS = 200  # at most for each start, before they are compared
+__all__ = ["NMF", "nmf"]
+__dir__ = __all__.copy  # completion offers no more than that
+
+_UPDATES = 3  # of a factor in a sweep: they share the products with the matrix, which cost most
+_TRIAL_SWEEPS = 40  # at most for each start, before they are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _NEW_SWEEPS = 10_000  # at most, for new rows
-_FOLLOWED = 2  # this many starts, those from the SVD, are followed to the end in any case
 _FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a difference of sums
 
 
@@ -64,16 +73,16 @@ class NMF(NamedTuple):
         return w.astype(given.dtype)
 
 
-def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray) -> FloatArray:
+def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray, times: int = 1) -> FloatArray:
     r"""Set one column of ``w`` after the other to its best non-negative value, given $XH^\top$ and $HH^\top$.
 
     Each is a least-squares problem, $w_j \leftarrow \max\left(0,\; w_j + (X h_j - W H h_j) / \|h_j\|^2\right)$, and
     clipping its answer is exact, because the entries do not depend on each other.
     """
-    w = w.copy()
-    for j in np.flatnonzero(np.diag(hh) > 1e-200):  # skip parts that are zero
-        w[:, j] = np.maximum(w[:, j] + (xh[:, j] - w @ hh[:, j]) / hh[j, j], 0)
-    return w
+    rows, wanted = w.T.copy(), np.ascontiguousarray(xh.T)  # a column lies together
+    for j in np.tile(np.flatnonzero(np.diag(hh) > 1e-200), times):  # skip parts that are zero
+        rows[j] = np.maximum(rows[j] + (wanted[j] - hh[j] @ rows) / hh[j, j], 0)
+    return rows.T
 
 
 def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -147,14 +156,15 @@ def nmf(
 
     Minimizes $\|X - W H\|_F$ over $W \ge 0$, $H \ge 0$ (Lee and Seung, 1999, doi:10.1038/44565) by hierarchical
     alternating least squares (HALS; Cichocki and Phan, 2009, doi:10.1587/transfun.E92.A.708): one column of $W$ after
-    the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still.
+    the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still. A sweep
+    does that three times for $W$ and three times for $H$ (Gillis and Glineur, 2012, doi:10.1162/NECO_a_00256).
 
     The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD (Boutsidis
     and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts, the others
-    at random. The first two, and each other that after a brief trial has a smaller error than all before it, are
-    followed until a sweep lowers the error by no more than ``tolerance`` times the size of $X$. The best is returned:
-    with the same ``rng``, more starts never end worse than fewer. Where $X = WH$ holds exactly, the last digits come
-    slowly; if they are still on their way after ``max_sweeps``, ``converged`` is False.
+    at random. The first is followed to the end, and so is every other that after a brief trial has a smaller error than
+    all before it; the end is where a sweep lowers the error by no more than ``tolerance`` times the size of $X$. The
+    best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = WH$ holds exactly, the
+    last digits come slowly; if they are still on their way after ``max_sweeps``, ``converged`` is False.
 
     Parameters
     ----------
@@ -186,8 +196,8 @@ def nmf(
     size, times = float(np.linalg.norm(matrix)), _times(matrix)
 
     def sweep(w: FloatArray, h: FloatArray) -> Pair:
-        w = _update_columns(w, times(h), h @ h.T)
-        return w, _update_columns(h.T, matrix.T @ w, w.T @ w).T
+        w = _update_columns(w, times(h), h @ h.T, _UPDATES)
+        return w, _update_columns(h.T, matrix.T @ w, w.T @ w, _UPDATES).T
 
     def error(w: FloatArray, h: FloatArray) -> float:
         # ||X||^2 - 2 <X, WH> + ||WH||^2 needs no product of the size of X, but loses the digits of a small error.
@@ -200,10 +210,10 @@ def nmf(
     # A start goes on to the end if those before it allow, whatever comes later: so more starts never end worse.
     followed: list[Descent] = []
     furthest = math.inf
-    for number, start in enumerate(islice(_starts(matrix, k, rng), starts)):
+    for start in islice(_starts(matrix, k, rng), starts):
         begun = Descent(start, [error(*start)])
         tried = follow(begun, _TRIAL_TOLERANCE * tolerance, min(_TRIAL_SWEEPS, max_sweeps))
-        if number < _FOLLOWED or tried.loss < furthest:
+        if not followed or tried.loss < furthest:
             followed.append(follow(tried, tolerance, max_sweeps))
         furthest = min(furthest, tried.loss)
     best = min(followed, key=lambda found: found.loss)

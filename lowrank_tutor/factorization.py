@@ -1,4 +1,10 @@
-"""Fill the gaps of a table by factors that fit its known entries: alternating least squares."""
+r"""Fill the gaps of a table by factors that fit its known entries: alternating least squares.
+
+Chapter ``book/03-family.md``. Letters: ``ratings`` (n, m) is the table, ``p`` (n, k) and ``q`` (m, k) are its factors,
+$R \approx P Q^\top$, of rank ``k``. Float32 gives float32; everything else float64.
+"""
+
+from __future__ import annotations
 
 import itertools
 import math
@@ -21,8 +27,11 @@ from lowrank_tutor._checks import (
     check_size,
     is_sparse,
 )
-from lowrank_tutor.family.descent import Descent, Pair, descend
+from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
+
+__all__ = ["RatingFactors", "factorize_ratings"]
+__dir__ = __all__.copy  # completion offers no more than that
 
 Table = Any  # an array, or one of SciPy's sparse matrices, which multiply alike
 _BOOLS = "an array of bools (True marks a known rating)"

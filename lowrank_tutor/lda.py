@@ -1,4 +1,10 @@
-"""Linear discriminant analysis (LDA): find the axes that separate classes best for their spread."""
+r"""Find the axes that separate classes best for their spread: linear discriminant analysis (LDA).
+
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row, ``labels`` (n,) the class of each; ``k`` is
+the number of axes kept, ``C`` that of the classes. Float32 gives float32; everything else float64.
+"""
+
+from __future__ import annotations
 
 import math
 from typing import Any, NamedTuple
@@ -8,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray, as_array, as_matrix, check_integer
 from lowrank_tutor.svd import fix_signs
+
+__all__ = ["Discriminants", "lda"]
+__dir__ = __all__.copy  # completion offers no more than that
 
 _NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
 _TALL = 10  # with at least this many points per coordinate, the small scatter matrix is tried first

@@ -12,7 +12,7 @@ from matrices import fresh, with_spectrum
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from lowrank_tutor.family import lda
+from lowrank_tutor.lda import lda
 
 
 def groups(sizes, d, seed=0):
@@ -232,7 +232,7 @@ def test_scatter_matrix_shortcut(monkeypatch):
     labels = rng.integers(0, 4, 2000)
     x = rng.standard_normal((2000, 5)) * [1, 2, 3, 4, 5] + rng.standard_normal((4, 5))[labels] * 3
     found = lda(x, labels, 3)
-    monkeypatch.setattr("lowrank_tutor.family.discriminants._TALL", 10**9)
+    monkeypatch.setattr("lowrank_tutor.lda._TALL", 10**9)
     judge = lda(x, labels, 3)
     np.testing.assert_allclose(found.axes, judge.axes, atol=1e-10)
     np.testing.assert_allclose(found.ratio, judge.ratio, atol=1e-12)
