@@ -10,7 +10,7 @@ The counting functions need no PyTorch, and importing this module imports none.
 from typing import TYPE_CHECKING
 
 from lowrank_tutor._on_demand import on_demand
-from lowrank_tutor.caches.counts import LatentCost, kv_cache_numbers, latent_cost
+from lowrank_tutor.caches.counts import LatentCost, PublishedCache, kv_cache_numbers, latent_cost, published_caches
 
 if TYPE_CHECKING:
     from lowrank_tutor.caches.latent import Latent, latent_attention, latent_from_heads
@@ -23,12 +23,14 @@ __all__ = [
     "Latent",
     "LatentCost",
     "LoraLinear",
+    "PublishedCache",
     "kv_cache_numbers",
     "latent_attention",
     "latent_cost",
     "latent_from_heads",
     "newton_schulz",
     "power_step",
+    "published_caches",
 ]
 
 __getattr__, __dir__ = on_demand(__name__, "latent", "lora", "steps")
