@@ -1,9 +1,7 @@
-"""Caches and adapters: what the chapter computes for its figures, the models that it reads, and its script."""
+"""Caches and adapters: what the chapter computes for its figures, and the models that it reads."""
 
 import math
-import os
 import re
-import subprocess
 import sys
 import types
 from unittest import mock
@@ -17,10 +15,7 @@ from torch import distributed, nn
 from lowrank_tutor.caches import LoraLinear, power_step
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
-TEXT = CHAPTER.read_text(encoding="utf-8")
-SCRIPT = re.search(r"compress\.py\n:class: dropdown\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
 (LOADER,) = [cell.source for cell in code_cells(CHAPTER) if "AutoTokenizer" in cell.source]
-PRINTED = re.search(r"what was compressed:\n\n```text\n(.*?)^```$", TEXT, re.M | re.S)[1]
 
 
 def off(found, wanted):
@@ -50,7 +45,7 @@ def test_first_steps(chapter, r, batch):
 
 def test_scores_by_both_moments(chapter):
     """The least error of each kind, by NumPy's SVD of the turned table."""
-    a, b, w = (chapter[name].numpy() for name in ("A", "B", "W_K"))
+    a, b, w = (chapter[name].numpy() for name in ("MOMENT", "QUERY_MOMENT", "W_K"))
     root_a, root_b = np.sqrt(a), np.linalg.cholesky(b)
 
     def cut(m):
@@ -121,24 +116,14 @@ def test_missing_package_or_network(chapter, capsys, monkeypatch, reason):
     assert capsys.readouterr().out.startswith("This needs the package transformers and a network:")
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_shapes_in_transformers(chapter):
-    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
-    shapes, llama = chapter["SHAPES"], transformers.LlamaConfig()
-    sizes = {"layers": llama.num_hidden_layers, "heads": llama.num_key_value_heads, "width": llama.head_dim}
-    assert sizes == shapes["Llama-2-7B"]
-    for name, shown in (("DeepseekV3", "DeepSeek-V3"), ("Mistral4", "Mistral-Small-4")):
-        own = getattr(transformers, f"{name}Config")()
-        sizes = {"layers": own.num_hidden_layers, "latent": own.kv_lora_rank, "rotary": own.qk_rope_head_dim}
-        assert sizes == shapes[shown]
-
-
-def test_script(tmp_path):
-    (tmp_path / "compress.py").write_text(SCRIPT, encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "compress.py"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert ran.stdout == PRINTED
+def test_shrunken_adapter(chapter):
+    """The small adapter is the best approximation of the product, by NumPy's SVD of all of it."""
+    b, a, keep = chapter["B"].numpy(), chapter["A"].numpy(), chapter["keep"]
+    u, s, vt = np.linalg.svd(b @ a, full_matrices=False)
+    best = (u[:, :keep] * s[:keep]) @ vt[:keep]
+    found = (chapter["small_B"] @ chapter["small_A"]).numpy()
+    np.testing.assert_allclose(found, best, atol=1e-10 * s[0])
+    assert off(best, b @ a) <= 0.05 < math.sqrt((s[keep - 1 :] ** 2).sum() / (s**2).sum())
 
 
 @pytest.fixture
