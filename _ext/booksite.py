@@ -115,7 +115,9 @@ class FigureWidthFromDpi(SphinxPostTransform):
 
 def _keep_few_colors(path, picture):
     """Rewrite a figure with the colors that it needs, which halves its bytes: some dozens for lines and letters."""
-    if picture.mode != "P":
+    if picture.mode == "RGBA" and picture.getextrema()[3][0] < 255:  # a photograph without paper
+        picture.convert("LA").save(path, dpi=picture.info["dpi"], optimize=True)
+    elif picture.mode not in ("P", "LA"):
         solid = picture.convert("RGB")
         colors = COLORS if has_few_colors(np.asarray(solid)) else 256
         solid.quantize(colors).save(path, dpi=picture.info["dpi"], optimize=True)

@@ -5,11 +5,14 @@ Only shapes, types and devices are checked, never values: that would make a GPU 
 
 import contextlib
 import math
+from typing import TypeAlias
 
 import torch
 from torch.autograd import forward_ad
 
-from lowrank_tutor._checks import check_integer
+from lowrank_tutor._checks import check_bool, check_integer
+
+State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]  # what a call leaves for the tokens that come next
 
 
 def check_plain(name: str, value: object) -> torch.Tensor:
@@ -116,19 +119,48 @@ def check_heads(heads: object, dim: int) -> int:
     return number
 
 
-def check_attention_inputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
-    """Refuse queries, keys and values whose shapes, types or devices do not match."""
-    check_tensor("q", q, ("batch", "heads", "n_queries", "d"))
-    if check_plain("k", k).ndim == 4 and 0 < k.shape[1] < q.shape[1] and q.shape[1] % k.shape[1] == 0:
-        raise ValueError(
-            f"k must have a head for each of the {q.shape[1]} of q, got {k.shape[1]}:"
-            f" k.repeat_interleave({q.shape[1] // k.shape[1]}, dim=1), and v likewise, gives each its own"
-        )
-    check_like("k", k, (*q.shape[:2], "n_keys", q.shape[3]), "q", q)
+def check_attention_inputs(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: object = None, *, causal: bool = False
+) -> None:
+    """Refuse queries, keys and values that do not match each other or the mask; query heads may share keys."""
+    heads = check_tensor("q", q, ("batch", "heads", "n_queries", "d")).shape[1]
+    shared = check_plain("k", k).ndim == 4 and k.shape[1] > 0 and heads % k.shape[1] == 0
+    check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
     check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
     if 0 in k.shape[2:]:
         raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
     check_floating("q", q)
+    if token_mask is not None:
+        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
+    if causal and q.shape[2] != k.shape[2]:
+        found = f"{shape_of(q)} and {shape_of(k)}"
+        raise ValueError(f"q must hold as many tokens as k where attention is causal, got shapes {found}")
+
+
+def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
+    """Give each query head what its group has: (batch, groups, n, width) becomes (batch, heads, n, width)."""
+    if part.shape[1] == heads:
+        return part
+    return part[:, :, None].expand(-1, -1, heads // part.shape[1], -1, -1).flatten(1, 2)
+
+
+def check_state(state: object, reference: torch.Tensor, *shapes: tuple[str | int, ...]) -> list[torch.Tensor]:
+    """Return the tensors of a state if each has its shape, and the device of a reference."""
+    if not isinstance(state, tuple | list) or len(state) != len(shapes):
+        found = f"{len(state)} parts" if isinstance(state, tuple | list) else type(state).__name__
+        raise TypeError(f"state must be the {len(shapes)} tensors that return_state=True gives here, got {found}")
+    for i, (part, axes) in enumerate(zip(state, shapes, strict=True)):
+        if check_tensor(f"state[{i}]", part, axes).device != reference.device:
+            raise ValueError(f"state must be on the device of the new tokens, {reference.device}, got {part.device}")
+    return list(state)
+
+
+def check_causal(causal: object, state: object, return_state: object) -> tuple[bool, bool]:
+    """Return ``causal`` and ``return_state`` if they are bools that agree: only a causal form has a state."""
+    causal, return_state = check_bool(causal, "causal"), check_bool(return_state, "return_state")
+    if not causal and (return_state or state is not None):
+        raise ValueError("causal must be True where a state comes in or goes out, got False")
+    return causal, return_state
 
 
 def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:

@@ -1,10 +1,16 @@
 r"""Attend by softmax, exactly and fused, and by two kernels whose sums add up in another order.
 
 Chapters ``book/06-attention.md`` and ``book/07-linformer.md``. Letters: ``q`` (batch, heads, n_queries, d) are queries,
-``k`` (batch, heads, n_keys, d) keys, ``v`` (batch, heads, n_keys, d_v) values. ``token_mask`` (batch, n_keys) is **True
+``k`` (batch, groups, n_keys, d) keys, ``v`` (batch, groups, n_keys, d_v) values. There are as many groups as heads, or
+fewer, each shared by equally many heads in a row (**grouped queries**, GQA). ``token_mask`` (batch, n_keys) is **True
 for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not count, whatever
 they hold, and a query that sees no real token gives zeros. Results are (batch, heads, n_queries, d_v), of the type of
 ``q``. P is the matrix of weights, a row for each query; $\varphi(x)$ are the m features of a query or key.
+
+**Token by token**, here, in ``states`` and in ``caches``: ``state`` is what earlier tokens left, by default nothing.
+With ``return_state=True`` a call returns its output and the new state, which goes into the next call, for one token or
+many; ``token_mask`` speaks of the new tokens alone. Only `delta_attention` returns its state without being asked. A
+state is a tensor or several, the batch first: ``[part[order] for part in state]`` puts it in another order.
 
 Where a weight is $\varphi(q_i)^\top \varphi(k_j)$, the output of query i is $\varphi(q_i)^\top S / \varphi(q_i)^\top z$
 with $S = \sum_j \varphi(k_j) v_j^\top$ and $z = \sum_j \varphi(k_j)$. No query changes these sums, so n tokens need n
@@ -21,7 +27,7 @@ cancels, a key's is carried as its logarithm.
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from lowrank_tutor._on_demand import needed
 
@@ -31,14 +37,17 @@ with needed(__name__):
 
 from lowrank_tutor._checks import check_bool, check_integer, check_size
 from lowrank_tutor._tensors import (
+    State,
     check_attention_inputs,
+    check_causal,
     check_device,
     check_dtype,
     check_generator,
     check_heads,
     check_same_device_and_dtype,
+    check_state,
     check_tensor,
-    check_token_mask,
+    each_head,
     is_transformed,
     shape_of,
     softmax_mask,
@@ -93,11 +102,11 @@ def softmax_attention(
     >>> softmax_attention(q, k, torch.tensor([[[[1.0], [2.0], [6.0]]]])).item()
     3.0
     """
-    check_attention_inputs(q, k, v)
+    check_attention_inputs(q, k, v, token_mask)
     mask = None
     if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
         k, v, mask = zero_hidden(k, token_mask), zero_hidden(v, token_mask), softmax_mask(token_mask)
+    k, v = (each_head(part, q.shape[1]) for part in (k, v))
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
@@ -112,13 +121,11 @@ def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Ten
     >>> attention_weights(torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 4, 2)).tolist()
     [[[[0.25, 0.25, 0.25, 0.25]]]]
     """
-    check_attention_inputs(q, k, k)
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
+    check_attention_inputs(q, k, k, token_mask)
     wide = torch.promote_types(q.dtype, torch.float32)  # a product of half precision may overflow
     with without_autocast(q.device):
-        # (batch, heads, n_queries, n_keys)
-        logits = q.to(wide) @ zero_hidden(k, token_mask).to(wide).transpose(2, 3) / math.sqrt(q.shape[3])
+        keys = each_head(zero_hidden(k, token_mask), q.shape[1]).to(wide)
+        logits = q.to(wide) @ keys.mT / math.sqrt(q.shape[3])  # (batch, heads, n_queries, n_keys)
         if token_mask is None:
             return torch.softmax(logits, dim=3).to(q.dtype)
         weights = torch.softmax(logits.masked_fill(~softmax_mask(token_mask), -math.inf), dim=3)
@@ -140,6 +147,16 @@ def softmax_cost(n: int, dim: int, heads: int) -> Cost:
     return Cost(4 * dim**2 + dim, 8 * n * dim**2 + 4 * n**2 * dim, heads * n**2)
 
 
+@overload
+def linear_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
+    state: State | None = ..., return_state: Literal[False] = ...,
+) -> torch.Tensor: ...  # fmt: skip
+@overload
+def linear_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
+    state: State | None = ..., return_state: Literal[True],
+) -> tuple[torch.Tensor, State]: ...  # fmt: skip
 def linear_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -147,11 +164,21 @@ def linear_attention(
     *,
     token_mask: torch.Tensor | None = None,
     causal: bool = False,
-) -> torch.Tensor:
+    state: State | None = None,
+    return_state: bool = False,
+) -> torch.Tensor | tuple[torch.Tensor, State]:
     r"""Average the values with weights $\varphi(q_i)^\top \varphi(k_j)$, $\varphi(x) = \mathrm{elu}(x) + 1$.
 
     Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax attention. Its weights
     have rank d at most, and a model has to be trained with it.
+
+    Parameters
+    ----------
+    state : tuple of Tensor, optional
+        What earlier tokens left, in the causal form. It does not grow: S and z side by side, divided by a factor,
+        (batch, groups, d, d_v + 1), and the logarithm of that factor, (batch, groups, 1, 1).
+    return_state : bool
+        Whether to return the new state beside the output.
 
     Examples
     --------
@@ -162,17 +189,29 @@ def linear_attention(
     [7.0, 7.0]
     >>> linear_attention(q, k, v, causal=True).flatten().tolist()
     [4.0, 7.0]
+    >>> state = None
+    >>> for t in range(2):
+    ...     token = [part[:, :, t : t + 1] for part in (q, k, v)]
+    ...     out, state = linear_attention(*token, causal=True, state=state, return_state=True)
+    >>> out.item()
+    7.0
     """
-    dtype = _check(q, k, v, token_mask, causal)
+    causal, return_state = check_causal(causal, state, return_state)
+    check_attention_inputs(q, k, v, token_mask, causal=causal)
+    dtype = _sum_type(q.dtype)
+    if state is not None:
+        d, d_v = k.shape[3], v.shape[3]
+        state = check_state(state, q, (*k.shape[:2], d, d_v + 1), (*k.shape[:2], 1, 1))
     with without_autocast(q.device):
         queries, keys, values = q.to(dtype), zero_hidden(k, token_mask).to(dtype), zero_hidden(v, token_mask).to(dtype)
         if causal:
-            return _causal_average(_elu_rows, queries, keys, values, token_mask).to(q.dtype)
+            out, state = _causal_average(_elu_rows, queries, keys, values, token_mask, state)
+            return (out.to(q.dtype), state) if return_state else out.to(q.dtype)
         real = keys.detach()
         if token_mask is not None:
             real = real.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).min)
         scale = real.amax(dim=2, keepdim=True).clamp(max=0)
-        averages, log_totals = _by_feature(_elu_plus_one(keys, scale), scale, values, token_mask)
+        averages, log_totals = _by_feature(_elu_plus_one(keys, scale), scale, values, token_mask, q.shape[1])
         return (torch.softmax(_log_elu(queries, log_totals), dim=3) @ averages).to(q.dtype)
 
 
@@ -223,8 +262,8 @@ def performer_attention(
     >>> bool(error.norm() < 0.1 * exact.norm())
     True
     """
-    dtype = _check(q, k, v, token_mask, causal)
-    d = q.shape[3]
+    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"))
+    d, dtype = q.shape[3], _sum_type(q.dtype)
     if features is None:
         features = orthogonal_features(n_features, d, generator=generator, device=q.device, dtype=dtype)
     else:
@@ -239,13 +278,13 @@ def performer_attention(
         w = features.to(dtype)
         if causal:
             rows_of = functools.partial(_exponential_rows, w=w)
-            return _causal_average(rows_of, queries, keys, values, token_mask).to(q.dtype)
+            return _causal_average(rows_of, queries, keys, values, token_mask)[0].to(q.dtype)
         half_squares = _half_squares(keys)
         if token_mask is not None:  # an infinite norm gives a hidden key zero weight
             half_squares = half_squares.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).max)
         logs = _exponents(keys, w) - half_squares
         scale = logs.detach().amax(dim=2, keepdim=True)
-        averages, log_totals = _by_feature((logs - scale).exp(), scale, values, token_mask)
+        averages, log_totals = _by_feature((logs - scale).exp(), scale, values, token_mask, q.shape[1])
         return (torch.softmax(_exponents(queries, w) + log_totals, dim=3) @ averages).to(q.dtype)
 
 
@@ -296,21 +335,6 @@ def orthogonal_features(
     return (directions * lengths).to(device=device, dtype=dtype)
 
 
-def _check(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None, causal: bool
-) -> torch.dtype:
-    """Check the inputs, and return the type to add up in."""
-    check_attention_inputs(q, k, v)
-    check_bool(causal, "causal")
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
-    if causal and q.shape[2] != k.shape[2]:
-        raise ValueError(
-            f"q must hold as many tokens as k where causal is True, got shapes {shape_of(q)} and {shape_of(k)}"
-        )
-    return _sum_type(q.dtype)
-
-
 def _sum_type(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
@@ -321,13 +345,14 @@ def _lowest(dtype: torch.dtype) -> float:
 
 
 def _by_feature(
-    k_rows: torch.Tensor, k_scale: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None
+    k_rows: torch.Tensor, k_scale: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None, heads: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the average of the values by each feature, (b, h, m, d_v), and ln z up to a constant, (b, h, 1, m)."""
     k_rows = zero_hidden(k_rows, token_mask)
     sums, totals = _sums(k_rows, v)
     totals = torch.where(totals == 0, 1, totals)  # all tokens are hidden
-    return sums / totals.mT, totals.log() + (k_scale - k_scale.amax(dim=3, keepdim=True))
+    logs = totals.log() + (k_scale - k_scale.amax(dim=3, keepdim=True))
+    return each_head(sums / totals.mT, heads), each_head(logs, heads)
 
 
 def _in_steps() -> bool:
@@ -443,32 +468,37 @@ def _causal_average(
     k: torch.Tensor,
     v: torch.Tensor,
     token_mask: torch.Tensor | None,
-) -> torch.Tensor:
+    state: State | None = None,
+) -> tuple[torch.Tensor, State]:
     """Divide the weighted sums of the values by those of a value that is 1, and 0 where a token is hidden.
 
     Weights are written out within a chunk; all before it is one sum, stored divided by the largest factor so far. A
     query divides by the largest among its own past, so no exponent is positive and none knows the future.
     """
-    batch, heads, n, _ = k.shape
+    batch, groups, n, _ = k.shape
+    heads = q.shape[1]
     real = k.new_ones(batch, n) if token_mask is None else token_mask.to(k.dtype)
     later = torch.ones(CHUNK, CHUNK, dtype=torch.bool, device=k.device).triu(1)
     lowest = torch.finfo(k.dtype).min
-    past, largest = k.new_zeros(1), k.new_full((batch, heads, 1, 1), lowest)
+    past, largest = k.new_zeros(1), k.new_full((batch, groups, 1, 1), lowest)
+    if state is not None:
+        past, largest = (part.to(k.dtype) for part in state)
     outputs: list[torch.Tensor] = []
     # Split once: the gradient of a slice is as long as the whole, and every chunk would have its own.
-    parts = (torch.split(x, CHUNK, dim=2) for x in (q, k, v, real[:, None, :, None].expand(-1, heads, -1, -1)))
+    parts = (torch.split(x, CHUNK, dim=2) for x in (q, k, v, real[:, None, :, None].expand(-1, groups, -1, -1)))
     for queries, keys, values, ones in zip(*parts, strict=True):
         q_rows, k_rows, k_scale = rows_of(queries)[0], *rows_of(keys)
         scale = k_scale.masked_fill(ones == 0, lowest)  # hidden tokens change no shift
-        chunk = torch.cat([values, ones], dim=3)  # (b, h, c, d_v + 1)
-        largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, h, c, 1)
+        chunk = torch.cat([values, ones], dim=3)  # (b, g, c, d_v + 1)
+        largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, g, c, 1)
         hidden = later[: chunk.shape[2], : chunk.shape[2]]
-        weights = (scale.mT - largest_seen).masked_fill(hidden, -math.inf).exp() * (q_rows @ k_rows.mT)  # (b, h, c, c)
-        both = weights @ chunk
-        if outputs:
-            both = both + (largest - largest_seen).exp() * (q_rows @ past)
+        factors = (scale.mT - largest_seen).masked_fill(hidden, -math.inf).exp()  # (b, g, c, c)
+        weights = each_head(factors, heads) * (q_rows @ each_head(k_rows, heads).mT)  # (b, h, c, c)
+        both = weights @ each_head(chunk, heads)
+        if outputs or state is not None:
+            both = both + each_head((largest - largest_seen).exp(), heads) * (q_rows @ each_head(past, heads))
         before, largest = largest, largest_seen[:, :, -1:]
-        past = (before - largest).exp() * past + k_rows.mT @ ((scale - largest).exp() * chunk)  # (b, h, m, d_v + 1)
+        past = (before - largest).exp() * past + k_rows.mT @ ((scale - largest).exp() * chunk)  # (b, g, m, d_v + 1)
         sums, normalizer = torch.split(both, [v.shape[3], 1], dim=3)
         outputs.append(sums / torch.where(normalizer == 0, 1, normalizer))
-    return torch.cat(outputs, dim=2)
+    return torch.cat(outputs, dim=2), (past, largest)

@@ -42,6 +42,7 @@ from lowrank_tutor._tensors import (
     check_not_meta,
     check_tensor,
     check_token_mask,
+    each_head,
     is_exporting,
     is_transformed,
     read_padding,
@@ -107,7 +108,7 @@ def linformer_attention(
     >>> linformer_attention(q, k, v, e).shape
     torch.Size([1, 8, 4, 2])
     """
-    check_attention_inputs(q, k, v)
+    check_attention_inputs(q, k, v, token_mask)
     n_keys = k.shape[2]
     matrices = [check_like("e", e, ("k", n_keys), "q", q)]
     if f is not None and f is not e:
@@ -115,8 +116,6 @@ def linformer_attention(
     if not 1 <= e.shape[0] <= n_keys:
         raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
     rule = None if rule is None else check_choice(rule, "rule", RULES)
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], n_keys))
     keys, values = matrices[0] @ zero_hidden(k, token_mask), matrices[-1] @ zero_hidden(v, token_mask)
     if token_mask is None:
         return _attend(q, keys, values)
@@ -179,6 +178,7 @@ def _columns(matrix: Tensor, start: int, count: int) -> Tensor:
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
     r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln s)\, V$."""
+    keys, values = (each_head(part, q.shape[1]) for part in (keys, values))
     added = None if log_shares is None else log_shares.to(q.dtype)
     # Only PyTorch's plain kernel has forward-mode and second derivatives.
     plain = not torch.compiler.is_compiling() and is_transformed()

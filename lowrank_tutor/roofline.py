@@ -28,7 +28,7 @@ with needed(__name__):
     from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, check_size
-from lowrank_tutor._tensors import check_attention_inputs, check_device
+from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
 
 __all__ = [
     "GPUS",
@@ -185,7 +185,7 @@ def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[s
     check_attention_inputs(q, k, v)
     if q.device.type != "cuda":
         return ()
-    asked = SDPAParams(q, k, v, None, 0.0, False, False)
+    asked = SDPAParams(q, each_head(k, q.shape[1]), each_head(v, q.shape[1]), None, 0.0, False, False)
     answers = {"flash": can_use_flash_attention(asked), "efficient": can_use_efficient_attention(asked)}
     return tuple(name for name, yes in answers.items() if yes)
 

@@ -5,12 +5,14 @@ which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed. The
 Schmidhuber 2021, arXiv:2102.11174) first takes out a share $\beta$ of what the state holds under the key, and a decay
 $a_t$ shrinks the old state: $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$.
 
-`delta_attention` and `window_attention` take ``q`` and ``k`` (batch, heads, n, d) and ``v`` (batch, heads, n, d_v).
-``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
-change nothing, whatever they hold. Results have the type of ``k``; half precision is added up in float32.
+`delta_attention` and `window_attention` take ``q`` (batch, heads, n, d), ``k`` (batch, groups, n, d) and ``v`` (batch,
+groups, n, d_v), with as many groups as heads, or fewer that heads share. ``token_mask`` (batch, n) is **True for a real
+token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens change nothing, whatever they hold. ``state``
+is what earlier tokens left, as in ``attention``. Results have the type of ``k``; half precision is added up in float32.
 """
 
 import math
+from typing import Literal, overload
 
 from lowrank_tutor._on_demand import needed
 
@@ -20,12 +22,14 @@ with needed(__name__):
 
 from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
 from lowrank_tutor._tensors import (
+    State,
     check_attention_inputs,
     check_floating,
     check_like,
     check_not_meta,
+    check_state,
     check_tensor,
-    check_token_mask,
+    each_head,
     shape_of,
     without_autocast,
     zero_hidden,
@@ -116,14 +120,14 @@ def delta_attention(
 
     Parameters
     ----------
-    beta : Tensor, shape (batch, heads, n)
+    beta : Tensor, shape (batch, groups, n)
         Shares, between 0 and 2. Others are refused on a CPU; on other devices a look would make the device wait.
-    log_decay : Tensor, shape (batch, heads, n), optional
+    log_decay : Tensor, shape (batch, groups, n), optional
         $\ln a_t$, at most 0, checked likewise. By default nothing decays.
     chunk : int
         Tokens in a chunk, at least 1. With 1 it is the recurrence itself.
-    state : Tensor, shape (batch, heads, d, d_v), optional
-        What earlier tokens left, by default zeros. The last one is returned beside the output, in float32 at least.
+    state : Tensor, shape (batch, groups, d, d_v), optional
+        What earlier tokens left, by default zeros. The new one is always returned, in float32 at least.
     token_mask : bool Tensor, shape (batch, n), optional
         A hidden token leaves the state as it is; its query reads it like any other.
 
@@ -136,9 +140,9 @@ def delta_attention(
     >>> torch.allclose(chunks, steps)
     True
     """
-    _check_heads(q, k, v, token_mask)
-    beta = _rate("beta", beta, SHARE, q, token_mask)
-    log_decay = torch.zeros_like(beta) if log_decay is None else _rate("log_decay", log_decay, LOG, q, token_mask)
+    check_attention_inputs(q, k, v, token_mask, causal=True)
+    beta = _rate("beta", beta, SHARE, k, token_mask)
+    log_decay = torch.zeros_like(beta) if log_decay is None else _rate("log_decay", log_decay, LOG, k, token_mask)
     if state is None:
         state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
     check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3]))
@@ -167,9 +171,10 @@ def _chunk(
     left = sums.exp()
     system = beta * (ratios * (k @ k.mT)).tril(-1)
     written = torch.linalg.solve_triangular(system, beta * (v - left * (k @ state)), upper=False, unitriangular=True)
-    out = left * (q @ state) + (ratios * (q @ k.mT)) @ written
     last = sums[:, :, -1:]
-    return out, last.exp() * state + k.mT @ ((last - sums).exp() * written)
+    new = last.exp() * state + k.mT @ ((last - sums).exp() * written)
+    left, state, ratios, k, written = (each_head(part, q.shape[1]) for part in (left, state, ratios, k, written))
+    return left * (q @ state) + (ratios * (q @ k.mT)) @ written, new
 
 
 def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -259,6 +264,18 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     return [numerical_rank(table[i:, :i], rtol=usual[i] if rtol is None else rtol) for i in usual]
 
 
+@overload
+def window_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
+    gates: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ..., state: State | None = ...,
+    return_state: Literal[False] = ...,
+) -> torch.Tensor: ...  # fmt: skip
+@overload
+def window_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
+    gates: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ..., state: State | None = ...,
+    return_state: Literal[True],
+) -> tuple[torch.Tensor, State]: ...  # fmt: skip
 def window_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -269,7 +286,9 @@ def window_attention(
     votes: bool = True,
     gates: torch.Tensor | None = None,
     token_mask: torch.Tensor | None = None,
-) -> torch.Tensor:
+    state: State | None = None,
+    return_state: bool = False,
+) -> torch.Tensor | tuple[torch.Tensor, State]:
     r"""Attend to the last tokens exactly, and to older ones as means of ``m`` at a time; never to later ones.
 
     Tokens are cut into groups of ``m``. A query sees the last ``window`` tokens, its own among them, as they are, and
@@ -284,9 +303,15 @@ def window_attention(
     votes : bool
         Whether $\ln$ of the number of a group's real tokens is added to its logit, so that it weighs as much as they
         would with its key; otherwise it weighs like one token.
-    gates : Tensor, shape (batch, heads, n, 1) or (batch, heads, n, d), optional
+    gates : Tensor, shape (batch, groups, n, 1) or (batch, groups, n, d), optional
         Logits of the tokens within their group: its mean is weighted by their softmax, for each of the d numbers apart
         if there are as many (values must then have d numbers, too), as in DeepSeek-V4. By default all count alike.
+    state : tuple of Tensor, optional
+        What earlier tokens left, with the same ``window`` and ``m``: the key and the value of each group of tokens that
+        is seen as a mean from now on, and which of its tokens are real; the key and the value of each later token,
+        whether it is real, and its gates, if there are any. These groups and tokens are the third axis.
+    return_state : bool
+        Whether to return the new state beside the output.
 
     Examples
     --------
@@ -296,29 +321,49 @@ def window_attention(
     >>> torch.allclose(exact, torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
     True
     """
-    _check_heads(q, k, v, token_mask)
-    n, window, m = k.shape[2], check_size(window, "window"), check_size(m, "m")
-    votes = check_bool(votes, "votes")
+    check_attention_inputs(q, k, v, token_mask, causal=True)
+    batch, _, n, d = k.shape
+    window, m = check_size(window, "window"), check_size(m, "m")
+    votes, return_state = check_bool(votes, "votes"), check_bool(return_state, "return_state")
     if gates is not None:
         check_like("gates", gates, (*k.shape[:3], "1 or d"), "q", k)
-        if gates.shape[3] != 1 and not gates.shape[3] == k.shape[3] == v.shape[3]:
+        if gates.shape[3] != 1 and not gates.shape[3] == d == v.shape[3]:
             found = f"{shape_of(gates)}, {shape_of(k)} and {shape_of(v)}"
             raise ValueError(
                 f"gates must have one number a token, or as many as keys and as values, got shapes {found}"
             )
-    k, v = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
-    keys, values, log_votes = _groups(k, v, m, gates, token_mask)  # (batch, heads, n // m, ...), (batch, n // m)
+    real = k.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask
+    tokens = [zero_hidden(k, token_mask), zero_hidden(v, token_mask), real[:, None, :, None]]
+    tokens += [] if gates is None else [gates]
+    means: list[torch.Tensor] = []
+    past = start = 0  # tokens so far, and those of which only means are left
+    if state is not None:
+        shapes = [(*part.shape[:2], "n", part.shape[3]) for part in tokens]
+        parts = check_state(state, q, *shapes[:2], (batch, 1, "n", m), *shapes)
+        start = parts[0].shape[2] * m
+        past = start + parts[3].shape[2]
+        if start != _averaged(past, window, m):
+            raise ValueError(f"window must be that of the state, got {window}")
+        means, tokens = parts[:3], _joined(parts[3:], tokens)
+    k, v, real, *_ = tokens
+    means = _joined(means, _groups(k, v, real, m, None if gates is None else tokens[3]))
+    keys, values, counted = means  # (batch, groups, n // m, d), (batch, groups, n // m, d_v), (batch, 1, n // m, m)
+    log_votes = counted[:, 0].sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
     log_votes = log_votes if votes else torch.where(log_votes.isinf(), log_votes, 0)
-    parts = []
-    for start in range(0, n, BLOCK):
-        end = min(start + BLOCK, n)
-        first, last = (max(0, query + 1 - window) // m for query in (start, end - 1))  # groups that a query may use
-        near = slice(first * m, end)
-        added = _added(start, end, first, last, window, m, log_votes, token_mask)  # (batch, 1, queries, seen)
+    outputs = []
+    for begin in range(past, past + n, BLOCK):
+        end = min(begin + BLOCK, past + n)
+        first, last = (_averaged(query, window, m) // m for query in (begin, end - 1))  # groups that a query may use
+        near = slice(first * m - start, end - start)
+        added = _added(begin, end, first, last, window, m, log_votes, real[:, 0, near, 0])  # (batch, 1, queries, seen)
         seen_keys = torch.cat([keys[:, :, :last], k[:, :, near]], dim=2)
         seen_values = torch.cat([values[:, :, :last], v[:, :, near]], dim=2)
-        parts.append(_attend_added(q[:, :, start:end], seen_keys, seen_values, added))
-    return torch.cat(parts, dim=2)
+        outputs.append(_attend_added(q[:, :, begin - past : end - past], seen_keys, seen_values, added))
+    out = torch.cat(outputs, dim=2)
+    if not return_state:
+        return out
+    cut = _averaged(past + n, window, m)
+    return out, (*(part[:, :, : cut // m] for part in means), *(part[:, :, cut - start :] for part in tokens))
 
 
 def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -341,9 +386,9 @@ def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str) -
     return torch.full((k.shape[0],), number, dtype=torch.promote_types(k.dtype, torch.float32), device=k.device)
 
 
-def _rate(name: str, value: torch.Tensor, rule: str, q: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
-    """Check shares or decays (batch, heads, n) of real tokens, and return them with 0 for hidden ones."""
-    check_like(name, value, tuple(q.shape[:3]), "q", q)
+def _rate(name: str, value: torch.Tensor, rule: str, k: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
+    """Check shares or decays (batch, groups, n) of real tokens, and return them with 0 for hidden ones."""
+    check_like(name, value, tuple(k.shape[:3]), "k", k)
     return _in_range(name, value if token_mask is None else value.masked_fill(~token_mask[:, None], 0), rule)
 
 
@@ -357,48 +402,39 @@ def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
     return value
 
 
-def _check_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None) -> None:
-    check_attention_inputs(q, k, v)
-    if q.shape[2] != k.shape[2]:
-        raise ValueError(f"q must hold as many tokens as k, got shapes {shape_of(q)} and {shape_of(k)}")
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
+def _averaged(query: int, window: int, m: int) -> int:
+    """Return how many of the tokens before a query it sees as means only."""
+    return max(0, query + 1 - window) // m * m
+
+
+def _joined(older: list[torch.Tensor], newer: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Put tokens after older ones, if there are any."""
+    if not older:
+        return newer
+    return [torch.cat([old.to(new.dtype), new], dim=2) for old, new in zip(older, newer, strict=True)]
 
 
 def _groups(
-    k: torch.Tensor, v: torch.Tensor, m: int, gates: torch.Tensor | None, token_mask: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Average whole groups of m keys and values, and return the logarithm of the number of real tokens in each."""
-    batch, heads, n, _ = k.shape
-    count, whole = n // m, n // m * m
-    real = torch.ones(batch, n, dtype=torch.bool, device=k.device) if token_mask is None else token_mask
-    real = real[:, :whole].view(batch, count, m)
-    logits = k.new_zeros(batch, heads, n, 1) if gates is None else gates
-    logits = logits[:, :, :whole].reshape(batch, heads, count, m, logits.shape[3])
-    logits = logits.masked_fill(~real[:, None, :, :, None], -math.inf)
-    empty = ~real.any(dim=2)[:, None, :, None, None]
-    shares = torch.softmax(logits.masked_fill(empty, 0), dim=3)  # an empty group averages zeros
+    k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int, gates: torch.Tensor | None
+) -> list[torch.Tensor]:
+    """Average whole groups of m keys and values, and return beside them which tokens are real, (batch, 1, count, m)."""
+    whole = k.shape[2] // m * m
 
-    def mean(part: torch.Tensor) -> torch.Tensor:
-        cut = part[:, :, :whole].reshape(batch, heads, count, m, part.shape[3])
-        return (shares * cut).sum(dim=3).to(part.dtype)
+    def split(part: torch.Tensor) -> torch.Tensor:  # (batch, groups, count, m, width)
+        return part[:, :, :whole].reshape(*part.shape[:2], whole // m, m, part.shape[3])
 
-    return mean(k), mean(v), real.sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
+    real = split(real)
+    logits = split(k.new_zeros(*k.shape[:3], 1) if gates is None else gates).masked_fill(~real, -math.inf)
+    shares = torch.softmax(logits.masked_fill(~real.any(dim=3, keepdim=True), 0), dim=3)  # an empty one averages zeros
+    return [*((shares * split(part)).sum(dim=3).to(part.dtype) for part in (k, v)), real[..., 0]]
 
 
 def _added(
-    start: int,
-    end: int,
-    first: int,
-    last: int,
-    window: int,
-    m: int,
-    log_votes: torch.Tensor,
-    token_mask: torch.Tensor | None,
+    start: int, end: int, first: int, last: int, window: int, m: int, log_votes: torch.Tensor, real: torch.Tensor
 ) -> torch.Tensor:
     """Build what is added to the logits of queries start .. end - 1: votes of groups, -inf where they may not look.
 
-    Columns are the groups 0 .. last - 1, and then the tokens from the group ``first`` on.
+    Columns are the groups 0 .. last - 1, and then the tokens from the group ``first`` on, of which some are ``real``.
     """
     device = log_votes.device
     queries = torch.arange(start, end, device=device)[:, None]
@@ -407,13 +443,14 @@ def _added(
     far = torch.arange(last, device=device) < groups
     near = (tokens >= groups * m) & (tokens <= queries)
     added_far = log_votes[:, None, :last].masked_fill(~far, -math.inf)
-    hidden = ~near if token_mask is None else ~(near & token_mask[:, None, first * m : end])
+    hidden = ~(near & real[:, None])
     added_near = log_votes.new_zeros(hidden.shape).masked_fill(hidden, -math.inf)
-    return torch.cat([added_far, added_near.expand(len(added_far), -1, -1)], dim=2)[:, None]
+    return torch.cat([added_far, added_near], dim=2)[:, None]
 
 
 def _attend_added(q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
     """Attend with something added to the logits; where that hides all, the result is zero, not NaN."""
+    keys, values = (each_head(part, q.shape[1]) for part in (keys, values))
     empty = (added == -math.inf).all(dim=3, keepdim=True)
     mask = added.masked_fill(empty, 0).to(q.dtype)
     mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=mask)

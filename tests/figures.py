@@ -10,7 +10,7 @@ from lowrank_tutor.palette import COLORS, SURFACES
 
 PHONE = 328  # pixels that a phone of 360 gives a figure
 PIXELS_AN_INCH = 72  # at least: explore.css and book.css give that much to each panel that fits into a line
-PALETTE = {color.light for color in (COLORS | SURFACES).values()} | {COLORS["orange"].either}
+PALETTE = {color.light for color in (COLORS | SURFACES).values()} | {COLORS["orange"].either, SURFACES["ink"].either}
 PAPER_AND_WORDS = {"#ffffff", "#000000", "#2b2f33"}
 MAPS = {"signed", "weights", "gray", "gray_r"}  # the last two for photographs and digits
 
@@ -38,7 +38,7 @@ def check_fit(panels):
         assert smallest / 72 * shown / width >= 9
         assert pixels.std() > 5, "an empty sheet"
         for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
-            assert (edge == 255).all()
+            assert (edge[..., :3] == 255).all()
 
 
 def check_look(figure):

@@ -173,40 +173,180 @@ def test_onnx_every_length(gradient, masked):
 
 
 PAGE = (ROOT / "book" / "use-linformer.md").read_text(encoding="utf-8")
-BERT = re.search(r"```python\n(class LinformerForBert.*?)```", PAGE, re.DOTALL)
+RECIPE = re.search(r"```python\n([^`]*?\ndef convert\([^`]*)```", PAGE)[1]
+TOKENS = torch.randint(0, 50, (2, 24), generator=torch.Generator().manual_seed(0))
+REAL = torch.arange(24) < torch.tensor([[24], [15]])
+SIZES = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3}
+SIZES |= {"num_attention_heads": 2, "pad_token_id": 0, "max_position_embeddings": 32}
+BERT, MODERNBERT = re.findall(r"\bconvert\(model, (\[.*?\]), k=\d+\)", PAGE, re.DOTALL)
+MODELS = {
+    "Bert": (BERT, {"attention_probs_dropout_prob": 0.0}),
+    "ModernBert": (MODERNBERT, {
+        "local_attention": 6, **dict.fromkeys(["eos_token_id", "bos_token_id", "cls_token_id", "sep_token_id"], 1)}),
+}  # fmt: skip
+
+
+def model_and_parts(name, **more):
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    parts, options = MODELS[name]
+    config = getattr(transformers, f"{name}Config")(**SIZES | options | more)
+    model = getattr(transformers, f"{name}Model")(config).eval()
+    return model, lambda model: eval(parts, {"model": model})
+
+
+@pytest.fixture(scope="module")
+def convert():
+    pytest.importorskip("transformers")
+    exec(RECIPE, recipe := {})
+    return recipe["convert"]
+
+
+def rotated(x, base):
+    """Turn pair i of the vector at position t by the angle t base^(-i/pairs), as complex numbers."""
+    pairs = x.shape[3] // 2
+    angles = torch.arange(x.shape[2])[:, None] * base ** (-torch.arange(pairs, dtype=torch.float64) / pairs)
+    z = torch.complex(x[..., :pairs], x[..., pairs:]) * torch.polar(torch.ones_like(angles), angles)
+    return torch.cat([z.real, z.imag], dim=3)
+
+
+def dense(part, x, real):
+    """Write out the weights (n, k) of averages of 4, with the share of each window that is real, in float64."""
+    linears = [part.Wqkv] if hasattr(part, "Wqkv") else [part.query, part.key, part.value]
+    made = torch.cat([copy.deepcopy(linear).double()(x.double()) for linear in linears], dim=2)
+    q, k, v = (one.unflatten(2, (2, -1)).transpose(1, 2) for one in made.chunk(3, dim=2))
+    if len(linears) == 1:
+        q, k = rotated(q, 160_000.0), rotated(k, 160_000.0)
+    windows = torch.eye(6, dtype=torch.float64).repeat_interleave(4, dim=1) * real[:, None]  # (batch, 6, n)
+    counts = windows.sum(2, keepdim=True)
+    means = (windows / counts.clamp(min=1))[:, None]
+    logits = q @ (means @ k).transpose(2, 3) / q.shape[3] ** 0.5
+    weights = counts[:, None, :, 0][:, :, None] * logits.exp()
+    mixed = (weights / weights.sum(3, keepdim=True) @ (means @ v)).transpose(1, 2).flatten(2)
+    return copy.deepcopy(part.Wo).double()(mixed) if len(linears) == 1 else mixed
 
 
 @others_warn
-def test_bert_recipe():
+@pytest.mark.parametrize("name", MODELS)
+def test_converted_encoder(convert, name):
+    exact, parts = model_and_parts(name)
+    mask = REAL.long()
+    # k = n: nothing changes
+    model = copy.deepcopy(exact)
+    convert(model, parts(model), k=32)
+    expected, out = (one(TOKENS, attention_mask=mask)[0][REAL].detach() for one in (exact, model))
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5)
+    # averages of 4, on fewer tokens than max_len and with padding: every converted part against the dense formula
+    convert(model, parts(model), k=8)
+    seen = []
+    for part in parts(model):
+        part.register_forward_hook(lambda part, x, given, out: seen.append((part, (*x, *given.values())[0], out[0])),
+                                   with_kwargs=True)  # fmt: skip
+    out = model(TOKENS, attention_mask=mask, output_attentions=True)
+    assert out.attentions == ()
+    assert len(seen) == len(parts(model)) == (3 if name == "Bert" else 1)
+    for part, x, mixed in seen:
+        expected = dense(part, x, REAL)[REAL].detach()
+        np.testing.assert_allclose(mixed[REAL].detach(), expected, rtol=0, atol=1e-5 * expected.abs().max())
+    # padding changes nothing, E learns, and the model comes back from its state
+    np.testing.assert_allclose(out[0][1, :15].detach(), model(TOKENS[1:, :15])[0][0].detach(), rtol=0, atol=1e-5)
+    out[0].square().sum().backward()
+    assert all(part.e.grad.abs().max() > 0 for part in parts(model))
+    again, _ = model_and_parts(name)
+    convert(again, parts(again), k=8)
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again(TOKENS, attention_mask=mask)[0], out[0])
+
+
+@others_warn
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("place", [{"dtype": torch.bfloat16}, {"device": "meta"}], ids=str)
+def test_converted_place(convert, name, place):
+    model, parts = model_and_parts(name)
+    convert(model.to(**place), parts(model), k=8)
+    assert {(p.dtype, p.device) for p in model.parameters()} == {(model.dtype, model.device)}
+    assert model(TOKENS.to(model.device))[0].dtype == model.dtype
+
+
+PACKED = torch.block_diag(torch.ones(10, 10), torch.ones(14, 14)).bool().expand(2, 1, 24, 24)
+REFUSED = {
+    "decoder": ({"is_decoder": True}, {}, "parts must be an encoder's, got a decoder's"),
+    "packed": ({}, {"attention_mask": PACKED}, "mask must have equal rows"),
+    "packed, floats": ({}, {"attention_mask": PACKED.float().log()}, "mask must have equal rows"),
+    "dropout": ({"attention_probs_dropout_prob": 0.1}, {}, "dropout 0, got 24 and 0.1"),
+    "long": ({"max_position_embeddings": 16}, {"position_ids": torch.arange(24)[None] % 16}, "at most max_len"),
+}
+
+
+@others_warn
+@pytest.mark.parametrize("row", REFUSED)
+def test_converted_refusals(convert, row):
+    options, given, told = REFUSED[row]
+    model, parts = model_and_parts("Bert", **options)
+
+    def call():
+        convert(model.train(), parts(model), k=8)
+        model(TOKENS, **given)
+
+    with pytest.raises(ValueError, match=told):
+        call()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mixed_after_rotation(seed):
+    """Rotated keys lose half of 6 of 32 pairs over 32 tokens; even so their means are nearest to exact attention."""
+    angles = torch.arange(32)[:, None] * 160_000.0 ** (-torch.arange(32, dtype=torch.float64) / 32)
+    assert ((torch.polar(torch.ones_like(angles), angles).mean(0).abs() < 0.5).sum()) == 6
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(512, 64, generator=generator, dtype=torch.float64)
+    for t in range(1, 512):
+        x[t] = 0.95 * x[t - 1] + (1 - 0.95**2) ** 0.5 * x[t]
+    q, k, v = (x @ torch.randn(3, 1, 64, 64, generator=generator, dtype=torch.float64) / 8)[:, None]
+    e = torch.eye(16, dtype=torch.float64).repeat_interleave(32, dim=1) / 32
+
+    def read(q, k, e):
+        return torch.softmax(q @ (e @ k).transpose(2, 3) / 8, dim=3) @ (e @ v)
+
+    turned = rotated(q, 160_000.0)
+    exact = read(turned, rotated(k, 160_000.0), torch.eye(512, dtype=torch.float64))
+    middle = rotated((e @ k).repeat_interleave(32, dim=2), 160_000.0)[:, :, 16::32]
+    after = read(turned, rotated(k, 160_000.0), e)
+    before = torch.softmax(turned @ middle.transpose(2, 3) / 8, dim=3) @ (e @ v)
+    errors = [float((out - exact).norm() / exact.norm()) for out in (after, before, read(q, k, e))]
+    assert errors == sorted(errors), errors
+
+
+PLUG_IN = re.search(r"```python\n(from transformers import AttentionInterface.*?)```", PAGE, re.DOTALL)
+
+
+@others_warn
+@pytest.mark.parametrize("method", ["window=64, m=1", "window=4, m=3", "causal=True"])
+def test_attention_plug_in(method):
+    """Twenty tokens with a state are those that the whole text gives; groups of one are exact attention."""
     transformers = pytest.importorskip("transformers")
-    recipe = {}
-    exec("import torch\nfrom torch import nn\nfrom lowrank_tutor.linformer import *\n" + BERT[1], recipe)
-    config = transformers.BertConfig(
-        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32,
-        max_position_embeddings=24,
+    recipe = PLUG_IN[1].replace("window=64, m=8", method)
+    if method == "causal=True":
+        recipe = recipe.replace("window_attention", "linear_attention").replace("tutor.states", "tutor.attention")
+    exec(recipe, {})
+    config = transformers.LlamaConfig(
+        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, initializer_range=0.3, pad_token_id=0, eos_token_id=None,
     )  # fmt: skip
     torch.manual_seed(0)
-    exact = transformers.BertModel(config).eval()
-    tokens = torch.randint(0, 50, (2, 24))
-    real = torch.arange(24) < torch.tensor([[24], [15]])
+    model = transformers.LlamaForCausalLM(config).double().eval()
+    text = torch.randint(1, 50, (2, 9))
     with torch.no_grad():
-        expected = exact(tokens, attention_mask=real.long()).last_hidden_state
-    model = recipe["compress"](copy.deepcopy(exact), k=24)
-    for layer in model.encoder.layer:
-        layer.attention.self.layer.e.data.copy_(torch.eye(24))
-    out = model(tokens, attention_mask=real.long()).last_hidden_state.detach()
-    np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-5)
-    # with fewer mixtures it trains, ignores padding, and comes back from its state
-    model = recipe["compress"](copy.deepcopy(exact), k=4).eval()
-    model(tokens, attention_mask=real.long()).last_hidden_state.square().sum().backward()
-    assert model.encoder.layer[0].attention.self.layer.e.grad.abs().max() > 0
-    again = recipe["compress"](transformers.BertModel(config), k=4).eval()
-    again.load_state_dict(model.state_dict())
-    with torch.no_grad():
-        out, loaded = (one(tokens, attention_mask=real.long()).last_hidden_state for one in (model, again))
-        alone = model(tokens[1:, :15]).last_hidden_state
-    np.testing.assert_allclose(out[1:, :15], alone, rtol=0, atol=1e-5)
-    assert torch.equal(loaded, out)
+        exact = model(text).logits
+        model.set_attn_implementation("windows")
+        options = {"max_new_tokens": 20, "do_sample": False, "output_logits": True, "return_dict_in_generate": True}
+        written = model.generate(text, **options)
+        whole = model(written.sequences).logits
+    assert written.sequences.shape == (2, 29)
+    np.testing.assert_allclose(torch.stack(written.logits, dim=1), whole[:, 8:-1], rtol=0, atol=1e-5)
+    assert np.allclose(whole[:, :9], exact, rtol=0, atol=1e-9) == (method == "window=64, m=1")
+    model(text, labels=text).loss.backward()
+    assert all(part.grad.abs().max() > 0 for part in model.parameters())
+    copy.deepcopy(model)  # which a state with a history would forbid
 
 
 # installing

@@ -106,7 +106,7 @@ def test_fused_backends_on_simulated_card(flash, efficient, monkeypatch):
     monkeypatch.setattr(roofline, "check_attention_inputs", lambda *tensors: None)
 
     class OnCard:
-        device = torch.device("cuda")
+        device, shape = torch.device("cuda"), (1, 1, 2, 8)
 
     named = tuple(name for name, yes in (("flash", flash), ("efficient", efficient)) if yes)
     assert fused_backends(OnCard(), OnCard(), OnCard()) == named

@@ -12,8 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from lowrank_tutor.caches import newton_schulz, power_step
-from lowrank_tutor.states import block_ranks, causal_decay, delta_attention, linear_state, recall_error, wy
+from lowrank_tutor.attention import linear_attention
+from lowrank_tutor.caches import latent_attention, newton_schulz, power_step
+from lowrank_tutor.states import (
+    block_ranks,
+    causal_decay,
+    delta_attention,
+    linear_state,
+    recall_error,
+    window_attention,
+    wy,
+)
 
 # one state
 
@@ -276,6 +285,97 @@ def test_recurrence_as_matrix_product():
     torch.testing.assert_close(linear_state(b, x, decay=a), state)
 
 
+# token by token
+
+WEIGHTS = dict(zip(("w_dkv", "w_uk", "w_uv", "w_q"), tensors((6, 3), (4, 3, 5), (4, 3, 2), (4, 6, 5)), strict=True))
+KEPT = [(2, 2, 4, 4), (2, 2, 4, 3), (2, 1, 4, 4), (2, 2, 4, 4), (2, 2, 4, 3), (2, 1, 4, 1)]  # 4 means, 4 tokens
+STREAMS = {  # a function, what it takes of each token, its other arguments, and shapes of the state of 20 tokens
+    "delta": (delta_attention, "q k v beta", {}, [(2, 2, 4, 3)]),
+    "delta, decay": (delta_attention, "q k v beta log_decay", {"chunk": 3}, [(2, 2, 4, 3)]),
+    "linear": (linear_attention, "q k v", {"causal": True}, [(2, 2, 4, 4), (2, 2, 1, 1)]),
+    "window": (window_attention, "q k v", {"window": 3, "m": 4}, KEPT),
+    "window, gates": (window_attention, "q k v gates", {"window": 4, "m": 4, "votes": False}, [*KEPT, (2, 2, 4, 1)]),
+    "latent": (latent_attention, "x q_rope k_rope", WEIGHTS, [(2, 20, 5), (2, 20)]),
+    "latent, anew": (latent_attention, "x q_rope k_rope", WEIGHTS | {"absorb": False}, [(2, 20, 5), (2, 20)]),
+    "latent, plain": (latent_attention, "x", WEIGHTS | {"absorb": False}, [(2, 20, 3), (2, 20)]),
+}  # fmt: skip
+OF_GROUPS = ("k", "v", "beta", "log_decay", "gates", "w_uk", "w_uv")  # the others belong to heads, or to all
+streams = pytest.mark.parametrize("stream", STREAMS)
+
+
+class Stream:
+    """A function whose tokens come in spans, and with as many heads of keys as of queries all at once."""
+
+    def __init__(self, name, n, groups, masked):
+        self.function, names, options, self.shapes = STREAMS[name]
+        self.groups, self.more = groups, {} if name.startswith("delta") else {"return_state": True}
+        drawn = dict(zip(("q", "k", "v", "beta", "log_decay"), delta_parts(2, 4, n), strict=True))
+        rest = tensors((2, 4, n, 1), (2, n, 6), (2, 4, n, 2), (2, n, 2), seed=3)
+        drawn |= dict(zip(("gates", "x", "q_rope", "k_rope"), rest, strict=True))
+        drawn = {name: drawn[name] for name in names.split()} | options
+        for name in drawn.keys() & OF_GROUPS:
+            drawn[name] = drawn[name].narrow(self.axis(name), 0, groups)
+        self.given = {name: part.clone().requires_grad_() for name, part in drawn.items() if torch.is_tensor(part)}
+        self.given |= {name: part for name, part in drawn.items() if not torch.is_tensor(part)}
+        if masked:
+            self.given["token_mask"] = real_tokens(2, n) & (torch.arange(n) % 5 != 1)
+
+    def axis(self, name):
+        return 0 if name.startswith("w_") else 1
+
+    def span(self, start, end, state=None, rows=slice(None)):
+        some = dict(self.given)
+        for name in some.keys() - WEIGHTS.keys() - {"causal", "absorb", "chunk", "window", "m", "votes"}:
+            on_axis_1 = name in ("x", "k_rope", "token_mask")
+            some[name] = some[name][rows, start:end] if on_axis_1 else some[name][rows, :, start:end]
+        return self.function(**some, **self.more, state=state)
+
+    def whole(self):
+        some = dict(self.given)
+        for name in some.keys() & OF_GROUPS:
+            some[name] = some[name].repeat_interleave(4 // self.groups, self.axis(name))
+        out = self.function(**some)
+        return out if self.more else out[0]
+
+
+@streams
+@pytest.mark.parametrize(
+    ("groups", "masked", "spans"),
+    [
+        (2, False, [1] * 20), (2, True, [1] * 20), (1, True, [7, *[1] * 13]), (4, False, [7, *[1] * 13]),
+        (2, True, [140, 1, 3, 66]),
+    ],
+    ids=["tokens", "tokens, masked", "a prompt, one group", "a prompt, no groups", "long parts"],
+)  # fmt: skip
+def test_token_by_token(stream, groups, masked, spans):
+    of = Stream(stream, sum(spans), groups, masked)
+    outputs, state, start = [], None, 0
+    for length in spans:
+        out, state = of.span(start, start + length, state)
+        outputs.append(out)
+        start += length
+    found, expected = torch.cat(outputs, dim=2), of.whole()
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    if groups == 2 and start == 20:
+        assert [tuple(part.shape) for part in (state if of.more else [state])] == of.shapes
+    leaves = [part for part in of.given.values() if torch.is_tensor(part) and part.requires_grad]
+    gradients = (torch.autograd.grad(out.square().sum(), leaves) for out in (found, expected))
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+@streams
+def test_reordered_and_wider_state(stream):
+    of, order = Stream(stream, 9, 2, True), torch.tensor([1, 0])
+    state = of.span(0, 6)[1]
+    moved = [part[order] for part in state] if of.more else state[order]
+    expected = of.span(6, 9, state)[0]
+    torch.testing.assert_close(of.span(6, 9, moved, order)[0], expected[order], rtol=0, atol=1e-12)
+    for name, part in of.given.items():
+        of.given[name] = part.float() if torch.is_tensor(part) and part.is_floating_point() else part
+    torch.testing.assert_close(of.span(6, 9, state)[0], expected.float(), rtol=0, atol=1e-5)
+
+
 # gradients and bad input
 
 
@@ -309,7 +409,37 @@ def a_chunk(**change):
     return delta_attention(**(dict(zip(("q", "k", "v", "beta"), delta_parts(), strict=False)) | change))
 
 
+Q, X = tensors((1, 2, 6, 4), (1, 2, 6))
+PAIR = linear_attention(Q, Q, Q, causal=True, return_state=True)[1]
+SIX = window_attention(Q, Q, Q, window=2, m=2, return_state=True)[1]
+GIVES = "tensors that return_state=True gives here, got"
+CAUSAL = "causal must be True where a state comes in or goes out, got False"
+
+
+def linear(**change):
+    return linear_attention(Q, Q, Q, **({"causal": True} | change))
+
+
+def windows(**change):
+    return window_attention(Q, Q, Q, **({"window": 2, "m": 2} | change))
+
+
+def latents(**change):
+    return latent_attention(X, **WEIGHTS, **change)
+
+
 VALUES = [
+    (lambda: linear(state=PAIR, causal=False), CAUSAL),
+    (lambda: linear(return_state=True, causal=False), CAUSAL),
+    (lambda: latents(return_state=True, causal=False), CAUSAL),
+    (lambda: linear(state=PAIR[::-1]), "state[0] must have shape (1, 2, 4, 5), got shape (1, 2, 1, 1)"),
+    (lambda: linear(state=[part.to("meta") for part in PAIR]),
+     "state must be on the device of the new tokens, cpu, got meta"),
+    (lambda: windows(state=SIX, m=3), "state[2] must have shape (1, 1, n, 3), got shape (1, 1, 2, 2)"),
+    (lambda: windows(state=SIX, window=4), "window must be that of the state, got 4"),
+    (lambda: latents(state=(X, X)), "state[0] must have shape (1, n, 3), got shape (1, 2, 6)"),
+    (lambda: latent_attention(X, **(WEIGHTS | {"w_uk": WEIGHTS["w_uk"][:3], "w_uv": WEIGHTS["w_uv"][:3]})),
+     "w_q must have 3 heads, as w_uk has, or a multiple, got shape (4, 6, 5)"),
     (lambda: a_state(decay=0.0), "decay must be above 0 and at most 1, got 0"),
     (lambda: a_state(decay=1.5), "decay must be above 0 and at most 1, got 1.5"),
     (lambda: a_state(decay=1e308), "decay must be above 0 and at most 1, got 1e+308"),
@@ -330,7 +460,7 @@ VALUES = [
     (lambda: a_chunk(beta=torch.ones(3, 2, 10).double()), "beta must have shape (3, 2, 11), got shape (3, 2, 10)"),
     (lambda: a_chunk(log_decay=torch.ones(3, 2, 11).double()), "log_decay must be at most 0, got 1"),
     (lambda: a_chunk(q=torch.ones(3, 2, 10, 4).double()),
-     "q must hold as many tokens as k, got shapes (3, 2, 10, 4) and (3, 2, 11, 4)"),
+     "q must hold as many tokens as k where attention is causal, got shapes (3, 2, 10, 4) and (3, 2, 11, 4)"),
     (lambda: a_chunk(state=torch.ones(3, 2, 3, 4).double()),
      "state must have shape (3, 2, 4, 3), got shape (3, 2, 3, 4)"),
     (lambda: a_chunk(state=torch.ones(3, 2, 4, 3, dtype=torch.int64)),
@@ -347,6 +477,12 @@ VALUES = [
     (lambda: block_ranks(math.nan * ONE), "m must be finite, got nan"),
 ]  # fmt: skip
 TYPES = [
+    (lambda: linear(return_state=1), "return_state must be True or False, got 1"),
+    (lambda: linear(state=Q), f"state must be the 2 {GIVES} Tensor"),
+    (lambda: windows(state=SIX[:2]), f"state must be the 6 {GIVES} 2 parts"),
+    (lambda: windows(state=SIX, gates=Q), f"state must be the 7 {GIVES} 6 parts"),
+    (lambda: windows(return_state=None), "return_state must be True or False, got None"),
+    (lambda: latents(state=X), f"state must be the 2 {GIVES} Tensor"),
     (lambda: a_state(decay=RATES.float()), "decay must be of the type of k, torch.float64, got torch.float32"),
     (lambda: a_state(decay="1"), "decay must be a real number, got '1'"),
     (lambda: a_state(WHOLE, WHOLE), "k must be of a floating-point type, got torch.int64"),
@@ -354,7 +490,7 @@ TYPES = [
     (lambda: recall_error(TWO, ONE, ONE), "state must be of the type of k, torch.float32, got torch.float64"),
     (lambda: recall_error(*[ONE.to("meta")] * 3), "k must hold numbers, got a meta tensor"),
     (lambda: a_chunk(beta=None), "beta must be a tensor, got NoneType"),
-    (lambda: a_chunk(beta=torch.ones(3, 2, 11)), "beta must be of the type of q, torch.float64, got torch.float32"),
+    (lambda: a_chunk(beta=torch.ones(3, 2, 11)), "beta must be of the type of k, torch.float64, got torch.float32"),
     (lambda: wy(ONE, TWO[0]), "beta must be of the type of k, torch.float32, got torch.float64"),
     (lambda: wy(WHOLE, WHOLE[0]), "k must be of a floating-point type, got torch.int64"),
     (lambda: power_step(WHOLE, WHOLE), "m must be of a floating-point type, got torch.int64"),

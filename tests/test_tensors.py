@@ -83,8 +83,9 @@ def test_bad_tensors(call, message):
         (Q[0], K, V, "ValueError: q must have shape (batch, heads, n_queries, d), got shape (2, 4, 5)"),
         (Q, K[0], V, "ValueError: k must have shape (3, 2, n_keys, 5), got shape (2, 6, 5)"),
         (Q, K[:2], V, "ValueError: k must have shape (3, 2, n_keys, 5), got shape (2, 2, 6, 5)"),
-        (Q, K[:, :1], V, "ValueError: k must have a head for each of the 2 of q, got 1: k.repeat_interleave(2, dim=1),"
-         " and v likewise, gives each its own"),
+        (Q, K[:, :0], V, "ValueError: k must have shape (3, 2, n_keys, 5), got shape (3, 0, 6, 5)"),
+        (Q[:, :1], K, V, "ValueError: k must have shape (3, 1, n_keys, 5), got shape (3, 2, 6, 5)"),
+        (Q, K[:, :1], V, "ValueError: v must have shape (3, 1, 6, d_v), got shape (3, 2, 6, 3)"),
         (Q, K[..., :4], V, "ValueError: k must have shape (3, 2, n_keys, 5), got shape (3, 2, 6, 4)"),
         (Q, K, V[0], "ValueError: v must have shape (3, 2, 6, d_v), got shape (2, 6, 3)"),
         (Q, K, V[:, :1], "ValueError: v must have shape (3, 2, 6, d_v), got shape (3, 1, 6, 3)"),

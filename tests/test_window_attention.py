@@ -181,7 +181,7 @@ Q = torch.zeros(2, 3, 6, 4, dtype=torch.float64)
         ({"m": 2.0}, TypeError, "m must be an integer, got 2.0"),
         ({"votes": 1}, TypeError, "votes must be True or False, got 1"),
         ({"q": Q[:, :, :5]}, ValueError,
-         "q must hold as many tokens as k, got shapes (2, 3, 5, 4) and (2, 3, 6, 4)"),
+         "q must hold as many tokens as k where attention is causal, got shapes (2, 3, 5, 4) and (2, 3, 6, 4)"),
         ({"gates": Q[..., 0]}, ValueError, "gates must have shape (2, 3, 6, 1 or d), got shape (2, 3, 6)"),
         ({"gates": Q[..., :2]}, ValueError, "gates must have one number a token, or as many as keys and as values, "
          "got shapes (2, 3, 6, 2), (2, 3, 6, 4) and (2, 3, 6, 4)"),

@@ -43,12 +43,28 @@ def _recall(g: torch.Generator) -> dict[str, float]:
         "16 pictures, sum, error": recall_error(linear_state(k[few], v[few]), k[few], v[few]),
         "16 pictures, sum": float(_given_back(linear_state(k[few], v[few]), k[few], v[few]).sum()),
     }
-    v = _normal(g, 64, 32)
-    again = k[few].repeat(4, 1)  # 16 keys, each written four times: the newest value counts
-    for name, delta in (("sum", None), ("delta rule", 1.0)):
-        state = linear_state(again, v, delta=delta)
-        nearest = torch.cdist(k[few] @ state, v).argmin(dim=1)
-        found[f"16 keys four times, {name}"] = float((nearest == torch.arange(48, 64)).double().mean())
+    return found | _rules(k, _normal(g, 64, 32))
+
+
+def _rules(k: torch.Tensor, v: torch.Tensor) -> dict[str, float]:
+    """Return the share of keys whose newest value each way to write gives back; a gate leaves 95% at each step."""
+    rules = {
+        "sum": {}, "gate and sum": {"decay": 0.95}, "delta rule": {"delta": 1.0},
+        "gate and delta rule": {"decay": 0.95, "delta": 1.0},
+    }  # fmt: skip
+    first, second = list(range(8)), list(range(8, 16))
+    cases = {  # the keys in the order in which they are written, and the steps that write the newest values
+        "32 keys once": (k[:32], range(32)),
+        "16 keys four times": (k[(first + second) * 4], range(48, 64)),
+        "8 of 16 keys four times": (k[first + second * 4], [*first, *range(32, 40)]),
+        "32 keys that share a direction": (unit(k[:32] + k[63], dim=1), range(32)),  # cosines near 1/2
+    }
+    found = {}
+    for case, (keys, newest) in cases.items():
+        steps, values = torch.tensor(newest), v[: len(keys)]
+        for name, options in rules.items():
+            nearest = torch.cdist(keys[steps] @ linear_state(keys, values, **options), values).argmin(dim=1)
+            found[f"{case}, {name}"] = float((nearest == steps).double().mean())
     return found
 
 

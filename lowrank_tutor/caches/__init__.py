@@ -1,8 +1,8 @@
 r"""Latents in place of keys and values, updates of low rank, and compressed gradients.
 
 Chapter ``book/08-caches.md``. A token ``x`` leaves a **latent** $c = W_{DKV}^\top x$ of ``d_c`` numbers, from which
-each head makes its key and its value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h`` numbers each. ``r`` is the rank
-of an update $s B A$ of a weight $W$ (m, n).
+each head, or group of heads, makes its key and its value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h`` numbers
+each. ``r`` is the rank of an update $s B A$ of a weight $W$ (m, n).
 
 The counting functions need no PyTorch, and importing this module imports none.
 """
@@ -14,20 +14,20 @@ from lowrank_tutor.caches.counts import LatentCost, PublishedCache, kv_cache_num
 
 if TYPE_CHECKING:
     from lowrank_tutor.caches.latent import Latent, latent_attention, latent_from_heads
-    from lowrank_tutor.caches.lora import INITS, SCALINGS, LoraLinear
+    from lowrank_tutor.caches.lora import LoraLinear, inject_lora, merge_lora
     from lowrank_tutor.caches.steps import newton_schulz, power_step
 
 __all__ = [
-    "INITS",
-    "SCALINGS",
     "Latent",
     "LatentCost",
     "LoraLinear",
     "PublishedCache",
+    "inject_lora",
     "kv_cache_numbers",
     "latent_attention",
     "latent_cost",
     "latent_from_heads",
+    "merge_lora",
     "newton_schulz",
     "power_step",
     "published_caches",

@@ -1,11 +1,12 @@
 r"""Attention that stores a latent of each token, and latents made from the heads of a trained model.
 
 ``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
-do not count, whatever they hold, and their own output is zero.
+do not count, whatever they hold, and their own output is zero. ``state`` is what earlier tokens left, as in
+``attention``.
 """
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple, overload
 
 import torch
 from torch import Tensor
@@ -13,10 +14,14 @@ from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_integer
 from lowrank_tutor._tensors import (
+    State,
+    check_causal,
     check_floating,
     check_like,
+    check_state,
     check_tensor,
     check_token_mask,
+    each_head,
     shape_of,
     zero_hidden,
 )
@@ -34,6 +39,18 @@ class Latent(NamedTuple):
     up_v: Tensor
 
 
+@overload
+def latent_attention(
+    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *, q_rope: Tensor | None = ...,
+    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
+    state: State | None = ..., return_state: Literal[False] = ...,
+) -> Tensor: ...  # fmt: skip
+@overload
+def latent_attention(
+    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *, q_rope: Tensor | None = ...,
+    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
+    state: State | None = ..., return_state: Literal[True],
+) -> tuple[Tensor, State]: ...  # fmt: skip
 def latent_attention(
     x: Tensor,
     w_dkv: Tensor,
@@ -46,7 +63,9 @@ def latent_attention(
     token_mask: Tensor | None = None,
     causal: bool = True,
     absorb: bool = True,
-) -> Tensor:
+    state: State | None = None,
+    return_state: bool = False,
+) -> Tensor | tuple[Tensor, State]:
     r"""Attend to tokens of which only a latent is stored.
 
     Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$,
@@ -60,9 +79,9 @@ def latent_attention(
         Tokens.
     w_dkv : Tensor, shape (dim, d_c)
         Makes the latents $c = W_{DKV}^\top x$.
-    w_uk : Tensor, shape (heads, d_c, d_h)
-        Makes the keys of each head, $W_{UK}^\top c$.
-    w_uv : Tensor, shape (heads, d_c, d_v)
+    w_uk : Tensor, shape (groups, d_c, d_h)
+        Makes the keys of each group of heads, $W_{UK}^\top c$. As many groups as heads, or fewer that heads share.
+    w_uv : Tensor, shape (groups, d_c, d_v)
         Makes the values, $W_{UV}^\top c$.
     w_q : Tensor, shape (heads, dim, d_h)
         Makes the queries, of the tokens.
@@ -74,6 +93,11 @@ def latent_attention(
         Whether a token attends only to itself and those before it.
     absorb : bool
         Whether queries are brought to the latents, or keys and values made of them.
+    state : tuple of Tensor, optional
+        The cache that earlier tokens left: of each token its latent and ``k_rope``, (batch, n, d_c + d_rope), and
+        whether it is real, (batch, n).
+    return_state : bool
+        Whether to return the new state beside the output.
 
     Examples
     --------
@@ -83,23 +107,39 @@ def latent_attention(
     >>> short, long = (latent_attention(x, w_dkv, w_uk, w_uv, w_q, absorb=order) for order in (True, False))
     >>> short.shape, torch.allclose(short, long, atol=1e-4)
     (torch.Size([1, 2, 5, 4]), True)
+    >>> before, cache = latent_attention(x[:, :4], w_dkv, w_uk, w_uv, w_q, return_state=True)
+    >>> last, cache = latent_attention(x[:, 4:], w_dkv, w_uk, w_uv, w_q, state=cache, return_state=True)
+    >>> torch.allclose(last, short[:, :, 4:], atol=1e-4), cache[0].shape
+    (True, torch.Size([1, 5, 3]))
     """
     _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
-    causal, absorb = check_bool(causal, "causal"), check_bool(absorb, "absorb")
+    (causal, return_state), absorb = check_causal(causal, state, return_state), check_bool(absorb, "absorb")
+    (batch, n, _), d_c, heads = x.shape, w_dkv.shape[1], w_q.shape[0]
     x = zero_hidden(x, token_mask)
-    latents = (x @ w_dkv)[:, None]  # (batch, 1, n, d_c)
+    stored = x @ w_dkv
     q = x[:, None] @ w_q  # (batch, heads, n, d_h)
     scale = (q.shape[3] + (0 if q_rope is None else q_rope.shape[3])) ** -0.5
     if absorb:
-        q, keys, values = q @ w_uk.mT, latents, latents  # (batch, heads, n, d_c), and one latent for all heads
-    else:
-        keys, values = latents @ w_uk, latents @ w_uv  # (batch, heads, n, d_h), (batch, heads, n, d_v)
+        w_uk, w_uv = (each_head(w[None], heads)[0] for w in (w_uk, w_uv))
+        q = q @ w_uk.mT  # (batch, heads, n, d_c)
     if q_rope is not None and k_rope is not None:
-        shared = zero_hidden(k_rope, token_mask)[:, None].expand(-1, keys.shape[1], -1, -1)
-        q, keys = torch.cat([q, q_rope.to(q.dtype)], dim=3), torch.cat([keys, shared.to(keys.dtype)], dim=3)
-    keys, values = (part.expand(-1, q.shape[1], -1, -1) for part in (keys, values))
-    mixed = _attend(q, keys, values, scale, token_mask, causal)
-    return mixed @ w_uv if absorb else mixed
+        stored = torch.cat([stored, zero_hidden(k_rope, token_mask).to(stored.dtype)], dim=2)
+        q = torch.cat([q, q_rope.to(q.dtype)], dim=3)
+    mask = token_mask
+    if state is not None:
+        older, was_real = check_state(state, x, (batch, "n", stored.shape[2]), (batch, "n"))
+        stored = torch.cat([older.to(stored.dtype), stored], dim=1)
+        mask = torch.cat([was_real, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask], dim=1)
+    keys = stored[:, None]
+    values = keys[..., :d_c]
+    if not absorb:
+        rotated = keys[..., d_c:].expand(-1, w_uk.shape[0], -1, -1)
+        keys, values = torch.cat([values @ w_uk, rotated], dim=3), values @ w_uv
+    mixed = _attend(q, each_head(keys, heads), each_head(values, heads), scale, mask, causal)
+    out = zero_hidden(mixed @ w_uv if absorb else mixed, token_mask)
+    if not return_state:
+        return out
+    return out, (stored, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask)
 
 
 def latent_from_heads(
@@ -226,16 +266,15 @@ def _as_semidefinite(name: str, value: Tensor) -> Tensor:
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool) -> Tensor:
-    """Attend with a given scale; the output of hidden tokens is zero."""
+    """Attend with a given scale; queries are the last of the tokens."""
     if mask is None:
         return functional.scaled_dot_product_attention(q, keys, values, is_causal=causal, scale=scale)
-    n = q.shape[2]
+    n, n_keys = q.shape[2], keys.shape[2]
     seen = mask[:, None, None, :]
     if causal:
-        seen = seen & torch.ones(n, n, dtype=torch.bool, device=q.device).tril()
+        seen = seen & torch.ones(n, n_keys, dtype=torch.bool, device=q.device).tril(n_keys - n)
     seen = seen | ~seen.any(dim=3, keepdim=True)  # a query without keys is hidden itself, or all values are zeros
-    mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=scale)
-    return zero_hidden(mixed, mask)
+    return functional.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=scale)
 
 
 def _check_latent(
@@ -254,9 +293,11 @@ def _check_latent(
     if 0 in (n, dim):
         raise ValueError(f"x must hold at least one token of at least one number, got shape {shape_of(x)}")
     d_c = check_like("w_dkv", w_dkv, (dim, "d_c"), "x", x).shape[1]
-    heads, _, d_h = check_like("w_uk", w_uk, ("heads", d_c, "d_h"), "x", x).shape
-    check_like("w_uv", w_uv, (heads, d_c, "d_v"), "x", x)
-    check_like("w_q", w_q, (heads, dim, d_h), "x", x)
+    groups, _, d_h = check_like("w_uk", w_uk, ("groups", d_c, "d_h"), "x", x).shape
+    check_like("w_uv", w_uv, (groups, d_c, "d_v"), "x", x)
+    heads = check_like("w_q", w_q, ("heads", dim, d_h), "x", x).shape[0]
+    if groups == 0 or heads % groups:
+        raise ValueError(f"w_q must have {groups} heads, as w_uk has, or a multiple, got shape {shape_of(w_q)}")
     if (q_rope is None) != (k_rope is None):
         given, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
         raise ValueError(f"{missing} must be given with {given}, got None")

@@ -1,7 +1,8 @@
-"""A linear layer with an update of low rank: LoRA, rsLoRA, PiSSA and DoRA."""
+"""Give linear layers updates of low rank: LoRA, rsLoRA, PiSSA and DoRA, on one layer or throughout a model."""
 
 import math
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -10,8 +11,7 @@ from torch.nn import functional
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import check_generator, check_plain, check_same_device_and_dtype, shape_of
 
-SCALINGS = ("alpha/r", "alpha/sqrt(r)")
-INITS = ("zero", "principal")
+Kind = TypeVar("Kind", bound=nn.Module)
 
 
 class LoraLinear(nn.Module):
@@ -19,6 +19,9 @@ class LoraLinear(nn.Module):
 
     $y = W x + s\, B (A x)$. Merged into $W + s B A$, the update costs nothing at inference. Inputs in the null space of
     $A$, of dimension at least $n - r$, are mapped as before.
+
+    ``weight``, ``bias``, ``in_features`` and ``out_features`` are those of the merged layer, for modules that read them
+    instead of calling the layer, as ``nn.MultiheadAttention`` reads ``out_proj``. Its gradient reaches A and B.
 
     The weight that came in is never overwritten: with ``init="principal"`` the update is $s (B A - B_0 A_0)$, and its
     start $s B_0 A_0$, the first ``r`` layers of the singular value decomposition, is kept beside it.
@@ -85,13 +88,13 @@ class LoraLinear(nn.Module):
         m, n = linear.weight.shape
         self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
         self.alpha = check_real(self.r if alpha is None else alpha, "alpha", "finite and above 0", math.ulp(0.0))
-        self.scaling = check_choice(scaling, "scaling", SCALINGS)
-        self.init = check_choice(init, "init", INITS)
+        self.scaling = check_choice(scaling, "scaling", ("alpha/r", "alpha/sqrt(r)"))
+        self.init = check_choice(init, "init", ("zero", "principal"))
         magnitude = check_bool(magnitude, "magnitude")
         generator = check_generator(generator)
         self.factor = self.alpha / (self.r if scaling == "alpha/r" else math.sqrt(self.r))
         self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
-        self.linear = linear.requires_grad_(False)
+        self.linear, self.in_features, self.out_features = linear.requires_grad_(False), n, m
         place: dict[str, Any] = {"device": linear.weight.device, "dtype": linear.weight.dtype}
         self.register_buffer("a_start", None)
         self.register_buffer("b_start", None)
@@ -110,36 +113,49 @@ class LoraLinear(nn.Module):
         kind = "" if self.g is None else ", magnitude=True"
         return f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
 
+    @property
+    def weight(self) -> torch.Tensor:
+        """The effective weight (m, n)."""
+        sum_of_both = self.linear.weight + self._product()
+        if self.g is None:
+            return sum_of_both
+        lengths = torch.linalg.vector_norm(sum_of_both, dim=1)
+        return (self.g / torch.where(lengths == 0, 1, lengths))[:, None] * sum_of_both
+
+    @property
+    def bias(self) -> nn.Parameter | None:
+        """The bias that came in."""
+        return self.linear.bias
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map vectors (..., n) to (..., m)."""
-        weight, bias = self.linear.weight, self.linear.bias
-        if check_plain("x", x).ndim == 0 or x.shape[-1] != weight.shape[1]:
-            raise ValueError(f"x must have shape (..., {weight.shape[1]}), got shape {shape_of(x)}")
-        check_same_device_and_dtype("x", x, "the layer", weight)
+        if check_plain("x", x).ndim == 0 or x.shape[-1] != self.in_features:
+            raise ValueError(f"x must have shape (..., {self.in_features}), got shape {shape_of(x)}")
+        check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
         if self.g is not None:
-            return functional.linear(x, self._weight(), bias)
+            return functional.linear(x, self.weight, self.bias)
         update = functional.linear(functional.linear(x, self.a), self.b)
         if self.a_start is not None and self.b_start is not None:
             update = update - functional.linear(functional.linear(x, self.a_start), self.b_start)
-        return functional.linear(x, weight, bias) + self.factor * update
+        return functional.linear(x, self.linear.weight, self.bias) + self.factor * update
 
     def update(self) -> torch.Tensor:
         """Return the change of the weight so far, (m, n); with ``magnitude`` it includes that of the lengths."""
-        return self._product() if self.g is None else self._weight() - self.linear.weight
+        return self._product() if self.g is None else self.weight - self.linear.weight
 
     def merged(self) -> nn.Linear:
         """Return a new, plain linear layer that maps as this one does.
 
         The sum is rounded to the type of the weight: changes too small for it are lost.
         """
-        weight, bias = self.linear.weight, self.linear.bias
+        place = {"device": self.linear.weight.device, "dtype": self.linear.weight.dtype}
         plain: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
-            nn.Linear, weight.shape[1], weight.shape[0], bias=bias is not None, device=weight.device, dtype=weight.dtype
+            nn.Linear, self.in_features, self.out_features, bias=self.bias is not None, **place
         )
         with torch.no_grad():
-            plain.weight.copy_(self._weight())
-            if bias is not None:
-                plain.bias.copy_(bias)
+            plain.weight.copy_(self.weight)
+            if self.bias is not None:
+                plain.bias.copy_(self.bias)
         return plain
 
     def reset_base(self) -> nn.Linear:
@@ -154,13 +170,62 @@ class LoraLinear(nn.Module):
             product = product - self.b_start @ self.a_start
         return self.factor * product
 
-    def _weight(self) -> torch.Tensor:
-        """Return the effective weight (m, n)."""
-        sum_of_both = self.linear.weight + self._product()
-        if self.g is None:
-            return sum_of_both
-        lengths = torch.linalg.vector_norm(sum_of_both, dim=1)
-        return (self.g / torch.where(lengths == 0, 1, lengths))[:, None] * sum_of_both
+
+def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
+    """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
+
+    Only the adapters learn from then on, earlier ones among them. A layer that stands in several places stays one.
+
+    Parameters
+    ----------
+    names : str or iterable of str
+        The ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second layer alone.
+        Each must name an ``nn.Linear`` at least once.
+    **options
+        Go to `LoraLinear`: ``alpha``, ``scaling``, ``init``, ``magnitude``, ``generator``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
+    >>> sum(p.numel() for p in model.parameters() if p.requires_grad)  # 2 (16 + 16) and 2 (32 + 16)
+    160
+    >>> merge_lora(model).linear2
+    Linear(in_features=32, out_features=16, bias=True)
+    """
+    wanted = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    if not all(isinstance(end, str) for end in wanted):
+        raise TypeError(f"names must be a string or several, got {names!r}")
+    adapted = {part.linear for part in _modules(model, LoraLinear).values()}
+    linears = {name: part for name, part in _modules(model, nn.Linear).items() if part not in adapted}
+    found = {end: [name for name in linears if f".{name}".endswith(f".{end}")] for end in wanted}
+    if missing := [end for end in wanted or [""] if not found.get(end)]:
+        known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in linears)) or "none"
+        raise ValueError(f"names must be ends of names of linear layers ({known}), got {missing[0]!r}")
+    chosen = dict.fromkeys(linears[name] for end in wanted for name in found[end])
+    for part in chosen:
+        check_integer(r, "r", 1, min(part.weight.shape), "min(m, n)")  # before anything is changed
+    _put(model, {part: LoraLinear(part, r, **options).train(part.training) for part in chosen})
+    model.requires_grad_(False)
+    for adapter in _modules(model, LoraLinear).values():
+        for learned in adapter.parameters(recurse=False):
+            learned.requires_grad_()
+    return model
+
+
+def merge_lora(model: nn.Module) -> nn.Module:
+    """Put the plain merged layer in the place of each `LoraLinear`, and return the model.
+
+    The state dict has its old names again. No weight learns until ``model.requires_grad_()``.
+    """
+    adapters = _modules(model, LoraLinear)
+    if not adapters:
+        raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one")
+    merged: dict[nn.Module, nn.Module] = {
+        part: part.merged().requires_grad_(False).train(part.training) for part in adapters.values()
+    }
+    _put(model, merged)
+    return merged.get(model, model)
 
 
 def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -169,3 +234,18 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
     u, sigma, vt = torch.linalg.svd(wide, full_matrices=False)
     root = (sigma[:r] / factor).sqrt()
     return (u[:, :r] * root).to(weight.dtype), (root[:, None] * vt[:r]).to(weight.dtype)
+
+
+def _modules(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
+    """Return the modules of a kind in a model, under every name that they have."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    return {name: part for name, part in model.named_modules(remove_duplicate=False) if isinstance(part, kind)}
+
+
+def _put(model: nn.Module, new: Mapping[Any, nn.Module]) -> None:
+    """Put new modules wherever a model has the old ones, unless it is one itself."""
+    for name, part in list(model.named_modules(remove_duplicate=False)):
+        if part in new and name:
+            parent, _, last = name.rpartition(".")
+            setattr(model.get_submodule(parent), last, new[part])

@@ -51,8 +51,10 @@ const arcs = (place, { title, label, wide, high, large, choose }) => {
       const options = Object.fromEntries(tokens.map((word, i) => [i, labels.short(word)]));
       listener = controls.choice(row, { label, options, input: (i) => choose(Number(i)) });
       const letters = Math.max(...Object.values(options).map((word) => word.length), 3);
-      const size = Math.min(large, 1.7 * wide / n / letters);
-      Object.entries({ "--n": n, "--font": size + "px" }).forEach((pair) => row.style.setProperty(...pair));
+      const fits = 1.7 * wide / n / letters, low = fits < 12; // then each second word stands lower, and has more room
+      row.classList.toggle("low", low);
+      const share = 100 * Math.min(large, low ? 1.5 * fits : fits) / wide; // of the width, as letters in the drawing
+      Object.entries({ "--n": n, "--font": share + "cqi" }).forEach((pair) => row.style.setProperty(...pair));
     },
     draw: (from, exact, kept, look) => {
       const shape = curves(from, exact.map((weight) => Math.max(0, weight)));

@@ -58,7 +58,8 @@ const arrows = ({ place, data, move }) => {
   };
   if (ellipse) {
     inputs.handle("x", { label: words.x, color: "ink", drag: (point) => turn(angle(point)), ...byKeys });
-    curve.handle("angle", { label: words.angle, color: "ink", axis: "x", drag: ([x]) => turn(x * TURN), ...byKeys });
+    curve.handle("angle", { label: words.angle, color: "ink", drag: ([x]) => turn(x * TURN), ...byKeys });
+    curve.grab("angle");
     const show = (on) => {
       eigen = on;
       draw();
@@ -102,7 +103,8 @@ const arrows = ({ place, data, move }) => {
     inputs.text("name", scaled(x, 0.55), "x", "ink");
     outputs.arrow("second", [0, 0], second, "ink thin dashed");
     outputs.arrow("image", [0, 0], image, "ink");
-    outputs.text("name", scaled(image, 1.12), "Ax", "ink"); // beyond the tip: the names of the columns stand within
+    const [dx, dy] = scaled(image, 22 * reached / 136 / (Math.hypot(...image) || 1)); // 22 pixels, off the ring of a column
+    outputs.text("name", [image[0] + dx, image[1] + dy - 4 * reached / 136], "Ax", "ink middle");
     outputs.line("corner", corner(image, second, 0.08 * reached), "ink");
     outputs.hide("corner", !isRight(image, second));
     const half = Array.from({ length: 91 }, (_, i) => 2 * i);
@@ -114,9 +116,10 @@ const arrows = ({ place, data, move }) => {
     curve.axes({ x: [0, 45, 90, 135, 180], y: ticks, xTitle: words.degrees, format });
     curve.line("lengths", lengths, "ink");
     const at = ((state.theta / TURN) % 180 + 180) % 180;
-    curve.dots("here", [[at, Math.hypot(...image)]], "ink");
+    const long = Math.hypot(...image);
+    curve.line("down", [[at, 0], [at, long]], "ink thin dotted");
     inputs.place("x", x, { value: degrees(state.theta), min: 0, max: 360, text: degrees(state.theta) + words.turned });
-    curve.place("angle", [at, 0], { value: Math.round(at), min: 0, max: 180, text: Math.round(at) + words.turned });
+    curve.place("angle", [at, long], { value: Math.round(at), min: 0, max: 180, text: Math.round(at) + words.turned });
   };
   const drawEigen = (reached) => {
     const [[a, b], [c, d]] = state.a;

@@ -47,6 +47,7 @@ REMARKS = {
 WORDS = {
     "inputs": "inputs of length 1: drag x",
     "outputs": "what A makes of them: drag the columns",
+    "sums": "dots: whole-number sums of the columns; ellipse: x₁a₁ + x₂a₂ with x₁² + x₂² ≤ 1. Drag the tips.",
     "curve": "length of Ax for each direction of x",
     "columns": ["tip of the first column", "tip of the second column"],
     "x": "input x of length 1",
@@ -89,7 +90,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     check_choice(form, "form", tuple(FORMS))
     theta = number("theta", theta, -LIMIT, LIMIT)
     start = {name: value for name, value in numbers(matrix, theta).items() if name in READOUTS[form]}
-    outputs = WORDS["outputs"] if form == "ellipse" else "all sums of the two columns with whole numbers: drag the tips"
+    outputs = WORDS["outputs"] if form == "ellipse" else WORDS["sums"]
     longest = float(np.linalg.norm(matrix, axis=0).max())
     return Instrument(
         name="arrows",

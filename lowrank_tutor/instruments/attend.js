@@ -59,7 +59,8 @@ const attend = ({ place, data, move, morph }) => {
   };
   const name = (panel, points, keepOff) => {
     const taken = keepOff.map(([x, y]) => [x - 9, y - 9, x + 9, y + 9]);
-    const free = labels.place(points.map(panel.pixel), tokens.map(labels.short), weights, taken, [0, 0, 300, HIGH - 20]);
+    const written = tokens.map((word) => labels.short(word));
+    const free = labels.place(points.map(panel.pixel), written, weights, taken, [0, 0, 300, HIGH - 20]);
     panel.dots("words", points, "gray");
     for (let i = 0; i < data.most; i++) {
       panel.text("word " + i, free[i] ? panel.point(free[i]) : [0, 0], labels.short(tokens[i]), "ink middle");

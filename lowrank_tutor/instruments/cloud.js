@@ -39,13 +39,15 @@ const cloud = ({ place, data, move, morph }) => {
     const tips = [to(center, axis, 0.4 * reach), to([0, 0], raw, 0.5 * reach)];
     panel.arrow("pca", center, tips[0], "teal");
     panel.arrow("raw", [0, 0], tips[1], "violet");
-    const name = (which, tip, [x, y], text, color) => {
-      const side = x < -0.4 ? " end" : x > 0.4 ? "" : " middle", [a, b] = panel.pixel(to(tip, [x, y], 0.05 * reach));
+    const name = (which, tip, [x, y], text, color, slant = 0.4) => {
+      const side = x < -slant ? " end" : x > slant ? "" : " middle", [a, b] = panel.pixel(to(tip, [x, y], 0.05 * reach));
       const low = { " end": 100, " middle": 50, "": 8 }[side], within = [clamp(a, low, low + 212), clamp(b + 4, 14, 314)];
       panel.text(which, panel.point(within), text, color + side);
     };
     name("pca name", tips[0], axis, words.pca, "teal");
-    name("raw name", tips[1], raw, words.raw, "violet");
+    const turn = raw[0] * raw[1] < 0 ? [raw[1], -raw[0]] : [-raw[1], raw[0]]; // beside the arrow, off the points at its tip
+    const aside = turn[0] * raw[0] > 0 ? minus(turn) : turn;
+    name("raw name", to([0, 0], raw, 0.25 * reach), aside, words.raw, "violet", 0);
     const text = "x " + format(center[0], ".1f") + ", y " + format(center[1], ".1f");
     panel.place("center", center, { value: center[0], min: -reach, max: reach, text });
   };

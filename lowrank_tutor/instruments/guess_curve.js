@@ -2,8 +2,9 @@
 guesses.ways.curve = (asked, holder, data) => {
   const { question, truth, x, limits, log, spec, titles, words } = data, [low, high] = limits;
   const across = [x[0], x[x.length - 1]], size = (high - low) / 100;
+  const wider = [-0.04, 1.04].map((share) => stage.whole(share, across, log)); // so that no number meets another
   const panel = stage.panel(holder, {
-    label: question, width: 336, height: 230, margin: [16, 18, 34, 50], x: across, xLog: log, y: limits,
+    label: question, width: 336, height: 236, margin: [22, 8, 34, 50], x: wider, xLog: log, y: limits,
   });
   const middle = x.map(() => (low + high) / 2), over = (values) => values.map((value, i) => [x[i], value]);
   const off = (guess) => guess.map((value, i) => Math.abs(value - truth[i]));
@@ -46,11 +47,9 @@ guesses.ways.curve = (asked, holder, data) => {
       show();
       guesses.hideHandles(panel, shown);
       panel.line("truth", over(truth), "ink unfold").setAttribute("pathLength", 1);
-      const apart = off(draft), most = apart.indexOf(Math.max(...apart));
-      const name = (one, values, text, color) =>
-        panel.text(one, [x[most], values[most] + 3 * size], text, color + (most > x.length / 2 ? " end" : ""));
-      name("truth words", truth, words.truth.slice(0, -2), "ink");
-      name("guess words", draft, words.guess.slice(0, -2), "teal");
+      const above = high + 4 * size; // of the frame, where no curve runs
+      panel.text("truth words", [x[0], above], words.truth.slice(0, -2), "ink");
+      panel.text("guess words", [x[x.length - 1], above], words.guess.slice(0, -2), "teal end");
       const hidden = { truth: !shown, guess: shown && !guess, "truth words": !shown, "guess words": !guess };
       Object.entries(hidden).forEach(([one, hidden]) => panel.hide(one, hidden));
       if (guess) panel.line("guess", over(guess), "teal dashed");

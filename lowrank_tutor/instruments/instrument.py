@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 # Every instrument can use these scripts, and the names that they declare.
 CORE = ("linalg", "background", "stage", "controls", "values", "instrument")
 NAMES = "lowrankLinalg, background, stage, controls, check, clamp, format, fill, mount"
-DPI = 150  # the picture that stands there without JavaScript
+DPI = 120  # of the still picture, which only paper and pages without scripts show
 
 # What every instrument says. Words that only one of them needs come from its own module.
 WORDS = {

@@ -36,8 +36,8 @@ const labels = (() => {
   };
 
   /** A word that may be too long for a label. */
-  const short = (word = "") => {
-    const letters = [...word], room = letters.some((letter) => letter > "\u2e7f") ? 5 : 9; // some are twice as wide
+  const short = (word = "", most = 9) => {
+    const letters = [...word], room = letters.some((letter) => letter > "\u2e7f") ? Math.ceil(most / 2) : most; // wide ones
     return letters.length > room ? letters.slice(0, room - 1).join("") + "\u2026" : word;
   };
 

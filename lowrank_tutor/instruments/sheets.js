@@ -5,7 +5,7 @@ const sheets = ({ figure, place, data, move }) => {
   const roomy = matchMedia("(min-width: 601px)").matches;
   const SIZE = roomy
     ? { wide: 600, arcs: 108, large: 22, high: 236, cell: 22, rise: 21, table: [372, 24], side: 208, font: 12.5, bars: 128 }
-    : { wide: 344, arcs: 76, large: 17.5, high: 142, cell: 12.5, rise: 12, table: [216, 8], side: 126, font: 11, bars: 104 };
+    : { wide: 344, arcs: 70, large: 17.5, high: 148, cell: 12.5, rise: 12, table: [216, 40], side: 106, font: 11, bars: 104 };
   const SLANT = 0.55, FLAT = 0.5; // a sheet lies on the floor: how far its back edge is shifted, how flat it looks
   let state = null, tokens = [], n = 0, exact = [], kept = [], values = [], layers = null, shown = null, used = null;
   let wanted = data.demo; // how many sheets the demonstration keeps at the moment
@@ -49,7 +49,7 @@ const sheets = ({ figure, place, data, move }) => {
   const over = controls.titled(place, "");
   over.append(picture);
   over.firstChild.append(words.stack, controls.element("span", {}, words.table));
-  let lifted = [], cells = [], names = [], frame = null;
+  let lifted = [], cells = [], names = [], frame = null, grid = {}; // where the table begins, and its side
   const draw = (tag, look, parent = picture) => stage.make(tag, look, parent);
   const buildStack = () => {
     const c = SIZE.cell * 6 / Math.max(n, 4), foot = SIZE.high - FLAT * c * n - 8;
@@ -73,8 +73,10 @@ const sheets = ({ figure, place, data, move }) => {
     });
   };
   const buildTable = () => {
-    const [x, y] = SIZE.table, side = SIZE.side / n, font = Math.min(SIZE.font, side / 2 + 3);
-    const room = roomy && Math.max(...tokens.map((word) => labels.short(word).length)) * 6.4 < side;
+    const letters = Math.max(...tokens.map((word) => labels.short(word).length));
+    const lying = roomy && letters * 6.4 < SIZE.side / n, down = roomy && !lying ? 38 : 0; // words that stand need room
+    grid = { y: SIZE.table[1] + down, all: SIZE.side - down };
+    const [x] = SIZE.table, { y } = grid, side = grid.all / n, font = Math.min(SIZE.font, side / 2 + 3);
     const look = { width: side - 1.5, height: side - 1.5, rx: 2 };
     cells = tokens.map((_, i) => tokens.map((_, j) => draw("rect", { x: x + j * side, y: y + i * side, ...look })));
     cells.forEach((row, i) => row.forEach((one) => one.addEventListener("click", () => move({ row: i }))));
@@ -84,11 +86,13 @@ const sheets = ({ figure, place, data, move }) => {
     names = tokens.map((word, i) => {
       const label = draw("text", { x: x - 8, y: y + (i + 0.66) * side, "text-anchor": "end", "font-size": font });
       label.textContent = labels.short(word);
-      const above = { x: x + (i + 0.5) * side, y: y - 7, "text-anchor": "middle", "font-size": Math.min(11, font) };
-      if (room) draw("text", above).textContent = labels.short(word);
+      const [a, b] = [x + (i + 0.5) * side, y - (lying ? 7 : 4)], size = Math.min(roomy ? 11 : 8, font);
+      const turned = lying ? {} : { transform: "rotate(-90 " + a + " " + b + ") translate(0 " + 0.3 * size + ")" };
+      const above = { x: a, y: b, "text-anchor": lying ? "middle" : "start", "font-size": size, ...turned };
+      draw("text", above).textContent = labels.short(word, roomy ? 9 : 7);
       return label;
     });
-    frame = draw("rect", { class: "frame", x: x - 3, width: SIZE.side + 4, height: side + 2, rx: 4 });
+    frame = draw("rect", { class: "frame", x: x - 3, width: grid.all + 4, height: side + 2, rx: 4 });
   };
   const drawStack = () => {
     const top = Math.max(...exact.flat());
@@ -99,10 +103,10 @@ const sheets = ({ figure, place, data, move }) => {
     });
     cells.forEach((row, i) => row.forEach((one, j) => stage.write(one, {
       class: kept[i][j] < 0 ? "orange cell" : "teal cell",
-      "fill-opacity": Math.min(1, 0.04 + Math.abs(kept[i][j]) / top).toFixed(3),
+      "fill-opacity": Math.min(1, (kept[i][j] < -0.005 ? 0.18 : 0.04) + Math.abs(kept[i][j]) / top).toFixed(3),
     })));
     names.forEach((label, i) => label.classList.toggle("chosen", i === state.row));
-    stage.write(frame, { y: SIZE.table[1] + state.row * SIZE.side / n - 2 });
+    stage.write(frame, { y: grid.y + state.row * grid.all / n - 2 });
   };
 
   // The skyline, and the ring that cuts it

@@ -15,8 +15,8 @@ from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST = 8  # words
 SAY = (
-    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what the words hear by {output_error:.0%}. "
-    "“{word}” listens {heard}."
+    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what each word gets from the others by "
+    "{output_error:.0%}. “{word}” listens {heard}."
 )
 REMARKS = {
     "same": "With all sheets, too.",
@@ -111,7 +111,7 @@ def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo:
         },
         readouts={
             "table_error": ("the table is off by", ".0%"),
-            "output_error": ("what words hear is off by", ".0%"),
+            "output_error": ("what words get is off by", ".0%"),
         },
         caption=CAPTION,
         picture=lambda: _still(weights, kept, k, words),

@@ -30,7 +30,7 @@ const spectrum = ({ place, data, move, morph }) => {
   }));
   const cut = (k) => move({ k: clamp(Math.round(k), 1, count) });
   curve.handle("cut", {
-    label: words.cut, color: "orange", axis: "x", large: 3, drag: ([x]) => cut(x),
+    label: words.cut, color: "orange", axis: "x", share: 0.93, large: 3, drag: ([x]) => cut(x),
     step: (dx, dy) => cut(state.k + dx + dy), end: (which) => cut(which < 0 ? 1 : count),
   });
   curve.grab("cut");
@@ -65,7 +65,7 @@ const spectrum = ({ place, data, move, morph }) => {
       format: (value, axis) => (axis === "y" ? 100 * value + "%" : String(value)) });
     curve.line("curve", points, "orange thin");
     curve.dots("dots", points, "orange");
-    const beside = [Math.min(k + 0.3, count - 3), Math.min(1, errors[k] + 0.08)];
+    const beside = [Math.min(k + 0.55, count - 3), Math.min(1, errors[k] + 0.08)];
     curve.text("error", beside, format(errors[k], ".1%"), "orange");
     curve.place("cut", [k, 0], { value: k, min: 1, max: count, text: k + words.of + count });
     drawPictures(state);
@@ -86,6 +86,7 @@ const spectrum = ({ place, data, move, morph }) => {
     glow: () => (state.k === errors.findIndex((error) => error <= 0.05) ? "relative_error" : ""),
     numbers: () => ({ relative_error: errors[state.k] }),
     table: () => ({ s: state.s }),
+    values: () => ({ rank: state.s.filter((s) => s > 0).length }),
     remarks: () => {
       if (state.s[0] === 0) return ["zero"];
       if (state.s[state.k - 1] === 0) return ["exact"];

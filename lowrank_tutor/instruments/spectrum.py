@@ -21,7 +21,7 @@ SAY = "A cut after {k} of 12 sheets leaves an error of {relative_error:.1%}."
 REMARKS = {
     "flat": "All sheets weigh the same, so no cut is cheap.",
     "zero": "All bars are down: the picture is black, and there is nothing to cut.",
-    "exact": "The sheets beyond the cut weigh nothing: {k} of them are the picture itself.",
+    "exact": "The picture itself has rank {rank}, so the cut leaves nothing out.",
 }
 WORDS = {
     "picture": "picture with these bars",

@@ -110,18 +110,20 @@ const tilt = ({ place, data, move, tell }) => {
       }
     }
   };
+  const isZero = (weight) => weight <= 1e-9 * found.s[0]; // but for what rounding leaves
   const draw = () => {
     if (!found) return;
     const { k } = state;
     addUp(k);
     layerPictures.grays(total, sum);
     total.title(fill(k === 1 ? words.one : words.sum, { k }));
-    newest.title(fill(words.alone, { k }));
-    newest.show(found.u[k - 1], found.v[k - 1]);
+    const empty = isZero(found.s[k - 1]), { u, v } = found;
+    newest.title(fill(empty ? words.empty : words.alone, { k }));
+    newest.show(...[u[k - 1], v[k - 1]].map((part) => (empty ? part.map(() => 0) : part)));
     if (!rest.box.hidden) layerPictures.signs(rest, (i) => found.rows[Math.floor(i / size)][i % size] - sum[i], sum.length, 128);
-    const points = found.s.map((s, i) => [i + 1, Math.max(FLOOR, s / (found.s[0] || 1))]);
-    panel.dots("kept", points.slice(0, k), "teal");
-    panel.dots("rest", points.slice(k), "gray small");
+    const points = found.s.flatMap((s, i) => (isZero(s) ? [] : [[i + 1, Math.max(FLOOR, s / found.s[0])]]));
+    panel.dots("kept", points.filter(([i]) => i <= k), "teal");
+    panel.dots("rest", points.filter(([i]) => i > k), "gray small");
     panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: fill(words.of, { k }) });
     const kept = 2 * size * k, full = size * size;
     bar.rect("kept", [0, 0], [kept, 1], kept > full ? "orange solid" : "teal solid");

@@ -18,10 +18,7 @@ MAX_TILT = 45
 
 SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items()} | {"own": "Your picture"}
 
-SAY = (
-    "{subject}, tilted by {tilt:g} degrees: with {k} of 160 sheets the error is {relative_error:.1%}; "
-    "at most 5% needs {layers_for_5_percent}."
-)
+SAY = "{subject}, tilted by {tilt:g} degrees: with {k} of 160 sheets the error is {relative_error:.1%}."
 REMARKS = {
     "beyond": "The sheets kept are more numbers than the picture itself.",
     "black": "The picture is black: there is nothing to add up, so choose a brighter one.",
@@ -43,6 +40,7 @@ WORDS = {
     "one": "one sheet",
     "sum": "sum of {k} sheets",
     "alone": "sheet {k} alone",
+    "empty": "sheet {k} is empty",
     "rest": "what is left out",
     "left_out": "show what is left out",
     "weights": "weights of the sheets, and the cut",
@@ -136,7 +134,8 @@ def _still(gray: np.ndarray, k: int) -> Figure:
     left.set_title("picture")
     middle.imshow((u[:, :k] * s[:k]) @ vt[:k], cmap="gray", vmin=0, vmax=255)
     middle.set_title("one sheet" if k == 1 else f"sum of {k} sheets")
-    index, shares = np.arange(1, SIZE + 1), np.maximum(s / (s[0] or 1), 1e-4)
+    shares = s / (s[0] or 1)
+    index, shares = np.arange(1, SIZE + 1), np.where(shares > 1e-9, np.maximum(shares, 1e-4), np.nan)  # no zeros
     right.plot(index[:k], shares[:k], "o", color=TEAL, markersize=3)
     right.plot(index[k:], shares[k:], "o", color=GRAY, markersize=1.5)
     right.axvline(k + 0.5, color=ORANGE)

@@ -22,6 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
+from matplotlib.text import Text
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.palette import COLORS, SURFACES
@@ -148,6 +149,9 @@ def photograph(figure: Figure) -> Figure:
         The same figure.
     """
     figure.set_gid(PHOTOGRAPH)
+    figure.patch.set_alpha(0)  # its paper is that of the page, so its words must be legible on both
+    for text in figure.findobj(Text):
+        text.set_color(SURFACES["ink"].either)
     return figure
 
 

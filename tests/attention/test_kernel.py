@@ -510,7 +510,7 @@ def test_softmax_attention_is_gaussian_smoother():
 
 Q, K, V = inputs(4)
 MASK = torch.ones(2, 4, dtype=torch.bool)
-SHORT = "q must hold as many tokens as k where causal is True, got shapes "
+SHORT = "q must hold as many tokens as k where attention is causal, got shapes "
 
 
 @pytest.mark.parametrize("method", [linear_attention, performer_attention])

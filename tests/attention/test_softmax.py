@@ -1,5 +1,6 @@
 """Softmax attention against plain loops, PyTorch's own layer, finite differences and a count of operations."""
 
+import functools
 import math
 import re
 
@@ -15,7 +16,15 @@ from torch.nn.functional import multi_head_attention_forward
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.memory import LiveBytes
-from lowrank_tutor.attention import Cost, attention_weights, softmax_attention, softmax_cost
+from lowrank_tutor.attention import (
+    Cost,
+    attention_weights,
+    linear_attention,
+    performer_attention,
+    softmax_attention,
+    softmax_cost,
+)
+from lowrank_tutor.linformer import linformer_attention
 
 FUNCTIONS = {
     "softmax_attention": softmax_attention,
@@ -74,6 +83,27 @@ def test_attention_by_pytorch_layer():
     np.testing.assert_allclose(out, theirs.transpose(0, 1), atol=1e-14)
     np.testing.assert_allclose(attention_weights(split, split, token_mask=mask), weights, atol=1e-15)
     assert (judge(mask)[0].transpose(0, 1) - out).abs().max() > 0.1
+
+
+GROUPED = {
+    "softmax_attention": softmax_attention,
+    "attention_weights": FUNCTIONS["attention_weights"],
+    "linear_attention": linear_attention,
+    "linear_attention, causal": functools.partial(linear_attention, causal=True),
+    "performer_attention": functools.partial(performer_attention, features=tensors((7, 5))[0]),
+    "performer_attention, causal": functools.partial(performer_attention, features=tensors((7, 5))[0], causal=True),
+    "linformer_attention": functools.partial(linformer_attention, e=tensors((2, 6))[0]),
+}
+
+
+@pytest.mark.parametrize("function", GROUPED)
+@pytest.mark.parametrize("mask", [None, real_tokens()], ids=["whole", "masked"])
+def test_grouped_queries(function, mask):
+    q, k, v = triple(heads=4, n_queries=6)
+    own = [part[:, :2].repeat_interleave(2, dim=1) for part in (k, v)]
+    found, expected = (GROUPED[function](q, *pair, token_mask=mask) for pair in ((k[:, :2], v[:, :2]), own))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-14)
+    assert (found[:, 1] - found[:, 2]).abs().max() > 0.1
 
 
 # masks

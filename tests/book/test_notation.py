@@ -13,7 +13,7 @@ CONCEPTS = (ROOT / "book" / "api.md").read_text(encoding="utf-8").partition("## 
 MODULES = [importlib.import_module(it) for it in re.findall(r"automodule:: (lowrank_tutor\.\w+)", CONCEPTS)]
 # One size under several names: queries and keys may differ in number, values in width; batches lead.
 ALIKE = {"n_queries": "n", "n_keys": "n", "max_len": "n", "d_v": "d", "query_dim": "d2", "key_dim": "d1", "D": "dim"}
-LEADING = {"batch", "heads", "..."}
+LEADING = {"batch", "heads", "groups", "..."}
 
 SHAPE = r"\((?:[\w.]+|min\(m, n\)),(?:\s*[\w.]+,?)*\)"
 IN_A_LINE = re.compile(rf"^ *(\w+(?:, \w+)*) : (.*{SHAPE}.*)$", re.M)  # q, k : Tensor, shape (n, d)

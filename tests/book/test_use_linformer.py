@@ -1,4 +1,4 @@
-"""Use it in your model: the page's cells run in their order, and do what it says of them."""
+"""Use Linformer in your model: the page's cells run in their order, and do what it says of them."""
 
 import math
 
@@ -20,7 +20,6 @@ def test_training(page):
     for name, model in page["models"].items():
         with torch.no_grad():
             assert ((model(x, real) > 0) == above)[real].float().mean() > 0.95, name
-        assert page["curves"][name][-1] < 0.05 < 0.7 < page["curves"][name][0]
     assert page["by_sign"] == pytest.approx(0.5 + math.asin(1 / math.sqrt(5)) / math.pi, abs=0.03)
 
 

@@ -190,9 +190,9 @@ def test_latents_of_learning_weights():
 
 X, *_, W_Q = latent_parts()[0]
 SHAPED = [  # an argument, its wrong shape, and the shape that it should have
-    ("x", (3, 6), "(batch, n, dim)"), ("w_dkv", (6, 3), "(7, d_c)"), ("w_uk", (2, 4, 4), "(heads, 3, d_h)"),
-    ("w_uv", (1, 3, 5), "(2, 3, d_v)"), ("w_q", (2, 7, 5), "(2, 7, 4)"), ("q_rope", (3, 2, 5, 2), "(3, 2, 6, d_rope)"),
-    ("k_rope", (3, 6, 3), "(3, 6, 2)"),
+    ("x", (3, 6), "(batch, n, dim)"), ("w_dkv", (6, 3), "(7, d_c)"), ("w_uk", (2, 4, 4), "(groups, 3, d_h)"),
+    ("w_uv", (1, 3, 5), "(2, 3, d_v)"), ("w_q", (2, 7, 5), "(heads, 7, 4)"),
+    ("q_rope", (3, 2, 5, 2), "(3, 2, 6, d_rope)"), ("k_rope", (3, 6, 3), "(3, 6, 2)"),
 ]  # fmt: skip
 
 

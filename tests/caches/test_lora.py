@@ -1,5 +1,6 @@
 """Updates of low rank, against their formula, the weight as it was, and finite differences."""
 
+import copy
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from attentions import said, tensors
 from torch import nn
 
-from lowrank_tutor.caches import LoraLinear
+from lowrank_tutor.caches import LoraLinear, inject_lora, merge_lora
 
 LORAS = pytest.mark.parametrize(
     "options",
@@ -49,6 +50,8 @@ def test_output_and_merge(options, bias):
     expected = x.numpy() @ v.T + (layer.linear.bias.numpy() if bias else 0)
     np.testing.assert_allclose(layer(x).detach(), expected, atol=1e-12)
     np.testing.assert_allclose(layer.update().detach(), v - w, atol=1e-12)
+    np.testing.assert_allclose(layer.weight.detach(), v, atol=1e-12)
+    assert (layer.bias, layer.in_features, layer.out_features) == (layer.linear.bias, 7, 5)
     merged = layer.merged()
     assert type(merged) is nn.Linear
     assert (merged.bias is not None) == bias
@@ -152,6 +155,155 @@ def test_types_and_saving(options):
 def test_lora_compiles(compiler, options):
     layer, (x,) = lora_of(dtype=torch.float32, **options), tensors((4, 7), dtype=torch.float32)
     torch.testing.assert_close(compiler(layer, backend="eager")(x), layer(x))
+
+
+@LORAS
+def test_gradients_through_weight(options):
+    """The gradients of the factors are those of a call: without lengths, s B^T G and s G A^T."""
+    layer, (x, up) = lora_of(alpha=3, **options), tensors((4, 7), (4, 5), seed=9)
+    learned = [part for part in layer.parameters() if part.requires_grad]
+    of_weight, of_call = (
+        torch.autograd.grad((out * up).sum(), learned)
+        for out in (nn.functional.linear(x, layer.weight, layer.bias), layer(x))
+    )
+    for one, other in zip(of_weight, of_call, strict=True):
+        torch.testing.assert_close(one, other)
+    if layer.g is None:
+        of_a, of_b = layer.factor * layer.b.T @ up.T @ x, layer.factor * up.T @ x @ layer.a.T
+        torch.testing.assert_close(of_weight[0], of_a)
+        torch.testing.assert_close(of_weight[1], of_b)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_inside_multihead_attention(training):
+    """PyTorch reads weight and bias of ``out_proj``, in its fused program too."""
+    layer = nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True, dtype=torch.float64)
+    (x,) = tensors((2, 5, 8))
+    layer.train(training)
+    inject_lora(layer, ["out_proj", "linear1"], r=2, generator=torch.Generator().manual_seed(0))
+    before = layer(x).detach()
+    layer.self_attn.out_proj.b.data.normal_(generator=torch.Generator().manual_seed(1))
+    found = layer(x)
+    assert (found - before).abs().max() > 0.01
+    start = layer.self_attn.out_proj.b.detach().clone().requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda b: torch.func.functional_call(layer, {"self_attn.out_proj.b": b}, (x,)), start
+    )
+    with torch.no_grad():
+        fused = layer(x)
+        merged = merge_lora(layer)(x)
+    torch.testing.assert_close(fused, found.detach(), rtol=0, atol=1e-12)
+    torch.testing.assert_close(merged, fused, rtol=0, atol=1e-12)
+
+
+# whole models
+
+
+class TwoLayers(nn.Module):
+    """Names as models have them, a layer in two places, and one without a linear layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.ModuleDict({name: nn.Linear(6, 6, dtype=torch.float64) for name in ("q_proj", "k_proj", "xq_proj")})
+            for _ in range(2)
+        )
+        self.head, self.norm = nn.Sequential(nn.Linear(6, 3, dtype=torch.float64)), nn.LayerNorm(6, dtype=torch.float64)
+        self.again = self.layers[0]["q_proj"]
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = self.norm(x + torch.tanh(layer["q_proj"](x)) * layer["k_proj"](x) + layer["xq_proj"](x))
+        return self.head(self.again(x))
+
+
+def moved(model):
+    with torch.no_grad():
+        for seed, part in enumerate(part for part in model.parameters() if part.requires_grad):
+            part += tensors(tuple(part.shape), seed=seed)[0].to(part.dtype)
+    return model
+
+
+ADAPTED = {  # what names select, and how many numbers learn there with rank 2
+    "q_proj": ("q_proj", ["layers.0.q_proj", "layers.1.q_proj", "again"], 2 * 2 * 12),
+    "one of a layer": (["1.q_proj"], ["layers.1.q_proj"], 2 * 12),
+    "several": (("k_proj", "0", "again"), ["layers.0.k_proj", "layers.1.k_proj", "head.0", "layers.0.q_proj", "again"],
+                3 * 2 * 12 + 2 * 9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ADAPTED)
+@LORAS
+def test_model_and_back(case, options):
+    names, expected, learned = ADAPTED[case]
+    plain, (x,) = TwoLayers(), tensors((4, 6))
+    before, keys = plain(x).detach(), plain.state_dict().keys()
+    model = inject_lora(copy.deepcopy(plain).eval(), names, 2, **options)
+    adapters = {name: part for name, part in model.named_modules(remove_duplicate=False) if type(part) is LoraLinear}
+    assert sorted(adapters) == sorted(expected)
+    assert not any(part.training for part in model.modules() if part.children())
+    learning = [name for name, part in model.named_parameters() if part.requires_grad]
+    assert {name.rpartition(".")[2] for name in learning} == {"a", "b", *(["g"] if options.get("magnitude") else [])}
+    lengths = sum(part.out_features for part in set(adapters.values())) if options.get("magnitude") else 0
+    assert sum(part.numel() for part in model.parameters() if part.requires_grad) == learned + lengths
+    torch.testing.assert_close(model(x), before)
+    out = moved(model)(x).detach()
+    assert (out - before).abs().max() > 0.01
+    again = inject_lora(TwoLayers(), names, 2, **options)
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again(x), out)
+    assert merge_lora(model) is model
+    assert model.state_dict().keys() == keys
+    assert {type(part) for part in model.modules()} == {type(part) for part in plain.modules()}
+    plain.load_state_dict(model.state_dict())
+    for merged in (model, plain):
+        torch.testing.assert_close(merged(x), out, rtol=0, atol=1e-10)
+    assert not any(part.requires_grad for part in model.parameters())
+
+
+def test_adapters_one_after_the_other():
+    model = inject_lora(inject_lora(TwoLayers(), "q_proj", 2), "k_proj", 1)
+    assert sum(part.numel() for part in model.parameters() if part.requires_grad) == 4 * 12 + 2 * 12
+    layer = lora_of()
+    assert torch.equal(merge_lora(layer).weight, layer.weight)
+
+
+def refusal(**change):
+    """The refusal of a call that must leave the model as it was."""
+    model = TwoLayers()
+    found = said(lambda: inject_lora(**({"model": model, "names": "q_proj", "r": 2} | change)))
+    assert all(part.requires_grad for part in model.parameters())
+    assert not any(isinstance(part, LoraLinear) for part in model.modules())
+    return found
+
+
+KNOWN = "ValueError: names must be ends of names of linear layers (q_proj, k_proj, xq_proj, 0, again), got"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: refusal(names="q_pro"), f"{KNOWN} 'q_pro'"),
+        (lambda: refusal(names="_proj"), f"{KNOWN} '_proj'"),
+        (lambda: refusal(names=["q_proj", "norm"]), f"{KNOWN} 'norm'"),
+        (lambda: refusal(names=["layers"]), f"{KNOWN} 'layers'"),
+        (lambda: refusal(names=[]), f"{KNOWN} ''"),
+        (lambda: refusal(names=0), "TypeError: names must be a string or several, got 0"),
+        (lambda: refusal(r=0), "ValueError: r must be between 1 and min(m, n) = 6, got 0"),
+        (lambda: refusal(names=["q_proj", "0"], r=4), "ValueError: r must be between 1 and min(m, n) = 3, got 4"),
+        (lambda: refusal(alpha=0), "ValueError: alpha must be finite and above 0, got 0.0"),
+        (lambda: refusal(model=torch.eye(2)), "TypeError: model must be a torch.nn.Module, got Tensor"),
+        (lambda: said(lambda: inject_lora(inject_lora(TwoLayers(), "q_proj", 1), "q_proj", 1)),
+         "ValueError: names must be ends of names of linear layers (k_proj, xq_proj, 0), got 'q_proj'"),
+        (lambda: said(lambda: inject_lora(nn.Linear(2, 2), "q_proj", 1)),
+         "ValueError: names must be ends of names of linear layers (none), got 'q_proj'"),
+        (lambda: said(lambda: merge_lora(TwoLayers())),
+         "ValueError: model must hold a LoraLinear, got TwoLayers without one"),
+        (lambda: said(lambda: merge_lora(None)), "TypeError: model must be a torch.nn.Module, got NoneType"),
+    ],
+)  # fmt: skip
+def test_bad_models(call, message):
+    assert call() == message
 
 
 X = torch.zeros(3, 7).double()
