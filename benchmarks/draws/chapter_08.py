@@ -1,4 +1,4 @@
-"""Draw chapter 8 again: cuts for inputs and for queries, averaged adapters, merged updates, and a first step."""
+"""Draw chapter 8 again: cuts, rounded keys, averaged adapters, merged updates, and a first step."""
 
 import math
 
@@ -13,7 +13,7 @@ from lowrank_tutor.svd import relative_error
 def draw(seed: int) -> dict[str, float]:
     """Return the numbers of one seed."""
     g = torch.Generator().manual_seed(seed)
-    return _rotated(g) | _cuts(g) | _scores(g) | _adapters(g) | _first_step(g)
+    return _rotated(g) | _cuts(g) | _scores(g) | _rounded(g) | _adapters(g) | _first_step(g)
 
 
 def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
@@ -42,7 +42,6 @@ def _cuts(g: torch.Generator) -> dict[str, float]:
         return score_error(table, *factorize(table, k, s_moment=known), s_moment=moment) / whole
 
     return {
-        "half the rank, no decay": score_error(table, *factorize(table, 16)) / float(np.linalg.norm(table)),
         "quarter of the rank, no decay": score_error(table, *factorize(table, 8)) / float(np.linalg.norm(table)),
         "quarter of the rank, plain cut": off(8, None),
         "quarter of the rank, for the inputs": off(8, moment),
@@ -64,17 +63,35 @@ def _scores(g: torch.Generator) -> dict[str, float]:
     }
 
 
+def _rounded(g: torch.Generator) -> dict[str, float]:
+    """Errors of scores, less their mean over the keys, when keys with two large entries are rounded."""
+    queries, keys = _normal(g, 64, 32), _normal(g, 256, 32)
+    keys[:, :2] += 20
+
+    def scores(keys: torch.Tensor) -> torch.Tensor:
+        found = queries @ keys.T
+        return found - found.mean(dim=1, keepdim=True)
+
+    found: dict[str, float] = {}
+    for name, dim in (("token", 1), ("entry", 0)):
+        low, high = keys.amin(dim, keepdim=True), keys.amax(dim, keepdim=True)
+        for bits in (8, 4, 2):
+            step = (high - low) / (2**bits - 1)
+            kept = low + step * ((keys - low) / step).round()
+            found[f"{bits} bits, a scale for each {name}"] = relative_error(scores(kept), scores(keys))
+    return found
+
+
 def _adapters(g: torch.Generator) -> dict[str, float]:
     b1, a1, b2, a2 = (_normal(g, *shape) for shape in [(96, 4), (4, 96)] * 2)
     found = {"averaged factors": relative_error((b1 + b2) @ (a1 + a2) / 4, (b1 @ a1 + b2 @ a2) / 2)}
+    w, b, a = (torch.randn(*shape, generator=g) for shape in [(1024, 1024), (1024, 8), (8, 1024)])
+    base, product, own = w.bfloat16().float(), b @ a, torch.linalg.qr(a.T).Q
     for size in (1e-3, 1e-2):
-        w = torch.randn(512, 512, generator=g)
-        update = torch.randn(512, 4, generator=g) @ torch.randn(4, 512, generator=g)
-        update *= size * w.norm() / update.norm()
-        base = w.bfloat16().float()
+        update = product * (size * w.norm() / product.norm())
         arrived = (base + update).bfloat16().float() - base
-        found[f"merged update of {size:g}, entries changed"] = float((arrived != 0).double().mean())
         found[f"merged update of {size:g}, error"] = relative_error(arrived, update)
+        found[f"merged update of {size:g}, error on its inputs"] = relative_error(arrived @ own, update @ own)
     return found
 
 

@@ -1,6 +1,8 @@
 """Count the numbers that a model stores for each token, and the work of reading them."""
 
-from typing import NamedTuple
+import json
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from lowrank_tutor._checks import check_bool, check_integer
 
@@ -15,6 +17,18 @@ class LatentCost(NamedTuple):
     read: int
 
 
+class PublishedCache(NamedTuple):
+    """What a published model keeps: numbers ``growing`` with each token, and ``fixed`` ones, of windows and states.
+
+    ``keeps`` says what that is, and ``source`` where the configuration was read.
+    """
+
+    growing: int
+    fixed: int
+    keeps: str
+    source: str
+
+
 def kv_cache_numbers(
     layers: int,
     *,
@@ -23,13 +37,15 @@ def kv_cache_numbers(
     width: int | None = None,
     latent: int | None = None,
     rotary: int = 0,
+    index: int = 0,
 ) -> int:
     """Count the numbers that a model stores for each token it has read, in all layers that attend.
 
     Give one of ``heads``, ``groups`` and ``latent``. Multi-head attention keeps 2 heads · width numbers, grouped-query
     attention 2 groups · width (configurations call the groups ``num_key_value_heads``), and latent attention
     latent + rotary, where rotary is the width of one rotated key that all heads share (DeepSeek-AI, 2024,
-    arXiv:2405.04434, Table 1). In 16 bits they take twice as many bytes.
+    arXiv:2405.04434, Table 1). ``index`` is the width of a further key, by which a model chooses the tokens that it
+    attends to. In 16 bits they take twice as many bytes.
 
     Examples
     --------
@@ -42,14 +58,45 @@ def kv_cache_numbers(
     if len(given) != 1:
         raise ValueError(f"heads, groups or latent must be given, one of the three, got {', '.join(given) or 'none'}")
     kept = check_integer(kinds[given[0]], given[0], 1)
-    rotary = check_integer(rotary, "rotary", 0)
+    rotary, index = check_integer(rotary, "rotary", 0), check_integer(index, "index", 0)
     if given == ["latent"]:
         if width is not None:
             raise ValueError(f"width must be None with a latent, which stands for keys and values, got {width}")
-        return layers * (kept + rotary)
+        return layers * (kept + rotary + index)
     if rotary:
         raise ValueError(f"rotary must be 0 without a latent: the keys themselves are rotated, got {rotary}")
-    return layers * 2 * kept * check_integer(width, "width", 1)
+    return layers * (2 * kept * check_integer(width, "width", 1) + index)
+
+
+def published_caches() -> dict[str, PublishedCache]:
+    """Count the caches of published models, as of November 2026, by `kv_cache_numbers`.
+
+    A layer with a window stops growing when the window is full, and a state has its size from the start: both are
+    ``fixed``. A layer that stores a vector ``every`` few tokens grows by that share of it.
+
+    Examples
+    --------
+    >>> published_caches()["gpt-oss-120b"][:2]
+    (18432, 2359296)
+    """
+    record = files("lowrank_tutor").joinpath("data/published.json").read_text("utf-8")
+    rows = json.loads(record)["kv_caches"]["rows"]
+    return {name: PublishedCache(*_size(row["layers"]), row["keeps"], row["source"]) for name, row in rows.items()}
+
+
+def _size(parts: list[dict[str, Any]]) -> tuple[int, int]:
+    """Return the growing and the fixed numbers of groups of layers."""
+    growing = fixed = 0
+    for part in parts:
+        shape = dict(part)
+        window, every, state = shape.pop("window", 0), shape.pop("every", 1), shape.pop("state", 0)
+        if state:
+            fixed += shape["layers"] * state
+        elif window:
+            fixed += window * kv_cache_numbers(**shape)
+        else:
+            growing += kv_cache_numbers(**shape) // every
+    return growing, fixed
 
 
 def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: bool) -> LatentCost:

@@ -387,12 +387,6 @@ QUESTIONS = {
         (..., ..., ..., 3, "That is what is added. The second row of W is (0, 1)."),
         rounds=(1,),
     ),
-    "ex-caches-absorb": question(
-        {"First number of the absorbed query": 4, "Second number": 1, "The score": 11},
-        "Multiply the rows of the matrix with q; then multiply what you have with c.",
-        (2, 5, 1, "That is the transpose times q. The transpose makes keys of latents."),
-        (3, 5, ..., "That is the key. Bring the query to the latent instead."),
-    ),
     "ex-caches-product": question(
         {"Numbers in the product": 786432, "Numbers in the factors": 262144, "Width at which they are as many": 384},
         "The product has a row for each of 1,536 numbers and a column for each of 512. Then it is a break-even rank.",

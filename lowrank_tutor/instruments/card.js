@@ -7,7 +7,7 @@ const card = ({ place, data, move }) => {
   const size = [cards * (wide + GAP) - GAP, high + 1];
   let state = null, frame = 0;
 
-  const gib = (n, kept) => 2 * n * designs[kept] / 2 ** 30;
+  const gib = (n, kept) => (n * designs[kept][0] + designs[kept][1]) / 2 ** 29;
   const rest = (taken, i) => clamp(taken - i, 0, 1);
   const svg = stage.make("svg", {
     viewBox: [0, 0, ...size].join(" "), role: "img", "aria-label": words.title, class: "paint",
@@ -38,7 +38,7 @@ const card = ({ place, data, move }) => {
     const i = clamp(Math.floor(x / (wide + GAP)), 0, cards - 1), left = i * (wide + GAP) + PAD;
     const row = clamp(Math.floor((foot - y) / CELL), 0, room / across - 1);
     const cell = i * room + row * across + clamp(Math.ceil((x - left) / CELL), 0, across);
-    write(cell * 2 ** 29 / designs[state.kept]);
+    write((cell * 2 ** 29 - designs[state.kept][1]) / designs[state.kept][0]);
   }, () => null, true);
   const slider = controls.range(place, {
     label: words.n, min: step, max: most, step, input: (n) => (stop(), move({ n })),
@@ -59,9 +59,16 @@ const card = ({ place, data, move }) => {
     label: words.kept, options: Object.fromEntries(names.map((name) => [name, name])),
     input: (name) => move({ kept: name }),
   });
+  // Each choice ends in its number, with a bar to scale before it.
+  row.querySelectorAll(".choice label").forEach((label, i) => {
+    const [count] = designs[names[i]];
+    const share = count / designs[names[0]][0];
+    const bar = controls.element("span", { style: `width: calc(${share} * (100% - 4.5rem))` });
+    label.append(controls.element("span", { class: "bar" }, bar, format(count, ",")));
+  });
   const numbers = () => {
     const taken = gib(state.n, state.kept);
-    return { gib: taken, cards: Math.ceil(taken / room), numbers: designs[state.kept] };
+    return { gib: taken, cards: Math.ceil(taken / room), numbers: designs[state.kept][0] };
   };
 
   return {

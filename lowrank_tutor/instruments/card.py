@@ -15,9 +15,9 @@ from lowrank_tutor.plotting.style import GRAY, TEAL, styled
 
 ROOM = 80  # GiB of a card: one cell each
 ACROSS = 8  # cells in a row of a card
-STEP, MOST = 1024, 2**17  # tokens
+STEP, MOST = 2**13, 2**20  # tokens
 CARDS = 4  # as many are drawn
-SAY = "{kept}: a token leaves {numbers:,} numbers, and {n:,} tokens take {gib:.4g} GiB."
+SAY = "{kept}: each token adds {numbers:,} numbers, and {n:,} tokens take {gib:.4g} GiB."
 REMARKS = {
     "fits": "That fits on one card, {times:,} times.",
     "full": "The card is full to the brim.",
@@ -27,21 +27,21 @@ WORDS = {
     "title": "Cards of 80 GiB, a square for each GiB. Pale: what {first} would take",
     "card": "card ",
     "n": "tokens",
-    "kept": "pairs of a key and a value that a layer keeps of a token",
+    "kept": "numbers that each token adds",
     "run": "Write on",
 }
 
 
-def card(designs: Mapping[str, int], n: int = 2**15, kept: str | None = None) -> Instrument:
+def card(designs: Mapping[str, tuple[int, int]], n: int = 2**17, kept: str | None = None) -> Instrument:
     """Fill graphics cards of 80 GiB with a cache that grows token by token, two bytes a number.
 
     Parameters
     ----------
-    designs : mapping of str to int
-        How many numbers a token leaves behind, as :func:`lowrank_tutor.caches.kv_cache_numbers` counts them, by the
-        name of what is kept. The first one, the largest, fills at most four cards.
+    designs : mapping of str to (int, int)
+        How many numbers each token adds, and how many do not grow, as :func:`lowrank_tutor.caches.published_caches`
+        counts them, by the name of the model. The first one, the largest, fills at most four cards.
     n : int
-        How many tokens were written at first: a multiple of 1,024, up to 131,072.
+        How many tokens were written at first: a multiple of 8,192, up to 1,048,576.
     kept : str, optional
         The design at first, by default the first.
 
@@ -53,29 +53,33 @@ def card(designs: Mapping[str, int], n: int = 2**15, kept: str | None = None) ->
     Raises
     ------
     ValueError
-        If a design is not a count, the first is not the largest or fills more than four cards, ``n`` is out of range,
-        or ``kept`` is none of the designs.
+        If a design is not two counts, the first is not the largest or fills more than four cards, ``n`` is out of
+        range, or ``kept`` is none of the designs.
 
     Examples
     --------
-    >>> card({"64 pairs": 1_310_720, "8 pairs": 163_840}, n=2**17).numbers
-    {'gib': 320.0, 'cards': 4, 'numbers': 1310720}
+    >>> card({"Llama-3-70B": (163_840, 0), "DeepSeek-V3": (35_136, 0)}, n=2**20).numbers
+    {'gib': 320.0, 'cards': 4, 'numbers': 163840}
     """
-    most = CARDS * ROOM * 2**30 // (2 * MOST)
-    counts = {name: whole(f"designs[{name!r}]", count, 1, most) for name, count in designs.items()}
+    most = CARDS * ROOM * 2**29  # numbers of two bytes
+    counts = {
+        name: (whole(f"designs[{name!r}]", growing, 1, most // MOST), whole(f"designs[{name!r}]", fixed, 0, most))
+        for name, (growing, fixed) in designs.items()
+    }
     first = next(iter(counts), "")
-    if not counts or counts[first] < max(counts.values()):
-        raise ValueError(f"designs must be one at least, the largest first, got {dict(designs)!r}")
+    at_most = {name: MOST * growing + fixed for name, (growing, fixed) in counts.items()}
+    if not counts or not max(at_most.values()) <= at_most[first] <= most:
+        raise ValueError(f"designs must be one at least, the largest first, four cards at most, got {dict(designs)!r}")
     kept = first if kept is None else kept
     if kept not in counts:
         raise ValueError(f"kept must be one of {', '.join(counts)}, got {kept!r}")
     if whole("n", n, STEP, MOST) % STEP:
         raise ValueError(f"n must be a multiple of {STEP:,}, got {n}")
-    gib = 2 * n * counts[kept] / 2**30
+    pale, gib = ((n * growing + fixed) / 2**29 for growing, fixed in (counts[first], counts[kept]))
     return Instrument(
         name="card",
         state={"n": int(n), "kept": kept},
-        numbers={"gib": gib, "cards": math.ceil(gib / ROOM), "numbers": counts[kept]},
+        numbers={"gib": gib, "cards": math.ceil(gib / ROOM), "numbers": counts[kept][0]},
         say=SAY,
         remarks=REMARKS,
         data={
@@ -88,7 +92,7 @@ def card(designs: Mapping[str, int], n: int = 2**15, kept: str | None = None) ->
             "words": {**WORDS, "title": WORDS["title"].format(first=first)},
         },
         readouts={"gib": ("GiB of cache", ".4g"), "cards": ("cards", ","), "numbers": ("numbers a token", ",")},
-        picture=lambda: _still(gib, 2 * n * counts[first] / 2**30),
+        picture=lambda: _still(gib, pale),
     )
 
 

@@ -1,9 +1,6 @@
-"""Caches and adapters: what the chapter computes for its figures, and its script."""
+"""Caches and adapters: the chapter's figures, its small adapter, and PyTorch's own hook."""
 
-import os
-import re
-import subprocess
-import sys
+import math
 from unittest import mock
 
 import numpy as np
@@ -15,9 +12,6 @@ from torch import distributed, nn
 from lowrank_tutor.caches import LoraLinear, power_step
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
-TEXT = CHAPTER.read_text(encoding="utf-8")
-SCRIPT = re.search(r"compress\.py\n:class: dropdown\n\n```python\n(.*?)^```$", TEXT, re.M | re.S)[1]
-PRINTED = re.search(r"what was compressed:\n\n```text\n(.*?)^```$", TEXT, re.M | re.S)[1]
 
 
 def off(found, wanted):
@@ -47,7 +41,7 @@ def test_first_steps(chapter, r, batch):
 
 def test_scores_by_both_moments(chapter):
     """The least error of each kind, by NumPy's SVD of the turned table."""
-    a, b, w = (chapter[name].numpy() for name in ("A", "B", "W_K"))
+    a, b, w = (chapter[name].numpy() for name in ("MOMENT", "QUERY_MOMENT", "W_K"))
     root_a, root_b = np.sqrt(a), np.linalg.cholesky(b)
 
     def cut(m):
@@ -62,24 +56,14 @@ def test_scores_by_both_moments(chapter):
     assert chapter["of_scores"] == pytest.approx([error(m) for m in (cut(w), for_keys, for_scores)], rel=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_shapes_in_transformers(chapter):
-    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
-    shapes, llama = chapter["SHAPES"], transformers.LlamaConfig()
-    sizes = {"layers": llama.num_hidden_layers, "heads": llama.num_key_value_heads, "width": llama.head_dim}
-    assert sizes == shapes["Llama-2-7B"]
-    for name, shown in (("DeepseekV3", "DeepSeek-V3"), ("Mistral4", "Mistral-Small-4")):
-        own = getattr(transformers, f"{name}Config")()
-        sizes = {"layers": own.num_hidden_layers, "latent": own.kv_lora_rank, "rotary": own.qk_rope_head_dim}
-        assert sizes == shapes[shown]
-
-
-def test_script(tmp_path):
-    (tmp_path / "compress.py").write_text(SCRIPT, encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "compress.py"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert ran.stdout == PRINTED
+def test_shrunken_adapter(chapter):
+    """The small adapter is the best approximation of the product, by NumPy's SVD of all of it."""
+    b, a, keep = chapter["B"].numpy(), chapter["A"].numpy(), chapter["keep"]
+    u, s, vt = np.linalg.svd(b @ a, full_matrices=False)
+    best = (u[:, :keep] * s[:keep]) @ vt[:keep]
+    found = (chapter["small_B"] @ chapter["small_A"]).numpy()
+    np.testing.assert_allclose(found, best, atol=1e-10 * s[0])
+    assert off(best, b @ a) <= 0.05 < math.sqrt((s[keep - 1 :] ** 2).sum() / (s**2).sum())
 
 
 @pytest.fixture

@@ -1,29 +1,70 @@
 """Counts of stored numbers and of multiplications, against published configurations and products that are made."""
 
+import json
 from functools import partial
+from importlib.resources import files
 
 import pytest
 import torch
 from attentions import said
 from torch.utils.flop_counter import FlopCounterMode
 
-from lowrank_tutor.caches import LatentCost, kv_cache_numbers, latent_cost
+from lowrank_tutor.caches import LatentCost, kv_cache_numbers, latent_cost, published_caches
 
 
 @pytest.mark.parametrize(
     ("config", "numbers"),
     [
         ({"layers": 32, "heads": 32, "width": 128}, 262_144),  # Llama-2-7B
-        ({"layers": 80, "groups": 8, "width": 128}, 163_840),  # Llama-2-70B
         ({"layers": 95, "groups": 8, "width": 128}, 194_560),  # DeepSeek-67B
         ({"layers": 60, "latent": 512, "rotary": 64}, 34_560),  # DeepSeek-V2: its Table 9 gives 34.6K
-        ({"layers": 61, "latent": 512, "rotary": 64}, 35_136),  # DeepSeek-V3
+        ({"layers": 61, "latent": 512, "rotary": 64, "index": 128}, 42_944),  # DeepSeek-V3.2
+        ({"layers": 2, "groups": 1, "width": 4, "index": 3}, 22),
         ({"layers": 1, "latent": 1}, 1),
         ({"layers": 1, "heads": 1, "width": 1}, 2),
     ],
 )
-def test_published_caches(config, numbers):
+def test_counts_by_hand(config, numbers):
     assert kv_cache_numbers(**config) == numbers
+
+
+PUBLISHED = {  # growing, fixed: multiplied out
+    "Llama-3-70B": (80 * 2 * 1024, 0),
+    "MiniMax-M2": (62 * 2 * 1024, 0),
+    "GLM-5": (78 * (512 + 64 + 128), 0),
+    "Gemma-3-27B": (10 * 2 * 2048, 52 * 2 * 2048 * 1024),
+    "DeepSeek-V3": (61 * 576, 0),
+    "gpt-oss-120b": (18 * 2 * 512, 18 * 2 * 512 * 128),
+    "Qwen3-Next-80B": (12 * 2 * 512, 36 * 32 * 128 * 128),
+    "Mistral-Small-4": (36 * 320, 0),
+    "Kimi-Linear-48B": (7 * 576, 20 * 32 * 128 * 128),
+    "DeepSeek-V4-Flash": (21 * 160 + 20 * 4, 43 * 512 * 128),
+}
+
+
+def test_published_caches():
+    assert {name: each[:2] for name, each in published_caches().items()} == PUBLISHED
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_published_shapes_in_transformers():
+    """Where a source is a default of transformers, the layers say the same."""
+    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
+    rows = json.loads(files("lowrank_tutor").joinpath("data/published.json").read_text())["kv_caches"]["rows"]
+    names = {"groups": "num_key_value_heads", "width": "head_dim", "latent": "kv_lora_rank"}
+    names |= {"rotary": "qk_rope_head_dim", "index": "index_head_dim"}
+    seen = 0
+    for row in rows.values():
+        kind = row["source"].rpartition("defaults of ")[2]
+        if not kind.endswith("Config") or kind == row["source"]:
+            continue
+        own, seen = getattr(transformers, kind)(), seen + 1
+        assert sum(part["layers"] for part in row["layers"]) == own.num_hidden_layers, kind
+        full = row["layers"][0]
+        assert {key: getattr(own, names[key]) for key in full if key in names} == {
+            key: size for key, size in full.items() if key != "layers"
+        }, kind
+    assert seen == 4
 
 
 @pytest.mark.parametrize(("absorb", "per_token"), [(True, 139_264), (False, 16_818_176)])
@@ -63,6 +104,7 @@ cache_of = partial(kv_cache_numbers, 1)
         (lambda: cache_of(heads=0, width=4), "ValueError: heads must be at least 1, got 0"),
         (lambda: cache_of(heads=1, width=0), "ValueError: width must be at least 1, got 0"),
         (lambda: cache_of(latent=1, rotary=-1), "ValueError: rotary must be at least 0, got -1"),
+        (lambda: cache_of(latent=1, index=-1), "ValueError: index must be at least 0, got -1"),
         (lambda: kv_cache_numbers(0, latent=1), "ValueError: layers must be at least 1, got 0"),
         (lambda: cache_of(heads=2), "TypeError: width must be an integer, got None"),
         (lambda: cache_of(latent=2.0), "TypeError: latent must be an integer, got 2.0"),

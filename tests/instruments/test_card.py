@@ -5,14 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from lowrank_tutor.caches import kv_cache_numbers
+from lowrank_tutor.caches import published_caches
 from lowrank_tutor.instruments import card
 
-DESIGNS = {
-    "64 (MHA)": kv_cache_numbers(80, heads=64, width=128),
-    "8 (GQA)": kv_cache_numbers(80, groups=8, width=128),
-    "a latent (MLA)": kv_cache_numbers(80, latent=512, rotary=64),
-}
+DESIGNS = {name: each[:2] for name, each in published_caches().items()}
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +18,13 @@ def hand(show):
 
 def test_random_states_match_counts(hand):
     rng = np.random.default_rng(0)
-    states = [{"n": 1024 * int(rng.integers(1, 129)), "kept": str(rng.choice(list(DESIGNS)))} for _ in range(20)]
+    states = [{"n": 2**13 * int(rng.integers(1, 129)), "kept": str(rng.choice(list(DESIGNS)))} for _ in range(20)]
 
     def judge(seen):
         n, kept = seen.call("state").values()
-        gib = 2 * n * DESIGNS[kept] / 2**30
-        assert seen.shown() == {"gib": gib, "cards": math.ceil(gib / 80), "numbers": DESIGNS[kept]}
+        growing, fixed = DESIGNS[kept]
+        gib = 2 * (n * growing + fixed) / 2**30
+        assert seen.shown() == {"gib": gib, "cards": math.ceil(gib / 80), "numbers": growing}
         filled = [min(80, max(0, gib - 80 * i)) for i in range(4)]
         assert seen.call("table")["cells"] == pytest.approx(filled)
         assert seen.html().count("edge teal") == math.ceil(gib / 80)
@@ -36,27 +33,29 @@ def test_random_states_match_counts(hand):
 
 
 def test_cards_fill_and_drain(hand):
-    hand.set(n=2**15, kept="64 (MHA)")
+    hand.set(n=2**17, kept="Llama-3-70B")
     slider = hand.figure.get_by_label("tokens", exact=True)
     slider.press("End")
     hand.said("That takes 4 cards.")
-    hand.figure.get_by_role("radio", name="8 (GQA)").check()
+    hand.figure.get_by_role("radio", name="Gemma-3-27B 40,960").check()
+    hand.said("That takes 2 cards.")  # but for its windows it would be one
+    hand.figure.get_by_role("radio", name="gpt-oss-120b 18,432").check()
     hand.said("That fits on one card, 2 times.")
-    assert hand.shown() == {"gib": 40, "cards": 1, "numbers": 163_840}
-    hand.figure.get_by_role("radio", name="64 (MHA)").check()
+    hand.figure.get_by_role("radio", name="Llama-3-70B 163,840").check()
     box = hand.figure.locator(".instrument-live svg").bounding_box()
     hand.page.mouse.click(box["x"] + box["width"] / 4 - 8, box["y"] + 25)  # the last square of the first card
     hand.said("full to the brim")
-    assert hand.call("state")["n"] == 2**15
+    assert hand.call("state")["n"] == 2**18
     hand.button("Write on").click()
     hand.said("That takes 4 cards.")
-    assert hand.call("state")["n"] == 2**17
+    assert hand.call("state")["n"] == 2**20
 
 
+ONE = (163_840, 0)
 WRONG = {
-    "n": [0, 1000, 2**17 + 1024, 2048.0],
+    "n": [0, 10_000, 2**20 + 2**13, 131_072.0],
     "kept": ["12", None, 8],
-    "designs": [{}, {"a": 0}, {"a": 1.5}, {"a": 1_310_721}, {"a": 1, "b": 2}],
+    "designs": [{}, {"a": (0, 1)}, {"a": (1.5, 0)}, {"a": (1, -1)}, {"a": (163_840, 1)}, {"a": (1, 0), "b": ONE}],
 }
 
 
@@ -65,7 +64,7 @@ def test_bad_arguments(hand, name, value):
     if (name, value) != ("kept", None):  # the default
         with pytest.raises(ValueError, match=f"^{name}.* must be "):
             card(**{"designs": DESIGNS, name: value})
-    if name != "designs" and value != 2048.0:  # to the browser both are 2048
+    if name != "designs" and value != 131_072.0:  # to the browser both are 131072
         before = hand.call("state")
         with pytest.raises(Exception, match="must be"):
             hand.call("set", {name: value})

@@ -47,7 +47,7 @@ INSTRUMENTS = {
     "votes": votes,
     "race": race,
     "muon": muon,
-    "card": lambda: card({"all heads": 1_310_720, "one head": 20_480}),
+    "card": lambda: card({"all heads": (163_840, 0), "one head": (2_560, 1_000)}),
     "equal_steps": lambda: equal_steps([[2**i for i in range(8)]], [[1] * 8], [1]),
     "two_spectra": lambda: two_spectra(np.random.default_rng(0).standard_normal((24, 24)), decay=1),
     "draw_first": lambda: draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True),
