@@ -23,6 +23,7 @@ from torch import nn
 from torch.nn import functional
 
 from benchmarks.harness import interleaved, provenance, say_if_busy, write
+from benchmarks.rivals import Attention, Nothing, local, local_and_averages
 from lowrank_tutor.attention import linear_attention, orthogonal_features, performer_attention, softmax_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 
@@ -54,27 +55,9 @@ class Sizes(NamedTuple):
 SHORT = Sizes(n=128, batch=4, steps=40, every=20, validation=8)
 
 
-class Attention(nn.Module):
-    """Multi-head self-attention around any function of queries, keys and values."""
-
-    def __init__(self, attend: Callable[..., torch.Tensor]) -> None:
-        super().__init__()
-        self.to_qkv = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
-        self.to_out = nn.Linear(WIDTH, WIDTH)
-        self.attend = attend
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Mix the tokens, x (batch, n, WIDTH)."""
-        q, k, v = (y.unflatten(2, (HEADS, -1)).transpose(1, 2) for y in self.to_qkv(x).chunk(3, dim=2))
-        return self.to_out(self.attend(q, k, v).transpose(1, 2).flatten(2))
-
-
-class Nothing(nn.Module):
-    """No attention: what a model learns from each byte's own place alone."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Give zeros."""
-        return torch.zeros_like(x)
+def attention(attend: Callable[..., torch.Tensor]) -> nn.Module:
+    """Make multi-head attention around a function of queries, keys and values."""
+    return Attention(WIDTH, HEADS, attend)
 
 
 def linformer(n: int, k: int = K, **options: Any) -> nn.Module:
@@ -142,7 +125,7 @@ def alike(make: Callable[[int], nn.Module]) -> Callable[[int], Sequence[nn.Modul
 
 KINDS: dict[str, Kind] = {
     "none": Kind(alike(lambda n: Nothing())),
-    "exact": Kind(alike(lambda n: Attention(softmax_attention))),
+    "exact": Kind(alike(lambda n: attention(softmax_attention))),
     "linformer k=8": Kind(alike(lambda n: linformer(n, 8))),
     "linformer k=32": Kind(alike(linformer)),
     "linformer k=32, E slow": Kind(alike(linformer), SLOW),
@@ -152,13 +135,19 @@ KINDS: dict[str, Kind] = {
     "linformer k=32 random, not learned": Kind(
         alike(lambda n: linformer(n, projection=torch.randn(K, n) / math.sqrt(n)))
     ),
+    "linformer k=8 averages, not learned": Kind(alike(lambda n: linformer(n, 8, projection=pooling_projection(8, n)))),
     "linformer k=32 averages, not learned": Kind(alike(lambda n: linformer(n, projection=pooling_projection(K, n)))),
+    "linformer k=128 averages, not learned": Kind(
+        alike(lambda n: linformer(n, 128, projection=pooling_projection(128, n)))
+    ),
+    "local window of 33": Kind(alike(lambda n: attention(local(16, reach=16)))),
+    "local window and averages": Kind(alike(lambda n: attention(local_and_averages(8)))),
     "linformer k=32 from averages": Kind(averages),
     "linformer k=32 from averages, E slow": Kind(averages, SLOW),
-    "linear": Kind(alike(lambda n: Attention(linear_attention))),
-    "performer m=128": Kind(alike(lambda n: Attention(Performer()))),
-    "performer m=128 redrawn": Kind(alike(lambda n: Attention(Performer(REDRAW_EVERY)))),
-    "performer-ReLU m=128 redrawn": Kind(alike(lambda n: Attention(PerformerReLU(REDRAW_EVERY)))),
+    "linear": Kind(alike(lambda n: attention(linear_attention))),
+    "performer m=128": Kind(alike(lambda n: attention(Performer()))),
+    "performer m=128 redrawn": Kind(alike(lambda n: attention(Performer(REDRAW_EVERY)))),
+    "performer-ReLU m=128 redrawn": Kind(alike(lambda n: attention(PerformerReLU(REDRAW_EVERY)))),
 }
 
 
