@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from lowrank_tutor.linformer import pooling_projection
 from lowrank_tutor.states import delta_attention
 
 
@@ -57,8 +58,8 @@ def allowed(blocks: int, block: int, reach: int | None, real: torch.Tensor) -> t
 
 
 def all_real(k: torch.Tensor) -> torch.Tensor:
-    """Return a mask without padding, (batch, n)."""
-    return k.new_ones(k.shape[0], k.shape[2], dtype=torch.bool)
+    """Return a mask without padding, (1, n), for any batch."""
+    return k.new_ones(1, k.shape[2], dtype=torch.bool)
 
 
 def local(block: int, reach: int | None = None) -> Callable[..., torch.Tensor]:
@@ -87,10 +88,10 @@ def local_and_averages(block: int) -> Callable[..., torch.Tensor]:
         q = q.unflatten(2, (-1, block)) * scale
         near = q @ neighbors(k, block).transpose(-2, -1)
         near = near.masked_fill(~allowed(blocks, block, None, real)[:, None], -torch.inf)
-        shares = real.to(k).unflatten(1, (-1, block))  # (batch, blocks, block)
-        votes = shares.sum(2)
-        shares = (shares / votes.clamp(min=1)[:, :, None])[:, None, :, None]
-        means = [(shares @ x.unflatten(2, (-1, block))).squeeze(3) for x in (k, v)]  # (batch, heads, blocks, d)
+        blockwise = block * pooling_projection(blocks, k.shape[2]).to(k) * real[:, None]  # ones, (batch, blocks, n)
+        votes = blockwise.sum(2)
+        e = (blockwise / votes.clamp(min=1)[:, :, None])[:, None]
+        means = e @ k, e @ v  # (batch, heads, blocks, d)
         far = q @ means[0].transpose(-2, -1)[:, :, None] + votes.log()[:, None, None, None]
         where = torch.arange(blocks, device=q.device)
         own = (where[:, None] - where).abs() <= 1
