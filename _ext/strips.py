@@ -205,7 +205,7 @@ def family():
         return "".join(drawn) + words(x + 44, 112, name, text_anchor="middle")
 
     left = small(30, SHEETS[:2], "of both signs") + small(196, [means], "between classes")
-    adding = [np.outer(parts.w[:, i], parts.h[i]) for i in range(2)]
+    adding = [np.outer(parts.c[:, i], parts.f[i]) for i in range(2)]
     bent = [np.tanh(2 * one) for one in SHEETS[:2]]
     return said, left, small(30, adding, "that only add") + small(196, bent, "that bend", bend=1.6)
 

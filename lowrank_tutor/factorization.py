@@ -1,7 +1,7 @@
 r"""Fill the gaps of a table by factors that fit its known entries: alternating least squares.
 
-Chapter ``book/03-family.md``. Letters: ``ratings`` (n, m) is the table, ``p`` (n, k) and ``q`` (m, k) are its factors,
-$R \approx P Q^\top$, of rank ``k``. Float32 gives float32; everything else float64.
+Chapter ``book/03-family.md``. Letters: ``ratings`` (n, m) is the table, ``c`` (n, k) and ``f`` (k, m) are its factors,
+$R \approx C F$, of rank ``k``. Float32 gives float32; everything else float64.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ _SMALL = 500  # up to this size the full SVD is fast
 
 
 class RatingFactors(NamedTuple):
-    """Factors of a table of ratings, ``ratings ~ p @ q.T``.
+    """Factors of a table of ratings, ``ratings ~ c @ f``.
 
     Attributes
     ----------
-    p : ndarray, shape (n, k)
+    c : ndarray, shape (n, k)
         One row for each row of the table; NaN where nothing of it was observed.
-    q : ndarray, shape (m, k)
-        The same for its columns.
+    f : ndarray, shape (k, m)
+        One column for each of its columns.
     losses : ndarray, shape (sweeps + 1,)
         The objective at the start and after each sweep, in float64; it never rises.
     converged : bool
         Whether the last sweep gained less than the tolerance.
     """
 
-    p: FloatArray
-    q: FloatArray
+    c: FloatArray
+    f: FloatArray
     losses: FloatArray
     converged: bool
 
     @property
     def estimates(self) -> FloatArray:
-        """Estimates of all ratings, ``p @ q.T`` (n, m); NaN where nothing is known of the row or column."""
-        return np.asarray(self.p @ self.q.T)
+        """Estimates of all ratings, ``c @ f`` (n, m); NaN where nothing is known of the row or column."""
+        return np.asarray(self.c @ self.f)
 
 
 def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -118,37 +118,37 @@ def _known_of_rows(r: Table, mask: Table) -> Iterator[tuple[NDArray[np.intp], Fl
             yield known, row[known]
 
 
-def _half_step(q: FloatArray, r: Table, mask: Table, penalty: float) -> FloatArray:
-    r"""Return the best ``p`` (n, k) for a given ``q`` (m, k): one ridge regression for each row of ``r`` (n, m).
+def _half_step(f: FloatArray, r: Table, mask: Table, penalty: float) -> FloatArray:
+    r"""Return the best ``c`` (n, k) for a given ``f`` (k, m): one ridge regression for each row of ``r`` (n, m).
 
-    $(\sum_j q_j q_j^\top + \lambda I)\, p_i = \sum_j r_{ij} q_j$ over the observed $j$ of row $i$; gaps are zeros in
+    $(\sum_j f_j f_j^\top + \lambda I)\, c_i = \sum_j r_{ij} f_j$ over the observed $j$ of row $i$; gaps are zeros in
     ``r`` and ``mask``.
     """
-    k = q.shape[1]
-    if penalty >= 1e-8 * np.square(q).sum() and penalty > 0:  # well conditioned: all rows at once
-        squares = (q[:, :, np.newaxis] * q[:, np.newaxis, :]).reshape(-1, k * k)  # (m, k k)
+    k, columns = len(f), f.T
+    if penalty >= 1e-8 * np.square(f).sum() and penalty > 0:  # well conditioned: all rows at once
+        squares = (columns[:, :, np.newaxis] * columns[:, np.newaxis, :]).reshape(-1, k * k)  # (m, k k)
         grams = (mask @ squares).reshape(-1, k, k) + penalty * np.eye(k)  # (n, k, k)
-        return np.linalg.solve(grams, (r @ q)[:, :, np.newaxis])[:, :, 0]
-    # Row by row, without squaring q. The penalty adds k equations; of many solutions lstsq takes the shortest.
+        return np.linalg.solve(grams, (r @ columns)[:, :, np.newaxis])[:, :, 0]
+    # Row by row, without squaring f. The penalty adds k equations; of many solutions lstsq takes the shortest.
     ridge, nothing = math.sqrt(penalty) * np.eye(k), np.zeros(k)
     rows = [
-        np.linalg.lstsq(np.vstack([q[known], ridge]), np.concatenate([seen, nothing]), rcond=None)[0]
+        np.linalg.lstsq(np.vstack([columns[known], ridge]), np.concatenate([seen, nothing]), rcond=None)[0]
         for known, seen in _known_of_rows(r, mask)
     ]
     return np.stack(rows)
 
 
-def _misses(r: Table, mask: Table, p: FloatArray, q: FloatArray) -> float:
+def _misses(r: Table, mask: Table, c: FloatArray, f: FloatArray) -> float:
     """Return the sum of the squared errors over the known ratings."""
     if is_sparse(r):
         entries = r.tocoo()
-        return float(np.square(entries.data - np.einsum("ij,ij->i", p[entries.row], q[entries.col])).sum())
-    return float(np.square(mask * (r - p @ q.T)).sum())
+        return float(np.square(entries.data - np.einsum("ij,ji->i", c[entries.row], f[:, entries.col])).sum())
+    return float(np.square(mask * (r - c @ f)).sum())
 
 
-def _sweep(q: FloatArray, r: Table, mask: Table, penalty: float) -> Pair:
-    p = _half_step(q, r, mask, penalty)
-    return p, _half_step(p, r.T, mask.T, penalty)
+def _sweep(f: FloatArray, r: Table, mask: Table, penalty: float) -> Pair:
+    c = _half_step(f, r, mask, penalty)
+    return c, _half_step(c.T, r.T, mask.T, penalty).T
 
 
 def _start(r: Table, mask: Table, k: int, penalty: float, rng: np.random.Generator) -> Pair:
@@ -163,14 +163,14 @@ def _start(r: Table, mask: Table, k: int, penalty: float, rng: np.random.Generat
     else:
         _, s, vt = np.linalg.svd(r, full_matrices=False)
     s = s / mask.mean()
-    q: FloatArray = np.zeros((r.shape[1], k))
-    q[:, :kept] = vt[:kept].T * np.sqrt(s[:kept])
-    q += 0.01 * math.sqrt(float(np.square(q).mean())) * rng.standard_normal(q.shape)
+    f: FloatArray = np.zeros((k, r.shape[1]))
+    f[:kept] = np.sqrt(s[:kept, np.newaxis]) * vt[:kept]
+    f += 0.01 * math.sqrt(float(np.square(f).mean())) * rng.standard_normal(f.T.shape).T
     for large in [*(s[0] * np.geomspace(1e-1, 1e-3, 10)), 0.0]:
-        p, q = _sweep(q, r, mask, max(large, penalty))
+        c, f = _sweep(f, r, mask, max(large, penalty))
         if large <= penalty:
             break
-    return p, q
+    return c, f
 
 
 def factorize_ratings(
@@ -187,10 +187,10 @@ def factorize_ratings(
 
     Minimizes, over the observed entries $\Omega$ only,
 
-    $$J = \sum_{(i,j) \in \Omega} (r_{ij} - p_i^\top q_j)^2 + \lambda \Big(\sum_i \|p_i\|^2 + \sum_j \|q_j\|^2\Big)$$
+    $$J = \sum_{(i,j) \in \Omega} (r_{ij} - c_i^\top f_j)^2 + \lambda \Big(\sum_i \|c_i\|^2 + \sum_j \|f_j\|^2\Big)$$
 
-    by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with ``q`` fixed each row of
-    ``p`` is a ridge regression of its own, and the other way round. There are no means and no biases; each row counts
+    by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with ``f`` fixed each row of
+    ``c`` is a ridge regression of its own, and the other way round. There are no means and no biases; each row counts
     once in the penalty, however many ratings it has. (Zhou et al., 2008, doi:10.1007/978-3-540-68880-8_32, weight it by
     their number.)
 
@@ -235,15 +235,15 @@ def factorize_ratings(
     squares = np.square(r.data if is_sparse(r) else r)
     rounding = 1e-28 * float(squares.sum())
 
-    def sweep(_: FloatArray, q: FloatArray) -> Pair:
-        return _sweep(q, r, mask, penalty)
+    def sweep(_: FloatArray, f: FloatArray) -> Pair:
+        return _sweep(f, r, mask, penalty)
 
-    def loss(p: FloatArray, q: FloatArray) -> float:
-        return float(_misses(r, mask, p, q) + penalty * (np.square(p).sum() + np.square(q).sum()))
+    def loss(c: FloatArray, f: FloatArray) -> float:
+        return float(_misses(r, mask, c, f) + penalty * (np.square(c).sum() + np.square(f).sum()))
 
     start = _start(r, mask, k, penalty, rng)
     begun = Descent(start, [loss(*start)])
     found = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
-    p, q = (np.full((length, k), np.nan, dtype=table.dtype) for length in table.shape)
-    p[rows], q[columns] = found.factors
-    return RatingFactors(p, q, np.array(found.losses), found.settled)
+    c, f = (np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1])))
+    c[rows], f[:, columns] = found.factors
+    return RatingFactors(c, f, np.array(found.losses), found.settled)

@@ -1,7 +1,7 @@
 r"""Write a table as a sum of parts that are only added: non-negative matrix factorization (NMF).
 
-Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row; ``w`` (n, k) and ``h`` (k, d) are
-non-negative factors, $X \approx W H$, of rank ``k``. Float32 gives float32; everything else float64.
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row; ``c`` (n, k) and ``f`` (k, d) are
+non-negative factors, $X \approx C F$, of rank ``k``. Float32 gives float32; everything else float64.
 """
 
 from __future__ import annotations
@@ -29,69 +29,69 @@ _FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a d
 
 
 class NMF(NamedTuple):
-    """Non-negative factors, ``x ~ w @ h``.
+    """Non-negative factors, ``x ~ c @ f``.
 
     Attributes
     ----------
-    w : ndarray, shape (n, k)
+    c : ndarray, shape (n, k)
         How much of each part a row contains.
-    h : ndarray, shape (k, d)
-        The parts: rows of length 1, the heaviest first (by the length of the column of ``w``). A part that is not
+    f : ndarray, shape (k, d)
+        The parts: rows of length 1, the heaviest first (by the length of the column of ``c``). A part that is not
         needed is a row of zeros, like its column.
     errors : ndarray, shape (sweeps + 1,)
-        The Frobenius norm of ``x - w @ h`` before the first sweep and after each, in float64; it never rises.
+        The Frobenius norm of ``x - c @ f`` before the first sweep and after each, in float64; it never rises.
     converged : bool
         Whether the last sweep gained less than the tolerance.
     """
 
-    w: FloatArray
-    h: FloatArray
+    c: FloatArray
+    f: FloatArray
     errors: FloatArray
     converged: bool
 
     @property
     def error(self) -> float:
-        """The Frobenius norm of ``x - w @ h``."""
+        """The Frobenius norm of ``x - c @ f``."""
         return float(self.errors[-1])
 
     def transform(self, x: ArrayLike) -> FloatArray:
-        """Return how much of each part new rows ``x`` (n, d) contain: the best non-negative ``w`` (n, k).
+        """Return how much of each part new rows ``x`` (n, d) contain: the best non-negative ``c`` (n, k).
 
-        With the parts fixed the problem is convex, and one column of ``w`` after the other is set to its optimum until
+        With the parts fixed the problem is convex, and one column of ``c`` after the other is set to its optimum until
         a sweep moves no entry by more than a billionth of the largest.
         """
         given = _as_nonnegative(x)
-        if given.shape[1] != self.h.shape[1]:
-            raise ValueError(f"x must have {self.h.shape[1]} columns, got shape {given.shape}")
-        h = self.h.astype(np.float64)
-        xh, hh = given.astype(np.float64) @ h.T, h @ h.T
-        w: FloatArray = np.zeros_like(xh)
+        if given.shape[1] != self.f.shape[1]:
+            raise ValueError(f"x must have {self.f.shape[1]} columns, got shape {given.shape}")
+        f = self.f.astype(np.float64)
+        xf, ff = given.astype(np.float64) @ f.T, f @ f.T
+        c: FloatArray = np.zeros_like(xf)
         for _ in range(_NEW_SWEEPS):
-            before, w = w, _update_columns(w, xh, hh)
-            if np.abs(w - before).max() <= 1e-9 * w.max():
+            before, c = c, _update_columns(c, xf, ff)
+            if np.abs(c - before).max() <= 1e-9 * c.max():
                 break
-        return w.astype(given.dtype)
+        return c.astype(given.dtype)
 
 
-def _update_columns(w: FloatArray, xh: FloatArray, hh: FloatArray, times: int = 1) -> FloatArray:
-    r"""Set one column of ``w`` after the other to its best non-negative value, given $XH^\top$ and $HH^\top$.
+def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:
+    r"""Set one column of ``c`` after the other to its best non-negative value, given $XF^\top$ and $FF^\top$.
 
-    Each is a least-squares problem, $w_j \leftarrow \max\left(0,\; w_j + (X h_j - W H h_j) / \|h_j\|^2\right)$, and
+    Each is a least-squares problem, $c_j \leftarrow \max\left(0,\; c_j + (X f_j - C F f_j) / \|f_j\|^2\right)$, and
     clipping its answer is exact, because the entries do not depend on each other.
     """
-    rows, wanted = w.T.copy(), np.ascontiguousarray(xh.T)  # a column lies together
-    for j in np.tile(np.flatnonzero(np.diag(hh) > 1e-200), times):  # skip parts that are zero
-        rows[j] = np.maximum(rows[j] + (wanted[j] - hh[j] @ rows) / hh[j, j], 0)
+    rows, wanted = c.T.copy(), np.ascontiguousarray(xf.T)  # a column lies together
+    for j in np.tile(np.flatnonzero(np.diag(ff) > 1e-200), times):  # skip parts that are zero
+        rows[j] = np.maximum(rows[j] + (wanted[j] - ff[j] @ rows) / ff[j, j], 0)
     return rows.T
 
 
 def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    r"""Return a function for $XH^\top$ that remembers its last result, which the error and the next sweep share."""
+    r"""Return a function for $XF^\top$ that remembers its last result, which the error and the next sweep share."""
     last: list[FloatArray] = []
 
-    def product(h: FloatArray) -> FloatArray:
-        if not last or last[0] is not h:
-            last[:] = h, x @ h.T
+    def product(f: FloatArray) -> FloatArray:
+        if not last or last[0] is not f:
+            last[:] = f, x @ f.T
         return last[1]
 
     return product
@@ -100,12 +100,12 @@ def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
 def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
     """Take ``k`` rows of ``x`` as parts, or columns if these are fewer; exact if all are taken."""
     if x.shape[1] < x.shape[0]:
-        h, w = _rows_as_parts(x.T, k, rng)
-        return w.T, h.T
+        f, c = _rows_as_parts(x.T, k, rng)
+        return c.T, f.T
     chosen = rng.permutation(len(x))[:k]
-    w = np.zeros((len(x), k))
-    w[chosen, np.arange(k)] = 1
-    return w, x[chosen]
+    c = np.zeros((len(x), k))
+    c[chosen, np.arange(k)] = 1
+    return c, x[chosen]
 
 
 def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
@@ -116,23 +116,23 @@ def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
         for sign in (1, -1)
     )
     signs = np.where(up >= down, 1, -1)  # the heavier half of each singular pair, positive or negative
-    w, h = np.maximum(signs * u, 0) * np.sqrt(s), np.maximum(signs * vt.T, 0).T * np.sqrt(s)[:, np.newaxis]
-    yield w, h
+    c, f = np.maximum(signs * u, 0) * np.sqrt(s), np.maximum(signs * vt.T, 0).T * np.sqrt(s)[:, np.newaxis]
+    yield c, f
     level = math.sqrt(float(x.mean()) / k)  # entries all of this size give a product with the mean of x
-    yield np.maximum(w, level), np.maximum(h, level)
+    yield np.maximum(c, level), np.maximum(f, level)
     yield _rows_as_parts(x, k, rng)
     while True:
-        yield level * np.abs(rng.standard_normal(w.shape)), level * np.abs(rng.standard_normal(h.shape))
+        yield level * np.abs(rng.standard_normal(c.shape)), level * np.abs(rng.standard_normal(f.shape))
 
 
-def _by_weight(w: FloatArray, h: FloatArray) -> Pair:
-    """Move the length of each row of ``h`` into its column of ``w``, and put the heaviest part first."""
-    length = np.linalg.norm(h, axis=1)
-    weight = length * np.linalg.norm(w, axis=0)
-    w = np.where(weight > 0, w * length, 0)
-    h = np.where(weight > 0, h.T / np.where(length > 0, length, 1), 0).T
+def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
+    """Move the length of each row of ``f`` into its column of ``c``, and put the heaviest part first."""
+    length = np.linalg.norm(f, axis=1)
+    weight = length * np.linalg.norm(c, axis=0)
+    c = np.where(weight > 0, c * length, 0)
+    f = np.where(weight > 0, f.T / np.where(length > 0, length, 1), 0).T
     order = np.argsort(-weight, kind="stable")
-    return w[:, order], h[order]
+    return c[:, order], f[order]
 
 
 def _as_nonnegative(x: ArrayLike) -> FloatArray:
@@ -154,16 +154,16 @@ def nmf(
 ) -> NMF:
     r"""Write a non-negative matrix as nearly as possible as a sum of ``k`` non-negative parts.
 
-    Minimizes $\|X - W H\|_F$ over $W \ge 0$, $H \ge 0$ (Lee and Seung, 1999, doi:10.1038/44565) by hierarchical
-    alternating least squares (HALS; Cichocki and Phan, 2009, doi:10.1587/transfun.E92.A.708): one column of $W$ after
-    the other, then one row of $H$ after the other, is set to its exact optimum while the rest stands still. A sweep
-    does that three times for $W$ and three times for $H$ (Gillis and Glineur, 2012, doi:10.1162/NECO_a_00256).
+    Minimizes $\|X - C F\|_F$ over $C \ge 0$, $F \ge 0$ (Lee and Seung, 1999, doi:10.1038/44565) by hierarchical
+    alternating least squares (HALS; Cichocki and Phan, 2009, doi:10.1587/transfun.E92.A.708): one column of $C$ after
+    the other, then one row of $F$ after the other, is set to its exact optimum while the rest stands still. A sweep
+    does that three times for $C$ and three times for $F$ (Gillis and Glineur, 2012, doi:10.1162/NECO_a_00256).
 
     The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD (Boutsidis
     and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts, the others
     at random. The first is followed to the end, and so is every other that after a brief trial has a smaller error than
     all before it; the end is where a sweep lowers the error by no more than ``tolerance`` times the size of $X$. The
-    best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = WH$ holds exactly, the
+    best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = CF$ holds exactly, the
     last digits come slowly; if they are still on their way after ``max_sweeps``, ``converged`` is False.
 
     Parameters
@@ -181,7 +181,7 @@ def nmf(
 
     Examples
     --------
-    >>> nmf([[2, 2, 0], [0, 0, 3], [4, 4, 3]], k=2, starts=1).h.round(4)
+    >>> nmf([[2, 2, 0], [0, 0, 3], [4, 4, 3]], k=2, starts=1).f.round(4)
     array([[0.7071, 0.7071, 0.    ],
            [0.    , 0.    , 1.    ]])
     """
@@ -195,14 +195,14 @@ def nmf(
     matrix, dtype = given.astype(np.float64), given.dtype
     size, times = float(np.linalg.norm(matrix)), _times(matrix)
 
-    def sweep(w: FloatArray, h: FloatArray) -> Pair:
-        w = _update_columns(w, times(h), h @ h.T, _UPDATES)
-        return w, _update_columns(h.T, matrix.T @ w, w.T @ w, _UPDATES).T
+    def sweep(c: FloatArray, f: FloatArray) -> Pair:
+        c = _update_columns(c, times(f), f @ f.T, _UPDATES)
+        return c, _update_columns(f.T, matrix.T @ c, c.T @ c, _UPDATES).T
 
-    def error(w: FloatArray, h: FloatArray) -> float:
-        # ||X||^2 - 2 <X, WH> + ||WH||^2 needs no product of the size of X, but loses the digits of a small error.
-        square = size**2 - 2 * np.vdot(times(h), w) + np.vdot(w.T @ w, h @ h.T)
-        return math.sqrt(square) if square > _FEW_DIGITS * size**2 else float(np.linalg.norm(matrix - w @ h))
+    def error(c: FloatArray, f: FloatArray) -> float:
+        # ||X||^2 - 2 <X, CF> + ||CF||^2 needs no product of the size of X, but loses the digits of a small error.
+        square = size**2 - 2 * np.vdot(times(f), c) + np.vdot(c.T @ c, f @ f.T)
+        return math.sqrt(square) if square > _FEW_DIGITS * size**2 else float(np.linalg.norm(matrix - c @ f))
 
     def follow(begun: Descent, share: float, sweeps: int) -> Descent:
         return descend(begun, sweep, error, lambda _: share * size, sweeps)
@@ -217,5 +217,5 @@ def nmf(
             followed.append(follow(tried, tolerance, max_sweeps))
         furthest = min(furthest, tried.loss)
     best = min(followed, key=lambda found: found.loss)
-    w, h = _by_weight(*best.factors)
-    return NMF(w.astype(dtype), h.astype(dtype), np.array(best.losses), best.settled)
+    c, f = _by_weight(*best.factors)
+    return NMF(c.astype(dtype), f.astype(dtype), np.array(best.losses), best.settled)

@@ -75,8 +75,8 @@ def test_descent_by_loops(penalty):
     losses.append(objective(table, seen, p, q, penalty))
     found = factorize_ratings(table, seen, 3, regularization=penalty, rng=fresh(5), tolerance=0, max_sweeps=1)
     np.testing.assert_allclose(found.losses, losses, rtol=1e-6)
-    np.testing.assert_allclose(found.p, p, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(found.q, q, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(found.c, p, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(found.f, q.T, rtol=1e-5, atol=1e-7)
 
 
 @settings(max_examples=25)
@@ -86,7 +86,7 @@ def test_objective_never_rises(n, m, penalty, seed):
     seen[np.arange(n), np.arange(n) % m] = seen[np.arange(m) % n, np.arange(m)] = True
     found = factorize_ratings(table, seen, 1 + seed % 2, regularization=penalty, rng=fresh(seed))
     assert (np.diff(found.losses) <= 0).all()
-    expected = objective(table, seen, found.p, found.q, penalty)
+    expected = objective(table, seen, found.c, found.f.T, penalty)
     assert found.losses[-1] == pytest.approx(expected, rel=1e-9, abs=1e-20)
 
 
@@ -95,13 +95,13 @@ def test_gradient_is_zero(penalty):
     table, seen = ratings_of(20, 15, 3)
     seen[:, 0] = seen[0] = True
     table = table + 0.3 * fresh(9).standard_normal(table.shape)
-    p, q, _, converged = factorize_ratings(
+    c, f, _, converged = factorize_ratings(
         table, seen, 2, regularization=penalty, rng=fresh(), tolerance=1e-14, max_sweeps=20_000
     )
     assert converged
-    residual = seen * (p @ q.T - table)
-    np.testing.assert_allclose(residual @ q + penalty * p, 0, atol=1e-5)
-    np.testing.assert_allclose(residual.T @ p + penalty * q, 0, atol=1e-5)
+    residual = seen * (c @ f - table)
+    np.testing.assert_allclose(residual @ f.T + penalty * c, 0, atol=1e-5)
+    np.testing.assert_allclose(c.T @ residual + penalty * f, 0, atol=1e-5)
 
 
 @pytest.mark.parametrize("penalty", [0, 1.5, 4.5])
@@ -124,7 +124,7 @@ def test_gaps_are_never_read(penalty):
     for other in results[1:]:
         for one, same in zip(results[0][:3], other[:3], strict=True):
             np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(results[0].p, factorize_ratings(table + seen, seen, 2, rng=fresh()).p)
+    assert not np.array_equal(results[0].c, factorize_ratings(table + seen, seen, 2, rng=fresh()).c)
 
 
 @pytest.mark.parametrize("penalty", [0, 0.5])
@@ -134,18 +134,18 @@ def test_unknown_rows_are_nan(penalty):
     seen[:, [0, 7]] = False
     found = factorize_ratings(table, seen, 2, regularization=penalty, rng=fresh())
     rows, columns = np.arange(20) != 4, ~np.isin(np.arange(15), [0, 7])
-    np.testing.assert_array_equal(np.isnan(found.p), np.repeat(~rows[:, np.newaxis], 2, axis=1))
-    np.testing.assert_array_equal(np.isnan(found.q), np.repeat(~columns[:, np.newaxis], 2, axis=1))
+    np.testing.assert_array_equal(np.isnan(found.c), np.repeat(~rows[:, np.newaxis], 2, axis=1))
+    np.testing.assert_array_equal(np.isnan(found.f), np.repeat(~columns[np.newaxis], 2, axis=0))
     np.testing.assert_array_equal(np.isnan(found.estimates), ~np.outer(rows, columns))
     rest = factorize_ratings(table[rows][:, columns], seen[rows][:, columns], 2, regularization=penalty, rng=fresh())
-    np.testing.assert_array_equal(found.p[rows], rest.p)
-    np.testing.assert_array_equal(found.q[columns], rest.q)
+    np.testing.assert_array_equal(found.c[rows], rest.c)
+    np.testing.assert_array_equal(found.f[:, columns], rest.f)
     np.testing.assert_array_equal(found.losses, rest.losses)
 
 
 def test_many_rows():
     found = factorize_ratings(np.ones((300_000, 2)), np.ones((300_000, 2), bool), 1, regularization=1e6, max_sweeps=1)
-    assert found.p.shape == (300_000, 1)
+    assert found.c.shape == (300_000, 1)
 
 
 def test_one_known_rating():
@@ -171,7 +171,7 @@ def test_tiny_and_huge_ratings(scale):
     table, seen = ratings_of(20, 15, 2, share=0.6)
     one = factorize_ratings(table, seen, 2, regularization=0.5, rng=fresh())
     other = factorize_ratings(table * scale, seen, 2, regularization=0.5 * scale, rng=fresh())
-    np.testing.assert_allclose(other.p, one.p * math.sqrt(scale), rtol=1e-5, atol=1e-5 * math.sqrt(scale))
+    np.testing.assert_allclose(other.c, one.c * math.sqrt(scale), rtol=1e-5, atol=1e-5 * math.sqrt(scale))
     np.testing.assert_allclose(other.estimates, one.estimates * scale, rtol=1e-5, atol=1e-5 * scale)
     np.testing.assert_allclose(other.losses[-1], one.losses[-1] * scale**2, rtol=1e-6)
 
@@ -182,7 +182,7 @@ def test_precision_of_the_input(given_type, result_type):
     table = (10 * table).astype(given_type)
     table.flags.writeable = seen.flags.writeable = False  # so that changes would fail
     found, judge = (factorize_ratings(x, seen, 2, rng=fresh()) for x in (table, table.astype(float)))
-    assert found.p.dtype == found.q.dtype == found.estimates.dtype == result_type
+    assert found.c.dtype == found.f.dtype == found.estimates.dtype == result_type
     assert found.losses.dtype == np.float64
     assert found.converged is True
     np.testing.assert_allclose(found.estimates, judge.estimates, rtol=1e-4, atol=1e-3)
@@ -191,10 +191,10 @@ def test_precision_of_the_input(given_type, result_type):
 def test_generator_decides():
     table, seen = ratings_of(20, 15, 2, share=0.6)
     one, same, other = (factorize_ratings(table, seen, 2, rng=fresh(seed)) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one.p, same.p)
-    assert not np.array_equal(one.p, other.p)
+    np.testing.assert_array_equal(one.c, same.c)
+    assert not np.array_equal(one.c, other.c)
     np.testing.assert_allclose(one.estimates, other.estimates, atol=0.3)
-    assert not np.array_equal(factorize_ratings(table, seen, 2).p, factorize_ratings(table, seen, 2).p)
+    assert not np.array_equal(factorize_ratings(table, seen, 2).c, factorize_ratings(table, seen, 2).c)
 
 
 def test_sparse_equals_dense():
@@ -229,7 +229,7 @@ def test_tolerance_and_sweeps_stop():
     assert len(hurried.losses) == 4
     default = factorize_ratings(table, seen, 3, rng=fresh())
     told = factorize_ratings(table, seen, 3, regularization=1.0, rng=fresh(), tolerance=1e-3)
-    np.testing.assert_array_equal(default.p, told.p)
+    np.testing.assert_array_equal(default.c, told.c)
 
 
 BOOLS = "observed must be an array of bools (True marks a known rating)"
@@ -265,7 +265,7 @@ STORED = "observed must be None for sparse ratings, whose stored entries are the
 )  # fmt: skip
 def test_bad_input_is_refused(arguments, error, message):
     table = {"ratings": np.ones((3, 4)), "observed": np.ones((3, 4), bool)}
-    assert factorize_ratings(**table, k=3, regularization=0, tolerance=0.999, max_sweeps=1).p.shape == (3, 3)
+    assert factorize_ratings(**table, k=3, regularization=0, tolerance=0.999, max_sweeps=1).c.shape == (3, 3)
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         factorize_ratings(**(table | {"k": 1} | arguments))
 

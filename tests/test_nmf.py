@@ -33,9 +33,9 @@ def test_error_near_scikit_learn(name, k):
     for init in ("nndsvda", "random"):
         judge = decomposition.NMF(k, init=init, solver="cd", tol=1e-5, max_iter=50_000, random_state=0).fit(x)
         assert found.error**2 <= 1.02 * judge.reconstruction_err_**2
-    assert found.error == pytest.approx(np.linalg.norm(x - found.w @ found.h), rel=1e-9)
-    assert (found.w >= 0).all()
-    assert (found.h >= 0).all()
+    assert found.error == pytest.approx(np.linalg.norm(x - found.c @ found.f), rel=1e-9)
+    assert (found.c >= 0).all()
+    assert (found.f >= 0).all()
 
 
 @settings(max_examples=25)
@@ -45,9 +45,9 @@ def test_error_and_weights_fall(n, d, seed, starts):
     k = 1 + seed % min(n, d)
     found = nmf(x, k, rng=fresh(seed), starts=starts)
     assert (np.diff(found.errors) <= 0).all()
-    assert found.error == found.errors[-1] == pytest.approx(np.linalg.norm(x - found.w @ found.h), rel=1e-6, abs=1e-14)
+    assert found.error == found.errors[-1] == pytest.approx(np.linalg.norm(x - found.c @ found.f), rel=1e-6, abs=1e-14)
     assert found.error >= tail_error(np.linalg.svd(x, compute_uv=False), k) - 1e-12  # the SVD may be negative
-    lengths, weights = np.linalg.norm(found.h, axis=1), np.linalg.norm(found.w, axis=0)
+    lengths, weights = np.linalg.norm(found.f, axis=1), np.linalg.norm(found.c, axis=0)
     np.testing.assert_allclose(lengths[weights > 0], 1, rtol=1e-12)
     np.testing.assert_array_equal(lengths[weights == 0], 0)
     assert (np.diff(weights) <= 1e-12).all()
@@ -56,51 +56,51 @@ def test_error_and_weights_fall(n, d, seed, starts):
 def svd_start(x, k):
     """Keep the heavier half of each singular pair, the positive or the negative one."""
     u, s, vt = np.linalg.svd(x)
-    w, h = np.zeros((len(x), k)), np.zeros((k, x.shape[1]))
+    c, f = np.zeros((len(x), k)), np.zeros((k, x.shape[1]))
     for i in range(k):
         halves = [(np.maximum(sign * u[:, i], 0), np.maximum(sign * vt[i], 0)) for sign in (1, -1)]
         left, right = max(halves, key=lambda half: np.linalg.norm(half[0]) * np.linalg.norm(half[1]))
-        w[:, i], h[i] = math.sqrt(s[i]) * left, math.sqrt(s[i]) * right
-    return w, h
+        c[:, i], f[i] = math.sqrt(s[i]) * left, math.sqrt(s[i]) * right
+    return c, f
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_sweeps_by_loops(seed):
     x = fresh(seed).random((7, 5)) ** 3
-    w, h = svd_start(x, 3)
-    errors = [np.linalg.norm(x - w @ h)]
+    c, f = svd_start(x, 3)
+    errors = [np.linalg.norm(x - c @ f)]
     for _ in range(4):
-        for factor, mate, table in ((w, h.T, x), (h.T, w, x.T)):  # parts are columns of each
+        for factor, mate, table in ((c, f.T, x), (f.T, c, x.T)):  # parts are columns of each
             for j in 3 * [0, 1, 2]:
                 others = sum(np.outer(factor[:, i], mate[:, i]) for i in range(3) if i != j)
                 for row in range(len(factor)):
                     best = (table - others)[row] @ mate[:, j] / (mate[:, j] @ mate[:, j])
                     factor[row, j] = max(best, 0)
-        errors.append(np.linalg.norm(x - w @ h))
+        errors.append(np.linalg.norm(x - c @ f))
     found = nmf(x, 3, starts=1, max_sweeps=4)
     np.testing.assert_allclose(found.errors, errors, rtol=1e-9)
-    np.testing.assert_allclose(found.w @ found.h, w @ h, rtol=1e-9)
+    np.testing.assert_allclose(found.c @ found.f, c @ f, rtol=1e-9)
 
 
 def test_kkt_conditions():
     """Check that the gradient is zero where an entry is positive, and elsewhere not negative."""
     x = TABLES["uniform"]
-    w, h, _, converged = nmf(x, 3, rng=fresh(), tolerance=1e-13)
+    c, f, _, converged = nmf(x, 3, rng=fresh(), tolerance=1e-13)
     assert converged
-    for factor, slope in ((w, (w @ h - x) @ h.T), (h, w.T @ (w @ h - x))):
+    for factor, slope in ((c, (c @ f - x) @ f.T), (f, c.T @ (c @ f - x))):
         assert slope.min() > -1e-4
         assert np.abs(slope[factor > 1e-3]).max() < 1e-4
-    assert np.abs((best_rank_k(x, 3) - x) @ h.T).max() > 5e-3  # the SVD's optimum is another
+    assert np.abs((best_rank_k(x, 3) - x) @ f.T).max() > 5e-3  # the SVD's optimum is another
 
 
 def test_pure_rows_identify_parts():
     parts = np.zeros((3, 9))
     parts[0, :4], parts[1, 4:6], parts[2, 6:] = 0.5, math.sqrt(0.5), math.sqrt(1 / 3)
     amounts = np.vstack([fresh().random((20, 3)), np.eye(3)]) * [9, 3, 1]
-    w, h, _, converged = nmf(amounts @ parts, 3, rng=fresh(), tolerance=1e-9)
+    c, f, _, converged = nmf(amounts @ parts, 3, rng=fresh(), tolerance=1e-9)
     assert converged
-    np.testing.assert_allclose(h, parts, atol=1e-5)
-    np.testing.assert_allclose(w, amounts, atol=1e-4)
+    np.testing.assert_allclose(f, parts, atol=1e-5)
+    np.testing.assert_allclose(c, amounts, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (6, 6), (4, 9), (9, 4), (1, 5)])
@@ -108,13 +108,13 @@ def test_full_rank_loses_nothing(shape):
     x = fresh().random(shape)
     found = nmf(x, min(shape), rng=fresh())
     assert found.error <= 1e-15
-    np.testing.assert_allclose(found.w @ found.h, x, rtol=1e-13)
+    np.testing.assert_allclose(found.c @ found.f, x, rtol=1e-13)
 
 
 def test_one_part_is_svd():
     x = TABLES["uniform"]
-    w, h, errors, _ = nmf(x, 1, rng=fresh())
-    np.testing.assert_allclose(w @ h, best_rank_k(x, 1), rtol=1e-6)
+    c, f, errors, _ = nmf(x, 1, rng=fresh())
+    np.testing.assert_allclose(c @ f, best_rank_k(x, 1), rtol=1e-6)
     assert errors[-1] == pytest.approx(tail_error(np.linalg.svd(x, compute_uv=False), 1), rel=1e-12)
 
 
@@ -135,17 +135,17 @@ def test_more_starts_never_worse(monkeypatch):
 def test_generator_decides():
     x = TABLES["uniform"]
     one, same = nmf(x, 8, rng=fresh(4)), nmf(x, 8, rng=fresh(4), starts=5, tolerance=1e-8)
-    np.testing.assert_array_equal(one.w, same.w)
-    np.testing.assert_array_equal(one.h, same.h)
+    np.testing.assert_array_equal(one.c, same.c)
+    np.testing.assert_array_equal(one.f, same.f)
     others = {nmf(x, 8, rng=fresh(seed)).error for seed in range(3)}
     assert len(others) > 1  # equal where the best start is one of the two from the SVD
     assert len({nmf(x, 8, starts=2, tolerance=1e-5).error for _ in range(2)}) == 1  # which are not random
 
 
 def test_zero_matrix():
-    w, h, errors, converged = nmf(np.zeros((4, 3)), 2)
-    np.testing.assert_array_equal(w, np.zeros((4, 2)))
-    np.testing.assert_array_equal(h, np.zeros((2, 3)))
+    c, f, errors, converged = nmf(np.zeros((4, 3)), 2)
+    np.testing.assert_array_equal(c, np.zeros((4, 2)))
+    np.testing.assert_array_equal(f, np.zeros((2, 3)))
     np.testing.assert_array_equal(errors, [0])
     assert converged
 
@@ -155,16 +155,16 @@ def test_zero_rows_and_columns():
     x[3] = 0
     x[:, 4] = 0
     found = nmf(x, 4, rng=fresh())
-    np.testing.assert_array_equal(found.w[3], 0)
-    np.testing.assert_array_equal(found.h[:, 4], 0)
+    np.testing.assert_array_equal(found.c[3], 0)
+    np.testing.assert_array_equal(found.f[:, 4], 0)
 
 
 @pytest.mark.parametrize("scale", [2.0**-240, 2.0**240])
 def test_tiny_and_huge_matrices(scale):
     x = fresh().random((20, 9))
     one, other = nmf(x, 3, rng=fresh()), nmf(x * scale, 3, rng=fresh())
-    np.testing.assert_allclose(other.h, one.h, atol=1e-5)
-    np.testing.assert_allclose(other.w / scale, one.w, atol=1e-5)
+    np.testing.assert_allclose(other.f, one.f, atol=1e-5)
+    np.testing.assert_allclose(other.c / scale, one.c, atol=1e-5)
     assert other.error / scale == pytest.approx(one.error, rel=1e-6)
     assert other.converged
 
@@ -174,11 +174,11 @@ def test_precision_of_the_input(given_type, result_type):
     x = (100 * TABLES["uniform"]).astype(given_type)
     x.flags.writeable = False  # so that changes would fail
     found, judge = nmf(x, 4, rng=fresh()), nmf(x.astype(float), 4, rng=fresh())
-    assert found.w.dtype == found.h.dtype == result_type
+    assert found.c.dtype == found.f.dtype == result_type
     assert found.errors.dtype == np.float64
     assert isinstance(found.error, float)
     assert found.converged is True
-    np.testing.assert_allclose(found.w @ found.h, judge.w @ judge.h, rtol=1e-4)
+    np.testing.assert_allclose(found.c @ found.f, judge.c @ judge.f, rtol=1e-4)
 
 
 def test_tolerance_stops_the_descent():
@@ -211,11 +211,11 @@ def test_transform_of_new_rows():
     parts = rng.random((3, 12))
     found = nmf(rng.random((40, 3)) @ parts, 3, rng=0)
     weights = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.5, 3.0, 0.0]])
-    new = weights @ found.h
+    new = weights @ found.f
     for unit in (1e-4, 1, 1e4):
         np.testing.assert_allclose(found.transform(unit * new), unit * weights, atol=1e-7 * unit)
     noisy = new + rng.random(new.shape)
-    judged = [scipy.optimize.nnls(found.h.T, row)[0] for row in noisy]
+    judged = [scipy.optimize.nnls(found.f.T, row)[0] for row in noisy]
     np.testing.assert_allclose(found.transform(noisy), judged, atol=1e-6)
 
 
@@ -240,7 +240,7 @@ def test_bad_input_is_refused(arguments, error, message):
 
 def test_bounds_are_allowed():
     found = nmf(np.ones((3, 4)), 3, starts=1, tolerance=0.999, max_sweeps=1)
-    assert found.w.shape == (3, 3)
+    assert found.c.shape == (3, 3)
     assert nmf([[-0.0, 1.0]], 1).error == 0
     with pytest.raises(ValueError, match=r"^x must have 4 columns, got shape \(3, 5\)$"):
         found.transform(np.ones((3, 5)))
