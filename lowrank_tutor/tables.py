@@ -66,16 +66,6 @@ def table(
     markdown : collection of str, optional
         The columns whose names and words are Markdown, with formulas between dollars.
 
-    Returns
-    -------
-    Table
-        Shows itself as the last line of a cell.
-
-    Raises
-    ------
-    ValueError
-        If there is no column, the columns differ in length, a column named does not exist, or a format does not fit.
-
     Examples
     --------
     >>> table({"k": [100, 1000], "chance": [0.48, 0.025]}, formats={"chance": ".1%"})

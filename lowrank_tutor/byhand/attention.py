@@ -24,6 +24,10 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
 
     The powers of e stay exact. A notebook shows weights and output also in decimals, rounded to three places.
 
+    The values of the steps: the scores (n_queries, n_keys); the scores over √d; the powers of e, and the sum of each
+    row (n_queries, 1); the weights; the output (n_queries, d_v); how many weights there are; the multiplications for
+    the scores, for the output, and together. The result is the output.
+
     Parameters
     ----------
     q : (n_queries, d) exact numbers
@@ -32,13 +36,6 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
         Keys.
     v : (n_keys, d_v) exact numbers
         Values.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: the scores (n_queries, n_keys); the scores over √d; the powers of e, and the sum of
-        each row (n_queries, 1); the weights; the output (n_queries, d_v); how many weights there are; the
-        multiplications for the scores, for the output, and together. The result is the output.
 
     Examples
     --------
@@ -85,6 +82,11 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
 def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked:
     r"""Compress keys and values along the sequence, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
 
+    The values of the steps: E K (k, d); F V (k, d_v); then as in `softmax_attention`, with weights (n_queries, k); how
+    many weights there are, and how many without compression; the multiplications to compress, those after it, both
+    together, those without compression, and the k at which these are as many. The result is the output (n_queries,
+    d_v).
+
     Parameters
     ----------
     q : (n_queries, d) exact numbers
@@ -97,14 +99,6 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked
         The share of each key in each of the k compressed keys; k is at most n_keys.
     f : (k, n_keys) exact numbers, optional
         The same for values; by default ``e``.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: E K (k, d); F V (k, d_v); then as in `softmax_attention`, with weights (n_queries, k);
-        how many weights there are, and how many without compression; the multiplications to compress, those after it,
-        both together, those without compression, and the k at which these are as many. The result is the output
-        (n_queries, d_v).
 
     Examples
     --------

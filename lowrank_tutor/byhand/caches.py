@@ -16,6 +16,9 @@ from lowrank_tutor.byhand.worked import Step, Worked, saving
 def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
     r"""Score a query against keys made from latents, by both routes: $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$.
 
+    The values of the steps: the keys (n, d_h); the scores (n, 1); the query brought to the latents (d_c, 1); the scores
+    again; the numbers stored as keys and as latents; the multiplications of both routes. The result is the scores.
+
     Parameters
     ----------
     c : (n, d_c) exact numbers
@@ -24,13 +27,6 @@ def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
         Turns latents into keys, $K = C W_{UK}$.
     q : (d_h,) exact numbers
         The query.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: the keys (n, d_h); the scores (n, 1); the query brought to the latents (d_c, 1); the
-        scores again; the numbers stored as keys and as latents; the multiplications of both routes. The result is the
-        scores.
 
     Examples
     --------
@@ -80,6 +76,9 @@ def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
 def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
     r"""Map a vector with a weight and its update, beside each other and merged: $W x + s B (A x) = (W + s B A) x$.
 
+    The values of the steps: W x (m, 1); A x (r, 1); s B (A x) (m, 1); the sum (m, 1); the merged weight (m, n); its
+    product with x (m, 1); the numbers of the update, those of the weight. The result is the output.
+
     Parameters
     ----------
     w : (m, n) exact numbers
@@ -92,12 +91,6 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
         The input.
     s : exact number
         The factor of the update.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: W x (m, 1); A x (r, 1); s B (A x) (m, 1); the sum (m, 1); the merged weight (m, n); its
-        product with x (m, 1); the numbers of the update, those of the weight. The result is the output.
 
     Examples
     --------

@@ -29,20 +29,17 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     doi:10.1111/j.1469-1809.1936.tb02137.x). The plain difference of the means ignores how the points scatter, and is in
     general another direction.
 
+    The values of the steps: the pair of means, each (2, 1); the scatter (2, 2) of each class; their sum; its inverse;
+    the axis (2, 1), in whole numbers without a common factor and from a to b; the threshold, midway between the
+    projected means; the squared gap over the scatter along the direction between the means, and along the axis. The
+    result is ``Discriminant(axis, threshold)``.
+
     Parameters
     ----------
     a : (n, 2) exact numbers
         The points of one class.
     b : (m, 2) exact numbers
         The points of the other class.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: the pair of means, each (2, 1); the scatter (2, 2) of each class; their sum; its
-        inverse; the axis (2, 1), in whole numbers without a common factor and from a to b; the threshold, midway
-        between the projected means; the squared gap over the scatter along the direction between the means, and along
-        the axis. The result is ``Discriminant(axis, threshold)``.
 
     Raises
     ------

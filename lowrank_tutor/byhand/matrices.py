@@ -27,16 +27,13 @@ def row_reduce(a: Any) -> Worked:
     Column by column, the first non-zero entry at or below the next free row becomes the pivot: it is swapped up, scaled
     to 1, and cleared from every other row. The number of pivots is the rank.
 
+    Each step's value is the matrix after it; the last one's is the tuple of pivot columns, counted from 1. The result
+    is the reduced matrix.
+
     Parameters
     ----------
     a : (m, n) exact numbers
         The matrix.
-
-    Returns
-    -------
-    Worked
-        Each step's value is the matrix after it; the last one's is the tuple of pivot columns, counted from 1. The
-        result is the reduced matrix.
 
     Examples
     --------
@@ -99,16 +96,13 @@ def rank_one(a: Any) -> Worked:
     ``v`` is the first non-zero row in whole numbers without a common divisor, the first of them positive. ``u`` holds
     the multiple of ``v`` that each row is.
 
+    The values of the steps: ``v`` (n, 1); ``u`` (m, 1); the product; and three counts, the numbers in the matrix, the
+    numbers in the factors, the degrees of freedom. The result is ``OuterProduct(u, v)``.
+
     Parameters
     ----------
     a : (m, n) exact numbers
         A matrix of rank 1.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: ``v`` (n, 1); ``u`` (m, 1); the product; and three counts, the numbers in the matrix,
-        the numbers in the factors, the degrees of freedom. The result is ``OuterProduct(u, v)``.
 
     Examples
     --------
@@ -177,6 +171,11 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     The short route never forms W: it sends both vectors to k numbers and multiplies those. The long route writes W out
     and applies it to the longer vector first, which needs the fewest multiplications.
 
+    The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s (d1, 1) where d1 is
+    smaller than d2; the score again; the numbers in the factors, in W, and the k at which they are as many; the
+    multiplications of the short route, of the long route, and of each once its products are known. The result is the
+    score.
+
     Parameters
     ----------
     s : (d2,) exact numbers
@@ -187,14 +186,6 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
         The factor that meets ``h``.
     h : (d1,) exact numbers
         The key.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s (d1, 1) where d1 is
-        smaller than d2; the score again; the numbers in the factors, in W, and the k at which they are as many; the
-        multiplications of the short route, of the long route, and of each once its products are known. The result is
-        the score.
 
     Examples
     --------

@@ -29,6 +29,10 @@ def nmf_update(x: Any, c: Any, f: Any) -> Worked:
     never rises. Where a denominator is zero the entry stays as it is: it is zero, or everything that it is multiplied
     with is, so that the product does not change.
 
+    The values of the steps: the squared error; the numerators and the denominators of F (k, d); the new F; the error
+    with it; the numerators and the denominators of C (n, k); the new C; the error with both. The result is
+    ``NonnegativeFactors(c, f)``, both new.
+
     Parameters
     ----------
     x : (n, d) exact numbers
@@ -37,13 +41,6 @@ def nmf_update(x: Any, c: Any, f: Any) -> Worked:
         How much of each part a row contains, non-negative.
     f : (k, d) exact numbers
         The parts, non-negative.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: the squared error; the numerators and the denominators of F (k, d); the new F; the
-        error with it; the numerators and the denominators of C (n, k); the new C; the error with both. The result is
-        ``NonnegativeFactors(c, f)``, both new.
 
     Examples
     --------

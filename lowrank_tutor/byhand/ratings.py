@@ -22,6 +22,11 @@ def als_half_step(ratings: Any, f: Any, regularization: Any = 0) -> Worked:
     $(F_i F_i^\top + \lambda I)\, c_i = F_i x_i$. The other half of the step does the same for F, column by column
     (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263).
 
+    The values of the steps: the table, with NaN for ``None``; for each row its normal equations, a pair of a matrix (k,
+    k) and a vector (k, 1), and their solution (k, 1), or one step of NaN for a row of which nothing is known; the
+    estimates $C F$ (n, m). The result is C (n, k). An unknown row is NaN, never zero, also under regularization: zero
+    would be an estimate.
+
     Parameters
     ----------
     ratings : (n, m) exact numbers, or None
@@ -30,14 +35,6 @@ def als_half_step(ratings: Any, f: Any, regularization: Any = 0) -> Worked:
         A column of factors for each column of the table.
     regularization : exact number
         $\lambda$, at least 0. It must be above 0 where the known ratings of a row leave more than one solution.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: the table, with NaN for ``None``; for each row its normal equations, a pair of a matrix
-        (k, k) and a vector (k, 1), and their solution (k, 1), or one step of NaN for a row of which nothing is known;
-        the estimates $C F$ (n, m). The result is C (n, k). An unknown row is NaN, never zero, also under
-        regularization: zero would be an estimate.
 
     Examples
     --------

@@ -33,17 +33,14 @@ def svd_2x2(a: Any) -> Worked:
     first non-zero entry is positive too. Where every direction is an eigenvector (equal singular values), the axes are
     taken.
 
+    The values of the steps: AᵀA; its characteristic polynomial in ``Symbol("lambda")``; the pair of eigenvalues; the
+    pair of singular values; the columns v1, v2, u1, u2; the product, which is ``a`` again. The result is ``ExactSVD(u,
+    s, vt)``.
+
     Parameters
     ----------
     a : (2, 2) exact numbers
         The matrix.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: AᵀA; its characteristic polynomial in ``Symbol("lambda")``; the pair of eigenvalues;
-        the pair of singular values; the columns v1, v2, u1, u2; the product, which is ``a`` again. The result is
-        ``ExactSVD(u, s, vt)``.
 
     Examples
     --------

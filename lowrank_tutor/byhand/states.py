@@ -19,6 +19,10 @@ def delta_rule(k: Any, v: Any, beta: Any = 1) -> Worked:
 
     Each pair takes two steps: what the state already holds under the key, and the state after the difference was added.
 
+    The values of the steps: for each pair what its key reads before it is written (1, d_v), and the state after (d,
+    d_v); then what all keys read at the end (n, d_v), and what they would read from the plain sum of all $k v^\top$ (n,
+    d_v). The result is the state.
+
     Parameters
     ----------
     k : (n, d) exact numbers
@@ -27,13 +31,6 @@ def delta_rule(k: Any, v: Any, beta: Any = 1) -> Worked:
         Values.
     beta : exact number
         The share of the difference that is added. With 1 and a key of length 1 the value is stored exactly.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: for each pair what its key reads before it is written (1, d_v), and the state after
-        (d, d_v); then what all keys read at the end (n, d_v), and what they would read from the plain sum of all
-        $k v^\top$ (n, d_v). The result is the state.
 
     Examples
     --------
@@ -94,18 +91,15 @@ def _write_steps(number: int, state: Matrix, key: Matrix, value: Matrix, share: 
 def semiseparable(a: Any, x: Any) -> Worked:
     r"""Write a recurrence as a matrix, $y_i = a_i y_{i-1} + x_i$ as $y = L x$, and show that its blocks have rank one.
 
+    The values of the steps: L (n, n); each block below the diagonal, of the rows from i on and the columns before i,
+    for i from 2 to n; L x (n, 1); the recurrence's y (n, 1); the multiplications of both. The result is y.
+
     Parameters
     ----------
     a : (n,) exact numbers
         The factor of the state at each time; the first is never used.
     x : (n,) exact numbers
         The inputs.
-
-    Returns
-    -------
-    Worked
-        The values of the steps: L (n, n); each block below the diagonal, of the rows from i on and the columns before
-        i, for i from 2 to n; L x (n, 1); the recurrence's y (n, 1); the multiplications of both. The result is y.
 
     Examples
     --------

@@ -132,16 +132,13 @@ def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
     flattened after the first, and its shape says so. Entries with fewer than two rows or columns are left out, as are
     integers and whatever else is no tensor.
 
+    It shows itself as the last line of a cell. Its ``columns`` hold the numbers: ``rank_report(model).columns["k for
+    95%"]``.
+
     Parameters
     ----------
     model : nn.Module or mapping of str to Tensor
         A model or a state dict. Weights are decomposed where they are, on a GPU or not, in float64.
-
-    Returns
-    -------
-    Table
-        Shows itself as the last line of a cell. Its ``columns`` hold the numbers:
-        ``rank_report(model).columns["k for 95%"]``.
 
     Examples
     --------

@@ -68,16 +68,6 @@ def explore(
         ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons, and so do up to 4 numbers. At most 240 frames in
         all.
 
-    Returns
-    -------
-    Explorer
-        Shows itself when it is the last line of a cell.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a slider has too few or too many positions or does not increase, or the words do not fit the sliders.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure

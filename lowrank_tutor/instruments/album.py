@@ -46,6 +46,9 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
     the *delta rule* adds :math:`k (v - S^\top k)^\top`; the *best state* solves :math:`K S = V` by least squares; a
     *cache* keeps all. A picture is given back if what its key reads is nearer to it than to any other one written.
 
+    State ``written``, ``d`` and ``method``; numbers ``given_back``, ``error`` (of what is read, relative to the
+    values), ``kept`` (how many numbers are kept) and ``holds`` (how many keys and pictures these would hold).
+
     Parameters
     ----------
     pictures : array_like, shape (64, 8, 8)
@@ -56,17 +59,6 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
         The width of a key at first: 16, 32 or 64.
     method : str
         The rule at first: ``"sum"``, ``"delta"``, ``"best"`` or ``"cache"``.
-
-    Returns
-    -------
-    Instrument
-        State ``written``, ``d`` and ``method``; numbers ``given_back``, ``error`` (of what is read, relative to the
-        values), ``kept`` (how many numbers are kept) and ``holds`` (how many keys and pictures these would hold).
-
-    Raises
-    ------
-    ValueError
-        If ``pictures`` has another shape or numbers that are not finite, or another argument is none of its choices.
     """
     given = as_float_array(pictures, "pictures").astype(np.float64)
     if given.shape != (MOST, SIDE, SIDE) or not np.isfinite(given).all():

@@ -64,6 +64,8 @@ CAPTION = (
 def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "ellipse") -> Instrument:
     r"""Show a matrix whose columns can be dragged, and a unit vector.
 
+    State ``a``, ``theta``; numbers ``sigma_1``, ``sigma_2``, ``rank`` and, of an ellipse, ``length`` ($\|Ax\|$).
+
     Parameters
     ----------
     a : array_like, shape (2, 2)
@@ -74,11 +76,6 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
         ``"ellipse"``: the unit circle beside its image, $\|Ax\|$ over the angle, a mark where the images of x and of
         its perpendicular are at a right angle, eigenvectors on request. ``"rank"``: the columns, and the ellipse of
         their sums with its half-axes; with both columns on one line it falls flat.
-
-    Returns
-    -------
-    Instrument
-        State ``a``, ``theta``; numbers ``sigma_1``, ``sigma_2``, ``rank`` and, of an ellipse, ``length`` ($\|Ax\|$).
 
     Examples
     --------

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor.instruments.instrument import Instrument
-from lowrank_tutor.instruments.windows import TYPED
+from lowrank_tutor.instruments.windows import TYPED, read
 from lowrank_tutor.plotting.arguments import number, point
 from lowrank_tutor.plotting.style import GRAY, INK, styled
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
@@ -54,6 +54,9 @@ def attend(
     gets $V^\top p$, their average value. Springs from all values, each as stiff as its weight, hold a dot at that
     place.
 
+    State ``row`` (the word, counted from 0), ``query``, ``sharpness`` and ``words`` (the sentence); numbers ``share``
+    (the largest weight), ``creature`` and ``happens`` (what the word gets).
+
     Parameters
     ----------
     word : str
@@ -66,28 +69,15 @@ def attend(
         The words at first, 1 to 8 of those of ``lowrank_tutor.sentence``. Readers may type others, whose
         numbers are then made up from their spelling.
 
-    Returns
-    -------
-    Instrument
-        State ``row`` (the word, counted from 0), ``query``, ``sharpness`` and ``words`` (the sentence); numbers
-        ``share`` (the largest weight), ``creature`` and ``happens`` (what the word gets).
-
-    Raises
-    ------
-    ValueError
-        If ``query`` or ``sharpness`` is out of range, or ``word`` or ``sentence`` has words that are not there.
-
     Examples
     --------
     >>> {name: round(value, 2) for name, value in attend("slept").numbers.items()}
     {'share': 0.89, 'creature': 3.75, 'happens': 0.06}
     """
-    words = sentence.split() if isinstance(sentence, str) else []
-    if not 1 <= len(words) <= MOST or not set(words) <= set(WORDS):
-        raise ValueError(f"sentence must be 1 to {MOST} words of {' '.join(WORDS)!r}, got {sentence!r}")
+    words, _, (x,) = read(sentence, MOST, WORDS, {"x": np.array(X, float)}, {})
     if word not in words:
         raise ValueError(f"word must be one of {sentence!r}, got {word!r}")
-    x, row = np.array([X[WORDS.index(one)] for one in words], dtype=float), words.index(word)
+    row = words.index(word)
     asked = x[row] @ W_Q if query is None else point("query", query, REACH)
     sharpness = number("sharpness", sharpness, 0, SHARPEST)
     powers = np.exp(sharpness * x @ W_K @ asked / np.sqrt(2))

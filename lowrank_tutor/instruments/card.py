@@ -35,6 +35,8 @@ WORDS = {
 def card(designs: Mapping[str, tuple[int, int]], n: int = 2**17, kept: str | None = None) -> Instrument:
     """Fill graphics cards of 80 GiB with a cache that grows token by token, two bytes a number.
 
+    State ``n`` and ``kept``; numbers ``gib``, ``cards`` (how many the cache needs) and ``numbers``, of a token.
+
     Parameters
     ----------
     designs : mapping of str to (int, int)
@@ -44,17 +46,6 @@ def card(designs: Mapping[str, tuple[int, int]], n: int = 2**17, kept: str | Non
         How many tokens were written at first: a multiple of 8,192, up to 1,048,576.
     kept : str, optional
         The design at first, by default the first.
-
-    Returns
-    -------
-    Instrument
-        State ``n`` and ``kept``; numbers ``gib``, ``cards`` (how many the cache needs) and ``numbers``, of a token.
-
-    Raises
-    ------
-    ValueError
-        If a design is not two counts, the first is not the largest or fills more than four cards, ``n`` is out of
-        range, or ``kept`` is none of the designs.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.instruments.instrument import Floats, Instrument, arrow
-from lowrank_tutor.plotting.arguments import point
+from lowrank_tutor.plotting.arguments import finite, point
 from lowrank_tutor.plotting.style import GRAY, TEAL, VIOLET, styled
 
 REACH = 10.0
@@ -30,27 +30,32 @@ WORDS = {
 }
 
 
-def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
+def cloud(center: ArrayLike | None = None, points: ArrayLike | None = None) -> Instrument:
     """Show a cloud of points that can be dragged, and its first direction with and without centering.
+
+    State ``center``; numbers ``apart`` (the angle between the two directions, in degrees), ``share_pca`` (the explained
+    variance ratio of the first axis) and ``share_raw`` (its like without centering).
 
     Parameters
     ----------
-    center : array_like, shape (2,)
-        The mean of the 120 points at first, each coordinate from -10 to 10.
-
-    Returns
-    -------
-    Instrument
-        State ``center``; numbers ``apart`` (the angle between the two directions, in degrees), ``share_pca`` (the
-        explained variance ratio of the first axis) and ``share_raw`` (its like without centering).
+    center : array_like, shape (2,), optional
+        The mean of the points at first, each coordinate from -10 to 10; by default their own, or (6, 3).
+    points : array_like, shape (n, 2), optional
+        Your own points, each coordinate from -10 to 10; by default 120 random ones.
 
     Examples
     --------
     >>> cloud((0, 0)).numbers["apart"] < 1e-6
     True
     """
-    middle = point("center", center, REACH)
-    shape = _shape()
+    shape, mean = _shape(), np.array([6.0, 3.0])
+    if points is not None:
+        given = finite("points", points, None, 2)
+        if np.abs(given).max() > REACH or (given == given[0]).all():
+            raise ValueError(f"points must be different ones from -{REACH:g} to {REACH:g}, got {points!r}")
+        mean = given.mean(axis=0)
+        shape = given - mean
+    middle = point("center", mean if center is None else center, REACH)
     return Instrument(
         name="cloud",
         state={"center": middle.tolist()},

@@ -22,7 +22,7 @@ const dice = ({ place, data, move, tell }) => {
   controls.button(buttons, words.many, async () => {
     const { k, d, n } = state, seeds = Array.from({ length: many }, (_, i) => next(i + 1));
     tell(words.throwing);
-    const { answers } = await several({ n, d, k, rows: k, seeds });
+    const { answers } = await several({ n, d, k, rows: k, seeds, own: data.points });
     seeds.forEach((seed, i) => remember([k, d, n], seed, answers[i]));
     move(k === state.k && d === state.d && n === state.n ? { seed: seeds[many - 1] } : {});
   });
@@ -30,6 +30,7 @@ const dice = ({ place, data, move, tell }) => {
   buttons.append(tally);
   place.append(marks); // a mark for each of the last throws: teal where all pairs were inside
   const others = place.appendChild(controls.element("details", {}, controls.element("summary", {}, words.others)));
+  others.hidden = Boolean(data.points); // then these are the author's own
   const sliders = [first, slider(others, "d", sizes.d), slider(others, "n", sizes.n)];
 
   const pair = () => (chosen === null || chosen >= count() ? measured.farthest : chosen);
@@ -82,13 +83,15 @@ const dice = ({ place, data, move, tell }) => {
 
   return {
     clean: ({ k, d, n, eps, seed }) => ({
-      k: check.whole("k", k, 1, most.k), d: check.whole("d", d, 1, most.d), n: check.whole("n", n, 2, most.n),
+      k: check.whole("k", k, 1, most.k),
+      ...(data.points ? { d: data.points[0].length, n: data.points.length }
+        : { d: check.whole("d", d, 1, most.d), n: check.whole("n", n, 2, most.n) }),
       eps: check.number("eps", eps, 0.01, 0.99), seed: check.whole("seed", seed, 1, most.seed),
     }),
     draw: (wished) => {
       state = wished;
       if (fits(found)) return void draw();
-      return one({ n: state.n, d: state.d, rows: most.k, seeds: [state.seed] }).then((answer) => {
+      return one({ n: state.n, d: state.d, rows: most.k, seeds: [state.seed], own: data.points }).then((answer) => {
         if (!fits(answer)) return;
         found = answer;
         draw();

@@ -7,10 +7,11 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._on_demand import needed
 from lowrank_tutor.instruments.instrument import Floats, Instrument
-from lowrank_tutor.plotting.arguments import number, whole
+from lowrank_tutor.plotting.arguments import finite, number, whole
 from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
 MOST = {"k": 400, "d": 1000, "n": 32, "seed": 1_000_000}
@@ -53,8 +54,14 @@ WORDS = {
 }
 
 
-def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int = 1) -> Instrument:
+def dice(
+    k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int = 1, points: ArrayLike | None = None
+) -> Instrument:
     r"""Show which pairs of points keep their distance under a Gaussian map, which can be drawn again.
+
+    State ``k``, ``d``, ``n``, ``eps``, ``seed``; numbers ``worst`` and ``median`` (absolute change of squared
+    distances, as a fraction), ``inside`` (pairs), ``chance`` (exact, of one pair to fall outside) and ``union`` (the
+    union bound on the chance that some pair does).
 
     Parameters
     ----------
@@ -68,25 +75,25 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
         How far a ratio of squared distances may be from 1 and count as inside, 0.01 to 0.99.
     seed : int
         Which throw is the first, 1 to a million.
-
-    Returns
-    -------
-    Instrument
-        State ``k``, ``d``, ``n``, ``eps``, ``seed``; numbers ``worst`` and ``median`` (absolute change of squared
-        distances, as a fraction), ``inside`` (pairs), ``chance`` (exact, of one pair to fall outside) and ``union``
-        (the union bound on the chance that some pair does).
+    points : array_like, shape (n, d), optional
+        Your own points, no two the same; ``n`` and ``d`` are then those of its shape.
 
     Examples
     --------
     >>> dice(k=400, eps=0.5).numbers["inside"]
     45
     """
+    own = None if points is None else finite("points", points, None, None)
+    if own is not None:
+        n, d = own.shape
+        if len(np.unique(own, axis=0)) < n:
+            raise ValueError(f"points must be all different, got {points!r}")
     asked = (("k", k, 1), ("d", d, 1), ("n", n, 2), ("seed", seed, 1))
     k, d, n, seed = (whole(name, value, low, MOST[name]) for name, value, low in asked)
     eps = number("eps", eps, 0.01, 0.99)
-    points = rows(0, n, d)
-    mapped = points @ rows(seed, k, d).T / math.sqrt(k)
-    start = numbers(points, mapped, eps)
+    drawn = rows(0, n, d) if own is None else own
+    mapped = drawn @ rows(seed, k, d).T / math.sqrt(k)
+    start = numbers(drawn, mapped, eps)
     return Instrument(
         name="dice",
         state={"k": k, "d": d, "n": n, "eps": eps, "seed": seed},
@@ -95,7 +102,14 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
         say=SAY,
         remarks=REMARKS,
         parts=("chisquare", "throws", "pairs"),
-        data={"most": MOST, "sizes": SIZES, "throws": THROWS, "top": TOP, "words": WORDS},
+        data={
+            "most": MOST,
+            "sizes": SIZES,
+            "throws": THROWS,
+            "top": TOP,
+            "words": WORDS,
+            "points": own if own is None else own.tolist(),
+        },
         readouts={
             "union": ("union bound on all pairs", ".1%"),
             "chance": ("chance of one pair outside", ".2%"),
@@ -103,7 +117,7 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5, seed: int 
             "worst": ("worst pair off by", ".1%"),
             "median": ("median pair off by", ".1%"),
         },
-        picture=lambda: _still(points, mapped, eps),
+        picture=lambda: _still(drawn, mapped, eps),
     )
 
 

@@ -41,6 +41,11 @@ def draw_first(
     The guess stays in the browser: nothing is sent. In print and without JavaScript the question stands there with its
     answer.
 
+    State ``guess`` (None until there is one) and ``shown`` (whether the truth is). Once there is a guess, two numbers.
+    ``gap`` is its absolute difference from the truth; on a logarithmic line the factor between the two, at least 1; of
+    a choice 0 if it is right and 1 if not; of a curve the mean of the absolute differences. ``grade`` is 1 if the guess
+    is right, 1/2 if it is near (within a tenth of the line or axis), and 0 if it is neither.
+
     Parameters
     ----------
     question : str
@@ -71,14 +76,6 @@ def draw_first(
     then : mapping, optional
         What the next figure of the page moves to once the reader has answered: a part of the state of an instrument
         (``{"k": 7}``), or for sliders of ``explore`` what is written beside them.
-
-    Returns
-    -------
-    Instrument
-        State ``guess`` (None until there is one) and ``shown`` (whether the truth is). Once there is a guess, two
-        numbers. ``gap`` is its absolute difference from the truth; on a logarithmic line the factor between the two, at
-        least 1; of a choice 0 if it is right and 1 if not; of a curve the mean of the absolute differences. ``grade``
-        is 1 if the guess is right, 1/2 if it is near (within a tenth of the line or axis), and 0 if it is neither.
 
     Examples
     --------

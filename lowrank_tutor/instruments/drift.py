@@ -37,6 +37,9 @@ def drift(tokens: ArrayLike, sizes: Sequence[float], layers: int = 0, size: floa
     A dot is a token less the mean of all, over the norm of all tokens, seen along the two directions in which the
     first tokens vary most.
 
+    State ``layers`` and ``size``; numbers ``alone`` and ``skips``, the norm of the tokens less their mean over the norm
+    of the tokens after the last full layer.
+
     Parameters
     ----------
     tokens : array_like, shape (sizes, 2, layers + 1, n, d)
@@ -47,17 +50,6 @@ def drift(tokens: ArrayLike, sizes: Sequence[float], layers: int = 0, size: floa
         How many layers have acted at first.
     size : float, optional
         The size at first, by default the middle one.
-
-    Returns
-    -------
-    Instrument
-        State ``layers`` and ``size``; numbers ``alone`` and ``skips``, the norm of the tokens less their mean over the
-        norm of the tokens after the last full layer.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, ``layers`` is out of range, or ``size`` is none of ``sizes``.
     """
     all_sizes = finite("sizes", sizes, None).tolist()
     given = finite("tokens", tokens, len(all_sizes), 2, None, None, None)

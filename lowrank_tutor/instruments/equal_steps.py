@@ -53,6 +53,8 @@ def equal_steps(
     A factor s in front of the update multiplies a step of gradient descent by :math:`s^2`, because the gradient has
     that factor, too; a first step of Adam, which does not depend on the gradient's size, by s alone.
 
+    State ``optimizer``, ``scaling`` and ``tokens``; number ``ratio``, of the longest step to the shortest.
+
     Parameters
     ----------
     descent, adam : array_like, shape (batches, 8)
@@ -63,16 +65,6 @@ def equal_steps(
     scaling : {"alpha/r", "alpha/sqrt(r)"}
     tokens : int, optional
         One of the batches, by default the first.
-
-    Returns
-    -------
-    Instrument
-        State ``optimizer``, ``scaling`` and ``tokens``; number ``ratio``, of the longest step to the shortest.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, a step is not above 0, or a setting is none of the choices.
 
     Examples
     --------

@@ -38,23 +38,15 @@ def muon(rounds: int = 0, spectrum: Sequence[float] = tuple(START)) -> Instrumen
     Each round replaces an update :math:`G` by :math:`aG + bGG^\top G + c(GG^\top)^2G`, which changes a singular value
     :math:`\sigma` to :math:`a\sigma + b\sigma^3 + c\sigma^5` and no direction (Jordan et al. 2024).
 
+    State ``s`` (the values before the first round) and ``rounds``; number ``ratio``, the tallest bar over the shortest
+    one that is not zero.
+
     Parameters
     ----------
     rounds : int
         How many rounds are done at first, from 0 to 6.
     spectrum : sequence of float
         Ten singular values before the first round, each from 0 to 1; a reader may drag them.
-
-    Returns
-    -------
-    Instrument
-        State ``s`` (the values before the first round) and ``rounds``; number ``ratio``, the tallest bar over the
-        shortest one that is not zero.
-
-    Raises
-    ------
-    ValueError
-        If ``rounds`` is not a whole number from 0 to 6, or ``spectrum`` not ten numbers from 0 to 1, one above 0.
 
     Examples
     --------

@@ -51,6 +51,9 @@ def race(gpu: str = "T4", k: int = 256, n: int = 8192) -> Instrument:
     time, or what the processors do. Eight heads of width 64, one sequence, numbers of two bytes; the least times are
     those of :func:`lowrank_tutor.roofline.gpu_floor`.
 
+    State ``gpu``, ``k`` and ``n``; numbers ``exact`` and ``mixed`` (least milliseconds), ``ratio`` and ``pays``
+    (:func:`lowrank_tutor.roofline.gpu_crossover`).
+
     Parameters
     ----------
     gpu : str
@@ -59,17 +62,6 @@ def race(gpu: str = "T4", k: int = 256, n: int = 8192) -> Instrument:
         The number of mixtures at first: 128, 256 or 1024.
     n : int
         The number of tokens at first, from 512 to 65,536, and not below ``k``.
-
-    Returns
-    -------
-    Instrument
-        State ``gpu``, ``k`` and ``n``; numbers ``exact`` and ``mixed`` (least milliseconds), ``ratio`` and ``pays``
-        (:func:`lowrank_tutor.roofline.gpu_crossover`).
-
-    Raises
-    ------
-    ValueError
-        If an argument is none of its choices.
 
     Examples
     --------

@@ -51,17 +51,14 @@ def score(
     With $W = u v^\top$ of rank 1 the score $s^\top W h$ is $p q$ with $p = u \cdot s$ and $q = v \cdot h$. These are
     what the shadows of s and h are worth, on a line along u and a line along v.
 
+    State ``s``, ``h``; numbers ``score`` (computed from all of W), ``p`` and ``q``.
+
     Parameters
     ----------
     s, h : array_like, shape (2,)
         The vectors at first, each coordinate from -5 to 5.
     u, v : array_like, shape (2,) or (1, 2)
         The vectors of which the table W is made, not zero, each entry from -10 to 10.
-
-    Returns
-    -------
-    Instrument
-        State ``s``, ``h``; numbers ``score`` (computed from all of W), ``p`` and ``q``.
 
     Examples
     --------

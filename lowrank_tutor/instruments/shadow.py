@@ -45,19 +45,16 @@ CAPTION = (
 def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
     r"""Show the shadow of a point on a line; both can be dragged, and so can the angle between them.
 
+    State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|\Pi x\| / \|x\|$ with $\Pi = F^\top
+    F$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along`` ($Fx$) and
+    ``left_out`` ($\|x - \Pi x\|$).
+
     Parameters
     ----------
     x : array_like, shape (2,)
         The point at first, each coordinate from -5 to 5.
     f : array_like, shape (2,)
         A direction of the line at first, of any length; the row of $F$ has length 1.
-
-    Returns
-    -------
-    Instrument
-        State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|\Pi x\| / \|x\|$ with
-        $\Pi = F^\top F$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along``
-        ($Fx$) and ``left_out`` ($\|x - \Pi x\|$).
 
     Examples
     --------

@@ -5,11 +5,11 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import check_integer
 from lowrank_tutor.instruments.instrument import Instrument
-from lowrank_tutor.instruments.windows import TYPED
+from lowrank_tutor.instruments.windows import TYPED, read
 from lowrank_tutor.plotting.style import GRAY, ORANGE, SIGNED, TEAL, styled
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
@@ -46,37 +46,36 @@ PHRASES = {
 }
 
 
-def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo: bool = False) -> Instrument:
+def sheets(
+    k: int = 2,
+    word: str | None = None,
+    sentence: str = " ".join(WORDS),
+    demo: bool = False,
+    *,
+    x: ArrayLike | None = None,
+) -> Instrument:
     r"""Lift sheets off the attention of six words, and see who still hears whom.
 
     Attention of the words is a table :math:`P = \operatorname{softmax}(QK^\top / \sqrt 2)`, a row for each word that
     listens. Its singular value decomposition writes it as a stack of sheets :math:`\sigma_i u_i v_i^\top`. The figure
     keeps the first ``k``, and compares the table and the outputs :math:`PV` with the exact ones.
 
+    State ``k``, ``row`` (the chosen word, counted from 0) and ``words`` (the sentence); numbers ``table_error``
+    :math:`\|P - P_k\|_F / \|P\|_F` and ``output_error`` :math:`\|(P - P_k) V\|_F / \|PV\|_F`.
+
     Parameters
     ----------
     k : int
         How many sheets are kept at first, from 1 to the number of words.
-    word : str
-        The word whose row is shown as arcs at first, one of the sentence.
+    word : str, optional
+        The word whose row is shown as arcs at first, one of the sentence; by default "cat", or else the first.
     sentence : str
-        The words at first, 1 to 8 of those of ``lowrank_tutor.sentence``. Readers may type others, whose
-        numbers are then made up from their spelling.
+        The words at first, 1 to 8 of those of ``lowrank_tutor.sentence``, or with ``x`` any different words. Readers
+        may type others, whose numbers are then made up from their spelling.
     demo : bool
         Whether the figure lifts its own sheets once, in about four seconds, when it is first seen.
-
-    Returns
-    -------
-    Instrument
-        State ``k``, ``row`` (the chosen word, counted from 0) and ``words`` (the sentence); numbers ``table_error``
-        :math:`\|P - P_k\|_F / \|P\|_F` and ``output_error`` :math:`\|(P - P_k) V\|_F / \|PV\|_F`.
-
-    Raises
-    ------
-    TypeError
-        If ``k`` is not an integer.
-    ValueError
-        If ``k`` is out of range, or ``word`` or ``sentence`` has words that are not there.
+    x : array_like, shape (words, 2), optional
+        Two numbers for each word of your own sentence, from -2.6 to 2.6.
 
     Examples
     --------
@@ -84,13 +83,12 @@ def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo:
     >>> f"{one['table_error']:.0%}, {one['output_error']:.0%}; {two['table_error']:.0%}, {two['output_error']:.0%}"
     '56%, 31%; 19%, 6%'
     """
-    words = sentence.split() if isinstance(sentence, str) else []
-    if not 1 <= len(words) <= MOST or not set(words) <= set(WORDS):
-        raise ValueError(f"sentence must be 1 to {MOST} words of {' '.join(WORDS)!r}, got {sentence!r}")
+    words, known, (rows,) = read(sentence, MOST, WORDS, {"x": np.array(X, float)}, {} if x is None else {"x": x})
+    word = ("cat" if "cat" in words else words[0]) if word is None else word
     if word not in words:
         raise ValueError(f"word must be one of {sentence!r}, got {word!r}")
     k = check_integer(k, "k", 1, len(words), "the number of words")
-    weights, values = attention([X[WORDS.index(one)] for one in words])
+    weights, values = attention(rows)
     row, kept = words.index(word), cut(weights, k)
     return Instrument(
         name="sheets",
@@ -101,8 +99,8 @@ def sheets(k: int = 2, word: str = "cat", sentence: str = " ".join(WORDS), demo:
         say=SAY,
         remarks=REMARKS,
         data={
-            "known": WORDS,
-            "numbers": X,
+            "known": known,
+            "numbers": X if x is None else rows.tolist(),
             "maps": [W_Q, W_K, W_V],
             "most": MOST,
             "reach": 2,

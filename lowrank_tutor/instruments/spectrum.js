@@ -1,7 +1,7 @@
 // A spectrum whose bars and cut can be dragged, and the picture that has it. The words are in spectrum.py.
 const spectrum = ({ place, data, move, morph }) => {
   const { words, size, scale, presets } = data;
-  const count = presets.portrait.length;
+  const count = presets.portrait.length, every = Math.ceil(count / 12);
   // Rounded directions are no longer perpendicular. Those of Q are, so the picture has exactly these bars.
   const [u, v] = [data.u, data.v].map((rounded) => lowrankLinalg.qr(rounded).q);
   let state = null, errors = [];
@@ -54,18 +54,19 @@ const spectrum = ({ place, data, move, morph }) => {
   const draw = () => {
     const { s, k } = state, top = 1.05 * Math.max(1, s[0]);
     bars.resize({ y: [0, top] });
-    bars.axes({ x: index.map((i) => i + 1), y: [0, top / 2.1, top / 1.05], xTitle: words.layer,
+    const ticks = index.map((i) => i + 1).filter((i) => i % every === 0);
+    bars.axes({ x: ticks, y: [0, top / 2.1, top / 1.05], xTitle: words.layer,
       format: (value) => format(value, ".2g") });
     index.forEach((i) => {
       bars.rect("bar " + i, [i + 0.72, 0], [i + 1.28, s[i]], (i < k ? "teal" : "gray") + " solid");
       bars.place("bar " + i, [i + 1, s[i]], { value: s[i], min: 0, max: Math.max(1, s[0]), text: format(s[i], ".2f") });
     });
     const points = errors.map((error, i) => [i, error]);
-    curve.axes({ x: index.map((i) => i + 1), y: [0, 0.25, 0.5, 0.75, 1], xTitle: words.kept,
+    curve.axes({ x: ticks, y: [0, 0.25, 0.5, 0.75, 1], xTitle: words.kept,
       format: (value, axis) => (axis === "y" ? 100 * value + "%" : String(value)) });
     curve.line("curve", points, "orange thin");
     curve.dots("dots", points, "orange");
-    const beside = [Math.min(k + 0.55, count - 3), Math.min(1, errors[k] + 0.08)];
+    const beside = [Math.min(k + 0.55, 0.75 * count), Math.min(1, errors[k] + 0.08)];
     curve.text("error", beside, format(errors[k], ".1%"), "orange");
     curve.place("cut", [k, 0], { value: k, min: 1, max: count, text: k + words.of + count });
     drawPictures(state);
@@ -86,7 +87,7 @@ const spectrum = ({ place, data, move, morph }) => {
     glow: () => (state.k === errors.findIndex((error) => error <= 0.05) ? "relative_error" : ""),
     numbers: () => ({ relative_error: errors[state.k] }),
     table: () => ({ s: state.s }),
-    values: () => ({ rank: state.s.filter((s) => s > 0).length }),
+    values: () => ({ n: count, rank: state.s.filter((s) => s > 0).length }),
     remarks: () => {
       if (state.s[0] === 0) return ["zero"];
       if (state.s[state.k - 1] === 0) return ["exact"];

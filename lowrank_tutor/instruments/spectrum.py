@@ -13,11 +13,11 @@ from lowrank_tutor.instruments.pictures import portrait
 from lowrank_tutor.plotting.arguments import whole
 from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 
-COUNT = 12  # bars: as many as a finger can take hold of, side by side on a phone
+COUNT, MOST = 12, 40  # bars: as many as a finger can take hold of, side by side on a phone; as can be seen
 SIZE = 64  # pixels of the picture to a side
 LIMIT = 1000  # of a bar
 
-SAY = "A cut after {k} of 12 sheets leaves an error of {relative_error:.1%}."
+SAY = "A cut after {k} of {n} sheets leaves an error of {relative_error:.1%}."
 REMARKS = {
     "flat": "All sheets weigh the same, so no cut is cheap.",
     "zero": "All bars are down: the picture is black, and there is nothing to cut.",
@@ -38,39 +38,37 @@ WORDS = {
 }
 
 
-def spectrum(s: ArrayLike | None = None, k: int = 4) -> Instrument:
+def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     r"""Show a spectrum whose bars can be dragged, and the picture that has it.
+
+    State ``s`` (falling), ``k``; number ``relative_error``, the root of $\sum_{i > k} s_i^2 / \sum_i s_i^2$.
 
     Parameters
     ----------
-    s : array_like, shape (12,), optional
-        The singular values at first, in any order, from 0 to 1000; by default those of a portrait, the first one 1.
-    k : int
-        The number of sheets kept at first, 1 to 12.
-
-    Returns
-    -------
-    Instrument
-        State ``s`` (falling), ``k``; number ``relative_error``, the root of $\sum_{i > k} s_i^2 / \sum_i s_i^2$.
+    s : array_like, shape (n,), optional
+        The singular values at first, 2 to 40 from 0 to 1000, in any order; by default 12 of a portrait.
+    k : int, optional
+        The number of sheets kept at first, 1 to n; by default 4, or all.
 
     Examples
     --------
     >>> spectrum([4, 3] + 10 * [0], k=1).numbers["relative_error"]
     0.6
     """
-    u, own, v = _layers()
-    bars = own if s is None else as_float_array(s, "s").astype(np.float64)
-    if bars.shape != (COUNT,) or not ((bars >= 0) & (bars <= LIMIT)).all():
-        raise ValueError(f"s must be {COUNT} numbers from 0 to {LIMIT}, got {s!r}")
-    bars, k = np.sort(bars)[::-1], whole("k", k, 1, COUNT)
-    index = np.arange(1, COUNT + 1)
-    presets = {"portrait": own, "halving": 0.5 ** (index - 1), "falling": 1 / index, "flat": np.ones(COUNT)}
+    bars = _layers(COUNT)[1] if s is None else as_float_array(s, "s").astype(np.float64)
+    if bars.ndim != 1 or not 2 <= len(bars) <= MOST or not ((bars >= 0) & (bars <= LIMIT)).all():
+        raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {s!r}")
+    bars, k = np.sort(bars)[::-1], whole("k", min(4, len(bars)) if k is None else k, 1, len(bars))
+    u, own, v = _layers(len(bars))
+    index = np.arange(1, len(bars) + 1)
+    presets = {"portrait": own, "halving": 0.5 ** (index - 1), "falling": 1 / index, "flat": np.ones(len(bars))}
     scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])
     return Instrument(
         name="spectrum",
         parts=("layers",),
         state={"s": bars.tolist(), "k": k},
         numbers=numbers(bars, k),
+        values={"n": len(bars)},
         say=SAY,
         remarks=REMARKS,
         data={
@@ -92,24 +90,25 @@ def numbers(s: Floats, k: int) -> dict[str, float]:
     return {"relative_error": float(np.linalg.norm(s[k:])) / (total or 1.0)}
 
 
-def _layers() -> tuple[Floats, Floats, Floats]:
+def _layers(count: int) -> tuple[Floats, Floats, Floats]:
     """Return directions and weights of the portrait's first sheets, the weights over the first and rounded."""
     u, s, vt = np.linalg.svd(portrait(SIZE))
-    return u[:, :COUNT], np.round(s[:COUNT] / s[0], 4), vt[:COUNT].T
+    return u[:, :count], np.round(s[:count] / s[0], 4), vt[:count].T
 
 
 @styled
 def _still(s: Floats, k: int, scale: float) -> Figure:
-    u, _, v = _layers()
+    count = len(s)
+    u, _, v = _layers(count)
     fig, (picture, bars, curve) = plt.subplots(1, 3, layout="constrained", figsize=(7, 2.3))
     picture.imshow(scale * (u[:, :k] * s[:k]) @ v[:, :k].T, cmap="gray", vmin=0, vmax=255)
     picture.set_axis_off()
     picture.set_title(f"sum of {k} sheets" if k > 1 else "one sheet")
-    index = np.arange(1, COUNT + 1)
+    index = np.arange(1, count + 1)
     bars.bar(index, s, color=[TEAL if i <= k else GRAY for i in index])
     bars.set(title="singular values", xlabel="sheet")
-    errors = [numbers(s, i)["relative_error"] for i in range(COUNT + 1)]
-    curve.plot(range(COUNT + 1), errors, "o-", color=ORANGE, markersize=3)
+    errors = [numbers(s, i)["relative_error"] for i in range(count + 1)]
+    curve.plot(range(count + 1), errors, "o-", color=ORANGE, markersize=3)
     curve.axvline(k, color=ORANGE)
     curve.set(title="relative error", xlabel="sheets kept", ylim=(0, 1.05))
     return fig

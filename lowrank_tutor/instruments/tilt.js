@@ -68,9 +68,10 @@ const tilt = ({ place, data, move, tell }) => {
   const choice = controls.choice(others, {
     label: words.choose, options: { ...data.pictures, own: words.own }, input: (picture) => move({ picture }),
   });
-  choice.offer("own", false);
+  choice.offer("own", Boolean(data.own));
   photo.offer(others, size, words, tell, (grays) => {
     sources.own = pictures.fromGrays(grays, size);
+    data.own = ""; // the author's own picture is gone
     asked = ""; // a second photo is another picture of the same name
     choice.offer("own", true);
     move({ picture: "own" });
@@ -80,8 +81,8 @@ const tilt = ({ place, data, move, tell }) => {
   const key = (wished) => wished.picture + " " + wished.tilt;
   const prepare = async (wished) => {
     const { picture, tilt: degrees } = wished;
-    if (picture === "portrait" && !sources.portrait) {
-      sources.portrait = pictures.fromGrays(await photo.fromAddress(data.portrait, size), size);
+    if (!sources[picture]) { // it came with the page
+      sources[picture] = pictures.fromGrays(await photo.fromAddress(data[picture], size), size);
       if (asked !== key(wished)) return pending; // something else was asked for meanwhile
     }
     const turned = pictures.turned(sources[picture], degrees, size, data.fine);
@@ -134,7 +135,7 @@ const tilt = ({ place, data, move, tell }) => {
   return {
     clean: ({ picture, tilt: degrees, k }) => {
       check.one("picture", picture, [...Object.keys(data.pictures), "own"]);
-      if (picture === "own" && !sources.own) throw new Error(words.no_photo);
+      if (picture === "own" && !sources.own && !data.own) throw new Error(words.no_photo);
       return { picture, tilt: check.number("tilt", degrees, 0, data.max_tilt), k: check.whole("k", k, 1, size) };
     },
     draw: (wished) => {
@@ -164,6 +165,6 @@ const tilt = ({ place, data, move, tell }) => {
       leftOut.show(false);
       leave(false);
     },
-    share: (all) => all.picture === "own" ? [{ ...all, picture: "window" }, words.stays] : [all, ""],
+    share: (all) => all.picture === "own" && !data.own ? [{ ...all, picture: "window" }, words.stays] : [all, ""],
   };
 };

@@ -7,10 +7,11 @@ import reprlib
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from lowrank_tutor.instruments.instrument import Instrument
-from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, attention, grays, portrait
-from lowrank_tutor.plotting.arguments import number, whole
+from lowrank_tutor.instruments.pictures import FINE, PICTURES, SIZE, as_png, attention, grays, portrait, square
+from lowrank_tutor.plotting.arguments import finite, number, whole
 from lowrank_tutor.plotting.style import GRAY, ORANGE, TEAL, styled
 from lowrank_tutor.svd import choose_rank, tail_error
 
@@ -62,41 +63,42 @@ CAPTION = (
 )
 
 
-def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument:
+def tilt(picture: str | ArrayLike = "window", degrees: float = 12, k: int = 4) -> Instrument:
     r"""Show a picture that can be tilted, and its spectrum, which can be cut.
+
+    State ``picture``, ``tilt``, ``k``; numbers ``relative_error`` ($\|A - A_k\|_F / \|A\|_F$), ``numbers_kept`` ($k(m +
+    n)$), ``layers_for_5_percent`` (the smallest k whose relative error is at most 5%).
 
     Parameters
     ----------
-    picture : str
+    picture : str or array_like, shape (m, n)
         What is seen first: ``"stripes"``, ``"window"``, ``"disc"``, ``"noise"``, ``"portrait"`` (Grace Hopper, the
         sample picture of matplotlib) or ``"attention"`` (of the six words of ``lowrank_tutor.sentence``, its
-        largest weight white). Readers can bring a picture of their own; it never leaves their machine.
+        largest weight white), or the middle square of a picture of your own: numbers of at least 0, which is black;
+        the largest is white. Readers can bring a picture of their own; it never leaves their machine.
     degrees : float
         The tilt at first, 0 to 45.
     k : int
         The number of sheets kept at first, 1 to 160.
-
-    Returns
-    -------
-    Instrument
-        State ``picture``, ``tilt``, ``k``; numbers ``relative_error`` ($\|A - A_k\|_F / \|A\|_F$), ``numbers_kept``
-        ($k(m + n)$), ``layers_for_5_percent`` (the smallest k whose relative error is at most 5%).
 
     Examples
     --------
     >>> tilt("window", degrees=5, k=17).numbers["layers_for_5_percent"]
     17
     """
-    if not isinstance(picture, str) or picture not in PICTURES:
-        raise ValueError(f"picture must be one of {', '.join(PICTURES)}, got {reprlib.repr(picture)}")
+    own = None if isinstance(picture, str) else finite("picture", picture, None, None)
+    if picture not in PICTURES if own is None else (own < 0).any():
+        rule = f"one of {', '.join(PICTURES)} or numbers of at least 0"
+        raise ValueError(f"picture must be {rule}, got {reprlib.repr(picture)}")
+    name, seen = (str(picture), str(picture)) if own is None else ("own", square(own))
     degrees, k = number("degrees", degrees, 0, MAX_TILT), whole("k", k, 1, SIZE)
-    gray = grays(picture, degrees)
+    gray = grays(seen, degrees)
     return Instrument(
         name="tilt",
         parts=("pictures", "photo", "layers"),
-        state={"picture": picture, "tilt": degrees, "k": k},
+        state={"picture": name, "tilt": degrees, "k": k},
         numbers=numbers(gray, k),
-        values={"subject": SUBJECTS[picture]},
+        values={"subject": SUBJECTS[name]},
         say=SAY,
         remarks=REMARKS,
         data={
@@ -108,6 +110,7 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
             "subjects": SUBJECTS,
             "words": WORDS,
             "portrait": as_png(portrait()),
+            "own": "" if isinstance(seen, str) else as_png(seen),
             "attention": attention().tolist(),
         },
         readouts={

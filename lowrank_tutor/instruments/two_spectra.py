@@ -42,6 +42,9 @@ def two_spectra(table: ArrayLike, k: int = 8, decay: float = 0.0) -> Instrument:
     Input direction i has the size :math:`i^{-\text{decay}}`, so the outputs are those of the table whose row i is
     :math:`i^{-\text{decay}}` times row i of the weights. The best cut for the inputs is a cut of that table.
 
+    State ``k`` and ``decay``; numbers ``plain`` and ``weighted``, the relative errors of the outputs after the two
+    cuts.
+
     Parameters
     ----------
     table : array_like, shape (n, n)
@@ -50,17 +53,6 @@ def two_spectra(table: ArrayLike, k: int = 8, decay: float = 0.0) -> Instrument:
         The rank kept at first.
     decay : float
         How fast the inputs shrink at first, from 0 to 2.
-
-    Returns
-    -------
-    Instrument
-        State ``k`` and ``decay``; numbers ``plain`` and ``weighted``, the relative errors of the outputs after the two
-        cuts.
-
-    Raises
-    ------
-    ValueError
-        If the table is not square or of another size, has lower rank, or ``k`` or ``decay`` is out of range.
 
     Examples
     --------

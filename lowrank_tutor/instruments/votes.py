@@ -41,6 +41,9 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
     what is left over is seen one by one, too. A group has the mean of its keys and of its values, and counts as one
     token or as ``m``: then :math:`\ln m` is added to its logit.
 
+    State ``m``, ``way`` and ``rho``; numbers ``error`` (of the last token's output), ``old`` and ``exact_old`` (the
+    weight of the 16 older tokens) and ``seen`` (how many keys the last token sees).
+
     Parameters
     ----------
     m : int
@@ -49,17 +52,6 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
         How a group counts at first: ``"one"``, ``"votes"``, or ``"none"``, which leaves all older tokens out.
     rho : float
         The correlation of neighbors at first: 0, 0.9, 0.95 or 0.99.
-
-    Returns
-    -------
-    Instrument
-        State ``m``, ``way`` and ``rho``; numbers ``error`` (of the last token's output), ``old`` and ``exact_old`` (the
-        weight of the 16 older tokens) and ``seen`` (how many keys the last token sees).
-
-    Raises
-    ------
-    ValueError
-        If an argument is none of its choices.
 
     Examples
     --------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.instruments.instrument import Floats, Instrument
-from lowrank_tutor.plotting.arguments import number, point
+from lowrank_tutor.plotting.arguments import finite, number, point
 from lowrank_tutor.plotting.style import GRAY, INK, ORANGE, TEAL, styled
 
 REACH = 2.6  # of a key and of the query, in each coordinate
@@ -65,6 +67,7 @@ WORDS = {
         "Words of the first sentence have numbers chosen by hand: right for a creature, up for what happens. "
         "Others get random ones, drawn from their spelling."
     ),
+    "made_up": "Words of the first sentence have the numbers given for them. Others get random ones.",
 }
 
 
@@ -73,12 +76,18 @@ def windows(
     sharpness: float = 1.0,
     query: ArrayLike = (2.5, 0.0),
     sentence: str = SENTENCE,
+    *,
+    keys: ArrayLike | None = None,
+    values: ArrayLike | None = None,
 ) -> Instrument:
     r"""Show windows over twelve words, whose borders can be dragged, and what a query loses by them.
 
     Exact attention gives the query the output $PV$ with $P = \operatorname{softmax}(\beta K q / \sqrt 2)$, where the
     sharpness $\beta$ multiplies the logits. Through windows, each acts as one token, with the mean of its keys and the
     mean of its values. A reader may type other words; their keys and values are then made up from their spelling.
+
+    State ``borders``, ``sharpness``, ``query``, ``words`` (the sentence); numbers ``gap`` (the distance of the two
+    outputs over the norm of the exact one), ``weights_exact`` and ``weights_mixed`` (how many weights there are).
 
     Parameters
     ----------
@@ -90,13 +99,9 @@ def windows(
         The query at first, each number from -2.6 to 2.6.
     sentence : str
         The words at first, 1 to 12 of those whose keys and values were chosen by hand: those of "the old gray cat
-        slept because it was tired after the hunt".
-
-    Returns
-    -------
-    Instrument
-        State ``borders``, ``sharpness``, ``query``, ``words`` (the sentence); numbers ``gap`` (the distance of the two
-        outputs over the norm of the exact one), ``weights_exact`` and ``weights_mixed`` (how many weights there are).
+        slept because it was tired after the hunt". With ``keys`` and ``values``, any different words.
+    keys, values : array_like, shape (words, 2), optional
+        A key and a value for each word of your own sentence, each number from -2.6 to 2.6; both or neither.
 
     Examples
     --------
@@ -104,12 +109,8 @@ def windows(
     >>> f"{start['gap']:.0%}, {better['gap']:.0%}"
     '62%, 9%'
     """
-    known = SENTENCE.split()
-    words = sentence.split() if isinstance(sentence, str) else []
-    if not 1 <= len(words) <= MOST or not set(words) <= set(known):
-        raise ValueError(f"sentence must be 1 to {MOST} words of {SENTENCE!r}, got {sentence!r}")
-    chosen = [known.index(word) for word in words]
-    keys, values = KEYS[chosen], VALUES[chosen]
+    own = {} if keys is None and values is None else {"keys": keys, "values": values}
+    words, known, (k, v) = read(sentence, MOST, SENTENCE.split(), {"keys": KEYS, "values": VALUES}, own)
     given = as_float_array(borders, "borders")
     first = [int(border) for border in np.nan_to_num(given).ravel()]
     rising = all(before < after for before, after in pairwise(first))
@@ -117,26 +118,26 @@ def windows(
         raise ValueError(f"borders must be whole numbers that rise from 0 to {len(words) - 1} at most, got {borders!r}")
     sharpness = number("sharpness", sharpness, 0, SHARPEST)
     asked = point("query", query, REACH)
-    exact, mixed = _weights(keys, first, sharpness, asked)
+    exact, mixed = _weights(k, first, sharpness, asked)
     spread = _spread(mixed, first, len(words))
     most = int(exact.argmax())
     return Instrument(
         name="windows",
         parts=("labels", "sentence"),
         state={"borders": first, "sharpness": sharpness, "query": asked.tolist(), "words": " ".join(words)},
-        numbers=numbers(keys, values, first, sharpness, asked),
+        numbers=numbers(k, v, first, sharpness, asked),
         values={"most": words[most], "share": exact[most], "through": spread[most]},
         say=SAY,
         remarks=REMARKS,
         data={
-            "keys": KEYS.tolist(),
-            "values": VALUES.tolist(),
+            "keys": (k if own else KEYS).tolist(),
+            "values": (v if own else VALUES).tolist(),
             "known": known,
             "reach": REACH,
             "most": MOST,
             "sharpest": SHARPEST,
             "fine": FINE,
-            "words": WORDS,
+            "words": WORDS | ({"rule": WORDS["made_up"]} if own else {}),
         },
         readouts={
             "gap": ("gap between the outputs", ".1%"),
@@ -145,6 +146,25 @@ def windows(
         },
         picture=lambda: _still(exact, spread, first, words),
     )
+
+
+def read(
+    sentence: Any, most: int, known: Sequence[str], tables: dict[str, Floats], own: dict[str, Any]
+) -> tuple[list[str], Sequence[str], list[Floats]]:
+    """Return the words of a sentence, those that have numbers (as ``sentence.js`` spells them), and a row each."""
+    words = sentence.split() if isinstance(sentence, str) else []
+    if not own:
+        if not 1 <= len(words) <= most or not set(words) <= set(known):
+            raise ValueError(f"sentence must be 1 to {most} words of {' '.join(known)!r}, got {sentence!r}")
+        return words, known, [table[[known.index(word) for word in words]] for table in tables.values()]
+    spelled = [re.sub(r"[\W_]", "", word).lower() for word in words]
+    if not 1 <= len(set(spelled) - {""}) == len(words) <= most or max(map(len, words)) > 24:
+        raise ValueError(f"sentence must be 1 to {most} different words of at most 24 letters, got {sentence!r}")
+    rows = [finite(name, table, len(words), 2) for name, table in own.items()]
+    for name, row in zip(own, rows, strict=True):
+        if np.abs(row).max() > REACH:
+            raise ValueError(f"{name} must be from -{REACH} to {REACH}, got {row[np.abs(row) > REACH][0]}")
+    return words, spelled, rows
 
 
 def numbers(keys: Floats, values: Floats, borders: Sequence[int], sharpness: float, query: Floats) -> dict[str, float]:

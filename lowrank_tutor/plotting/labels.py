@@ -26,11 +26,6 @@ def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
         Axes made by :func:`panel`. A line is named by its label; one without a label gets no name.
     wrap : int
         Letters after which a name goes on below.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The same axes.
     """
     fig: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]

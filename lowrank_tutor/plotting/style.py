@@ -101,11 +101,6 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
     ----------
     draw : callable
         Any function that returns a figure, :class:`Panels` or a tuple of figures.
-
-    Returns
-    -------
-    callable
-        The same function, styled.
     """
     signature = inspect.signature(draw)
     ours = draw.__module__.startswith(__package__)  # elsewhere the names may mean anything
@@ -142,11 +137,6 @@ def photograph(figure: Figure) -> Figure:
     ----------
     figure : matplotlib.figure.Figure
         A photograph, or a picture whose caption speaks of light and dark. All others are line art.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The same figure.
     """
     figure.set_gid(PHOTOGRAPH)
     figure.patch.set_alpha(0)  # its paper is that of the page, so its words must be legible on both
@@ -172,10 +162,6 @@ def panel(
         Inches. Up to 4.5 wide, type of 9 points can be read on a phone; panels side by side have up to 6.3 together.
     left, right, top, bottom : float
         Inches between the axes and the edges of the figure.
-
-    Returns
-    -------
-    (matplotlib.figure.Figure, matplotlib.axes.Axes)
     """
     fig = plt.figure(figsize=(width, height), layout="none")
     across, up = (width - left - right) / width, (height - top - bottom) / height
@@ -191,10 +177,6 @@ def sheet(width: float, height: float) -> tuple[Figure, Axes]:
     ----------
     width, height : float
         Inches.
-
-    Returns
-    -------
-    (matplotlib.figure.Figure, matplotlib.axes.Axes)
     """
     fig = plt.figure(figsize=(width, height), layout="none")
     ax = fig.add_axes((0, 0, 1, 1))

@@ -1,6 +1,7 @@
 """What all instruments share: their markup, their address, their manners on a page, in print and in a notebook."""
 
 import re
+from functools import partial
 from importlib.resources import files
 
 import numpy as np
@@ -119,6 +120,27 @@ def test_start(hands, show, name):
     assert [url for url in hand.requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
+OWN_DATA = {
+    "spectrum": lambda: spectrum(0.9 ** np.arange(40), 30),
+    "two bars": lambda: spectrum([1, 2]),
+    "tilt": lambda: tilt(np.arange(42.0).reshape(6, 7), 9),
+    "large picture": lambda: tilt(np.add.outer(np.arange(300), np.arange(200) ** 2), 0, 1),
+    "cloud": lambda: cloud(points=[[1, 2], [2, 4.5], [-1, 0]]),
+    "dice": lambda: dice(8, points=TOKENS[0, 0, 0]),
+    "windows": lambda: windows([0, 1], 1, (1, 2), "My dog", keys=TWO, values=TWO),
+    "sheets": lambda: sheets(1, sentence="My dog", x=TWO),
+}
+
+
+@pytest.mark.parametrize("name", OWN_DATA)
+def test_own_data(show, name):
+    one = OWN_DATA[name]()
+    hand = show(one)
+    assert hand.call("state") == one.state
+    assert hand.shown() == pytest.approx(one.numbers, rel=1e-5, abs=1e-5)
+
+
+TWO = [[1, 0.5], [-2, 0]]
 NO_POINT = [[11, 0], [1], [1, 2, 3], [np.nan, 0], [1j, 0], None, "a"]
 NO_ARGUMENTS = {
     arrows: {
@@ -126,8 +148,15 @@ NO_ARGUMENTS = {
         "theta": [101, None],
         "form": ["x", ["rank"]],
     },
-    cloud: {"center": NO_POINT},
-    dice: {"k": [0, 401, 2.0], "d": [0, 1001, True], "n": [1, 33], "eps": [0, 1, "wide"], "seed": [0, 1_000_001]},
+    cloud: {"center": [it for it in NO_POINT if it is not None], "points": [[[1, 1]] * 2, [[0, 11], [1, 1]]]},
+    dice: {
+        "points": [np.ones((2, 3))],
+        "k": [0, 401, 2.0],
+        "d": [0, 1001, True],
+        "n": [1, 33],
+        "eps": [0, 1, "wide"],
+        "seed": [0, 1_000_001],
+    },
     score: {
         "s": [[6, 0], *NO_POINT],
         "h": [[1], [np.nan, 0]],
@@ -135,18 +164,20 @@ NO_ARGUMENTS = {
         "v": [[[1, 2], [3, 4]], [11, 0]],
     },
     shadow: {"x": [[6, 0], *NO_POINT], "f": [[0, 0], [np.inf, 1], [1j, 1]]},
-    spectrum: {"s": [[1, 2], [np.nan] * 12, [-1] * 12, [1001] * 12, "a", [1j] * 12], "k": [0, 13, True]},
-    tilt: {"picture": ["cat", None], "degrees": [-1, 46, [2], None], "k": [0, 161, 2.0, True]},
+    spectrum: {"s": [[1], [1] * 41, [np.nan] * 12, [-1] * 12, [1001] * 12, "a", [1j] * 12], "k": [0, 13, True]},
+    tilt: {"picture": ["cat", None, [[0, -1]]], "degrees": [-1, 46, [2], None], "k": [0, 161, 2.0, True]},
     windows: {
         "borders": [[], [1, 2], [0, 4, 4], [0, 12], [0, 1.5], None, "a"],
         "sharpness": [-0.1, 4.1, np.nan, None],
         "query": [[2.7, 0], *NO_POINT],
         "sentence": ["", "the dog slept", "the " * 13, None],
     },
+    partial(windows, keys=TWO, values=TWO): {"sentence": ["so So", "- so", "so " + "o" * 25]},
+    partial(sheets, sentence="a dog", x=TWO): {"x": [[[3, 0], [0, 0]]]},
 }
 
 
-@pytest.mark.parametrize("make", NO_ARGUMENTS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", NO_ARGUMENTS, ids=lambda make: getattr(make, "__name__", "own data"))
 def test_bad_arguments(make):
     for name, values in NO_ARGUMENTS[make].items():
         for value in values:
