@@ -14,9 +14,7 @@ with needed(__name__):
         arrow,
         bars,
         by_name,
-        cloud,
         curves,
-        spectrum,
     )
     from lowrank_tutor.plotting.labels import label_lines
     from lowrank_tutor.plotting.pictures import draw_row, equation, grids, picture, word_maps
@@ -39,7 +37,7 @@ with needed(__name__):
 
 __all__ = [
     "GRAY", "INK", "LINES", "MUTED", "ORANGE", "SIGNED", "TEAL", "VIOLET", "WEIGHTS", "Panels", "arrow", "bars",
-    "boxes", "by_name", "cloud", "curves", "draw_row", "equation", "grids", "label_lines", "panel", "photograph",
-    "picture", "sheet", "spectrum", "styled", "word_maps",
+    "boxes", "by_name", "curves", "draw_row", "equation", "grids", "label_lines", "panel", "photograph",
+    "picture", "sheet", "styled", "word_maps",
 ]  # fmt: skip
 __dir__ = __all__.copy  # completion offers no more than that

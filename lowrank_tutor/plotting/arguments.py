@@ -80,7 +80,7 @@ def _are_limits(value: Any) -> bool:
 
 
 RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys("at bottom eps height left level right top width".split(), ("finite", _is_finite)),
+    **dict.fromkeys("at bottom height left right top width".split(), ("finite", _is_finite)),
     "decimals": ("a count, at least 0", lambda value: _lies(value, Integral, 0, 2**31)),
     **dict.fromkeys(("xlim", "ylim"), ("two rising numbers, or None for an end", _are_limits)),
     **dict.fromkeys(("title", "xlabel", "whose"), ("a text", lambda value: isinstance(value, str))),

@@ -1,4 +1,4 @@
-"""Draw charts of numbers: curves, bars, points and arrows, and spectra.
+"""Draw charts of numbers: curves, bars and arrows.
 
 Where a function takes ``**room``, these are the arguments of :func:`panel`, in inches.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
@@ -21,9 +20,7 @@ from lowrank_tutor.plotting.style import (
     GRAY,
     INK,
     LINES,
-    ORANGE,
     TEAL,
-    VIOLET,
     WIDTH,
     draw_lines,
     draw_points,
@@ -32,8 +29,6 @@ from lowrank_tutor.plotting.style import (
     tick_each,
 )
 
-SINGLY = 100  # of more values, single points would be a heavy picture and look like a line anyway
-
 
 @styled
 def curves(
@@ -41,7 +36,6 @@ def curves(
     lines: Mapping[str, ArrayLike],
     *,
     at: float | None = None,
-    chosen: str | None = None,
     xlabel: str = "",
     title: str = "",
     scale: tuple[str, str] = ("linear", "linear"),
@@ -60,8 +54,6 @@ def curves(
         A name and the ordinates of each line; NaN leaves a gap.
     at : float, optional
         One of the abscissas: where the points are. A point beyond the axes is an arrow at their edge.
-    chosen : str, optional
-        The name of a line that stands out, in teal, and alone has a point. The others are gray.
     xlabel, title : str, optional
     scale : (str, str)
         ``"linear"`` or ``"log"`` for each axis.
@@ -72,16 +64,10 @@ def curves(
     **room : float
     """
     x = finite("x", x, None)
-    if chosen is not None and chosen not in lines:
-        raise ValueError(f"chosen must be one of {', '.join(lines)}, got {chosen!r}")
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
-    if at is not None and chosen is None:
+    if at is not None:
         ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
-    if chosen is not None:
-        looks = [(TEAL if name == chosen else GRAY, dashes) for name, (_, dashes) in zip(lines, looks, strict=False)]
-    draw_lines(ax, x, lines, looks=looks, marker="o" if len(x) < 10 and chosen is None else "")
-    for line in ax.lines if chosen is not None else ():
-        line.set_linewidth(2.5 if line.get_label() == chosen else 1.2)
+    draw_lines(ax, x, lines, looks=looks, marker="o" if len(x) < 10 else "")
     title = title or (next(iter(lines)) if len(lines) == 1 else "")
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], xlim=xlim, ylim=ylim)
     if scale[0] == "log" and len(x) <= 12:
@@ -89,8 +75,7 @@ def curves(
     elif scale[0] == "linear" and len(x) <= 12 and (x == x.round()).all():
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if at is not None:
-        marked = [(y, look) for (name, y), look in zip(lines.items(), looks, strict=False) if chosen in (None, name)]
-        draw_points(ax, x, [y for y, _ in marked], at=at, looks=[look for _, look in marked])
+        draw_points(ax, x, list(lines.values()), at=at, looks=looks)
     if len(lines) > 1:
         label_lines(ax)
     return fig
@@ -185,50 +170,6 @@ def by_name(
     return fig
 
 
-@styled
-def spectrum(
-    s: ArrayLike,
-    level: float,
-    *,
-    name: str | None = None,
-    xlabel: str = "number of the value, i",
-    title: str = "",
-    scale: str = "log",
-    ylim: tuple[float | None, float | None] = (None, None),
-    **room: float,
-) -> Figure:
-    """Plot singular values, filled above a level and hollow below it.
-
-    Parameters
-    ----------
-    s : array_like, shape (r,)
-        Singular values, largest first; more than 100 are drawn as a line.
-    level : float
-        Values above it count.
-    name : str, optional
-        What the level is called: a word at the right end of its line.
-    xlabel, title : str, optional
-    scale : str
-        ``"log"`` or ``"linear"`` for the vertical axis.
-    ylim : (float or None, float or None)
-        Ends of the vertical axis.
-    **room : float
-    """
-    s = finite("s", s, None)
-    index, counted = np.arange(1, len(s) + 1), s > level
-    fig, ax = panel(**{"left": 0.85, **room})
-    look = "o" if len(s) <= SINGLY else "-"
-    ax.plot(index[counted], s[counted], look, color=TEAL)
-    ax.plot(index[~counted], s[~counted], look, color=GRAY, markerfacecolor="white")
-    ax.axhline(level, color=ORANGE, linewidth=1.2)
-    ax.set(yscale=scale, xlabel=xlabel, title=title, ylim=ylim)
-    if name:
-        at = ax.get_yaxis_transform()
-        word = ax.annotate(name, (1, level), (-2, 3), at, "offset points", color=ORANGE, ha="right", fontsize=9)
-        word.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
-    return fig
-
-
 def arrow(
     ax: Axes,
     tip: ArrayLike,
@@ -261,39 +202,3 @@ def arrow(
     side = "left" if place[0] > 0 else "right" if place[0] < 0 else "center"
     word = ax.annotate(name, tuple(tip), xytext=place, textcoords="offset points", color=color, fontsize=12, ha=side)
     word.set(va="bottom" if place[1] >= 0 else "top", path_effects=[withStroke(linewidth=3, foreground="white")])
-
-
-@styled
-def cloud(
-    points: ArrayLike,
-    arrows: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
-    *,
-    paths: Mapping[str, ArrayLike] | None = None,
-) -> Figure:
-    """Scatter points in the plane with named arrows and paths; without paths, mark the origin.
-
-    Parameters
-    ----------
-    points : array_like, shape (number, 2)
-        The points.
-    arrows : mapping of str to (start, step), optional
-        A name for each arrow, where it starts and where it goes from there, both of shape (2,); at most three.
-    paths : mapping of str to array_like, shape (length, 2), optional
-        A name for each path, and the points that it joins; at most three.
-    """
-    fig, ax = panel(height=3.4, bottom=0.3)
-    looks = ((TEAL, "-"), (VIOLET, "--"), (INK, ":"))
-    ax.plot(*finite("points", points, None, 2).T, "o", color=GRAY, alpha=0.5, markersize=3.5)
-    drawn = named("arrows", arrows, 2, 2, most=len(looks)) if arrows else {}
-    for (name, (start, step)), (color, dashes) in zip(drawn.items(), looks, strict=False):
-        place = (5, 4) if step[0] < 0 else (0, -14)
-        arrow(ax, start + step, start, color=color, linestyle=dashes, name=name, place=place)
-    joined = named("paths", paths, None, 2, most=len(looks)) if paths else {}
-    for (name, path), (color, dashes) in zip(joined.items(), looks, strict=False):
-        ax.plot(*path.T, dashes, color=color, label=name)
-    if not paths:
-        ax.plot(0, 0, "+", color=INK, markersize=10)
-        ax.annotate("origin", (0, 0), xytext=(6, -12), textcoords="offset points")
-    ax.set_aspect("equal", adjustable="datalim")
-    label_lines(ax)
-    return fig

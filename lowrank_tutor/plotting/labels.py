@@ -11,10 +11,10 @@ from matplotlib.patheffects import withStroke
 
 from lowrank_tutor.plotting.style import GRAY, MUTED
 
-APART = 6  # points from a line to its name
+APART, WRAP = 6, 14  # points from a line to its name; letters after which a name goes on below
 
 
-def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
+def label_lines(ax: Axes) -> Axes:
     """Write the name of each line where it ends, and narrow the axes until the names fit.
 
     Call it last: names stay where the limits and scales of the axes have put them. Those that would meet are moved
@@ -24,8 +24,6 @@ def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
     ----------
     ax : matplotlib.axes.Axes
         Axes made by :func:`panel`. A line is named by its label; one without a label gets no name.
-    wrap : int
-        Letters after which a name goes on below.
     """
     fig: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
@@ -34,7 +32,7 @@ def label_lines(ax: Axes, *, wrap: int = 14) -> Axes:
     words: list[Any] = []
     for line in lines:
         name = str(line.get_label())
-        name = name if "\n" in name else textwrap.fill(name, wrap, break_long_words=False)
+        name = name if "\n" in name else textwrap.fill(name, WRAP, break_long_words=False)
         color = MUTED if line.get_color() == GRAY else line.get_color()  # words need more contrast than lines
         words.append(ax.annotate(name, (0.5, 0.5), (0, 0), "axes fraction", color=color, **look))
     if not words:

@@ -49,13 +49,11 @@ CALLS = {
     "by_name": lambda: plotting.by_name(
         "12f", {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]}, spreads={"truth": [0.1] * 3}, ylim=(0, 2)
     ),
-    "cloud": lambda: plotting.cloud(POINTS, {"PCA": ([0, 0], [1, 2]), "raw": ([1, 1], [0, 1])}),
     "curves": lambda: plotting.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
     "draw_row": lambda: on_a_sheet(DIGITS, title="digits"),
     "equation": lambda: plotting.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, -2]]),
     "grids": lambda: plotting.grids(("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]),
     "picture": lambda: plotting.picture(PHOTO, "rank 9", below=0.25, vmin=0, vmax=2),
-    "spectrum": lambda: plotting.spectrum(S, 0.5, name="threshold"),
     "word_maps": lambda: plotting.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
 }
 
@@ -117,15 +115,11 @@ REFUSED = {
     "bars, spreads": lambda bad: plotting.bars({"a": 1}, {"a": bad[1]}),
     "by_name": lambda bad: plotting.by_name(["p", "q"], {"a": bad}, ylim=(0, 3)),
     "by_name, spreads": lambda bad: plotting.by_name(["p", "q"], {"a": TWO}, spreads={"a": bad}, ylim=(0, 3)),
-    "cloud": lambda bad: plotting.cloud([bad]),
-    "cloud, arrows": lambda bad: plotting.cloud([TWO], {"a": (TWO, bad)}),
-    "cloud, paths": lambda bad: plotting.cloud([TWO], paths={"a": [TWO, bad]}),
     "curves": lambda bad: plotting.curves(TWO, {"a": bad}),
     "curves, x": lambda bad: plotting.curves(bad, {"a": TWO}),
     "equation": lambda bad: plotting.equation([bad], "=", [TWO]),
     "grids": lambda bad: plotting.grids(("a", [bad], ["p"], ["x", "y"])),
     "picture": lambda bad: plotting.picture([bad], "a"),
-    "spectrum": lambda bad: plotting.spectrum(bad, 1),
     "word_maps": lambda bad: plotting.word_maps({"a": [TWO, bad]}, ["p", "q"]),
 }
 
@@ -147,11 +141,8 @@ def line(**settings):
 MESSAGES = {
     "lines must be a dict with at least one name, got {}": lambda: plotting.curves(TWO, {}),
     "lines must be at most 5, got 6": lambda: plotting.by_name(["p"], {str(i): [1] for i in range(6)}, ylim=(0, 1)),
-    "paths must be at most 3, got 4": lambda: plotting.cloud([TWO], paths={str(i): [TWO] for i in range(4)}),
     "lines['a'] must have shape (2,), got (3,)": lambda: plotting.curves(TWO, {"a": [1, 2, 3]}),
-    "points must have shape (any, 2), got (2,)": lambda: plotting.cloud(TWO),
     "x must have shape (any,), got (0,)": lambda: plotting.curves([], {"a": []}),
-    "chosen must be one of a, got 'b'": line(chosen="b"),
     "at must be finite, got nan": line(at=np.nan),
     "at must be one of the abscissas x, got 3": line(at=3),
     "title must be a text, got 3": line(title=3),
@@ -184,14 +175,6 @@ def test_curves_mark_the_slider():
         "exact": exact.get_color(), "bound": bound.get_color()
     }  # fmt: skip
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
-
-
-def test_a_chosen_curve_stands_out():
-    ax = plotting.curves([1, 2], {"PCA": [3, 2], "NMF": [4, 3]}, chosen="NMF", at=2, xlim=(0, 3)).axes[0]
-    pca, nmf, mark = ax.lines
-    assert (pca.get_linewidth(), nmf.get_linewidth()) == (1.2, 2.5)
-    assert (data(mark), mark.get_color()) == ([[2, 3]], nmf.get_color())
-    assert ax.get_xlim() == (0, 3)
 
 
 def test_points_beyond_axes():
@@ -227,29 +210,10 @@ def test_line_names_keep_apart():
     assert ax.collections[0].get_segments()[2][:, 1] == pytest.approx([1.1, 1.3])
 
 
-def test_a_spectrum_fills_what_counts():
-    ax = plotting.spectrum([4.0, 2.0, 1.0, 0.5], 1.0).axes[0]
-    assert [data(part) for part in ax.lines[:2]] == [[[1, 4], [2, 2]], [[3, 1], [4, 0.5]]]  # on the level is not above
-    assert [part.get_markerfacecolor() for part in ax.lines[:2]] == [style.TEAL, "white"]
-    assert list(ax.lines[2].get_ydata()) == [1.0, 1.0]
-
-
 def test_arrows_have_names():
     head, name = on_a_panel(1, 2, color="black", name="x", place=(-6, -3), lw=5).axes[0].texts
     assert (tuple(head.xyann), tuple(head.xy), tuple(name.xy)) == ((0, 0), (1, 2), (1, 2))
     assert (name.get_ha(), name.get_va(), name.xyann, head.arrow_patch.get_linewidth()) == ("right", "top", (-6, -3), 5)
-
-
-def test_clouds_have_arrows_or_paths():
-    (ax,) = only_axes("cloud")
-    assert data(ax.lines[0]) == POINTS.tolist()
-    assert {"PCA", "raw"} < {text.get_text() for text in ax.texts}
-    heads = [text for text in ax.texts if text.arrow_patch]
-    assert [(tuple(head.xyann), tuple(head.xy)) for head in heads] == [((0, 0), (1, 2)), ((1, 1), (1, 2))]
-    assert "origin" in texts(ax)
-    ax = plotting.cloud(POINTS, paths={"line": POINTS[:5]}).axes[0]
-    assert data(ax.lines[1]) == POINTS[:5].tolist()
-    assert [text.get_text() for text in ax.texts] == ["line"]
 
 
 def test_pictures_keep_their_scale():
@@ -332,8 +296,6 @@ EXTREMES = {
        for at in (1, 8, 128) for room in ({}, NARROW) for scale, ylim in (
            (("linear", "linear"), (0, 1.2)), (("log", "log"), (3e-3, 2)), (("log", "log"), (None, None)))},
     "flat": lambda: plotting.curves(range(9), {"scores": np.ones(9), "weights": np.ones(9)}, title="t", **NARROW),
-    **{f"level {level}": functools.partial(plotting.spectrum, S, level * S[0], name="threshold", title="values")
-       for level in (1e-3, 0.99)},
 }  # fmt: skip
 
 
@@ -345,8 +307,7 @@ def test_words_keep_apart(name):
     (ax,), sheet = figure.axes, figure.bbox
     assert ax.texts
     boxes = [word.get_window_extent() for word in (ax._left_title, *ax.texts)]
-    if "level" not in name:
-        assert not any(box.overlaps(ax.get_window_extent()) for box in boxes)
+    assert not any(box.overlaps(ax.get_window_extent()) for box in boxes)
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
     assert all(sheet.x0 <= box.x0 and box.x1 <= sheet.x1 and box.y1 <= sheet.y1 for box in boxes)
 
