@@ -19,13 +19,8 @@ Box = tuple[str, tuple[str, float], tuple[str, float]]
 def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] = ()) -> Figure:
     """Draw matrices as rectangles, all to one scale, with the signs between them.
 
-    Parameters
-    ----------
-    lines : mapping of str to sequence of (str, (str, float), (str, float)) or str
-        A heading for each line, its boxes and the signs between them. A box is a name, and for its height and its width
-        a letter and how long that side is.
-    marked : collection of str, optional
-        Names of the boxes that a method brings in, which are teal.
+    ``lines`` maps a heading to the boxes and signs of its line. A box is a name, and for its height and its width a
+    letter and how long that side is. Those whose names are ``marked`` are what a method brings in, and teal.
     """
     margin, head, foot = 0.25, 0.5, 0.12  # inches
     shapes = [[part for part in line if not isinstance(part, str)] for line in lines.values()]

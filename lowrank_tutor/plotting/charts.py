@@ -46,22 +46,10 @@ def curves(
 ) -> Figure:
     """Plot named lines over one axis, with a point on each where a slider stands.
 
-    Parameters
-    ----------
-    x : array_like, shape (number,)
-        Abscissas, increasing.
-    lines : mapping of str to array_like, shape (number,)
-        A name and the ordinates of each line; NaN leaves a gap.
-    at : float, optional
-        One of the abscissas: where the points are. A point beyond the axes is an arrow at their edge.
-    xlabel, title : str, optional
-    scale : (str, str)
-        ``"linear"`` or ``"log"`` for each axis.
-    xlim, ylim : (float or None, float or None)
-        Ends of the axes; give them where a slider must not move them.
-    looks : sequence of (color, dashes)
-        One for each line, five by default; dashes "o" and "x" are points.
-    **room : float
+    ``lines`` maps a name to ordinates (number,) over the abscissas ``x`` (number,), which increase; NaN leaves a gap.
+    Points stand at ``at``, one of the abscissas; one beyond the axes is an arrow at their edge. ``scale`` is "linear"
+    or "log" for each axis. Give ``xlim`` and ``ylim`` where a slider must not move the ends of the axes. ``looks`` are
+    a color and dashes for each line, five by default; dashes "o" and "x" are points.
     """
     x = finite("x", x, None)
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
@@ -91,21 +79,10 @@ def bars(
     colors: Mapping[str, str] | None = None,
     title: str = "",
 ) -> Figure:
-    """Show one number of each of several things as a horizontal bar with an interval and the number behind it.
+    """Show one number of each of several things as a horizontal bar, with the number behind it to some ``decimals``.
 
-    Parameters
-    ----------
-    means : mapping of str to float
-        A name and a number each.
-    spreads : mapping of str to float, optional
-        Half the length of the interval around each number.
-    decimals : int
-        Digits after the point of the numbers written behind the bars.
-    color : str
-        Of the bars.
-    colors : mapping of str to str, optional
-        Names of bars, and the color that each has instead.
-    title : str, optional
+    ``means`` maps a name to its number, and ``spreads`` the same names to half the length of an interval around it.
+    ``colors`` maps names of bars to the color that each has instead of ``color``.
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
     if spreads and named("spreads", spreads).keys() != means.keys():
@@ -141,21 +118,10 @@ def by_name(
     title: str = "",
     looks: Sequence[tuple[str, Any]] = LINES,
 ) -> Figure:
-    """Plot lines over places that have names instead of numbers; each line is named at its end.
+    """Plot at most five lines over places that have names instead of numbers; each line is named at its end.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The places, from left to right.
-    lines : mapping of str to array_like, shape (len(names),)
-        A name and the heights of each line; at most five.
-    spreads : mapping of str to array_like, shape (len(names),), optional
-        Half the length of an interval around each height, for the lines that have one.
-    ylim : (float, float)
-        Ends of the vertical axis.
-    xlabel, title : str, optional
-    looks : sequence of (color, dashes)
-        One for each line.
+    ``lines`` maps a name to the heights (len(names),) of a line, from left to right, and ``spreads``, for the lines
+    that have one, to half the length of an interval around each. ``looks`` is as in `curves`.
     """
     lines = named("lines", lines, len(names), most=len(looks))
     intervals = named("spreads", spreads, len(names)) if spreads else {}
@@ -180,21 +146,9 @@ def arrow(
     place: tuple[float, float] = (4, 3),
     **look: Any,
 ) -> None:
-    """Draw an arrow in the plane, with its name at its tip.
+    """Draw an arrow in the plane from ``start`` to ``tip``, both (2,), with its name at its tip.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw it.
-    tip, start : array_like, shape (2,)
-        Where it ends and where it begins.
-    color : str
-        Of the arrow and of its name.
-    name : str, optional
-    place : (float, float)
-        Points from the tip to the name.
-    **look
-        What else matplotlib shall know of the arrow, such as ``lw`` and ``linestyle``.
+    The name stands ``place`` points from the tip. ``look`` is what else matplotlib shall know, such as ``lw``.
     """
     tip, start = finite("tip", tip, 2), finite("start", start, 2)
     style = {"arrowstyle": "-|>", "color": color, "lw": 2, "shrinkA": 0, "shrinkB": 0, **look}

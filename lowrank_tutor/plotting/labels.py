@@ -15,15 +15,10 @@ APART, WRAP = 6, 14  # points from a line to its name; letters after which a nam
 
 
 def label_lines(ax: Axes) -> Axes:
-    """Write the name of each line where it ends, and narrow the axes until the names fit.
+    """Write the name of each line where it ends, narrow the axes until the names fit, and return the axes.
 
-    Call it last: names stay where the limits and scales of the axes have put them. Those that would meet are moved
-    apart, in the order of their lines.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Axes made by :func:`panel`. A line is named by its label; one without a label gets no name.
+    The axes are made by :func:`panel`; a line is named by its label. Call it last: names stay where the limits and
+    scales of the axes have put them. Those that would meet are moved apart, in the order of their lines.
     """
     fig: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]

@@ -34,20 +34,10 @@ Grid = tuple[str, ArrayLike, Sequence[str], Sequence[str]]
 
 @styled
 def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 0.03, **look: Any) -> Figure:
-    """Show a matrix as a picture, over the whole width of a figure.
+    """Show a matrix (m, n) as a picture, over the whole ``width`` of a figure, in inches.
 
-    In black and white it is a photograph, which a dark page leaves as it is; with a ``cmap`` it is line art.
-
-    Parameters
-    ----------
-    image : array_like, shape (m, n)
-        The matrix.
-    title : str
-        A word or two.
-    width, below : float
-        Inches: the width of the figure, and the room below the image for an axis label.
-    **look
-        What matplotlib's ``imshow`` takes, such as ``vmin`` and ``cmap``.
+    In black and white it is a photograph, which a dark page leaves as it is; with a ``cmap`` it is line art. ``below``
+    are inches for an axis label, and ``look`` is what matplotlib's ``imshow`` takes.
     """
     image = finite("image", image, None, None)
     rows, columns = image.shape
@@ -63,22 +53,10 @@ def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 
 def draw_row(
     ax: Axes, images: ArrayLike, corner: tuple[float, float], side: float, *, title: str = "", **look: Any
 ) -> None:
-    """Draw images of 8 x 8 pixels side by side on a :func:`sheet`.
+    """Draw images (number, 64) of 8 x 8 pixels side by side on a :func:`sheet`, a pixel that is NaN in orange.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        The axes of a sheet.
-    images : array_like, shape (number, 64)
-        The images; a pixel that is NaN is drawn in orange.
-    corner : (float, float)
-        Inches: the upper left corner of the first.
-    side : float
-        Inches from one image to the next, a little of it free.
-    title : str, optional
-        Words above the row.
-    **look
-        What matplotlib's ``imshow`` takes, such as ``vmin`` and ``cmap``.
+    The first has its upper left ``corner`` there, and ``side`` inches on begins the next. The title stands above.
+    ``look`` is what matplotlib's ``imshow`` takes.
     """
     images = finite("images", images, None, 64, gaps=True)
     left, top = corner
@@ -94,11 +72,7 @@ def draw_row(
 def equation(*parts: ArrayLike | str) -> Figure:
     """Draw matrices with their entries and the signs between them, such as ``equation(a, "=", c, "@", f)``.
 
-    Parameters
-    ----------
-    *parts : array_like of shape (m, n), or str
-        Matrices in the order of the formula, and the signs between them; ``"@"`` is drawn as mathematics writes it,
-        one matrix beside the other. At most nine columns of numbers can be read on a phone.
+    ``"@"`` is drawn as mathematics writes it, one matrix beside the other. A phone has room for nine columns.
     """
     shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
     for shape in shapes:
@@ -142,19 +116,11 @@ def word_maps(
     decimals: int | None = None,
     axes: tuple[str, str] = ("looks", "is looked at"),
 ) -> Panels:
-    """Show tables that have the same words on both axes, side by side.
+    """Show tables (n, n) that have the same n words on both axes, side by side.
 
-    Parameters
-    ----------
-    maps : mapping of str to array_like, shape (n, n)
-        A title and a table without negative entries: a row for each word that looks, a column for each looked at. White
-        is zero, and the darkest is the largest entry of each table.
-    words : sequence of str
-        The n words.
-    decimals : int, optional
-        Digits after the point with which entries are written into the picture; without it, none are.
-    axes : (str, str), optional
-        What the word of a row does, and the word of a column.
+    ``maps`` maps a title to a table without negative entries: a row for each word that looks, a column for each looked
+    at. White is zero, and the darkest is the largest entry of each table. With ``decimals``, entries are written into
+    the picture. ``axes`` say what the word of a row does, and the word of a column.
     """
     maps = named("maps", maps, len(words), len(words))
     longest = max(map(len, words))
@@ -188,19 +154,10 @@ def grids(
 ) -> Figure:
     """Show tables side by side, dark where an entry is large, on one scale from 0 to the largest entry of all.
 
-    Parameters
-    ----------
-    *parts : (str, array_like of shape (m, n), m words, n words)
-        The title of each table, its entries, none of them negative, and the words for its rows and columns. Only the
-        first shows the words of its rows.
-    borders : sequence of int, optional
-        Columns of the last table before which a line stands, such as where a window begins.
-    hidden : collection of int, optional
-        Columns that are hatched: their tokens are hidden.
-    written : bool
-        Whether entries other than 0 are written out, as decimals.
-    notes : sequence of str, optional
-        Words at the right of each row of the last table.
+    Each of ``parts`` is a title, entries (m, n) of at least 0, and words for the m rows and the n columns. Only the
+    first shows the words of its rows. Lines stand before the columns ``borders`` of the last table, such as where a
+    window begins, and ``notes`` at the right of its rows. The columns ``hidden`` are hatched. If ``written``, entries
+    other than 0 are written out.
     """
     entries = [finite(part[0], part[1], len(part[2]), len(part[3])) for part in parts]
     left = start = 0.1 + 0.075 * max(map(len, parts[0][2]))  # inches

@@ -52,12 +52,7 @@ PHOTOGRAPH_DPI = PAGE_DPI + 1  # a file keeps nothing of a figure but its resolu
 class Panels(tuple[Figure, ...]):
     """Figures of one height that belong together, such as a picture and the curve beside it.
 
-    They stand side by side on a wide page, and one below the other on a phone.
-
-    Parameters
-    ----------
-    iterable : iterable of matplotlib.figure.Figure
-        The figures, from left to right.
+    They stand side by side, from left to right, on a wide page, and one below the other on a phone.
     """
 
     __slots__ = ()
@@ -95,12 +90,9 @@ F = TypeVar("F", bound=Figure | tuple[Figure, ...])
 
 
 def styled(draw: Callable[P, F]) -> Callable[P, F]:
-    """Make a function draw in the book's style, change nobody's settings and leave no figure open.
+    """Make a function that returns a figure, :class:`Panels` or a tuple of figures draw in the book's style.
 
-    Parameters
-    ----------
-    draw : callable
-        Any function that returns a figure, :class:`Panels` or a tuple of figures.
+    It changes nobody's settings and leaves no figure open.
     """
     signature = inspect.signature(draw)
     ours = draw.__module__.startswith(__package__)  # elsewhere the names may mean anything
@@ -131,12 +123,9 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
 
 
 def photograph(figure: Figure) -> Figure:
-    """Mark a figure as a photograph, so that a dark page does not invert it.
+    """Mark a figure as a photograph, so that a dark page does not invert it, and return it.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        A photograph, or a picture whose caption speaks of light and dark. All others are line art.
+    So is a picture whose caption speaks of light and dark. All others are line art.
     """
     figure.set_gid(PHOTOGRAPH)
     figure.patch.set_alpha(0)  # its paper is that of the page, so its words must be legible on both
@@ -156,12 +145,8 @@ def panel(
 ) -> tuple[Figure, Axes]:
     """Make a figure with one pair of axes whose place does not depend on what is drawn in them.
 
-    Parameters
-    ----------
-    width, height : float
-        Inches. Up to 4.5 wide, type of 9 points can be read on a phone; panels side by side have up to 6.3 together.
-    left, right, top, bottom : float
-        Inches between the axes and the edges of the figure.
+    All arguments are inches; ``left`` to ``bottom`` lie between the axes and the edges of the figure. Up to 4.5 wide,
+    type of 9 points can be read on a phone; panels side by side have up to 6.3 together.
     """
     fig = plt.figure(figsize=(width, height), layout="none")
     across, up = (width - left - right) / width, (height - top - bottom) / height
@@ -169,14 +154,9 @@ def panel(
 
 
 def sheet(width: float, height: float) -> tuple[Figure, Axes]:
-    """Make a figure whose axes count inches from its upper left corner: y is 0 there and negative below.
+    """Make a figure whose axes count inches from its upper left corner; y is 0 there and negative below.
 
     Making a pair of axes takes longer than drawing into it, so many small pictures share one.
-
-    Parameters
-    ----------
-    width, height : float
-        Inches.
     """
     fig = plt.figure(figsize=(width, height), layout="none")
     ax = fig.add_axes((0, 0, 1, 1))
