@@ -185,14 +185,8 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
 
     Vectors ``k`` (n, d) stand one a row, and ``beta`` (n,) are any numbers. With $B = \operatorname{diag} \beta$ and L,
     the part of $B K K^\top$ strictly below its diagonal, $T = (I + L)^{-1} B$ and $W = T K$ (Bischof and Van Loan 1987,
-    doi:10.1137/0908009; in attention Yang et al. 2024, arXiv:2406.06484).
-
-    Returns
-    -------
-    w : Tensor, shape (n, d)
-        The product is ``I - k.T @ w``.
-    t : Tensor, shape (n, n)
-        Lower triangular.
+    doi:10.1137/0908009; in attention Yang et al. 2024, arXiv:2406.06484). It returns ``w`` (n, d), with which the
+    product is ``I - k.T @ w``, and ``t`` (n, n), lower triangular.
 
     Examples
     --------

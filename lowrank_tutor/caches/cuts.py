@@ -132,8 +132,7 @@ def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
     flattened after the first, and its shape says so. Entries with fewer than two rows or columns are left out, as are
     integers and whatever else is no tensor.
 
-    It shows itself as the last line of a cell. Its ``columns`` hold the numbers: ``rank_report(model).columns["k for
-    95%"]``.
+    The ``columns`` of the table hold the numbers: ``rank_report(model).columns["k for 95%"]``.
 
     Parameters
     ----------

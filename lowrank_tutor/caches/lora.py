@@ -21,7 +21,8 @@ class LoraLinear(nn.Module):
     $A$, of dimension at least $n - r$, are mapped as before.
 
     ``weight``, ``bias``, ``in_features`` and ``out_features`` are those of the merged layer, for modules that read them
-    instead of calling the layer, as ``nn.MultiheadAttention`` reads ``out_proj``. Its gradient reaches A and B.
+    instead of calling the layer, as ``nn.MultiheadAttention`` reads ``out_proj``. Its gradient reaches the factors
+    ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the lengths ``g`` (m,) of the rows.
 
     The weight that came in is never overwritten: with ``init="principal"`` the update is $s (B A - B_0 A_0)$, and its
     start $s B_0 A_0$, the first ``r`` layers of the singular value decomposition, is kept beside it.
@@ -45,15 +46,6 @@ class LoraLinear(nn.Module):
         learned apart. Gradients pass through the division.
     generator : torch.Generator, optional
         Draws A; by default torch's global generator does.
-
-    Attributes
-    ----------
-    a : Parameter, shape (r, n)
-        The factor A.
-    b : Parameter, shape (m, r)
-        The factor B.
-    g : Parameter, shape (m,), or None
-        Lengths of the rows, with ``magnitude``.
 
     Examples
     --------

@@ -1,12 +1,11 @@
 """Steps on a gradient by matrix products: toward its best approximation, or toward equal singular values."""
 
-import sys
-from collections.abc import Sequence
-
 import torch
 
-from lowrank_tutor._checks import check_real, check_size
+from lowrank_tutor._checks import check_size
 from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor, shape_of
+
+MUON = (3.4445, -4.7750, 2.0315)  # its a, b and c
 
 
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -16,18 +15,8 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     the new Q this is subspace iteration. For a fixed M it tends to the best approximation, unless the guess has no part
     in one of its directions. It is Algorithm 1 of Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727.
 
-    Parameters
-    ----------
-    m : Tensor, shape (m, n)
-        A gradient.
-    q : Tensor, shape (n, r)
-        A guess of r directions, or what the last step returned.
-
-    Returns
-    -------
-    p : Tensor, shape (m, r)
-    q : Tensor, shape (n, r)
-        The approximation is ``p @ q.T``; ``q`` is the next guess.
+    From a gradient ``m`` (m, n) and ``q`` (n, r), a guess of r directions or what the last step returned, come ``p``
+    (m, r) and the next ``q`` (n, r). The approximation is ``p @ q.T``.
 
     Examples
     --------
@@ -49,19 +38,13 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     return p.to(m.dtype), (matrix.mT @ p).to(m.dtype)
 
 
-def newton_schulz(
-    x: torch.Tensor, steps: int = 5, coefficients: Sequence[float] = (3.4445, -4.7750, 2.0315)
-) -> torch.Tensor:
-    r"""Push all singular values of matrices toward 1 by matrix products: Muon's step.
+def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
+    r"""Push all singular values of matrices ``x`` (..., m, n) toward 1 by matrix products: Muon's step.
 
     From $X / \|X\|_F$ on, each step is $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$. It maps each singular
-    value by $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$ and keeps the singular vectors and the rank. The
-    default coefficients a, b and c are Muon's, which do not converge to 1 but come near it fast (Jordan et al., 2024,
+    value by $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$ and keeps the singular vectors and the rank.
+    Muon's coefficients a, b and c do not converge to 1 but come near it fast (Jordan et al., 2024,
     https://kellerjordan.github.io/posts/muon/). Zeros stay zeros.
-
-    Parameters
-    ----------
-    x : Tensor, shape (..., m, n)
 
     Examples
     --------
@@ -73,13 +56,7 @@ def newton_schulz(
         raise ValueError(f"x must have shape (..., m, n), got shape {shape_of(x)}")
     check_floating("x", x)
     steps = check_size(steps, "steps", 0)
-    try:
-        numbers = tuple(coefficients)
-    except (TypeError, RuntimeError):
-        raise TypeError(f"coefficients must be three numbers, got {type(coefficients).__name__}") from None
-    if len(numbers) != 3:
-        raise ValueError(f"coefficients must be three numbers, got {len(numbers)}")
-    a, b, c = (check_real(number, "coefficients", "finite", -sys.float_info.max) for number in numbers)
+    a, b, c = MUON
     tall = x.shape[-2] > x.shape[-1]
     y = x.mT if tall else x  # the smaller Gram matrix of the two
     if y.numel():

@@ -41,25 +41,11 @@ class Verdict:
 
 
 def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
-    """Compare an answer with that of an exercise.
+    """Compare an answer with that of an exercise, such as ``"ex-rank-hand"``, or one of your own (:func:`register`).
 
-    Parameters
-    ----------
-    name : str
-        The exercise, such as ``"ex-rank-hand"``, or one of your own (:func:`register`).
-    answer : number or array_like of numbers, or ``...``
-        As many numbers as the exercise asks for, in its order; ``...`` stands for what you do not have yet.
-
-    Returns
-    -------
-    Verdict
-        True if each number is near enough: exact for counts, within the rounding of the exercise otherwise. Its text
-        judges each number alone, and has a hint for one that is not right.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``answer`` is not made of finite real numbers, or there is no such exercise.
+    The answer is as many finite numbers as the exercise asks for, in its order; ``...`` stands for what you do not have
+    yet. The verdict is true if each is near enough: exact for counts, within the rounding of the exercise otherwise.
+    Its text judges each number alone, and has a hint for one that is not right.
 
     Examples
     --------

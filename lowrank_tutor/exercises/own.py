@@ -51,18 +51,13 @@ def register(
         The hint for any wrong answer that has none of its own.
     hints : mapping, optional
         Hints for certain wrong answers: ``{0.5: "That is half of it."}``; a tuple where several numbers are asked for.
-        The nearest of them counts.
+        The nearest of them counts; none may be near enough to be right.
     within : float
         The relative tolerance: ``0.01`` for 1%. By default ``digits`` count.
     digits : int
         To how many digits a number that is not an integer must be right, from one to nine.
     note : str
         A sentence below the fields of the page, such as how the numbers may be written.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not of that form, or an answer that has a hint is near enough to be right.
 
     Examples
     --------

@@ -108,8 +108,6 @@ def test_no_silent_broadcasting(s_shape, h_shape):
         (lambda: factorize(np.ones((3, 2)), 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
         (lambda: fit_factors(np.ones((2, 3)), 0), "k must be between 1 and min(m, n) = 2, got 0"),
         (lambda: fit_factors(np.ones((3, 2)), 3), "k must be between 1 and min(m, n) = 2, got 3"),
-        (lambda: fit_factors(np.eye(2), 1, learning_rate=0), "learning_rate must be finite and above 0, got 0.0"),
-        (lambda: fit_factors(np.eye(2), 1, learning_rate=np.inf), "learning_rate must be finite and above 0, got inf"),
         (lambda: fit_factors(np.eye(2), 1, steps=-1), "steps must be at least 0, got -1"),
         (lambda: score_error(np.ones((2, 3)), [[1.0]], [[1.0, 2.0, 3.0]]), MATCH + "(2, 3), (1, 1) and (1, 3)"),
         (lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], [[1.0]]), MATCH + "(2, 3), (1, 2) and (1, 1)"),
@@ -378,14 +376,12 @@ def test_one_gradient_step():
     start = fit_factors(target, 2, steps=0, rng=fresh(5))
     rate = 1 / (2 * np.linalg.norm(target, 2))
     one = fit_factors(target, 2, steps=1, rng=fresh(5))
-    slower = fit_factors(target, 2, steps=1, learning_rate=rate / 3, rng=fresh(5))
     u, v = (torch.tensor(x, requires_grad=True) for x in start[:2])
     loss = 0.5 * (torch.tensor(target) - u @ v.T).square().sum()
     loss.backward()
     assert start.losses.tolist() == pytest.approx([loss.item()], rel=1e-14)
-    for fit, step in ((one, rate), (slower, rate / 3)):
-        np.testing.assert_allclose(fit.u, start.u - step * u.grad.numpy(), atol=1e-14)
-        np.testing.assert_allclose(fit.v, start.v - step * v.grad.numpy(), atol=1e-14)
+    np.testing.assert_allclose(one.u, start.u - rate * u.grad.numpy(), atol=1e-14)
+    np.testing.assert_allclose(one.v, start.v - rate * v.grad.numpy(), atol=1e-14)
 
 
 def test_small_random_start():
@@ -402,32 +398,10 @@ def test_small_random_start():
     assert not np.allclose(fit_factors(target, 2, steps=0).u, fit_factors(target, 2, steps=0).u)
 
 
-def test_long_steps_are_refused():
-    target = with_spectrum([2, 1], 5, 4)
-    fit_factors(target, 1, learning_rate=0.4, rng=fresh())
-    with pytest.raises(ValueError, match="learning_rate") as caught:
-        fit_factors(target, 1, learning_rate=3, rng=fresh())
-    found = re.fullmatch(
-        r"learning_rate must be small enough for the loss to fall \(by default it is 0\.25\), got 3 and a loss "
-        r"(\S+) times that of the start at step (\d+)",
-        str(caught.value),
-    )
-    assert float(found[1]) > 100
-    step = int(found[2])
-    u, v, losses = fit_factors(target, 1, learning_rate=3, steps=step - 1, rng=fresh())
-    assert (losses <= 100 * losses[0]).all()
-    residual = u @ v.T - target
-    residual = (u - 3 * residual @ v) @ (v - 3 * residual.T @ u).T - target
-    assert float(found[1]) == pytest.approx(np.sum(residual**2) / 2 / losses[0], rel=1e-2)
-    with pytest.raises(ValueError, match=r"and a loss (inf|nan) times that of the start at step 1$"):
-        fit_factors(target * 1e60, 1, learning_rate=1e300, rng=fresh())
-
-
 def test_zero_target():
-    for rate in (None, 1.0):
-        u, v, losses = fit_factors(np.zeros((3, 2)), 1, steps=4, learning_rate=rate)
-        np.testing.assert_array_equal(u @ v.T, np.zeros((3, 2)))
-        np.testing.assert_array_equal(losses, np.zeros(5))
+    u, v, losses = fit_factors(np.zeros((3, 2)), 1, steps=4)
+    np.testing.assert_array_equal(u @ v.T, np.zeros((3, 2)))
+    np.testing.assert_array_equal(losses, np.zeros(5))
 
 
 # the caller

@@ -1,7 +1,5 @@
 """Power steps and Muon's map, against the singular value decomposition of NumPy."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -63,13 +61,7 @@ def test_newton_schulz_bounds():
         torch.testing.assert_close(newton_schulz(batch.float() * scale), newton_schulz(batch.float()))
 
 
-def test_other_coefficients_converge():
-    (x,) = tensors((6, 4))
-    u, _, vt = np.linalg.svd(x.numpy(), full_matrices=False)
-    np.testing.assert_allclose(newton_schulz(x, 40, (1.5, -0.5, 0)), u @ vt, atol=1e-12)
-
-
-M, THREE = torch.ones(9, 7), "coefficients must be three numbers, got"
+M = torch.ones(9, 7)
 
 
 @pytest.mark.parametrize(
@@ -86,10 +78,6 @@ M, THREE = torch.ones(9, 7), "coefficients must be three numbers, got"
         (lambda: newton_schulz(M.long()), "TypeError: x must be of a floating-point type, got torch.int64"),
         (lambda: newton_schulz(M, -1), "ValueError: steps must be at least 0, got -1"),
         (lambda: newton_schulz(M, 2**31), "ValueError: steps must be below 2**31, got 2147483648"),
-        (lambda: newton_schulz(M, 1, None), f"TypeError: {THREE} NoneType"),
-        (lambda: newton_schulz(M, 1, (1.0, 2.0)), f"ValueError: {THREE} 2"),
-        (lambda: newton_schulz(M, 1, (1.0, 2.0, math.nan)), "ValueError: coefficients must be finite, got nan"),
-        (lambda: newton_schulz(M, 1, (-math.inf, 2.0, 3.0)), "ValueError: coefficients must be finite, got -inf"),
     ],
 )  # fmt: skip
 def test_bad_steps(call, message):
