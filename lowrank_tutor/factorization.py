@@ -93,12 +93,10 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
             raise ValueError(f"ratings must store each entry once, got {stored - known.nnz} of {stored} a second time")
         known.data[:] = 1
         return table, known
-    if observed is None:
-        raise TypeError(f"observed must be {_BOOLS} unless ratings are sparse, got None")
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2:
         raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
-    mask = _as_mask(observed, dense.shape)
+    mask = _as_mask(~np.isnan(dense) if observed is None else observed, dense.shape)
     seen = dense[mask]
     if not np.isfinite(seen).all():
         raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
@@ -201,7 +199,7 @@ def factorize_ratings(
         ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too, and only they cost
         work and memory.
     observed : array_like of bool, shape (n, m), or None
-        True marks a known rating. At least one. None where the ratings are sparse.
+        True marks a known rating. At least one. With None all but NaN are known, and those that a sparse matrix stores.
     k : int
         The rank kept, between 1 and ``min(n, m)``.
     regularization : float
@@ -217,7 +215,7 @@ def factorize_ratings(
     Examples
     --------
     >>> ratings = [[1, 2, 3], [2, 4, np.nan], [3, np.nan, 9]]
-    >>> result = factorize_ratings(ratings, np.isfinite(ratings), k=1, regularization=0)
+    >>> result = factorize_ratings(ratings, None, k=1, regularization=0)
     >>> result.estimates.round(6)
     array([[1., 2., 3.],
            [2., 4., 6.],

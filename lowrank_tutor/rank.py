@@ -73,16 +73,19 @@ def stable_rank(a: ArrayLike) -> Any:
     return weight if s.ndim > 1 else float(weight)
 
 
-def effective_rank(s: ArrayLike) -> float:
+def effective_rank(s: ArrayLike) -> Any:
     r"""Count the directions by the entropy of their singular values ``s`` (r,), $\exp(-\sum_i p_i \ln p_i)$.
 
     Here $p_i = \sigma_i / \sum_j \sigma_j$. It lies between 1 and the rank, which it reaches if and only if all nonzero
-    values are equal, and it is never below `stable_rank`; of zeros alone it is 0. Weak directions count more here.
+    values are equal, and it is never below `stable_rank`; of zeros alone it is 0. Weak directions count more here. An
+    array (..., r) of spectra gives an array.
     Source: Roy and Vetterli (2007), *The effective rank*, EUSIPCO, 606-610.
 
     >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
     (2.0, 1.889882)
     """
+    if getattr(s, "ndim", 1) > 1:
+        return np.apply_along_axis(effective_rank, -1, s)
     spectrum = as_spectrum(s, "s")
     nonzero = spectrum[spectrum > 0]
     p = nonzero / (nonzero.sum() or 1)

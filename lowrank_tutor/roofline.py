@@ -110,8 +110,8 @@ class Floor(NamedTuple):
     moved_bytes: int
 
 
-def gpu_floor(n: int, d: int, heads: int, gpu: str, *, k: int | None = None, batch: int = 1) -> Floor:
-    r"""Return the least time of attention with Q, K and V given, on a card of ``GPUS``.
+def gpu_floor(n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = None, batch: int = 1) -> Floor:
+    r"""Return the least time of attention with Q, K and V given, on a card of ``GPUS`` or a `Gpu` of your own.
 
     With D = ``heads`` times ``d``, exact attention takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer
     takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are
@@ -128,7 +128,8 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str, *, k: int | None = None, bat
     Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52(4).
     """
     n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
-    batch, card = check_size(batch, "batch"), GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
+    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
+    batch = check_size(batch, "batch")
     width = heads * d
     if k is None:
         flops, moved = 4 * batch * n**2 * width, 4 * batch * n * width
@@ -140,7 +141,7 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str, *, k: int | None = None, bat
     return Floor(walls[wall], wall, flops, HALF * moved)
 
 
-def gpu_crossover(k: int, d: int, heads: int, gpu: str, *, batch: int = 1) -> int:
+def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1) -> int:
     """Return the least number of tokens, above k, from which Linformer's floor is below that of exact attention.
 
     With fewer tokens both floors meet the same wall, or to read E costs more than mixing saves.

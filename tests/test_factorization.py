@@ -124,6 +124,8 @@ def test_gaps_are_never_read(penalty):
     for other in results[1:]:
         for one, same in zip(results[0][:3], other[:3], strict=True):
             np.testing.assert_array_equal(one, same)
+    told = factorize_ratings(np.where(seen, table, np.nan), None, 2, regularization=penalty, rng=fresh())
+    np.testing.assert_array_equal(results[0].c, told.c)
     assert not np.array_equal(results[0].c, factorize_ratings(table + seen, seen, 2, rng=fresh()).c)
 
 
@@ -241,7 +243,7 @@ STORED = "observed must be None for sparse ratings, whose stored entries are the
     ("arguments", "error", "message"),
     [
         ({"observed": np.ones((3, 4))}, TypeError, BOOLS + ", got dtype float64"),
-        ({"observed": None}, TypeError, BOOLS + " unless ratings are sparse, got None"),
+        ({"ratings": np.full((3, 4), np.nan), "observed": None}, ValueError, NONE_KNOWN + ", got none"),
         ({"observed": np.ones((4, 3), bool)}, ValueError, SHAPE + ", got (4, 3)"),
         ({"observed": np.ones(4, bool)}, ValueError, SHAPE + ", got (4,)"),
         ({"observed": np.zeros((3, 4), bool)}, ValueError, NONE_KNOWN + ", got none"),

@@ -137,6 +137,7 @@ def test_effective_rank(s):
     assert effective_rank(s) == pytest.approx(math.exp(math.fsum(terms)) if total else 0, rel=1e-12)
     assert stable_rank(np.diag(s)) - 1e-12 <= effective_rank(s) <= sum(x > 0 for x in s) + 1e-12
     assert type(effective_rank(s)) is float
+    assert effective_rank(np.stack([[s], [s]])).tolist() == [[effective_rank(s)]] * 2
 
 
 @pytest.mark.parametrize("scale", [1e-75, 1e74])
@@ -246,7 +247,7 @@ NAN = [[1.0, math.nan]]
         (lambda: stable_rank([NAN, NAN]), "a[0] must be finite, got nan"),
         (lambda: stable_rank([1.0]), "a must be a matrix (two axes) or a stack of matrices, got shape (1,)"),
         (lambda: stable_rank(np.ones((0, 2, 2))), "a must be non-empty, got shape (0, 2, 2)"),
-        (lambda: effective_rank(np.eye(2)), "s must be a vector (one axis), got shape (2, 2)"),
+        (lambda: effective_rank(np.eye(2)), "s must be non-increasing, got 0.0 before 1.0"),
         (lambda: effective_rank([1, 2]), "s must be non-increasing, got 1.0 before 2.0"),
         (lambda: numerical_rank(HAND, 1.0), "rtol must be at least 0 and below 1, got 1.0"),
         (lambda: numerical_rank(HAND, -1e-300), "rtol must be at least 0 and below 1, got -1e-300"),

@@ -32,6 +32,7 @@ def test_floor_is_higher_wall(name):
     card = GPUS[name]
     for n, d, heads, k, batch in itertools.product((256, 4096, 65536), (32, 128), (1, 8), (None, 16, 256), (1, 4)):
         found = gpu_floor(n, d, heads, name, k=k, batch=batch)
+        assert found == gpu_floor(n, d, heads, card, k=k, batch=batch)
         length = n if k is None else k
         scores = averages = 2 * n * length * d  # operations of one head
         mixing = 0 if k is None else 2 * 2 * k * n * d  # E K and E V
