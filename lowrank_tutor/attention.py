@@ -84,12 +84,13 @@ class Cost(NamedTuple):
 
 
 def softmax_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = None
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False
 ) -> torch.Tensor:
     r"""Average the values, weighted by the softmax of how each query scores the keys.
 
     $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's fused kernels:
-    exact, and without the matrix of weights in memory (except on a CPU where ``d_v`` differs from ``d``).
+    exact, and without the matrix of weights in memory (except on a CPU where ``d_v`` differs from ``d``). With
+    ``causal`` a token attends only to itself and those before it.
 
     Examples
     --------
@@ -98,12 +99,16 @@ def softmax_attention(
     >>> softmax_attention(q, k, torch.tensor([[[[1.0], [2.0], [6.0]]]])).item()
     3.0
     """
-    check_attention_inputs(q, k, v, token_mask)
+    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"))
     mask = None
     if token_mask is not None:
         k, v, mask = zero_hidden(k, token_mask), zero_hidden(v, token_mask), softmax_mask(token_mask)
+    if causal and mask is not None:
+        before = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril()
+        mask = mask & before  # a row without any real token may see itself: it is hidden, so its value is zero
+        mask, causal = mask | (~mask.any(dim=3, keepdim=True) & before & before.mT), False
     k, v = (each_head(part, q.shape[1]) for part in (k, v))
-    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
 
 
 def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Tensor | None = None) -> torch.Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
@@ -52,7 +54,7 @@ def cloud(center: ArrayLike | None = None, points: ArrayLike | None = None) -> I
     if points is not None:
         given = finite("points", points, None, 2)
         if np.abs(given).max() > REACH or (given == given[0]).all():
-            raise ValueError(f"points must be different ones from -{REACH:g} to {REACH:g}, got {points!r}")
+            raise ValueError(f"points must be different ones from -{REACH:g} to {REACH:g}, got {reprlib.repr(points)}")
         mean = given.mean(axis=0)
         shape = given - mean
     middle = point("center", mean if center is None else center, REACH)

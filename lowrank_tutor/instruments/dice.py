@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -87,7 +88,7 @@ def dice(
     if own is not None:
         n, d = own.shape
         if len(np.unique(own, axis=0)) < n:
-            raise ValueError(f"points must be all different, got {points!r}")
+            raise ValueError(f"points must be all different, got {reprlib.repr(points)}")
     asked = (("k", k, 1), ("d", d, 1), ("n", n, 2), ("seed", seed, 1))
     k, d, n, seed = (whole(name, value, low, MOST[name]) for name, value, low in asked)
     eps = number("eps", eps, 0.01, 0.99)

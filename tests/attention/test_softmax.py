@@ -52,6 +52,17 @@ def test_attention_by_loops(batch, heads, n_queries, n_keys, d, d_v, data):
         assert all(torch.equal(x, y) for x, y in zip((q, k, v), before, strict=True)), "inputs are changed"
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_causal_attention_by_prefixes(masked):
+    q, k, v = triple(2, 3, 5, 5, 4, 2, seed=1)
+    mask = torch.tensor([[False, False, True, False, True], [True, True, True, True, False]]) if masked else None
+    out = softmax_attention(q, k, v, token_mask=mask, causal=True)
+    for i in range(5):
+        keys, values, real = k[:, :, : i + 1], v[:, :, : i + 1], None if mask is None else mask[:, : i + 1]
+        judge = by_loops(q[:, :, i : i + 1], keys, values, real)
+        np.testing.assert_allclose(out[:, :, i : i + 1], judge, rtol=0, atol=1e-13)
+
+
 def test_attention_by_hand():
     q = torch.tensor([[[[2 * math.log(3), 0, 0, 0]]]], dtype=torch.float64)  # divided by the root of d = 4: log 3
     k = torch.tensor([[[[1, 0, 0, 0], [0, 1, 0, 0]]]], dtype=torch.float64)
