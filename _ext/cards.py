@@ -74,6 +74,9 @@ CARDS = {
         "What a table of fixed size can remember in place of a cache, and which theorem speaks of which rank.",
         "recent",
     ),
+    "book/choose": Card(
+        "From a problem to a technique: what it saves, what it costs in quality, who uses it, and which library to install."
+    ),
     "book/use-linformer": Card(
         "Put Linformer into a PyTorch model of your own, and check what it costs you before you keep it.", "mixtures"
     ),
