@@ -61,20 +61,10 @@ def style(path: str) -> str:
 def script(paths: Sequence[str], result: str, names: str = "", given: str = "") -> tuple[str, str]:
     """Join script files into an element that runs once a page, and say where its result is found.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        The files, in order; each sees what those before it declare, and nothing outside sees any of it.
-    result : str
-        A JavaScript expression of their names.
-    names, given : str
-        A parameter of the function around them, and an expression whose value it gets.
-
-    Returns
-    -------
-    (str, str)
-        The ``<script>`` element, and the expression for its result. The key in it is made of the text, so that outputs
-        of different versions can share a notebook.
+    Each file of ``paths`` sees what those before it declare, and nothing outside sees any of it. ``result`` is a
+    JavaScript expression of their names. The function around them has the parameter ``names``, which gets the value of
+    the expression ``given``. Returned are the ``<script>`` element and the expression for its result. The key in it is
+    made of the text, so that outputs of different versions can share a notebook.
     """
     code = re.sub(r"(?m)^ *(//.*\n|/\*\*.*\*/\n)?", "", "".join(map(asset, paths)))  # no indents, no lines of comments
     source = f"({names}) => {{\n{code}return {result};\n}}"

@@ -32,8 +32,9 @@ class ReducedRankAttention(nn.Module):
 
     The weights of query ``i`` are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k} \right)$. The division by
     $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this one ordinary attention head of width ``k``, with
-    $W_Q = U^\top$ and $W_K = V^\top$ and the values as they come. To start from the factors of a known score, undo it
-    in one of them: ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
+    $W_Q = U^\top$ and $W_K = V^\top$ and the values as they come. To start from the factors ``u``
+    (k, query_dim) and ``v`` (k, key_dim) of a known score, undo it in one of them:
+    ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
 
     Parameters
     ----------
@@ -46,11 +47,6 @@ class ReducedRankAttention(nn.Module):
         whatever ``k``. Without it the global generator of torch draws.
     device, dtype : optional
         Where the parameters are kept, and their floating-point type.
-
-    Attributes
-    ----------
-    u : Parameter, shape (k, query_dim)
-    v : Parameter, shape (k, key_dim)
 
     Examples
     --------

@@ -33,14 +33,7 @@ class Factors(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Factors found by gradient descent, ``target ~ u @ v.T``, and the loss before the first step and after each.
-
-    Attributes
-    ----------
-    u : ndarray, shape (n, k)
-    v : ndarray, shape (m, k)
-    losses : ndarray, shape (steps + 1,)
-    """
+    """Factors by gradient descent, ``target ~ u @ v.T``: ``u`` (n, k), ``v`` (m, k), and the falling losses."""
 
     u: FloatArray
     v: FloatArray

@@ -18,21 +18,11 @@ PLAIN = {r"^\top": "ᵀ", "^2": "²", "_": "", r"\sqrt{d}": "√d", r"\lambda": 
 
 
 class Step(NamedTuple):
-    """One step of a worked example: a sentence, its formula, and its value.
+    """One step of a worked example: a sentence, its formula, and its value."""
 
-    Attributes
-    ----------
-    text : str
-        The sentence. Its letters stand between dollar signs; there is no other mark-up.
-    latex : str
-        The formula, without dollar signs.
-    value : object
-        The exact SymPy object that the formula ends in (decimals aside), for the next step and for tests.
-    """
-
-    text: str
-    latex: str
-    value: Any
+    text: str  # its letters stand between dollar signs; there is no other mark-up
+    latex: str  # without dollar signs
+    value: Any  # the exact SymPy object that the formula ends in (decimals aside), for the next step and for tests
 
     @property
     def plain(self) -> str:

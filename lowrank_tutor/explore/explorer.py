@@ -97,11 +97,8 @@ class Explorer:
     def to_html(self) -> str:
         """Draw every position and return a self-contained ``<figure class="explorer">``.
 
-        Raises
-        ------
-        ValueError
-            If the pictures differ in size, the numbers in name, or the block would weigh more than ``limit``. Where a
-            few samples show that it would, by far, the rest is not drawn.
+        Pictures that differ in size and a block heavier than ``limit`` are refused. Where a few samples show that it
+        would be, by far, the rest is not drawn.
         """
         return self._block(self._film())
 
