@@ -72,7 +72,7 @@ WORDS = {
 
 
 def windows(
-    borders: Sequence[int] = (0, 3, 6, 9),
+    borders: Sequence[int] | None = None,
     sharpness: float = 1.0,
     query: ArrayLike = (2.5, 0.0),
     sentence: str = SENTENCE,
@@ -91,8 +91,8 @@ def windows(
 
     Parameters
     ----------
-    borders : sequence of int
-        The first token of each window at first, counted from 0: rising, and the first is 0.
+    borders : sequence of int, optional
+        The first token of each window at first, counted from 0: rising, and the first is 0. By default every third.
     sharpness : float
         What multiplies the logits at first, from 0 to 4.
     query : array_like, shape (2,)
@@ -111,7 +111,7 @@ def windows(
     """
     own = {} if keys is None and values is None else {"keys": keys, "values": values}
     words, known, (k, v) = read(sentence, MOST, SENTENCE.split(), {"keys": KEYS, "values": VALUES}, own)
-    given = as_float_array(borders, "borders")
+    given = as_float_array(range(0, len(words), 3) if borders is None else borders, "borders")
     first = [int(border) for border in np.nan_to_num(given).ravel()]
     rising = all(before < after for before, after in pairwise(first))
     if not first or first[0] != 0 or not rising or first[-1] >= len(words) or first != given.tolist():

@@ -127,7 +127,7 @@ OWN_DATA = {
     "large picture": lambda: tilt(np.add.outer(np.arange(300), np.arange(200) ** 2), 0, 1),
     "cloud": lambda: cloud(points=[[1, 2], [2, 4.5], [-1, 0]]),
     "dice": lambda: dice(8, points=TOKENS[0, 0, 0]),
-    "windows": lambda: windows([0, 1], 1, (1, 2), "My dog", keys=TWO, values=TWO),
+    "windows": lambda: windows(sentence="My dog", keys=TWO, values=TWO),
     "sheets": lambda: sheets(1, sentence="My dog", x=TWO),
 }
 
@@ -167,7 +167,7 @@ NO_ARGUMENTS = {
     spectrum: {"s": [[1], [1] * 41, [np.nan] * 12, [-1] * 12, [1001] * 12, "a", [1j] * 12], "k": [0, 13, True]},
     tilt: {"picture": ["cat", None, [[0, -1]]], "degrees": [-1, 46, [2], None], "k": [0, 161, 2.0, True]},
     windows: {
-        "borders": [[], [1, 2], [0, 4, 4], [0, 12], [0, 1.5], None, "a"],
+        "borders": [[], [1, 2], [0, 4, 4], [0, 12], [0, 1.5], "a"],
         "sharpness": [-0.1, 4.1, np.nan, None],
         "query": [[2.7, 0], *NO_POINT],
         "sentence": ["", "the dog slept", "the " * 13, None],
