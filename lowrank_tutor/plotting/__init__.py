@@ -21,7 +21,6 @@ with needed(__name__):
     from lowrank_tutor.plotting.style import (
         GRAY,
         INK,
-        LINES,
         MUTED,
         ORANGE,
         SIGNED,
@@ -36,7 +35,7 @@ with needed(__name__):
     )
 
 __all__ = [
-    "GRAY", "INK", "LINES", "MUTED", "ORANGE", "SIGNED", "TEAL", "VIOLET", "WEIGHTS", "Panels", "arrow", "bars",
+    "GRAY", "INK", "MUTED", "ORANGE", "SIGNED", "TEAL", "VIOLET", "WEIGHTS", "Panels", "arrow", "bars",
     "boxes", "by_name", "curves", "draw_row", "equation", "grids", "label_lines", "panel", "photograph",
     "picture", "sheet", "styled", "word_maps",
 ]  # fmt: skip
