@@ -75,7 +75,7 @@ CARDS = {
         "recent",
     ),
     "book/choose": Card(
-        "From a problem to a technique: what it saves, what it costs in quality, who uses it, and which library to install."
+        "From a problem to a technique: what it saves, what it costs in quality, who uses it, which library to install."
     ),
     "book/use-linformer": Card(
         "Put Linformer into a PyTorch model of your own, and check what it costs you before you keep it.", "mixtures"
