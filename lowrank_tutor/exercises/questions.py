@@ -346,14 +346,6 @@ QUESTIONS = {
         (3, "The third window holds the tokens 9 to 12, and 11 and 12 are the future."),
         (1, "The first two windows end at tokens 4 and 8: both are past."),
     ),
-    "ex-linformer-break": question(
-        {"The least ε if only the first row is not zero": 1 / 2, "The least ε if V = I": sqrt(99) / 100},
-        "One output serves all queries. Which one is nearest to everything that they want?",
-        (1, ..., "That is what the output zero needs. Something between zero and the value is nearer to both."),
-        (0, ..., "The first query wants the value, and the others want zero. No output is both."),
-        (..., sqrt(99) / 10, "That is the error. Divide it by the norm of V, which is 10."),
-        (..., 1 / 10, "The output zero needs that much. The mean of the rows of V is a little nearer."),
-    ),
     "ex-linformer-copy": question(
         {"The least relative error for n = 100 and k = 36 (the root of the bound)": 0.8},
         "The bound speaks of squared norms. Divide, then take the root.",

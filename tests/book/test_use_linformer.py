@@ -1,16 +1,33 @@
 """Use Linformer in your model: the page's cells run in their order, and do what it says of them."""
 
 import math
+import re
 
 import pytest
 import torch
 from chapters import ROOT, run
 
+PAGE = ROOT / "book" / "use-linformer.md"
+
 
 @pytest.fixture(scope="module")
 def page():
-    ran = run(ROOT / "book" / "use-linformer.md")
+    ran = run(PAGE)
     return ran.namespace | {"printed": ran.printed}
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_local_window(monkeypatch):
+    """The rule of the snippet hides what a dense mask hides."""
+    (code,) = re.findall(r"^```python\n(.*?create_block_mask.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+    monkeypatch.setattr("torch.nn.attention.flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", True)
+    q, k, v = torch.randn(3, 1, 2, 300, 16, generator=torch.Generator().manual_seed(0))
+    names = {"q": q, "k": k, "v": v, "n": 300}
+    exec(code.replace("n, n)", 'n, n, device="cpu")'), names)
+    near = (torch.arange(300)[:, None] - torch.arange(300)).abs() <= 64
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=near)
+    assert (names["out"] - expected).abs().max() < 1e-5
 
 
 def test_training(page):
