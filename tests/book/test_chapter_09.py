@@ -50,7 +50,7 @@ def test_votes_of_groups(chapter):
     assert many == pytest.approx(np.array([[(j <= i) / (i + 1) for j in range(12)] for i in range(8, 12)]))
 
 
-def test_layers_agree_with_the_counted_caches(chapter):
+def test_layers_match_counted_caches(chapter):
     rows = json.loads(files("lowrank_tutor").joinpath("data/published.json").read_text())["kv_caches"]["rows"]
     shown = {name.replace(" ", "-"): (row[0], row[2]) for name, row in chapter["layers"].items()}
     shared = set(rows) & set(shown) - {"DeepSeek-V4-Flash"}  # its layers keep two things each
