@@ -440,7 +440,7 @@ QUESTIONS = {
         "One half means that the n - 1 others weigh as much as the one, each at least exp(-6) as much.",
         (404, "Then the others weigh 403 times exp(-6), still a little less than 1."),
         (403, "It is n - 1, not n, that must pass exp(6)."),
-        (22, "The logits differ by up to 2b, which is 6, not 3."),
+        (22, "The logits differ by up to 2B, which is 6, not 3."),
         rounds=(0,),
     ),
 }

@@ -1,9 +1,12 @@
 """States and theorems: layers, errors of states, and the weights of groups."""
 
+import json
 import math
+from importlib.resources import files
 
 import numpy as np
 import pytest
+import torch
 from chapters import CHAPTERS, softmax
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
@@ -20,6 +23,21 @@ def test_layers_act_on_tokens(chapter):
                 tokens = skip * tokens + softmax(tokens @ w_q @ (tokens @ w_k).T / math.sqrt(32)) @ tokens @ w_v
 
 
+def test_chunks_match_single_steps(chapter):
+    """Each gate shrinks a row of the state before its token is written."""
+    g = torch.Generator().manual_seed(3)
+    shapes = (5, 5), (9, 5), (9, 5), (9, 4), (9, 1), (9, 5)
+    state, q, k, v, beta, a = (torch.rand(*shape, generator=g, dtype=torch.float64) for shape in shapes)
+    state, k = state[:, :4], k / k.norm(dim=1, keepdim=True)
+    out, new = (part.numpy() for part in chapter["chunked"](state, q, k, v, beta, a))
+    state, q, k, v, beta, a = (part.numpy() for part in (state, q, k, v, beta, a))
+    for t, key in enumerate(k):
+        state = np.diag(a[t]) @ state
+        state = (np.eye(5) - beta[t] * np.outer(key, key)) @ state + beta[t] * np.outer(key, v[t])
+        np.testing.assert_allclose(out[t], state.T @ q[t], atol=1e-12)
+    np.testing.assert_allclose(new, state, atol=1e-12)
+
+
 def test_errors_follow_the_theorem(chapter):
     found = chapter["found"]
     assert found["sum"] == pytest.approx(found["sum, by the theorem"], abs=0.1)
@@ -30,3 +48,15 @@ def test_votes_of_groups(chapter):
     one, many = (chapter["seen"][votes].double().numpy() for votes in (False, True))
     assert one[:, 0] / one[:, 8] == pytest.approx(1 / 4), "four times as pale"
     assert many == pytest.approx(np.array([[(j <= i) / (i + 1) for j in range(12)] for i in range(8, 12)]))
+
+
+def test_layers_match_counted_caches(chapter):
+    rows = json.loads(files("lowrank_tutor").joinpath("data/published.json").read_text())["kv_caches"]["rows"]
+    shown = {name.replace(" ", "-"): (row[0], row[2]) for name, row in chapter["layers"].items()}
+    shared = set(rows) & set(shown) - {"DeepSeek-V4-Flash"}  # its layers keep two things each
+    assert len(shared) == 5
+    for name in shared:
+        counts = [0, 0]
+        for part in rows[name]["layers"]:
+            counts["window" not in part and "state" not in part] += part["layers"]
+        assert shown[name] == tuple(counts), name
