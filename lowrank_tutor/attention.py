@@ -57,7 +57,7 @@ from lowrank_tutor._tensors import (
 
 __all__ = [
     "Cost", "attention_weights", "linear_attention", "orthogonal_features", "performer_attention",
-    "softmax_attention", "softmax_cost", "with_feedforward",
+    "softmax_attention", "softmax_cost",
 ]  # fmt: skip
 __dir__ = __all__.copy  # completion offers no more than that
 
@@ -81,6 +81,18 @@ class Cost(NamedTuple):
     parameters: int
     flops: int
     scores: int
+
+    def with_feedforward(self, n: int, dim: int, feedforward: int | None) -> "Cost":
+        r"""Add the second half of an encoder layer, unless its width F is None.
+
+        Two linear maps, from D to F and back, take $4 n D F$ operations and have $2 D F + F + D$ parameters; the
+        layer's two norms have $4 D$ more.
+        """
+        if feedforward is None:
+            return self
+        width = check_integer(feedforward, "feedforward", 1)
+        parameters = self.parameters + 2 * dim * width + width + 5 * dim
+        return self._replace(parameters=parameters, flops=self.flops + 4 * n * dim * width)
 
 
 def softmax_attention(
@@ -137,7 +149,7 @@ def softmax_cost(n: int, dim: int, heads: int, *, feedforward: int | None = None
     r"""Count the cost of a layer of softmax self-attention: $4 D^2 + D$ parameters, $8 n D^2 + 4 n^2 D$ operations.
 
     ``n`` are tokens, ``dim`` is the width D of the model. ``heads``, which must divide it, only changes the number of
-    score matrices. ``feedforward`` makes it a whole encoder layer: see `with_feedforward`.
+    score matrices. ``feedforward`` makes it a whole encoder layer: see `Cost.with_feedforward`.
 
     Examples
     --------
@@ -146,21 +158,7 @@ def softmax_cost(n: int, dim: int, heads: int, *, feedforward: int | None = None
     """
     n, dim, heads = check_integer(n, "n", 1), check_integer(dim, "dim", 1), check_heads(heads, dim)
     cost = Cost(4 * dim**2 + dim, 8 * n * dim**2 + 4 * n**2 * dim, heads * n**2)
-    return with_feedforward(cost, n, dim, feedforward)
-
-
-def with_feedforward(cost: Cost, n: int, dim: int, feedforward: int | None) -> Cost:
-    r"""Add the second half of an encoder layer, unless its width F is None.
-
-    Two linear maps, from D to F and back, take $4 n D F$ operations and have $2 D F + F + D$ parameters; the layer's
-    two norms have $4 D$ more.
-    """
-    if feedforward is None:
-        return cost
-    width = check_integer(feedforward, "feedforward", 1)
-    return cost._replace(
-        parameters=cost.parameters + 2 * dim * width + width + 5 * dim, flops=cost.flops + 4 * n * dim * width
-    )
+    return cost.with_feedforward(n, dim, feedforward)
 
 
 @overload

@@ -50,7 +50,7 @@ from lowrank_tutor._tensors import (
     without_autocast,
     zero_hidden,
 )
-from lowrank_tutor.attention import Cost, with_feedforward
+from lowrank_tutor.attention import Cost
 from lowrank_tutor.shards import add_up, announce_refusal, check_process_group, locate
 
 __all__ = [
@@ -247,7 +247,7 @@ def linformer_cost(
     flops = 4 * n * dim**2 + (4 + 2 * matrices) * n * k * dim + 4 * k * dim**2
     flops += 2 * matrices * n * k if n < max_len else 0
     cost = Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
-    return with_feedforward(cost, n, dim, feedforward)
+    return cost.with_feedforward(n, dim, feedforward)
 
 
 def _check_numbers(name: str, rows: int, columns: int) -> None:

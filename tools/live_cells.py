@@ -148,6 +148,11 @@ def _asked(statement: ast.AST) -> Iterator[tuple[str, str | None]]:
             yield from ((node.module, alias.name) for alias in node.names)
 
 
+def _names(node: ast.ImportFrom) -> set[str]:
+    """Return what a statement calls the things that it imports."""
+    return {alias.asname or alias.name for alias in node.names}
+
+
 @functools.cache
 def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
     """Foreign modules behind ``from module import name``; with ``lazily`` those that its functions import, too."""
@@ -160,7 +165,7 @@ def _brought(module: str, name: str | None, lazily: bool) -> set[str]:
         found |= _behind(own)
     tree = _tree(module)
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and name in {a.asname or a.name for a in node.names}:
+        if isinstance(node, ast.ImportFrom) and node.module not in (None, module) and name in _names(node):
             found |= _brought(node.module, name, lazily)
         elif lazily and isinstance(node, ast.FunctionDef) and node.name == name:
             found |= _imports(tree)

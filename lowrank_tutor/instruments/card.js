@@ -63,7 +63,7 @@ const card = ({ place, data, move }) => {
   row.querySelectorAll(".choice label").forEach((label, i) => {
     const [count] = designs[names[i]];
     const share = count / designs[names[0]][0];
-    const bar = controls.element("span", { style: `width: calc(${share} * (100% - 4.5rem))` });
+    const bar = controls.element("span", { style: "width: calc(" + share + " * (100% - 4.5rem))" });
     label.append(controls.element("span", { class: "bar" }, bar, format(count, ",")));
   });
   const numbers = () => {
