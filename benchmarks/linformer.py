@@ -298,7 +298,7 @@ def gpu_grid(path: Path, bench: Bench, record: Row, dtype: torch.dtype) -> None:
     except PackageNotFoundError:
         print("flash-linear-attention is not installed, so linear attention is left out")
     left = linformer_gpu.grid(path, bench, meta | {"gpu": record["gpu"]}, dtype, linformer_gpu.cases())
-    print(f"{path}: {left} cases are left{', run the same command again' if left else ''}")
+    print(f"{path}: {left} measurements are left{', run the same command again' if left else ''}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """Time attention on a GPU as it is, in a CUDA graph, and compiled; then whole encoders, and one token of decoding.
 
 ``python -m benchmarks.linformer --device cuda`` calls `grid`, which starts nothing new after eight minutes and saves
-its record after each case: the same command again goes on where it stopped. A case builds each method, compares what
+its record after each method: the same command again goes on where it stopped. A case builds each method, compares what
 it gives with double precision, compares its graph and its compiled form with itself, and only then times them.
 
 Heads are 64 wide. Linformer takes k = 256 mixtures. A window takes as many operations if each query reads 2k keys: 256
@@ -209,6 +209,14 @@ def work_of(entry: Entry, mode: str, function: Callable[..., Any]) -> Callable[[
     return both
 
 
+def compile_parts(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function, or each layer of a stack: the layers are alike, so that PyTorch compiles only the first."""
+    if isinstance(function, nn.Sequential):
+        return nn.Sequential(*(compile_parts(layer) for layer in function))
+    program: Callable[..., Any] = torch.compile(function, dynamic=False)
+    return program
+
+
 def in_graph(work: Callable[[], Any]) -> Callable[[], Any]:
     """Record a call in a CUDA graph, and return what repeats it; PyTorch asks for a warm-up on another stream."""
     aside = torch.cuda.Stream()
@@ -234,13 +242,13 @@ def measure(case: Case, method: str, bench: Any, dtype: torch.dtype, repeats: in
     torch.compiler.reset()  # programs for other lengths would count against PyTorch's limit
     works: dict[str, Callable[[], tuple[Tensor, ...]]] = {}
     errors: dict[str, float] = {}
+    peaks: dict[str, int | None] = {}
     failed: dict[str, str] = {}
     for way, (compiled, graphed) in WAYS.items():
         try:
             if way == PLAIN:
                 built = entry(case, method, bench.device, dtype)
-            function = torch.compile(built.function, dynamic=False) if compiled else built.function
-            work = work_of(built, case.mode, function)
+            work = work_of(built, case.mode, compile_parts(built.function) if compiled else built.function)
             work = in_graph(work) if graphed else work
             results = work()
             if way == PLAIN:
@@ -251,7 +259,7 @@ def measure(case: Case, method: str, bench: Any, dtype: torch.dtype, repeats: in
             # Half precision: many operations follow one another in an encoder and in gradients.
             if not errors[way] <= (0.1 if case.series == "encoder" or case.mode != "forward" else 0.02):
                 raise ArithmeticError(f"off by {errors[way]:.2g}")
-            works[way] = work
+            peaks[way], works[way] = None if graphed else peak_bytes(work, bench.device), work
         except Exception as problem:  # noqa: BLE001  not installed, no memory, no kernel, no program: all are findings
             failed[way] = f"{type(problem).__name__}: {problem}"[:300]
             if way == PLAIN:
@@ -264,34 +272,34 @@ def measure(case: Case, method: str, bench: Any, dtype: torch.dtype, repeats: in
         low, high = timing.quartiles
         times = {"time_min": timing.best, "time_q1": low, "time_median": timing.median, "time_q3": high}
         rate = case.batch * (1 if case.series == "decode" else case.n) / timing.median
-        peak = None if WAYS[way][1] else peak_bytes(works[way], bench.device)
-        more = {"tokens_per_second": round(rate), "peak_bytes": peak, "off": errors[way]}
+        more = {"tokens_per_second": round(rate), "peak_bytes": peaks[way], "off": errors[way]}
         rows.append({**where, "way": way, "runs": len(timing.seconds), **times, **more})
     return rows, [{**where, "way": way, "error": error} for way, error in failed.items()]
 
 
 def grid(path: Path, bench: Any, meta: Row, dtype: torch.dtype, todo: Sequence[Case], seconds: float = 480) -> int:
-    """Measure what a record lacks, and save it after each case; return how many cases are left."""
+    """Measure what a record lacks, and save it after each method of a case; return how many methods are left."""
     start = time.perf_counter()
     record: Row = {"meta": meta | {"definitions": DEFINITIONS}, "done": [], "failures": [], "rows": []}
     if path.exists():
         record = json.loads(path.read_text(encoding="utf-8"))
         for key in (key for key in ("gpu", "versions") if record["meta"][key] != meta[key]):
             raise ValueError(f"{path.name} must be a record of this {key}, got {record['meta'][key]}")
-    for case in (case for case in todo if list(case) not in record["done"]):
-        if time.perf_counter() - start > seconds:
-            break
-        for method in (GROUPED, LATENT, STATE) if case.series == "decode" else (EXACT, MIXED, WINDOW, LINEAR):
-            rows, failures = measure(case, method, bench, dtype)
-            for row in [*rows, *failures]:
-                found = row["error"] if "error" in row else f"{1e3 * row['time_median']:.3f} ms"
-                print(*case, method, row["way"], found, sep="  ", flush=True)
-            record["rows"] += rows
-            record["failures"] += failures
-            if bench.device.type == "cuda":
-                torch.cuda.empty_cache()
-        record["done"].append(list(case))
+    names = {True: (GROUPED, LATENT, STATE), False: (EXACT, MIXED, WINDOW, LINEAR)}
+    every = [(case, method) for case in todo for method in names[case.series == "decode"]]
+    left = [(case, method) for case, method in every if [*case, method] not in record["done"]]
+    while left and time.perf_counter() - start < seconds:
+        case, method = left.pop(0)
+        rows, failures = measure(case, method, bench, dtype)
+        for row in [*rows, *failures]:
+            found = row["error"] if "error" in row else f"{1e3 * row['time_median']:.3f} ms"
+            print(*case, method, row["way"], found, sep="  ", flush=True)
+        record["rows"] += rows
+        record["failures"] += failures
+        record["done"].append([*case, method])
         fresh = path.with_suffix(".part")  # so that a command that is cut off leaves the old record whole
         fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         fresh.replace(path)
-    return sum(list(case) not in record["done"] for case in todo)
+        if bench.device.type == "cuda":
+            torch.cuda.empty_cache()
+    return len(left)

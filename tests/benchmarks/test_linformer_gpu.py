@@ -88,14 +88,11 @@ def test_missing_package(card, monkeypatch):
 
 def test_grid_resumes(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(linformer_gpu, "measure", lambda case, *_: seen.append(case) or ([], []))
-    todo, path, meta = linformer_gpu.cases()[:3], tmp_path / "grid.json", {"gpu": {"name": "A"}, "versions": {}}
+    monkeypatch.setattr(linformer_gpu, "measure", lambda case, method, *_: seen.append((case, method)) or ([], []))
+    todo, path, meta = linformer_gpu.cases()[-2:], tmp_path / "grid.json", {"gpu": {"name": "A"}, "versions": {}}
     grid = functools.partial(linformer_gpu.grid, path, BENCH, dtype=torch.float32)
-    assert grid(meta, todo=todo[:1]) == 0
-    assert grid(meta, todo=todo, seconds=-1) == 2
-    assert grid(meta, todo=todo) == 0
-    assert list(dict.fromkeys(seen)) == todo
-    assert len(seen) == 4 * 3
-    assert json.loads(path.read_text())["done"] == [list(case) for case in todo]
+    assert [grid(meta, todo=todo[:1]), grid(meta, todo=todo, seconds=-1), grid(meta, todo=todo)] == [0, 3, 0]
+    assert seen == list(itertools.product(todo, (GROUPED, LATENT, STATE)))
+    assert json.loads(path.read_text())["done"] == [[*case, method] for case, method in seen]
     with pytest.raises(ValueError, match="must be a record of this gpu"):
         grid(meta | {"gpu": {"name": "B"}}, todo=todo)
