@@ -84,7 +84,7 @@ CARDS = {
         "Put sliders that need no Python behind them on the pages of your own book, and fields that check an answer."
     ),
     "book/gpu": Card(
-        "The least time that attention and Linformer can take on six graphics cards, and cells that time your own."
+        "The least time that attention and Linformer can take on nine graphics cards, and cells that time your own."
     ),
     "book/packages": Card("The same questions, asked of published packages: what each promises, and what it does."),
     "book/corrections": Card(

@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.linformer`` prints rows and bars, and writes ``lowrank_tutor/data/linformer_cpu.json`` for
 chapter 7: one row for each method, length, k, type, batch and mode. ``--encoders`` measures only encoder layers and
-encoders of six layers, and leaves the other rows as they are. ``--device cuda --share`` writes a small file named after
-the GPU, for the book to draw beside the others. ``--short`` measures a part in under two minutes and writes nothing.
+encoders of six layers, and leaves the other rows as they are. ``--device cuda`` runs the grid of `linformer_gpu`, whose
+record ``--out`` names; with ``--share`` it writes a small file named after the GPU, for the book to draw beside the
+others. ``--short`` measures a part in under two minutes and writes nothing.
 """
 
 import argparse
@@ -15,10 +16,13 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
+from benchmarks import linformer_gpu
 from benchmarks.harness import DATA, Timing, all_hold, interleaved, provenance, say_if_busy, wall_clock, write
 from benchmarks.linformer_findings import CPU_LENGTHS, K, Row, cpu_bars, crossovers
 from benchmarks.linformer_methods import DIM, ENCODERS, FEEDFORWARD, HEADS, MODES, OWN_PRODUCT, Group, Method, methods
@@ -286,19 +290,34 @@ def measured(command: str, plan: Plan, bench: Bench, record: Row) -> tuple[Row, 
     return meta | {"dim": bench.dim, "heads": bench.heads, **how}, rows
 
 
+def gpu_grid(path: Path, bench: Bench, record: Row, dtype: torch.dtype) -> None:
+    """Go on with the grid of a GPU, and say what is left."""
+    meta = provenance("python -m benchmarks.linformer --device cuda", PACKAGES)
+    try:
+        meta["versions"]["flash-linear-attention"] = version("flash-linear-attention")
+    except PackageNotFoundError:
+        print("flash-linear-attention is not installed, so linear attention is left out")
+    left = linformer_gpu.grid(path, bench, meta | {"gpu": record["gpu"]}, dtype, linformer_gpu.cases())
+    print(f"{path}: {left} measurements are left{', run the same command again' if left else ''}")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; the exit status tells whether all bars hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.linformer", description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--short", action="store_true", help="a part, in under two minutes; nothing is written")
     parser.add_argument("--share", action="store_true", help="write one small file named after the GPU")
+    parser.add_argument("--out", type=Path, default=DATA / "gpu_grid.json", help="the record of the grid of a GPU")
     parser.add_argument("--encoders", action="store_true", help="only encoder layers, on a CPU; other rows stay")
     options = parser.parse_args(arguments)
-    if options.device == "cuda" and (options.short == options.share or options.encoders):
-        parser.error("--device cuda needs --short or --share")
+    if options.device == "cuda" and ((options.short and options.share) or options.encoders):
+        parser.error("--device cuda takes --short or --share, not both, and not --encoders")
     device = torch.device(options.device)
     bench, dtypes, record = set_up(device)
     print(", ".join(f"{name}: {value}" for name, value in record.items()))
+    if device.type == "cuda" and not (options.short or options.share):
+        gpu_grid(options.out, bench, record, half_type(device))
+        return 0
     command = f"--device {device.type}{' --share' if options.share else ''}"
     if options.short or options.share:
         plan = (

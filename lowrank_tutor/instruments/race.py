@@ -103,7 +103,7 @@ def race(gpu: str = "T4", k: int = 256, n: int = 8192) -> Instrument:
             "exact": ("exact, ms", ".3g"),
             "mixed": ("mixtures, ms", ".3g"),
             "ratio": ("exact / mixtures", ".1f"),
-            "pays": ("floors part at n =", ","),
+            "pays": ("floors separate at n =", ","),
         },
         picture=lambda: _still(gpu, k, n),
     )
