@@ -47,11 +47,11 @@ CARDS = {
         "spectrum",
     ),
     "book/03-family": Card(
-        "A few numbers for each image, for other ends: tell classes apart, add up parts, fill gaps. And if maps bend?",
+        "A few numbers for each image, for other purposes: tell classes apart, add up parts, fill gaps, bend the map.",
         "classes",
     ),
     "book/04-johnson-lindenstrauss": Card(
-        "Random directions keep distances. How many does it take for how many points, and when is the bound of no use?",
+        "Random directions keep distances. How many are enough for how many points, and when is the bound of no use?",
         "bell",
     ),
     "book/05-bilinear-scoring": Card(
@@ -67,7 +67,7 @@ CARDS = {
         "mixtures",
     ),
     "book/08-caches": Card(
-        "How models of today keep less of each token, learn less of each weight, and send less of each gradient.",
+        "How today's models keep less of each token, learn less of each weight, and send less of each gradient.",
         "latents",
     ),
     "book/09-states": Card(
