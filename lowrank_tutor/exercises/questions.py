@@ -281,13 +281,6 @@ QUESTIONS = {
         (..., ..., 8, 12, "The feature of the query stands in the sum of the weights, too, and cancels."),
         (5 / (2 * exp(1) + 1), 5 / (4 * exp(2) + 1), 1, 1, "The key 1 gets the larger weight. Its value is 5."),
     ),
-    "ex-attention-limits": question(
-        {"The rank at sharpness zero": 1, "The rank at infinity, 8 queries sharing 3 best keys": 3},
-        "What does a row tend to when all of its logits agree? And when one of them wins?",
-        (..., 8, "Rows with the same best key are the same row."),
-        (0, ..., "Each row still adds up to 1."),
-        (8, ..., "All rows tend to the same one."),
-    ),
     "ex-attention-length": question(
         {"The factor for k = 64": 9.8, "The factor for k = n/4": 0.75},
         "Divide the error at n = 512 by that at n = 128: rank 64 both times, then rank 128 by rank 32.",

@@ -29,19 +29,19 @@ def attention_rank(chapter, *, sharpness, rho):
     }
 
 
-def performer_error(chapter, *, m, length):
+def performer_error(chapter, *, d, length):
     """The features without any shift, which double precision allows for entries as small as these."""
-    q, keys, values = (part[0, 0].numpy() for part in chapter["base"])
+    q, keys, values = (part[0, 0].numpy() for part in chapter["base"][d])
     q, keys = length * q, length * keys
-    exact = softmax(q @ keys.T / math.sqrt(16)) @ values
+    exact = softmax(q @ keys.T / math.sqrt(d)) @ values
 
     def features(x, w):
-        x = x / 16**0.25
+        x = x / d**0.25
         return np.exp(x @ w.T - (x**2).sum(axis=1, keepdims=True) / 2)
 
     errors = []
-    for draw in chapter["draws"]:
-        weights = features(q, draw.numpy()[:m]) @ features(keys, draw.numpy()[:m]).T
+    for draw in chapter["draws"][d]:
+        weights = features(q, draw.numpy()[:256]) @ features(keys, draw.numpy()[:256]).T
         result = weights / weights.sum(axis=1, keepdims=True) @ values
         errors.append(np.linalg.norm(result - exact) / np.linalg.norm(exact))
     return {
@@ -67,13 +67,24 @@ def test_six_words_by_hand(chapter):
 
 
 def test_row_beside_performer_curve(chapter):
-    q, keys, _ = (part[0, 0].numpy() for part in chapter["base"])
-    true = softmax(0.5 * q[:1] @ (0.5 * keys).T / 4)[0]
-    row = chapter["performer_error"](m=4096, length=0.5)[0].axes[0]
+    q, keys, _ = (part[0, 0].numpy() for part in chapter["base"][16])
+    true = softmax(0.25 * q[:1] @ (0.25 * keys).T / 4)[0]
+    row = chapter["performer_error"](d=16, length=0.25)[0].axes[0]
     exact = next(line for line in row.lines if line.get_label() == "exact")
     np.testing.assert_allclose(exact.get_ydata(), true[:16], rtol=1e-6)
     estimated = next(line for line in row.lines if line.get_label() == "estimated")
     assert np.abs(estimated.get_ydata() - true[:16]).max() < 0.1 * true.max()
+
+
+@pytest.mark.parametrize("size", [0.01, 0.5, 3.0])
+def test_softmax_error(size):
+    """No two rows come further apart than their logits; two equal weights come as far, nearly, by a small error."""
+    g = np.random.default_rng(0)
+    x = g.normal(scale=3, size=(500, 12))
+    y = x + size * g.choice([-1, 1], size=x.shape)
+    assert np.abs(softmax(x) - softmax(y)).sum(axis=1).max() <= size
+    x, y = np.array([[0.0, 0.0]]), np.array([[size, -size]])
+    assert np.abs(softmax(x) - softmax(y)).sum() == pytest.approx(np.tanh(size))
 
 
 def degree(B, tolerance):
