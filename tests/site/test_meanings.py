@@ -1,0 +1,79 @@
+"""Terms and functions say what they mean where they are named: to a mouse, to keys, and to a finger."""
+
+import json
+import re
+
+import pytest
+from chapters import CHAPTERS
+from visits import address_of
+
+RANK = "book/01-rank.html"
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+TERM = "a.reference.internal:has(> .std-term)"
+FUNCTION = "a.reference.internal:has(> code.py)"
+
+
+@pytest.fixture(scope="module")
+def meanings(site):
+    text = (site / "_static/meanings-data.js").read_text(encoding="utf-8")
+    return json.loads(text.removeprefix("window.meanings = ").removesuffix(";\n"))
+
+
+@pytest.fixture
+def visit(browser, address):
+    contexts = []
+
+    def open_page(**settings):
+        contexts.append(browser.new_context(**settings))
+        page = contexts[-1].new_page()
+        page.goto(f"{address}/{RANK}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_each_name_has_a_meaning(site, meanings, path):
+    text = (site / address_of(path)).read_text(encoding="utf-8")
+    names = re.findall(r'<a class="reference internal" href="(?:glossary|api)\.html#([^"]+)"[^>]*><(?:span|code)', text)
+    assert len(names) > 5
+    assert not [name for name in names if len(meanings.get(name, "")) < 15]
+
+
+@pytest.mark.parametrize("kind", [TERM, FUNCTION], ids=["term", "function"])
+def test_mouse_and_keys(visit, kind):
+    page = visit()
+    link, box = page.locator(f".bd-article {kind}").first, page.get_by_role("tooltip")
+    link.hover()
+    box.wait_for()
+    assert link.get_attribute("aria-describedby") == "meaning"
+    assert box.bounding_box()["width"] > 100
+    box.hover()  # it stays under the mouse
+    page.wait_for_timeout(500)
+    assert box.is_visible()
+    page.keyboard.press("Escape")
+    assert not box.is_visible()
+    page.keyboard.press("Tab")  # keys are in use now
+    link.focus()
+    box.wait_for()
+    link.blur()
+    assert not box.is_visible()
+    assert page.url.endswith(RANK)
+
+
+def test_finger(visit):
+    page = visit(**PHONE)
+    link, box = page.locator(f".bd-article {TERM}").first, page.get_by_role("tooltip")
+    link.tap()
+    box.wait_for()
+    where = box.bounding_box()
+    assert where["x"] >= 0
+    assert where["x"] + where["width"] <= 360
+    page.locator("h1").tap()
+    assert not box.is_visible()
+    link.tap()
+    box.wait_for()
+    link.tap()
+    page.wait_for_url("**/book/glossary.html#term-*")
