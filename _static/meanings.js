@@ -35,7 +35,7 @@
     shown = wanted = link;
     link.setAttribute("aria-describedby", box.id);
     await window.MathJax?.typesetPromise?.([box]);
-    const { left, top, bottom } = link.getClientRects()[0], { offsetWidth, offsetHeight } = box;
+    const { left, top, bottom } = link.getBoundingClientRect(), { offsetWidth, offsetHeight } = box;
     const above = bottom + offsetHeight + 8 > innerHeight && top > offsetHeight + 8;
     box.style.left = `${Math.max(8, Math.min(left, document.documentElement.clientWidth - offsetWidth - 8)) + scrollX}px`;
     box.style.top = `${(above ? top - offsetHeight - 6 : bottom + 6) + scrollY}px`;

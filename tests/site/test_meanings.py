@@ -71,7 +71,7 @@ def test_finger(visit):
     where = box.bounding_box()
     assert where["x"] >= 0
     assert where["x"] + where["width"] <= 360
-    page.locator("h1").tap()
+    page.locator(".bd-article h1").tap()
     assert not box.is_visible()
     link.tap()
     box.wait_for()
