@@ -28,7 +28,7 @@ from lowrank_tutor.sphinxext import PAGE_VARIABLE
 CALLS = {name: f"{name}()" for name in instruments.__all__ if name != "Instrument"}
 CALLS |= {
     "album": "album([[[hash((i, j, n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",
-    "card": 'card({"all heads": (1_310_720, 0), "one head": (20_480, 0)})',
+    "card": 'card({"all heads": (131_072, 0), "one head": (2_048, 0)})',
     "draw_first": 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)',
     "drift": "drift([[[[[t * c % 7 + s for c in range(8)] for t in range(32)]] * 5 for s in (0, 1)]] * 2, (0.5, 2.0))",
     "equal_steps": "equal_steps([[2**i for i in range(8)]], [[1] * 8], [1])",
