@@ -171,7 +171,7 @@ def _inverse_step(matrix: Matrix, inverse: Matrix) -> Step:
 
 def _axis_step(inverse: Matrix, gap: Matrix, axis: Matrix) -> Step:
     return Step(
-        "Multiply the inverse with the difference of the means. In whole numbers without a common factor, this is the "
+        "Multiply the inverse by the difference of the means. In whole numbers without a common factor, this is the "
         "axis $w$.",
         tex_lines(
             ("m_b - m_a", tex_matrix(gap)),

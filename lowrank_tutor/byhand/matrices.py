@@ -190,9 +190,9 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     Examples
     --------
     >>> print(bilinear([1, 2], [[2, 1]], [[1, -1]], [3, 4]))
-    1. Multiply U with s, row by row. Call the result p.
+    1. Multiply U by s, row by row. Call the result p.
        [4]
-    2. Multiply V with h, row by row. Call the result q.
+    2. Multiply V by h, row by row. Call the result q.
        [-1]
     3. Multiply p and q, entry by entry, and add. This is the score.
        -4
@@ -200,11 +200,11 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
        ⎡2  -2⎤
        ⎢     ⎥
        ⎣1  -1⎦
-    5. Multiply W with h, row by row. Call the result r.
+    5. Multiply W by h, row by row. Call the result r.
        ⎡-2⎤
        ⎢  ⎥
        ⎣-1⎦
-    6. Multiply r with s, entry by entry, and add. It is the same score.
+    6. Multiply r by s, entry by entry, and add. It is the same score.
        -4
     7. The factors have 4 numbers and W has 4, which saves nothing. The factors have fewer only where k is below 1.
        (4, 4, 1)
@@ -244,7 +244,7 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
         ),
         middle,
         Step(
-            f"Multiply $r$ with ${rest}$, entry by entry, and add. It is the same score.",
+            f"Multiply $r$ by ${rest}$, entry by entry, and add. It is the same score.",
             rf"s^\top W h = {rest}^\top r = {tex_dot(other.T, middle.value)} = {tex_number(again)}",
             again,
         ),
@@ -254,14 +254,14 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
 
 
 def _product_step(letter: str, symbol: str, matrix: Matrix, vector_name: str, vector: Matrix) -> Step:
-    """Multiply a matrix with a vector, and print one sum a row."""
+    """Multiply a matrix by a vector, and print one sum a row."""
     product = matrix * vector
     entries = (
         (rf"{letter}_{{{row + 1}}}", rf"{tex_dot(matrix[row, :], vector)} = {tex_number(product[row])}")
         for row in range(matrix.rows)
     )
     formula = tex_lines((letter, rf"{symbol} {vector_name} = {tex_matrix(matrix)} {tex_matrix(vector)}"), *entries)
-    sentence = f"Multiply ${symbol}$ with ${vector_name}$, row by row. Call the result ${letter}$."
+    sentence = f"Multiply ${symbol}$ by ${vector_name}$, row by row. Call the result ${letter}$."
     return Step(sentence, formula, product)
 
 

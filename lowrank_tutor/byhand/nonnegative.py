@@ -46,7 +46,7 @@ def nmf_update(x: Any, c: Any, f: Any) -> Worked:
     --------
     >>> worked = nmf_update([[0, 2], [0, 3], [3, 1]], c=[[1, 1]] * 3, f=[[1, 2], [0, 2]])
     >>> print(*(step.plain for step in worked.steps[::4]), sep="\n")
-    Multiply C with F, and add up the squares of what is left of X. This is the squared error, 20.
+    Multiply C by F, and add up the squares of what is left of X. This is the squared error, 20.
     With the new F the squared error falls from 20 to 8.
     With both new factors the squared error falls from 8 to 95/18.
     >>> worked.result.f, worked.result.c
@@ -63,7 +63,7 @@ def nmf_update(x: Any, c: Any, f: Any) -> Worked:
     before = _squared_error(matrix, left, right)
     between = _squared_error(matrix, left, new_right)
     after = _squared_error(matrix, new_left, new_right)
-    opening = "Multiply $C$ with $F$, and add up the squares of what is left of $X$. This is the squared error"
+    opening = "Multiply $C$ by $F$, and add up the squares of what is left of $X$. This is the squared error"
     steps = (
         _error_step(f"{opening}, {before}.", "C F", matrix, left, right),
         *_steps_for_f(matrix, left, right, new_right),
@@ -133,12 +133,12 @@ def _steps_for_f(matrix: Matrix, left: Matrix, right: Matrix, new_right: Matrix)
     denominators = gram * right
     return (
         Step(
-            r"Multiply $C^\top$ with $X$. These are the numerators for $F$.",
+            r"Multiply $C^\top$ by $X$. These are the numerators for $F$.",
             tex_product(r"C^\top X", left.T, matrix, numerators),
             numerators,
         ),
         Step(
-            r"Multiply $C^\top C$ with $F$. These are the denominators.",
+            r"Multiply $C^\top C$ by $F$. These are the denominators.",
             tex_lines(
                 (r"C^\top C", f"{tex_matrix(left.T)} {tex_matrix(left)} = {tex_matrix(gram)}"),
                 (r"C^\top C F", f"{tex_matrix(gram)} {tex_matrix(right)} = {tex_matrix(denominators)}"),
@@ -154,12 +154,12 @@ def _steps_for_c(matrix: Matrix, left: Matrix, right: Matrix, new_left: Matrix) 
     denominators = left * gram
     return (
         Step(
-            "Multiply $X$ with the transpose of the new $F$. These are the numerators for $C$.",
+            "Multiply $X$ by the transpose of the new $F$. These are the numerators for $C$.",
             tex_product(r"X F'^\top", matrix, right.T, numerators),
             numerators,
         ),
         Step(
-            "Multiply $C$ with the new $F$ times its transpose. These are the denominators.",
+            "Multiply $C$ by the new $F$ times its transpose. These are the denominators.",
             tex_lines(
                 (r"F' F'^\top", f"{tex_matrix(right)} {tex_matrix(right.T)} = {tex_matrix(gram)}"),
                 (r"C F' F'^\top", f"{tex_matrix(left)} {tex_matrix(gram)} = {tex_matrix(denominators)}"),

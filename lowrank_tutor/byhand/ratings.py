@@ -46,7 +46,7 @@ def als_half_step(ratings: Any, f: Any, regularization: Any = 0) -> Worked:
     [  3,   2],
     [nan, nan]])
     >>> print(worked.steps[-1].plain)
-    Multiply C with F. This estimates every rating of the known rows. The squared error E over the 5 known ratings: 3.
+    Multiply C by F. This estimates every rating of the known rows. The squared error E over the 5 known ratings: 3.
     """
     table, factors, penalty = _read_table(ratings, f, regularization)  # (n, m), (k, m)
     steps, rows = [_table_step(table, factors)], []
@@ -158,7 +158,7 @@ def _estimate_step(table: Matrix, found: Matrix, factors: Matrix) -> Step:
         ("", _tex(estimates)),
         ("E", f"{tex_squares(misses)} = {tex_number(error)}"),
     )
-    sentence = f"Multiply $C$ with $F$. This estimates {which}. The squared error $E$ over {counted}: {error}."
+    sentence = f"Multiply $C$ by $F$. This estimates {which}. The squared error $E$ over {counted}: {error}."
     return Step(sentence, lines, estimates)
 
 

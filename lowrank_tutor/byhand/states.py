@@ -141,7 +141,7 @@ def semiseparable(a: Any, x: Any) -> Worked:
     product, recurrence = mask * inputs, _recurrence_step(decays, inputs)
     many, few = n * (n + 1) // 2, n - 1
     steps += [
-        Step("Multiply $L$ with $x$.", tex_product("L x", mask, inputs, product), product),
+        Step("Multiply $L$ by $x$.", tex_product("L x", mask, inputs, product), product),
         recurrence,
         Step(
             f"Multiplications: {many} with the lower half of $L$ and {few} with the recurrence, {saving(few, many)}.",
