@@ -78,7 +78,7 @@ class Instrument:
         }
         return f"""<figure class="instrument" data-name="{self.name}">
 {style("instruments/instrument.css")}{_image(self.picture(), self.alt)}
-<noscript><p>This figure can be taken hold of where JavaScript runs. Shown here: how it starts.</p></noscript>
+<noscript><p>You can drag this figure if JavaScript is on. Here you see how it starts.</p></noscript>
 <div class="instrument-live"></div>
 <dl>{self.words.numbers_html(self.numbers)}</dl>
 <p role="status"></p>
