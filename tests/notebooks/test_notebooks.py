@@ -187,7 +187,7 @@ def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
 
 
 def move_every_slider(number: int, view: str, page: Kernel) -> None:
-    """Drag each slider of an explorer: a new picture comes, with the numbers that its own functions give."""
+    """Drag each slider of an explorer: the picture changes, and the numbers are those that its own functions give."""
     explorer = f"Out[{number}]"
     *controls, face = page.children(view)
     rows = [page.children(control) if "children" in page.models[control] else [control] for control in controls]
@@ -197,21 +197,22 @@ def move_every_slider(number: int, view: str, page: Kernel) -> None:
     for slider, name in zip(sliders, names, strict=True):
         assert "$" not in page.models[slider]["description"], "TeX is not typeset in a widget"
         last = len(page.models[slider]["_options_labels"]) - 1
+        pictures = {picture(page.models[face]["value"])}
         for index in sorted({last, last // 2, 0} - {at[slider]}):
-            before = page.models[face]["value"]
             page.move(slider, index, face)
             at[slider] = index
             after = page.models[face]["value"]
-            assert picture(after) != picture(before), f"{name} moved to {index}, and the picture did not"
+            pictures.add(picture(after))
             values = ", ".join(f"{n}={explorer}.sliders[{n!r}][{at[s]}]" for s, n in zip(sliders, names, strict=True))
             wanted = page.value(f"__import__('json').dumps({explorer}.numbers({values}))")
             assert numbers(after) == json.loads(wanted)
+        assert len(pictures) > 1, f"{name} changes no picture"  # two positions of a ball at rest may look alike
 
 
-def picture(face: str) -> list[str]:
+def picture(face: str) -> tuple[str, ...]:
     panels = re.findall(r'src="data:image/png;base64,([^"]+)"', face)
     assert panels
-    return panels
+    return tuple(panels)
 
 
 def numbers(face: str) -> dict[str, float]:
