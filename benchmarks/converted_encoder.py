@@ -26,7 +26,6 @@ encoder of random weights in place of the real one, and writes nothing. Matrix p
 
 import argparse
 import ast
-import json
 import random
 import re
 import statistics
@@ -43,7 +42,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional
 
-from benchmarks.harness import interleaved, provenance, say_if_busy, write
+from benchmarks.harness import interleaved, provenance, runs_of, say_if_busy, write
 from benchmarks.minilm import SOURCE, Encoder, check, forward, framed, load, tokens
 from benchmarks.rivals import local, local_and_averages
 from lowrank_tutor.linformer import linformer_attention
@@ -375,15 +374,9 @@ def main() -> int:
     path, sizes = (None, SHORT) if short else (arguments.path, Sizes())
     seeds = range(1 if short else arguments.seeds)
     torch.set_num_threads(1)
-    kept = arguments.resume.read_text().splitlines() if arguments.resume and arguments.resume.exists() else []
-    lines = [json.loads(line) for line in kept]
+    lines, keep = runs_of(arguments.resume)
     seconds = next((line["seconds_of_a_step"] for line in lines if "seconds_of_a_step" in line), {})
     done = {Job(*(line[name] for name in Job._fields)): line for line in lines if "ranks" in line}
-
-    def keep(line: dict[str, Any]) -> None:
-        if arguments.resume:
-            with arguments.resume.open("a") as file:
-                print(json.dumps(line), file=file)
 
     queries(path, sizes)  # here once, and with it all that it needs, for all processes
     _, documents, train = numbered(path, sizes)

@@ -115,6 +115,18 @@ def _cpu() -> str:
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
 
 
+def runs_of(path: Path | None) -> tuple[list[dict[str, Any]], Callable[[Mapping[str, Any]], None]]:
+    """Return the runs that a file of ``--resume`` holds, a line each, and what adds one; without a file, neither."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path and path.exists() else []
+
+    def keep(line: Mapping[str, Any]) -> None:
+        if path:
+            with path.open("a", encoding="utf-8") as file:
+                print(json.dumps(line), file=file)
+
+    return [json.loads(line) for line in lines], keep
+
+
 def provenance(command: str, packages: Sequence[str]) -> dict[str, Any]:
     """Describe machine, software and day, without any name that tells whose machine it is."""
     return {

@@ -18,7 +18,6 @@ twentieth at the end; scores are those on the test texts, whose files no trainin
 """
 
 import argparse
-import json
 import random
 import statistics
 import sys
@@ -33,7 +32,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.harness import interleaved, provenance, say_if_busy, write
+from benchmarks.harness import interleaved, provenance, runs_of, say_if_busy, write
 from benchmarks.rivals import Attention, GatedDelta, Nothing, local, local_and_averages
 from lowrank_tutor.attention import linear_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
@@ -276,15 +275,9 @@ def main() -> int:
     parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
     arguments = parser.parse_args()
     sizes, device, short = (SHORT if arguments.short else Sizes()), arguments.device, arguments.short
-    kept = arguments.resume.read_text().splitlines() if arguments.resume and arguments.resume.exists() else []
-    lines = [json.loads(line) for line in kept]
+    lines, keep = runs_of(arguments.resume)
     seconds = next((line["seconds_of_a_step"] for line in lines if "seconds_of_a_step" in line), {})
     done = {Job(*(line[name] for name in Job._fields)): line for line in lines if "curve" in line}
-
-    def keep(line: dict[str, Any]) -> None:
-        if arguments.resume:
-            with arguments.resume.open("a") as file:
-                print(json.dumps(line), file=file)
 
     tasks = ("package", "passage")
     torch.set_num_threads(1)

@@ -9,7 +9,6 @@ and writes ``lowrank_tutor/data/training_study.json``. It takes an hour and a ha
 """
 
 import argparse
-import json
 import math
 import platform
 import sys
@@ -22,7 +21,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.harness import interleaved, provenance, say_if_busy, write
+from benchmarks.harness import interleaved, provenance, runs_of, say_if_busy, write
 from benchmarks.rivals import Attention, Nothing, local, local_and_averages
 from lowrank_tutor.attention import linear_attention, orthogonal_features, performer_attention, softmax_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
@@ -298,8 +297,8 @@ def main() -> int:
     parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
     arguments = parser.parse_args()
     sizes, seeds = (SHORT, 1) if arguments.short else (Sizes(), arguments.seeds)
-    kept = arguments.resume.read_text().splitlines() if arguments.resume and arguments.resume.exists() else []
-    done = {(row["kind"], row["seed"]): row for row in map(json.loads, kept)}
+    lines, keep = runs_of(arguments.resume)
+    done = {(row["kind"], row["seed"]): row for row in lines}
     jobs = [(kind, seed) for seed in range(seeds) for kind in KINDS]
     with ProcessPoolExecutor(2 if arguments.device == "cpu" else 1) as pool:
         runs = [pool.submit(train, *job, sizes, arguments.device) for job in jobs if job not in done]
@@ -308,9 +307,7 @@ def main() -> int:
             done[row["kind"], row["seed"]] = row
             step, loss = row["curve"][-1]
             print(f"{row['kind']:38} seed {row['seed']}: {loss:.3f} nats after {step} steps", flush=True)
-            if arguments.resume:
-                with arguments.resume.open("a") as file:
-                    print(json.dumps(row), file=file)
+            keep(row)
     meta = provenance("python -m benchmarks.training_study", ["torch"])
     say_if_busy(meta["machine"])
     seconds = seconds_of_a_step(sizes, arguments.device)
