@@ -32,7 +32,7 @@ PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 
 # What `make test FAST=1` leaves out: everything but mathematics, and tests that train networks, start processes or
 # compile with PyTorch. A new module is tested without an entry here.
 SLOW := book site notebooks explore exercises plotting byhand instruments benchmarks test_package.py test_sphinxext.py \
-  test_page.py test_make.py test_live_tools.py test_live_needs.py test_adoption.py test_autoencoder.py linformer/test_shards.py
+  kernels.py test_page.py test_make.py test_live_tools.py test_live_needs.py test_adoption.py test_autoencoder.py linformer/test_shards.py
 MATHEMATICS := $(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile"
 # PyTorch without the 5 GB that only a GPU needs; `make test-newest TORCH=torch` installs the full one.
 TORCH := --index-url https://download.pytorch.org/whl/cpu torch

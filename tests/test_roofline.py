@@ -10,7 +10,6 @@ import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks.linformer_methods import EncoderLayer, Exact
 from benchmarks.memory import peak_bytes
 from lowrank_tutor import roofline
 from lowrank_tutor.attention import softmax_attention
@@ -142,7 +141,11 @@ def test_bytes_cover_tensors(k):
 def test_bytes_of_whole_layer(n, d, heads, feedforward):
     """What an encoder layer of exact attention holds at once, its tokens among it."""
     width = heads * d
-    layer = EncoderLayer(Exact(functional.scaled_dot_product_attention, width, heads), width, feedforward).bfloat16()
+    methods = pytest.importorskip(
+        "benchmarks.linformer_methods", exc_type=ImportError
+    )  # needs the packages it compares
+    exact = methods.Exact(functional.scaled_dot_product_attention, width, heads)
+    layer = methods.EncoderLayer(exact, width, feedforward).bfloat16()
     x = torch.zeros(1, n, width, dtype=torch.bfloat16)
     with torch.no_grad():
         held = x.nbytes + peak_bytes(lambda: layer(x), torch.device("cpu"))
