@@ -239,10 +239,10 @@ class Job(NamedTuple):
     steps: int
 
     def run(self, sizes: Sizes, device: str) -> dict[str, Any]:
-        """Train, and return the scores after every quarter of the steps."""
+        """Train, and return the scores after every quarter of the steps; to tune, only at the end."""
         training, curve = Training(*self, sizes, device), []
-        part = "validation" if self.seed == TUNING_SEED else "test"
-        checks = {self.steps * i // CHECKS for i in range(1, CHECKS + 1)}
+        part, n_checks = ("validation", 1) if self.seed == TUNING_SEED else ("test", CHECKS)
+        checks = {self.steps * i // n_checks for i in range(1, n_checks + 1)}
         for step in range(1, self.steps + 1):
             training.step()
             if step in checks:
