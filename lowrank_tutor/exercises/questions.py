@@ -255,7 +255,7 @@ QUESTIONS = {
         note="A large number as 3.2e5 or as 3.2*10^5.",
     ),
     "ex-bilinear-root": question(
-        {"Upper left entry of the root of A": 3, "Each entry of M": 0.5, "Its mean squared error": 4},
+        {"Upper left entry of the root": 3, "Each entry of M": 0.5, "Its mean squared error": 4},
         "The eigenvalues are 16 and 4. Take their roots, keep the eigenvectors, cut, and divide by the root again.",
         (sqrt(10), ..., ..., "The roots are taken of the eigenvalues, not of the entries."),
         (..., 2, ..., "That is the cut of the root. Multiply it by the inverse of the root."),
