@@ -22,7 +22,7 @@ SAY = (
 )
 REMARKS = {"exact": "A group of one token is the token itself.", "apart": "Here neighbors have nothing in common."}
 WORDS = {
-    "strip": "Weights of the last token on all tokens. Outlined: exact. Filled: with groups",
+    "strip": "Weights of the last token. Outlined: exact. Filled: with groups",
     "error": "error of its output",
     "border": "first border: tokens in a group",
     "groups": "groups of {m}",
