@@ -357,26 +357,12 @@ QUESTIONS = {
         (..., 17, "That may be in units of a billion bytes. A GiB has 2^30 bytes."),
     ),
     "ex-caches-lora": question(
-        {
-            "Numbers in the update": 241664,
-            "Smallest rank that saves nothing": 2986,
-            "Second row, first number": 2,
-            "Second number": 4,
-        },
-        "Two factors of rank r hold r(m + n) numbers, the weight mn. The second row of BA is A times the second number "
-        "of B.",
-        (65536, ..., ..., ..., "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
-        (..., 2985, ..., ..., "At rank 2,985 the factors still have a few numbers fewer: round up."),
-        (..., 4096, ..., ..., "That is the largest rank there is. Factors stop saving before."),
-        (..., ..., 4, 7, "That is BA in full: half of it is added."),
-        (..., ..., ..., 3, "That is what is added. The second row of W is (0, 1)."),
+        {"Numbers in the update": 241664, "Smallest rank that saves nothing": 2986},
+        "Two factors of rank r hold r(m + n) numbers, the weight mn.",
+        (65536, ..., "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
+        (..., 2985, "At rank 2,985 the factors still have a few numbers fewer: round up."),
+        (..., 4096, "That is the largest rank there is. Factors stop saving before."),
         rounds=(1,),
-    ),
-    "ex-caches-product": question(
-        {"Numbers in the product": 786432, "Numbers in the factors": 262144, "Width at which they are as many": 384},
-        "The product has a row for each of 1,536 numbers and a column for each of 512. Then it is a break-even rank.",
-        (..., ..., 512, "Set d(1536 + 512) equal to 1536 times 512 and solve for the width d."),
-        (..., 131072, ..., "Count both factors: 1536 times 128 and 512 times 128."),
     ),
     "ex-caches-whiten": question(
         {"Error of the plain cut": 16, "Error of the best one": 9},
@@ -386,11 +372,10 @@ QUESTIONS = {
         (9, 16, "The plain cut keeps the larger entry, 3, and loses the other."),
     ),
     "ex-caches-trap": question(
-        {"Owed after 10 steps": 10, "Second diagonal entry of what the other start sends": 1 / 5},
-        "In the first case follow the vector Q. In the second, P is the direction of MQ.",
-        (0, ..., "Nothing is sent of the second direction, so each step adds its 1 to what is owed."),
-        (9, ..., "Each of the ten steps leaves 1 behind."),
-        (..., 1, "That is all of it. What is sent is the projection of M onto one direction."),
+        {"Owed after 10 steps": 10},
+        "Follow F from step to step. What part of it lies in the second direction?",
+        (0, "Nothing is sent of the second direction, so each step adds its 1 to what is owed."),
+        (9, "Each of the ten steps leaves 1 behind."),
     ),
     # Chapter 9, states
     "ex-states-recall": question(
