@@ -6,7 +6,7 @@ three digits unless its question says how near.
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from math import exp, pi, sqrt
 from typing import Any
 
 from lowrank_tutor.exercises.judge import Question
@@ -172,6 +172,20 @@ QUESTIONS = {
         (..., ..., 0.9545, "That is the share within two standard deviations."),
         digits=2,
         note="The share as 0.12 or as 12%.",
+    ),
+    "ex-jl-signs": question(
+        {
+            "Standard deviation of 1,024 signs": sqrt(pi / 2 / 1024),
+            "Standard deviation of 64 numbers": 1 / 8,
+            "The least rho": sqrt(pi / 4 - 1 / 2),
+        },
+        "The variances are (pi/2 - rho^2)/k and (1 + rho^2)/k, with another k in each. When are they equal for one k?",
+        (pi / 2 / 1024, ..., ..., "That is the variance. The standard deviation is its square root."),
+        (..., 1 / 64, ..., "That is the variance. The standard deviation is its square root."),
+        (..., 1 / 32, ..., "With 16 bits each there is room for 64 numbers only, not for 1,024."),
+        (1 / 32, ..., ..., "A sign alone has more spread: its variance at a right angle is pi/2 divided by k."),
+        (..., ..., pi / 4 - 1 / 2, "That is the square of rho."),
+        digits=2,
     ),
     "ex-jl-adversary": question(
         {"Independent vectors lost, for k = 400 and d = 1000, at least": 600},
