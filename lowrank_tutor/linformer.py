@@ -282,8 +282,8 @@ class LinformerSelfAttention(nn.Module):
     dropout : float
         Share of the weights dropped in training, at least 0 and below 1.
     projection : Tensor, shape (k, max_len), optional
-        Used as E = F; a random start is much worse than `pooling_projection`. A ``Parameter`` is learned, and several
-        layers may share it (the paper's "layerwise"); any other tensor stays fixed.
+        Used as E = F; best `pooling_projection`, because in chapter 6 random starts end far behind. A ``Parameter`` is
+        learned, and several layers may share it (the paper's "layerwise"); any other tensor stays fixed.
     rule : {"sum", "norm"}, optional
         One rule for all rows, in place of the layer's own choice. Name it to load averages, fixed or learned, into a
         learned layer that started from something else.
