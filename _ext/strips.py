@@ -286,7 +286,7 @@ def states():
         left += line(f"M{AT[i]:.1f} 82V95", "gray", 1)
     left += line("M20 96H324V115H20Z", "ink", 2) + words(172, 110, "one tray for all", text_anchor="middle", size=12)
     right = sheet(20, 96, 34, state, late=6) + line("M12 84V108H96L138 72V56", "ink", 2)
-    return said, left, right + note(NOTE + 10, 62, "it never grows:", "what is old bleaches")
+    return said, left, right + note(NOTE + 10, 62, "it never grows:", "what is old fades")
 
 
 STRIPS = {

@@ -33,7 +33,7 @@ def moved(package: CachesPackage, kind: str) -> nn.Module:
 
 
 def formula(kind: str) -> Tensor:
-    """Write the weight out that the adapted layer stands for, (m, n); of PiSSA its start is taken off."""
+    """Write the weight out that the adapted layer stands for, (m, n); PiSSA's start is subtracted."""
     w, a, b = base().weight.detach().double(), normal(R, N, seed=1).double() / 4, normal(M, R, seed=2).double() / 4
     changed = w + ALPHA / (R**0.5 if kind == "rslora" else R) * b @ a
     if kind == "dora":
@@ -86,17 +86,17 @@ def delta(package: CachesPackage) -> float:
 
 
 LINES = (
-    Line("lora", "LoRA is W + sBA, merged or not", EXACT, maps_like("lora")),
+    Line("lora", "LoRA is W + (alpha/r) BA, merged or not", EXACT, maps_like("lora")),
     Line("rslora", "rsLoRA is, with the root of r", EXACT, maps_like("rslora")),
     Line("dora", "DoRA divides by the lengths of rows", EXACT, maps_like("dora")),
     Line("average", "averaged adapters are the mean update", EXACT, average),
     Line(
         "base",
-        "taken off, PiSSA gives the old weight back",
+        "removing a PiSSA adapter restores the old weight",
         EXACT,
         lambda one: distance(one.without(moved(one, "pissa")).weight, base().weight),
     ),
-    Line("work", "a stored latent costs the absorbed order", 2.0, lambda one: one.per_stored_token() / ABSORBED),
+    Line("work", "a model that stores latents absorbs its queries", 2.0, lambda one: one.per_stored_token() / ABSORBED),
     Line("delta", "chunks are the recurrence", EXACT, delta),
     Line("samples", "cut for fewer samples than features", 0.01, few_samples),
     Line("sent", "gradients are compressed at once", 0.5, lambda one: one.share_sent()),

@@ -1,4 +1,4 @@
-"""The loop that `nmf` and `factorize_ratings` share: move both factors in turns until little is left to gain."""
+"""Run the loop that `nmf` and `factorize_ratings` share: improve both factors in turn until little is left to gain."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ Pair = tuple[FloatArray, FloatArray]
 
 
 class Descent(NamedTuple):
-    """A pair of factors, the losses on the way to them, and whether they have settled."""
+    """Hold a pair of factors, the losses on the way to them, and whether they have settled."""
 
     factors: Pair
     losses: list[float]
@@ -17,7 +17,7 @@ class Descent(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """The loss of the factors, the last one."""
+        """Return the last loss, that of the factors."""
         return self.losses[-1]
 
 
@@ -28,7 +28,10 @@ def descend(
     enough: Callable[[float], float],
     max_sweeps: int,
 ) -> Descent:
-    """Repeat a sweep until it lowers the loss by no more than ``enough(loss before it)``; earlier sweeps count."""
+    """Repeat a sweep until it lowers the loss by no more than ``enough(loss before it)``.
+
+    The sweeps that ``begun`` has behind it count toward ``max_sweeps``.
+    """
     factors, losses = begun.factors, begun.losses.copy()
     while len(losses) <= max_sweeps:
         candidate = sweep(*factors)

@@ -1,6 +1,6 @@
-"""Find singular vectors from products of a matrix with itself, which cost less than its decomposition.
+"""Find singular vectors from the product of a matrix and its transpose, which costs less than a decomposition.
 
-No chapter: ``svd`` and ``pca`` share it.
+Only ``svd`` and ``pca`` use it.
 """
 
 import contextlib
@@ -10,14 +10,14 @@ import numpy as np
 
 from lowrank_tutor._checks import FloatArray
 
-_SAFE = 1e-8  # the least share of the largest square that a square may have: half of the digits are left
+_SAFE = 1e-8  # the least square, as a share of the largest, that is trusted: half of its digits are right
 
 
 def orthonormal(y: FloatArray) -> FloatArray:
     """Return orthonormal columns, (m, b), whose span contains the columns of ``y``.
 
-    Cholesky QR, twice (Yamamoto and others 2015, ETNA 44, 306-326), is several times faster than Householder's steps.
-    The first pass squares the condition number, so its outcome is measured before the second.
+    Two passes of Cholesky QR (Yamamoto and others 2015, ETNA 44, 306-326) are several times faster than Householder QR.
+    The first squares the condition number, so its result is checked before the second.
     """
     q = y
     with contextlib.suppress(np.linalg.LinAlgError):
@@ -33,11 +33,12 @@ def orthonormal(y: FloatArray) -> FloatArray:
 
 
 def by_gram(a: FloatArray, count: Callable[[FloatArray], int]) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Return leading singular vectors and values, u (m, k), s (k,), vt (k, n), or None where squares hide them.
+    """Return the leading singular vectors and values, u (m, k), s (k,), vt (k, n), or None if squares hide them.
 
-    ``count`` says how many, from the squares of all singular values, largest first. The eigenvectors of the smaller of
-    ``a.T @ a`` and ``a @ a.T`` come in a fraction of the time, but have lost as many digits as ``s[0] / s[k - 1]`` has.
-    One step of subspace iteration, there and back, restores them: what is wrong in them grows least.
+    ``count`` says how many, given the squares of all singular values, largest first. The eigenvectors of the smaller of
+    ``a.T @ a`` and ``a @ a.T`` are found in a fraction of the time, but have lost as many digits as
+    ``s[0] / s[k - 1]`` has. One step of subspace iteration, there and back, restores the digits: it shrinks the errors
+    relative to the rest.
     """
     tall = a if a.shape[0] >= a.shape[1] else a.T
     wider = tall.astype(np.float64, copy=False)

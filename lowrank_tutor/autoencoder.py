@@ -1,6 +1,6 @@
-"""Squeeze points through a few numbers by a network that learns to give them back.
+"""Squeeze points through a few numbers with a network that learns to rebuild them.
 
-Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row, and ``z`` (n, k) is what is kept of each.
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point per row, and ``z`` (n, k) the numbers kept of each.
 """
 
 import itertools
@@ -29,32 +29,34 @@ __dir__ = __all__.copy  # completion offers no more than that
 
 
 class Autoencoder(nn.Module):
-    r"""A network that squeezes each point through k numbers and learns to give it back.
+    r"""Squeeze each point through k numbers, and learn to rebuild it from them.
 
-    Without a hidden layer both sides are linear, $z = W_E (x - \mu)$ and $\hat x = \mu + W_D z$. The best such map is
-    PCA's: it projects onto the k-dimensional plane through the mean $\mu$ along which the points spread most. Training
-    finds this plane, but not the principal axes in it (Baldi and Hornik, 1989, doi:10.1016/0893-6080(89)90014-2):
-    $W_D G$ and $G^{-1} W_E$ do the same for every invertible $G$. Along a direction in which the points do not spread
-    at all, $W_E$ stays as it started. With a hidden layer (Kramer, 1991, doi:10.1002/aic.690370209) each side is
-    linear, tanh, linear, with biases, and the plane becomes a surface that may bend.
+    Without a hidden layer both sides are linear, $z = W_E (x - \bar x)$ and $\hat x = \bar x + W_D z$. The best such
+    map is PCA's: it projects onto the k-dimensional plane through the mean $\bar x$ along which the points spread most.
+    Training finds this plane, but not the principal axes in it (Baldi and Hornik, 1989,
+    doi:10.1016/0893-6080(89)90014-2): $W_D H$ and $H^{-1} W_E$ do the same for every invertible $H$. Along a direction
+    in which the points do not spread at all, $W_E$ stays as it started. With a hidden layer (Kramer, 1991,
+    doi:10.1002/aic.690370209) each side is linear, tanh, linear, with biases, and the plane becomes a surface that may
+    bend.
 
     Parameters
     ----------
     d, k : int
-        Width of a point, at least 1, and how many numbers are kept of it, between 1 and ``d``.
+        Width of a point, at least 1, and the number of numbers kept of it, between 1 and ``d``.
     hidden : int, optional
         Width of the hidden layer on each side, at least ``k``. Without it both sides are linear.
     generator : torch.Generator, optional
-        Draws the start of the encoder, normal with variance 1 / width of each layer's input; by default torch's global
-        generator does. The decoder starts as the encoder's mirror image, each matrix transposed: from two unrelated
-        starts the linear one needs many times the steps. Biases start at zero.
+        Draws the start of the encoder: normal numbers whose variance in a layer is 1 / the width of its input. By
+        default torch's global generator draws them. The decoder starts as the encoder's mirror image, each matrix
+        transposed: from two unrelated starts, the linear one needs many times as many steps. Biases start at zero.
     dtype, device : optional
         The floating-point type of the parameters, and where they are kept.
 
     Attributes
     ----------
     mean : Tensor, shape (d,)
-        The point from which both sides count, as in PCA. It is zero until `fit` puts the mean of the points there.
+        Subtracted by the encoder and added by the decoder, as in PCA. It is zero until `fit` sets it to the mean of the
+        points.
     encoder, decoder : Module
         Each an ``nn.Linear``, or an ``nn.Sequential`` of linear, tanh, linear. In the linear case the columns of
         ``decoder.weight`` span the plane.
@@ -111,19 +113,19 @@ class Autoencoder(nn.Module):
         return points
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Squeeze points (n, d) through k numbers and give them back, ``decode(encode(x))``."""
+        """Squeeze points (n, d) through k numbers and rebuild them, ``decode(encode(x))``."""
         return self.decode(self.encode(x))
 
     def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:
-        r"""Learn from all points at once: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a line search a step.
+        r"""Learn from all points: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a line search per step.
 
-        First ``mean`` moves to the mean of the points; nothing is scaled. The descent (Liu and Nocedal, 1989,
-        doi:10.1007/BF01589116) then starts from the parameters as they are, so that a second call with the same points
-        goes on. It draws nothing at random. The linear one finds the same in every unit. With a hidden layer the unit
-        matters: tanh bends between -3 and 3 and is flat beyond.
+        First ``mean`` is set to the mean of the points; nothing is scaled. The descent (Liu and Nocedal, 1989,
+        doi:10.1007/BF01589116) then starts from the current parameters, so that a second call with the same points
+        continues it. It draws nothing at random. A linear autoencoder finds the same map in every unit. With a hidden
+        layer the unit matters: tanh bends between -3 and 3 and is flat beyond.
 
-        Returns the loss before the first step and after each, (steps + 1,), which never rises. PCA's is the smallest
-        that the linear one can reach: the sum of the variances left out, with divisor n.
+        Returns the loss before the first step and after each step, (steps + 1,), which never rises. A linear
+        autoencoder can reach PCA's loss and no less: the sum of the variances left out, with divisor n.
         """
         self._check("x", x, self.d)
         check_not_meta("x", x)
@@ -140,7 +142,7 @@ class Autoencoder(nn.Module):
         self.mean.copy_(center)
         # The thresholds inside L-BFGS are absolute; dividing the loss by the spread makes them fit any unit.
         unit = spread or 1.0
-        # One step a call, for which max_eval allows a line search: by default there would be one evaluation.
+        # One step per call; max_eval leaves room for its line search, which the default of one evaluation would not.
         optimizer = torch.optim.LBFGS(self.parameters(), max_iter=1, max_eval=20, line_search_fn="strong_wolfe")
 
         def share() -> torch.Tensor:
@@ -151,7 +153,7 @@ class Autoencoder(nn.Module):
 
         optimize: Callable[[Callable[[], torch.Tensor]], torch.Tensor] = optimizer.step
         losses = []
-        for step in range(steps + 1):  # a step returns the loss before it
+        for step in range(steps + 1):  # optimizer.step returns the loss before the step
             loss = optimize(share) if step < steps else torch.enable_grad()(share)()
             if not loss.isfinite():
                 raise ValueError(f"parameters must give a finite loss, got {loss.item()} after {step} steps")
@@ -165,7 +167,7 @@ class Autoencoder(nn.Module):
 
 
 def _layers(starts: list[torch.Tensor]) -> nn.Module:
-    """Make linear layers of weights (width out, width in): one without a bias, or several with tanh between."""
+    """Make linear layers from weights (width out, width in): one without a bias, or several with tanh in between."""
     layers: list[nn.Module] = []
     for start in starts:
         out, width = start.shape

@@ -1,9 +1,9 @@
-"""Count the random directions that keep all distances: about ln(points) / eps^2, whatever the width of the data.
+"""Count the random directions that preserve all distances: about ln(points) / eps^2, whatever the data's width.
 
-Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` (n, d) holds one point a row; ``projection`` (k, d), in
-formulas ``R``, is random; ``k``, the directions kept, is between 1 and 2**53; ``eps``, the relative error allowed in a
-squared length, and ``delta``, the chance of failure allowed, lie above 0 and below 1. Matrices are real, finite and
-non-empty, and computed in float64. A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
+Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` (n, d) holds one point per row; ``projection`` (k, d), in
+formulas ``R``, is random; ``k``, the number of directions, is between 1 and 2**53; ``eps``, the relative error allowed
+in a squared length, and ``delta``, the allowed chance of failure, lie above 0 and below 1. Matrices are real, finite
+and non-empty, and computed in float64. A bad argument raises a ``ValueError``, or a ``TypeError`` if its type is wrong.
 Everything rests on one exact law: ``||R x||^2 / ||x||^2`` is chi-square with ``k`` degrees of freedom, over ``k``.
 """
 
@@ -26,7 +26,7 @@ __dir__ = __all__.copy  # completion offers no more than that
 _LARGEST_COUNT = 2**53  # up to here every integer is a float
 _NEGLIGIBLE = 42.0  # an integrand that has fallen by a factor of e^42 no longer counts in a float
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)  # 40 would be enough for 14 digits
-_ROWS = 128  # whose distances to all later points come from one product of matrices
+_ROWS = 128  # points whose distances to all later points come from one product of matrices
 
 
 def _check_count(value: object, name: str) -> int:
@@ -42,28 +42,28 @@ def _check_cosine(value: object) -> float:
 
 
 def _check_product(left: FloatArray, right: FloatArray, name: str) -> float:
-    """Return the product of two norms, which bounds that of the product, and refuse one whose square may overflow."""
+    """Return the product of two norms, which bounds the norm of the product; raise if its square may overflow."""
     product = float(np.linalg.norm(left) * np.linalg.norm(right))
     if product > 1e153:
         raise ValueError(f"{name} must be at most 1e153, got {product}: change a unit")
     return product
 
 
-# Why not SciPy's tails? At k = 1e10, eps = 1e-4 those of 1.17 are 41 per cent too small.
+# Why not SciPy's tails? At k = 1e10 and eps = 1e-4, those of SciPy 1.17 are 41% too small.
 def _psi(v: FloatArray | float) -> FloatArray:
-    """Return ``e**v - 1 - v``, also where the three nearly cancel."""
+    """Return ``e**v - 1 - v``, accurately even where the terms nearly cancel."""
     v = np.asarray(v, dtype=np.float64)
     series = np.polyval([1 / math.factorial(j) for j in range(20, 1, -1)], v)
     return np.where(np.abs(v) < 1, v * v * series, np.expm1(v) - v)
 
 
 def _chernoff_exponent(x: float) -> float:
-    """Return ``x - log(1 + x)``: with ``x = eps`` and ``x = -eps``, Chernoff's exponents of the two tails."""
+    """Return ``x - log(1 + x)``: Chernoff's exponents of the two tails, for ``x = eps`` and ``x = -eps``."""
     return float(_psi(math.log1p(x)))
 
 
 def _log_peak(a: float) -> float:
-    """Return the logarithm of ``a**a * exp(-a) / gamma(a)``, about that of ``sqrt(a / (2 pi))``."""
+    """Return the logarithm of ``a**a * exp(-a) / gamma(a)``, which is about ``sqrt(a / (2 pi))``."""
     if a < 16:
         return a * math.log(a) - a - math.lgamma(a)
     b = a * a  # Stirling's series; the terms above would cancel
@@ -85,12 +85,12 @@ def _integration_width(c: float, x: float) -> float:
 
 
 def _log_tail(k: int, x: float) -> float:
-    r"""Return the logarithm of P(chi-square(k)/k > 1 + x) for positive ``x``, of P(... < 1 + x) for negative.
+    r"""Return the logarithm of Pr(chi-square(k)/k > 1 + x) for positive ``x``, and of Pr(... < 1 + x) for negative.
 
     With $a = k/2$, $v = \ln(\chi^2_k/k)$ has the density $\frac{a^a e^{-a}}{\Gamma(a)} e^{-a\psi(v)}$,
-    $\psi(v) = e^v - 1 - v$. Counted from the edge, $v = \ln(1 + x) \pm w$,
-    $\psi(v) = (x - \ln(1 + x)) + (1 + x)\psi(\pm w) + |x| w$: Chernoff's bound comes out as a factor, and what is left
-    is a smooth, falling integrand without cancellation, at any ``k``.
+    $\psi(v) = e^v - 1 - v$. With $v = \ln(1 + x) \pm w$, counted from the edge,
+    $\psi(v) = (x - \ln(1 + x)) + (1 + x)\psi(\pm w) + |x| w$: Chernoff's bound factors out, and a smooth, falling
+    integrand without cancellation is left, at any ``k``.
     """
     a = k / 2
     half = _integration_width(_NEGLIGIBLE / a, x) / 2
@@ -110,11 +110,11 @@ def _log_chernoff(k: int, eps: float) -> float:
 
 
 def norm_failure_probability(k: int, eps: float) -> float:
-    r"""Return the chance that a random projection changes a squared length by more than the fraction ``eps``.
+    r"""Return the chance that a random projection changes a squared length by more than a fraction ``eps``.
 
-    Exactly $P(|\chi^2_k / k - 1| > \varepsilon)$, for every vector: the entries of $R$ are independent $N(0, 1/k)$. It
-    falls as ``k`` grows. The relative accuracy is 1e-12 as long as the result is a normal float; below the smallest
-    float it is 0. Source: Indyk and Motwani (1998), doi:10.1145/276698.276876.
+    This is exactly $\Pr(|\chi^2_k / k - 1| > \varepsilon)$ for every vector, if the entries of $R$ are independent
+    $N(0, 1/k)$. It falls as ``k`` grows. The relative accuracy is 1e-12 as long as the result is a normal float; below
+    the smallest float the result is 0. Source: Indyk and Motwani (1998), doi:10.1145/276698.276876.
 
     >>> round(norm_failure_probability(2, 0.5), 10)  # 1 - exp(-1/2) + exp(-3/2)
     0.6165995004
@@ -126,17 +126,17 @@ def norm_failure_chernoff(k: int, eps: float) -> float:
     r"""Bound `norm_failure_probability` by Chernoff's exponents, one for each tail.
 
     $e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))} + e^{-\frac k2 (-\varepsilon - \ln(1 - \varepsilon))}$. The
-    first, for lengths that grow, is the larger. The bound is up to 2; above 1 it says nothing. Source: Chernoff (1952),
-    doi:10.1214/aoms/1177729330.
+    first term, for lengths that grow, is the larger. The bound can reach 2; above 1 it says nothing. Source:
+    Chernoff (1952), doi:10.1214/aoms/1177729330.
     """
     return math.exp(_log_chernoff(_check_count(k, "k"), _check_fraction(eps, "eps")))
 
 
 def norm_failure_bound(k: int, eps: float) -> float:
-    r"""Bound `norm_failure_probability` without a table, in the form that most texts print.
+    r"""Bound `norm_failure_probability` by a simple formula, the one that most texts print.
 
-    $2 e^{-\frac k2 (\varepsilon^2/2 - \varepsilon^3/3)}$, up to 2; above 1 it says nothing. Source: Dasgupta and Gupta
-    (2003), doi:10.1002/rsa.10073.
+    $2 e^{-\frac k2 (\varepsilon^2/2 - \varepsilon^3/3)}$, which can reach 2; above 1 it says nothing. Source: Dasgupta
+    and Gupta (2003), doi:10.1002/rsa.10073.
 
     >>> round(norm_failure_bound(24, 0.5), 12)  # 2 / e
     0.735758882343
@@ -146,16 +146,16 @@ def norm_failure_bound(k: int, eps: float) -> float:
 
 
 def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi-square") -> int:
-    r"""Return the smallest ``k`` for which a bound promises the distances of at least 2 points all at once.
+    r"""Return the smallest ``k`` for which a bound guarantees all distances between at least 2 points at once.
 
-    There are $p = n(n - 1)/2$ pairs, and $p$ times the failure probability of one pair bounds that of them all (the
-    union bound). The result is the smallest $k$ with $p \cdot P(k, \varepsilon) \le \delta$, where ``bound`` chooses
-    $P$: "chi-square" is `norm_failure_probability`, exact for one pair; "chernoff" is `norm_failure_chernoff`; and
-    "dasgupta-gupta" is `norm_failure_bound`, for which $k$ is
+    The number of pairs, $n(n - 1)/2$, times the failure probability $p(k, \varepsilon)$ of one pair bounds the chance
+    that any pair fails (the union bound). The result is the smallest $k$ for which this is at most $\delta$, and
+    ``bound`` chooses $p$: "chi-square" is `norm_failure_probability`, exact for one pair; "chernoff" is
+    `norm_failure_chernoff`; and "dasgupta-gupta" is `norm_failure_bound`, for which $k$ is
     $2 \ln(n(n - 1)/\delta) / (\varepsilon^2/2 - \varepsilon^3/3)$, rounded up.
 
-    The width of the data does not enter: a result above it says that the bound is of no use there. From about 1e12 on
-    the last digits are those of rounding, and an ``eps`` that leads beyond 2**53 is refused.
+    The width of the data does not enter: if the result is larger, the bound is useless there. From about 1e12 on, the
+    last digits are rounding errors, and an ``eps`` that leads beyond 2**53 raises an error.
 
     Sources: Johnson and Lindenstrauss (1984), doi:10.1090/conm/026/737400; Dasgupta and Gupta (2003).
 
@@ -165,7 +165,7 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     n = check_integer(n_points, "n_points", 2)
     error, chance = _check_fraction(eps, "eps"), _check_fraction(delta, "delta")
     check_choice(bound, "bound", ("chi-square", "chernoff", "dasgupta-gupta"))
-    log_needed = math.log(n) + math.log(n - 1) - math.log(chance)  # of 2 p / delta, which may be beyond every float
+    log_needed = math.log(n) + math.log(n - 1) - math.log(chance)  # n (n - 1) / delta itself may overflow
     exponent = error**2 * (1 / 2 - error / 3)  # Dasgupta and Gupta's, at most either of Chernoff's
     if 2 * log_needed > _LARGEST_COUNT * exponent:
         raise ValueError(f"eps must be large enough for k to stay within 2**53, got {error}")
@@ -173,7 +173,7 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     if bound == "dasgupta-gupta":
         return high
     log_bound = _log_chernoff if bound == "chernoff" else _log_failure
-    low = 0  # bisection: both bounds fall with k, both are at most that of Dasgupta and Gupta, and no k is too few
+    low = 0  # bisection: both bounds fall with k, both are at most Dasgupta and Gupta's, and k = 0 is too small
     while high - low > 1:
         middle = (low + high) // 2
         if log_bound(middle, error) <= math.log(2) - log_needed:
@@ -186,7 +186,7 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
 def inner_product_std(rho: float, k: int) -> float:
     r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors at cosine ``rho``, between -1 and 1.
 
-    $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$. For orthogonal vectors $1/\sqrt k$ is left: no error bound
+    $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$. For orthogonal vectors it is $1/\sqrt k$, so no error bound
     that is a multiple of $|\langle x, y\rangle|$ can hold for them.
 
     >>> inner_product_std(0.0, 100), inner_product_std(1.0, 50)
@@ -199,8 +199,8 @@ def inner_product_std(rho: float, k: int) -> float:
 def sign_inner_product_std(rho: float, k: int) -> float:
     r"""Return the standard deviation of `sign_inner_products` for unit vectors at cosine ``rho``, between -1 and 1.
 
-    $\sqrt{(\pi/2 - \rho^2)/k}$, exactly, for a Gaussian map of ``k`` rows; the mean is $\rho$. With all digits it is
-    `inner_product_std`, which is larger where $\rho^2 > \pi/4 - 1/2$.
+    $\sqrt{(\pi/2 - \rho^2)/k}$, exactly, for a Gaussian map of ``k`` rows; the mean is $\rho$. With all
+    digits it is `inner_product_std`, which is larger where $\rho^2 > \pi/4 - 1/2$.
 
     >>> round(sign_inner_product_std(0.0, 100), 4), round(sign_inner_product_std(1.0, 100), 4)
     (0.1253, 0.0756)
@@ -231,23 +231,23 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
 
 
 def inner_product_failure_bound(k: int, eps: float) -> float:
-    r"""Bound the chance that an inner product moves by more than ``eps`` times the product of the lengths.
+    r"""Bound the chance that an inner product changes by more than ``eps`` times the product of the lengths.
 
-    $P(|\langle Rx, Ry\rangle - \langle x, y\rangle| > \varepsilon \|x\| \|y\|)
+    $\Pr(|\langle Rx, Ry\rangle - \langle x, y\rangle| > \varepsilon \|x\| \|y\|)
     \le 2 e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))}$, for all $x$ and $y$. For unit vectors
     $\langle Rx, Ry\rangle = \frac14\|R(x + y)\|^2 - \frac14\|R(x - y)\|^2$ is the difference of two independent
-    chi-squares over $k$ with weights $(1 \pm \rho)/2$. The weights add to 1, and the exponent of a single one serves.
-    The result is at most `norm_failure_bound`, which therefore holds for inner products too. Source: Kabán (2015),
-    doi:10.1145/2783258.2783324.
+    chi-squares over $k$ with weights $(1 \pm \rho)/2$. The weights add up to 1, so the exponent for a single chi-square
+    serves. The result is at most `norm_failure_bound`, which therefore holds for inner products too. Source:
+    Kabán (2015), doi:10.1145/2783258.2783324.
     """
     return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
 
 
 def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
-    r"""Draw a random projection (k, n): entries independent $N(0, 1/k)$, so that $E\|Rx\|^2 = \|x\|^2$.
+    r"""Draw a random projection (k, n): entries independent $N(0, 1/k)$, so that $\mathbb{E}\|Rx\|^2 = \|x\|^2$.
 
-    Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. ``n`` is at most 2**53. Without
-    ``rng``, a generator or a seed, each call draws other entries.
+    Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. ``n``, the width of a point, is
+    at most 2**53. Without ``rng``, a generator or a seed, each call draws different entries.
 
     >>> gaussian_projection(2, 3, np.random.default_rng(0)).round(3)
     array([[ 0.089, -0.093,  0.453],
@@ -258,9 +258,9 @@ def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = 
 
 
 def _squared_distances(x: FloatArray, start: int) -> tuple[FloatArray, NDArray[np.bool_]]:
-    r"""Return squared distances from `_ROWS` points to all from ``start`` on, and which have lost too many digits.
+    r"""Return squared distances from `_ROWS` points to all from ``start`` on, and which of them lost too many digits.
 
-    $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$ takes a fraction of the time of a difference for each pair.
+    $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$ takes a fraction of the time that a difference for each pair would.
     """
     squares = np.einsum("ij,ij->i", x[start:], x[start:])
     sums = squares[:_ROWS, np.newaxis] + squares
@@ -272,8 +272,8 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     r"""Measure how much a projection, random or not, changes each squared distance.
 
     $\|R(x_i - x_j)\|^2 / \|x_i - x_j\|^2 - 1$ for every pair $i < j$, in the order (0, 1), (0, 2), ..., (1, 2), ... of
-    ``scipy.spatial.distance.pdist``: -1 or more, and 0 where a distance is kept. There are at least 2 points, all
-    different. Memory beyond the result grows with the points, not with the pairs.
+    ``scipy.spatial.distance.pdist``: at least -1, and 0 where a distance is unchanged. There are at least 2 points, all
+    different. Memory beyond the result grows with the number of points, not of pairs.
 
     >>> distortion([[0, 0], [3, 4], [3, 0]], [[1, 0]])  # the shadow on the first axis
     array([-0.64,  0.  , -1.  ])
@@ -306,13 +306,12 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
 
 
 def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
-    r"""Return the relative error to expect of ``p`` (m, n) times ``v`` (n, d) through ``k`` random directions.
+    r"""Return the expected relative error of ``p`` (m, n) times ``v`` (n, d), computed through ``k`` random directions.
 
-    The root of $E\|P R^\top R V - P V\|_F^2 / \|P V\|_F^2$, exactly. Each entry of the product has the variance
-    $(\|p_i\|^2\|v_j\|^2 + \langle p_i, v_j\rangle^2) / k$, with $p_i$ the rows of $P$ and $v_j$ the columns of $V$;
-    together that is $\sqrt{(1 + \|P\|_F^2\|V\|_F^2/\|PV\|_F^2) / k}$, at best $\sqrt{2/k}$. Above 1 the product is
-    worse than zeros in its place: where $V$ has independent entries of mean zero it is about $\sqrt{n/k}$. ``p @ v``
-    must not be zero.
+    The two may be attention weights and values, or any other matrices. The result is exactly the square root of
+    $\mathbb{E}\|P R^\top R V - P V\|_F^2 / \|P V\|_F^2$, which is $\sqrt{(1 + \kappa^2) / k}$ with
+    $\kappa = \|P\|_F\|V\|_F / \|PV\|_F$, and at best $\sqrt{2/k}$. Above 1, zeros in place of the product would be
+    better: where $V$ has independent entries of mean zero, the error is about $\sqrt{n/k}$. ``p @ v`` must not be zero.
 
     >>> projected_product_error([[0.5, 0.5]], [[1], [1]], k=8)  # the best case: p and v parallel, sqrt(2 / 8)
     0.5

@@ -1,7 +1,7 @@
 r"""Find the axes that separate classes best for their spread: linear discriminant analysis (LDA).
 
-Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row, ``labels`` (n,) the class of each; ``k`` is
-the number of axes kept, ``C`` that of the classes. Float32 gives float32; everything else float64.
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point per row, ``labels`` (n,) the class of each point;
+``k`` is the number of axes kept. Float32 gives float32; everything else float64.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ _SAFE = 1e-5  # and used if its least eigenvalue is at least this share of the l
 
 
 class Discriminants(NamedTuple):
-    """The axes that separate classes, and all that is needed to use them.
+    """Hold the axes that separate classes, and everything needed to use them.
 
     Attributes
     ----------
     axes : ndarray, shape (d, k)
-        One axis a column, its largest entry positive. Along them the within-class covariance is the identity.
+        One axis per column, its largest entry positive. In their coordinates the covariance within classes is the
+        identity.
     ratio : ndarray, shape (k,)
-        The share of the between-class variance along each axis, falling; 0 where all centers coincide.
-    mean, centers : ndarray, shapes (d,), (C, d)
+        The share of the between-class variance along each axis, in decreasing order; 0 where all centers coincide.
+    mean, centers : ndarray, shapes (d,), (n_classes, d)
         The mean of all points, and of each class.
-    classes, priors : ndarray, shape (C,)
-        The labels that occur, sorted, and the share of the points that has each.
+    classes, priors : ndarray, shape (n_classes,)
+        The labels that occur, sorted, and the share of the points that has each of them.
     """
 
     axes: FloatArray
@@ -46,27 +47,27 @@ class Discriminants(NamedTuple):
     priors: FloatArray
 
     def project(self, x: ArrayLike) -> FloatArray:
-        r"""Return the coordinates (n, k) of points ``x`` (n, d) along the axes, $(X - 1\mu^\top) A$."""
+        r"""Return the coordinates (n, k) of points ``x`` (n, d): $w^\top (x - \bar x)$ for each axis $w$."""
         points = as_matrix(x, "x")
         if points.shape[1] != len(self.mean):
             raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
         return np.asarray((points - self.mean) @ self.axes)
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
-        r"""Return for each point of ``x`` (n, d) the class with the nearest center along the axes, large ones favored.
+        r"""Return for each point of ``x`` (n, d) the class with the nearest center, favoring large classes.
 
-        That is the $c$ with the largest $\log \pi_c - \tfrac12 \|z - z_c\|^2$, for coordinates $z$ of the point and
-        $z_c$ of the center, and the share $\pi_c$ of the class. Only the ``k`` axes kept count. (``predict`` of
-        scikit-learn uses all ``C - 1``, whatever its ``n_components``.)
+        The chosen class $i$ has the largest $\log \pi_i - \tfrac12 \|z - z_i\|^2$, where $z$ and $z_i$ are the
+        coordinates of the point and of the center, and $\pi_i$ is the share of the class. Only the ``k`` axes kept
+        count. (``predict`` of scikit-learn uses ``n_classes - 1`` axes, whatever its ``n_components``.)
         """
-        z, centers = self.project(x), (self.centers - self.mean) @ self.axes  # (n, k), (C, k)
-        # (n, C), without the square of z, which is the same for every class
+        z, centers = self.project(x), (self.centers - self.mean) @ self.axes  # (n, k), (n_classes, k)
+        # (n, n_classes), without the square of z, which is the same for every class
         scores = z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)
         return np.asarray(self.classes[np.argmax(scores, axis=1)])
 
 
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
-    """Return the labels that occur (C,), the number of each point's class (n,) and the share of each class (C,)."""
+    """Return the labels that occur, the number of each point's class (n,), and the share of each class."""
     array = as_array(labels, "labels", "a vector of numbers or strings")
     if array.dtype.kind == "O" and all(isinstance(label, str) for label in array.flat):
         array = array.astype(str)
@@ -83,12 +84,12 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
 
 
 def _mean(points: FloatArray) -> FloatArray:
-    """Return the mean point, exact where all numbers are equal: rounding would pass for spread."""
+    """Return the mean point, exact in a coordinate where all points agree: rounding there would look like spread."""
     return np.asarray(np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0)))
 
 
 def _right_vectors(a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return singular values and right vectors, from the scatter matrix where rows are many and it is accurate."""
+    """Return singular values and right vectors, from the scatter matrix if there are many rows and it is accurate."""
     if len(a) >= _TALL * a.shape[1] > 0:
         squares, vectors = np.linalg.eigh(a.T @ a)
         if squares[0] >= _SAFE * squares[-1]:
@@ -98,7 +99,7 @@ def _right_vectors(a: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _whitener(deviations: FloatArray) -> FloatArray:
-    """Return ``a`` (d, r) with ``a.T @ (deviations.T @ deviations) @ a = I``, on directions that are not null."""
+    """Return ``a`` (d, r) with ``a.T @ (deviations.T @ deviations) @ a = I``, without directions of no spread."""
     spread = np.linalg.norm(deviations, axis=0)
     varies = spread > 0
     s, vt = _right_vectors(deviations[:, varies] / spread[varies])
@@ -109,29 +110,30 @@ def _whitener(deviations: FloatArray) -> FloatArray:
 
 
 def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
-    r"""Find the axes along which the centers of classes lie farthest apart, measured by the spread within the classes.
+    r"""Find the axes along which class centers lie farthest apart, relative to the spread within the classes.
 
-    With $S = \frac1n \sum_i (x_i - m_{c(i)})(x_i - m_{c(i)})^\top$, the covariance within the classes, and
-    $M = \sum_c \pi_c (m_c - \bar x)(m_c - \bar x)^\top$, that of the centers, the axes solve $M w = \gamma S w$ for
-    the ``k`` largest $\gamma$, scaled so that $w^\top S w = 1$ (Fisher, 1936, doi:10.1111/j.1469-1809.1936.tb02137.x,
-    and for more than two classes Rao, 1948, doi:10.1111/j.2517-6161.1948.tb00008.x). This whitens $S$ and truncates the
-    SVD of the whitened centers. (Not latent Dirichlet allocation, which shares the three letters.)
+    Let $T_w$ be the scatter within the classes, the sum of $(x - m)(x - m)^\top$ over all points $x$, with $m$ the
+    center of the point's class. The scatter $T_b$ between the centers has the center in place of $x$ and the mean of
+    all points in place of $m$. The axes solve $T_b w = \lambda T_w w$ for the ``k`` largest $\lambda$, scaled so that
+    $w^\top T_w w = n$ (Fisher, 1936, doi:10.1111/j.1469-1809.1936.tb02137.x, and for more than two classes Rao, 1948,
+    doi:10.1111/j.2517-6161.1948.tb00008.x). The computation whitens $T_w$ and truncates the SVD of the whitened
+    centers. (Not latent Dirichlet allocation, which shares the three letters.)
 
-    Where $S$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate
-    is divided by its standard deviation within the classes, and a principal direction of what results is left out if
+    Where $T_w$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate
+    is divided by its standard deviation within the classes, and a principal direction of the result is left out if
     the standard deviation along it is at most 1e-4. So a coordinate that is constant within each class does not count,
     even if it alone would tell the classes apart.
 
     Parameters
     ----------
     x : array_like, shape (n, d)
-        One point a row.
+        One point per row.
     labels : array_like, shape (n,)
         The class of each point: integers, strings, bools, or finite floats. At least two classes; a class of a single
         point adds a center but no spread.
     k : int
-        How many axes, between 1 and ``C - 1``: the centers of ``C`` classes span no more. At most the number of
-        directions that are not dropped.
+        How many axes, between 1 and the number of classes - 1: the centers span no more dimensions. At most the
+        number of directions that are not dropped.
 
     Examples
     --------
@@ -148,13 +150,13 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     k = check_integer(k, "k", 1, len(classes) - 1, "the number of classes - 1")
 
     points, dtype = given.astype(np.float64), given.dtype
-    centers = np.stack([_mean(points[number == c]) for c in range(len(classes))])  # (C, d)
+    centers = np.stack([_mean(points[number == i]) for i in range(len(classes))])  # (n_classes, d)
     mean = priors @ centers
     whitener = _whitener((points - centers[number]) / math.sqrt(len(points)))  # (d, r)
     directions = whitener.shape[1]
     if k > directions:
         raise ValueError(f"k must be at most the number of directions in which classes spread = {directions}, got {k}")
-    between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (C, r)
+    between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (n_classes, r)
     _, s, vt = np.linalg.svd(between, full_matrices=False)
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)
     share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)

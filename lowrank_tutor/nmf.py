@@ -1,7 +1,7 @@
-r"""Write a table as a sum of parts that are only added: non-negative matrix factorization (NMF).
+r"""Write a table as a sum of non-negative parts: non-negative matrix factorization (NMF).
 
-Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point a row; ``c`` (n, k) and ``f`` (k, d) are
-non-negative factors, $X \approx C F$, of rank ``k``. Float32 gives float32; everything else float64.
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point per row; ``c`` (n, k) and ``f`` (k, d)
+are non-negative factors, $X \approx C F$, of rank ``k``. Float32 gives float32; everything else float64.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lowrank_tutor.svd import randomized_svd
 __all__ = ["NMF", "nmf"]
 __dir__ = __all__.copy  # completion offers no more than that
 
-_UPDATES = 3  # of a factor in a sweep: they share the products with the matrix, which cost most
+_UPDATES = 3  # of a factor in a sweep: they share the products with the matrix, the most expensive part
 _TRIAL_SWEEPS = 40  # at most for each start, before they are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _NEW_SWEEPS = 10_000  # at most, for new rows
@@ -29,7 +29,7 @@ _FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a d
 
 
 class NMF(NamedTuple):
-    """Non-negative factors, ``x ~ c @ f``.
+    """Hold non-negative factors, ``x ~ c @ f``.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class NMF(NamedTuple):
         How much of each part a row contains.
     f : ndarray, shape (k, d)
         The parts: rows of length 1, the heaviest first (by the length of the column of ``c``). A part that is not
-        needed is a row of zeros, like its column.
+        needed is a row of zeros in ``f`` and a column of zeros in ``c``.
     errors : ndarray, shape (sweeps + 1,)
         The Frobenius norm of ``x - c @ f`` before the first sweep and after each, in float64; it never rises.
     converged : bool
@@ -57,8 +57,8 @@ class NMF(NamedTuple):
     def transform(self, x: ArrayLike) -> FloatArray:
         """Return how much of each part new rows ``x`` (n, d) contain: the best non-negative ``c`` (n, k).
 
-        With the parts fixed the problem is convex, and one column of ``c`` after the other is set to its optimum until
-        a sweep moves no entry by more than a billionth of the largest.
+        With the parts fixed, the problem is convex. One column of ``c`` after the other is set to its optimum, until a
+        sweep moves no entry by more than a billionth of the largest entry.
         """
         given = _as_nonnegative(x)
         if given.shape[1] != self.f.shape[1]:
@@ -79,14 +79,14 @@ def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 
     Each is a least-squares problem, $c_j \leftarrow \max\left(0,\; c_j + (X f_j - C F f_j) / \|f_j\|^2\right)$, and
     clipping its answer is exact, because the entries do not depend on each other.
     """
-    rows, wanted = c.T.copy(), np.ascontiguousarray(xf.T)  # a column lies together
+    rows, wanted = c.T.copy(), np.ascontiguousarray(xf.T)  # so that a column is contiguous in memory
     for j in np.tile(np.flatnonzero(np.diag(ff) > 1e-200), times):  # skip parts that are zero
         rows[j] = np.maximum(rows[j] + (wanted[j] - ff[j] @ rows) / ff[j, j], 0)
     return rows.T
 
 
 def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    r"""Return a function for $XF^\top$ that remembers its last result, which the error and the next sweep share."""
+    r"""Return a function that computes $XF^\top$ and keeps its last result: the error and the next sweep share it."""
     last: list[FloatArray] = []
 
     def product(f: FloatArray) -> FloatArray:
@@ -98,7 +98,7 @@ def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
 
 
 def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
-    """Take ``k`` rows of ``x`` as parts, or columns if these are fewer; exact if all are taken."""
+    """Take ``k`` rows of ``x`` as parts, or columns if there are fewer of them; exact if all are taken."""
     if x.shape[1] < x.shape[0]:
         f, c = _rows_as_parts(x.T, k, rng)
         return c.T, f.T
@@ -109,7 +109,7 @@ def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
 
 
 def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
-    """Yield starts without end: two from the SVD, one from ``x`` itself, then random ones."""
+    """Yield an endless sequence of starts: two from the SVD, one from ``x`` itself, then random ones."""
     u, s, vt = randomized_svd(x, k, oversample=20, rng=0)  # the same in each call; exact where the matrix is small
     up, down = (
         np.linalg.norm(np.maximum(sign * u, 0), axis=0) * np.linalg.norm(np.maximum(sign * vt.T, 0), axis=0)
@@ -136,7 +136,7 @@ def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
 
 
 def _as_nonnegative(x: ArrayLike) -> FloatArray:
-    """Return a matrix without entries below zero."""
+    """Validate a matrix without negative entries."""
     matrix = as_matrix(x, "x")
     if (matrix < 0).any():
         raise ValueError(f"x must be non-negative, got {matrix[matrix < 0][0]}")
@@ -152,19 +152,19 @@ def nmf(
     tolerance: float = 1e-8,
     max_sweeps: int = 10_000,
 ) -> NMF:
-    r"""Write a non-negative matrix as nearly as possible as a sum of ``k`` non-negative parts.
+    r"""Approximate a non-negative matrix by a sum of ``k`` non-negative parts.
 
     Minimizes $\|X - C F\|_F$ over $C \ge 0$, $F \ge 0$ (Lee and Seung, 1999, doi:10.1038/44565) by hierarchical
     alternating least squares (HALS; Cichocki and Phan, 2009, doi:10.1587/transfun.E92.A.708): one column of $C$ after
-    the other, then one row of $F$ after the other, is set to its exact optimum while the rest stands still. A sweep
+    the other, then one row of $F$ after the other, is set to its exact optimum while the rest is held fixed. A sweep
     does that three times for $C$ and three times for $F$ (Gillis and Glineur, 2012, doi:10.1162/NECO_a_00256).
 
-    The problem is not convex and HALS finds a local minimum. So there are several starts: two from the SVD (Boutsidis
-    and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts, the others
-    at random. The first is followed to the end, and so is every other that after a brief trial has a smaller error than
-    all before it; the end is where a sweep lowers the error by no more than ``tolerance`` times the size of $X$. The
-    best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = CF$ holds exactly, the
-    last digits come slowly; if they are still on their way after ``max_sweeps``, ``converged`` is False.
+    The problem is not convex, and HALS finds a local minimum. So there are several starts: two from the SVD (Boutsidis
+    and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts, and random
+    ones. The first is followed to the end, and so is each later one that has a smaller error after a brief trial than
+    all before it. A run ends when a sweep lowers the error by no more than ``tolerance`` times the norm of $X$. The
+    best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = CF$ can hold exactly,
+    the last digits converge slowly; if a run has not ended after ``max_sweeps``, ``converged`` is False.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def nmf(
     k : int
         The rank kept, between 1 and ``min(n, d)``.
     rng : numpy.random.Generator or int, optional
-        Draws the random starts. With ``None`` each call draws others.
+        Draws the random starts. With ``None`` each call draws different ones.
     starts, max_sweeps : int
         At least 1. With 1 or 2 starts nothing is random.
     tolerance : float

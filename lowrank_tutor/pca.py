@@ -1,4 +1,4 @@
-"""Find the few axes that describe a cloud of points best: those along which it spreads most.
+"""Find the axes that describe a cloud of points best, those along which it spreads most.
 
 Chapter ``book/02-svd-pca.md``. Letters: ``x`` (n, d) holds one point a row, ``z`` (n, k) their coordinates; ``k``, here
 ``n_components`` as in scikit-learn, is the number of axes kept. PCA is the truncated SVD of the points after their mean
@@ -23,26 +23,27 @@ __dir__ = __all__.copy  # completion offers no more than that
 
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
-_ROWS = 2048  # centered at a time: a copy of all points would take longer
+_ROWS = 2048  # rows centered at a time: copying all points at once takes longer
 
 
 class PCA:
     r"""Principal component analysis, with scikit-learn's names and conventions.
 
-    $X - 1\mu^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is
+    $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is
     $\sigma_i^2 / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720; Hotelling (1933),
     doi:10.1037/h0071325. scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step.
 
     With many points of few coordinates the axes are the eigenvectors of the d by d scatter matrix
-    $(X - 1\mu^\top)^\top (X - 1\mu^\top)$, found in a fraction of the time. They cost small singular values half of
-    their digits, so they are used only if the smallest variance kept is at least 1e-5 of the largest. In every other
-    shape the smaller of the two matrices of products serves, down to 1e-8, and one more product restores the digits.
+    $(X - 1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, found in a fraction of the time. They cost small singular
+    values half of their digits, so they are used only if the smallest variance kept is at least 1e-5 of the largest.
+    For every other shape the smaller of the two matrices of products is used, down to 1e-8, and one more product
+    restores the digits.
 
     Parameters
     ----------
     n_components : int, float or None
-        How many axes to keep, between 1 and ``min(n, d)``; or a share of the variance, above 0 and below 1, to be
-        exceeded by as few axes as possible; or None for all.
+        How many axes to keep, between 1 and ``min(n, d)``; or a share of the variance, above 0 and below 1, so that as
+        few axes as possible exceed it; or None for all.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class PCA:
         return f"PCA(n_components={self.n_components!s})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings as a dict; ``deep`` is there for scikit-learn alone."""
+        """Return the settings as a dict; only scikit-learn uses ``deep``."""
         return {"n_components": self.n_components}
 
     def set_params(self, **params: Any) -> Self:
@@ -83,7 +84,7 @@ class PCA:
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Describe the model to scikit-learn: a pipeline that ends in it asks."""
+        """Describe the model to scikit-learn, as a pipeline that ends in it requires."""
         utils = import_module("sklearn.utils")
         no_target, transformer = utils.TargetTags(required=False), utils.TransformerTags()
         return utils.Tags(estimator_type=None, target_tags=no_target, transformer_tags=transformer)
@@ -109,17 +110,17 @@ class PCA:
         return self.fit(x).transform(x)
 
     def transform(self, x: ArrayLike) -> FloatArray:
-        r"""Return the coordinates (n, k) of points (n, d) along the axes, $(X - 1\mu^\top) V$."""
+        r"""Return the coordinates (n, k) of points (n, d) along the axes, $(X - 1\bar{x}^\top) V$."""
         coordinates: FloatArray = (self._check_fitted(x, "x", axis=1) - self.mean_) @ self.components_.T
         return coordinates
 
     def inverse_transform(self, z: ArrayLike) -> FloatArray:
-        r"""Return the points (n, d) that have the coordinates ``z`` (n, k), $Z V^\top + 1\mu^\top$."""
+        r"""Return the points (n, d) that have the coordinates ``z`` (n, k), $Z V^\top + 1\bar{x}^\top$."""
         points: FloatArray = self._check_fitted(z, "z", axis=0) @ self.components_ + self.mean_
         return points
 
     def _check_fitted(self, value: ArrayLike, name: str, axis: int) -> FloatArray:
-        """Refuse a call before ``fit``, and a matrix whose columns are not as many as ``components_.shape[axis]``."""
+        """Refuse a call before ``fit``, and a matrix that does not have ``components_.shape[axis]`` columns."""
         if not hasattr(self, "components_"):
             raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")
         matrix = as_matrix(value, name)
@@ -135,7 +136,7 @@ _Axes = tuple[FloatArray, FloatArray, FloatArray]  # s (k,), vt (k, d), and the 
 def _axes_by_svd(points: FloatArray, mean: FloatArray, wanted: int | float | None) -> _Axes:
     centered = points - mean
     whole = float(np.square(centered, dtype=np.float64).sum())
-    # All axes include that of the smallest variance, which squares hide.
+    # If all axes are wanted, so is that of the smallest variance, which squares hide.
     if wanted is not None and whole > 0 and (found := by_gram(centered, lambda v: _how_many(v / v.sum(), wanted))):
         return found[1], found[2], np.square(found[1]) / points.dtype.type(whole)
     _, s, vt = np.linalg.svd(centered, full_matrices=False)

@@ -1,4 +1,4 @@
-"""Count the directions of a matrix, and store no more of it than these need.
+"""Count the directions of a matrix, and store it as two factors where that takes less memory.
 
 Chapter ``book/01-rank.md``. Letters: ``a`` (m, n) is the matrix, ``r`` its rank, ``k`` a chosen rank; ``c`` (m, r) and
 ``f`` (r, n) are its factors. Where ``a`` may be (..., m, n), a stack of matrices gives an array (...). Matrices are
@@ -22,7 +22,7 @@ __dir__ = __all__.copy  # completion offers no more than that
 
 
 class RankFactorization(NamedTuple):
-    """A matrix as ``c @ f``: ``r`` of its own columns, in their order, and how all columns are mixed from them."""
+    """A matrix as ``c @ f``: ``r`` of its own columns, in their order, and the recipe for all columns."""
 
     c: FloatArray
     f: FloatArray
@@ -39,7 +39,7 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
 
 
 def numerical_rank(a: ArrayLike, rtol: float | None = None) -> Any:
-    r"""Count the directions that stand out of the noise, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
+    r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
     An int for a matrix ``a``, an array of them for a stack. Rounding turns a zero singular value into a tiny one, so
     the rank of a matrix of floats is a question with a tolerance: ``rtol``, at least 0 and below 1, by default
@@ -61,8 +61,8 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> Any:
 def stable_rank(a: ArrayLike) -> Any:
     r"""Count the directions by their weight, $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$.
 
-    A float for a matrix ``a``, an array of them for a stack. It moves continuously and needs no tolerance. It lies
-    between 1 and the rank; of a zero matrix it is 0.
+    A float for a matrix ``a``, an array of them for a stack. It changes continuously with the matrix and needs no
+    tolerance. It lies between 1 and the rank, and is 0 for a zero matrix.
     Source: Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
 
     >>> stable_rank([[2, 0], [0, 1]])
@@ -74,11 +74,11 @@ def stable_rank(a: ArrayLike) -> Any:
 
 
 def effective_rank(s: ArrayLike) -> Any:
-    r"""Count the directions by the entropy of their singular values ``s`` (r,), $\exp(-\sum_i p_i \ln p_i)$.
+    r"""Count the directions by the entropy of their singular values ``s`` (r,), $\exp(-\sum_i x_i \ln x_i)$.
 
-    Here $p_i = \sigma_i / \sum_j \sigma_j$. It lies between 1 and the rank, which it reaches if and only if all nonzero
-    values are equal, and it is never below `stable_rank`; of zeros alone it is 0. Weak directions count more here. An
-    array (..., r) of spectra gives an array.
+    Here $x_i = \sigma_i / \sum_j \sigma_j$. The result lies between 1 and the rank, which it reaches if and only if all
+    nonzero values are equal, and it is never below `stable_rank`, because weak directions count for more here. It is 0
+    if all values are zero. An array (..., r) of spectra gives an array.
     Source: Roy and Vetterli (2007), *The effective rank*, EUSIPCO, 606-610.
 
     >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
@@ -88,19 +88,19 @@ def effective_rank(s: ArrayLike) -> Any:
         return np.apply_along_axis(effective_rank, -1, s)
     spectrum = as_spectrum(s, "s")
     nonzero = spectrum[spectrum > 0]
-    p = nonzero / (nonzero.sum() or 1)
-    return float(np.exp(-np.sum(p * np.log(p)))) if p.size else 0.0
+    shares = nonzero / (nonzero.sum() or 1)
+    return float(np.exp(-np.sum(shares * np.log(shares)))) if shares.size else 0.0
 
 
-def _independent_columns(w: FloatArray) -> NDArray[np.intp]:
-    """Pick as many columns of ``w``, (r, n) of rank r, as it has rows, so that the others are modest mixtures of them.
+def _independent_columns(coordinates: FloatArray) -> NDArray[np.intp]:
+    """Pick r columns of an (r, n) matrix of rank r, so that the others are mixtures of them with modest factors.
 
-    Each is the leftmost that lies at least a tenth as far from the span of those before as the farthest does. That
-    follows row reduction by hand on ordinary matrices, and stays clear of columns that nearly depend on earlier ones.
+    Each is the leftmost whose distance from the span of those before it is at least a tenth of the largest. On ordinary
+    matrices these are the columns of row reduction by hand; columns that nearly depend on earlier ones are avoided.
     """
-    rest = w.copy()
+    rest = coordinates.copy()
     chosen: list[int] = []
-    for _ in range(w.shape[0]):
+    for _ in range(coordinates.shape[0]):
         length = np.linalg.norm(rest, axis=0)
         length[chosen] = 0.0  # but for rounding
         j = int(np.argmax(length >= length.max() / 10))
@@ -111,12 +111,13 @@ def _independent_columns(w: FloatArray) -> NDArray[np.intp]:
 
 
 def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactorization:
-    r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and how the others are mixed from them.
+    r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and the recipe for all columns.
 
     $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to right as in row
-    reduction, so that $F$ holds the nonzero rows of the reduced echelon form, but a column that nearly depends on
-    earlier ones is passed over: plain elimination would divide by the difference. The rank, 0 for a zero matrix, is
-    `numerical_rank`. With a large ``rtol`` the product is near ``a``; :func:`lowrank_tutor.svd.best_rank_k` is nearest.
+    reduction, so $F$ holds the nonzero rows of the reduced echelon form. But a column that nearly depends on earlier
+    ones is skipped, because plain elimination would divide by the small difference. The rank, 0 for a zero matrix, is
+    `numerical_rank`. With a large ``rtol`` the product is only close to ``a``, and
+    :func:`lowrank_tutor.svd.best_rank_k` is closer.
     Source: Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
 
     >>> c, f = rank_factorization([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
@@ -128,11 +129,12 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     matrix = given.astype(np.float64)
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     r = int(np.count_nonzero(s > tolerance * s[0]))
-    w = s[:r, np.newaxis] * vt[:r]  # the columns of the matrix in the coordinates u: only r numbers each
-    columns = _independent_columns(w)
+    coordinates = s[:r, np.newaxis] * vt[:r]  # of the columns of the matrix along u: only r numbers each
+    columns = _independent_columns(coordinates)
     c = matrix[:, columns]
-    f = np.linalg.solve(w[:, columns], w)
-    f += np.linalg.solve(w[:, columns], u[:, :r].T @ (matrix - c @ f))  # one refinement: whole numbers come out whole
+    f = np.linalg.solve(coordinates[:, columns], coordinates)
+    # One refinement: whole numbers come out whole.
+    f += np.linalg.solve(coordinates[:, columns], u[:, :r].T @ (matrix - c @ f))
     f[:, columns] = np.eye(r)
     return RankFactorization(given[:, columns], f.astype(given.dtype))
 
@@ -140,8 +142,8 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
 def storage(m: int, n: int, k: int) -> tuple[int, int]:
     """Count the numbers in an (m, n) matrix, ``m * n``, and in its two factors of rank ``k``, ``k * (m + n)``.
 
-    Exact at any size: these are Python integers. The factors hold ``k**2`` numbers more than the set of rank-``k``
-    matrices has dimensions, since ``(c @ g) @ (inv(g) @ f)`` is the same product for every invertible ``g``.
+    The counts are Python integers, exact at any size. The factors hold ``k**2`` more numbers than a matrix of rank
+    ``k`` has degrees of freedom, since ``(c @ h) @ (inv(h) @ f)`` is the same product for every invertible ``h``.
 
     >>> storage(3, 3, 1)
     (9, 6)
@@ -151,7 +153,7 @@ def storage(m: int, n: int, k: int) -> tuple[int, int]:
 
 
 def break_even_rank(m: int, n: int) -> float:
-    r"""Return the rank $mn / (m + n)$ below which factors keep fewer numbers than an (m, n) matrix.
+    r"""Return the rank $mn / (m + n)$ below which two factors hold fewer numbers than an (m, n) matrix.
 
     >>> break_even_rank(600, 512)
     276.2589928057554

@@ -169,7 +169,7 @@ def delta_attention(
 def _chunk(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, sums: torch.Tensor, state: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Read and write c tokens at once: $(I + T) U = \beta (V - \gamma K S)$, T strictly below the diagonal."""
+    r"""Read and write a chunk of tokens at once: one triangular system gives what is written, all $\tilde v_t$."""
     ratios = (sums - sums.mT).tril().exp().tril()  # what is left in row i of what column j wrote, (b, h, c, c)
     left = sums.exp()
     system = beta * (ratios * (k @ k.mT)).tril(-1)
@@ -181,18 +181,19 @@ def _chunk(
 
 
 def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Write a product of n factors $I - \beta_t k_t k_t^\top$, the last on the left, as $I - K^\top W$.
+    r"""Write a product of n factors $I - \beta_t k_t k_t^\top$, the last on the left, as $I - K^\top Y$.
 
-    Vectors ``k`` (n, d) stand one a row, and ``beta`` (n,) are any numbers. With $B = \operatorname{diag} \beta$ and L,
-    the part of $B K K^\top$ strictly below its diagonal, $T = (I + L)^{-1} B$ and $W = T K$ (Bischof and Van Loan 1987,
-    doi:10.1137/0908009; in attention Yang et al. 2024, arXiv:2406.06484). It returns ``w`` (n, d), with which the
-    product is ``I - k.T @ w``, and ``t`` (n, n), lower triangular.
+    The vectors are the rows of ``k`` (n, d), and ``beta`` (n,) are any numbers. $Y = T K$, where T is the inverse of
+    $I$ plus the part of $\operatorname{diag}(\beta) K K^\top$ strictly below its diagonal, times
+    $\operatorname{diag}(\beta)$ (Bischof and Van Loan 1987, doi:10.1137/0908009; in attention Yang et al. 2024,
+    arXiv:2406.06484). It returns ``y`` (n, d), with which the product is ``I - k.T @ y``, and ``t`` (n, n), lower
+    triangular.
 
     Examples
     --------
     >>> import torch
-    >>> w, t = wy(torch.eye(2), torch.tensor([1.0, 0.5]))
-    >>> (torch.eye(2) - torch.eye(2).T @ w).tolist()
+    >>> y, t = wy(torch.eye(2), torch.tensor([1.0, 0.5]))
+    >>> (torch.eye(2) - torch.eye(2).T @ y).tolist()
     [[0.0, 0.0], [0.0, 0.5]]
     """
     check_tensor("k", k, ("n", "d"))
@@ -206,10 +207,10 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def causal_decay(a: torch.Tensor) -> torch.Tensor:
-    r"""Write out what is left at time i of what was written at time j: $L_{ij} = a_{j+1} \cdots a_i$ for i at least j.
+    r"""Write a recurrence as a matrix: $L_{ij} = a_{j+1} \cdots a_i$ is left at time i of what was written at time j.
 
-    $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Each block below the diagonal has rank at most 1 (Dao and Gu
-    2024, arXiv:2405.21060).
+    $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Above the diagonal L is zero; blocks below it have rank at
+    most 1 (Dao and Gu 2024, arXiv:2405.21060).
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
 def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     """Return the rank of each block below the diagonal: rows from i on, columns before i, for i from 1 to n - 1.
 
-    For a mask that decays it is at most 1, for a recurrence with a state of N numbers at most N.
+    For the matrix of `causal_decay` it is at most 1, for a recurrence with a state of d numbers at most d.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Keep the k strongest directions of a matrix, and read the error off its spectrum in advance.
+"""Keep the k strongest directions of a matrix, and predict the error from its spectrum.
 
 Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(m, n),) its singular values, largest
 first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or "spectral". Where ``a`` may be
@@ -54,10 +54,10 @@ class SVD(NamedTuple):
 
 
 def fix_signs(vectors: ArrayLike) -> FloatArray:
-    """Return the sign (1 or -1) of each column of ``vectors`` (..., m, k) that makes its largest entry positive.
+    """Return the sign (1 or -1) for each column of ``vectors`` (..., m, k) that makes its largest entry positive.
 
-    A singular pair may be negated as a whole; this picks one of the two. Of entries that agree to half the digits the
-    first decides, so that rounding does not.
+    A singular pair may be negated as a whole, and this picks one of the two. Among entries that agree to half their
+    digits the first decides, so that rounding cannot.
     """
     columns = as_float_array(vectors, "vectors")  # of any size: axes may be long
     if columns.ndim < 2 or columns.size == 0:
@@ -96,10 +96,10 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
 
 
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
-    r"""Return the matrix of rank at most ``k`` that is nearest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
+    r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
-    ``a`` is (..., m, n). It is nearest in the Frobenius norm, the spectral norm, and every other that depends on the
-    singular values alone. In the Frobenius norm it is the only one if $\sigma_k > \sigma_{k+1}$.
+    ``a`` is (..., m, n). The result is closest in the Frobenius norm, the spectral norm, and every other norm that
+    depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k > \sigma_{k+1}$.
     Sources: Eckart and Young (1936), doi:10.1007/BF02288367; Mirsky (1960), doi:10.1093/qmath/11.1.50.
 
     >>> best_rank_k([[3, 0], [0, 1]], k=1).tolist()
@@ -113,7 +113,8 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
 def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
 
-    $\|A - A_k\|_F = \sqrt{\sum_{i>k} \sigma_i^2}$, and $\|A - A_k\|_2 = \sigma_{k+1}$, for ``k`` from 0 to ``len(s)``.
+    It is $\sqrt{\sum_{i>k} \sigma_i^2}$ in the Frobenius norm and $\sigma_{k+1}$ in the spectral norm, for ``k`` from 0
+    to ``len(s)``.
     Source: Eckart and Young (1936), doi:10.1007/BF02288367.
 
     >>> tail_error([3.0, 2.0, 1.0], k=1), tail_error([3.0, 2.0, 1.0], k=1, norm="spectral")
@@ -129,8 +130,8 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
 def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> Any:
     r"""Return the error of an approximation as a fraction of what it approximates, $\|\tilde A - A\| / \|A\|$.
 
-    A float for two matrices of one shape, an array (...) for two stacks of one shape (..., m, n). No matrix of
-    ``exact`` is zero. A zero matrix in place of ``approx`` has the error 1.
+    The result is a float for two matrices of one shape, and an array (...) for two stacks of shape (..., m, n). No
+    matrix of ``exact`` may be zero. A zero matrix as ``approx`` has the error 1.
 
     >>> relative_error([[3, 0], [0, 0]], [[3, 0], [0, 4]])
     0.8
@@ -220,21 +221,22 @@ def randomized_svd(
     power_iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> SVD:
-    r"""Return nearly the ``k`` largest singular values and their vectors, for small ``k`` in a fraction of the time.
+    r"""Approximate the ``k`` largest singular values and their vectors, for small ``k`` in a fraction of the time.
 
-    A random block of ``b = k + oversample`` vectors is sent through the matrix and back, and the matrix is projected
-    on *all* the blocks met on the way, $[AX, (AA^\top)AX, \dots, (AA^\top)^q AX]$ with
-    $q$ = ``power_iterations`` (block Krylov). Plain power iteration keeps only the last, and so throws away most of
-    what the products have cost. The excess error falls exponentially with $q$ where there is a gap below the singular
-    values kept, and at least like $1/q^2$, up to a logarithm, where there is none. By default $q$ is 3, or 2 if
-    ``b`` exceeds a twelfth of the shorter side and that is 300 or more. Where the blocks together would be as wide as
-    the matrix (half as wide, or in float32 two thirds, for an array of that size whose singular values do not fall too
-    far), the exact answer costs no more, and is given. No singular value exceeds the exact one, but for rounding, and
-    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i s_i^2$. ``rng``, a generator or a seed, draws the block.
+    A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back, and the matrix is projected
+    onto the span of *all* products met on the way, $Ag, (AA^\top)Ag, \dots, (AA^\top)^t Ag$ with
+    $t$ = ``power_iterations`` (block Krylov). Plain power iteration keeps only the last of them, and so discards most
+    of the work. The excess error falls exponentially with $t$ if there is a gap below the singular values kept, and at
+    least like $1/t^2$, up to a logarithm, if there is none. By default $t$ is 3, or 2 if the block is wider than a
+    twelfth of the shorter side and that side is 300 or more. Where the blocks together would be as wide as the matrix
+    (half as wide, or in float32 two thirds, for an array of that size whose singular values do not fall too far), the
+    exact answer costs no more, and is returned. Except for rounding, no singular value exceeds the exact one, and
+    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i \sigma_i^2$ with the values returned. ``rng``, a generator or a seed,
+    draws the block.
 
-    All that is asked of ``a`` are ``2 (q + 1)`` products with ``b`` vectors, so a sparse matrix of SciPy stays sparse,
-    and a matrix too large to write down can be a ``scipy.sparse.linalg.LinearOperator``, or whatever has ``matmat``,
-    ``rmatmat`` and ``shape``. ``oversample`` and ``power_iterations`` are at least 0.
+    The function needs only ``2 (t + 1)`` products of ``a`` with such blocks, so a sparse matrix of SciPy stays sparse,
+    and a matrix too large to write down can be a ``scipy.sparse.linalg.LinearOperator``, or any object that has
+    ``matmat``, ``rmatmat`` and ``shape``. ``oversample`` and ``power_iterations`` are at least 0.
 
     Sources: Musco and Musco (2015), arXiv:1504.05477; Halko, Martinsson and Tropp (2011), doi:10.1137/090771806.
 
@@ -286,15 +288,15 @@ def _marchenko_pastur_median(beta: float) -> float:
 
 
 def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
-    r"""Return the singular value below which an (m, n) matrix of signal plus noise is better cut off.
+    r"""Return the threshold below which the singular values of signal plus noise, an (m, n) matrix, are best dropped.
 
-    For independent normal noise of standard deviation ``noise`` in every entry, $\beta = \min(m, n) / \max(m, n)$:
-    $c(\beta) \sqrt{\max(m, n)} \cdot \mathrm{noise}$ with
-    $c(\beta)^2 = 2(\beta + 1) + 8\beta / (\beta + 1 + \sqrt{\beta^2 + 14\beta + 1})$. In the limit of growing m and n,
+    For independent normal noise of standard deviation ``noise`` in every entry, and with
+    $\beta = \min(m, n) / \max(m, n)$, it is $x \sqrt{\max(m, n)} \cdot \mathrm{noise}$, where
+    $x^2 = 2(\beta + 1) + 8\beta / (\beta + 1 + \sqrt{\beta^2 + 14\beta + 1})$. In the limit of growing m and n,
     at a fixed ratio and rank, with singular values of the signal that grow like those of the noise, no other fixed
-    threshold has a smaller mean squared error. ``noise`` is at least 0 and below 1e75. Unknown, it is read off the
-    median, $\omega(\beta) \cdot \mathrm{median}(s)$ with $\omega = c / \sqrt{\mu_\beta}$ and $\mu_\beta$ the median of
-    the Marchenko-Pastur law, if the rank is well below half of ``min(m, n)``. ``s`` must hold all singular values.
+    threshold has a smaller mean squared error. ``noise`` is at least 0 and below 1e75. If it is None, the threshold is
+    $x / \sqrt{y} \cdot \mathrm{median}(s)$, where $y$ is the median of the Marchenko-Pastur law for $\beta$; this
+    supposes that the rank is well below half of ``min(m, n)``. ``s`` must hold all singular values.
     Source: Gavish and Donoho (2014), doi:10.1109/TIT.2014.2323359.
 
     >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
@@ -319,22 +321,22 @@ def choose_rank(
     gap: bool = False,
     threshold: float | tuple[int, int] | None = None,
 ) -> int:
-    r"""Return the rank ``k`` at which one rule cuts a spectrum ``s`` (r,): give exactly one of them.
+    r"""Choose the rank ``k`` at which to cut a spectrum ``s`` (r,), by exactly one of four rules.
 
-    ``energy``, above 0 and below 1: the least ``k`` whose share of $\sum_i \sigma_i^2$ is at least that.
+    ``energy``, above 0 and below 1: the least ``k`` that keeps at least this share of $\sum_i \sigma_i^2$.
 
-    ``error``, at least 0 and below 1: the least ``k`` whose best approximation has at most that relative error in the
-    Frobenius norm. No matrix of lower rank is as near (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of 10%
-    is an energy of 99%.
+    ``error``, at least 0 and below 1: the least ``k`` whose best approximation has at most this relative error in the
+    Frobenius norm. No matrix of lower rank is as close (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of
+    10% is an energy of 99%.
 
     ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. This is the numerical rank that stays the
-    same over the widest range of tolerances, measured by the ratio of its ends, from $r \varepsilon$ on, below which
-    values are rounding. It may be chance where no ratio stands out; equal values are refused.
+    same over the widest range of tolerances, measured by the ratio of its ends. Values below $r \varepsilon \sigma_1$
+    count as rounding. If no ratio stands out, the result may be chance; equal values are refused.
 
-    ``threshold``: the number of values above it. The shape (m, n) of the matrix stands for the best threshold for noise
-    of unknown size, `hard_threshold`; then ``s`` must hold all singular values.
+    ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given instead of a number,
+    stands for the best threshold for noise of unknown size, `hard_threshold`; then ``s`` must hold all singular values.
 
-    The count is 0 for zeros alone, or where no value is above the threshold.
+    The result is 0 if all values are zero, or if none is above the threshold.
 
     >>> s = [5, 4, 3, 2, 1]
     >>> choose_rank(s, energy=0.9), choose_rank(s, error=0.4), choose_rank(s, gap=True), choose_rank(s, threshold=3.5)

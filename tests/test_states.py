@@ -225,15 +225,15 @@ def test_chunks_compile(compiler):
 
 def test_reflections_as_one_matrix():
     k, beta = tensors((6, 9))[0], tensors((6,), seed=1)[0]
-    w, t = wy(k, beta)
+    y, t = wy(k, beta)
     product = torch.eye(9, dtype=torch.float64)
     for row, share in zip(k, beta, strict=True):
         product = (torch.eye(9) - share * torch.outer(row, row)) @ product
-    torch.testing.assert_close(torch.eye(9) - k.mT @ w, product, rtol=0, atol=1e-11)
+    torch.testing.assert_close(torch.eye(9) - k.mT @ y, product, rtol=0, atol=1e-11)
     assert torch.equal(t, t.tril())
     torch.testing.assert_close(t.diagonal(), beta)
-    torch.testing.assert_close(w, t @ k)
-    for narrow, wide in zip(wy(k.bfloat16(), beta.bfloat16()), (w, t), strict=True):
+    torch.testing.assert_close(y, t @ k)
+    for narrow, wide in zip(wy(k.bfloat16(), beta.bfloat16()), (y, t), strict=True):
         assert narrow.dtype == torch.bfloat16
         assert (narrow - wide).norm() < 0.1 * wide.norm()
 

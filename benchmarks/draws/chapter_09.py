@@ -70,9 +70,9 @@ def _rules(k: torch.Tensor, v: torch.Tensor) -> dict[str, float]:
 
 def _blocks(g: torch.Generator) -> dict[str, float]:
     """Return ranks of the block of the later 32 rows and the earlier 32 columns, and its error cut to rank 16."""
-    c, b = _normal(g, 64, 4), _normal(g, 64, 4)
+    q, k = _normal(g, 64, 4), _normal(g, 64, 4)
     later = torch.ones(64, 64).triu(1).bool()
-    softmax = torch.softmax((c @ b.T).masked_fill(later, -math.inf), dim=1)
+    softmax = torch.softmax((q @ k.T).masked_fill(later, -math.inf), dim=1)
     spectrum = torch.linalg.svdvals(softmax[32:, :32]).numpy()
     return {
         "highest rank of a block": max(block_ranks(softmax)),

@@ -1,6 +1,6 @@
-"""A PyTorch layer that attends by reduced-rank bilinear scores, apart so that the NumPy half needs no torch.
+"""Attend by reduced-rank bilinear scores: a PyTorch layer, kept apart so that the NumPy half needs no torch.
 
-``from lowrank_tutor.bilinear import ReducedRankAttention`` finds it here. ``token_mask`` (b, n_keys) is **True for a
+Import it with ``from lowrank_tutor.bilinear import ReducedRankAttention``. ``token_mask`` (b, n_keys) is **True for a
 real token**; PyTorch's ``key_padding_mask`` means the opposite.
 """
 
@@ -28,12 +28,12 @@ from lowrank_tutor._tensors import (
 
 
 class ReducedRankAttention(nn.Module):
-    r"""Attention by reduced-rank bilinear scores: each query averages the values, weighted by how its keys score.
+    r"""Attend by reduced-rank bilinear scores: each query averages the values, weighted by the scores of the keys.
 
     The weights of query ``i`` are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k} \right)$. The division by
-    $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this one ordinary attention head of width ``k``, with
-    $W_Q = U^\top$ and $W_K = V^\top$ and the values as they come. To start from the factors ``u``
-    (k, query_dim) and ``v`` (k, key_dim) of a known score, undo it in one of them:
+    $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an ordinary attention head of width ``k``, with
+    $W_Q = U^\top$, $W_K = V^\top$ and unchanged values. To start from the factors ``u`` (k, query_dim) and ``v``
+    (k, key_dim) of a known score, undo the division in one of them:
     ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
 
     Parameters
@@ -43,10 +43,10 @@ class ReducedRankAttention(nn.Module):
     k : int
         The rank kept, between 1 and ``min(query_dim, key_dim)``.
     generator : torch.Generator, optional
-        Draws the start, normal with variance 1 / width: for tokens of unit variance the scores then have it too,
-        whatever ``k``. Without it the global generator of torch draws.
+        Draws the initial factors, normal with variance 1 / width, so that for tokens of unit variance the scores have
+        unit variance too, for every ``k``. By default torch's global generator draws them.
     device, dtype : optional
-        Where the parameters are kept, and their floating-point type.
+        The device of the parameters, and their floating-point type.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class ReducedRankAttention(nn.Module):
         self.u, self.v = start(self.query_dim), start(self.key_dim)
 
     def extra_repr(self) -> str:
-        """Name the sizes, for the layer's printed form."""
+        """List the sizes for the printed form of the layer."""
         return f"query_dim={self.query_dim}, key_dim={self.key_dim}, k={self.k}"
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ class ReducedRankAttention(nn.Module):
         r"""Average the values, weighted by the softmax of the scores over the keys, (b, n_queries, value_dim).
 
         ``values`` (b, n_keys, value_dim) are by default the keys themselves. Hidden keys and values do not count,
-        whatever they hold; a sequence that is hidden altogether gives zeros.
+        whatever they hold; a sequence that is entirely hidden gives zeros.
         """
         values = keys if values is None else values
         self._check("query", query, self.query_dim)

@@ -1,6 +1,6 @@
-"""Score pairs of vectors by a matrix or by its factors, and find or learn the factors that serve the scores best.
+"""Score pairs of vectors by a matrix or by its factors, and find or learn the best factors for the scores.
 
-The NumPy half of `bilinear`; letters and shapes are explained there.
+This is the NumPy half of `bilinear`, whose docstring explains letters and shapes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Moment = ArrayLike | None
 
 
 class Factors(NamedTuple):
-    """Factors of a score, ``w ~ u.T @ v``: ``u`` (k, d2) meets the query, ``v`` (k, d1) the key."""
+    """Factors of a score, ``w ~ u.T @ v``: ``u`` (k, d2) is applied to the query, ``v`` (k, d1) to the key."""
 
     u: FloatArray
     v: FloatArray
 
 
 class Fit(NamedTuple):
-    """Factors by gradient descent, ``target ~ u @ v.T``: ``u`` (n, k), ``v`` (m, k), and the falling losses."""
+    """Factors found by gradient descent, ``target ~ u @ v.T``: ``u`` (n, k), ``v`` (m, k), and the loss per step."""
 
     u: FloatArray
     v: FloatArray
@@ -43,7 +43,7 @@ class Fit(NamedTuple):
 def _as_pairs(
     s: ArrayLike, h: ArrayLike, s_side: tuple[str, FloatArray, int], h_side: tuple[str, FloatArray, int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return queries and keys; each side gives the name of a matrix, the matrix, and the axis that must match."""
+    """Check queries and keys; each side names a matrix, gives it, and says which of its axes must match."""
     found = []
     for name, value, (matrix_name, matrix, axis) in (("s", s, s_side), ("h", h, h_side)):
         vectors = as_vectors(value, name)
@@ -63,7 +63,7 @@ def _as_pairs(
 
 
 def _as_factors(u: ArrayLike, v: ArrayLike) -> Factors:
-    """Return two matrices with equally many rows."""
+    """Check that two matrices have equally many rows."""
     factors = Factors(as_matrix(u, "u"), as_matrix(v, "v"))
     if len(factors.u) != len(factors.v):
         raise ValueError(f"u and v must have equally many rows, got shapes {factors.u.shape} and {factors.v.shape}")
@@ -71,13 +71,13 @@ def _as_factors(u: ArrayLike, v: ArrayLike) -> Factors:
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float | FloatArray:
-    """Multiply pair by pair along the last axis: a float for two single vectors."""
+    """Take dot products along the last axis, pair by pair: a float for two single vectors."""
     scores: FloatArray = (a * b).sum(axis=-1)
     return float(scores) if scores.ndim == 0 else scores
 
 
 def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
-    r"""Score a query against a key, $e = s^\top W h$: the bilinear, or multiplicative, score.
+    r"""Score a query against a key, $s^\top W h$: the bilinear, or multiplicative, score.
 
     Luong, Pham and Manning (2015), arXiv:1508.04025, call it "general".
 
@@ -86,10 +86,10 @@ def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
     s : array_like, shape (..., d2)
         One query, or many.
     w : array_like, shape (d2, d1)
-        How much each pair of coordinates counts.
+        The weight of each product of two coordinates.
     h : array_like, shape (..., d1)
-        One key, or many. The leading axes are those of ``s``, pair by pair, or one of the two is a single vector;
-        nothing else is broadcast. All queries (n, d2) against all keys (m, d1) are ``s @ w @ h.T``.
+        One key, or many. Either the leading axes are those of ``s``, pair by pair, or one of the two is a single
+        vector; nothing else is broadcast. For all queries (n, d2) against all keys (m, d1) use ``s @ w @ h.T``.
 
     Examples
     --------
@@ -102,10 +102,10 @@ def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
 
 
 def reduced_rank_score(s: ArrayLike, u: ArrayLike, v: ArrayLike, h: ArrayLike) -> float | FloatArray:
-    r"""Score a query against a key by way of ``k`` numbers each, $e = (U s)^\top (V h) = s^\top (U^\top V) h$.
+    r"""Score a query against a key through ``k`` numbers of each, $(U s)^\top (V h) = s^\top (U^\top V) h$.
 
-    Vectors as in `score`, ``u`` and ``v`` as in `Factors`. Britz, Guan and Luong (2017), arXiv:1706.03872, compare this
-    form with others in translation.
+    The vectors are as in `score`, ``u`` and ``v`` as in `Factors`. Britz, Guan and Luong (2017), arXiv:1706.03872,
+    compare this form with others in translation.
 
     Examples
     --------
@@ -118,20 +118,20 @@ def reduced_rank_score(s: ArrayLike, u: ArrayLike, v: ArrayLike, h: ArrayLike) -
 
 
 def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
-    r"""Return $R$ (r, d) with $A = R^\top R$ for a second moment, and its pseudo-inverse (d, r); without one, $I$."""
+    """Split a second moment into ``root.T @ root``; return root (r, d) and its pseudo-inverse (d, r), by default I."""
     if value is None:
         return np.eye(d), np.eye(d)
     given = as_matrix(value, name)
     if given.shape != (d, d):
         raise ValueError(f"{name} must be of shape {(d, d)} to match w, got shape {given.shape}")
-    a, rounding, diagonal = given.astype(np.float64), float(np.finfo(given.dtype).eps), np.diag(given)
+    moment, rounding, diagonal = given.astype(np.float64), float(np.finfo(given.dtype).eps), np.diag(given)
     if (diagonal < 0).any():
         raise ValueError(f"{name} must be positive semidefinite, got {diagonal.min()} on its diagonal")
     zero = diagonal == 0
-    if a[zero].any() or a[:, zero].any():
+    if moment[zero].any() or moment[:, zero].any():
         raise ValueError(f"{name} must be positive semidefinite, got a zero on its diagonal in a row that is not zero")
-    sizes = np.sqrt(np.where(zero, 1, np.diag(a)))  # else coordinates in other units drown each other in rounding
-    scaled = a / sizes[:, np.newaxis] / sizes
+    sizes = np.sqrt(np.where(zero, 1, np.diag(moment)))  # without it, rounding hides coordinates in small units
+    scaled = moment / sizes[:, np.newaxis] / sizes
     gap = np.abs(scaled - scaled.T)
     if gap.max() > math.sqrt(rounding):
         i, j = np.unravel_index(int(gap.argmax()), gap.shape)
@@ -142,7 +142,7 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     kept = values > 8 * d * rounding * values[-1]
     values, axes = np.sqrt(values[kept]), axes[:, kept]
     root, inverse = values[:, np.newaxis] * axes.T * sizes, axes / values / sizes[:, np.newaxis]
-    if len(root) < d:  # of all inverses, take the one within the directions seen, then correct its rounding
+    if len(root) < d:  # take the inverse that stays within the directions seen, then correct its rounding
         basis = np.linalg.qr(root.T)[0]
         within = basis @ (basis.T @ inverse)
         inverse = within + inverse @ (np.eye(len(root)) - root @ within)
@@ -152,16 +152,17 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
 def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment = None) -> Factors:
     r"""Find the best factors of rank ``k``, for the matrix or for the scores that it gives.
 
-    Without moments $U^\top V = W_k$, nearest to $W$ in the Frobenius norm. With the second moments
-    $A = E\,s s^\top$ and $B = E\,h h^\top$ of independent ``s`` and ``h`` it is
+    Without moments, $U^\top V = W_k$, which is nearest to $W$ in the Frobenius norm. With the second moments
+    $\Gamma_s = \mathbb{E}\,s s^\top$ and $\Gamma_h = \mathbb{E}\,h h^\top$ of independent ``s`` and ``h`` it is
 
-    $$M = A^{-1/2} \left[ A^{1/2} W B^{1/2} \right]_k B^{-1/2},$$
+    $$M = \Gamma_s^{-1/2} \left[ \Gamma_s^{1/2} W \Gamma_h^{1/2} \right]_k \Gamma_h^{-1/2},$$
 
-    which makes the mean squared error of the scores, $E\,(s^\top (W - M) h)^2$, as small as possible: Eckart and Young
-    (1936), doi:10.1007/BF02288367, after a change of variables. The moments are *not* centered: a mean different from
-    zero counts. Where they are singular, pseudo-inverses replace the inverses; the error is still the least, and $M$ is
-    zero on directions in which no vector ever points. The largest entry of each row of $U$ is positive, and
-    $U A U^\top = V B V^\top$ is diagonal: it holds the singular values kept of $A^{1/2} W B^{1/2}$.
+    which makes the mean squared error of the scores, $\mathbb{E}\,(s^\top (W - M) h)^2$, as small as possible: Eckart
+    and Young (1936), doi:10.1007/BF02288367, after a change of variables. The moments are *not* centered: a mean other
+    than zero counts. If they are singular, pseudo-inverses replace the inverses; the error is still the least, and $M$
+    is zero in directions in which no vector ever points. The largest entry of each row of $U$ is positive, and
+    $U \Gamma_s U^\top = V \Gamma_h V^\top$ is diagonal: it holds the singular values of
+    $\Gamma_s^{1/2} W \Gamma_h^{1/2}$ that are kept.
 
     Parameters
     ----------
@@ -170,8 +171,8 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     k : int
         The rank kept, between 1 and ``min(d2, d1)``.
     s_moment, h_moment : array_like, shapes (d2, d2), (d1, d1), optional
-        $A$ and $B$, for samples ``s`` (n, d2) ``s.T @ s / n``; without one, the identity. Positive semidefinite, and
-        symmetric to half the digits.
+        $\Gamma_s$ and $\Gamma_h$; for samples ``s`` (n, d2) this is ``s.T @ s / n``. By default the identity. They must
+        be positive semidefinite, and symmetric to half the digits.
 
     Examples
     --------
@@ -183,23 +184,24 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     matrix = as_matrix(w, "w")
     k = check_integer(k, "k", 1, min(matrix.shape), "min(d2, d1)")
     (d2, d1), dtype = matrix.shape, matrix.dtype
-    root_a, inverse_a = _root(s_moment, d2, "s_moment")
-    root_b, inverse_b = _root(h_moment, d1, "h_moment")
+    root_s, inverse_s = _root(s_moment, d2, "s_moment")
+    root_h, inverse_h = _root(h_moment, d1, "h_moment")
 
-    x, sigma, yt = np.linalg.svd(root_a @ matrix @ root_b.T, full_matrices=False)
-    kept = min(k, len(sigma))  # fewer directions than k may ever be seen
+    x, sigma, yt = np.linalg.svd(root_s @ matrix @ root_h.T, full_matrices=False)
+    kept = min(k, len(sigma))  # the moments may span fewer than k directions
     u, v = np.zeros((d2, k)), np.zeros((d1, k))
-    u[:, :kept] = inverse_a @ (x[:, :kept] * np.sqrt(sigma[:kept]))
-    v[:, :kept] = inverse_b @ (yt[:kept].T * np.sqrt(sigma[:kept]))
+    u[:, :kept] = inverse_s @ (x[:, :kept] * np.sqrt(sigma[:kept]))
+    v[:, :kept] = inverse_h @ (yt[:kept].T * np.sqrt(sigma[:kept]))
     signs = fix_signs(u)
     return Factors((u * signs).T.astype(dtype), (v * signs).T.astype(dtype))
 
 
 def score_error(w: ArrayLike, u: ArrayLike, v: ArrayLike, *, s_moment: Moment = None, h_moment: Moment = None) -> float:
-    r"""Return the root mean square error of the scores when factors replace the matrix; arguments as in `factorize`.
+    r"""Compute the root mean square error of the scores when factors replace the matrix; arguments as in `factorize`.
 
-    $\sqrt{E\,(s^\top (W - U^\top V) h)^2} = \|A^{1/2} (W - U^\top V) B^{1/2}\|_F$ for independent ``s`` and ``h``:
-    exact, from the moments alone. Without moments it is the Frobenius norm of the difference.
+    For independent ``s`` and ``h`` it is exact and needs only the moments:
+    $\sqrt{\mathbb{E}\,(s^\top (W - U^\top V) h)^2} = \|\Gamma_s^{1/2} (W - U^\top V) \Gamma_h^{1/2}\|_F$. Without
+    moments it is the Frobenius norm of the difference.
 
     Examples
     --------
@@ -213,8 +215,8 @@ def score_error(w: ArrayLike, u: ArrayLike, v: ArrayLike, *, s_moment: Moment = 
             f"w must have a row for each column of u and a column for each column of v, "
             f"got shapes {matrix.shape}, {left.shape} and {right.shape}"
         )
-    root_a, root_b = _root(s_moment, len(matrix), "s_moment")[0], _root(h_moment, matrix.shape[1], "h_moment")[0]
-    return float(np.linalg.norm(root_a @ (matrix - left.T @ right) @ root_b.T))
+    root_s, root_h = _root(s_moment, len(matrix), "s_moment")[0], _root(h_moment, matrix.shape[1], "h_moment")[0]
+    return float(np.linalg.norm(root_s @ (matrix - left.T @ right) @ root_h.T))
 
 
 def fit_factors(
@@ -226,15 +228,15 @@ def fit_factors(
 ) -> Fit:
     r"""Learn factors of a matrix by gradient descent, as a network would, without a singular value decomposition.
 
-    $J = \tfrac12 \|S - U V^\top\|_F^2$ has the gradients $\partial J / \partial U = (U V^\top - S) V$ and
-    $\partial J / \partial V = (U V^\top - S)^\top U$; both factors take a step against theirs at once. Every local
-    minimum of $J$ is global (Baldi and Hornik, 1989, doi:10.1016/0893-6080(89)90014-2), so from almost every start the
-    loss tends to half the sum of the squared singular values left out. The factors are only one choice: $U G$ and
-    $V G^{-\top}$ give the same product for every invertible $G$.
+    With the target $A$, the loss $J = \tfrac12 \|A - U V^\top\|_F^2$ has the gradients
+    $\partial J / \partial U = (U V^\top - A) V$ and $\partial J / \partial V = (U V^\top - A)^\top U$; each step moves
+    both factors against them. Every local minimum of $J$ is global (Baldi and Hornik, 1989,
+    doi:10.1016/0893-6080(89)90014-2), so from almost every start the loss tends to half the sum of the squared singular
+    values left out. The factors are not unique: $U H$ and $V H^{-\top}$ give the same product for every invertible $H$.
 
-    The start is Gaussian and small, $\|U\|_2 \approx \|V\|_2 \approx \sqrt{\sigma_1} / 10$ with $\sigma_1 = \|S\|_2$;
-    direction ``i`` then needs some 10 to 20 times $\sigma_1 / \sigma_i$ steps to grow. Where $\sigma_k$ is below a
-    hundredth of $\sigma_1$, give more steps.
+    The start is Gaussian and small, $\|U\|_2 \approx \|V\|_2 \approx \sqrt{\sigma_1} / 10$ with $\sigma_1 = \|A\|_2$;
+    direction ``i`` then needs some 10 to 20 times $\sigma_1 / \sigma_i$ steps to grow. If $\sigma_k$ is below a
+    hundredth of $\sigma_1$, take more steps.
 
     Parameters
     ----------
@@ -243,9 +245,9 @@ def fit_factors(
     k : int
         The rank kept, between 1 and ``min(n, m)``.
     steps : int
-        At least 0, each $1 / (2 \sigma_1)$ times the gradient long: from about twice that on, descent would diverge.
+        At least 0. Each step is $1 / (2 \sigma_1)$ times the gradient; at about twice that, descent would diverge.
     rng : numpy.random.Generator or int, optional
-        Draws the start. With ``None`` each call draws another.
+        Draws the start. With ``None`` each call draws a new one.
 
     Examples
     --------
@@ -257,7 +259,7 @@ def fit_factors(
     k = check_rank(k, given.shape)
     matrix, dtype = given.astype(np.float64), given.dtype
     largest = float(np.linalg.norm(matrix, 2))
-    rate = 0.5 / (largest or 1.0)  # the factors of a zero matrix start at zero, and stay there
+    rate = 0.5 / (largest or 1.0)  # a zero matrix has zero factors from the start
     steps, rng = check_size(steps, "steps", 0), check_rng(rng)
 
     u, v = (_small_start(length, k, largest, rng) for length in matrix.shape)

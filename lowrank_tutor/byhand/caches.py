@@ -1,7 +1,7 @@
 r"""Work a latent and an update of low rank number by number.
 
 Chapter ``book/08-caches.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: C holds latents, a
-row for each token, and $W_{UK}$ turns them into keys; W is a weight and $s B A$ its update.
+row for each token, and $W_{UK}$ turns them into keys; W is a weight and $\tfrac{\alpha}{r} B A$ its update.
 """
 
 from typing import Any
@@ -11,6 +11,8 @@ from sympy import Matrix
 from lowrank_tutor.byhand.exact import as_exact_matrix, as_exact_number, as_exact_vector
 from lowrank_tutor.byhand.tex import tex_factor, tex_lines, tex_matrix, tex_product
 from lowrank_tutor.byhand.worked import Step, Worked, saving
+
+UPDATE = r"\frac{\alpha}{r} B"
 
 
 def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
@@ -47,25 +49,25 @@ def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
     (n, d_c), d_h = latents.shape, up.cols
     long, short = n * d_c * d_h + n * d_h, d_c * d_h + n * d_c
     steps = (
-        Step("Make the keys of the latents.", tex_product("C W_{UK}", latents, up, keys), keys),
+        Step("Make the keys from the latents.", tex_product("C W_{UK}", latents, up, keys), keys),
         Step("Score each key against the query.", tex_product("K q", keys, query, scores), scores),
         Step(
-            "Now the other way. Bring the query to the latents.",
+            "Now the other way: map the query to the latents.",
             tex_product("W_{UK} q", up, query, absorbed),
             absorbed,
         ),
         Step(
-            "Score each latent against that. The scores are the same, and no key was made.",
+            "Score each latent against the mapped query. The scores are the same, and no key was made.",
             tex_product("C (W_{UK} q)", latents, absorbed, again),
             again,
         ),
         Step(
-            f"Keys are {n * d_h} numbers to store and latents {n * d_c}, {saving(n * d_c, n * d_h)}.",
+            f"The keys are {n * d_h} numbers to store and the latents {n * d_c}, {saving(n * d_c, n * d_h)}.",
             tex_lines(("n d_h", rf"{n} \cdot {d_h} = {n * d_h}"), ("n d_c", rf"{n} \cdot {d_c} = {n * d_c}")),
             (n * d_h, n * d_c),
         ),
         Step(
-            f"Multiplications: {long} by way of the keys and {short} by way of the latents, {saving(short, long)}.",
+            f"The keys cost {long} multiplications and the latents {short}, {saving(short, long)}.",
             tex_lines(("n d_c d_h + n d_h", str(long)), ("d_c d_h + n d_c", str(short))),
             (long, short),
         ),
@@ -73,11 +75,13 @@ def latent_scores(c: Any, w_uk: Any, q: Any) -> Worked:
     return Worked(steps, scores)
 
 
-def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
-    r"""Map a vector with a weight and its update, beside each other and merged: $W x + s B (A x) = (W + s B A) x$.
+def lora(w: Any, b: Any, a: Any, x: Any, alpha: Any = None) -> Worked:
+    r"""Map a vector with a weight and its update, first beside each other, then merged.
 
-    The values of the steps: W x (m, 1); A x (r, 1); s B (A x) (m, 1); the sum (m, 1); the merged weight (m, n); its
-    product with x (m, 1); the numbers of the update, those of the weight. The result is the output.
+    $W x + \tfrac{\alpha}{r} B (A x) = (W + \tfrac{\alpha}{r} B A) x$.
+
+    The values of the steps: W x (m, 1); A x (r, 1); what the update adds (m, 1); the sum (m, 1); the merged weight
+    (m, n); its product with x (m, 1); the numbers of the update, those of the weight. The result is the output.
 
     Parameters
     ----------
@@ -89,8 +93,8 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
         The rows by which it reads the input.
     x : (n,) exact numbers
         The input.
-    s : exact number
-        The factor of the update.
+    alpha : exact number, optional
+        The strength of the update; by default r, which makes its factor 1.
 
     Examples
     --------
@@ -100,8 +104,8 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
     [0]])
     """
     weight, left, right, vector = _read_update(w, b, a, x)
-    factor = as_exact_number("s", s)
     (m, n), r = weight.shape, right.rows
+    factor = as_exact_number("alpha", r if alpha is None else alpha) / r
     plain, seen = weight * vector, right * vector
     added, merged = factor * left * seen, weight + factor * left * right
     output, again = plain + added, merged * vector
@@ -109,28 +113,28 @@ def lora(w: Any, b: Any, a: Any, x: Any, s: Any = 1) -> Worked:
     scaled = "" if factor == 1 else f"{tex_factor(factor)} "
     steps = (
         Step("Map $x$ with the weight.", tex_product("W x", weight, vector, plain), plain),
-        Step("See what the update looks at.", tex_product("A x", right, vector, seen), seen),
+        Step("Let $A$ read the input.", tex_product("A x", right, vector, seen), seen),
         Step(
-            "Turn that into what the update adds.",
-            tex_lines((r"s B (A x)", f"{scaled}{tex_matrix(left)} {tex_matrix(seen)}"), ("", tex_matrix(added))),
+            "Turn that into what the update adds to the output.",
+            tex_lines((rf"{UPDATE} (A x)", f"{scaled}{tex_matrix(left)} {tex_matrix(seen)}"), ("", tex_matrix(added))),
             added,
         ),
         Step(
-            "Add both. This is the output.",
-            rf"W x + s B (A x) = {tex_matrix(plain)} + {tex_matrix(added)} = {tex_matrix(output)}",
+            "Add the two. This is the output.",
+            rf"W x + {UPDATE} (A x) = {tex_matrix(plain)} + {tex_matrix(added)} = {tex_matrix(output)}",
             output,
         ),
         Step(
             "Merge the update into the weight.",
             tex_lines(
-                ("W + s B A", f"{tex_matrix(weight)} + {scaled}{tex_matrix(left)} {tex_matrix(right)}"),
+                (rf"W + {UPDATE} A", f"{tex_matrix(weight)} + {scaled}{tex_matrix(left)} {tex_matrix(right)}"),
                 ("", tex_matrix(merged)),
             ),
             merged,
         ),
         Step(
-            "Map $x$ with the merged weight. It is the same.",
-            tex_product("(W + s B A) x", merged, vector, again),
+            "Map $x$ with the merged weight. The output is the same.",
+            tex_product(rf"\left(W + {UPDATE} A\right) x", merged, vector, again),
             again,
         ),
         Step(

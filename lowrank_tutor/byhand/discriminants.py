@@ -1,8 +1,9 @@
-r"""Work the discriminant of two classes number by number: means, scatters, and a threshold midway.
+r"""Work out the discriminant of two classes number by number: means, scatters, and the threshold between them.
 
-Chapter ``book/03-family.md``; readers import ``linear_discriminant`` from ``lowrank_tutor.byhand``. Letters: A and B
-hold the points of two classes, one a row; $m$ is a mean, $D$ the deviations from it, $T$ a scatter matrix,
-$w$ the axis, $\theta$ the threshold, $w_0$ the direction between the means.
+Chapter ``book/03-family.md``; readers import ``linear_discriminant`` from ``lowrank_tutor.byhand``. Letters: $X_1$
+and $X_2$ (in code ``a`` and ``b``) hold the points of two classes, one per row; $m_1$ and $m_2$ are their means, $T_1$
+and $T_2$ their scatters, and $T_w$ the sum of these; $w$ is the axis, $\theta$ the threshold, and $w_0$ the direction
+between the means.
 """
 
 from typing import Any, NamedTuple
@@ -16,23 +17,23 @@ from lowrank_tutor.byhand.worked import Step, Worked
 
 
 class Discriminant(NamedTuple):
-    """An axis (2, 1) and a threshold: a point x is in the second class if axisᵀ x is above it."""
+    """Hold an axis (2, 1) and a threshold: a point x is in the second class if axisᵀ x is above the threshold."""
 
     axis: Matrix
     threshold: Any
 
 
 def linear_discriminant(a: Any, b: Any) -> Worked:
-    r"""Find the axis that separates two classes of points in the plane best, $w = T^{-1} (m_b - m_a)$.
+    r"""Find the axis that best separates two classes of points in the plane, $w = T_w^{-1} (m_2 - m_1)$.
 
-    No axis has a larger squared gap between the two means, over the scatter within the classes (Fisher, 1936,
+    No axis has a larger ratio of the squared gap between the two means to the scatter within the classes (Fisher, 1936,
     doi:10.1111/j.1469-1809.1936.tb02137.x). The plain difference of the means ignores how the points scatter, and is in
     general another direction.
 
     The values of the steps: the pair of means, each (2, 1); the scatter (2, 2) of each class; their sum; its inverse;
     the axis (2, 1), in whole numbers without a common factor and from a to b; the threshold, midway between the
-    projected means; the squared gap over the scatter along the direction between the means, and along the axis. The
-    result is ``Discriminant(axis, threshold)``.
+    projected means; and the pair of ratios along the direction between the means and along the axis. The result is
+    ``Discriminant(axis, threshold)``.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     [1],
     [2]]), threshold=11/2)
     >>> print(worked.steps[-1].plain)
-    Compare: along the direction w0 between the means, 6 of 8 points lie on the side of their class. The squared gap
-    over the scatter is 9/20; along w it is 9/4.
+    Compare: along the direction w0 between the means, 6 of 8 points are on the correct side. The squared gap over the
+    scatter is 9/20; along w it is 9/4.
     """
     points = {"a": _points("a", a), "b": _points("b", b)}  # (n, 2), (m, 2)
     means = {name: _column_means(own) for name, own in points.items()}
@@ -75,7 +76,7 @@ def linear_discriminant(a: Any, b: Any) -> Worked:
     cut = _cut(points, means, axis)
     steps = (
         _mean_step(means),
-        *(_scatter_step(name, deviations[name], scatters[name]) for name in points),
+        *(_scatter_step(number, deviations[name], scatters[name]) for number, name in enumerate(points, start=1)),
         _within_step(scatters, within),
         _inverse_step(within, inverse),
         _axis_step(inverse, gap, axis),
@@ -97,13 +98,13 @@ def _column_means(points: Matrix) -> Matrix:
 
 
 def _scaled(vector: Matrix) -> Matrix:
-    """Scale to whole numbers without a common factor, in the same direction."""
+    """Scale to whole numbers without a common factor, keeping the direction."""
     scaled = without_common_factor(vector)
     return scaled if scaled.dot(vector) > 0 else -scaled
 
 
 class _Cut(NamedTuple):
-    """Both classes along an axis, and the threshold midway between their means."""
+    """Hold both classes along an axis, and the threshold midway between their means."""
 
     low: Matrix  # the points of a, multiplied by the axis
     high: Matrix
@@ -113,7 +114,7 @@ class _Cut(NamedTuple):
 
     @property
     def tally(self) -> str:
-        """Count the points on the side of their class, as in ``8 of 10``."""
+        """Count the points on the correct side of the threshold, as in ``8 of 10``."""
         right = sum(bool(x < self.threshold) for x in self.low) + sum(bool(x > self.threshold) for x in self.high)
         return f"{right} of {len(self.low) + len(self.high)}"
 
@@ -125,19 +126,19 @@ def _cut(points: dict[str, Matrix], means: dict[str, Matrix], axis: Matrix) -> _
 
 def _mean_step(means: dict[str, Matrix]) -> Step:
     return Step(
-        "Average the points of each class, the rows of $A$ and of $B$, coordinate by coordinate.",
-        tex_lines(*((f"m_{name}", tex_matrix(mean)) for name, mean in means.items())),
+        "Average the points of each class, the rows of $X_1$ and of $X_2$, coordinate by coordinate.",
+        tex_lines(*((f"m_{number}", tex_matrix(mean)) for number, mean in enumerate(means.values(), start=1))),
         tuple(means.values()),
     )
 
 
-def _scatter_step(name: str, deviations: Matrix, scatter: Matrix) -> Step:
+def _scatter_step(number: int, deviations: Matrix, scatter: Matrix) -> Step:
     return Step(
-        f"Subtract the mean of ${name}$ from each of its points. The deviations, multiplied with themselves, are the "
-        f"scatter of ${name}$.",
+        f"Subtract the mean $m_{number}$ from each row of $X_{number}$. The transpose of the result times the result "
+        f"is the scatter $T_{number}$.",
         tex_lines(
-            (f"D_{name}", tex_matrix(deviations)),
-            (f"T_{name}", rf"D_{name}^\top D_{name} = {tex_matrix(deviations.T)} {tex_matrix(deviations)}"),
+            (rf"X_{number} - 1 m_{number}^\top", tex_matrix(deviations)),
+            (f"T_{number}", f"{tex_matrix(deviations.T)} {tex_matrix(deviations)}"),
             ("", tex_matrix(scatter)),
         ),
         scatter,
@@ -147,7 +148,7 @@ def _scatter_step(name: str, deviations: Matrix, scatter: Matrix) -> Step:
 def _within_step(scatters: dict[str, Matrix], within: Matrix) -> Step:
     return Step(
         "Add the two. This is the scatter within the classes.",
-        f"T = T_a + T_b = {tex_matrix(scatters['a'])} + {tex_matrix(scatters['b'])} = {tex_matrix(within)}",
+        f"T_w = T_1 + T_2 = {tex_matrix(scatters['a'])} + {tex_matrix(scatters['b'])} = {tex_matrix(within)}",
         within,
     )
 
@@ -161,8 +162,8 @@ def _inverse_step(matrix: Matrix, inverse: Matrix) -> Step:
     return Step(
         "Invert it: swap the diagonal, change the other two signs, divide by the determinant.",
         tex_lines(
-            (r"\det T", f"{product} = {tex_number(determinant)}"),
-            ("T^{-1}", f"{fraction}{tex_matrix(swapped)}"),
+            (r"\det T_w", f"{product} = {tex_number(determinant)}"),
+            ("T_w^{-1}", f"{fraction}{tex_matrix(swapped)}"),
             ("", tex_matrix(inverse)),
         ),
         inverse,
@@ -174,8 +175,8 @@ def _axis_step(inverse: Matrix, gap: Matrix, axis: Matrix) -> Step:
         "Multiply the inverse by the difference of the means. In whole numbers without a common factor, this is the "
         "axis $w$.",
         tex_lines(
-            ("m_b - m_a", tex_matrix(gap)),
-            ("T^{-1} (m_b - m_a)", f"{tex_matrix(inverse)} {tex_matrix(gap)} = {tex_matrix(inverse * gap)}"),
+            ("m_2 - m_1", tex_matrix(gap)),
+            ("T_w^{-1} (m_2 - m_1)", f"{tex_matrix(inverse)} {tex_matrix(gap)} = {tex_matrix(inverse * gap)}"),
             ("w", tex_matrix(axis)),
         ),
         axis,
@@ -185,13 +186,13 @@ def _axis_step(inverse: Matrix, gap: Matrix, axis: Matrix) -> Step:
 def _cut_step(cut: _Cut) -> Step:
     below, above, middle = tex_number(cut.below), tex_factor(cut.above), tex_number(cut.threshold)
     return Step(
-        "Multiply each point by $w$. Midway between the products of the means is the threshold, and class $b$ is above "
-        f"it: {cut.tally} points lie on the side of their class.",
+        "Multiply each point and each mean by $w$. The threshold lies midway between the means, and the second class "
+        f"belongs above it: {cut.tally} points are on the correct side.",
         tex_lines(
-            (r"w^\top A^\top", tex_matrix(cut.low.T)),
-            (r"w^\top B^\top", tex_matrix(cut.high.T)),
-            (r"w^\top m_a", below),
-            (r"w^\top m_b", tex_number(cut.above)),
+            (r"w^\top X_1^\top", tex_matrix(cut.low.T)),
+            (r"w^\top X_2^\top", tex_matrix(cut.high.T)),
+            (r"w^\top m_1", below),
+            (r"w^\top m_2", tex_number(cut.above)),
             (r"\theta", rf"\frac{{1}}{{2}} \left( {below} + {above} \right) = {middle}"),
         ),
         cut.threshold,
@@ -209,8 +210,8 @@ def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix,
     (plain, plain_line), (best, best_line) = ratio(difference), ratio(axis)
     lines = tex_lines(
         ("w_0", tex_matrix(difference)),
-        (r"\frac{(w_0^\top (m_b - m_a))^2}{w_0^\top T w_0}", plain_line),
-        (r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}", best_line),
+        (r"\frac{(w_0^\top (m_2 - m_1))^2}{w_0^\top T_w w_0}", plain_line),
+        (r"\frac{(w^\top (m_2 - m_1))^2}{w^\top T_w w}", best_line),
     )
     if difference == axis:
         sentence = (
@@ -218,7 +219,7 @@ def _compare_step(within: Matrix, gap: Matrix, axis: Matrix, difference: Matrix,
         )
     else:
         sentence = (
-            f"Compare: along the direction $w_0$ between the means, {count} points lie on the side of their class. The "
+            f"Compare: along the direction $w_0$ between the means, {count} points are on the correct side. The "
             f"squared gap over the scatter is {plain}; along $w$ it is {best}."
         )
     return Step(sentence, lines, (plain, best))

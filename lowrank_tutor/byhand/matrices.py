@@ -1,8 +1,8 @@
-r"""Reduce a matrix, factor it, apply it and score with it, entry by entry.
+r"""Reduce a matrix, factor it, and score two vectors with it, entry by entry.
 
 Chapters ``book/01-rank.md`` and ``book/05-bilinear-scoring.md``; readers import the functions from
-``lowrank_tutor.byhand``. Letters: ``a`` is the matrix, called A in the formulas; $R_i$ is row i; ``w`` a map (k, d)
-applied to ``x``; ``s`` and ``h`` are scored by way of ``u`` and ``v``.
+``lowrank_tutor.byhand``. Letters: ``a`` is the matrix, called A in the formulas; ``s`` and ``h`` are scored by way of
+``u`` and ``v``.
 """
 
 from typing import Any, NamedTuple
@@ -52,8 +52,8 @@ def row_reduce(a: Any) -> Worked:
     matrix = as_exact_matrix("a", a)  # (m, n)
     steps = [Step("Start from $A$.", f"A = {tex_matrix(matrix)}", matrix.copy())]
 
-    def record(sentence: str, operation: str) -> None:
-        steps.append(Step(sentence, rf"{operation} \qquad {tex_matrix(matrix)}", matrix.copy()))
+    def record(sentence: str) -> None:
+        steps.append(Step(sentence, tex_matrix(matrix), matrix.copy()))
 
     pivots: list[int] = []
     for column in range(matrix.cols):
@@ -63,25 +63,18 @@ def row_reduce(a: Any) -> Worked:
             continue
         if candidates[0] != top:
             matrix.row_swap(top, candidates[0])
-            names = f"{top + 1} and {candidates[0] + 1}"
-            record(f"Swap rows {names}.", rf"R_{{{top + 1}}} \leftrightarrow R_{{{candidates[0] + 1}}}")
+            record(f"Swap rows {top + 1} and {candidates[0] + 1}.")
         pivot = matrix[top, column]
         if pivot != 1:
             matrix[top, :] = matrix[top, :] / pivot
-            factor = "-" if pivot == -1 else tex_number(1 / pivot)
-            sentence = f"Change the sign of row {top + 1}." if pivot == -1 else f"Divide row {top + 1} by {pivot}."
-            record(sentence, rf"R_{{{top + 1}}} \leftarrow {factor} R_{{{top + 1}}}")
+            record(f"Change the sign of row {top + 1}." if pivot == -1 else f"Divide row {top + 1} by {pivot}.")
         for row in range(matrix.rows):
             factor = matrix[row, column]
             if row != top and factor != 0:
                 matrix[row, :] = matrix[row, :] - factor * matrix[top, :]
-                size, target, source = abs(factor), f"R_{{{row + 1}}}", f"R_{{{top + 1}}}"
-                times, coefficient = ("", "") if size == 1 else (f"{size} times ", f"{tex_number(size)} ")
-                verb, link, sign = ("Subtract", "from", "-") if factor > 0 else ("Add", "to", "+")
-                record(
-                    f"{verb} {times}row {top + 1} {link} row {row + 1}.",
-                    rf"{target} \leftarrow {target} {sign} {coefficient}{source}",
-                )
+                times = "" if abs(factor) == 1 else f"{abs(factor)} times "
+                verb, link = ("Subtract", "from") if factor > 0 else ("Add", "to")
+                record(f"{verb} {times}row {top + 1} {link} row {row + 1}.")
         pivots.append(column)
     rank, where = len(pivots), ", ".join(str(column + 1) for column in pivots)
     found = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(rank, f"{rank} pivots, in columns {where}")
@@ -131,38 +124,13 @@ def rank_one(a: Any) -> Worked:
             u * v.T,
         ),
         Step(
-            f"The matrix has {full} numbers, the factors have {kept}, {saved}. One of the {kept} is redundant, because "
-            f"$2u$ and $v/2$ give the same matrix: {kept - 1} degrees of freedom.",
+            f"The matrix has {full} numbers, and the factors have {kept}, {saved}. One of the {kept} is redundant, "
+            f"because $2u$ and $v/2$ give the same matrix: there are {kept - 1} degrees of freedom.",
             rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {kept}, \qquad {kept} - 1 = {kept - 1}",
             (full, kept, kept - 1),
         ),
     )
     return Worked(steps, OuterProduct(u, v))
-
-
-def _kind_of_map(matrix: Matrix) -> Step:
-    rows, columns = matrix.shape
-    if rows == columns:
-        square = matrix * matrix
-        if square == matrix:
-            angle = "symmetric, so at a right angle" if matrix.is_symmetric() else "not symmetric, so at a slant"
-            verdict = f"Applying $W$ twice changes nothing more: $W$ is a projection ($W^2 = W$), {angle}."
-        else:
-            verdict = (
-                "Applying $W$ twice differs from applying it once: $W$ is not a projection (that needs $W^2 = W$)."
-            )
-        relation = "=" if square == matrix else r"\neq"
-        return Step(verdict, rf"W^2 = {tex_matrix(square)} {relation} W", square)
-    rank = matrix.rank()
-    full = " (full)" if rank == min(rows, columns) else ""
-    numbers_in = "1 number" if columns == 1 else f"{columns} numbers"
-    kind = "a compression map" if rows < columns else "a map to more dimensions"
-    verdict = (
-        f"$W$ is {rows} by {columns}, of rank {rank}{full}. It turns {numbers_in} into {rows}, so it cannot be applied "
-        f"twice: {kind}, not a projection (that needs $W^2 = W$)."
-    )
-    formula = rf"W \in \mathbb{{R}}^{{{rows} \times {columns}}}, \qquad \operatorname{{rank}} W = {rank}"
-    return Step(verdict, formula, rank)
 
 
 def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
@@ -190,26 +158,26 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     Examples
     --------
     >>> print(bilinear([1, 2], [[2, 1]], [[1, -1]], [3, 4]))
-    1. Multiply U by s, row by row. Call the result p.
+    1. Multiply U by s, row by row. Call the result x.
        [4]
-    2. Multiply V by h, row by row. Call the result q.
+    2. Multiply V by h, row by row. Call the result y.
        [-1]
-    3. Multiply p and q, entry by entry, and add. This is the score.
+    3. Multiply x and y, entry by entry, and add. This is the score.
        -4
-    4. Now the long way. Multiply out W, 2 by 2.
+    4. Now go the long way. Multiply out W, 2 by 2.
        ⎡2  -2⎤
        ⎢     ⎥
        ⎣1  -1⎦
-    5. Multiply W by h, row by row. Call the result r.
+    5. Multiply W by h, row by row. Call the result z.
        ⎡-2⎤
        ⎢  ⎥
        ⎣-1⎦
-    6. Multiply r by s, entry by entry, and add. It is the same score.
+    6. Multiply z by s, entry by entry, and add. It is the same score.
        -4
-    7. The factors have 4 numbers and W has 4, which saves nothing. The factors have fewer only where k is below 1.
+    7. The factors hold 4 numbers and W holds 4, which saves nothing. The factors hold fewer only if k is below 1.
        (4, 4, 1)
-    8. The short way takes 5 multiplications and the long way 6, which saves 1. Once U s and V h are known, a score
-       takes 1; once W h is known, it takes 2.
+    8. The short way needs 5 multiplications and the long way 6, which saves 1. Once U s and V h are known, a score
+       needs 1; once W h is known, it needs 2.
        (5, 6, 1, 2)
     """
     query, key = as_exact_vector("s", s), as_exact_vector("h", h)  # (d2, 1), (d1, 1)
@@ -226,26 +194,26 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     apply_to_key = query.rows <= key.rows
     name, vector, other = ("h", key, query) if apply_to_key else ("s", query, key)
     matrix, matrix_name = (w, "W") if apply_to_key else (w.T, r"W^\top")
-    small, large = _product_step("p", "U", left, "s", query), _product_step("q", "V", right, "h", key)
-    middle, rest = _product_step("r", matrix_name, matrix, name, vector), "s" if apply_to_key else "h"
+    small, large = _product_step("x", "U", left, "s", query), _product_step("y", "V", right, "h", key)
+    middle, rest = _product_step("z", matrix_name, matrix, name, vector), "s" if apply_to_key else "h"
     score, again = small.value.dot(large.value), other.dot(middle.value)
     steps = (
         small,
         large,
         Step(
-            "Multiply $p$ and $q$, entry by entry, and add. This is the score.",
-            rf"(U s)^\top (V h) = p^\top q = {tex_dot(small.value.T, large.value)} = {tex_number(score)}",
+            "Multiply $x$ and $y$, entry by entry, and add. This is the score.",
+            rf"(U s)^\top (V h) = x^\top y = {tex_dot(small.value.T, large.value)} = {tex_number(score)}",
             score,
         ),
         Step(
-            f"Now the long way. Multiply out $W$, {w.rows} by {w.cols}.",
+            f"Now go the long way. Multiply out $W$, {w.rows} by {w.cols}.",
             rf"W = U^\top V = {tex_matrix(left.T)} {tex_matrix(right)} = {tex_matrix(w)}",
             w,
         ),
         middle,
         Step(
-            f"Multiply $r$ by ${rest}$, entry by entry, and add. It is the same score.",
-            rf"s^\top W h = {rest}^\top r = {tex_dot(other.T, middle.value)} = {tex_number(again)}",
+            f"Multiply $z$ by ${rest}$, entry by entry, and add. It is the same score.",
+            rf"s^\top W h = {rest}^\top z = {tex_dot(other.T, middle.value)} = {tex_number(again)}",
             again,
         ),
         *_cost_steps(w.rows, w.cols, left.rows),
@@ -269,8 +237,8 @@ def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     """Count the numbers kept and the multiplications of both routes."""
     kept, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
     numbers_step = Step(
-        f"The factors have {kept} numbers and $W$ has {full}, {saving(kept, full)}. The factors have fewer only "
-        f"where $k$ is below {break_even}.",
+        f"The factors hold {kept} numbers and $W$ holds {full}, {saving(kept, full)}. The factors hold fewer only "
+        f"if $k$ is below {break_even}.",
         rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {kept}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
         rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
         (kept, full, break_even),
@@ -278,9 +246,9 @@ def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     short, least = kept + k, min(d1, d2)
     known, symbol = ("W h", "d_2") if d2 <= d1 else (r"W^\top s", "d_1")
     work_step = Step(
-        f"The short way takes {short} multiplications and the long way {full + least}, "
-        f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score takes {k}; once ${known}$ is known, "
-        f"it takes {least}.",
+        f"The short way needs {short} multiplications and the long way {full + least}, "
+        f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score needs {k}; once ${known}$ is known, "
+        f"it needs {least}.",
         rf"k (d_1 + d_2) + k = {kept} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
         (short, full + least, k, least),
     )

@@ -1,7 +1,7 @@
-r"""Work one step of NMF number by number: new factors, and an error that never rises.
+r"""Work through one step of NMF number by number: new factors, and an error that never rises.
 
 Chapter ``book/03-family.md``; readers import ``nmf_update`` from ``lowrank_tutor.byhand``. Letters: X is approximated
-by C F, all non-negative, and a prime marks what the update made.
+by C F, all non-negative, and a prime marks an updated factor.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from lowrank_tutor.byhand.worked import Step, Worked
 
 
 class NonnegativeFactors(NamedTuple):
-    """Non-negative factors of a matrix, x ~ c f: ``c`` (n, k) and ``f`` (k, d)."""
+    """Hold non-negative factors of a matrix, x ~ c f: ``c`` (n, k) and ``f`` (k, d)."""
 
     c: Matrix
     f: Matrix
@@ -26,8 +26,8 @@ def nmf_update(x: Any, c: Any, f: Any) -> Worked:
     $F_{aj} \leftarrow F_{aj} (C^\top X)_{aj} / (C^\top C F)_{aj}$, then
     $C_{ia} \leftarrow C_{ia} (X F^\top)_{ia} / (C F F^\top)_{ia}$ (Lee and Seung, 2001, *Algorithms for non-negative
     matrix factorization*, theorem 1). No entry becomes negative, and one that is zero stays zero. The squared error
-    never rises. Where a denominator is zero the entry stays as it is: it is zero, or everything that it is multiplied
-    with is, so that the product does not change.
+    never rises. Where a denominator is zero, the entry stays as it is: either the entry itself is zero, or it is only
+    ever multiplied by zeros, so that the product does not change.
 
     The values of the steps: the squared error; the numerators and the denominators of F (k, d); the new F; the error
     with it; the numerators and the denominators of C (n, k); the new C; the error with both. The result is

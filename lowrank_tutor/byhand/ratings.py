@@ -1,7 +1,7 @@
-r"""Work half a step of alternating least squares (ALS) number by number: the rows of a table with gaps.
+r"""Work through half a step of alternating least squares (ALS) number by number: the rows of a table with gaps.
 
 Chapter ``book/03-family.md``; readers import ``als_half_step`` from ``lowrank_tutor.byhand``. Letters: X holds ratings,
-with gaps, and is estimated by $C F$; $F_i$ and $x_i$ are what is known of row i.
+with gaps, and is estimated by $C F$; $x_i$ holds the known ratings of row i, and $F_i$ their columns of F.
 """
 
 from typing import Any, NamedTuple
@@ -15,16 +15,16 @@ from lowrank_tutor.byhand.worked import Step, Worked
 
 
 def als_half_step(ratings: Any, f: Any, regularization: Any = 0) -> Worked:
-    r"""Fit the rows of a table with gaps, each by least squares over its known entries: half a step of ALS.
+    r"""Fit each row of a table with gaps by least squares over its known entries: half a step of ALS.
 
-    Row i minimizes $\sum_j (x_{ij} - c_i^\top f_j)^2 + \lambda \|c_i\|^2$ over its known entries j. Collect those as
-    $x_i$, and their columns of F as $F_i$; the answer solves the normal equations
-    $(F_i F_i^\top + \lambda I)\, c_i = F_i x_i$. The other half of the step does the same for F, column by column
+    For row i, $c_i$ minimizes $\sum_j (x_{ij} - c_i^\top f_j)^2 + \mu \|c_i\|^2$ over the known entries j. Collect
+    these in $x_i$, and their columns of F in $F_i$; the answer solves the normal equations
+    $(F_i F_i^\top + \mu I)\, c_i = F_i x_i$. The other half of the step does the same for F, column by column
     (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263).
 
     The values of the steps: the table, with NaN for ``None``; for each row its normal equations, a pair of a matrix (k,
-    k) and a vector (k, 1), and their solution (k, 1), or one step of NaN for a row of which nothing is known; the
-    estimates $C F$ (n, m). The result is C (n, k). An unknown row is NaN, never zero, also under regularization: zero
+    k) and a vector (k, 1), and their solution (k, 1), or one step of NaN for a row without known ratings; the estimates
+    $C F$ (n, m). The result is C (n, k). A row without known ratings is NaN, never zero, even with regularization: zero
     would be an estimate.
 
     Parameters
@@ -34,7 +34,7 @@ def als_half_step(ratings: Any, f: Any, regularization: Any = 0) -> Worked:
     f : (k, m) exact numbers
         A column of factors for each column of the table.
     regularization : exact number
-        $\lambda$, at least 0. It must be above 0 where the known ratings of a row leave more than one solution.
+        $\mu$, at least 0. It must be above 0 where the known ratings of a row leave more than one solution.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def als_half_step(ratings: Any, f: Any, regularization: Any = 0) -> Worked:
     [  3,   2],
     [nan, nan]])
     >>> print(worked.steps[-1].plain)
-    Multiply C by F. This estimates every rating of the known rows. The squared error E over the 5 known ratings: 3.
+    Multiply C by F. This estimates every rating in the known rows. The squared error over the 5 known ratings is 3.
     """
     table, factors, penalty = _read_table(ratings, f, regularization)  # (n, m), (k, m)
     steps, rows = [_table_step(table, factors)], []
@@ -59,7 +59,7 @@ def als_half_step(ratings: Any, f: Any, regularization: Any = 0) -> Worked:
 
 
 def _read_table(ratings: Any, f: Any, regularization: Any) -> tuple[Matrix, Matrix, Any]:
-    """Read the three arguments; a gap of the table becomes NaN."""
+    """Read the three arguments; a gap in the table becomes NaN."""
     table, factors = as_exact_matrix("ratings", ratings, gaps_allowed=True), as_exact_matrix("f", f)
     penalty = as_exact_number("regularization", regularization)
     if factors.cols != table.cols:
@@ -74,7 +74,7 @@ def _read_table(ratings: Any, f: Any, regularization: Any) -> tuple[Matrix, Matr
 
 
 class _RowFit(NamedTuple):
-    """The normal equations of one row of C, and their solution."""
+    """Hold the normal equations of one row of C, and their solution."""
 
     number: int  # of the row
     known: list[int]  # columns with a rating, counted from 0
@@ -114,7 +114,7 @@ def _table_step(table: Matrix, factors: Matrix) -> Step:
 
 def _unknown_row_steps(number: int, k: int) -> list[Step]:
     unknown = sympy.ones(k, 1) * sympy.nan
-    sentence = f"Row {number} has no known rating. Its row of $C$ is not a number: zero would be an estimate."
+    sentence = f"Row {number} has no known rating. Its row of $C$ is NaN (not a number): zero would be an estimate."
     return [Step(sentence, f"c_{{{number}}} = {_tex(unknown)}", unknown)]
 
 
@@ -151,14 +151,14 @@ def _estimate_step(table: Matrix, found: Matrix, factors: Matrix) -> Step:
     misses = [entry - guess for entry, guess in zip(table, estimates, strict=True) if entry is not sympy.nan]
     error = sum(miss**2 for miss in misses)
     check_length("ratings and f", error)
-    which = "every rating" if sympy.nan not in found else "every rating of the known rows"
+    which = "every rating" if sympy.nan not in found else "every rating in the known rows"
     counted = "the known rating" if len(misses) == 1 else f"the {len(misses)} known ratings"
     lines = tex_lines(
         ("C F", f"{_tex(found)} {tex_matrix(factors)}"),
         ("", _tex(estimates)),
-        ("E", f"{tex_squares(misses)} = {tex_number(error)}"),
+        (r"\text{squared error}", f"{tex_squares(misses)} = {tex_number(error)}"),
     )
-    sentence = f"Multiply $C$ by $F$. This estimates {which}. The squared error $E$ over {counted}: {error}."
+    sentence = f"Multiply $C$ by $F$. This estimates {which}. The squared error over {counted} is {error}."
     return Step(sentence, lines, estimates)
 
 

@@ -1,4 +1,4 @@
-r"""Work out the exact singular values and vectors of a 2 by 2 matrix, with square roots undone where possible.
+r"""Work out the exact singular values and vectors of a 2 by 2 matrix, in roots that are as simple as possible.
 
 Chapter ``book/02-svd-pca.md``; readers import ``svd_2x2`` from ``lowrank_tutor.byhand``. Letters: A is the matrix;
 $\sigma_i, u_i, v_i$ are singular values and vectors.
@@ -26,7 +26,7 @@ def svd_2x2(a: Any) -> Worked:
     r"""Work out the exact singular value decomposition of a 2 by 2 matrix, $A = U \Sigma V^\top$.
 
     The eigenvalues of $A^\top A$ are the squares of the singular values, its eigenvectors the columns $v_i$ of V, and
-    $u_i = A v_i / \sigma_i$. Square roots are undone wherever that is possible: a singular value never needs a root
+    $u_i = A v_i / \sigma_i$. Square roots are simplified wherever possible: a singular value never needs a root
     inside a root, because $(\sigma_1 \pm \sigma_2)^2 = \operatorname{tr} A^\top A \pm 2 |\det A|$.
 
     Signs: the first non-zero entry of each $v_i$ is positive; where A does not determine $u_i$ ($\sigma_i = 0$), its
@@ -62,8 +62,8 @@ def svd_2x2(a: Any) -> Worked:
     eigenvalues = (sympy.expand((trace + root) / 2), sympy.expand((trace - root) / 2))
     sigmas = (square_root(eigenvalues[0]), square_root(eigenvalues[1]))
     directions = eigenvectors(gram, eigenvalues)
-    right = [unit_vector(w) for w in directions]
-    left = [unit_vector(matrix * w) for w, sigma in zip(directions, sigmas, strict=True) if sigma != 0]
+    right = [unit_vector(x) for x in directions]
+    left = [unit_vector(matrix * x) for x, sigma in zip(directions, sigmas, strict=True) if sigma != 0]
     if not left:
         left.append(Matrix([1, 0]))
     if len(left) == 1:
@@ -133,11 +133,11 @@ def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: 
             rf"Every direction is an eigenvector, because $A^\top A$ is a multiple of $I$. Take axis {i} as $v_{i}$."
         )
     else:
-        sentence = f"Find the eigenvector $w_{i}$, and divide it by its length: $v_{i}$."
+        sentence = f"Find an eigenvector $x_{i}$, and divide it by its length: this is $v_{i}$."
     lines = tex_lines(
-        (rf"(A^\top A - \lambda_{i} I) w_{i}", rf"{tex_matrix(shifted)} w_{i} = 0"),
-        (f"w_{i}", tex_matrix(direction)),
-        (rf"\lVert w_{i} \rVert", tex_number(length)),
+        (rf"(A^\top A - \lambda_{i} I) x_{i}", rf"{tex_matrix(shifted)} x_{i} = 0"),
+        (f"x_{i}", tex_matrix(direction)),
+        (rf"\lVert x_{i} \rVert", tex_number(length)),
         (rf"v_{i}", tex_matrix(unit)),
     )
     return Step(sentence, lines, unit)
@@ -151,9 +151,9 @@ def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) 
             ("", f"{fraction} {tex_matrix(matrix)} {tex_matrix(right)}"),
             ("", tex_matrix(left)),
         )
-        return Step(f"Apply $A$ to $v_{i}$ and divide by its singular value: $u_{i}$.", lines, left)
+        return Step(f"Multiply $A$ by $v_{i}$, and divide by singular value {i}: this is $u_{i}$.", lines, left)
     free = "any unit vector will do" if i == 1 else "take a unit vector at a right angle to $u_1$"
-    sentence = f"Singular value {i} is zero, so $A$ does not say what $u_{i}$ is: {free}."
+    sentence = f"Singular value {i} is zero, so $A$ does not determine $u_{i}$: {free}."
     return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {tex_matrix(left)}", left)
 
 
@@ -183,7 +183,7 @@ def square_root(number: Any) -> Any:
 
 
 def eigenvectors(gram: Matrix, eigenvalues: tuple[Any, Any]) -> list[Matrix]:
-    """Find an eigenvector of a symmetric 2 by 2 matrix for each eigenvalue; the axes where every direction is one."""
+    """Find an eigenvector of a symmetric 2 by 2 matrix for each eigenvalue, or the axes if every direction is one."""
     if gram[0, 1] == 0:
         axes = [Matrix([1, 0]), Matrix([0, 1])]
         return axes if gram[0, 0] >= gram[1, 1] else axes[::-1]

@@ -1,7 +1,7 @@
 r"""Work a state of fixed size number by number, and a recurrence as a matrix.
 
 Chapter ``book/09-states.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: S is a state,
-written by keys $k_t$ and values $v_t$; L is a mask that decays, $L_{ij} = a_{j+1} \cdots a_i$.
+into which keys $k_t$ and values $v_t$ are written; L is a recurrence as a matrix, $L_{ij} = a_{j+1} \cdots a_i$.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from lowrank_tutor.byhand.worked import Step, Worked, saving
 def delta_rule(k: Any, v: Any, beta: Any = 1) -> Worked:
     r"""Write pairs into a state by the delta rule, then read them all: $S \leftarrow S + \beta k (v - S^\top k)^\top$.
 
-    Each pair takes two steps: what the state already holds under the key, and the state after the difference was added.
+    Each pair takes two steps: what the state already holds under the key, and the state with the difference added.
 
     The values of the steps: for each pair what its key reads before it is written (1, d_v), and the state after (d,
     d_v); then what all keys read at the end (n, d_v), and what they would read from the plain sum of all $k v^\top$ (n,
@@ -50,14 +50,14 @@ def delta_rule(k: Any, v: Any, beta: Any = 1) -> Worked:
     read, plain = keys * state, keys * (keys.T * values)
     steps.append(
         Step(
-            "Now read the state with all keys, one a row.",
+            "Now read the state with all keys, one per row.",
             rf"K S = {tex_matrix(keys)} {tex_matrix(state)} = {tex_matrix(read)}",
             read,
         )
     )
     steps.append(
         Step(
-            "A plain sum of all products of key and value would be read like this.",
+            "From the plain sum of all products of key and value, the keys would read this instead of $V$.",
             tex_lines((r"K (K^\top V)", tex_matrix(plain)), ("V", tex_matrix(values))),
             plain,
         )
@@ -78,7 +78,7 @@ def _write_steps(number: int, state: Matrix, key: Matrix, value: Matrix, share: 
             held,
         ),
         Step(
-            f"Value {number} should be there instead: add the difference under the key.",
+            f"It should read value {number}: add the difference under the key.",
             tex_lines(
                 ("S", rf"{tex_matrix(state)} + {scaled}{tex_matrix(key.T)} {tex_matrix(value - held)}"),
                 ("", tex_matrix(new)),
@@ -92,7 +92,7 @@ def semiseparable(a: Any, x: Any) -> Worked:
     r"""Write a recurrence as a matrix, $y_i = a_i y_{i-1} + x_i$ as $y = L x$, and show that its blocks have rank one.
 
     The values of the steps: L (n, n); each block below the diagonal, of the rows from i on and the columns before i,
-    for i from 2 to n; L x (n, 1); the recurrence's y (n, 1); the multiplications of both. The result is y.
+    for i from 2 to n; L x (n, 1); the recurrence's y (n, 1); the multiplications that both need. The result is y.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def semiseparable(a: Any, x: Any) -> Worked:
     mask = Matrix(n, n, entry)
     steps = [
         Step(
-            "What is left at time $i$ of what came at time $j$ is the product of the numbers from time $j + 1$ to $i$.",
+            "By time $i$, the input of time $j$ has been multiplied by every $a$ from time $j + 1$ to $i$.",
             rf"L = {tex_matrix(mask)}",
             mask,
         )
@@ -133,7 +133,7 @@ def semiseparable(a: Any, x: Any) -> Worked:
         column, row = mask[i:, i], decays[i] * mask[i - 1, :i]
         steps.append(
             Step(
-                f"Take the rows from {i + 1} on and the columns before: one column times one row.",
+                f"The rows from {i + 1} on and the columns before {i + 1} make a block: one column times one row.",
                 rf"{tex_matrix(block)} = {tex_matrix(column)} {tex_matrix(row)}",
                 block,
             )
@@ -144,7 +144,7 @@ def semiseparable(a: Any, x: Any) -> Worked:
         Step("Multiply $L$ by $x$.", tex_product("L x", mask, inputs, product), product),
         recurrence,
         Step(
-            f"Multiplications: {many} with the lower half of $L$ and {few} with the recurrence, {saving(few, many)}.",
+            f"Multiplications: {many} with the triangle of $L$ and {few} with the recurrence, {saving(few, many)}.",
             tex_lines((r"\frac{n (n + 1)}{2}", str(many)), ("n - 1", str(few))),
             (many, few),
         ),
@@ -161,4 +161,4 @@ def _recurrence_step(decays: Matrix, inputs: Matrix) -> Step:
         terms = rf"{tex_factor(decays[i])} \cdot {tex_factor(before)} + {tex_factor(inputs[i])}"
         lines.append((f"y_{i + 1}", f"{terms} = {tex_number(output[i])}"))
     check_length("a and x", *output)
-    return Step("The recurrence gives the same, with one number to remember.", tex_lines(*lines), output)
+    return Step("The recurrence gives the same, and remembers only one number.", tex_lines(*lines), output)

@@ -49,8 +49,8 @@ class Worked(NamedTuple):
        ⎡1  2⎤
        ⎢    ⎥
        ⎣3  6⎦
-    4. The matrix has 4 numbers, the factors have 4, which saves nothing. One of the 4 is redundant, because
-       2u and v/2 give the same matrix: 3 degrees of freedom.
+    4. The matrix has 4 numbers, and the factors have 4, which saves nothing. One of the 4 is redundant, because
+       2u and v/2 give the same matrix: there are 3 degrees of freedom.
        (4, 4, 3)
     """
 

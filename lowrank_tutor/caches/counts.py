@@ -102,9 +102,10 @@ def _size(parts: list[dict[str, Any]]) -> tuple[int, int]:
 def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: bool) -> LatentCost:
     r"""Count what one new token needs to attend to ``n`` stored latents, in one layer.
 
-    With ``absorb`` the query is brought to the latents: $n h (2 d_c + d_R)$ multiplications, and $2 h d_h d_c$ to bring
-    it there and the output back. Otherwise keys and values are made again: $2 n h d_c d_h$, and $n h (2 d_h + d_R)$ to
-    attend. The rotated key beside each latent has ``d_rope`` numbers, possibly 0.
+    With ``absorb`` the $n_h$ queries are brought to the latents: $n n_h (2 d_c + d_R)$ multiplications, and
+    $2 n_h d_h d_c$ to bring them there and the outputs back. Otherwise keys and values are made again:
+    $2 n n_h d_c d_h$, and $n n_h (2 d_h + d_R)$ to attend. The rotated key beside each latent has ``d_rope`` numbers,
+    possibly 0.
 
     Examples
     --------

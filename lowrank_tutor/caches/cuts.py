@@ -24,8 +24,9 @@ def compress(
     r"""Cut a linear layer of weight (m, n) in two, from n numbers to ``k`` and from ``k`` to m.
 
     The product of the two weights is the matrix of rank ``k`` nearest to the weight or, with the second moment of the
-    inputs, the one whose outputs are nearest on average: the best cut of $W A^{1/2}$, $A = E\,x x^\top$ (Chen et al.,
-    2021, NeurIPS; Wang et al., 2024, arXiv:2403.07378). Numbers are saved if ``k`` is below `break_even_rank` (m, n).
+    inputs, the one whose outputs are nearest on average: the best cut of $W \Gamma^{1/2}$, $\Gamma = E\,x x^\top$
+    (Chen et al., 2021, NeurIPS; Wang et al., 2024, arXiv:2403.07378). Numbers are saved if ``k`` is below
+    `break_even_rank` (m, n).
 
     Parameters
     ----------
@@ -39,8 +40,9 @@ def compress(
         In place of ``k``, the share of the weight's squared norm that is kept; with ``moment`` that of the mean squared
         outputs, before the bias.
     moment : Tensor, shape (n, n), optional
-        $A$, as `input_moments` collects it. In directions that no input had, the product of the new weights is zero. If
-        such inputs may come, add a little of the identity, such as ``0.01 * moment.trace() / n * torch.eye(n)``.
+        $\Gamma$, as `input_moments` collects it. In directions that no input had, the product of the new weights is
+        zero. If such inputs may come, add a little of the identity, such as ``0.01 * moment.trace() / n *
+        torch.eye(n)``.
 
     Examples
     --------

@@ -17,15 +17,16 @@ Kind = TypeVar("Kind", bound=nn.Module)
 class LoraLinear(nn.Module):
     r"""A linear layer with a frozen weight, and an update of rank ``r`` that learns beside it.
 
-    $y = W x + s\, B (A x)$. Merged into $W + s B A$, the update costs nothing at inference. Inputs in the null space of
-    $A$, of dimension at least $n - r$, are mapped as before.
+    $y = W x + \tfrac{\alpha}{r} B (A x)$. Merged into $W + \tfrac{\alpha}{r} B A$, the update costs nothing at
+    inference. Inputs in the null space of $A$, of dimension at least $n - r$, are mapped as before.
 
     ``weight``, ``bias``, ``in_features`` and ``out_features`` are those of the merged layer, for modules that read them
     instead of calling the layer, as ``nn.MultiheadAttention`` reads ``out_proj``. Its gradient reaches the factors
-    ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the lengths ``g`` (m,) of the rows.
+    ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the ``lengths`` (m,) of the rows.
 
-    The weight that came in is never overwritten: with ``init="principal"`` the update is $s (B A - B_0 A_0)$, and its
-    start $s B_0 A_0$, the first ``r`` layers of the singular value decomposition, is kept beside it.
+    The weight that came in is never overwritten: with ``init="principal"`` the update is
+    $\tfrac{\alpha}{r} (B A - B_0 A_0)$, and its start $\tfrac{\alpha}{r} B_0 A_0$, the first ``r`` layers of the
+    singular value decomposition, is kept beside it.
 
     Parameters
     ----------
@@ -36,8 +37,8 @@ class LoraLinear(nn.Module):
     alpha : float, optional
         Strength of the update, above 0; by default ``r``.
     scaling : {"alpha/r", "alpha/sqrt(r)"}
-        The factor s: LoRA's own (Hu et al., 2021, arXiv:2106.09685), or that of rsLoRA (Kalajdzievski, 2023,
-        arXiv:2312.03732).
+        The factor of the update: LoRA's own (Hu et al., 2021, arXiv:2106.09685), or that of rsLoRA (Kalajdzievski,
+        2023, arXiv:2312.03732).
     init : {"zero", "principal"}
         LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's (Meng, Wang and Zhang, 2024,
         arXiv:2404.02948).
@@ -59,7 +60,7 @@ class LoraLinear(nn.Module):
 
     a: nn.Parameter
     b: nn.Parameter
-    g: nn.Parameter | None
+    lengths: nn.Parameter | None
     a_start: torch.Tensor | None
     b_start: torch.Tensor | None
 
@@ -98,21 +99,21 @@ class LoraLinear(nn.Module):
             b, a = _principal(linear.weight, self.r, self.factor)
             self.a, self.b = nn.Parameter(a), nn.Parameter(b)
             self.a_start, self.b_start = a.clone(), b.clone()
-        self.g = nn.Parameter(torch.linalg.vector_norm(linear.weight.detach(), dim=1)) if magnitude else None
+        self.lengths = nn.Parameter(torch.linalg.vector_norm(linear.weight.detach(), dim=1)) if magnitude else None
 
     def extra_repr(self) -> str:
         """Return the settings for the layer's printed form."""
-        kind = "" if self.g is None else ", magnitude=True"
+        kind = "" if self.lengths is None else ", magnitude=True"
         return f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
 
     @property
     def weight(self) -> torch.Tensor:
         """The effective weight (m, n)."""
         sum_of_both = self.linear.weight + self._product()
-        if self.g is None:
+        if self.lengths is None:
             return sum_of_both
-        lengths = torch.linalg.vector_norm(sum_of_both, dim=1)
-        return (self.g / torch.where(lengths == 0, 1, lengths))[:, None] * sum_of_both
+        found = torch.linalg.vector_norm(sum_of_both, dim=1)
+        return (self.lengths / torch.where(found == 0, 1, found))[:, None] * sum_of_both
 
     @property
     def bias(self) -> nn.Parameter | None:
@@ -124,7 +125,7 @@ class LoraLinear(nn.Module):
         if check_plain("x", x).ndim == 0 or x.shape[-1] != self.in_features:
             raise ValueError(f"x must have shape (..., {self.in_features}), got shape {shape_of(x)}")
         check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
-        if self.g is not None:
+        if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
         update = functional.linear(functional.linear(x, self.a), self.b)
         if self.a_start is not None and self.b_start is not None:
@@ -133,7 +134,7 @@ class LoraLinear(nn.Module):
 
     def update(self) -> torch.Tensor:
         """Return the change of the weight so far, (m, n); with ``magnitude`` it includes that of the lengths."""
-        return self._product() if self.g is None else self.weight - self.linear.weight
+        return self._product() if self.lengths is None else self.weight - self.linear.weight
 
     def merged(self) -> nn.Linear:
         """Return a new, plain linear layer that maps as this one does.

@@ -1,4 +1,4 @@
-"""Steps on a gradient by matrix products: toward its best approximation, or toward equal singular values."""
+"""Step on a gradient by matrix products: toward its best approximation, or toward equal singular values."""
 
 import torch
 
@@ -9,11 +9,12 @@ MUON = (3.4445, -4.7750, 2.0315)  # its a, b and c
 
 
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Approximate a matrix by rank r from a guess: $P = \operatorname{orth}(M Q)$, then $Q = M^\top P$.
+    r"""Approximate a gradient by rank r from a guess: $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$.
 
-    $P Q^\top$ is $M$ projected onto the columns of $P$, which are orthonormal; r is at most min(m, n). Repeated with
-    the new Q this is subspace iteration. For a fixed M it tends to the best approximation, unless the guess has no part
-    in one of its directions. It is Algorithm 1 of Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727.
+    $C F$ is $G$ projected onto the columns of $C$, which are orthonormal; r is at most min(m, n). Repeated with the new
+    F this is subspace iteration. For a fixed G it tends to the best approximation, unless the guess has no part in one
+    of its directions. It is Algorithm 1 of Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727, which writes M, P
+    and Q for $G$, $C$ and $F^\top$, as the code does.
 
     From a gradient ``m`` (m, n) and ``q`` (n, r), a guess of r directions or what the last step returned, come ``p``
     (m, r) and the next ``q`` (n, r). The approximation is ``p @ q.T``.

@@ -22,10 +22,10 @@ SAY = (
     "nearer to them than to any other. A cache of as many numbers holds {holds}."
 )
 REMARKS = {
-    "cache": "This one grows with every picture.",
+    "cache": "The cache grows with every picture.",
     "best": "The best state solves for all pictures at once, and is exact for up to {d} of them.",
     "old": "The delta rule gives up old pictures for new ones.",
-    "noisy": "A sum keeps something of all of them, so all get noisier with each.",
+    "noisy": "A sum keeps something of every picture, so all of them get noisier with each new one.",
 }
 WORDS = {
     "pictures": "What each key reads now, the oldest first. Teal frame: nearest to its own picture; orange: to another",
@@ -93,7 +93,7 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
             "given_back": ("pictures given back", ","),
             "error": ("error of what is read", ".0%"),
             "kept": ("numbers kept", ","),
-            "holds": ("a cache of so many holds", ","),
+            "holds": ("a cache of that size holds", ","),
         },
         picture=lambda: _still(read, _nearest(read, grays)),
     )

@@ -1,4 +1,4 @@
-"""Drag the columns of a matrix, and a unit vector: the circle becomes an ellipse, and its axes say the rank."""
+"""Drag the columns of a matrix and a unit vector: the circle becomes an ellipse, and its half-axes give the rank."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from lowrank_tutor.plotting.style import GRAY, INK, ORANGE, TEAL, VIOLET, styled
 LIMIT = 100  # of an entry
 FORMS = {
     "ellipse": (
-        "The input x, turned to {degrees} degrees, becomes {length:.2f} long; "
-        "inputs of length 1 become {sigma_2:.2f} to {sigma_1:.2f} long. The rank is {rank}."
+        "With x at {degrees} degrees, the length of Ax is {length:.2f}. For all inputs of length 1 it is between "
+        "{sigma_2:.2f} and {sigma_1:.2f}. The rank is {rank}."
     ),
-    "rank": ("Half the length of the ellipse is {sigma_1:.2f}, and half its width {sigma_2:.2f}. The rank is {rank}."),
+    "rank": (
+        "Half the length of the ellipse is {sigma_1:.2f}, and half its width is {sigma_2:.2f}. The rank is {rank}."
+    ),
 }
 READOUTS = {
     "ellipse": {
@@ -38,12 +40,12 @@ READOUTS = {
 REMARKS = {
     "flat": "The ellipse has fallen flat: both columns lie on one line, and one direction is left.",
     "zero": "Both columns are zero: no direction is left.",
-    "longest": "No input of length 1 becomes longer, and the input perpendicular to it lands perpendicular.",
-    "shortest": "No input of length 1 becomes shorter, and the input perpendicular to it lands perpendicular.",
+    "longest": "No input of length 1 becomes longer, and the output of the dashed input is perpendicular to Ax.",
+    "shortest": "No input of length 1 becomes shorter, and the output of the dashed input is perpendicular to Ax.",
 }
 WORDS = {
     "inputs": "inputs of length 1: drag x",
-    "outputs": "what A makes of them: drag the columns",
+    "outputs": "their outputs Ax: drag the columns",
     "sums": "all x₁a₁ + x₂a₂ with x₁² + x₂² ≤ 1: drag the tips",
     "curve": "length of Ax for each direction of x",
     "columns": ["tip of the first column", "tip of the second column"],
@@ -52,13 +54,20 @@ WORDS = {
     "degrees": "direction of x in degrees",
     "turned": " degrees",
     "eigen": "show the eigenvectors too",
-    "eigenvalues": "Along the dashed lines Ax keeps the direction of x. Eigenvalues: ",
-    "no_eigenvalues": "No direction is kept: this matrix has no real eigenvalue.",
+    "eigenvalues": "If x lies on a dashed line, so does Ax. Eigenvalues: ",
+    "no_eigenvalues": "Ax never lies on the line of x: this matrix has no real eigenvalue.",
 }
-CAPTION = (
-    "Teal and violet: the two columns. Gray: what they add up to for all inputs of length at most 1. Dashed: half the "
-    "length of this ellipse and half its width."
-)
+CAPTIONS = {
+    "ellipse": (
+        "The first panel shows the inputs of length 1, and the second shows their outputs, which form an ellipse. The "
+        "columns of A are teal and violet. The dashed arrows are the input perpendicular to x, and its output. The "
+        "curve shows the length of Ax for each direction of x."
+    ),
+    "rank": (
+        "The two columns are teal and violet. The gray ellipse shows what they add up to for all inputs of length at "
+        "most 1. The dashed lines show half its length and half its width."
+    ),
+}
 
 
 def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "ellipse") -> Instrument:
@@ -73,9 +82,9 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     theta : float
         The direction of the input $x = (\cos\theta, \sin\theta)$ at first, in radians, from -100 to 100.
     form : str
-        ``"ellipse"``: the unit circle beside its image, $\|Ax\|$ over the angle, a mark where the images of x and of
-        its perpendicular are at a right angle, eigenvectors on request. ``"rank"``: the columns, and the ellipse of
-        their sums with its half-axes; with both columns on one line it falls flat.
+        ``"ellipse"`` shows the unit circle beside its image, and $\|Ax\|$ over the angle. It marks the right angle if
+        the images of x and of its perpendicular form one, and eigenvectors on request. ``"rank"`` shows the columns,
+        and the ellipse of their sums with its half-axes, which falls flat if both columns lie on one line.
 
     Examples
     --------
@@ -103,7 +112,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
             "words": {**WORDS, "outputs": outputs},
         },
         readouts=READOUTS[form],
-        caption=CAPTION if form == "rank" else "",
+        caption=CAPTIONS[form],
         picture=lambda: _still(matrix, theta) if form == "ellipse" else _ellipse(matrix),
     )
 
@@ -122,7 +131,10 @@ def _still(a: Floats, theta: float) -> Figure:
     angles = np.linspace(0, 2 * np.pi, 200)
     circle = np.array([np.cos(angles), np.sin(angles)])
     x = np.array([math.cos(theta), math.sin(theta)])
-    for ax, points, tip, title in ((left, circle, x, "inputs of length 1"), (right, a @ circle, a @ x, "their images")):
+    for ax, points, tip, title in (
+        (left, circle, x, "inputs of length 1"),
+        (right, a @ circle, a @ x, "their outputs"),
+    ):
         ax.plot(*points, color=GRAY)
         arrow(ax, tip, ORANGE)
         reach = 1.15 * max(float(np.abs(points).max()), 1e-3)

@@ -17,23 +17,23 @@ ROOM = 80  # GiB of a card: one cell each
 ACROSS = 8  # cells in a row of a card
 STEP, MOST = 2**13, 2**20  # tokens
 CARDS = 4  # as many are drawn
-SAY = "{kept}: each token adds {numbers:,} numbers, and {n:,} tokens take {gib:.4g} GiB."
+SAY = "{kept}: each token adds {numbers:,} numbers, and {n:,} tokens need {gib:.4g} GiB."
 REMARKS = {
-    "fits": "That fits on one card, {times:,} times.",
-    "full": "The card is full to the brim.",
-    "spills": "That takes {cards} cards.",
+    "fits": "That fits on one card. Texts of this length for which a card has room: {times:,}.",
+    "full": "The card is exactly full.",
+    "spills": "That needs {cards} cards.",
 }
 WORDS = {
-    "title": "Cards of 80 GiB, a square for each GiB. Pale: what {first} would take",
+    "title": "Cards of 80 GiB, one square per GiB. Pale squares: what {first} would need",
     "card": "card ",
     "n": "tokens",
     "kept": "numbers that each token adds",
-    "run": "Write on",
+    "run": "Keep writing",
 }
 
 
 def card(designs: Mapping[str, tuple[int, int]], n: int = 2**17, kept: str | None = None) -> Instrument:
-    """Fill graphics cards of 80 GiB with a cache that grows token by token, two bytes a number.
+    """Fill graphics cards of 80 GiB with a cache that grows token by token, at two bytes a number.
 
     State ``n`` and ``kept``; numbers ``gib``, ``cards`` (how many the cache needs) and ``numbers``, of a token.
 

@@ -17,7 +17,7 @@ REACH = 10.0
 COUNT = 120
 SAY = (
     "The first directions with and without centering are {apart:.0f} degrees apart; "
-    "without it, the first one takes {share_raw:.0%} of the sum of squares."
+    "without it, the first one holds {share_raw:.0%} of the sum of squares."
 )
 REMARKS = {
     "home": "The mean is the origin, so centering changes nothing.",
@@ -36,7 +36,7 @@ def cloud(center: ArrayLike | None = None, points: ArrayLike | None = None) -> I
     """Show a cloud of points that can be dragged, and its first direction with and without centering.
 
     State ``center``; numbers ``apart`` (the angle between the two directions, in degrees), ``share_pca`` (the explained
-    variance ratio of the first axis) and ``share_raw`` (its like without centering).
+    variance ratio of the first axis) and ``share_raw`` (the same without centering).
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def cloud(center: ArrayLike | None = None, points: ArrayLike | None = None) -> I
         remarks=REMARKS,
         data={"points": shape.tolist(), "reach": REACH, "words": WORDS},
         readouts={
-            "apart": ("degrees between the two", ".1f"),
-            "share_pca": ("variance along the first axis", ".1%"),
-            "share_raw": ("sum of squares, not centered", ".1%"),
+            "apart": ("degrees between the directions", ".1f"),
+            "share_pca": ("share along the first, centered", ".1%"),
+            "share_raw": ("share along the first, not centered", ".1%"),
         },
         picture=lambda: _still(shape, middle),
     )

@@ -1,4 +1,4 @@
-"""What do layers of attention do to tokens? Two clouds, without skips and with them, that drift together or not."""
+"""Do layers of attention make tokens alike? Two clouds of tokens, without skips and with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ SAY = (
     "After layer {layers:.0f}, with matrices of size {size}, the relative distance of the tokens from their mean is "
     "{alone:.2g} with attention alone and {skips:.2g} with skips."
 )
-REMARKS = {"alike": "Attention alone has made them alike, to all digits.", "apart": "With skips they stay apart."}
+REMARKS = {
+    "alike": "Attention alone has made the tokens alike, to all digits.",
+    "apart": "With skips the tokens stay apart.",
+}
 ALIKE = 1e-15  # a double cannot tell them apart
 WORDS = {
     "panels": [f"{name}, a dot for each token" for name in PANELS],

@@ -1,4 +1,4 @@
-"""How far does LoRA's first step go at each rank? Eight arrows, and the two switches that make them equal."""
+"""Show how far LoRA's first step goes at each rank: eight arrows, and the switches that make them equal."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SCALINGS = {
     "alpha/sqrt(r)": "\u03b1/√r",
 }  # names of lowrank_tutor.caches, and how they are written
 STEADY = 1.5
-SAY = "With {optimizer}, {factor} and a batch of {tokens}, the longest step is {ratio:.3g} times the shortest."
+SAY = "With {optimizer}, the factor {factor} and {tokens} tokens, the longest step is {ratio:.3g} times the shortest."
 REMARKS = {
-    "steady": "That is steady: the rank may change, and the learning rate stay.",
-    "falls": "A larger rank learns more slowly.",
-    "rises": "A larger rank learns faster.",
+    "steady": "The steps are about equal: the rank may change while the learning rate stays.",
+    "falls": "A larger rank takes a shorter first step.",
+    "rises": "A larger rank takes a longer first step.",
 }
 WORDS = {
-    "title": "An output Wx, and how far the first step moves it, against rank 8; the longest is drawn to the top",
+    "title": "An output Wx, and how far the first step moves it, relative to rank 8; the longest one fills the height",
     "rank": "rank r",
     "step": "first step",
     "level": "as far as at r = 8",
     "optimizer": "optimizer",
-    "scaling": "factor s",
+    "scaling": "factor of BA",
     "tokens": "tokens in the batch",
 }
 
@@ -50,15 +50,15 @@ def equal_steps(
 ) -> Instrument:
     r"""Compare the first step of a low-rank update at ranks 1, 2, 4, ..., 128.
 
-    A factor s in front of the update multiplies a step of gradient descent by :math:`s^2`, because the gradient has
-    that factor, too; a first step of Adam, which does not depend on the gradient's size, by s alone.
+    A factor in front of the update multiplies a step of gradient descent by its square, because the gradient has that
+    factor, too, and a first step of Adam, which does not depend on the gradient's size, by the factor alone.
 
     State ``optimizer``, ``scaling`` and ``tokens``; number ``ratio``, of the longest step to the shortest.
 
     Parameters
     ----------
     descent, adam : array_like, shape (batches, 8)
-        How far an output moves at each rank if s is 1.
+        How far an output moves at each rank if the factor is 1.
     batches : sequence of int
         How many tokens each batch has.
     optimizer : {"descent", "Adam"}

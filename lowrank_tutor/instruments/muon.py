@@ -1,4 +1,4 @@
-"""What does Muon do to the singular values of an update? Bars that walk to one, round by round."""
+"""Show what Muon does to the singular values of an update: bars that walk toward one, round by round."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ REMARKS = {
     "zero": "A bar of zero stays zero: no round brings back a direction that the update does not have.",
 }
 WORDS = {
-    "bars": "Ten singular values of an update. Gray lines: where they stood a round before",
+    "bars": "Ten singular values of an update. Gray lines mark where they stood one round earlier",
     "bar": "singular value ",
-    "title": "direction, from the largest on",
+    "title": "direction, largest first",
     "height": "singular value",
     "rounds": "rounds",
     "more": "One more round",
@@ -90,7 +90,7 @@ def _still(before: NDArray[np.float64], after: NDArray[np.float64], rounds: int)
     ax.axhspan(LOW, HIGH, color=TEAL, alpha=0.1)
     ax.bar(places, before, facecolor="none", edgecolor=GRAY)
     ax.bar(places, after, color=TEAL)
-    ax.set(ylim=(0, 1.3), xlabel=WORDS["title"], ylabel=WORDS["height"], title=f"after {rounds} rounds")
+    ax.set(ylim=(0, 1.3), xlabel=WORDS["title"], ylabel=WORDS["height"], title=f"rounds: {rounds}")
     ax.set_yticks([0, LOW, 1, HIGH], ["0", "0.68", "1", "1.13"])
     ax.set_xticks(places)
     return fig

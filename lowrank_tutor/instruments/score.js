@@ -1,4 +1,4 @@
-// Two vectors to be dragged, whose score of rank 1 is the signed area of a rectangle. The words are in score.py.
+// Drag two vectors whose score of rank 1 is the signed area of a rectangle. The words are in score.py.
 const score = ({ place, data, move, morph, tell }) => {
   const { u, v, w, reach, words } = data;
   const dot = ([a, b], [c, d]) => a * c + b * d;
@@ -7,10 +7,10 @@ const score = ({ place, data, move, morph, tell }) => {
   const across = ([x, y]) => scaled([-y, x], 1 / Math.max(Math.abs(x), Math.abs(y)));
   const near = (x, y) => Math.abs(x - y) <= 1e-9 * Math.max(1, Math.abs(x), Math.abs(y));
   const written = ([x, y]) => "x " + format(x, ".1f") + ", y " + format(y, ".1f");
-  const VECTORS = { s: { row: u, color: "teal", side: "p" }, h: { row: v, color: "violet", side: "q" } };
+  const VECTORS = { s: { row: u, color: "teal" }, h: { row: v, color: "violet" } };
   const terms = () => state.s.flatMap((a, i) => state.h.map((b, j) => a * w[i][j] * b));
   const numbers = () => ({
-    score: terms().reduce((a, b) => a + b, 0), p: dot(u, state.s), q: dot(v, state.h),
+    score: terms().reduce((sum, term) => sum + term, 0), a: dot(u, state.s), b: dot(v, state.h),
   });
   const REST = 400; // milliseconds without a change, after which the next one begins
   let state = null, last = null, said = null, at = 0; // the numbers now, those before this change, and when they changed
@@ -39,7 +39,7 @@ const score = ({ place, data, move, morph, tell }) => {
   const tick = (value) => Math.round(value / unit) % 5 ? "" : format(value, ".3g");
   const [wide, high] = [far, deep]; // the same for all s and h, so that a larger area looks larger
   area.resize({ x: [-wide, wide], y: [-high, high] });
-  area.axes({ x: ticks(wide), y: ticks(high), xTitle: words.p, yTitle: words.q, format: tick });
+  area.axes({ x: ticks(wide), y: ticks(high), xTitle: words.a, yTitle: words.b, format: tick });
 
   // What can be taken hold of, and pressed
   const put = (name, point) =>
@@ -68,7 +68,7 @@ const score = ({ place, data, move, morph, tell }) => {
   right.append(table, controls.element("p", {}, words.table), full, short);
 
   // What is drawn
-  /** The part of a line through a point that lies in the square. */
+  /** Return the part of a line through a point that lies in the square. */
   const chord = (from, along) => {
     const met = (by, i) => [-1, 1].map((to) => (to * reach - from[i]) / by).sort((a, b) => a - b);
     const ends = along.map((by, i) => by ? met(by, i) : [-Infinity, Infinity]);
@@ -88,18 +88,18 @@ const score = ({ place, data, move, morph, tell }) => {
     plane.text("name " + name, sum(scaled(tip, 0.55), [0.15, 0.15]), name, color);
     plane.place(name, tip, { value: tip[0], min: -reach, max: reach, text: written(tip) });
   };
-  const drawArea = ({ score: size, p, q }) => {
-    area.line("axis p", [[-wide, 0], [wide, 0]], "gray thin");
-    area.line("axis q", [[0, -high], [0, high]], "gray thin");
-    area.rect("area", [0, 0], [p, q], size < 0 ? "orange" : "ink");
-    area.line("edge", [[p, 0], [p, q], [0, q]], size < 0 ? "orange thin" : "ink thin");
-    area.line("p", [[0, 0], [p, 0]], "teal shade");
-    area.line("q", [[0, 0], [0, q]], "violet shade");
-    const up = q < 0 ? -1 : 1, aside = p < 0 ? -1 : 1, em = 2 * wide * 13 / inner;
-    area.text("name p", [p / 2, (up < 0 ? 0.35 : -1.05) * em], "p", "teal middle");
-    area.text("name q", [-aside * 0.5 * em, q / 2 - 0.3 * em], "q", "violet middle");
-    const beyond = clamp(q + (up < 0 ? -1.15 : 0.4) * em, -high + 0.3 * em, high - 0.9 * em);
-    area.text("size", [clamp(p / 2, -wide + 3 * em, wide - 3 * em), beyond], words.size + format(size, ".2f"),
+  const drawArea = ({ score: size, a, b }) => {
+    area.line("axis a", [[-wide, 0], [wide, 0]], "gray thin");
+    area.line("axis b", [[0, -high], [0, high]], "gray thin");
+    area.rect("area", [0, 0], [a, b], size < 0 ? "orange" : "ink");
+    area.line("edge", [[a, 0], [a, b], [0, b]], size < 0 ? "orange thin" : "ink thin");
+    area.line("a", [[0, 0], [a, 0]], "teal shade");
+    area.line("b", [[0, 0], [0, b]], "violet shade");
+    const up = b < 0 ? -1 : 1, aside = a < 0 ? -1 : 1, em = 2 * wide * 13 / inner;
+    area.text("name a", [a / 2, (up < 0 ? 0.35 : -1.05) * em], "a", "teal middle");
+    area.text("name b", [-aside * 0.5 * em, b / 2 - 0.3 * em], "b", "violet middle");
+    const beyond = clamp(b + (up < 0 ? -1.15 : 0.4) * em, -high + 0.3 * em, high - 0.9 * em);
+    area.text("size", [clamp(a / 2, -wide + 3 * em, wide - 3 * em), beyond], words.size + format(size, ".2f"),
       (size < 0 ? "orange" : "ink") + " middle");
   };
   const signed = (value, i) => {
@@ -121,16 +121,16 @@ const score = ({ place, data, move, morph, tell }) => {
       drawArea(all);
       full.textContent = words.full + terms().map(signed).join("") + " = " + signed(all.score, 0);
       const times = (value) => value < 0 ? "(" + signed(value, 0) + ")" : signed(value, 0);
-      short.textContent = words.short + times(all.p) + " \u00b7 " + times(all.q) + " = " + signed(all.p * all.q, 0);
+      short.textContent = words.short + times(all.a) + " \u00b7 " + times(all.b) + " = " + signed(all.a * all.b, 0);
     },
     numbers,
     eases: { s: 0, h: 0 },
-    glow: () => (near(last.p, 0) || near(last.q, 0) ? "score" : ""),
+    glow: () => (near(last.a, 0) || near(last.b, 0) ? "score" : ""),
     table: () => ({ u: [u], v: [v], w }),
     remarks: () => {
       const now = numbers(), before = said;
-      if (near(now.p, 0) || near(now.q, 0)) return ["zero"];
-      const times = (p, q) => near(now.p, p * before.p) && near(now.q, q * before.q);
+      if (near(now.a, 0) || near(now.b, 0)) return ["zero"];
+      const times = (by, then) => near(now.a, by * before.a) && near(now.b, then * before.b);
       if (times(1, 1)) return moved ? ["same"] : [];
       if (times(-1, 1) || times(1, -1)) return ["flipped"];
       if (times(0.5, 1) || times(1, 0.5)) return ["halved"];

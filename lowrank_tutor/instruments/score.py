@@ -1,4 +1,4 @@
-"""Drag two vectors whose score has rank 1: only their shadows on two lines count."""
+"""Drag two vectors whose score has rank 1: it depends only on their shadows on two lines."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from lowrank_tutor.plotting.style import ORANGE, TEAL, VIOLET, styled
 
 REACH = 5.0
 LIMIT = 10.0  # of an entry of u and v
-SAY = "The score takes p = {p:.2f} from s and q = {q:.2f} from h, and nothing else: p times q is {score:.2f}."
+SAY = "The score depends only on a = {a:.2f} from s and b = {b:.2f} from h: a times b is {score:.2f}."
 REMARKS = {
-    "same": "Each moved only across its line: the shadows are the same, and so is the score.",
-    "flipped": "One shadow flipped to the other side, and the score changed its sign.",
-    "doubled": "One side is twice as long, and so the score is twice as large.",
-    "halved": "One side is half as long, and so the score is half as large.",
-    "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector does.",
+    "same": "The move was at right angles to the line, so the shadow stays the same, and so does the score.",
+    "flipped": "One shadow flipped to the other side, so the score changed its sign.",
+    "doubled": "One side is twice as long, so the score is twice as large.",
+    "halved": "One side is half as long, so the score is half as large.",
+    "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector is.",
 }
 WORDS = {
-    "plane": "Drag s and h. Thick: their shadows. Along a dashed line a shadow stays the same.",
-    "area": "The score is the area p times q in unit squares, negative where p and q have different signs.",
+    "plane": "Drag s and h. The thick lines are their shadows. Along a dashed line the shadow stays the same.",
+    "area": "The score is the area a times b in unit squares, negative if a and b have different signs.",
     "s": "tip of s",
     "h": "tip of h",
     "row": {"s": "u", "h": "v"},
-    "p": "p = u · s",
-    "q": "q = v · h",
+    "a": "a = u · s",
+    "b": "b = v · h",
     "size": "area ",
-    "full": "In full, sᵀWh = ",
-    "short": "By shadows, p · q = ",
-    "push": "Push s across its line",
+    "full": "Term by term, sᵀWh = ",
+    "short": "From the shadows, a · b = ",
+    "push": "Move s along its dashed line",
     "flip": "Flip s",
     "double": "Double or halve s",
-    "no_room": "There is no room for that: drag s nearer to the middle first.",
+    "no_room": "There is no room for that. Drag s nearer to the middle first.",
 }
 
 
@@ -48,22 +48,22 @@ def score(
 ) -> Instrument:
     r"""Show two vectors that can be dragged, and their score as the area of a rectangle.
 
-    With $W = u v^\top$ of rank 1 the score $s^\top W h$ is $p q$ with $p = u \cdot s$ and $q = v \cdot h$. These are
-    what the shadows of s and h are worth, on a line along u and a line along v.
+    With $W = u v^\top$ of rank 1 the score $s^\top W h$ is $a b$ with $a = u \cdot s$ and $b = v \cdot h$. They depend
+    only on the shadow of s on the line along u and the shadow of h on the line along v.
 
-    State ``s``, ``h``; numbers ``score`` (computed from all of W), ``p`` and ``q``.
+    State ``s``, ``h``; numbers ``score`` (computed from all of W), ``a`` and ``b``.
 
     Parameters
     ----------
     s, h : array_like, shape (2,)
-        The vectors at first, each coordinate from -5 to 5.
+        The vectors at the start, each coordinate from -5 to 5.
     u, v : array_like, shape (2,) or (1, 2)
-        The vectors of which the table W is made, not zero, each entry from -10 to 10.
+        The vectors that make up the table W, not zero, each entry from -10 to 10.
 
     Examples
     --------
     >>> score().numbers
-    {'score': -4.0, 'p': 4.0, 'q': -1.0}
+    {'score': -4.0, 'a': 4.0, 'b': -1.0}
     """
     tips = {"s": point("s", s, REACH), "h": point("h", h, REACH)}
     rows = {name: as_float_array(value, name).astype(np.float64) for name, value in (("u", u), ("v", v))}
@@ -84,16 +84,16 @@ def score(
             "v": right.tolist(),
             "w": np.outer(left, right).tolist(),
             "reach": REACH,
-            "words": {**WORDS, "table": f"This is W = uvᵀ with u = {_written(left)} and v = {_written(right)}."},
+            "words": {**WORDS, "table": f"W = uvᵀ with u = {_written(left)} and v = {_written(right)}."},
         },
-        readouts={"score": ("score sᵀWh", ".2f"), "p": ("p = u · s", ".2f"), "q": ("q = v · h", ".2f")},
+        readouts={"score": ("score sᵀWh", ".2f"), "a": ("a = u · s", ".2f"), "b": ("b = v · h", ".2f")},
         picture=lambda: _still(tips["s"], left, right, tips["h"]),
     )
 
 
 def numbers(s: Floats, u: Floats, v: Floats, h: Floats) -> dict[str, float]:
-    """Compute the numbers of two vectors and the table of u and v."""
-    return {"score": float(s @ np.outer(u, v) @ h), "p": float(u @ s), "q": float(v @ h)}
+    """Compute the score of two vectors and the two numbers that it is made of."""
+    return {"score": float(s @ np.outer(u, v) @ h), "a": float(u @ s), "b": float(v @ h)}
 
 
 def _written(row: Floats) -> str:
@@ -112,10 +112,12 @@ def _still(s: Floats, u: Floats, v: Floats, h: Floats) -> Figure:
         arrow(plane, tip, color, name)
     plane.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
     found = numbers(s, u, v, h)
-    p, q = found["p"], found["q"]
-    area.fill([0, p, p, 0], [0, 0, q, q], color=ORANGE if found["score"] < 0 else "black", alpha=0.25)
-    area.plot([0, p], [0, 0], "-", color=TEAL, linewidth=4)
-    area.plot([0, 0], [0, q], "-", color=VIOLET, linewidth=4)
-    far = 1.3 * max(abs(p), abs(q), 1.0)
-    area.set(xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}", xlabel="p")
+    a, b = found["a"], found["b"]
+    area.fill([0, a, a, 0], [0, 0, b, b], color=ORANGE if found["score"] < 0 else "black", alpha=0.25)
+    area.plot([0, a], [0, 0], "-", color=TEAL, linewidth=4)
+    area.plot([0, 0], [0, b], "-", color=VIOLET, linewidth=4)
+    far = 1.3 * max(abs(a), abs(b), 1.0)
+    area.set(
+        xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}", xlabel="a", ylabel="b"
+    )
     return fig

@@ -37,8 +37,8 @@ WORDS = {
     "kept": "{degrees:.0f} degrees, {kept:.0%} of the length kept",
 }
 CAPTION = (
-    "Teal: the line and the shadow on it, which is kept. Orange: what is left out. The curve says what share of the "
-    "length is kept at each angle."
+    "The line is teal, and so is the shadow on it, which is kept. The part that is left out is orange. The curve shows "
+    "what share of the length is kept at each angle."
 )
 
 

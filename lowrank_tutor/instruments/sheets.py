@@ -1,4 +1,4 @@
-"""How much of attention can be thrown away? A sentence, its attention as a stack of sheets, and a cut to drag."""
+"""Show the attention of a sentence as a stack of sheets, and let readers drag how many of them are kept."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST = 8  # words
 SAY = (
-    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what each word gets from the others by "
+    "With {k} of {n} sheets the error of the table is {table_error:.0%}, and the error of what the words receive is "
     "{output_error:.0%}. “{word}” listens {heard}."
 )
 REMARKS = {
-    "same": "With all sheets, too.",
+    "same": "The same is true with all sheets.",
     "other": "With all sheets it would listen {right}.",
-    "alike": "A single sheet cannot tell words apart: each of them listens most to the same one.",
+    "alike": "A single sheet cannot tell words apart: each of them listens most to the same word.",
     "all": "With all its sheets the table is exact.",
     "own": "The numbers of your own words are made up from their spelling.",
 }
 CAPTION = (
-    "Teal: the sheets that are kept, and what they add up to. Orange: numbers below zero. Outlines and dots: the whole "
-    "table, how much the chosen word listens to each word, and to whom each word listens most."
+    "The sheets that are kept are teal, and so is the table that they add up to. Orange marks numbers below zero. For "
+    "comparison, outlines and dots show the whole table: how much the chosen word listens to each word, and which word "
+    "each word listens to most."
 )
 PHRASES = {
     **TYPED,
@@ -108,8 +109,8 @@ def sheets(
             "demo": k if demo else 0,
         },
         readouts={
-            "table_error": ("the table is off by", ".0%"),
-            "output_error": ("what words get is off by", ".0%"),
+            "table_error": ("error of the table", ".0%"),
+            "output_error": ("error of what the words receive", ".0%"),
         },
         caption=CAPTION,
         picture=lambda: _still(weights, kept, k, words),

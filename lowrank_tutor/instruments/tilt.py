@@ -22,14 +22,14 @@ SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items
 
 SAY = "{subject}, tilted by {tilt:g} degrees: with {k} of 160 sheets the error is {relative_error:.1%}."
 REMARKS = {
-    "beyond": "The sheets kept are more numbers than the picture itself.",
+    "beyond": "The sheets kept need more numbers than the picture itself.",
     "black": "The picture is black: there is nothing to add up, so choose a brighter one.",
     "even": "The picture is one even gray: a single sheet says it all.",
 }
 WORDS = {
     "no_picture": "The file cannot be read as a picture: choose a PNG, a JPEG or a WebP.",
     "too_large": "The picture is too large: choose one with at most 100 million pixels.",
-    "long": "Your picture is large, and takes a moment to be read.",
+    "long": "Your picture is large, so reading it takes a moment.",
     "no_photo": "There is no picture of your own yet: choose a file first.",
     "no_camera": "The camera cannot be used here: choose a file instead.",
     "open": "Open a picture",
@@ -56,10 +56,10 @@ WORDS = {
     "stays": "Your picture stays on this machine, so the link shows the window in its place.",
 }
 CAPTION = (
-    "First the picture, then the sum of the sheets that are kept, then the last of these, with its column at the left "
-    "and its row above (teal: positive, orange: negative). Each dot is a sheet. Its height says how much the sheet "
-    "weighs, compared with the first one. Teal dots are kept. The bar shows how many numbers they need: past the black "
-    "mark, more than the picture itself."
+    "The panels show the picture, the sum of the sheets that are kept, and the last of these sheets, with its column "
+    "on the left and its row above it (teal is positive, orange is negative). Each dot stands for a sheet, and its "
+    "height shows the weight of the sheet relative to the first one. The sheets with teal dots are kept. The bar shows "
+    "how many numbers they need; past the black mark, they need more than the picture itself."
 )
 
 

@@ -1,4 +1,4 @@
-"""Does a cut look at the weights or at what they are used for? Two skylines, one cut, and the inputs in between."""
+"""Compare a cut of weights with a cut for their inputs: two skylines, one cut, and the inputs in between."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Floats = NDArray[np.float64]
 PULLED = 10  # the input whose bar has the handle: at decay 1 it is a tenth of the first
 STEEPEST = 2.0
 SAY = (
-    "Rank {k} of {n}, inputs that shrink like 1/i to the power of {decay:.2f}: the best cut of the weights leaves the "
-    "outputs off by {plain:.0%}, the best cut for the inputs by {weighted:.0%}."
+    "Rank {k} of {n}; input i has size 1/i to the power of {decay:.2f}. The error of the outputs is {plain:.0%} after "
+    "the best cut of the weights, and {weighted:.0%} after the best cut for these inputs."
 )
 REMARKS = {
-    "alike": "All inputs are alike, so both cuts are the same.",
+    "alike": "All inputs have the same size, so both cuts are the same.",
     "all": "Nothing is cut.",
 }
 WORDS = {
-    "label": "Singular values of the weights, sizes of the inputs, singular values of both together; one cut",
+    "label": "Singular values of the weights, sizes of the inputs, and singular values of inputs times weights",
     "weights": "the weights W",
     "inputs": "the inputs",
     "product": "inputs times weights",
-    "off": "outputs off by ",
+    "off": "error of the outputs ",
     "pull": "pull this one down",
     "pulled": "size of input direction 10",
     "cut": "rank kept",
@@ -56,8 +56,8 @@ def two_spectra(table: ArrayLike, k: int = 8, decay: float = 0.0) -> Instrument:
 
     Examples
     --------
-    >>> two_spectra(np.diag(np.arange(12, 0, -1)), k=6, decay=1).alt[:33]
-    'Rank 6 of 12, inputs that shrink '
+    >>> two_spectra(np.diag(np.arange(12, 0, -1)), k=6, decay=1).alt[:29]
+    'Rank 6 of 12; input i has siz'
     """
     w = finite("table", table, None, None)
     n = len(w)
@@ -76,7 +76,7 @@ def two_spectra(table: ArrayLike, k: int = 8, decay: float = 0.0) -> Instrument:
         say=SAY,
         remarks=REMARKS,
         data={"w": w.tolist(), "pulled": PULLED, "steepest": STEEPEST, "words": WORDS},
-        readouts={"plain": ("best for the weights: off by", ".1%"), "weighted": ("best for the inputs: off by", ".1%")},
+        readouts={"plain": ("error, cut for the weights", ".1%"), "weighted": ("error, cut for the inputs", ".1%")},
         picture=lambda: _still(w, k, decay, (plain, weighted)),
     )
 

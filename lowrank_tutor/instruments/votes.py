@@ -1,4 +1,4 @@
-"""What do groups of old tokens cost? A strip of tokens whose first border is dragged, and one vote a group or m."""
+"""What do groups of old tokens cost? A strip of tokens whose first border is dragged, and one vote per group or m."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from lowrank_tutor.plotting.style import INK, ORANGE, TEAL, styled
 Floats = NDArray[np.float64]
 TOKENS, LAST, WIDTH = 32, 16, 8  # how many tokens there are, how many stay exact, and numbers in each
 RHOS = (0.0, 0.9, 0.95, 0.99)
-WAYS = {"one": "one vote a group", "votes": "m votes a group", "none": "the last 16 alone"}
+WAYS = {"one": "one vote per group", "votes": "m votes per group", "none": "the last 16 alone"}
 SAY = (
     "Groups of {m}, {counted}: the last token gives its older tokens {old:.0%} of its weight, where exact attention "
-    "gives them {exact_old:.0%}. Its output is off by {error:.0%}."
+    "gives them {exact_old:.0%}. The error of its output is {error:.0%}."
 )
-REMARKS = {"exact": "A group of one token is the token itself.", "apart": "Neighbors have nothing in common here."}
+REMARKS = {"exact": "A group of one token is the token itself.", "apart": "Here neighbors have nothing in common."}
 WORDS = {
-    "strip": "Weights of the last token. Outline: exact. Filled: with groups",
+    "strip": "Weights of the last token. Outlined: exact. Filled: with groups",
     "error": "error of its output",
     "border": "first border: tokens in a group",
     "groups": "groups of {m}",
@@ -86,7 +86,7 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
         readouts={
             "error": ("error of the output", ".1%"),
             "old": ("older tokens get", ".0%"),
-            "exact_old": ("and should get", ".0%"),
+            "exact_old": ("they should get", ".0%"),
             "seen": ("keys seen, of 32", ","),
         },
         picture=lambda: _still(weights, shared, m, found["error"]),

@@ -1,12 +1,16 @@
 """The study of long inputs: its texts, its questions, and that it runs."""
 
 import json
+import statistics
 import sys
 
 import pytest
 import torch
 
 from benchmarks import long_study as study
+from benchmarks.harness import DATA
+
+RECORD = DATA / "long_study.json"
 
 
 def test_questions_have_one_passage():
@@ -62,3 +66,18 @@ def test_short_run(monkeypatch, tmp_path, capsys):
     assert study.main() == 0  # nothing is repeated
     assert len(kept.read_text().splitlines()) == len(lines)
     assert "after 4 steps" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not RECORD.exists(), reason="the study has not been run to its end")
+def test_record_is_complete():
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    meta, rows = record["meta"], record["rows"]
+    wanted = {(task, kind, seed) for task in ("package", "passage") for kind in study.KINDS for seed in range(3)}
+    assert {(row["task"], row["kind"], row["seed"]) for row in rows} == wanted
+    for row in rows:
+        step = statistics.median(meta["seconds_of_a_step"][row["task"]][row["kind"]])
+        assert row["steps"] == round(meta["budget_seconds"] / step) == row["curve"][-1][0], row
+        assert (
+            len({other["rate"] for other in rows if (other["task"], other["kind"]) == (row["task"], row["kind"])}) == 1
+        )
+    assert set(meta["peak_bytes_of_a_step"]) == set(study.KINDS)

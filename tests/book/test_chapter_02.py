@@ -21,13 +21,13 @@ def explained(x):
     return np.cumsum(variances) / variances.sum()
 
 
-def product_parts(chapter, *, q):
-    squares = [sigma ** (4 * q + 2) for sigma in (5, 4, 3, 2, 1)]
+def product_parts(chapter, *, t):
+    squares = [sigma ** (4 * t + 2) for sigma in (5, 4, 3, 2, 1)]
     return {"share": squares[0] / sum(squares)}
 
 
 def noise_cut(chapter, *, noise, k):
-    signal = chapter["S"]
+    signal = chapter["signal"]
     drawn = np.random.default_rng(1).standard_normal((80, 60))
     u, s, vt = np.linalg.svd(signal + noise * drawn, full_matrices=False)
     error = np.linalg.norm(u[:, :k] @ np.diag(s[:k]) @ vt[:k] - signal) / np.linalg.norm(signal)

@@ -65,7 +65,7 @@ def step_downhill(chapter, *, step, size):
     for _ in range(step):
         nudges = 1e-6 * np.eye(2)
         at = at - size * np.array([(height(at + e) - height(at - e)) / 2e-6 for e in nudges])
-    return {"u": at[0], "v": at[1], "J": height(at)}
+    return {"f": at[0], "c": at[1], "height": height(at)}
 
 
 def height(at):
@@ -125,16 +125,6 @@ def test_liked_ratings_bias_estimates(chapter):
     ratings = chapter["ratings"]
     fit = chapter["factorize_ratings"](ratings, ratings > 3, 5, regularization=1)
     assert np.nanmean((fit.estimates - ratings)[ratings <= 3]) > 0.7
-
-
-def test_plane_but_not_axes(chapter):
-    plane = np.linalg.svd(chapter["X"] - chapter["X"].mean(axis=0), full_matrices=False)[2][:5]
-    found = np.linalg.qr(chapter["linear"].decoder.weight.detach().numpy())[0]
-    smallest = np.linalg.svd(plane @ found, compute_uv=False).min()
-    assert np.rad2deg(np.arccos(min(smallest, 1))) < 1
-    assert max(chapter["angles"]) < 1
-    assert max(chapter["cosines"]) < 0.99
-    assert chapter["cosines"][0] != pytest.approx(chapter["cosines"][1], abs=1e-3)
 
 
 def test_network_needs_data(chapter):

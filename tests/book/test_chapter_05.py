@@ -1,4 +1,4 @@
-"""Chapter 5: its explorers by Cholesky factors and integers, the penalized fit, and starts that fix distances."""
+"""Chapter 5: its explorers by Cholesky factors and integers, and its tables of scores."""
 
 import itertools
 from fractions import Fraction
@@ -6,9 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from chapters import CHAPTERS
-from scipy.spatial.distance import pdist
 
-from lowrank_tutor.bilinear import fit_factors
 from lowrank_tutor.sentence import W_K, W_Q
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("05-")]
@@ -29,9 +27,14 @@ def cut_of(w, k):
     return (u[:, :k] * s[:k]) @ vt[:k]
 
 
+def roots(chapter):
+    """Return Cholesky factors of the second moments of queries and documents."""
+    return [np.linalg.cholesky(chapter["moments"][name]) for name in ("s_moment", "h_moment")]
+
+
 def document_ranking(chapter, *, k):
     """Weigh the scores by Cholesky factors, where the package uses roots of another kind."""
-    w, left, right = chapter["W"], np.linalg.cholesky(chapter["A"]), np.linalg.cholesky(chapter["B"])
+    w, (left, right) = chapter["W"], roots(chapter)
     return {
         "cut": scores_missed(w, left, right, cut_of(w, k)),
         "best": least_missed(w, left, right, k),
@@ -83,7 +86,7 @@ def test_table_of_the_six_words(chapter):
 
 
 def test_four_documents():
-    """The table worked by hand, and every set of k documents on the moment curve."""
+    """The scores worked by hand, and every set of k documents on the moment curve."""
     t = np.arange(1, 5)
     queries = np.array([[-j * j, 2 * j, -1] for j in t])
     table = queries @ [t**0, t, t**2]
@@ -101,7 +104,7 @@ def in_place(chapter, k):
     """Count the three best documents in their places, with W cut and with the factors made for scores."""
     documents, query, truth = chapter["documents"], chapter["query"], chapter["truth"]
     order = np.argsort(-truth)[:3]
-    a, b = (np.linalg.cholesky(chapter[name]) for name in "AB")
+    a, b = roots(chapter)
     best = np.linalg.solve(a.T, cut_of(a.T @ chapter["W"] @ b, k)) @ np.linalg.inv(b)
     return [int((np.argsort(-(documents @ (query @ m)))[:3] == order).sum()) for m in (cut_of(chapter["W"], k), best)]
 
@@ -113,14 +116,14 @@ def test_best_three_settle(chapter):
 
 
 def test_moments_beat_covariances(chapter):
-    w, a, b = chapter["W"], chapter["A"], chapter["B"]
+    w, (a, b) = chapter["W"], chapter["moments"].values()
 
     def error(weight):
         left, right = np.linalg.cholesky(weight), np.linalg.cholesky(b)
         u, s, vt = np.linalg.svd(left.T @ w @ right)
         m = np.linalg.solve(left.T, (u[:, :8] * s[:8]) @ vt[:8]) @ np.linalg.inv(right)
-        n = w - m
-        return np.sqrt(np.trace(n.T @ a @ n @ b) / np.trace(w.T @ a @ w @ b))
+        missed = w - m
+        return np.sqrt(np.trace(missed.T @ a @ missed @ b) / np.trace(w.T @ a @ w @ b))
 
     assert error(a) < 0.5 * error(a - 1) < 0.5 * error(np.eye(48))
 
@@ -130,22 +133,3 @@ def test_table_of_scores_cut(chapter):
     s = np.linalg.svd(table, compute_uv=False)
     missed = np.linalg.norm(table - (chapter["X"] @ u.T) @ (chapter["Y"] @ v.T).T)
     assert missed == pytest.approx(np.sqrt(np.sum(s[8:] ** 2)), rel=1e-9)
-
-
-def test_nuclear_norm_step(chapter):
-    """With the identity as data, one long step ends at the lowered spectrum."""
-    rng = np.random.default_rng(0)
-    target = rng.standard_normal((24, 24))
-    m = chapter["penalized"](np.eye(576), target.ravel(), 3.0, steps=3)
-    u, s, vt = np.linalg.svd(target)
-    assert m == pytest.approx((u * np.maximum(s - 3, 0)) @ vt)
-
-
-def test_small_starts_fix_distances(chapter):
-    """Descent keeps U^T U - V^T V, here nearly zero, and balanced factors are unique up to a rotation."""
-    target = chapter["S"]
-    left, sizes, _ = np.linalg.svd(target)
-    for seed in range(10, 13):
-        fit = fit_factors(target, 2, rng=seed)
-        np.testing.assert_allclose(fit.u @ fit.v.T, cut_of(target, 2), atol=1e-4)
-        np.testing.assert_allclose(pdist(fit.u), pdist(left[:, :2] * np.sqrt(sizes[:2])), atol=0.02)

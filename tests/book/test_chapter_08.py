@@ -28,7 +28,7 @@ def test_first_steps(chapter, r, batch):
     for tokens, errors, a in chapter["draws"][:4]:
         x, row = tokens[:batch], []
         for optimizer in (torch.optim.SGD, torch.optim.Adam):
-            layer = LoraLinear(nn.Linear(128, 128, bias=False, dtype=torch.float64), r)  # alpha is r, so s is 1
+            layer = LoraLinear(nn.Linear(128, 128, bias=False, dtype=torch.float64), r)  # alpha is r: the factor is 1
             layer.a.data.copy_(a[:r])
             (layer(x) * errors[:batch]).sum().backward()
             optimizer([layer.b], lr=0.01).step()

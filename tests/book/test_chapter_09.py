@@ -1,4 +1,4 @@
-"""States and theorems: layers, errors of states, and the weights of groups."""
+"""States and theorems: layers, chunks, errors of states, and what models keep."""
 
 import json
 import math
@@ -42,12 +42,6 @@ def test_errors_follow_the_theorem(chapter):
     found = chapter["found"]
     assert found["sum"] == pytest.approx(found["sum, by the theorem"], abs=0.1)
     assert found["best state"][:2] == pytest.approx([0, 0], abs=1e-9)
-
-
-def test_votes_of_groups(chapter):
-    one, many = (chapter["seen"][votes].double().numpy() for votes in (False, True))
-    assert one[:, 0] / one[:, 8] == pytest.approx(1 / 4), "four times as pale"
-    assert many == pytest.approx(np.array([[(j <= i) / (i + 1) for j in range(12)] for i in range(8, 12)]))
 
 
 def test_layers_match_counted_caches(chapter):

@@ -46,9 +46,10 @@ def test_latent_steps_follow(n, d_c, d_h, data):
 
 @settings(max_examples=15)
 @given(sides, sides, sides, small_rationals, st.data())
-def test_lora_steps_follow(m, n, r, s, data):
+def test_lora_steps_follow(m, n, r, alpha, data):
+    s = alpha / r
     w, b, a, x = drawn(data, m, n), drawn(data, m, r), drawn(data, r, n), drawn(data, n, 1)
-    worked = lora(w, b, a, [entry for (entry,) in x], s)
+    worked = lora(w, b, a, [entry for (entry,) in x], alpha)
     plain, seen, added, output, merged, again, counts = (step.value for step in worked.steps)
     assert fractions(plain) == plain_product(w, x)
     assert fractions(seen) == plain_product(a, x)

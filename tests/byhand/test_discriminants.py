@@ -32,28 +32,27 @@ def check_discriminant(a, b):
     a, b = Matrix(fractions(a)), Matrix(fractions(b))
     means, scatter_a, scatter_b, within, inverse, axis, cut, compare = worked.steps
     judged = [Matrix([sum(points[:, j]) / Rational(points.rows) for j in (0, 1)]) for points in (a, b)]
-    lines = right_sides(means, "m_a", "m_b")
+    lines = right_sides(means, "m_1", "m_2")
     assert [read_matrices(line) for line in lines] == [[mean] for mean in judged]
     assert means.value == tuple(judged)
     scatters = []
-    for name, points, mean, step in (("a", a, judged[0], scatter_a), ("b", b, judged[1], scatter_b)):
+    for number, points, mean, step in ((1, a, judged[0], scatter_a), (2, b, judged[1], scatter_b)):
         scatter = sympy.zeros(2, 2)
         for i in range(points.rows):
             scatter += (points[i, :].T - mean) * (points[i, :].T - mean).T
-        deviations, product, result = right_sides(step, f"D_{name}", f"T_{name}", "")
+        deviations, product, result = right_sides(step, rf"X_{number} - 1 m_{number}^\top", f"T_{number}", "")
         (moved,) = read_matrices(deviations)
         assert moved == Matrix([list(points[i, :] - mean.T) for i in range(points.rows)])
-        assert product.startswith(rf"D_{name}^\top D_{name} = ")
         assert read_matrices(product) == [moved.T, moved]
         assert read_matrices(result) == [scatter]
         assert step.value == scatter
         scatters.append(scatter)
     whole = scatters[0] + scatters[1]
-    assert within.latex.startswith("T = T_a + T_b = ")
+    assert within.latex.startswith("T_w = T_1 + T_2 = ")
     assert read_matrices(within.latex) == [*scatters, whole]
     assert within.value == whole
 
-    determinant, halfway, result = right_sides(inverse, r"\det T", "T^{-1}", "")
+    determinant, halfway, result = right_sides(inverse, r"\det T_w", "T_w^{-1}", "")
     formula, total = determinant.split(" = ")
     assert read_number(formula) == read_number(total) == whole.det()
     before = halfway.split(r"\begin")[0].strip()
@@ -62,7 +61,7 @@ def check_discriminant(a, b):
     assert read_matrices(result) == [inverse.value]
     assert inverse.value * whole == sympy.eye(2)
 
-    gap, product, scaled = right_sides(axis, "m_b - m_a", "T^{-1} (m_b - m_a)", "w")
+    gap, product, scaled = right_sides(axis, "m_2 - m_1", "T_w^{-1} (m_2 - m_1)", "w")
     difference = judged[1] - judged[0]
     assert read_matrices(gap) == [difference]
     assert read_matrices(product) == [inverse.value, difference, inverse.value * difference]
@@ -80,7 +79,7 @@ def check_discriminant(a, b):
 
     right_side, c = count(w)
     low, high, below, above, midway = right_sides(
-        cut, r"w^\top A^\top", r"w^\top B^\top", r"w^\top m_a", r"w^\top m_b", r"\theta"
+        cut, r"w^\top X_1^\top", r"w^\top X_2^\top", r"w^\top m_1", r"w^\top m_2", r"\theta"
     )
     assert read_matrices(low) == [(a * w).T]
     assert read_matrices(high) == [(b * w).T]
@@ -88,10 +87,13 @@ def check_discriminant(a, b):
     formula, total = midway.split(" = ")
     assert read_number(formula) == read_number(total) == cut.value == c
     total_points = a.rows + b.rows
-    assert cut.plain.endswith(f": {right_side} of {total_points} points lie on the side of their class.")
+    assert cut.plain.endswith(f": {right_side} of {total_points} points are on the correct side.")
 
     direction, plain, best = right_sides(
-        compare, "w_0", r"\frac{(w_0^\top (m_b - m_a))^2}{w_0^\top T w_0}", r"\frac{(w^\top (m_b - m_a))^2}{w^\top T w}"
+        compare,
+        "w_0",
+        r"\frac{(w_0^\top (m_2 - m_1))^2}{w_0^\top T_w w_0}",
+        r"\frac{(w^\top (m_2 - m_1))^2}{w^\top T_w w}",
     )
     (d,) = read_matrices(direction)
     assert d.row_join(difference).rank() == 1
@@ -106,7 +108,7 @@ def check_discriminant(a, b):
         ending = f"is the same direction, with the same ratio {compare.value[1]}."
     else:
         ending = (
-            f"{count(d)[0]} of {total_points} points lie on the side of their class. The squared gap over the scatter "
+            f"{count(d)[0]} of {total_points} points are on the correct side. The squared gap over the scatter "
             f"is {compare.value[0]}; along w it is {compare.value[1]}."
         )
     assert compare.plain.endswith(ending)
@@ -140,7 +142,7 @@ def test_round_scatter():
 
 def test_determinant_of_one():
     inverse = check_discriminant([[0, 0], [1, 0]], [[3, 0], [3, 2]]).steps[4]
-    assert r"T^{-1} &= \begin{pmatrix} 2 & 0" in inverse.latex
+    assert r"T_w^{-1} &= \begin{pmatrix} 2 & 0" in inverse.latex
 
 
 def test_points_on_the_threshold():

@@ -114,7 +114,7 @@ ARGUMENTS = {
     "linear_discriminant": {"a": SQUARE, "b": SQUARE},
     "softmax_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE},
     "latent_scores": {"c": SQUARE, "w_uk": SQUARE, "q": [1, 2]},
-    "lora": {"w": SQUARE, "b": SQUARE, "a": SQUARE, "x": [1, 2], "s": 1},
+    "lora": {"w": SQUARE, "b": SQUARE, "a": SQUARE, "x": [1, 2], "alpha": 1},
     "delta_rule": {"k": SQUARE, "v": SQUARE, "beta": 1},
     "semiseparable": {"a": [1, 2], "x": [1, 2]},
     "linformer_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE, "e": SQUARE, "f": SQUARE},

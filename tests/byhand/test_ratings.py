@@ -96,7 +96,7 @@ def check_als(ratings, f, regularization=0):
         rows.append(list(found))
     assert not steps
     assert same(worked.result, rows)
-    factors, estimates, error = right_sides(end, "C F", "", "E")
+    factors, estimates, error = right_sides(end, "C F", "", r"\text{squared error}")
     assert same(read_table(factors), rows)
     assert read_matrices(factors.split(r"\end{pmatrix}", 1)[1]) == [f]
     guesses = [
@@ -112,7 +112,7 @@ def check_als(ratings, f, regularization=0):
     assert [read_number(term) for term in formula.split(" + ")] == [miss**2 for miss in misses]
     assert read_number(total) == sum(miss**2 for miss in misses)
     counted = "the known rating" if len(misses) == 1 else f"the {len(misses)} known ratings"
-    assert end.plain.endswith(f"The squared error E over {counted}: {read_number(total)}.")
+    assert end.plain.endswith(f"The squared error over {counted} is {read_number(total)}.")
     return worked
 
 

@@ -46,7 +46,7 @@ def test_output_and_merge(options, bias):
         u, s, vt = np.linalg.svd(w)
         v = v - (u[:, :2] * s[:2]) @ vt[:2]
     if options.get("magnitude"):
-        v = layer.g.detach().numpy()[:, None] * v / np.linalg.norm(v, axis=1, keepdims=True)
+        v = layer.lengths.detach().numpy()[:, None] * v / np.linalg.norm(v, axis=1, keepdims=True)
     expected = x.numpy() @ v.T + (layer.linear.bias.numpy() if bias else 0)
     np.testing.assert_allclose(layer(x).detach(), expected, atol=1e-12)
     np.testing.assert_allclose(layer.update().detach(), v - w, atol=1e-12)
@@ -130,7 +130,7 @@ def test_first_step_and_scaling():
 
 def test_gradients_with_magnitude():
     layer, (x,) = lora_of(magnitude=True), tensors((3, 7), seed=5)
-    names = ("a", "b", "g")
+    names = ("a", "b", "lengths")
 
     def output(*parts):
         return torch.func.functional_call(layer, dict(zip(names, parts, strict=True)), (x,))
@@ -168,7 +168,7 @@ def test_gradients_through_weight(options):
     )
     for one, other in zip(of_weight, of_call, strict=True):
         torch.testing.assert_close(one, other)
-    if layer.g is None:
+    if layer.lengths is None:
         of_a, of_b = layer.factor * layer.b.T @ up.T @ x, layer.factor * up.T @ x @ layer.a.T
         torch.testing.assert_close(of_weight[0], of_a)
         torch.testing.assert_close(of_weight[1], of_b)
@@ -243,7 +243,8 @@ def test_model_and_back(case, options):
     assert sorted(adapters) == sorted(expected)
     assert not any(part.training for part in model.modules() if part.children())
     learning = [name for name, part in model.named_parameters() if part.requires_grad]
-    assert {name.rpartition(".")[2] for name in learning} == {"a", "b", *(["g"] if options.get("magnitude") else [])}
+    wanted = {"a", "b", "lengths"} if options.get("magnitude") else {"a", "b"}
+    assert {name.rpartition(".")[2] for name in learning} == wanted
     lengths = sum(part.out_features for part in set(adapters.values())) if options.get("magnitude") else 0
     assert sum(part.numel() for part in model.parameters() if part.requires_grad) == learned + lengths
     torch.testing.assert_close(model(x), before)

@@ -36,18 +36,18 @@ def test_cards_fill_and_drain(hand):
     hand.set(n=2**17, kept="Llama-3-70B")
     slider = hand.figure.get_by_label("tokens", exact=True)
     slider.press("End")
-    hand.said("That takes 4 cards.")
+    hand.said("That needs 4 cards.")
     hand.figure.get_by_role("radio", name="Gemma-3-27B 40,960").check()
-    hand.said("That takes 2 cards.")  # but for its windows it would be one
+    hand.said("That needs 2 cards.")  # but for its windows it would be one
     hand.figure.get_by_role("radio", name="gpt-oss-120b 18,432").check()
-    hand.said("That fits on one card, 2 times.")
+    hand.said("room: 2.")
     hand.figure.get_by_role("radio", name="Llama-3-70B 163,840").check()
     box = hand.figure.locator(".instrument-live svg").bounding_box()
     hand.page.mouse.click(box["x"] + box["width"] / 4 - 8, box["y"] + 25)  # the last square of the first card
-    hand.said("full to the brim")
+    hand.said("exactly full")
     assert hand.call("state")["n"] == 2**18
-    hand.button("Write on").click()
-    hand.said("That takes 4 cards.")
+    hand.button("Keep writing").click()
+    hand.said("That needs 4 cards.")
     assert hand.call("state")["n"] == 2**20
 
 

@@ -26,7 +26,7 @@ def moved(optimizer, r, batch, **settings):
 
 @pytest.fixture(scope="module")
 def one():
-    """By default alpha is r, so that s is 1."""
+    """By default alpha is r, so that the factor is 1."""
     steps = [[[moved(name, r, batch) for r in RANKS] for batch in BATCHES] for name in OPTIMIZERS]
     return equal_steps(*steps, BATCHES)
 
@@ -59,10 +59,10 @@ def test_switches(hand, one):
     hand.set(**one.state)
     assert hand.shown()["ratio"] > 50
     hand.figure.get_by_label("Adam").check()
-    hand.said("steady")
+    hand.said("about equal")
     assert hand.shown()["ratio"] < 1.5
     hand.figure.get_by_label("\N{GREEK SMALL LETTER ALPHA}/√r").check()
-    hand.said("learns faster")
+    hand.said("longer first step")
     hand.figure.get_by_label("40", exact=True).check()
     assert hand.call("state") == {"optimizer": "Adam", "scaling": "alpha/sqrt(r)", "tokens": 40}
 

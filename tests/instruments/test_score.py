@@ -1,4 +1,4 @@
-"""Two vectors are dragged: the score, and the two numbers that it takes from them, are NumPy's."""
+"""Two vectors are dragged: the score and its two factors agree with NumPy."""
 
 import re
 
@@ -20,7 +20,7 @@ def check(hand):
     assert u.shape == v.shape == (1, 2)
     assert (w == u.T @ v).all()
     shown = hand.shown()
-    expected = {"score": s @ w @ h, "p": (u @ s).item(), "q": (v @ h).item()}
+    expected = {"score": s @ w @ h, "a": (u @ s).item(), "b": (v @ h).item()}
     assert shown == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert shown["score"] == pytest.approx(reduced_rank_score(s, u, v, h), abs=1e-9)
     assert "NaN" not in hand.html()
@@ -48,7 +48,7 @@ def test_random_states(hand):
 def test_rectangle(hand):
     for s, h in (([1, 2], [3, 4]), ([-4, 1], [2, -5]), ([5, 5], [5, -5]), ([1, -2], [0, 1])):
         shown = hand.set(s=s, h=h)
-        assert box(hand) == pytest.approx([abs(shown["p"]), abs(shown["q"])], abs=0.01)
+        assert box(hand) == pytest.approx([abs(shown["a"]), abs(shown["b"])], abs=0.01)
         color = "orange" if shown["score"] < 0 else "ink"
         assert hand.figure.locator(f"rect.area.{color}").count() == 1
         texts = hand.figure.locator(".panels > div").nth(1).locator("p").all_inner_texts()
@@ -83,29 +83,29 @@ def test_keys(hand):
         assert hand.call("state")[name] == pytest.approx(place)
         check(hand)
     assert hand.handle("tip of h").get_attribute("aria-valuetext") == "x 2.9, y 5.0"
-    hand.said("p times q is -4.41")
+    hand.said("a times b is -4.41")
 
 
 def test_only_shadows_count(hand):
     start = hand.set(s=[1, 2], h=[3, 4])
     hand.handle("tip of s").press("ArrowUp")
-    hand.said("p = 4.10")
+    hand.said("a = 4.10")
     hand.handle("tip of s").press("ArrowDown")
-    hand.said("p = 4.00")
+    hand.said("a = 4.00")
     for _ in range(9):  # to an edge of the plane, and back
-        hand.button("Push s across its line").click()
+        hand.button("Move s along its dashed line").click()
         assert hand.shown() == pytest.approx(start)
-    assert "so is the score" in hand.said("shadows are the same")
+    assert "so does the score" in hand.said("shadow stays the same")
     assert hand.call("state")["s"] != [1, 2]
     hand.set(s=[1, 2])
     hand.button("Flip s").click()
     assert check(hand)["score"] == -start["score"]
     hand.said("changed its sign")
     hand.button("Double or halve s").click()
-    assert check(hand) == {"score": 8, "p": -8, "q": -1}
+    assert check(hand) == {"score": 8, "a": -8, "b": -1}
     hand.said("twice as large")
     hand.button("Double or halve s").click()  # twice as long would leave the plane
-    assert check(hand) == {"score": 4, "p": -4, "q": -1}
+    assert check(hand) == {"score": 4, "a": -4, "b": -1}
     hand.said("half as large")
 
 

@@ -74,7 +74,7 @@ def test_border_and_choices_move(hand):
     hand.said("the token itself")
     hand.drag("first border", 60, 0)
     assert 3 <= hand.call("state")["m"] <= 8
-    hand.figure.get_by_label("m votes a group").check()
+    hand.figure.get_by_label("m votes per group").check()
     hand.figure.get_by_label("0", exact=True).check()
     hand.said("nothing in common")
     assert hand.call("state")["way"] == "votes"
