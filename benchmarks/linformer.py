@@ -23,7 +23,17 @@ from typing import Any, NamedTuple
 import torch
 
 from benchmarks import linformer_gpu
-from benchmarks.harness import DATA, Timing, all_hold, interleaved, provenance, say_if_busy, wall_clock, write
+from benchmarks.harness import (
+    DATA,
+    Timing,
+    add_device,
+    all_hold,
+    interleaved,
+    provenance,
+    say_if_busy,
+    wall_clock,
+    write,
+)
 from benchmarks.linformer_findings import CPU_LENGTHS, K, Row, cpu_bars, crossovers
 from benchmarks.linformer_methods import DIM, ENCODERS, FEEDFORWARD, HEADS, MODES, OWN_PRODUCT, Group, Method, methods
 from benchmarks.memory import peak_bytes
@@ -304,7 +314,7 @@ def gpu_grid(path: Path, bench: Bench, record: Row, dtype: torch.dtype) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; the exit status tells whether all bars hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.linformer", description=__doc__)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    add_device(parser)
     parser.add_argument("--short", action="store_true", help="a part, in under two minutes; nothing is written")
     parser.add_argument("--share", action="store_true", help="write one small file named after the GPU")
     parser.add_argument("--out", type=Path, default=DATA / "gpu_grid.json", help="the record of the grid of a GPU")

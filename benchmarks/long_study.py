@@ -32,7 +32,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.harness import interleaved, provenance, runs_of, say_if_busy, write
+from benchmarks.harness import add_device, interleaved, provenance, runs_of, say_if_busy, write
 from benchmarks.memory import peak_bytes
 from benchmarks.rivals import Attention, GatedDelta, Nothing, local, local_and_averages
 from lowrank_tutor.attention import linear_attention
@@ -277,7 +277,7 @@ def main() -> int:
     """Time, tune and train all kinds on both tasks, print a line for each run, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--short", action="store_true", help="short texts, one seed, few steps, nothing written")
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    add_device(parser)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of training for each run")
     parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.harness import interleaved, provenance, runs_of, say_if_busy, write
+from benchmarks.harness import add_device, interleaved, provenance, runs_of, say_if_busy, write
 from benchmarks.rivals import Attention, Nothing, local, local_and_averages
 from lowrank_tutor.attention import linear_attention, orthogonal_features, performer_attention, softmax_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
@@ -292,7 +292,7 @@ def main() -> int:
     """Train all, print a line for each run, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--short", action="store_true", help="one seed, few steps, nothing written")
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    add_device(parser)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
     arguments = parser.parse_args()

@@ -2,20 +2,20 @@ r"""Linformer: attention to k mixtures of a sequence's n tokens, as a function a
 
 Wang et al. (2020), arXiv:2006.04768; chapter ``book/07-linformer.md``. Shapes: tokens ``x`` (batch, n, D); queries,
 keys and values ``q``, ``k``, ``v`` (batch, heads, n, d); ``e`` and ``f`` (k, n), which compress keys and values along
-the sequence. Row j of ``e``, $e_j$, makes one **mixture** of all tokens.
+the sequence. Row j of ``e``, $E_j$, makes one **mixture** of all tokens.
 
 ``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
 change nothing for the others, whatever they hold. Their own rows of a layer's result are zeros, and a sequence that is
 hidden altogether has mixtures of zeros. A short sequence gives the same results with padding appended.
 
-Two **rules** govern a row of ``e`` where tokens are hidden, by a mask or beyond the end of a short sequence. Let $s_j$
-be its share on real tokens, $\sum_{\text{real}} |e_{ji}|^p / \sum_i |e_{ji}|^p$. What is left of the row is divided by
-$s_j^{1/p}$, and its weight is multiplied by $s_j$: $\ln s_j$ is added to its logits. With two matrices the smaller
-share counts. With $p = 1$, the **sum rule**, a row without negative entries keeps its sum, so that averages return
-equal tokens unchanged. With $p = 2$, the **norm rule**, a row keeps its length: the sum of random signs is near zero by
-accident. A row follows the sum rule if none of its entries is negative. But the entries of a *learned* ``e`` cross zero
-during training, and the results would jump. So a layer that learns ``e`` chooses one rule for all rows when it is made:
-the sum rule if ``e`` starts without negative entries, otherwise the norm rule.
+Two **rules** govern a row of ``e`` where tokens are hidden, by a mask or beyond the end of a short sequence. Let
+$\omega_j$ be its share on real tokens, $\sum_{\text{real}} |E_{ji}|^p / \sum_i |E_{ji}|^p$. What is left of the row is
+divided by $\omega_j^{1/p}$, and $\ln \omega_j$ is added to its logits, which gives it $\omega_j$ votes. With two
+matrices the smaller share counts. With $p = 1$, the **sum rule**, a row without negative entries keeps its sum, so that
+averages return equal tokens unchanged. With $p = 2$, the **norm rule**, a row keeps its norm: the sum of random signs
+is near zero by accident. A row follows the sum rule if none of its entries is negative. But the entries of a *learned*
+``e`` cross zero during training, and the results would jump. So a layer that learns ``e`` chooses one rule for all rows
+when it is made: the sum rule if ``e`` starts without negative entries, otherwise the norm rule.
 """
 
 import copy
@@ -122,7 +122,7 @@ def linformer_attention(
 
 
 def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Add up $|e_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say where p is 1, (k,).
+    r"""Add up $|E_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say where p is 1, (k,).
 
     The tokens of the mask (batch, n) have the columns from ``start`` on; all other columns are hidden.
     """
@@ -137,7 +137,7 @@ def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) ->
 
 
 def _padding_rule(sums: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[list[Tensor], Tensor]:
-    r"""Turn row sums into $s_j^{-1/p}$ for each matrix, (batch, k, 1), and $\ln s_j$ for the logits, (batch, 1, 1, k).
+    r"""Return $\omega_j^{-1/p}$ for each matrix, (batch, k, 1), and $\ln \omega_j$ for the logits, (batch, 1, 1, k).
 
     A row without a share has the scale 0 and the logit -inf. Where no row has one, all logits are 0: the mixtures are
     zeros by then, and an average of zeros is zero, not NaN.
@@ -174,7 +174,7 @@ def _columns(matrix: Tensor, start: int, count: int) -> Tensor:
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-    r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln s)\, V$."""
+    r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln \omega)\, V$."""
     keys, values = (each_head(part, q.shape[1]) for part in (keys, values))
     added = None if log_shares is None else log_shares.to(q.dtype)
     # Only PyTorch's plain kernel has forward-mode and second derivatives.
@@ -230,7 +230,7 @@ def linformer_cost(
     max_len : int, optional
         Longest sequence of the layer; by default ``n``.
     feedforward : int, optional
-        Width F of the second half of a `LinformerEncoderLayer`, to count it too: $4 n D F$ operations more.
+        Width of the second half of a `LinformerEncoderLayer`, to count it too: $4 n D$ times the width more operations.
 
     Examples
     --------
@@ -282,8 +282,8 @@ class LinformerSelfAttention(nn.Module):
     dropout : float
         Share of the weights dropped in training, at least 0 and below 1.
     projection : Tensor, shape (k, max_len), optional
-        Used as E = F. A ``Parameter`` is learned, and several layers may share it (the paper's "layerwise"); any other
-        tensor, such as `pooling_projection`, stays fixed.
+        Used as E = F; best `pooling_projection`, because in chapter 6 random starts end far behind. A ``Parameter`` is
+        learned, and several layers may share it (the paper's "layerwise"); any other tensor stays fixed.
     rule : {"sum", "norm"}, optional
         One rule for all rows, in place of the layer's own choice. Name it to load averages, fixed or learned, into a
         learned layer that started from something else.
@@ -300,8 +300,8 @@ class LinformerSelfAttention(nn.Module):
     Attributes
     ----------
     e : Tensor, shape (k, max_len)
-        Mixes the keys, and the values where ``f`` is None. Its entries start normal with variance 1 / max_len, so that
-        the spread of the scores does not depend on the length.
+        Mixes the keys, and the values where ``f`` is None. Without a ``projection`` its entries start normal with
+        variance 1 / max_len, so that the spread of the scores does not depend on the length.
     f : Tensor, shape (k, max_len), or None
         Mixes the values.
     to_q, to_k, to_v, to_out : Linear
@@ -374,7 +374,7 @@ class LinformerSelfAttention(nn.Module):
     def from_mha(cls, mha: nn.MultiheadAttention, max_len: int, k: int, **options: Any) -> Self:
         """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
 
-        Only E is new and has to be learned: `pooling_projection`, as a ``Parameter``, is a mild start.
+        Only E is new and must be learned: start it from `pooling_projection`, as a ``Parameter``.
 
         Parameters
         ----------

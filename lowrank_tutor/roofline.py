@@ -6,7 +6,7 @@ values are first mixed to k rows (Linformer, E = F), k at most n; without it att
 
 A card can do only so many operations a second, and move only so many bytes a second between memory and processors. Any
 program needs at least the larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**.
-At best each input is read once and each output written once; clear the cache before you compare a time with a floor.
+At best each input is read once and each output written once. Clear the cache before you compare a time with a floor.
 
 The peaks are those of NVIDIA's datasheets, which were not read in the original. On 2026-11-22 (RTX 4090, RTX 5090 and
 B200: 2026-11-25) each number was compared with the datasheet as others quote it (for A100, H100, V100 and L4 that is
@@ -144,7 +144,7 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = Non
 def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1) -> int:
     """Return the least number of tokens, above k, from which Linformer's floor is below that of exact attention.
 
-    With fewer tokens both floors meet the same wall, or to read E costs more than mixing saves.
+    With fewer tokens, mixing and reading E cost more than they save.
 
     Examples
     --------
@@ -201,10 +201,10 @@ def attention_bytes(
 ) -> int:
     """Return the bytes that attention takes, Q, K, V and the result among them; unfused, each weight takes 12 more.
 
-    With ``feedforward``, the width F of the second half, return the peak of a whole encoder layer without gradients,
-    its parameters left out. The first half holds, beside attention, the tokens, their normalized copy and the result in
-    another order; the second half the tokens, their sum with attention, and n rows of F numbers before and after the
-    activation. The larger half counts.
+    With ``feedforward``, the width of the second half, return the peak of a whole encoder layer without gradients, its
+    parameters left out. The first half holds, beside attention, the tokens, their normalized copy and the result in
+    another order; the second half holds the tokens, their sum with attention, and n rows of that width before and after
+    the activation. The larger half counts.
 
     Examples
     --------

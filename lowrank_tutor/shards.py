@@ -1,8 +1,8 @@
-r"""Split a sequence over processes: each compresses its own tokens, and one sum joins the results.
+"""Split a sequence over processes: each compresses its own tokens, and one sum joins the results.
 
-Page ``book/use-linformer.md``. The columns of $E = [E_1 \dots E_p]$ split like the tokens, and $EX = E_1 X_1 + \dots +
-E_p X_p$ has k rows, however long the sequence is: one all-reduce of $b k m D$ numbers for b sequences and m matrices
-($b k m$ more where tokens are hidden), and one more in ``backward``. Before it, each process sends the others 18
+Page ``book/use-linformer.md``. The columns of E split like the tokens of X, and EX, the sum of the products of their
+parts, has k rows, however long the sequence is. So one all-reduce of kD numbers for each sequence and matrix joins the
+results (k more where tokens are hidden), and one more in ``backward``. Before it, each process sends the others 18
 numbers, by which all go on or all refuse the batch, for example because their layers differ in settings, type, autocast
 or weights (by more than rounding errors). An error after the sum leaves the processes out of step: end them, or make
 new groups. If a process does not arrive, the others raise a ``RuntimeError`` after the group's timeout.

@@ -306,17 +306,6 @@ QUESTIONS = {
         (512, 256, "That counts the weights alone. The keys and values go through fewer weights, too."),
         rounds=(0, 1),
     ),
-    "ex-linformer-half": question(
-        {
-            "The second mixture by the norm rule, as a multiple of c": sqrt(1 / 2),
-            "The result by the norm rule, as a multiple of c": (1 + sqrt(1 / 2) / 2) / 1.5,
-            "The result by the sum rule, as a multiple of c": 1.0,
-        },
-        "Four of eight tokens are real. Divide by the root of that share, or by the share; it is also the vote.",
-        (1 / 2, 5 / 6, 5 / 6, "That is the mixture before a rule scales it up."),
-        (1.0, 1.0, (1 + sqrt(1 / 2) / 2) / 1.5, "The sum rule gives that. The norm rule divides by the root."),
-        (..., (1 + sqrt(1 / 2)) / 2, ..., "The second window has only half a vote."),
-    ),
     "ex-linformer-causal": question(
         {"Mixtures that token 10 may use, with windows of 4 tokens": 2},
         "A mixture may be used when its last token is not in the future.",

@@ -26,7 +26,7 @@ REMARKS = {
 WALLS = {"memory": "memory", "compute": "processors"}
 WORDS = {
     "roof": "The roof of the card. Drag exact attention along the axis: the longer the text, the farther right",
-    "bars": "Least times. The longer bar is always as long: compare the two",
+    "bars": "Least times. The longer bar always fills the width: compare the other with it",
     "exact": "exact",
     "named": "exact, {n} tokens",
     "mixed": "k = {k}",
@@ -38,7 +38,7 @@ WORDS = {
     "gpu": "card",
     "k": "k, mixtures",
     "race": "Race",
-    "slower": "slowed {factor} times",
+    "slower": "slowed down {factor} times",
     "tokens": "{n} tokens",
     "ms": "{ms} ms",
 }
@@ -100,10 +100,10 @@ def race(gpu: str = "T4", k: int = 256, n: int = 8192) -> Instrument:
             "words": WORDS,
         },
         readouts={
-            "exact": ("exact, ms", ".3g"),
-            "mixed": ("mixtures, ms", ".3g"),
+            "exact": ("exact, least ms", ".3g"),
+            "mixed": ("mixtures, least ms", ".3g"),
             "ratio": ("exact / mixtures", ".1f"),
-            "pays": ("floors separate at n =", ","),
+            "pays": ("floors cross at n =", ","),
         },
         picture=lambda: _still(gpu, k, n),
     )

@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import io
+import itertools
 import json
 import math
 
@@ -37,16 +38,6 @@ def test_paper_table():
     for k, times in page["REPORTED"].items():
         found = {str(n): x for n, x in zip(page["LENGTHS"], times, strict=True) if x}
         assert found == REPORTED[str(k)]
-
-
-def test_paper_times_above_floor():
-    """Written out, P goes through the memory at least twice; the paper's ratio then bounds Linformer's time."""
-    card, width, heads = GPUS["V100"], 512, 8
-    for k, times in REPORTED.items():
-        for n, ratio in ((int(n), ratio) for n, ratio in times.items()):
-            moved = 2 * (4 * n * width + 2 * heads * n**2)
-            written_out = max(4 * n**2 * width / card.flops, moved / card.bandwidth)
-            assert written_out / ratio > seconds(n, "V100", int(k)), (n, k)
 
 
 def test_cells_on_cpu():
@@ -229,27 +220,33 @@ def h100_rows(mode, batch, n):
 
 
 @pytest.mark.parametrize(
-    ("run_", "mode", "tokens", "loses", "leads"),
+    ("tokens", "n", "low", "high"),
+    [(1, 8192, 0.9, 1.1), (1, 16384, 2.0, 3.2), (16384, 4096, 0.8, 1.1), (16384, 8192, 1.2, 1.7)],
+)
+def test_layer_gains_on_h100(tokens, n, low, high):
+    """The lowest and the highest gain, by both runs and in both directions, round to those of the page."""
+    gains = []
+    for run_, mode in itertools.product(("min", "median"), ("forward", "forward+backward")):
+        exact, ours = h100_rows(mode, max(1, tokens // n), n)
+        gains.append(exact[f"time_{run_}"] / ours[f"time_{run_}"])
+    assert (round(min(gains), 1), round(max(gains), 1)) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("run_", "mode", "loses", "leads"),
     [
-        ("min", "forward", 1, 4096, 8192),
-        ("median", "forward", 1, 8192, 16384),
-        ("min", "forward", 16384, 2048, 4096),
-        ("median", "forward", 16384, 4096, 8192),
-        ("min", "forward+backward", 1, 8192, 16384),
-        ("median", "forward+backward", 1, 8192, 16384),
-        ("min", "forward+backward", 16384, 4096, 8192),
+        ("min", "forward", 4096, 8192),
+        ("median", "forward", 8192, 16384),
+        ("min", "forward+backward", 8192, 16384),
+        ("median", "forward+backward", 8192, 16384),
     ],
 )
-def test_layer_pays_on_h100(run_, mode, tokens, loses, leads):
-    """From the lengths that the page names; of single sequences by the benchmark's own reckoning too."""
-    for n, ahead in ((loses, False), (leads, True)):
-        exact, ours = h100_rows(mode, max(1, tokens // n), n)
-        assert (ours[f"time_{run_}"] < exact[f"time_{run_}"]) == ahead, n
-    if tokens == 1:
-        rows = [row | {"time_min": row[f"time_{run_}"]} for row in H100["rows"]]
-        wanted = {"method": "lowrank_tutor E = F", "k": 256, "mode": mode}
-        (found,) = [item["measured"] for item in crossovers(rows) if wanted.items() <= item.items()]
-        assert loses < found < leads
+def test_layer_pays_on_h100(run_, mode, loses, leads):
+    """The benchmark's own reckoning finds the crossover between the same two lengths."""
+    rows = [row | {"time_min": row[f"time_{run_}"]} for row in H100["rows"]]
+    wanted = {"method": "lowrank_tutor E = F", "k": 256, "mode": mode}
+    (found,) = [item["measured"] for item in crossovers(rows) if wanted.items() <= item.items()]
+    assert loses < found < leads
 
 
 @pytest.mark.parametrize(("mode", "low", "high"), [("forward", 0.46, 0.6), ("forward+backward", 0.79, 0.9)])

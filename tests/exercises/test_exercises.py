@@ -100,15 +100,12 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
     ("name", "answer", "words"),
     [
         # rounded too early, or not at all
-        ("ex-linformer-half", [0.7, 0.902, 1], f"The second mixture by the norm rule, as a multiple of c: {NEAR}"),
-        ("ex-linformer-half", [0.7071, 0.9, 1], f"The result by the norm rule, as a multiple of c: {NEAR}"),
         ("ex-attention-derive", [0.87, 7.389, 63.6], f"The estimate: {NEAR}"),
         ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
         ("ex-svd-hand", [1.6, 0.618], f"○ The larger singular value: {NEAR}"),
         ("ex-linformer-crossover", [303.7, 137.7], "for D = 512: not yet. The answer is a whole number"),
         ("ex-bilinear-million", [7.9e8, 4.92e10, 6.4e7], "You are near, but not within 2%. Round only at the end."),
         # too far off for that
-        ("ex-linformer-half", [0.65, 0.902, 1], "Four of eight tokens are real."),
         ("ex-linformer-crossover", [302.9, 138], "Set the operations of the two layers equal"),
         ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
         ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "Us depends on the query alone"),
