@@ -15,25 +15,25 @@ from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST = 8  # words
 SAY = (
-    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what each word gets from the others by "
-    "{output_error:.0%}. “{word}” listens {heard}."
+    "With {k} of {n} sheets the table is off by {table_error:.0%}, and what the words hear by {output_error:.0%}. "
+    "“{word}” listens {heard}."
 )
 REMARKS = {
-    "same": "With all sheets, too.",
+    "same": "With all sheets it does, too.",
     "other": "With all sheets it would listen {right}.",
     "alike": "A single sheet cannot tell words apart: each of them listens most to the same one.",
     "all": "With all its sheets the table is exact.",
     "own": "The numbers of your own words are made up from their spelling.",
 }
 CAPTION = (
-    "Teal: the sheets that are kept, and what they add up to. Orange: numbers below zero. Outlines and dots: the whole "
-    "table, how much the chosen word listens to each word, and to whom each word listens most."
+    "Teal: the sheets that you keep, and the table they add up to; orange marks negative numbers. Outlines and dots "
+    "belong to the whole table: how much the chosen word listens to each word, and which word each one listens to most."
 )
 PHRASES = {
     **TYPED,
     "field": "Your sentence, 1 to 8 words",
     "many": "These are {value} words: shorten the sentence to 8 at most.",
-    "sentence": "Choose a word: whom does it listen to?",
+    "sentence": "Choose the word that listens",
     "chosen": "the word that listens",
     "stack": "A stack of sheets",
     "table": "What they add up to",
@@ -109,7 +109,7 @@ def sheets(
         },
         readouts={
             "table_error": ("the table is off by", ".0%"),
-            "output_error": ("what words get is off by", ".0%"),
+            "output_error": ("what words hear is off by", ".0%"),
         },
         caption=CAPTION,
         picture=lambda: _still(weights, kept, k, words),
