@@ -1,4 +1,4 @@
-r"""Attend by softmax, exactly and fused, and by two kernels whose sums add up in another order.
+r"""Compute attention by softmax, or by kernels that never form the weights (linear attention, Performer).
 
 Chapters ``book/06-attention.md`` and ``book/07-linformer.md``. Letters: ``q`` (batch, heads, n_queries, d) are queries,
 ``k`` (batch, groups, n_keys, d) keys, ``v`` (batch, groups, n_keys, d_v) values. There are as many groups as heads, or
@@ -83,10 +83,10 @@ class Cost(NamedTuple):
     scores: int
 
     def with_feedforward(self, n: int, dim: int, feedforward: int | None) -> "Cost":
-        r"""Add the second half of an encoder layer, unless its width F is None.
+        r"""Add the second half of an encoder layer, unless its width is None.
 
-        Two linear maps, from D to F and back, take $4 n D F$ operations and have $2 D F + F + D$ parameters; the
-        layer's two norms have $4 D$ more.
+        Two linear maps, from D to that width $D_f$ and back, take $4 n D D_f$ operations and have $2 D D_f + D_f + D$
+        parameters; the layer's two norms have $4 D$ more.
         """
         if feedforward is None:
             return self
@@ -240,13 +240,13 @@ def performer_attention(
     token_mask: torch.Tensor | None = None,
     causal: bool = False,
 ) -> torch.Tensor:
-    r"""Estimate softmax attention: m random features whose products are $\exp(q^\top k / \sqrt{d})$ in the mean.
+    r"""Estimate softmax attention by m random features, whose products are $\exp(q^\top k / \sqrt{d})$ on average.
 
-    Performer (Choromanski et al. 2020, arXiv:2009.14794): $\varphi(q) = \exp(W x - \|x\|^2/2) / \sqrt{m}$ with
-    $x = q / d^{1/4}$, and for keys alike. Each output is an average of the values, with positive weights. The error
-    falls like $1/\sqrt{m}$ in the end, but its factor grows fast with the norms: with independent rows one estimate of
-    $\exp(x^\top y)$ has the relative standard deviation $\sqrt{(e^{\|x + y\|^2} - 1)/m}$. Where it is far above 1, the
-    plain mean of the values does better.
+    Performer (Choromanski et al. 2020, arXiv:2009.14794): a random direction g gives a query the feature
+    $\exp(g^\top x - \|x\|^2/2) / \sqrt{m}$ with $x = q / d^{1/4}$, and a key likewise. Each output is an average of the
+    values, with positive weights. The error falls like $1/\sqrt{m}$ in the end, but its factor grows fast with the
+    norms: with independent directions one estimate of $\exp(x^\top y)$ has the relative standard deviation
+    $\sqrt{(e^{\|x + y\|^2} - 1)/m}$. Where it is far above 1, the plain mean of the values does better.
 
     Parameters
     ----------
@@ -255,8 +255,9 @@ def performer_attention(
     generator : torch.Generator, optional
         Draws the features. By default the global generator of torch draws.
     features : Tensor, shape (m, d), optional
-        Rows W to use instead of drawn ones, such as one draw of `orthogonal_features` for all layers and steps, without
-        a ``generator``; ``n_features`` then plays no part. Of the type of ``q``, for half precision float32.
+        Directions g, a row each, to use instead of drawn ones, such as one draw of `orthogonal_features` for all layers
+        and steps, without a ``generator``; ``n_features`` then plays no part. Of the type of ``q``, for half precision
+        float32.
 
     Notes
     -----
@@ -289,17 +290,17 @@ def performer_attention(
             raise ValueError("generator must be None where features are given, got a generator")
     with without_autocast(q.device):
         queries, keys, values = q.to(dtype), zero_hidden(k, token_mask).to(dtype), zero_hidden(v, token_mask).to(dtype)
-        w = features.to(dtype)
+        directions = features.to(dtype)
         if causal:
-            rows_of = functools.partial(_exponential_rows, w=w)
+            rows_of = functools.partial(_exponential_rows, directions=directions)
             return _causal_average(rows_of, queries, keys, values, token_mask)[0].to(q.dtype)
         half_squares = _half_squares(keys)
         if token_mask is not None:  # an infinite norm gives a hidden key zero weight
             half_squares = half_squares.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).max)
-        logs = _exponents(keys, w) - half_squares
+        logs = _exponents(keys, directions) - half_squares
         scale = logs.detach().amax(dim=2, keepdim=True)
         averages, log_totals = _by_feature((logs - scale).exp(), scale, values, token_mask, q.shape[1])
-        return (torch.softmax(_exponents(queries, w) + log_totals, dim=3) @ averages).to(q.dtype)
+        return (torch.softmax(_exponents(queries, directions) + log_totals, dim=3) @ averages).to(q.dtype)
 
 
 def orthogonal_features(
@@ -332,8 +333,8 @@ def orthogonal_features(
     Examples
     --------
     >>> import torch
-    >>> w = orthogonal_features(n_features=3, d=8)
-    >>> bool(((w @ w.T).fill_diagonal_(0).abs() < 1e-4).all())
+    >>> g = orthogonal_features(n_features=3, d=8)
+    >>> bool(((g @ g.T).fill_diagonal_(0).abs() < 1e-4).all())
     True
     """
     m, d = check_size(n_features, "n_features"), check_size(d, "d")
@@ -457,9 +458,9 @@ class _LogElu(torch.autograd.Function):
         return gradients[0] / x.clamp(min=0).add_(1), gradients[0].sum(dim=2, keepdim=True)
 
 
-def _exponents(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """Return w x of x / d^(1/4), (..., n, m)."""
-    exponents: torch.Tensor = x / x.shape[3] ** 0.25 @ w.T
+def _exponents(x: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
+    """Return g^T x of x / d^(1/4) for each direction g, (..., n, m)."""
+    exponents: torch.Tensor = x / x.shape[3] ** 0.25 @ directions.T
     return exponents
 
 
@@ -469,9 +470,9 @@ def _half_squares(x: torch.Tensor) -> torch.Tensor:
     return half_squares
 
 
-def _exponential_rows(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the rows of exp(w x - |x|^2/2), each divided by a factor, and the factors' logarithms; root m cancels."""
-    logs = _exponents(x, w)
+def _exponential_rows(x: torch.Tensor, directions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the rows of exp(g^T x - |x|^2/2), each over a factor, and these factors' logarithms; root m cancels."""
+    logs = _exponents(x, directions)
     largest = logs.detach().amax(dim=3, keepdim=True)
     return (logs - largest).clamp(min=_lowest(x.dtype)).exp(), largest - _half_squares(x)
 

@@ -1,8 +1,8 @@
 """A sentence for chapters 5 to 7: six words with two numbers each, chosen by hand.
 
-The first number of a word says how much it names a creature, the second how much it tells what happens. A word *asks*
-with its numbers times ``W_Q``: a word that tells what happens asks who does it, twice as loudly as a creature asks what
-happens. It is *found by* its own numbers (``W_K``), and *gives* these numbers with the creature counted twice
+The first number of a word says how strongly it names a creature, the second how strongly it says what happens. A word
+*asks for* its numbers times ``W_Q``: a word that says what happens asks who does it, twice as loudly as a creature asks
+what happens. It is *found by* its own numbers (``W_K``), and *gives* these numbers with the creature counted twice
 (``W_V``). Nobody trained these matrices; a model learns such numbers, and many more.
 
 ``WORDS`` are the words, ``X`` (6, 2) their numbers, a row for each; ``W_Q``, ``W_K`` and ``W_V`` are (2, 2).

@@ -1,8 +1,8 @@
 r"""Work one head of attention number by number: softmax attention and Linformer.
 
 Chapter ``book/07-linformer.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: Q, K and V are
-queries, keys and values, a row for each token; E and F compress keys and values along the sequence; S holds the
-scores, $z_i$ the sum of the powers of e in row i, and P the weights, of which $p_i^\top$ is row i.
+queries, keys and values, a row for each token; E and F compress keys and values along the sequence, and $\bar k_j$ is
+row j of E K; $z_i$ is the sum of the powers of e in row i, and P holds the weights, of which $p_i^\top$ is row i.
 
 After the scores, every number is a sum of powers of e with rational factors, or one such sum over another. Once equal
 powers are collected, such a sum is zero only if all its factors are (the theorem of Lindemann and Weierstrass). So
@@ -40,7 +40,7 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
     Examples
     --------
     >>> print(softmax_attention(q=[[2]], k=[[1], [0]], v=[[4, 1], [0, 1]]))
-    1. Score each query against each key: multiply Q with Kᵀ. Call the result S.
+    1. Score each query against each key: multiply Q by Kᵀ.
        [2  0]
     2. Divide the scores by √d, where d = 1 is the width of a query.
        [2  0]
@@ -53,7 +53,7 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
        ⎢──────  ──────⎥
        ⎢     2       2⎥
        ⎣1 + e   1 + e ⎦
-    5. Average the values with these weights: multiply P with V.
+    5. Average the values with these weights: multiply P by V.
        ⎡    2    ⎤
        ⎢ 4⋅e     ⎥
        ⎢──────  1⎥
@@ -124,12 +124,12 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked
     letter, same = ("E", " the same") if f is None else ("F", "")
     compress = (
         Step(
-            f"Compress the keys, {keys.rows} to {to_keys.rows}: multiply $E$ with $K$.",
+            f"Compress the keys, {keys.rows} to {to_keys.rows}: multiply $E$ by $K$.",
             tex_product("E K", to_keys, keys, short_keys),
             short_keys,
         ),
         Step(
-            f"Compress the values with{same} ${letter}$: multiply ${letter}$ with $V$.",
+            f"Compress the values with{same} ${letter}$: multiply ${letter}$ by $V$.",
             tex_product(f"{letter} V", to_values, values, short_values),
             short_values,
         ),
@@ -152,13 +152,13 @@ def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
 class _Softmax(NamedTuple):
     """All that attention computes on its way to the output."""
 
-    scores: Matrix  # S (n_queries, n_keys)
+    scores: Matrix  # (n_queries, n_keys)
     scaled: Matrix
     powers: Matrix  # of e
     sums: Matrix  # z (n_queries, 1)
     reduced: Matrix  # the powers over the smallest in each row, which is a factor of the row and of its sum
     totals: Matrix  # their sums
-    mixed: Matrix  # the reduced powers, multiplied with the values (n_queries, d_v)
+    mixed: Matrix  # the reduced powers, times the values (n_queries, d_v)
     weights: Matrix  # P
     output: Matrix
 
@@ -183,26 +183,26 @@ def _softmax_steps(
 ) -> tuple[list[Step], Matrix]:
     """Score, scale, exponentiate, divide and average, for all keys or for compressed ones."""
     found, d = _softmax(queries, keys, values), queries.cols
-    what = "key" if key_name == "K" else "compressed key"
+    what, key = ("key", "k_j") if key_name == "K" else ("compressed key", r"\bar k_j")
     steps = [
         Step(
-            rf"Score each query against each {what}: multiply $Q$ with ${key_name}^\top$. Call the result $S$.",
-            tex_product("S", queries, keys.T, found.scores, rf"Q {key_name}^\top"),
+            rf"Score each query against each {what}: multiply $Q$ by ${key_name}^\top$.",
+            tex_product(rf"Q {key_name}^\top", queries, keys.T, found.scores),
             found.scores,
         ),
         Step(
             rf"Divide the scores by $\sqrt{{d}}$, where $d = {d}$ is the width of a query.",
-            tex_lines((r"\frac{1}{\sqrt{d}} S", rf"\frac{{1}}{{\sqrt{{{d}}}}} S"), ("", tex_matrix(found.scaled))),
+            tex_lines((rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", tex_matrix(found.scaled))),
             found.scaled,
         ),
-        _power_step(found),
+        _power_step(found, key),
         _weight_step(found),
         _output_step(found, values, value_name),
     ]
     return steps, found.output
 
 
-def _power_step(found: _Softmax) -> Step:
+def _power_step(found: _Softmax, key: str) -> Step:
     lines = []
     for row, total in enumerate(found.sums):
         terms, collected = found.powers[row, :], tex_number(total)
@@ -211,7 +211,7 @@ def _power_step(found: _Softmax) -> Step:
         lines.append((f"z_{{{row + 1}}}", collected))
     return Step(
         "Raise $e$ to each of these powers, and add up each row. Call the sums $z$.",
-        tex_lines((r"e^{S_{i j} / \sqrt{d}}", tex_matrix(found.powers)), *lines),
+        tex_lines((rf"e^{{q_i^\top {key} / \sqrt{{d}}}}", tex_matrix(found.powers)), *lines),
         (found.powers, found.sums),
     )
 
@@ -240,7 +240,7 @@ def _output_step(found: _Softmax, values: Matrix, value_name: str) -> Step:
     ]
     nearly = (f"P {value_name}", tex_matrix(found.output, decimals=True))
     return Step(
-        f"Average the values with these weights: multiply $P$ with ${value_name}$.",
+        f"Average the values with these weights: multiply $P$ by ${value_name}$.",
         tex_lines((value_name, tex_matrix(values)), *rows, nearly=nearly),
         found.output,
     )

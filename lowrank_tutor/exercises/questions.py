@@ -278,7 +278,7 @@ QUESTIONS = {
             "The true value": exp(2),
             "The relative standard deviation, m = 2": sqrt((exp(9) - 1) / 2),
         },
-        "Multiply exp(wx) and exp(wy), and divide out on each side the factor that belongs to it alone. Then average.",
+        "Multiply the feature of x by that of y for each g, and average the two products.",
         (exp(-2.5) + exp(0.5), ..., ..., "That is the sum of the two products."),
         ((1 + exp(3)) / 2, ..., ..., "The factors exp(-x^2/2) and exp(-y^2/2) are missing."),
         (..., ..., sqrt(exp(9) - 1), "That is for one draw. Here are two."),

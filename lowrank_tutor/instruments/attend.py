@@ -1,4 +1,4 @@
-"""What does attention do with one word? A query to turn, weights as arcs, and the output on springs."""
+"""Show what attention does with one word: a query to turn, weights as arcs, and the output on springs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ SAY = (
     "with these weights."
 )
 REMARKS = {
-    "nothing": "Who asks for nothing gets the plain mean of all values.",
+    "nothing": "A word that asks for nothing gets the plain mean of all values.",
     "own": "The numbers of your own words are made up from their spelling.",
 }
 CAPTION = (
-    "Arcs: weights. Left: the query, and what each word is found by. Right: what each word gives. Each spring is as "
-    "stiff as its weight, so the large dot comes to rest at the weighted average."
+    "Each arc is as thick as its weight. Left: the query (arrow) and the keys by which words are found (dots). Right: "
+    "the values that words give. Each spring is as stiff as its weight, so the large dot, which is what the word gets, "
+    "comes to rest at the weighted average."
 )
 PHRASES = {
     **TYPED,
     "field": "Your sentence, 1 to 8 words",
     "many": "These are {value} words: shorten the sentence to 8 at most.",
-    "sentence": "Choose a word: whom does it listen to?",
+    "sentence": "Choose the word that listens",
     "chosen": "the word that asks",
-    "keys": "What it asks for, among the keys: drag the arrow",
-    "values": "What it gets, on springs from the values",
+    "keys": "Query and keys: drag the arrow",
+    "values": "Values, and what the word gets",
     "query": "tip of the query",
     "creature": "creature",
     "happens": "what happens",
@@ -48,10 +49,10 @@ PHRASES = {
 def attend(
     word: str = "slept", query: ArrayLike | None = None, sharpness: float = 1.0, sentence: str = " ".join(WORDS)
 ) -> Instrument:
-    r"""Show what one word of a sentence gets by attention, and turn what it asks for.
+    r"""Show what one word of a sentence gets by attention, and let readers turn its query.
 
-    The word with the query $q$ gives the weights $p = \operatorname{softmax}(\beta K q / \sqrt 2)$ to the words, and
-    gets $V^\top p$, their average value. Springs from all values, each as stiff as its weight, hold a dot at that
+    The word with the query $q$ gives the words the weights $p = \operatorname{softmax}(K q / \sqrt 2)$, and gets
+    $V^\top p$, the average of their values. Springs from all values, each as stiff as its weight, hold a dot at that
     place.
 
     State ``row`` (the word, counted from 0), ``query``, ``sharpness`` and ``words`` (the sentence); numbers ``share``
@@ -64,7 +65,7 @@ def attend(
     query : array_like, shape (2,), optional
         What it asks for at first, each number from -4.4 to 4.4; without it, its own query.
     sharpness : float
-        The factor $\beta$ at first, from 0 to 4. The slider for it is folded away.
+        What multiplies the scores at first, from 0 to 4. The slider for it is folded away.
     sentence : str
         The words at first, 1 to 8 of those of ``lowrank_tutor.sentence``. Readers may type others, whose
         numbers are then made up from their spelling.
@@ -104,8 +105,8 @@ def attend(
         },
         readouts={
             "share": ("largest weight", ".0%"),
-            "creature": ("gets, creature", ".2f"),
-            "happens": ("gets, what happens", ".2f"),
+            "creature": ("output, creature", ".2f"),
+            "happens": ("output, what happens", ".2f"),
         },
         caption=CAPTION,
         picture=lambda: _still(x @ W_K, values, asked, weights, words),

@@ -34,7 +34,7 @@ PHRASES = {
     **TYPED,
     "field": "Your sentence, 1 to 8 words",
     "many": "These are {value} words: shorten the sentence to 8 at most.",
-    "sentence": "Choose a word: whom does it listen to?",
+    "sentence": "Choose the word that listens",
     "chosen": "the word that listens",
     "stack": "A stack of sheets",
     "table": "What they add up to",

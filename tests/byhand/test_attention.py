@@ -114,19 +114,19 @@ def check_rows_over(lines, numerators, divisors):
 def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     """Check the five steps that both functions share; return weights and output."""
     scores, scaled, raised, weights, output = steps
-    check_product(scores, q, k.T, "S", rf"Q {key_name}^\top")
+    check_product(scores, q, k.T, rf"Q {key_name}^\top")
 
     d = q.cols
     assert f"d = {d} " in scaled.plain
-    (*names, inserted), (*no_names, result) = read_lines(scaled.latex)
-    assert (names, no_names) == ([r"\frac{1}{\sqrt{d}} S", "="], ["", "="])
-    assert inserted == rf"\frac{{1}}{{\sqrt{{{d}}}}} S"
+    ((*names, result),) = read_lines(scaled.latex)
+    assert names == [rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", "="]
     assert read_rows(result) == [scaled.value]
     assert all(entry == score / sqrt(d) for entry, score in zip(scaled.value, scores.value, strict=True))
 
     powers, sums = raised.value
     (*names, matrix), *sum_lines = read_lines(raised.latex)
-    assert names == [r"e^{S_{i j} / \sqrt{d}}", "="]
+    key = "k_j" if key_name == "K" else r"\bar k_j"
+    assert names == [rf"e^{{q_i^\top {key} / \sqrt{{d}}}}", "="]
     assert read_rows(matrix) == [powers]
     assert all(power == exp(entry) for power, entry in zip(powers, scaled.value, strict=True))
     assert len(sum_lines) == len(sums) == q.rows
@@ -162,7 +162,7 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     assert [line[0] for line in output_lines] == [rf"p_{{{row + 1}}}^\top {value_name}" for row in range(q.rows)]
     check_rows_over([line[2] for line in output_lines], reduced * v, totals)
     assert_rounded(read_matrices(decimals)[0], output.value)
-    assert f"multiply P with {value_name}." in output.plain
+    assert f"multiply P by {value_name}." in output.plain
 
     judged_scores, judged_weights, judged_output = plain_softmax(q, k, v)
     assert_near(scores.value, judged_scores)
