@@ -248,6 +248,11 @@ def fix_page(app, pagename, templatename, context, doctree):
         r'<span class="kept">\1\2</span>',
         body,
     )
+    # A link to a chapter names its topic, unless the text gives it words of its own.
+    titles = {html.escape(title.astext(), quote=False) for title in app.env.titles.values()}
+    body = re.sub(
+        r'(?<=doc">)([^<:]*): [^<]*(?=</span>)', lambda named: named[1] if named[0] in titles else named[0], body
+    )
     # Roles that assistive technology no longer knows, and identifiers that several items share.
     body = body.replace(' role="doc-biblioentry"', "").replace(' role="list"', "")
     body = re.sub(r' id="(proof|solution|exercise)-content"', "", body)
@@ -344,7 +349,7 @@ def finish(app, exception):
     (out / ".buildinfo").unlink(missing_ok=True)  # in it is the folder of this environment; only a mended site needs it
     _copy_notebooks(Path(app.srcdir), out)
     for page in [*out.glob("*.html"), *out.glob("book/*.html")]:
-        page.write_text(_paint_early(_hide_icons(page.read_text(encoding="utf-8"))), encoding="utf-8")
+        page.write_text(_lighter(_paint_early(_hide_icons(page.read_text(encoding="utf-8")))), encoding="utf-8")
     _trim_mathjax(out)
     _trim_icons(out)
     _fix_search(out)
@@ -369,6 +374,38 @@ def _paint_early(page):
         head = re.sub(r'<script src="[^"]*(searchtools|language_data|searchindex)\.js[^"]*"></script>\s*', "", head)
     head = re.sub(r"<script (?=[^>]*src=)(?![^>]*(?:defer|documentation_options))", "<script defer ", head)
     return head + end + body
+
+
+# Names, operators and numbers of code look like the text around them (book.css).
+PLAIN_TOKEN = re.compile(
+    '<span class="(?:n|p|o|w|nf|nb|bp|nv|na|no|ne|m|mi|mf|fm|vm)">([^<]*)</span>|<span></span>(?!\n)'
+)
+
+
+# Settings of Thebe, which is not here, what is said twice, an advertisement's place, numbers by which nobody cites.
+UNUSED = re.compile(
+    r"""(?s)<script type="text/x-thebe-config">.*?</script>|<script>kernelName = [^<]*</script>"""
+    r"""|<meta name="docsearch:[^>]*>|<meta name="viewport" [^>]*=1" ?/>"""
+    r"""|<div id="ethical-ad-placement".*?</div>|<script [^>]*fontawesome\.js[^>]*></script>"""
+    r"""|<span class="label"><span class="fn-bracket">.*?</span></span>\n"""
+)
+
+
+def _lighter(page):
+    # Two thirds of a line of code are marks that nobody sees, and a tenth of a short page is indents of the theme.
+    page = UNUSED.sub("", page)
+    page = re.sub(
+        r'(<a )class="reference internal" ([^>]*>)<span class="(?:std )*(?:std-)?doc">([^<]*)</span>', r"\1\2\3", page
+    )
+    page = page.replace('<a class="reference internal"', "<a").replace('class="xref std std-term"', 'class="std-term"')
+    parts = re.split(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)", page)
+    for at in range(0, len(parts), 3):
+        parts[at] = re.sub(r"[ \n]*\n[ \n]*", "\n", re.sub(r"(?s)<!--.*?-->", "", parts[at]))
+    for at in range(1, len(parts), 3):
+        if parts[at].startswith("<pre"):
+            parts[at] = PLAIN_TOKEN.sub(lambda token: token[1] or "", parts[at])
+        parts[at + 1] = ""
+    return "".join(parts)
 
 
 def _fix_search(out):

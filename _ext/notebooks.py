@@ -264,6 +264,8 @@ class Page:
         return f"$$\n{tex}\n$$"
 
     def say_admonition(self, node):
+        if "margin" in node["classes"] and not node[0].astext():
+            return quoted(self.body(node))
         name = "Aside" if isinstance(node, nodes.sidebar) else node.tagname.title()
         given = next((c for c in node.children if isinstance(c, nodes.title) and c.children), nodes.title("", name))
         if "dropdown" in node["classes"]:

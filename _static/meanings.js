@@ -2,7 +2,7 @@
 // first tap of a finger; a second tap follows the link. Escape closes the box. _ext/meanings.py writes the meanings.
 {
   const source = document.currentScript.src.replace(/meanings\.js.*/, "meanings-data.js");
-  const NAMES = ".bd-article a.reference.internal:has(> .std-term, > code.py)";
+  const NAMES = ".bd-article a:has(> .std-term, > code.py)";
   let loading = null;
   const load = () => (loading ??= new Promise((done) => {
     const script = document.createElement("script");

@@ -122,7 +122,7 @@ FACTS = """
       .map((e) => [e.id, e.querySelector(".eqno")?.firstChild.textContent.trim()])),
     statements: all("div.proof:not(.dropdown), div.exercise", (e) =>
       [e.id, words(e.querySelector(".admonition-title"))]),
-    references: all("article a.internal[href^='#']", (a) => [a.getAttribute("href").slice(1), words(a)]),
+    references: all("article a[href^='#']:not(.headerlink)", (a) => [a.getAttribute("href").slice(1), words(a)]),
     folds: all(".toggle-button", (b) => b.getAttribute("aria-label")),
     namedSummaries: count("summary[aria-label]"),
     colab: all('a[href^="https://colab"]', (a) => a.getAttribute("href")),

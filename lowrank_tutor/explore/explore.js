@@ -83,6 +83,31 @@ const explorer = (root) => {
     if (control.matches("fieldset")) control.addEventListener("input", change);
     else onSlide(control, change);
   });
+  // Whoever drags across the picture moves a slider, from where it stands: the whole width is its whole range.
+  const ranges = controls.filter((control) => control.matches("input"));
+  const slid = ranges.find((control) => control.dataset.slider === root.dataset.plays) ?? ranges[0];
+  if (slid) {
+    const panels = imgs[0].parentElement;
+    let down = null, wide = 1, before = 0;
+    const slide = (value) => {
+      const at = slid.value;
+      slid.value = value; // the browser takes the nearest step
+      if (slid.value !== at) slid.dispatchEvent(new Event("input"));
+    };
+    panels.classList.add("drags");
+    panels.addEventListener("dragstart", (event) => event.preventDefault());
+    panels.addEventListener("pointerdown", (event) => {
+      if (event.button || !event.isPrimary) return;
+      const sides = imgs.flatMap((img) => [img.getBoundingClientRect().left, img.getBoundingClientRect().right]);
+      [down, wide, before] = [event, Math.max(...sides) - Math.min(...sides), Number(slid.value)];
+      panels.setPointerCapture(event.pointerId);
+    });
+    panels.addEventListener("pointermove", (event) => {
+      if (down) slide(before + ((event.clientX - down.clientX) / wide) * (slid.max - slid.min));
+    });
+    panels.addEventListener("pointercancel", () => down && slide(before)); // the page scrolls instead
+    ["pointerup", "pointercancel"].forEach((event) => panels.addEventListener(event, () => (down = null)));
+  }
   addEventListener("pageshow", show); // a browser may bring a slider back where it was left
   // Pictures are decoded before they are asked for, so that a step never waits.
   const keep = [];

@@ -35,6 +35,8 @@ def explore(
 ) -> Explorer:
     r"""Put sliders on a figure.
 
+    On a page, a drag across the pictures moves the slider that ``play`` names, or else the first slider of numbers.
+
     Parameters
     ----------
     draw : callable

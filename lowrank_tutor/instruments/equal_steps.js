@@ -31,11 +31,11 @@ const equalSteps = ({ place, data, move }) => {
         return line[i] * (state.optimizer === "Adam" ? s : s * s);
       });
       const top = Math.max(...lengths), high = lengths[level] / top;
-      panel.line("level", [[0, high], [ranks.length, high]], "ink thin dashed moving");
+      panel.line("level", [[0, high], [ranks.length, high]], "ink thin dashed");
       ranks.forEach((_, i) => {
         const tip = lengths[i] / top;
         panel.arrow("output " + i, [i + 0.04, 0], [i + 0.62, 0], "ink");
-        panel.arrow("step " + i, [i + 0.62, 0], [i + 0.62, tip], "teal moving");
+        panel.arrow("step " + i, [i + 0.62, 0], [i + 0.62, tip], "teal");
         const struck = tip > high - 0.14 && tip < high; // by the line: above it, then
         const text = format(lengths[i] / lengths[level], ".2g");
         panel.text("times " + i, [i + 0.62, (struck ? high : tip) + 0.03], text, "teal middle");

@@ -17,7 +17,8 @@
 //   });
 //
 // Its controls and handles call move({ name: value }), which says in words what is wrong; `check` (values.js) has rules
-// for `clean`. Presets call morph({ name: value }), which goes there in MORPH. While numbers() has no names, the numbers
+// for `clean`. Presets call morph({ name: value }), which goes there in MORPH; after a choice among radio buttons lines
+// and boxes glide by themselves (instrument.css), if they still have as many points. While numbers() has no names, the numbers
 // of the page stay as Python wrote them.
 const PAUSE = 400; // milliseconds of rest before the sentence is said; it is shown at once
 const MORPH = 300; // milliseconds
@@ -107,6 +108,8 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
       tell(error.message);
     }
   };
+  /** Whether what is drawn goes to its new place in MORPH, by the style: after a choice, and until a hand moves on. */
+  const glide = (on) => figure.classList.toggle("glides", on);
   const between = (from, to, share, whole) => {
     if (Array.isArray(to)) return to.map((value, i) => between(from[i], value, share, whole));
     return whole && share < 1 ? Math.round(from + share * (to - from)) : from + share * (to - from);
@@ -117,6 +120,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
     const eased = Object.entries(me.eases || {}).filter(([part]) => String(from[part]) !== String(to[part]));
     const mine = ++wishes;
     goal = partial;
+    glide(!eased.length);
     busy(1);
     try {
       for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
@@ -134,6 +138,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   };
   /** What a reader does on the way begins at its end. */
   const land = () => {
+    glide(false);
     if (goal) set(goal);
   };
 
@@ -164,6 +169,7 @@ const mount = (name, build, { state: start, data, formats, say, remarks, words }
   line.textContent = "";
   figure.classList.add("live");
   ["pointerdown", "click", "keydown"].forEach((kind) => figure.addEventListener(kind, land, true));
+  figure.addEventListener("change", ({ target }) => glide(target.matches("[type=radio], [type=checkbox]")), true);
   figure.addEventListener("pointerdown", ({ pointerType }) => (touched = pointerType === "touch"), true);
   figure.instrument = {
     state: () => structuredClone(state),

@@ -1,7 +1,7 @@
 // Two runners under the roof of a card: how fast exact attention and Linformer can be. Python's race.py has data and words.
 const race = ({ place, data, move }) => {
-  const { cards, mixtures, width, lengths, walls, words, intensity, speed } = data, MORPH = 300, LONG = 3000;
-  let state = null, shown = null, frame = 0, running = 0, floors = {};
+  const { cards, mixtures, width, lengths, walls, words, intensity, speed } = data, LONG = 3000;
+  let state = null, running = 0, floors = {};
 
   const floor = (k) => {
     const { n, gpu } = state, [flops, bandwidth] = cards[gpu];
@@ -12,13 +12,13 @@ const race = ({ place, data, move }) => {
     return { seconds: times[wall], wall, at: work / bytes, speed: work / times[wall] };
   };
   const quiet = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-  /** Call step(share) with shares from 0 to 1, for so many milliseconds, and keep the frame where it can be stopped. */
-  const play = (long, step, keep) => {
+  /** Fill the bars, slowed down, until it is stopped. */
+  const play = () => {
     const start = performance.now();
     const tick = (now) => {
-      const share = quiet() ? 1 : clamp((now - start) / long, 0, 1);
-      step(share);
-      if (share < 1 && place.isConnected) keep(requestAnimationFrame(tick));
+      const share = quiet() ? 1 : clamp((now - start) / LONG, 0, 1);
+      drawBars(share);
+      if (share < 1 && place.isConnected) running = requestAnimationFrame(tick);
     };
     tick(start);
   };
@@ -52,13 +52,12 @@ const race = ({ place, data, move }) => {
   const row = controls.box(place, "control"), slow = controls.element("span");
   controls.button(row, words.race, () => {
     cancelAnimationFrame(running);
-    play(LONG, drawBars, (at) => (running = at));
+    play();
   });
   row.append(slow);
 
   /** Two walls, filled: where the memory limits, and where the processors do. */
   const drawRoof = ([flops, bandwidth]) => {
-    shown = [flops, bandwidth];
     const ridge = flops / bandwidth, low = bandwidth * intensity[0];
     roof.area("memory", [[intensity[0], ground], [intensity[0], low], [ridge, flops], [ridge, ground]], "gray deep");
     roof.area("compute", [[ridge, ground], [ridge, flops], [intensity[1], flops], [intensity[1], ground]], "gray");
@@ -97,16 +96,10 @@ const race = ({ place, data, move }) => {
       n: check.whole("n", n, Math.max(lengths[0], k), lengths[1]),
     }),
     draw: (wished) => {
-      const before = shown, other = state && state.gpu !== wished.gpu;
       state = wished;
       floors = { exact: floor(0), mixed: floor(state.k) };
       cancelAnimationFrame(running);
-      const to = cards[state.gpu];
-      if (!other) drawRoof(to);
-      else {
-        cancelAnimationFrame(frame);
-        play(MORPH, (share) => drawRoof(to.map((end, i) => before[i] ** (1 - share) * end ** share)), (at) => (frame = at));
-      }
+      drawRoof(cards[state.gpu]);
       drawRunners();
       drawBars();
       const text = fill(words.tokens, { n: format(state.n, ",") });

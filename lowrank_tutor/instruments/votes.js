@@ -4,7 +4,7 @@ const votes = ({ place, data, move }) => {
   const read = (rows, scale) => rows.map((row) => row.match(/../g).map((code) => (code - 50) / scale));
   const noise = read(data.noise, 16), maps = read(data.maps, 32);
   const count = noise.length, width = noise[0].length, percent = (share) => format(share, ".0%");
-  let state = null, old = null, exact = [], grouped = [], numbers = {};
+  let state = null, exact = [], grouped = [], numbers = {};
 
   const mean = (rows) => rows[0].map((_, j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length);
   const attend = ({ m, way, rho }) => {
@@ -60,11 +60,9 @@ const votes = ({ place, data, move }) => {
   });
 
   const draw = () => {
-    // Bars glide when their votes change, and keep up with a hand that drags.
-    const glide = old && old.way !== state.way ? " glide" : "";
     for (let i = 0; i < count; i++) {
       const { at, size, weight } = grouped[i] || { at: count, size: 0, weight: 0 };
-      strip.rect("bar " + i, [at + 0.1, 0], [at + Math.max(0.1, size - 0.1), weight / (size || 1)], "teal solid" + glide);
+      strip.rect("bar " + i, [at + 0.1, 0], [at + Math.max(0.1, size - 0.1), weight / (size || 1)], "teal solid");
       strip.rect("exact " + i, [i + 0.1, 0], [i + 0.9, exact[i]], "ink outline");
     }
     strip.text("groups", [last / 2, 1.03 * tallest], fill(words.groups, state), "teal middle");
@@ -72,7 +70,7 @@ const votes = ({ place, data, move }) => {
     border.toggleAttribute("hidden", state.way === "none");
     strip.text("last", [last + last / 2, 1.03 * tallest], words.last, "ink middle");
     const { error } = numbers, text = percent(error), at = Math.min(error, 1.2);
-    gauge.rect("error", ...(roomy ? [[0.2, 0], [0.8, at]] : [[0, 0.15], [at, 0.85]]), "orange solid" + glide);
+    gauge.rect("error", ...(roomy ? [[0.2, 0], [0.8, at]] : [[0, 0.15], [at, 0.85]]), "orange solid");
     gauge.text("off", roomy ? [0.5, at + 0.02] : [at + 0.02, 0.32], text, "orange" + (roomy ? " middle" : ""));
     strip.place("border", [state.m, 0], { value: state.m, min: 1, max: last, text: fill(words.groups, state) });
   };
@@ -82,7 +80,7 @@ const votes = ({ place, data, move }) => {
       m: check.whole("m", m, 1, last), way: check.one("way", way, Object.keys(ways)), rho: check.one("rho", rho, rhos),
     }),
     draw: (wished) => {
-      [old, state] = [state, wished];
+      state = wished;
       ({ exact, parts: grouped, numbers } = attend(state));
       draw();
       way.show(state.way);

@@ -308,7 +308,8 @@ def test_labels_below_a_slider(values, written):
         assert (np.add(middle, half)[:-1] + 5 <= np.subtract(middle, half)[1:]).all()
 
 
-def test_touch(browser):
+@pytest.mark.parametrize(("touched", "tapped"), [("input[type=range]", 5), ("img", 1)])
+def test_touch(browser, touched, tapped):
     block = make(k=range(1, 10)).to_html()
     phone = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
     seen = {}
@@ -317,9 +318,9 @@ def test_touch(browser):
             page.set_content(
                 f'<meta name="viewport" content="width=device-width"><div style="padding:300px 0 2000px">{block}'
             )
-            slider = page.locator("input[type=range]")
-            slider.evaluate("(slider) => slider.scrollIntoView({ block: 'center' })")
-            box, at = slider.bounding_box(), page.evaluate("scrollY")
+            slider, taken = page.locator("input[type=range]"), page.locator(touched)
+            taken.evaluate("(taken) => taken.scrollIntoView({ block: 'center' })")
+            box, at = taken.bounding_box(), page.evaluate("scrollY")
             swipe(page, box["x"] + 0.5 * box["width"], box["y"] + box["height"] / 2, way)
             if way == "up":
                 page.wait_for_function("(at) => scrollY > at", arg=at)
@@ -328,8 +329,44 @@ def test_touch(browser):
             seen[way] = int(slider.input_value())
             assert page.locator("output").inner_text() == str(seen[way])
     assert seen["up"] == 1
-    assert seen["tap"] == 5
-    assert seen["sideways"] > 5
+    assert seen["tap"] == tapped
+    assert seen["sideways"] > tapped
+
+
+DRAGGED = [  # the sliders, where they stand, and where after half the picture's width
+    ("first", {"k": range(9), "e": range(5)}, [0, 0], [4, 0]),
+    ("playing", {"k": range(9), "e": range(5), "play": "e"}, [0, 0], [0, 2]),
+    ("uneven", {"k": [1, 2, 4, 5, 9], "start": {"k": 2}}, [1], [3]),
+    ("choices", {"k": [1, 2, 3]}, [], []),
+]
+
+
+@pytest.mark.parametrize(("sliders", "start", "end"), [row[1:] for row in DRAGGED], ids=[row[0] for row in DRAGGED])
+def test_drag_on_picture(browser, tmp_path, sliders, start, end):
+    """From where the slider stands, a picture's width is its whole range; a click is none, and no picture is taken."""
+    file = tmp_path / "page.html"
+    file.write_text("<meta charset=utf-8>" + make(alt="x", **sliders).to_html(), encoding="utf-8")
+    for motion in ("no-preference", "reduce"):
+        with browser.new_page(viewport={"width": 900, "height": 500}, reduced_motion=motion) as page:
+            page.goto(file.as_uri())
+            panels, image = page.locator(".explorer-panels"), page.locator("img")
+            assert panels.evaluate("(p) => getComputedStyle(p).cursor") == ("ew-resize" if start else "auto")
+            page.evaluate("addEventListener('dragstart', (e) => e.defaultPrevented || (window.taken = true))")
+            values = "(all) => all.map((slider) => Number(slider.value))"
+            box, first = image.bounding_box(), image.get_attribute("src")
+            x, y = box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2
+            page.mouse.click(x, y)
+            assert page.locator("input[type=range]").evaluate_all(values) == start
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x + box["width"] / 4, y)
+            page.mouse.move(x + box["width"] / 2, y + 300)  # beyond the picture, too
+            page.mouse.up()
+            page.mouse.move(x, y)
+            assert page.locator("input[type=range]").evaluate_all(values) == end
+            assert (image.get_attribute("src") != first) == bool(start)
+            assert page.evaluate("window.taken") is (None if start else True)
+            assert page.evaluate("String(getSelection())") == ""
 
 
 def test_layout_of_sliders(browser):

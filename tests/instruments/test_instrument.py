@@ -323,6 +323,34 @@ def test_presets_morph(show, motion):
     assert hand.call("state")["s"] == pytest.approx([*[1] * 11, 0.99])
 
 
+CHOICES = {"votes": "0.9", "race": "H100", "equal_steps": "Adam", "drift": "0.5", "sheets": "was", "card": "one head"}
+CHOOSE = """
+async (figure, words) => {
+  const labels = [...figure.querySelectorAll("label:has([type=radio])")];
+  const radio = labels.find((label) => label.textContent.startsWith(words)).querySelector("input");
+  radio.click();
+  await new Promise(requestAnimationFrame);
+  const glides = figure.getAnimations({ subtree: true });
+  const times = new Set(glides.map((one) => one.effect.getTiming().duration));
+  radio.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+  figure.getBoundingClientRect();
+  return [glides.length, [...times], figure.classList.contains("glides")];
+}
+"""
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices_glide(show, name, motion):
+    """What is drawn goes to its place at another choice in 300 ms, and keeps up with the hand that follows."""
+    make = {"equal_steps": partial(equal_steps, [[2**i for i in range(8)]], [[1, 3] * 4], [1])}.get(name)
+    hand = show((make or INSTRUMENTS[name])(), reduced_motion=motion)
+    count, times, after = hand.figure.evaluate(CHOOSE, CHOICES[name])
+    assert (count > 0) == (motion == "no-preference")
+    assert times == ([300] if count else [])
+    assert not after
+
+
 @each_instrument
 def test_fingers(show, name):
     """On a phone what is pressed is 44 pixels high, and so is what takes hold of a handle."""

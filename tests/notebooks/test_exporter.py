@@ -126,7 +126,9 @@ BLOCKS = {
     "literal code": ("```python\n{eq}`eq` $\\R$\n```", "```python\n{eq}`eq` $\\R$\n```"),
     "note": ("```{note}\nx\n\n- y\n```", "> **Note**\n>\n> x\n>\n> - y"),
     "titled admonition": ("```{admonition} On $\\R$\nx\n```", "> **On $\\mathbb{R}$**\n>\n> x"),
-    "margin": ("```{margin}\nx\n```", "> **Aside**\n>\n> x"),
+    "margin": ("```{margin}\nx $\\R$\n\n- y\n```", "> x $\\mathbb{R}$\n>\n> - y"),
+    "titled margin": (":::{margin} On *it*\nx\n:::", "> **On *it***\n>\n> x"),
+    "sidebar": ("```{sidebar} S\nx\n```", "> **S**\n>\n> x"),
     "admonition in a list": ("- a\n\n  ```{tip}\n  x\n  ```", "- a\n\n  > **Tip**\n  >\n  > x"),
     "folded admonition": (
         "```{admonition} A < B in $\\R$\n:class: dropdown\nx\n```",

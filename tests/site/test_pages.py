@@ -232,6 +232,26 @@ def test_line_in_pieces():
     assert joined == {"stdout": "proof from\nhere\n", "stderr": "careful\n"}
 
 
+LIGHTER = {
+    "<p>\n\n   a <em>b</em>\n  c</p><!-- a\n note -->": "<p>\na <em>b</em>\nc</p>",
+    '<pre><span></span><span class="k">if</span> <span class="n">a</span>\n\n  <span class="mi">1</span></pre>\n <p>': (
+        '<pre><span class="k">if</span> a\n\n  1</pre>\n<p>'
+    ),
+    "<script>\n  `a\n  b` <!-- c -->\n</script>": "<script>\n  `a\n  b` <!-- c -->\n</script>",
+    '<a class="reference internal" href="a.html"><span class="std std-doc">A</span></a>': '<a href="a.html">A</a>',
+    '<a class="reference internal" href="#t" title="t"><span class="xref std std-term">t</span></a>': (
+        '<a href="#t" title="t"><span class="std-term">t</span></a>'
+    ),
+    '<span class="label"><span class="fn-bracket">[</span>1<span class="fn-bracket">]</span></span>\n<p>a': "<p>a",
+}
+
+
+@pytest.mark.parametrize("page", LIGHTER)
+def test_lighter_page(page):
+    assert booksite._lighter(page) == LIGHTER[page]
+    assert booksite._lighter(LIGHTER[page]) == LIGHTER[page]
+
+
 # From outside
 
 
