@@ -63,14 +63,14 @@ def pairs_found(_chapter, *, n):
     return {"lost": lost, "margin": float(min(margins))}
 
 
-def ball(_chapter, *, start_at, steps):
+def ball(_chapter, *, v):
     """In u + v and u - v, whose steps do not mix: one grows by 1 + rate, the other shrinks by 1 - rate."""
-    u, v = map(float, start_at.strip("()").replace("\N{MINUS SIGN}", "-").split(","))
-    along, across = u + v, u - v
-    for _ in range(steps):
+    along, across = 1 + v, 1 - v
+    for _ in range(80):
         rate = 0.1 * (1 - (along**2 - across**2) / 4)
         along, across = along * (1 + rate), across * (1 - rate)
-    return {"u": (along + across) / 2, "v": (along - across) / 2, "J": (1 - (along**2 - across**2) / 4) ** 2 / 2}
+    u_end, v_end = (along + across) / 2, (along - across) / 2
+    return {"u_end": u_end, "v_end": v_end, "J": (1 - u_end * v_end) ** 2 / 2}
 
 
 EXPLORERS = {
