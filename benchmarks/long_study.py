@@ -10,11 +10,12 @@ Two tasks, both made from the source files of Python packages that the book's ow
 
 ``python -m benchmarks.long_study`` first times training steps of every kind in turn, on one thread, and so finds how
 many steps each can make in ``BUDGET`` seconds. Then each kind is tuned: of ``RATES`` it takes the learning rate with
-the best score on the validation texts after a quarter of the steps, from one seed that is used for nothing else. Then
-each trains from three seeds, two runs at a time, with the rate warmed up over 50 steps and lowered linearly to a
-twentieth at the end; scores are those on the test texts, whose files no training text comes from. With
-``--resume runs.jsonl`` every run is kept in that file when it ends, and is not repeated. It writes
-``lowrank_tutor/data/long_study.json``. ``--short`` takes about a minute and writes nothing.
+the best score on the validation texts after a quarter of the steps, from one seed that is used for nothing else. (Where
+no score is two standard errors above guessing, it takes the larger rate.) Then each trains from three seeds, two runs
+at a time, with the rate warmed up over 50 steps and lowered linearly to a twentieth at the end; scores are those on the
+test texts, whose files no training text comes from. With ``--resume runs.jsonl`` every run is kept in that file when it
+ends, and is not repeated. It writes ``lowrank_tutor/data/long_study.json``. ``--short`` takes about a minute and writes
+nothing.
 """
 
 import argparse
@@ -273,6 +274,13 @@ def peak_of_a_step(kind: str, sizes: Sizes, device: str) -> int:
     return peak_bytes(training.step, torch.device(device))
 
 
+def best_rate(scores: dict[float, float], texts: int) -> float:
+    """Return the rate with the best score; where none is two standard errors above guessing, the largest rate."""
+    guessing = 1 / SIGNS
+    noise = (guessing * (1 - guessing) / texts) ** 0.5
+    return max(scores, key=scores.__getitem__) if max(scores.values()) > guessing + 2 * noise else max(scores)
+
+
 def main() -> int:
     """Time, tune and train all kinds on both tasks, print a line for each run, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -319,7 +327,8 @@ def main() -> int:
         for pair in pairs
     }
     train([job for jobs in tuning.values() for job in jobs])
-    rates = {pair: max(jobs, key=lambda job: done[job]["curve"][-1][1]["all"]).rate for pair, jobs in tuning.items()}
+    scores = {pair: {job.rate: done[job]["curve"][-1][1]["all"] for job in jobs} for pair, jobs in tuning.items()}
+    rates = {pair: best_rate(found, sizes.held_out * len(PACKAGES)) for pair, found in scores.items()}
     jobs = [
         Job(*pair, seed, rates[pair], steps[pair[0]][pair[1]])
         for seed in range(1 if short else arguments.seeds)

@@ -55,6 +55,15 @@ def test_each_kind_learns(kind, task):
     assert losses[-1] < losses[0] / 2
 
 
+@pytest.mark.parametrize(
+    ("scores", "rate"),
+    [({0.001: 0.4, 0.003: 0.3}, 0.001), ({0.001: 0.2, 0.003: 0.3}, 0.003), ({0.001: 0.08, 0.003: 0.05}, 0.003)],
+)
+def test_best_rate(scores, rate):
+    """Guessing is 1/16; with 320 texts, two standard errors above it are 0.0896."""
+    assert study.best_rate(scores, 320) == rate
+
+
 def test_short_run(monkeypatch, tmp_path, capsys):
     kept = tmp_path / "runs.jsonl"
     monkeypatch.setattr(study, "KINDS", {kind: study.KINDS[kind] for kind in ("none", "averages")})
