@@ -51,7 +51,7 @@ CARDS = {
         "classes",
     ),
     "book/04-johnson-lindenstrauss": Card(
-        "Random directions keep distances. How many are enough for how many points, and when is the bound of no use?",
+        "Random directions keep distances. How many do your points need, and when is the bound useless?",
         "bell",
     ),
     "book/05-bilinear-scoring": Card(
@@ -71,7 +71,7 @@ CARDS = {
         "latents",
     ),
     "book/09-states": Card(
-        "What a table of fixed size can remember in place of a cache, and which theorem speaks of which rank.",
+        "What a table of fixed size can remember in place of a cache, and which theorem is about which rank.",
         "recent",
     ),
     "book/choose": Card(

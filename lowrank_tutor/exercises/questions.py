@@ -46,12 +46,12 @@ QUESTIONS = {
         rounds=(0,),
     ),
     "ex-rank-build": question(
-        {"Numbers in two full factors": 20, "Degrees of freedom": 16},
-        "The factors are 5 by 2 and 2 by 5. Which changes of the factors leave the product alone?",
+        {"Numbers in the two factors": 20, "Degrees of freedom": 16},
+        "The factors are 5 by 2 and 2 by 5. Which changes of the factors leave the product unchanged?",
         (..., 20, "An invertible 2 by 2 matrix can move from one factor to the other without changing the product."),
         (16, ..., "16 is the second number. The factors, written out in full, hold more."),
         (25, ..., "25 is what the table holds. How many do the two factors hold?"),
-        (..., 18, "What can move between the factors is a 2 by 2 matrix. How many entries has it?"),
+        (..., 18, "What can move between the factors is a 2 by 2 matrix. How many entries does it have?"),
     ),
     "ex-rank-projection": question(
         {"The multiple": 1 / 2},
