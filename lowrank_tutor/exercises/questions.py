@@ -158,7 +158,7 @@ QUESTIONS = {
     "ex-jl-hundred": question(
         {"k by the formula": 1593, "k by the exact law": 1199},
         "Put n(n - 1)/delta = 990,000 into the formula. For the exact law, let min_dim compute.",
-        (1592, ..., "1592.94 must be rounded up: with 1592 the bound does not hold."),
+        (1592, ..., "1592.94 must be rounded up: (4.5) does not allow 1592."),
         (1513, ..., "Each pair can fail on two sides: 9,900 for 4,950 pairs."),
         (1381, ..., "The cube is missing: half of the square of epsilon minus a third of its cube."),
         (..., 1593, "The second number is what min_dim gives without naming a bound."),
@@ -177,9 +177,9 @@ QUESTIONS = {
         {
             "Standard deviation of 1,024 signs": sqrt(pi / 2 / 1024),
             "Standard deviation of 64 numbers": 1 / 8,
-            "The least rho": sqrt(pi / 4 - 1 / 2),
+            "The limit for rho": sqrt(pi / 4 - 1 / 2),
         },
-        "The variances are (pi/2 - rho^2)/k and (1 + rho^2)/k, with another k in each. When are they equal for one k?",
+        "The variances are (pi/2 - rho^2)/k and (1 + rho^2)/k, each with its own k. When are both equal for one k?",
         (pi / 2 / 1024, ..., ..., "That is the variance. The standard deviation is its square root."),
         (..., 1 / 64, ..., "That is the variance. The standard deviation is its square root."),
         (..., 1 / 32, ..., "With 16 bits each there is room for 64 numbers only, not for 1,024."),
