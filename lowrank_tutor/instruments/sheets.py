@@ -15,7 +15,7 @@ from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST = 8  # words
 SAY = (
-    "With {k} of {n} sheets the error of the table is {table_error:.0%}, and the error of what the words receive is "
+    "With {k} of {n} sheets the error of the table is {table_error:.0%}, and the error of what the words hear is "
     "{output_error:.0%}. “{word}” listens {heard}."
 )
 REMARKS = {
@@ -110,7 +110,7 @@ def sheets(
         },
         readouts={
             "table_error": ("error of the table", ".0%"),
-            "output_error": ("error of what the words receive", ".0%"),
+            "output_error": ("error of what the words hear", ".0%"),
         },
         caption=CAPTION,
         picture=lambda: _still(weights, kept, k, words),
