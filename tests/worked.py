@@ -112,7 +112,9 @@ def check_formulas(worked):
     known = set(
         "begin end cr frac sqrt left right cdot top qquad leftarrow leftrightarrow approx alpha lambda sigma".split()
     )
-    known |= set("Sigma theta mu bar text pm det lVert rVert operatorname mathbb in times neq vphantom Big Bigg".split())
+    known |= set(
+        "Sigma theta mu bar text pm det lVert rVert operatorname mathbb in times neq vphantom Big Bigg".split()
+    )
     for step in worked.steps:
         assert "\n" not in step.latex
         assert "$" not in step.latex + step.plain
