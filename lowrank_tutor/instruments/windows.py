@@ -45,7 +45,7 @@ TYPED = {
     "long": "“{value}” is too long: a word may have 24 letters.",
 }
 WORDS = {
-    "plane": "Keys. Drag the query: it looks at keys that lie its way. Teal: the mean key of each window.",
+    "plane": "Keys. Drag the query: it looks at keys in its direction. Teal: the mean key of each window.",
     "list": "Weights. Narrow bars: exact. Teal: through windows, shared equally by the words. Drag the borders.",
     "result": "Values, and what the query gets, exactly and through windows",
     "query": "tip of the query",
