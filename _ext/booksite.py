@@ -349,7 +349,8 @@ def finish(app, exception):
     (out / ".buildinfo").unlink(missing_ok=True)  # in it is the folder of this environment; only a mended site needs it
     _copy_notebooks(Path(app.srcdir), out)
     for page in [*out.glob("*.html"), *out.glob("book/*.html")]:
-        page.write_text(_lighter(_paint_early(_hide_icons(page.read_text(encoding="utf-8")))), encoding="utf-8")
+        text = _mark_landing(_lighter(_paint_early(_hide_icons(page.read_text(encoding="utf-8")))))
+        page.write_text(text, encoding="utf-8")
     _trim_mathjax(out)
     _trim_icons(out)
     _fix_search(out)
@@ -359,6 +360,11 @@ def _copy_notebooks(source, out):
     # The download button serves a conversion full of raw directives; give it the notebook that Colab opens.
     for notebook in (source / "book").glob("*.ipynb"):
         shutil.copy(notebook, out / "_sources" / "book" / notebook.name)
+
+
+def _mark_landing(page):
+    # With html:has(meta[name=landing]) a browser looks at the whole page again whenever a number in a figure changes.
+    return page.replace("<html ", '<html class="landing" ', 1) if '<meta name="landing"' in page else page
 
 
 def _hide_icons(page):
