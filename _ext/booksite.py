@@ -75,7 +75,7 @@ def mark_claims(app, doctree):
     # On the page of corrections a paragraph says by its first, bold word which of the two it is: book.css colors it.
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)  # MyST begins with an empty text
-        if isinstance(first, nodes.strong) and first.astext() in ("Claim.", "Right.", "What survives."):
+        if isinstance(first, nodes.strong) and first.astext() in ("Claim.", "Right."):
             paragraph["classes"].append("claimed" if first.astext() == "Claim." else "holds")
 
 

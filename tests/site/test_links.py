@@ -164,6 +164,6 @@ def test_corrections_colors(site, readers):
     colors = "(all) => all.map((e) => getComputedStyle(e).borderLeftColor)"
     claims, truths = (page.locator(f"article p.{kind}").evaluate_all(colors) for kind in ("claimed", "holds"))
     assert len(claims) == text.count("\n**Claim.**")
-    assert len(truths) == text.count("\n**Right.**") + text.count("\n**What survives.**")
+    assert len(truths) == text.count("\n**Right.**")
     assert len({*claims}) == len({*truths}) == 1
     assert {*claims} != {*truths}
