@@ -73,7 +73,7 @@ GPUS: Mapping[str, Gpu] = MappingProxyType({
     "RTX 5090": Gpu(209.5e12, 1792e9, 32e9, (12, 0), "RTX Blackwell GPU architecture (nvidia-rtx-blackwell-gpu-"
                     "architecture): FP16 summed in FP32. The 838 often quoted are summed in FP16, with sparsity"),
     "B200": Gpu(2250e12, 7700e9, 180e9, (10, 0), "HGX B200 datasheet: half of 4,500, the rate with sparsity. Others"
-                " say 8,000 GB/s, more than the 7,680 bits of memory that its driver reports give at 8 Gbit/s"),
+                " say 8,000 GB/s, but 8 Gbit/s for each of the 7,680 bits that its driver reports make 7,680 GB/s"),
 })  # fmt: skip
 
 
