@@ -99,6 +99,6 @@ LINES = (
     Line("work", "a model that stores latents absorbs its queries", 2.0, lambda one: one.per_stored_token() / ABSORBED),
     Line("delta", "chunks are the recurrence", EXACT, delta),
     Line("samples", "cut for fewer samples than features", 0.01, few_samples),
-    Line("sent", "gradients are compressed at once", 0.5, lambda one: one.share_sent()),
+    Line("sent", "gradients are compressed from the first step", 0.5, lambda one: one.share_sent()),
 )
 CACHES = Family("caches_contract", ADAPTERS, LINES)
