@@ -14,8 +14,8 @@ the best score on the validation texts after a quarter of the steps, from one se
 no score is two standard errors above guessing, it takes the larger rate.) Then each trains from three seeds, two runs
 at a time, with the rate warmed up over 50 steps and lowered linearly to a twentieth at the end; scores are those on the
 test texts, whose files no training text comes from. With ``--resume runs.jsonl`` every run is kept in that file when it
-ends, and is not repeated; those made so far lie in ``benchmarks/runs/long_study.jsonl``. It writes
-``lowrank_tutor/data/long_study.json``. ``--short`` takes about a minute and writes nothing.
+ends, and is not repeated. It writes ``lowrank_tutor/data/long_study.json``. ``--short`` takes about a minute and writes
+nothing.
 """
 
 import argparse
