@@ -226,7 +226,8 @@ class Training:
         hits, distance = torch.cat(right).double(), torch.cat(apart)
         scores = {"all": hits.mean()}
         if self.task == "passage":
-            scores |= {"near": hits[distance <= NEAR].mean(), "far": hits[distance > FAR].mean()}
+            parts = {"near": hits[distance <= NEAR], "far": hits[distance > FAR]}
+            scores |= {name: part.mean() for name, part in parts.items() if len(part)}  # short texts have no far ones
         return {name: round(float(value), 4) for name, value in scores.items()}
 
 
@@ -291,13 +292,17 @@ def main() -> int:
     parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
     arguments = parser.parse_args()
     sizes, device, short = (SHORT if arguments.short else Sizes()), arguments.device, arguments.short
+    meta = provenance(
+        "python -m benchmarks.long_study", ["torch", *(p.replace("sklearn", "scikit-learn") for p in PACKAGES)]
+    )
+    say_if_busy(meta["machine"])
     lines, keep = runs_of(arguments.resume)
     seconds = next((line["seconds_of_a_step"] for line in lines if "seconds_of_a_step" in line), {})
     done = {Job(*(line[name] for name in Job._fields)): line for line in lines if "curve" in line}
 
     tasks = ("package", "passage")
     torch.set_num_threads(1)
-    corpus(sizes)  # here once, for all processes
+    texts = {part: len(labels) for part, (_, labels) in corpus(sizes).items()}  # here once, for all processes
     if not seconds:
         seconds = {task: seconds_of_a_step(task, sizes, device, 1 if short else 7) for task in tasks}
         keep({"seconds_of_a_step": seconds})
@@ -328,7 +333,7 @@ def main() -> int:
     }
     train([job for jobs in tuning.values() for job in jobs])
     scores = {pair: {job.rate: done[job]["curve"][-1][1]["all"] for job in jobs} for pair, jobs in tuning.items()}
-    rates = {pair: best_rate(found, sizes.held_out * len(PACKAGES)) for pair, found in scores.items()}
+    rates = {pair: best_rate(found, texts["validation"]) for pair, found in scores.items()}
     jobs = [
         Job(*pair, seed, rates[pair], steps[pair[0]][pair[1]])
         for seed in range(1 if short else arguments.seeds)
@@ -337,17 +342,29 @@ def main() -> int:
     train(jobs)
     memory = {kind: peak_of_a_step(kind, sizes, device) for kind in KINDS}
     if not short:
-        meta = provenance("python -m benchmarks.long_study", ["torch", *(p for p in PACKAGES if p != "sklearn")])
-        say_if_busy(meta["machine"])
-        meta |= {"sizes": sizes._asdict(), "width": WIDTH, "heads": HEADS, "layers": LAYERS, "k": K, "block": BLOCK}
+        meta |= {
+            "sizes": sizes._asdict(),
+            "texts": texts,
+            "width": WIDTH,
+            "heads": HEADS,
+            "layers": LAYERS,
+            "k": K,
+            "block": BLOCK,
+        }
         meta |= {"budget_seconds": arguments.budget, "rates": RATES, "slow_rate_of_e": SLOW, "near": NEAR, "far": FAR}
         meta |= {
             "seconds_of_a_step": seconds,
             "peak_bytes_of_a_step": memory,
+            "tuning": [
+                {**job._asdict(), "score": scores[pair][job.rate]} for pair, jobs in tuning.items() for job in jobs
+            ],
             "definitions": {
+                "sizes": "bytes in a text, texts in a step; texts of a package at most, to train on and held out",
                 "curve": "steps, share of right answers on the test texts; until the last, on every fourth of them",
                 "seconds_of_a_step": "of blocks of 3 steps, all kinds in turn, one thread",
                 "peak_bytes_of_a_step": "of all tensors alive at once, beyond weights and the optimizer's moments",
+                "tuning": "the share of right answers on the validation texts after a quarter of the steps",
+                "load_average": "when the last part of a resumed run began; steps were timed in the first",
             },
         }
         print(f"written: {write('long_study', meta, [done[job] for job in jobs]).name}")

@@ -90,3 +90,8 @@ def test_record_is_complete():
             len({other["rate"] for other in rows if (other["task"], other["kind"]) == (row["task"], row["kind"])}) == 1
         )
     assert set(meta["peak_bytes_of_a_step"]) == set(study.KINDS)
+    tuned = {}
+    for run in meta["tuning"]:
+        tuned.setdefault((run["task"], run["kind"]), {})[run["rate"]] = run["score"]
+    for row in rows:
+        assert row["rate"] == study.best_rate(tuned[row["task"], row["kind"]], meta["texts"]["validation"]), row
