@@ -60,7 +60,7 @@ class Gpu(NamedTuple):
 
 GPUS: Mapping[str, Gpu] = MappingProxyType({
     "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "T4 datasheet (t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s,"
-              " less than 256 bits of memory at 10 Gbit/s give; the larger stands here, so no program beats the floor"),
+              " but 256 bits of memory at 10 Gbit/s give 320; the larger stands here, so no program beats the floor"),
     "V100": Gpu(125e12, 900e9, 16e9, (7, 0), "V100 datasheet (volta-v100-datasheet-update-us-1165301-r5): SXM2, 16 GB"),
     "L4": Gpu(121e12, 300e9, 24e9, (8, 9), "L4 datasheet (l4-datasheet-2595652): half of 242, the rate with sparsity"),
     "A100": Gpu(312e12, 1555e9, 40e9, (8, 0), "A100 datasheet (nvidia-a100-datasheet-us-nvidia-1758950): SXM, 40 GB"),
