@@ -17,7 +17,9 @@ def first_paragraph(entry):
         link.unwrap()
     for part in paragraph.find_all("span", class_="bibtex-citation"):
         part.decompose()
-    return re.sub(r"\s+(See|Compare) [^.]*\.(?=\s|$)", "", " ".join(paragraph.decode_contents().split()))
+    text = " ".join(paragraph.decode_contents().split())
+    text = re.sub(r"\s+\((<[^>]*>)*(chapter|the guide|the GPU page)[^)]*\)", "", text)
+    return re.sub(r"\s+(See|Compare) [^.]*\.(?=\s|$)", "", text)
 
 
 def write_meanings(app, problem):
