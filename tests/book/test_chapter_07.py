@@ -56,7 +56,7 @@ def test_best_mixing(chapter):
 
 
 def test_hidden_tokens(chapter):
-    """Zeros alone let every hidden token vote for the value zero; by the rules, padding moves nothing."""
+    """Zeros alone let every hidden token vote for the value zero; by the rules, padding changes nothing."""
     assert chapter["moved_by_padding"] == 0
     q, keys, values = (chapter[name][0, 0, :8].numpy() for name in ("q", "keys", "values"))
     powers = np.exp(q @ keys.T / math.sqrt(D))

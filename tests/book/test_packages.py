@@ -26,7 +26,7 @@ def test_contract_table(page, name, variable):
     contract = stored(name)
     assert page[variable] == contract
     packages = dict(zip(contract["meta"]["packages"], "abcd", strict=True))
-    table, _, others = page["asked"](contract, packages).data.partition("All hold on these: ")
+    table, _, others = page["asked"](contract, packages).data.partition("All pass these: ")
     escape = page["html"].escape
     shown = []
     for line, told in contract["meta"]["lines"].items():
