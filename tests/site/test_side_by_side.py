@@ -14,6 +14,7 @@ extensions = ["myst_nb", "side_by_side"]
 exclude_patterns = ["out"]
 nb_execution_mode = "cache"
 nb_execution_cache_path = "out/cache"
+nb_execution_timeout = 300
 """
 
 # Each waits for the other: one after the other they would never end.
