@@ -90,7 +90,8 @@ const printing = {
       line.appendChild(page(i));
       const mark = heading.parentElement.querySelector(':scope > span[id^="document-"]');
       if (heading.localName === "h2")
-        document.querySelectorAll(`a[href="#${mark.id}"]`).forEach((a) => a.after(" (p. ", page(i), ")"));
+        document.querySelectorAll(`a[href="#${mark.id}"]`).forEach((a) =>
+          a.after(...(a.nextSibling?.textContent[0] === ")" ? [", p. ", page(i)] : [" (p. ", page(i), ")"])));
     });
     document.querySelector(".toctree-wrapper").before(list);
     return [...list.querySelectorAll("a")].map((a) => a.textContent);
