@@ -172,7 +172,7 @@ class Lucidrains(Adapter):
     layer = "LinformerSelfAttention (defaults, E != F)"
     lacks: ClassVar[dict[str, str]] = {
         "causal": 'the README says "It does not work for the auto-regressive case"',
-        "shared": "share_kv shares the D x D matrix too, so V = K; E = F with values of their own cannot be had",
+        "shared": "share_kv shares the D x D matrix too, so V = K; E = F with separate values is not possible",
     }
     remarks: ClassVar[dict[str, str]] = {
         "exact, shorter": 'the README says "Assumes a fixed sequence length"; since issue 8 shorter ones are taken, and'
@@ -216,7 +216,7 @@ class Tatp22(Adapter):
     layer = (
         'MHAttention(parameter_sharing="headwise", E != F); Padder(Linformer(include_ff=False)) for shorter sequences'
     )
-    lacks: ClassVar[dict[str, str]] = {"cross": "decoder_mode asks for embeddings as many as the input's tokens"}
+    lacks: ClassVar[dict[str, str]] = {"cross": "decoder_mode needs as many embeddings as the input has tokens"}
     mask_names = ("input_mask",)
     remarks: ClassVar[dict[str, str]] = {
         "exact, masked": "hidden keys become zeros and still take a share of the softmax; pull request 12 says that"

@@ -124,7 +124,7 @@ def parts() -> Task:
         return model.fit_transform(x), model.components_
 
     return Task(
-        "nmf, 2,000 x 500, k = 5, one start, to its error", "scikit-learn, nndsvda",
+        "nmf, 2,000 x 500, k = 5, one start, to about the same error", "scikit-learn, nndsvda",
         lambda: nmf(x, 5, starts=1, tolerance=7e-6)[:2], theirs,
         lambda found: float(np.linalg.norm(x - found[0] @ found[1]) / np.linalg.norm(x)), 2.0,
     )  # fmt: skip
