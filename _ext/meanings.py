@@ -19,7 +19,8 @@ def first_paragraph(entry):
         part.decompose()
     text = " ".join(paragraph.decode_contents().split())
     text = re.sub(r"\s+\((<[^>]*>)*(chapter|the guide|the GPU page)[^)]*\)", "", text)
-    return re.sub(r"\s+(See|Compare) [^.]*\.(?=\s|$)", "", text)
+    text = re.sub(r"\s+(See|Compare) [^.]*\.(?=\s|$)", "", text)
+    return re.sub(r"\s+(?=[.,;)](?:\s|$))", "", text)  # left where the number of a work was
 
 
 def write_meanings(app, problem):
