@@ -20,7 +20,7 @@ def first_paragraph(entry):
     text = " ".join(paragraph.decode_contents().split())
     text = re.sub(r"\s+\((<[^>]*>)*(chapter|the guide|the GPU page)[^)]*\)", "", text)
     text = re.sub(r"\s+(See|Compare) [^.]*\.(?=\s|$)", "", text)
-    return re.sub(r"\s+(?=[.,;)](?:\s|$))", "", text)  # left where the number of a work was
+    return re.sub(r"\s+(?=[.,;)]+(?:\s|$))", "", text)  # left where the number of a work was
 
 
 def write_meanings(app, problem):

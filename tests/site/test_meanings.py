@@ -40,7 +40,7 @@ def test_each_name_has_a_meaning(site, meanings, path):
     names = re.findall(r'<a href="(?:glossary|api)\.html#([^"]+)"[^>]*><(?:span|code)', text)
     assert len(names) > 5
     assert not [name for name in names if len(meanings.get(name, "")) < 15]
-    assert not [name for name in names if re.search(r" [.,;)]( |$)", meanings[name])]
+    assert not [name for name in names if re.search(r" [.,;)]+( |$)", meanings[name])]
 
 
 @pytest.mark.parametrize("kind", [TERM, FUNCTION], ids=["term", "function"])
