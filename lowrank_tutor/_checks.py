@@ -113,9 +113,13 @@ def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
     return _as_finite(value, name, "a matrix (two axes)", (2,), advice)
 
 
-def as_matrices(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
-    """Return one matrix or a stack of them, (..., m, n), of which each is checked as `as_matrix` does."""
+def as_matrices(value: ArrayLike, name: str, dtype: Any = None, advice: str = "") -> FloatArray:
+    """Return one matrix or a stack of them, (..., m, n), of which each is checked as `as_matrix` does.
+
+    What is computed in float64 anyway names that ``dtype``, so that only the bounds of float64 hold.
+    """
     array = as_float_array(value, name, advice)
+    array = array if dtype is None else array.astype(dtype)
     if array.ndim < 2:
         raise ValueError(f"{name} must be a matrix (two axes) or a stack of matrices, got shape {array.shape}")
     if array.size == 0:

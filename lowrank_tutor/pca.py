@@ -14,8 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_real
-from lowrank_tutor._gram import by_gram
+from lowrank_tutor._checks import FloatArray, as_float_array, as_matrix, check_integer, check_real
 from lowrank_tutor.svd import fix_signs
 
 __all__ = ["PCA"]
@@ -23,7 +22,6 @@ __dir__ = __all__.copy  # completion offers no more than that
 
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
-_ROWS = 2048  # rows centered at a time: copying all points at once takes longer
 
 
 class PCA:
@@ -33,11 +31,9 @@ class PCA:
     $\sigma_i^2 / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720; Hotelling (1933),
     doi:10.1037/h0071325. scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step.
 
-    With many points of few coordinates the axes are the eigenvectors of the d by d scatter matrix
-    $(X - 1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, found in a fraction of the time. They cost small singular
-    values half of their digits, so they are used only if the smallest variance kept is at least 1e-5 of the largest.
-    For every other shape the smaller of the two matrices of products is used, down to 1e-8, and one more product
-    restores the digits.
+    With ten points or more for each coordinate the axes are the eigenvectors of the d by d scatter matrix
+    $(X - 1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, found in a tenth of the time. They cost small singular values half
+    of their digits, so they are used only if the smallest variance kept is at least 1e-5 of the largest.
 
     Parameters
     ----------
@@ -48,7 +44,7 @@ class PCA:
     Attributes
     ----------
     mean_ : ndarray, shape (d,)
-        The mean point.
+        The mean point, in float64: rounded to float32, it could be off by more than the points spread.
     components_ : ndarray, shape (k, d)
         The axes, orthonormal rows, by falling variance; the largest entry of each is positive.
     explained_variance_, explained_variance_ratio_ : ndarray, shape (k,)
@@ -97,12 +93,16 @@ class PCA:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
         if _is_count(self.n_components):
             check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
-        mean = _mean(points)
-        found = _axes_by_scatter(points, mean, self.n_components) if n >= _TALL * d else None
-        s, vt, self.explained_variance_ratio_ = found or _axes_by_svd(points, mean, self.n_components)
-        self.mean_, self.components_ = mean, vt * fix_signs(vt.T)[:, np.newaxis]
-        self.singular_values_, self.explained_variance_ = s.copy(), np.square(s) / (n - 1)
-        self.n_components_, self.n_features_in_ = len(s), d
+        self.mean_ = _mean(points)
+        centered = (points - self.mean_).astype(points.dtype)
+        s, vt = (_axes_by_scatter(centered, self.n_components) if n >= _TALL * d else None) or _axes_by_svd(centered)
+        share = np.square(s.astype(np.float64) / (s[0] or 1))  # of the largest variance; all 0 where there is none
+        share /= max(share.sum(), 1)  # the sum is 0, or at least 1
+        k = _how_many(share, self.n_components)
+        self.components_ = vt[:k] * fix_signs(vt[:k].T)[:, np.newaxis]
+        self.explained_variance_ratio_, self.singular_values_ = share[:k].astype(s.dtype), s[:k].copy()
+        self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
+        self.n_components_, self.n_features_in_ = k, d
         return self
 
     def fit_transform(self, x: ArrayLike, y: object = None) -> FloatArray:
@@ -111,55 +111,45 @@ class PCA:
 
     def transform(self, x: ArrayLike) -> FloatArray:
         r"""Return the coordinates (n, k) of points (n, d) along the axes, $(X - 1\bar{x}^\top) V$."""
-        coordinates: FloatArray = (self._check_fitted(x, "x", axis=1) - self.mean_) @ self.components_.T
+        points, dtype = self._check_fitted(x, "x", axis=1)
+        coordinates: FloatArray = (points - self.mean_).astype(dtype) @ self.components_.T
         return coordinates
 
     def inverse_transform(self, z: ArrayLike) -> FloatArray:
         r"""Return the points (n, d) that have the coordinates ``z`` (n, k), $Z V^\top + 1\bar{x}^\top$."""
-        points: FloatArray = self._check_fitted(z, "z", axis=0) @ self.components_ + self.mean_
+        coordinates, dtype = self._check_fitted(z, "z", axis=0)
+        points: FloatArray = (coordinates @ self.components_ + self.mean_).astype(dtype)
         return points
 
-    def _check_fitted(self, value: ArrayLike, name: str, axis: int) -> FloatArray:
-        """Refuse a call before ``fit``, and a matrix that does not have ``components_.shape[axis]`` columns."""
+    def _check_fitted(self, value: ArrayLike, name: str, axis: int) -> tuple[FloatArray, Any]:
+        """Return a matrix in float64, and the type of the result: the wider of its own and that of the axes.
+
+        A call before ``fit`` is refused, and a matrix that does not have ``components_.shape[axis]`` columns.
+        """
         if not hasattr(self, "components_"):
             raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")
-        matrix = as_matrix(value, name)
+        given = as_float_array(value, name)
+        matrix = as_matrix(given.astype(np.float64), name)
         columns = self.components_.shape[axis]
         if matrix.shape[1] != columns:
             raise ValueError(f"{name} must have {columns} columns, got shape {matrix.shape}")
-        return matrix
+        return matrix, np.result_type(given, self.components_)
 
 
-_Axes = tuple[FloatArray, FloatArray, FloatArray]  # s (k,), vt (k, d), and the share of the variance along each axis
-
-
-def _axes_by_svd(points: FloatArray, mean: FloatArray, wanted: int | float | None) -> _Axes:
-    centered = points - mean
-    whole = float(np.square(centered, dtype=np.float64).sum())
-    # If all axes are wanted, so is that of the smallest variance, which squares hide.
-    if wanted is not None and whole > 0 and (found := by_gram(centered, lambda v: _how_many(v / v.sum(), wanted))):
-        return found[1], found[2], np.square(found[1]) / points.dtype.type(whole)
+def _axes_by_svd(centered: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return all singular values, largest first, and the axes as rows."""
     _, s, vt = np.linalg.svd(centered, full_matrices=False)
-    share = np.square(s / (s[0] or 1))  # of the largest variance; all 0 where there is none
-    share /= max(share.sum(), 1)  # the sum is 0, or at least 1
-    k = _how_many(share, wanted)
-    return s[:k], vt[:k], share[:k]
+    return s, vt
 
 
-def _axes_by_scatter(points: FloatArray, mean: FloatArray, wanted: int | float | None) -> _Axes | None:
-    """Use the eigenvectors of the scatter matrix (d, d), in float64; None if that would cost too many digits."""
-    center, d = mean.astype(np.float64), len(mean)
-    blocks = (points[i : i + _ROWS] - center for i in range(0, len(points), _ROWS))
-    squares, vectors = np.linalg.eigh(sum((block.T @ block for block in blocks), start=np.zeros((d, d))))
+def _axes_by_scatter(centered: FloatArray, wanted: int | float | None) -> tuple[FloatArray, FloatArray] | None:
+    """Return the same from the scatter matrix (d, d), in float64; None if squares hide a variance that is kept."""
+    wider = centered.astype(np.float64, copy=False)
+    squares, vectors = np.linalg.eigh(wider.T @ wider)
     squares = np.maximum(squares[::-1], 0)
-    if squares[0] == 0:
+    if not squares[_how_many(squares / (squares.sum() or 1), wanted) - 1] > _SAFE * squares[0]:
         return None
-    share = squares / squares.sum()
-    k = _how_many(share, wanted)
-    if share[k - 1] < _SAFE * share[0]:
-        return None
-    s, vt, share = (part.astype(points.dtype) for part in (np.sqrt(squares[:k]), vectors.T[::-1][:k], share[:k]))
-    return s, vt, share
+    return np.sqrt(squares).astype(centered.dtype), vectors.T[::-1].astype(centered.dtype)
 
 
 def _how_many(share: FloatArray, wanted: int | float | None) -> int:
@@ -170,11 +160,9 @@ def _how_many(share: FloatArray, wanted: int | float | None) -> int:
 
 
 def _mean(points: FloatArray) -> FloatArray:
-    """Return the mean point, exact for equal numbers, whose rounded mean would look like variance."""
-    mean: FloatArray = points.mean(axis=0)
-    for j in np.flatnonzero(points[0] == points[-1]):
-        if (points[:, j] == points[0, j]).all():
-            mean[j] = points[0, j]
+    """Return the mean point in float64, exact for equal numbers, whose rounded mean would look like variance."""
+    mean: FloatArray = points.mean(axis=0, dtype=np.float64)
+    mean += (points - mean).mean(axis=0)  # what rounding took from a long sum of large numbers
     return mean
 
 

@@ -7,6 +7,7 @@ real, finite and non-empty. A refused argument is a ``ValueError``, or a ``TypeE
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,29 +30,31 @@ class RankFactorization(NamedTuple):
 
 
 def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
-    """Return ``rtol``, or for None ``max(m, n)`` roundings of the precision in which ``a`` came, at most 1/2."""
+    """Return ``rtol``, or by default the most that rounding can add to a zero singular value, relative to the first."""
     if rtol is not None:
         return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
     given = np.asarray(a)
-    precision = given.dtype if given.dtype in (np.float16, np.float32) else np.dtype(np.float64)
-    roundings: float = max(given.shape[-2:]) * float(np.finfo(precision).eps)
-    return min(roundings, 0.5)  # n roundings of float16 reach 1/2 from n = 512 on; at 1 no direction would count
+    computed: float = max(given.shape[-2:]) * float(np.finfo(np.float64).eps)  # of the SVD, which is found in float64
+    if given.dtype not in (np.float16, np.float32):
+        return computed
+    return computed + math.sqrt(min(given.shape[-2:])) * float(np.finfo(given.dtype).eps)  # of the entries, twice
 
 
 def numerical_rank(a: ArrayLike, rtol: float | None = None) -> Any:
     r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
     An int for a matrix ``a``, an array of them for a stack. Rounding turns a zero singular value into a tiny one, so
-    the rank of a matrix of floats is a question with a tolerance: ``rtol``, at least 0 and below 1, by default
-    ``max(m, n)`` times the machine epsilon of the array's own type (float64 for integers), at most 1/2. Only a zero
-    matrix has rank 0.
+    the rank of a matrix of floats is a question with a tolerance: ``rtol``, at least 0 and below 1. By default it is
+    ``max(m, n)`` times the machine epsilon of float64, in which the SVD is found. For an array of float32 or float16,
+    whose entries were rounded to that type, it is larger by ``sqrt(min(m, n))`` of its epsilons, twice the most that
+    this can move a singular value (Weyl's inequality). Only a zero matrix has rank 0.
     Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
 
     >>> nearly_dependent = [[1, 0], [0, 1e-9]]
     >>> numerical_rank(nearly_dependent), numerical_rank(nearly_dependent, rtol=1e-6)
     (2, 1)
     """
-    matrix = as_matrices(a, "a").astype(np.float64)
+    matrix = as_matrices(a, "a", np.float64)
     tolerance = _check_tolerance(rtol, a)
     s = np.linalg.svd(matrix, compute_uv=False)
     count = np.count_nonzero(s > tolerance * s[..., :1], axis=-1)
@@ -68,7 +71,7 @@ def stable_rank(a: ArrayLike) -> Any:
     >>> stable_rank([[2, 0], [0, 1]])
     1.25
     """
-    s = np.linalg.svd(as_matrices(a, "a").astype(np.float64), compute_uv=False)
+    s = np.linalg.svd(as_matrices(a, "a", np.float64), compute_uv=False)
     weight = np.sum(np.square(s / np.where(s[..., :1] > 0, s[..., :1], 1)), axis=-1)
     return weight if s.ndim > 1 else float(weight)
 
@@ -78,7 +81,7 @@ def effective_rank(s: ArrayLike) -> Any:
 
     Here $x_i = \sigma_i / \sum_j \sigma_j$. The result lies between 1 and the rank, which it reaches if and only if all
     nonzero values are equal, and it is never below `stable_rank`, because weak directions count for more here. It is 0
-    if all values are zero. An array (..., r) of spectra gives an array.
+    if all values are zero. An array (..., r) of spectra gives an array, so pass the singular values, not the matrix.
     Source: Roy and Vetterli (2007), *The effective rank*, EUSIPCO, 606-610.
 
     >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
@@ -95,15 +98,19 @@ def effective_rank(s: ArrayLike) -> Any:
 def _independent_columns(coordinates: FloatArray) -> NDArray[np.intp]:
     """Pick r columns of an (r, n) matrix of rank r, so that the others are mixtures of them with modest factors.
 
-    Each is the leftmost whose distance from the span of those before it is at least a tenth of the largest. On ordinary
-    matrices these are the columns of row reduction by hand; columns that nearly depend on earlier ones are avoided.
+    Each is the leftmost whose distance from the span of those before it is at least a thousandth of its own length, so
+    that the unit of a column does not matter. On ordinary matrices these are the columns of row reduction by hand;
+    columns that nearly depend on earlier ones are avoided, and so is what rounding leaves of a zero column.
     """
     rest = coordinates.copy()
+    own = np.linalg.norm(coordinates, axis=0)
+    own = np.maximum(own, 1e-10 * own.max(initial=0.0))
     chosen: list[int] = []
     for _ in range(coordinates.shape[0]):
         length = np.linalg.norm(rest, axis=0)
         length[chosen] = 0.0  # but for rounding
-        j = int(np.argmax(length >= length.max() / 10))
+        share = length / own
+        j = int(np.argmax(share >= min(1e-3, share.max())))
         chosen.append(j)
         axis = rest[:, j] / length[j]
         rest -= np.outer(axis, axis @ rest)
@@ -115,8 +122,8 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
 
     $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to right as in row
     reduction, so $F$ holds the nonzero rows of the reduced echelon form. But a column that nearly depends on earlier
-    ones is skipped, because plain elimination would divide by the small difference. The rank, 0 for a zero matrix, is
-    `numerical_rank`. With a large ``rtol`` the product is only close to ``a``, and
+    ones, up to a thousandth of its length, is skipped, because plain elimination would divide by the small difference.
+    The rank, 0 for a zero matrix, is `numerical_rank`. With a large ``rtol`` the product is only close to ``a``, and
     :func:`lowrank_tutor.svd.best_rank_k` is closer.
     Source: Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
 

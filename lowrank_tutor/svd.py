@@ -9,7 +9,6 @@ is a ``ValueError``, or a ``TypeError`` where its type is wrong.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, Literal, NamedTuple
 
@@ -30,15 +29,12 @@ from lowrank_tutor._checks import (
     check_real,
     check_rng,
 )
-from lowrank_tutor._gram import by_gram, orthonormal
 
 __all__ = [
     "SVD", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "randomized_svd", "relative_error",
     "tail_error", "truncated_svd",
 ]  # fmt: skip
 __dir__ = __all__.copy  # completion offers no more than that
-
-_LARGE = 300  # rows and columns from which on time is worth saving
 
 
 class SVD(NamedTuple):
@@ -80,6 +76,18 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
     return SVD(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
 
 
+def _check_rank_of_each(k: int, shape: tuple[int, ...]) -> int:
+    """Return a rank that each matrix of a stack can have; the message tells who took a color image for one matrix."""
+    try:
+        return check_rank(k, shape[-2:])
+    except ValueError as error:
+        if len(shape) == 2:
+            raise
+        raise ValueError(
+            f"{error}, and a is a stack of {math.prod(shape[:-2])} matrices of shape {shape[-2:]}"
+        ) from None
+
+
 def truncated_svd(a: ArrayLike, k: int) -> SVD:
     r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
@@ -91,7 +99,7 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
     (array([6.708204]), [[1.5, 1.5], [4.5, 4.5]])
     """
     matrix = as_matrices(a, "a", advice=", and randomized_svd takes it as it is")
-    rank = check_rank(k, matrix.shape[-2:])
+    rank = _check_rank_of_each(k, matrix.shape)
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 
@@ -99,7 +107,8 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
     ``a`` is (..., m, n). The result is closest in the Frobenius norm, the spectral norm, and every other norm that
-    depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k > \sigma_{k+1}$.
+    depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k > \sigma_{k+1}$. Of a
+    color image (height, width, 3) move the colors to the front first: ``np.moveaxis(image, 2, 0)`` is a stack of three.
     Sources: Eckart and Young (1936), doi:10.1007/BF02288367; Mirsky (1960), doi:10.1093/qmath/11.1.50.
 
     >>> best_rank_k([[3, 0], [0, 1]], k=1).tolist()
@@ -136,8 +145,7 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
     >>> relative_error([[3, 0], [0, 0]], [[3, 0], [0, 4]])
     0.8
     """
-    guess = as_matrices(approx, "approx").astype(np.float64)
-    truth = as_matrices(exact, "exact").astype(np.float64)
+    guess, truth = as_matrices(approx, "approx", np.float64), as_matrices(exact, "exact", np.float64)
     order: Literal["fro", 2] = "fro" if check_choice(norm, "norm", ("fro", "spectral")) == "fro" else 2
     if guess.shape != truth.shape:
         raise ValueError(f"approx must be of exact's shape {truth.shape}, got {guess.shape}")
@@ -148,69 +156,17 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
     return error if error.ndim else float(error)
 
 
-def _new_directions(y: FloatArray, blocks: list[FloatArray]) -> tuple[FloatArray, FloatArray | None]:
-    """Return ``blocks[-1].T @ y``, and ``y`` orthonormalized against all blocks, or None if only rounding is left.
+def _apart(y: FloatArray) -> FloatArray:
+    """Return columns (m, b) with the span of ``y`` that are far from parallel, so that a product blurs none of them.
 
-    In exact arithmetic the images of a Krylov block lean on the last block of the other side only.
+    Cholesky's factor of the small ``y.T @ y`` does this several times faster than QR. It need not exist where columns
+    are nearly dependent; there QR serves.
     """
-    lean = blocks[-1].T @ y
-    rest = blocks[-1] @ lean
-    np.subtract(y, rest, out=rest)
-    roundoff = 2 * math.sqrt(y.shape[0]) * float(np.finfo(y.dtype).eps)
-    if np.linalg.norm(rest) <= roundoff * np.linalg.norm(y):
-        return lean, None
-    q = orthonormal(rest)
-    # What was small in ``rest`` has lost its right angles to rounding. Now that all has length 1, they can be restored.
-    overlaps = [block.T @ q for block in blocks]
-    if max(np.abs(overlap).max() for overlap in overlaps) < 8 * np.finfo(y.dtype).eps:
-        return lean, q
-    for block, overlap in zip(blocks, overlaps, strict=True):
-        q -= block @ overlap
-    return lean, orthonormal(q)
-
-
-def _krylov_bases(
-    a: Factor, block: int, powers: int, rng: np.random.Generator
-) -> tuple[list[FloatArray], FloatArray, list[FloatArray]]:
-    """Return ``left``, ``core``, ``right`` with ``a ~ left @ core @ right.T``, from a random block ``x`` of vectors.
-
-    Block Golub-Kahan bidiagonalization, every block made orthogonal to all before it: the blocks of ``left`` span
-    ``a x, (a a.T) a x, ...`` and those of ``right`` span ``x, (a.T a) x, ...``. Where a step brings nothing new, the
-    spaces map into themselves, and more steps would change nothing.
-    """
-    right = [orthonormal(rng.standard_normal((a.shape[1], block), dtype=a.dtype))]  # blocks of (n, b)
-    left = [orthonormal(a @ right[0])]  # blocks of (m, b)
-    core = np.zeros((block * (powers + 1), block * (powers + 2)), dtype=a.dtype)
-    for step in range(powers + 1):
-        image = a.T @ left[-1]  # (n, b)
-        lean, fresh = _new_directions(image, right)
-        rows = core[step * block : (step + 1) * block, step * block :]
-        rows[:, :block] = lean.T
-        if fresh is None:
-            break
-        rows[:, block : 2 * block] = image.T @ fresh
-        right.append(fresh)
-        if step == powers:  # the last block only completes ``right``, so that it holds all the images
-            break
-        _, fresh = _new_directions(a @ fresh, left)
-        if fresh is None:
-            break
-        left.append(fresh)
-    return left, core[: block * len(left), : block * len(right)], right
-
-
-def _combined(blocks: list[FloatArray], weights: FloatArray) -> FloatArray:
-    """Return ``np.hstack(blocks) @ weights`` without the copy that stacking makes."""
-    parts = zip(blocks, np.split(weights, len(blocks)), strict=True)
-    return functools.reduce(np.add, (block @ part for block, part in parts))
-
-
-def _dense(a: Factor) -> Factor:
-    """Convert a sparse matrix or an operator with one short side to an array."""
-    if isinstance(a, np.ndarray):
-        return a
-    unit = np.eye(min(a.shape), dtype=a.dtype)
-    return (a.T @ unit).T if a.shape[0] < a.shape[1] else a @ unit
+    y = y / (np.abs(y).max() or 1)  # so that squares neither overflow nor vanish
+    try:
+        return y @ np.linalg.inv(np.linalg.cholesky(y.T @ y)).T
+    except np.linalg.LinAlgError:
+        return np.linalg.qr(y)[0]
 
 
 def randomized_svd(
@@ -223,22 +179,20 @@ def randomized_svd(
 ) -> SVD:
     r"""Approximate the ``k`` largest singular values and their vectors, for small ``k`` in a fraction of the time.
 
-    A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back, and the matrix is projected
-    onto the span of *all* products met on the way, $Ag, (AA^\top)Ag, \dots, (AA^\top)^t Ag$ with
-    $t$ = ``power_iterations`` (block Krylov). Plain power iteration keeps only the last of them, and so discards most
-    of the work. The excess error falls exponentially with $t$ if there is a gap below the singular values kept, and at
-    least like $1/t^2$, up to a logarithm, if there is none. By default $t$ is 3, or 2 if the block is wider than a
-    twelfth of the shorter side and that side is 300 or more. Where the blocks together would be as wide as the matrix
-    (half as wide, or in float32 two thirds, for an array of that size whose singular values do not fall too far), the
-    exact answer costs no more, and is returned. Except for rounding, no singular value exceeds the exact one, and
-    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i \sigma_i^2$ with the values returned. ``rng``, a generator or a seed,
-    draws the block.
+    A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back, $(AA^\top)^t Ag$, with
+    $t$ = ``power_iterations``, and the matrix is projected onto an orthonormal basis $Q$ of the result. The SVD of the
+    small $Q^\top A$ then gives that of $QQ^\top A \approx A$. By default $t$ is 8, or 5 if ``k`` is at least a tenth of
+    the shorter side. Where the block would be as wide as that side, the result is exact up to rounding.
+
+    Whatever is drawn, the vectors are orthonormal, no singular value exceeds the exact one, and
+    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i \sigma_i^2$ with the values returned, all up to rounding. ``rng``, a
+    generator or a seed, draws the block.
 
     The function needs only ``2 (t + 1)`` products of ``a`` with such blocks, so a sparse matrix of SciPy stays sparse,
     and a matrix too large to write down can be a ``scipy.sparse.linalg.LinearOperator``, or any object that has
     ``matmat``, ``rmatmat`` and ``shape``. ``oversample`` and ``power_iterations`` are at least 0.
 
-    Sources: Musco and Musco (2015), arXiv:1504.05477; Halko, Martinsson and Tropp (2011), doi:10.1137/090771806.
+    Source: Halko, Martinsson, and Tropp (2011), doi:10.1137/090771806, algorithms 4.4 and 5.1.
 
     >>> rng = np.random.default_rng(0)
     >>> a = rng.standard_normal((300, 5)) @ rng.standard_normal((5, 200))
@@ -249,23 +203,22 @@ def randomized_svd(
     matrix: Factor = as_factor(a, "a")
     rank, short = check_rank(k, matrix.shape), min(matrix.shape)
     block = rank + check_integer(oversample, "oversample", 0)
-    usual = 2 if 12 * block > short >= _LARGE else 3
-    powers = usual if power_iterations is None else check_integer(power_iterations, "power_iterations", 0)
+    usual = 8 if 10 * rank < short else 5
+    passes = usual if power_iterations is None else check_integer(power_iterations, "power_iterations", 0)
     generator = check_rng(rng)
-    together = block * (powers + 1)
-    # In float32 products take half the time, and eigenvectors, which are found in float64, as long as ever.
-    enough = together > short * (2 / 3 if matrix.dtype == np.float32 else 1 / 2)
-    if isinstance(matrix, np.ndarray) and enough and short >= _LARGE and (found := by_gram(matrix, lambda _: rank)):
-        return _leading(*found, rank)
-    if together >= short:
-        return _leading(*np.linalg.svd(_dense(matrix), full_matrices=False), rank)
-    # The block starts on the short side: a tall matrix as it is, a wide one transposed.
     wide = matrix.shape[0] < matrix.shape[1]
-    left, core, right = _krylov_bases(matrix.T if wide else matrix, block, powers, generator)
-    exact = by_gram(core, lambda _: rank) if len(core) >= _LARGE else None
-    w, s, zt = exact or np.linalg.svd(core, full_matrices=False)
-    u, v = _combined(left, w[:, :rank]), _combined(right, zt[:rank].T)
-    return _leading(v, s, u.T, rank) if wide else _leading(u, s, v.T, rank)
+    tall = matrix.T if wide else matrix  # the block is drawn on the short side
+    if block < short:
+        start = generator.standard_normal((short, block), dtype=matrix.dtype)
+    else:  # the block has room for all directions: none is left to chance, and no pass is needed
+        start, passes = np.eye(short, dtype=matrix.dtype), 0
+    y = tall @ start
+    for _ in range(passes):
+        y = tall @ _apart(tall.T @ _apart(y))
+    q = np.linalg.qr(y)[0]
+    w, s, vt = np.linalg.svd((tall.T @ q).T, full_matrices=False)
+    u = q @ w[:, :rank]
+    return _leading(vt[:rank].T, s, u.T, rank) if wide else _leading(u, s, vt, rank)
 
 
 def _marchenko_pastur_median(beta: float) -> float:
@@ -320,6 +273,7 @@ def choose_rank(
     error: float | None = None,
     gap: bool = False,
     threshold: float | tuple[int, int] | None = None,
+    total: float | None = None,
 ) -> int:
     r"""Choose the rank ``k`` at which to cut a spectrum ``s`` (r,), by exactly one of four rules.
 
@@ -329,9 +283,14 @@ def choose_rank(
     Frobenius norm. No matrix of lower rank is as close (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of
     10% is an energy of 99%.
 
+    Both rules need the whole spectrum, or, if ``s`` holds only its first values, such as those of `randomized_svd`, the
+    sum of all squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are then too few, the rule is refused.
+
     ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. This is the numerical rank that stays the
     same over the widest range of tolerances, measured by the ratio of its ends. Values below $r \varepsilon \sigma_1$
-    count as rounding. If no ratio stands out, the result may be chance; equal values are refused.
+    count as rounding. The last values of noise can lie far apart by chance, so in the second half of the spectrum a
+    ratio counts as ``1/r`` of itself. Even so the result may be chance if no ratio stands out, and ``threshold`` serves
+    better; equal values are refused.
 
     ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given instead of a number,
     stands for the best threshold for noise of unknown size, `hard_threshold`; then ``s`` must hold all singular values.
@@ -339,8 +298,10 @@ def choose_rank(
     The result is 0 if all values are zero, or if none is above the threshold.
 
     >>> s = [5, 4, 3, 2, 1]
-    >>> choose_rank(s, energy=0.9), choose_rank(s, error=0.4), choose_rank(s, gap=True), choose_rank(s, threshold=3.5)
-    (3, 3, 4, 2)
+    >>> choose_rank(s, energy=0.9), choose_rank(s, error=0.4), choose_rank(s, threshold=3.5)
+    (3, 3, 2)
+    >>> choose_rank([9, 8, 2, 1], gap=True), choose_rank([5, 4, 3], energy=0.9, total=55)
+    (2, 3)
     """
     spectrum = as_spectrum(s, "s")
     rules = {"energy": energy, "error": error, "gap": check_bool(gap, "gap") or None, "threshold": threshold}
@@ -348,21 +309,44 @@ def choose_rank(
     if len(given) != 1:
         found = " and ".join(given) or "none"
         raise ValueError(f"energy, error, gap or threshold must be given, one of the four, got {found}")
+    if total is not None and given[0] not in ("energy", "error"):
+        raise ValueError(f"total must be left out unless energy or error is the rule, got {given[0]}")
     scaled = spectrum / (spectrum[0] or 1)
     if gap:
-        floored = np.maximum(scaled, spectrum.size * np.finfo(as_float_array(s, "s").dtype).eps)
-        ratios = floored[:-1] / floored[1:]
-        if ratios.max(initial=1) == 1:
-            raise ValueError(f"s must have a gap, got {spectrum.size} equal value{'s' * (spectrum.size > 1)}")
-        return int(np.argmax(ratios)) + 1
+        return _widest_gap(scaled, float(np.finfo(as_float_array(s, "s").dtype).eps))
     if threshold is not None:
-        if isinstance(threshold, tuple) and len(threshold) == 2:
+        if isinstance(threshold, tuple | list) and len(threshold) == 2:
             threshold = hard_threshold(s, *threshold)
         return int(np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0)))
     slack = spectrum.size * float(np.finfo(np.float64).eps)  # of sums
-    lost = np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0)  # squared error at each k from 0 on
+    rest = 0.0 if total is None else _beyond(spectrum, total)
+    lost = np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0) + rest  # squared error at each k from 0 on
     if error is not None:
         most = check_real(error, "error", "at least 0 and below 1", 0.0, 1.0) ** 2 * (1 + slack)
     else:
         most = 1 - check_real(energy, "energy", "above 0 and below 1", math.ulp(0.0), 1.0) + slack
-    return int(np.argmax(lost <= most * lost[0]))
+    enough = lost <= most * lost[0]
+    if not enough[-1]:
+        share = f"{1 - lost[-1] / lost[0]:.1%}"
+        raise ValueError(f"s must hold enough values for this {given[0]}, got {spectrum.size} with {share} of total")
+    return int(np.argmax(enough))
+
+
+def _widest_gap(scaled: FloatArray, eps: float) -> int:
+    """Return the rank below which a falling spectrum, scaled to start at 1, falls by the largest factor."""
+    floored = np.maximum(scaled, scaled.size * eps)
+    ratios = floored[:-1] / floored[1:]
+    if ratios.max(initial=1) == 1:
+        raise ValueError(f"s must have a gap, got {scaled.size} equal value{'s' * (scaled.size > 1)}")
+    ratios[scaled.size // 2 :] /= scaled.size
+    return int(np.argmax(ratios)) + 1
+
+
+def _beyond(spectrum: FloatArray, total: float) -> float:
+    """Return the energy that part of a spectrum leaves out, as a multiple of its largest square."""
+    whole = check_real(total, "total", "at least 0", 0.0)
+    largest = float(spectrum[0]) ** 2
+    part = float(np.square(spectrum).sum())
+    if whole < part * (1 - 1e-6):  # float32 values have no more digits
+        raise ValueError(f"total must be at least the sum of the squares of s = {part:g}, got {whole:g}")
+    return max(whole - part, 0.0) / largest if largest else float(whole > 0)

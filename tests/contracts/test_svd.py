@@ -1,0 +1,289 @@
+"""What randomized SVD, PCA, and the counts of rank promise, swept across every border where they take another way.
+
+Small sizes are swept exhaustively, flat spectra first: a spectrum that falls fast hides what goes wrong at a border.
+"""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+from matrices import orthonormal, with_spectrum
+from numpy.random import default_rng
+from scipy.sparse.linalg import aslinearoperator
+
+from lowrank_tutor.pca import PCA
+from lowrank_tutor.rank import numerical_rank, rank_factorization, stable_rank
+from lowrank_tutor.svd import best_rank_k, choose_rank, randomized_svd, relative_error, truncated_svd
+
+# Randomized SVD: (m, n) matrices of every kind
+
+
+def half_empty(m, n):
+    """Every other row and the last third of the columns are zero."""
+    a = default_rng(1).standard_normal((m, n))
+    a[::2], a[:, 2 * n // 3 :] = 0, 0
+    return a
+
+
+def spread(s):
+    """Return a maker of matrices with the spectrum s(r) of r values."""
+    return lambda m, n: with_spectrum(s(min(m, n)), m, n)
+
+
+KINDS = {
+    "Gaussian": lambda m, n: default_rng(0).standard_normal((m, n)),
+    "flat": spread(np.ones),
+    "two levels": spread(lambda r: np.r_[np.ones(r // 2), np.full(r - r // 2, 0.5)]),
+    "falling": spread(lambda r: 1 / np.arange(1.0, r + 1)),
+    "steep": spread(lambda r: np.logspace(0, -16, r)),
+    "deficient": spread(lambda r: np.r_[np.ones(r // 3), np.zeros(r - r // 3)]),
+    "equal columns": lambda m, n: np.repeat(default_rng(2).standard_normal((m, -(-n // 3))), 3, axis=1)[:, :n],
+    "empty rows and columns": half_empty,
+    "corner": lambda m, n: np.pad(np.diag(np.arange(1.0 + min(m, n) // 2, 0, -1)), ((0, m), (0, n)))[:m, :n],
+    "zero": lambda m, n: np.zeros((m, n)),
+}
+
+
+def check_promises(a, k, row, *, exact=False, near=1e99, **options):
+    """Orthonormal vectors, no value above the exact one, and the error law, up to rounding."""
+    u, s, vt = randomized_svd(a, k, rng=0, **options)
+    assert u.dtype == s.dtype == vt.dtype == a.dtype, row
+    a, u, s, vt = (part.astype(np.float64) for part in (a, u, s, vt))
+    judge, eps = np.linalg.svd(a, compute_uv=False), 60 * float(np.finfo(row[-1]).eps)
+    rounding = eps * np.linalg.norm(a)
+    assert np.abs(u.T @ u - np.eye(k)).max() < eps, row
+    assert np.abs(vt @ vt.T - np.eye(k)).max() < eps, row
+    assert (s >= 0).all(), row
+    assert (s[1:] <= s[:-1]).all(), row
+    assert (s <= judge[:k] + rounding).all(), row
+    rest = np.linalg.norm(a - (u * s) @ vt)
+    assert abs(rest**2 - (np.square(judge).sum() - np.square(s).sum())) <= rounding * np.linalg.norm(a), row
+    assert rest <= near * np.linalg.norm(judge[k:]) + rounding, row
+    if exact:
+        np.testing.assert_allclose(s, judge[:k], atol=rounding, err_msg=str(row))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_rank_and_shape(kind, dtype):
+    """All ranks of all sides up to 25, so that block and passes meet each border: k + 10 = side, and 10 k = side."""
+    for side in range(1, 26):
+        for m, n in ((side, side), (side + 7, side), (side, 2 * side)):
+            a = KINDS[kind](m, n).astype(dtype)
+            for k in range(1, side + 1):
+                row = (kind, m, n, k, dtype)
+                check_promises(a, k, row, exact=k + 10 >= side, near=1.01)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_block_and_pass(kind):
+    """From the smallest block without a pass on, across the one that holds all directions."""
+    for (m, n), k in itertools.product([(12, 9), (9, 12), (30, 12)], (1, 2, 5, 9)):
+        a = KINDS[kind](m, n)
+        for oversample, passes in itertools.product(range(13), (0, 1, 2, 12)):
+            row = (kind, m, n, k, oversample, passes, "float64")
+            exact = k + oversample >= min(m, n)
+            check_promises(a, k, row, exact=exact, oversample=oversample, power_iterations=passes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("m", "n"), [(60, 40), (40, 60), (200, 64), (1000, 50), (40, 40)])
+def test_larger_shapes(kind, m, n):
+    for k in (1, 2, 3, 4, 5, 6, 11, 14, 25, 29, 30, 31, 39):
+        check_promises(KINDS[kind](m, n), k, (kind, m, n, k, "float64"), near=1.02)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_changes_nothing(kind):
+    """Transposition, units, the order of rows, rows of zeros, and the form: dense, sparse, or an operator."""
+    for (m, n), k in itertools.product([(30, 14), (27, 26), (70, 33)], (1, 2, 3, 4, 12, 14)):
+        a = KINDS[kind](m, n)
+        s, rows = randomized_svd(a, k, rng=3).s, default_rng(4).permutation(m)
+        forms = {
+            "unit": 2.0**-90 * randomized_svd(2.0**90 * a, k, rng=3).s,
+            "transposed": randomized_svd(a.T, k, rng=3).s,
+            "rows in another order": randomized_svd(a[rows], k, rng=3).s,
+            "rows of zeros": randomized_svd(np.pad(a, ((0, 9), (0, 0))), k, rng=3).s,
+            "sparse": randomized_svd(scipy.sparse.csc_array(a), k, rng=3).s,
+            "sparse and wide": randomized_svd(scipy.sparse.csr_matrix(a.T), k, rng=3).s,
+            "operator": randomized_svd(aslinearoperator(a), k, rng=3).s,
+        }
+        for form, values in forms.items():
+            np.testing.assert_allclose(values, s, rtol=1e-9, atol=1e-13 * s[0], err_msg=f"{kind} {m} {n} {k} {form}")
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-20, 1.0, 1e20, 1e150])
+def test_operators_of_any_unit(unit):
+    """Their entries cannot be bounded in advance; squares of products must not overflow."""
+    a = KINDS["Gaussian"](50, 30)
+    scaled = aslinearoperator(scipy.sparse.diags_array(np.full(50, unit))) @ aslinearoperator(a)
+    np.testing.assert_allclose(randomized_svd(scaled, 4, rng=0).s / unit, randomized_svd(a, 4, rng=0).s, rtol=1e-12)
+
+
+# PCA: the scatter matrix serves from ten points a coordinate on, down to 1e-5 of the largest variance
+
+
+def judged(x):
+    """Center in long double, and return the mean, the variances, and the axes, found in float64."""
+    wide = x.astype(np.longdouble)
+    mean = wide.mean(axis=0)
+    _, s, vt = np.linalg.svd((wide - mean).astype(np.float64), full_matrices=False)
+    return mean.astype(np.float64), np.square(s) / (len(x) - 1), vt
+
+
+CLOUDS = {
+    "even": lambda d: np.ones(d),
+    "falling": lambda d: 1.0 / np.arange(1, d + 1),
+    "just safe": lambda d: np.geomspace(1, 3.3e-3, d),  # a variance of 1.1e-5
+    "just unsafe": lambda d: np.geomspace(1, 3.0e-3, d),
+    "steep": lambda d: np.geomspace(1, 1e-7, d),
+    "flat in half": lambda d: np.arange(d) < (d + 1) // 2,
+}
+
+
+@pytest.mark.parametrize("offset", [0.0, 300.0, 1e6])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", CLOUDS)
+def test_axes_agree_with_float64(kind, dtype, offset):
+    """On both sides of both borders, far from the origin, with every kind of ``n_components``."""
+    for d in range(1, 6):
+        for n in sorted({2, d, d + 1, 10 * d - 1, 10 * d, 10 * d + 1, 400} - {0, 1}):
+            x = (default_rng(n).standard_normal((n, d)) * CLOUDS[kind](d) + offset).astype(dtype)
+            mean, variances, axes = judged(x)
+            whole = variances.sum() or 1
+            for wanted in [None, *range(1, min(n, d) + 1), 0.5, 0.999999]:
+                pca, row = PCA(wanted).fit(x), f"{kind} {dtype} {offset} {n} {d} {wanted}"
+                k = pca.n_components_
+                eps = 1e-5 if dtype == "float32" else 1e-10
+                blur = eps * variances[0] + (1e-13 * offset) ** 2
+                np.testing.assert_allclose(pca.mean_, mean, rtol=1e-15, atol=1e-15, err_msg=row)
+                np.testing.assert_allclose(pca.explained_variance_, variances[:k], rtol=eps, atol=blur, err_msg=row)
+                np.testing.assert_allclose(
+                    pca.explained_variance_ratio_, variances[:k] / whole, atol=10 * eps, err_msg=row
+                )
+                np.testing.assert_allclose(
+                    pca.components_ @ pca.components_.T,
+                    np.eye(k),
+                    atol=1e-6 if dtype == "float32" else 1e-13,
+                    err_msg=row,
+                )
+                z = pca.transform(x)
+                size = np.sqrt(variances[0]) + 1e-300
+                assert np.abs(z.mean(axis=0)).max() < 1e-5 * size + 1e-15 * offset, row
+                apart = np.diff(np.r_[np.inf, variances, 0]) < -0.05 * variances[0]
+                for i in range(k):  # an axis is judged where its variance stands apart
+                    if apart[i : i + 2].all():
+                        assert abs(pca.components_[i] @ axes[i]) > 1 - 1e-3, row
+
+
+def test_long_sums_keep_their_digits():
+    """Half a million temperatures around 300 in float32, where plain sums lose the third digit."""
+    x = (default_rng(0).standard_normal((500_000, 3)) * [1, 0.5, 0.1] + 300).astype(np.float32)
+    pca, (mean, variances, _) = PCA().fit(x), judged(x)
+    np.testing.assert_allclose(pca.mean_, mean, rtol=1e-12)
+    np.testing.assert_allclose(pca.explained_variance_, variances, rtol=1e-5)
+    assert np.abs(pca.transform(x).mean(axis=0, dtype=np.float64)).max() < 1e-6
+
+
+def test_new_points_may_be_tiny():
+    for dtype, small in ((np.float32, 1e-30), (np.float64, 1e-70)):
+        pca = PCA(2).fit(default_rng(0).standard_normal((50, 3)).astype(dtype))
+        point = np.array([[small, 0, 0]], dtype=dtype)
+        expected = (-pca.mean_ @ pca.components_.T)[np.newaxis]
+        np.testing.assert_allclose(pca.transform(point), expected, rtol=1e-5)
+        np.testing.assert_allclose(pca.inverse_transform(point[:, :2]), pca.mean_[np.newaxis], rtol=1e-5)
+
+
+# Counts
+
+
+def reduced(a):
+    """Row-reduce a matrix of integers exactly, and return the pivot columns and the nonzero rows."""
+    rows, pivots = [[Fraction(int(x)) for x in row] for row in a], []
+    for j in range(len(rows[0])):
+        r = len(pivots)
+        i = next((i for i in range(r, len(rows)) if rows[i][j]), None)
+        if i is None:
+            continue
+        rows[r], rows[i] = rows[i], rows[r]
+        rows[r] = [x / rows[r][j] for x in rows[r]]
+        rows = [
+            row if q == r else [x - row[j] * y for x, y in zip(row, rows[r], strict=True)] for q, row in enumerate(rows)
+        ]
+        pivots.append(j)
+    return pivots, [[float(x) for x in row] for row in rows[: len(pivots)]]
+
+
+def integers():
+    """Every 2 x 3 matrix with entries 0, 1, and 7, and 600 larger ones drawn at random, many of them deficient."""
+    yield from (np.reshape(entries, (2, 3)) for entries in itertools.product((0, 1, 7), repeat=6))
+    rng = default_rng(0)
+    for _ in range(600):
+        m, n, r = rng.integers(1, 6, 3)
+        low = rng.integers(-4, 5, (m, r)) @ rng.integers(-3, 4, (r, n))
+        yield low if rng.random() < 0.5 else rng.integers(-20, 21, (m, n))
+
+
+def test_factors_are_the_echelon_form():
+    for a in integers():
+        pivots, rows = reduced(a)
+        c, f = rank_factorization(a)
+        assert numerical_rank(a) == len(pivots), a
+        np.testing.assert_array_equal(c, a[:, pivots], err_msg=str(a))
+        np.testing.assert_allclose(f, np.reshape(rows, f.shape), rtol=1e-11, atol=1e-11, err_msg=str(a))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_rounding_is_no_direction(dtype):
+    """Every rank of tall, wide, and square matrices whose entries were rounded to a type."""
+    for m, n in ((3, 3), (40, 4), (4, 40), (300, 300), (20_000, 5)):
+        for r in sorted({0, 1, 2, min(m, n) // 2, min(m, n)}):
+            level = np.linspace(1, 0.2, min(m, n)) * (np.arange(min(m, n)) < r)
+            a = with_spectrum(level, m, n).astype(dtype)
+            assert numerical_rank(a) == r, (m, n, r, dtype)
+            assert stable_rank(a) == pytest.approx(np.square(level).sum(), rel=2e-3), (m, n, r, dtype)
+
+
+def test_tiny_float32():
+    for unit in np.float32([1e-40, 1e-25, 1e-13, 1.0, 1e25]):
+        a = unit * np.float32([[1, 0], [0, 0.5]])
+        assert numerical_rank(a) == 2
+        assert stable_rank(a) == pytest.approx(1.25, rel=1e-5)
+        assert relative_error(np.zeros((2, 2), np.float32), a) == relative_error(2 * a, a) == 1.0
+        assert relative_error(a * 0 + np.float32(1e-38), np.ones((2, 2), np.float32)) == 1.0
+
+
+@pytest.mark.parametrize("n", [30, 100])
+def test_gap_in_noise(n):
+    """Three directions well above square noise, whose last values lie far apart by chance; and exact ranks."""
+    rng, right = default_rng(0), 0
+    for _ in range(100):
+        strong = (orthonormal(n, 3, rng) * (6 * np.sqrt(n))) @ orthonormal(n, 3, rng).T
+        right += choose_rank(np.linalg.svd(strong + rng.standard_normal((n, n)), compute_uv=False), gap=True) == 3
+    assert right >= 95
+    for r in range(1, n):
+        assert choose_rank(np.linalg.svd(with_spectrum(np.linspace(1, 0.5, r), n, n), compute_uv=False), gap=True) == r
+
+
+def test_part_of_a_spectrum():
+    """With the sum of all squares, part of a spectrum gives what all of it gives, or the rule is refused."""
+    a = default_rng(0).standard_normal((60, 40)) / np.sqrt(np.arange(1, 41))
+    s = np.linalg.svd(a, compute_uv=False)
+    for rule, share in itertools.product(("energy", "error"), np.linspace(0.05, 0.95, 19)):
+        k = choose_rank(s, **{rule: share})
+        for size in (1, k - 1, k, k + 1, 40):
+            if k <= size <= 40:
+                assert choose_rank(s[:size], **{rule: share}, total=np.square(a).sum()) == k
+            elif size:
+                with pytest.raises(ValueError, match=f"^s must hold enough values for this {rule}, got {size} with"):
+                    choose_rank(s[:size], **{rule: share}, total=np.square(a).sum())
+
+
+def test_color_images():
+    image = default_rng(0).random((12, 20, 3))
+    by_color = np.moveaxis(best_rank_k(np.moveaxis(image, 2, 0), 5), 0, 2)
+    np.testing.assert_allclose(by_color[..., 1], best_rank_k(image[..., 1], 5), atol=1e-14)
+    with pytest.raises(ValueError, match=r"got 5, and a is a stack of 12 matrices of shape \(20, 3\)$"):
+        truncated_svd(image, 5)
