@@ -83,9 +83,8 @@ QUESTIONS = {
     "ex-svd-hand": question(
         {"The larger singular value": (sqrt(5) + 1) / 2, "The smaller one": (sqrt(5) - 1) / 2},
         "They are the square roots of the eigenvalues of the transpose times the matrix.",
-        ((3 + sqrt(5)) / 2, (3 - sqrt(5)) / 2, "Those are their squares, the eigenvalues of the Gram matrix."),
-        (1, 1, "Those are the eigenvalues of the matrix itself, which is not symmetric."),
-        ((sqrt(5) - 1) / 2, (sqrt(5) + 1) / 2, "The larger one comes first."),
+        ((3 + sqrt(5)) / 2, (3 - sqrt(5)) / 2, "That is its square, an eigenvalue of the Gram matrix."),
+        (1, 1, "That is an eigenvalue of the matrix itself, which is not symmetric."),
     ),
     "ex-svd-center": question(
         {"The first uncentered singular value afterwards": 35_598},
@@ -303,7 +302,9 @@ QUESTIONS = {
         {"The first length that saves for D = 512": 304, "The first for D = 768": 138},
         "Set the operations of the two layers equal, divide by 4D, and solve the quadratic equation for n.",
         (303, 137, "Just below the root nothing is saved yet: round up."),
-        (512, 256, "That counts the weights alone. The keys and values go through fewer weights, too."),
+        (257, 129, "That is k + 1, as if mixing cost nothing: add the 2nkD operations of EX."),
+        (513, 257, "That is 2k + 1, for keys and values that are made first, then mixed. Here EX comes first."),
+        (512, 256, "That is 2k, for keys and values that are made first, then mixed. Here EX comes first."),
         rounds=(0, 1),
     ),
     "ex-linformer-causal": question(
@@ -376,7 +377,7 @@ QUESTIONS = {
             "Rank of the logits": 512,
             "Rank of the log-probabilities": 513,
             "Rank of the probabilities": 2000,
-            "Width of a head": 99,
+            "The smallest width of a head": 99,
         },
         "The logits are a product through the width. Log-softmax subtracts one number from each row. And what bounds "
         "the rank of the probabilities?",
@@ -389,7 +390,7 @@ QUESTIONS = {
         ),
         (..., ..., 513, ..., "The exponentials undo the bound: only the smaller side of the table is left."),
         (..., ..., 50000, ..., "A table of 2,000 rows has no rank above 2,000."),
-        (..., ..., ..., 100, "One less is enough: softmax does not notice the mean of a row."),
+        (..., ..., ..., 100, "The text has that width. Can you save one? Softmax does not notice the mean of a row."),
     ),
     "ex-states-half": question(
         {"The first n": 405},
