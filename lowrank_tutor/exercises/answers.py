@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import EllipsisType
 from typing import TYPE_CHECKING
 
-from lowrank_tutor.exercises.judge import ANOTHER_ORDER, COUNTED, Answer, Number, Question, numbers_of
+from lowrank_tutor.exercises.judge import ANOTHER_ORDER, COUNTED, MISSING, Answer, Number, Question, exactly, numbers_of
 from lowrank_tutor.exercises.own import question_named, real_numbers
 from lowrank_tutor.page import literal, script, style
 from lowrank_tutor.sphinxext import somebody_is_there
@@ -45,7 +45,7 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
 
     The answer is as many finite numbers as the exercise asks for, in its order; ``...`` stands for what you do not have
     yet. The verdict is true if each is near enough: exact for counts, within the rounding of the exercise otherwise.
-    Its text judges each number alone, and has a hint for one that is not right.
+    Its text judges each number alone, a direction as a whole, and has a hint for what is not right.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     ○ The first for D = 768: not yet. Just below the root nothing is saved yet: round up.
     """
     question = question_named(name)
-    if answer is ...:
-        return Verdict(name, False, f"{WAITING} {_asked(question)}")
     given = real_numbers("answer", answer)
+    if all(one is None for one in given):
+        return Verdict(name, False, f"{WAITING} {_asked(question)}")
     if len(given) != len(question.numbers):
         return Verdict(name, False, f"{OPEN_MARK} Not yet. {_asked(question)}")
     said = question.judge(given)
@@ -68,20 +68,20 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
 
 
 def _lines(question: Question, said: list[str | None]) -> list[str]:
-    """Write the verdict: one line if it fits all numbers, else a line for each."""
+    """Write the verdict: one line if it fits the whole answer, else one for each part."""
     if all(words is None for words in said):
         return [f"{RIGHT_MARK} Right."]
     if ANOTHER_ORDER in said or len(said) == 1:
         return [f"{OPEN_MARK} Not yet. {ANOTHER_ORDER if ANOTHER_ORDER in said else said[0]}"]
     lines: list[str] = []
-    for number, words in zip(question.numbers, said, strict=True):
+    for (name, _), words in zip(question.parts, said, strict=True):
         if words is None:
-            lines.append(f"{RIGHT_MARK} {number.name}: right.")
+            lines.append(f"{RIGHT_MARK} {name}: right.")
         elif not words:
-            lines.append(f"{OPEN_MARK} {number.name}: still empty.")
+            lines.append(f"{OPEN_MARK} {name}: still empty.")
         else:  # the same hint once
-            hint = "" if any(line.endswith(words) for line in lines) else f" {words}"
-            lines.append(f"{OPEN_MARK} {number.name}: not yet.{hint}")
+            hint = "" if words in said[: len(lines)] else f" {words}"
+            lines.append(f"{OPEN_MARK} {name}: not yet.{hint}")
     return lines
 
 
@@ -98,9 +98,11 @@ def page_form(name: str, question: Question) -> str:
     numbers = question.numbers
     content = {
         "numbers": [_for_the_page(number) for number in numbers],
+        "parts": [[part, *places.indices(len(numbers))[:2]] for part, places in question.parts],
         "hints": [[_with_slack(numbers, wrong), hint] for wrong, hint in question.hints],
         "otherwise": question.otherwise,
         "order": ANOTHER_ORDER,
+        "missing": MISSING,
     }
     define, answer_form = script(["exercises/numbers.js", "exercises/exercises.js"], "answerForm")
     asked = html.escape(", ".join(number.name for number in numbers))
@@ -128,13 +130,13 @@ def _field(key: str, said: str, number: Number) -> str:
 
 def _with_slack(numbers: Sequence[Number], wrong: Answer) -> list[tuple[float | str, float]]:
     pairs = zip(numbers_of(wrong), numbers, strict=True)
-    return [(_exactly(one), number.common_slack(one)) for one, number in pairs]
+    return [(_as_digits(one), number.common_slack(one)) for one, number in pairs]
 
 
 def _for_the_page(number: Number) -> dict[str, object]:
     return {
         "name": number.name,
-        "right": _exactly(number.right),
+        "right": _as_digits(number.right),
         "slack": number.slack(number.right),
         "common": number.common_slack(number.right),
         "whole": number.whole,
@@ -144,6 +146,6 @@ def _for_the_page(number: Number) -> dict[str, object]:
     }
 
 
-def _exactly(value: float) -> float | str:
-    """Return an integer beyond 2**53 as its digits, which JSON would round."""
-    return str(value) if isinstance(value, int) and abs(value) >= 2**53 else value
+def _as_digits(value: float) -> float | str:
+    """Return a whole number beyond 2**53 as the digits that it stands for, which JSON would round."""
+    return str(exactly(value)) if abs(value) >= 2**53 else value

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from math import floor, log10
+from math import floor, isnan, log10, nan
 from typing import NamedTuple
 
 ANOTHER_ORDER = "These are the right numbers, but in another order."
+MISSING = "A number is still missing."
 COUNTED = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
 
 Answer = float | tuple[float, ...]
@@ -54,7 +55,7 @@ class Number(NamedTuple):
     def common_slack(self, wrong: float) -> float:
         """Return the tolerance for matching a known wrong answer."""
         if self.whole:
-            return 0.0 if wrong == floor(wrong) else _last_digit(wrong, 3)
+            return _last_digit(wrong, 3) if broken(wrong) else 0.0
         return max(self.slack(wrong), 0.01 * abs(wrong))
 
     @property
@@ -81,17 +82,35 @@ class Number(NamedTuple):
     def is_rounded(self, given: float) -> bool:
         """Whether an answer looks like the right one, rounded too early or not at all."""
         if self.whole:
-            return given != floor(given) and abs(given - self.right) < self.nearly
-        return abs(given - self.right) <= self.nearly or given in self.fewer_digits
+            return broken(given) and abs(given - self.right) < self.nearly
+        return abs(given - self.right) <= self.nearly or float(given) in self.fewer_digits
 
 
 def near(given: float, wanted: float, slack: float) -> bool:
-    """Whether a number is near enough; without slack it must be equal, apart from the rounding of a fraction."""
-    if slack:
+    """Whether a number is near enough; to a whole number without slack only the rounding of a fraction may lead."""
+    if slack or broken(wanted):  # the slack of the tiniest numbers vanishes
         return abs(given - wanted) <= slack * (1 + 1e-9)
-    if given != floor(given):
+    if broken(given):
         return abs(given - wanted) <= 1e-9
-    return (int(Decimal(repr(given))) if isinstance(given, float) else given) == wanted  # 1e30 may stand for 10**30
+    return given == wanted or exactly(given) == exactly(wanted)  # 2.0**60 stands for itself, 1e30 for its digits
+
+
+def broken(value: float) -> bool:
+    """Whether a number is not whole; NaN, which stands for a missing one, is not."""
+    return value % 1 != 0
+
+
+def exactly(whole: float) -> int:
+    """Return the integer that the digits of a whole number name: 10**30 for 1e30."""
+    return int(Decimal(repr(whole)))
+
+
+def is_multiple(given: Sequence[float], known: Sequence[float]) -> bool:
+    """Whether two vectors point along the same line; one with fractions may be rounded."""
+    slack = 0.003 if any(map(broken, given)) else 1e-9
+    largest = max(range(len(known)), key=lambda i: abs(known[i]))
+    one, other = ([entry / (vector[largest] or 1) for entry in vector] for vector in (given, known))
+    return all(abs(a - b) <= slack for a, b in zip(one, other, strict=True))
 
 
 def _last_digit(value: float, digits: int) -> float:
@@ -109,6 +128,7 @@ class Question(NamedTuple):
     digits: int = 3
     note: str = ""  # a sentence below the fields, such as how to write the numbers
     rounds: tuple[int, ...] = ()  # positions of the whole numbers that the solution rounds
+    direction: tuple[str, int] = ("", 0)  # a vector whose entries come first: its name, and how many there are
 
     @property
     def numbers(self) -> tuple[Number, ...]:
@@ -120,43 +140,49 @@ class Question(NamedTuple):
             Number(name, right, whole[i], self.digits, self.within, i in self.rounds) for i, (name, right) in pairs
         )
 
+    @property
+    def parts(self) -> list[tuple[str, slice]]:
+        """What is judged and gets a reply: the direction as a whole, and each other number alone."""
+        name, entries = self.direction
+        alone = [(number.name, slice(i, i + 1)) for i, number in enumerate(self.numbers)]
+        return [(name, slice(entries)), *alone[entries:]] if entries else alone
+
     def judge(self, given: Sequence[float | None]) -> list[str | None]:
-        """Return a hint for each number: None if it is right, an empty one if it is missing."""
-        pairs = enumerate(zip(given, self.numbers, strict=True))
-        return [None if g is not None and n.accepts(g) else self._hint(given, i) for i, (g, n) in pairs]
+        """Return a hint for each part: None if it is right, an empty one if nothing is given."""
+        values = tuple(nan if one is None else one for one in given)
+        return [self._hint(values, part) for _, part in self.parts]
 
     def unreachable(self) -> Answer | None:
         """Return a known wrong answer that is accepted or gets another one's hint; None if there is none."""
         return next((wrong for wrong, hint in self.hints if hint not in self.judge(numbers_of(wrong))), None)
 
-    def _hint(self, given: Sequence[float | None], i: int) -> str:
-        """Return the hint for the whole answer if there is one, else that for the number alone."""
-        number, value = self.numbers[i], given[i]
-        if value is None:
-            return ""
-        explained = [(numbers_of(wrong), hint) for wrong, hint in self.hints]
-        explained = [(wrong, hint) for wrong, hint in explained if not number.accepts(wrong[i])]
-        whole = [(wrong, hint) for wrong, hint in explained if _match(given, wrong, self.numbers)]
-        if whole:
-            return min(whole, key=lambda one: _distance(given, one[0]))[1]
-        ordered = sorted(self.numbers, key=lambda n: n.right)
-        swapped = _match(sorted(given, key=_missing_last), [n.right for n in ordered], ordered)
-        if swapped and not number.is_common(value, number.right):
+    def _hint(self, given: tuple[float, ...], part: slice) -> str | None:
+        """Return the hint for the whole answer if there is one, else that for the part alone."""
+        numbers, mine = self.numbers[part], given[part]
+        if any(map(isnan, mine)):
+            return "" if all(map(isnan, mine)) else MISSING
+        if all(map(Number.accepts, numbers, mine)):
+            return None
+        known = [(numbers_of(wrong), hint) for wrong, hint in self.hints]
+        known = [(wrong, hint) for wrong, hint in known if not all(map(Number.accepts, numbers, wrong[part]))]
+        whole = [one for one in known if all(self._matches(given, one[0], each) for _, each in self.parts)]
+        if not whole and not self._matches(given, numbers_of(self.right), part) and self._swapped(given):
             return ANOTHER_ORDER
-        own = [(wrong, hint) for wrong, hint in explained if number.is_common(value, wrong[i])]
-        if own:  # the nearest; of equally near ones, the first
-            return min(own, key=lambda one: abs(value - one[0][i]))[1]
-        return number.rounded_words if number.is_rounded(value) else self.otherwise
+        if fitting := whole or [one for one in known if self._matches(given, one[0], part)]:
+            return min(fitting, key=lambda one: _distance(mine, one[0][part]))[1]  # of equally near ones, the first
+        rounded = all(n.accepts(one) or n.is_rounded(one) for n, one in zip(numbers, mine, strict=True))
+        return numbers[0].rounded_words if rounded else self.otherwise
+
+    def _matches(self, given: tuple[float, ...], known: tuple[float, ...], part: slice) -> bool:
+        """Whether a part is that of a known answer: near it, or in the case of a direction a multiple of it."""
+        numbers, mine, wanted = self.numbers[part], given[part], known[part]
+        return is_multiple(mine, wanted) if len(numbers) > 1 else numbers[0].is_common(*mine, *wanted)
+
+    def _swapped(self, given: tuple[float, ...]) -> bool:
+        """Whether the right numbers are given, in whatever order."""
+        numbers = sorted(self.numbers, key=lambda number: number.right)
+        return all(map(Number.is_common, numbers, sorted(given), [number.right for number in numbers]))
 
 
-def _match(given: Sequence[float | None], wrong: Sequence[float], numbers: Sequence[Number]) -> bool:
-    together = zip(given, wrong, numbers, strict=True)
-    return all(g is not None and n.is_common(g, w) for g, w, n in together)
-
-
-def _distance(given: Sequence[float | None], wrong: Sequence[float]) -> float:
-    return sum(abs((g or 0) - w) / (abs(w) or 1) for g, w in zip(given, wrong, strict=True))
-
-
-def _missing_last(given: float | None) -> float:
-    return float("inf") if given is None else given
+def _distance(given: Sequence[float], wrong: Sequence[float]) -> float:
+    return sum(abs(g - w) / (abs(w) or 1) for g, w in zip(given, wrong, strict=True))

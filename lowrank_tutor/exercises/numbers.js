@@ -24,7 +24,8 @@ const readings = (text) => {
     return mark === "." ? [...single, ...grouped] : [...grouped, ...single];
   };
   const number = (sign, digits, power) => {
-    const value = Number(sign + digits + "e" + power), [whole, part = ""] = digits.split(".");
+    const value = Number(sign + digits + "e" + power);
+    const [whole, part = ""] = digits.replace(/(\.\d*?)0+(?![^])/, (_, kept) => kept).split(".");
     const zeros = Number(power) - part.length;
     if (!(Math.abs(value) >= 2 ** 53 && Number.isFinite(value) && zeros >= 0)) return value;
     const exact = BigInt(whole + part + "0".repeat(zeros));

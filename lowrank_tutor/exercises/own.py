@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-import reprlib
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from math import isfinite
 from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lowrank_tutor._checks import check_real
+from lowrank_tutor._checks import _show, check_bool, check_real
 from lowrank_tutor.exercises.judge import COUNTED, Answer, Question, numbers_of
 from lowrank_tutor.exercises.questions import QUESTIONS
 
@@ -35,6 +35,7 @@ def register(
     within: float = 0.0,
     digits: int = 3,
     note: str = "",
+    direction: bool = False,
 ) -> None:
     """Register a question of your own, so that :func:`check` judges its answers, in a notebook and on a page.
 
@@ -58,6 +59,9 @@ def register(
         To how many digits a number that is not an integer must be right, from one to nine.
     note : str
         A sentence below the fields of the page, such as how the numbers may be written.
+    direction : bool
+        Whether the numbers are the entries of one vector, judged as a whole. A hint then serves every multiple of its
+        wrong answer, and that for twice the right one says how long the vector should be.
 
     Examples
     --------
@@ -69,24 +73,24 @@ def register(
     ✓ Right.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise ValueError(f"name must be lower-case words joined by hyphens, got {name!r}")
+        raise ValueError(f"name must be lower-case words joined by hyphens, got {_show(name)}")
     if name in QUESTIONS:
         raise ValueError(f"name must not be that of an exercise of this book, got {name!r}")
-    asked = (ask,) if isinstance(ask, str) else tuple(ask) if isinstance(ask, Sequence) else ()
+    asked = (ask,) if isinstance(ask, str) else tuple(islice(ask, MOST + 1)) if isinstance(ask, Sequence) else ()
     if not 1 <= len(asked) <= MOST:
-        raise ValueError(f"ask must name 1 to {MOST} numbers, got {ask!r}")
+        raise ValueError(f"ask must name 1 to {MOST} numbers, got {_show(ask)}")
     if not isinstance(note, str):
-        raise ValueError(f"note must be words, got {note!r}")
+        raise ValueError(f"note must be words, got {_show(note)}")
     for argument, words in (*(("ask", one) for one in asked), ("otherwise", otherwise)):
         if not isinstance(words, str) or not words.strip():
-            raise ValueError(f"{argument} must be words, got {words!r}")
+            raise ValueError(f"{argument} must be words, got {_show(words)}")
     if hints is not None and not isinstance(hints, Mapping):
-        raise TypeError(f"hints must be a dict from wrong answers to words, got {hints!r}")
+        raise TypeError(f"hints must be a dict from wrong answers to words, got {_show(hints)}")
     for words in (hints or {}).values():
         if not isinstance(words, str) or not words.strip():
-            raise ValueError(f"hints must hold words, got {words!r}")
+            raise ValueError(f"hints must hold words, got {_show(words)}")
     if isinstance(digits, bool) or not isinstance(digits, Integral) or not 1 <= digits <= MOST:
-        raise ValueError(f"digits must be an integer from 1 to {MOST}, got {digits!r}")
+        raise ValueError(f"digits must be an integer from 1 to {MOST}, got {_show(digits)}")
     question = Question(
         asked,
         _answer("right", right, len(asked)),
@@ -95,6 +99,7 @@ def register(
         check_real(within, "within", "at least 0 and below 1", 0, 1),
         int(digits),
         note,
+        direction=("", len(asked) if check_bool(direction, "direction") else 0),
     )
     if (wrong := question.unreachable()) is not None:
         shown = wrong if len(asked) > 1 else numbers_of(wrong)[0]
@@ -107,9 +112,9 @@ def question_named(name: str) -> Question:
     """Find a question of this book or a registered one."""
     known = {**QUESTIONS, **OWN}
     if not isinstance(name, str) or name not in known:
-        near = difflib.get_close_matches(str(name), known, n=1)
+        near = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
         meant = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"name must be one of {', '.join(known)}, got {name!r}{meant}")
+        raise ValueError(f"name must be one of {', '.join(known)}, got {_show(name)}{meant}")
     return known[name]
 
 
@@ -117,7 +122,7 @@ def _answer(argument: str, given: ArrayLike, count: int) -> tuple[float, ...]:
     found = real_numbers(argument, given)
     numbers = tuple(one for one in found if one is not None)  # dots are no answer
     if not len(found) == len(numbers) == count:
-        raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {given!r}")
+        raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {_show(given)}")
     return numbers
 
 
@@ -126,14 +131,15 @@ def real_numbers(argument: str, given: ArrayLike | EllipsisType) -> tuple[float 
     try:
         if isinstance(given, np.ma.MaskedArray):  # its masked entries would silently count as numbers
             raise TypeError
-        found = np.asarray(given, dtype=object).ravel()
+        held = given[: MOST + 1] if isinstance(given, range) else given  # written out, it may fill the memory
+        found = np.asarray(held, dtype=object).ravel()
         numbers = tuple(None if one is ... else _real(one) for one in found)
     except OverflowError:
-        raise ValueError(f"{argument} must be finite, and below 1e308, got {reprlib.repr(given)}") from None
+        raise ValueError(f"{argument} must be finite, and below 1e308, got {_show(given)}") from None
     except (TypeError, ValueError, RuntimeError):  # RuntimeError: tensors that NumPy cannot read
-        raise TypeError(f"{argument} must be a number or a list of numbers, got {reprlib.repr(given)}") from None
+        raise TypeError(f"{argument} must be a number or a list of numbers, got {_show(given)}") from None
     if not all(one is None or isfinite(one) for one in numbers):
-        raise ValueError(f"{argument} must be finite, got {given!r}")
+        raise ValueError(f"{argument} must be finite, got {_show(given)}")
     return numbers
 
 

@@ -71,20 +71,25 @@ def test_hints(name, wrong, words):
 
 
 @pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if len(question.numbers) > 1])
-def test_each_number_alone(name):
-    numbers = QUESTIONS[name].numbers
-    assert len({number.name for number in numbers}) == len(numbers)
-    for i, wanted in enumerate(numbers):
-        for answer, said in ((..., "still empty."), (-123.0, "not yet. ")):
-            lines = repr(check(name, [answer if n is wanted else n.right for n in numbers])).splitlines()
-            assert lines.pop(i).startswith(f"○ {wanted.name}: {said}")
-            assert lines == [f"✓ {n.name}: right." for n in numbers if n is not wanted]
+def test_each_part_alone(name):
+    question = QUESTIONS[name]
+    right = [number.right for number in question.numbers]
+    assert len({number.name for number in question.numbers}) == len(right)
+    names = [part for part, _ in question.parts]
+    for (wanted, where), (wrong, said) in itertools.product(
+        question.parts, ((..., "still empty."), (-123.0, "not yet. "))
+    ):
+        answer = right.copy()
+        answer[where] = [wrong] * len(right[where])
+        lines = repr(check(name, answer)).splitlines()
+        assert lines.pop(names.index(wanted)).startswith(f"○ {wanted}: {said}")
+        assert lines == [f"✓ {other}: right." for other in names if other != wanted]
 
 
 @each_question
 def test_other_answers(name):
     numbers = QUESTIONS[name].numbers
-    verdict = check(name, [-123.0] * len(numbers))
+    verdict = check(name, [-123.0 - i for i in range(len(numbers))])
     assert not verdict
     assert repr(verdict).splitlines()[0].endswith(f"ot yet. {QUESTIONS[name].otherwise}")
     too_many = check(name, [*(number.right for number in numbers), 1.0])
@@ -120,7 +125,7 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
         # the right numbers in another order; a hint of its own goes first
         ("ex-rank-build", [16, 20], "○ Not yet. These are the right numbers, but in another order."),
         ("ex-jl-orthogonal", [0.05, 0, 0.0455], "another order."),
-        ("ex-svd-hand", [0.618, 1.618], "larger one comes first"),
+        ("ex-svd-hand", [0.618, 1.618], "another order."),
         # a hint that explains two numbers is said once
         (
             "ex-attention-hand",
@@ -133,6 +138,25 @@ def test_verdicts(name, answer, words):
     assert words in repr(check(name, answer))
 
 
+def test_direction_as_whole():
+    # A judge of its own: vectors lie on one line if their cross product is zero.
+    scatter, gap = np.diag([4, 1]), np.array([2, 2])
+    known = {
+        "The direction is right.": np.linalg.solve(scatter, gap),
+        "That is the difference of the means.": gap,
+        "That multiplies by the scatter.": scatter @ gap,
+        "That divides by the root of the scatter.": np.linalg.solve(np.sqrt(scatter), gap),
+    }
+    for a, b in itertools.product(range(-9, 10), repeat=2):
+        wanted = [words for words, (c, d) in known.items() if a * d == b * c and (a or b)] or ["Invert the scatter"]
+        first, *others = repr(check("ex-family-axis", [a, b, 6, 1])).splitlines()
+        if (a, b) == (1, 4):
+            assert (first, others) == ("✓ Right.", [])
+        else:
+            assert first.startswith(f"○ The axis w: not yet. {wanted[0]}"), (a, b)
+            assert others == [f"✓ {name}: right." for name, _ in QUESTIONS["ex-family-axis"].parts[1:]]
+
+
 NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), ["a", 1], [1, [2, 3]], [True, 2], {1: 2}, object()]
 
 
@@ -142,14 +166,20 @@ NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), ["a", 1], [1, [
         ("ex-rank-hand", NO_NUMBERS, TypeError, "answer must be a number or a list of numbers, got "),
         ("ex-rank-hand", [np.ma.array(2, mask=True)], TypeError, "answer must be a number or a list of numbers, got "),
         ("ex-rank-hand", [np.nan, np.inf, [-np.inf]], ValueError, "answer must be finite, got "),
-        ("ex-rank-hand", [10**400, [1, -(10**400)]], ValueError, "answer must be finite, and below 1e308, got "),
+        ("ex-rank-hand", [10**400, [1, -(10**5000)]], ValueError, "answer must be finite, and below 1e308, got "),
         ("ex-rank", [2, ...], ValueError, r"name must be one of ex-rank-hand, .*, got 'ex-rank'"),
+        pytest.param(10**5000, [2], ValueError, "name must be one of .*, got an unprintable int", id="huge-name"),
     ],
 )
 def test_bad_answers(name, answers, error, words):
     for answer in answers:
         with pytest.raises(error, match=f"^{words}"):
             check(name, answer)
+
+
+@pytest.mark.parametrize("nothing", [..., [...], [...] * 9, []])
+def test_no_answer(nothing):
+    assert repr(check("ex-rank-gram", nothing)).startswith("Put your answer in place of the dots")
 
 
 def test_dots(monkeypatch):
@@ -191,6 +221,8 @@ def own(monkeypatch):
         (2**53 + 1, [2**53 + 1], [2**53, 2.0**53, 2**53 + 2]),
         (10**30, [10**30, 1e30], [10**30 + 1, 10**30 - 1, 1.0000001e30]),
         (10**30 + 1, [10**30 + 1], [10**30, 1e30]),
+        (2**60, [2**60, 2.0**60], [2**60 + 1]),
+        (1e-322, [1e-322], [0, 1e-10]),
         (3, [3, 3.0, 3 + 1e-12, np.float32(3)], [3.001, 2, -3]),
         (np.int64(3), [3], [4]),
         (np.float64(0.5), [Fraction(1, 2), sympy.Rational(1, 2), [0.5], np.float32(0.5), np.array([[0.5]])], [0.6]),
@@ -220,21 +252,31 @@ REFUSED = "hints must be answers that are refused, each apart from the others, g
     [
         (TypeError, {"right": "a"}, "right must be a number or a list of numbers, got 'a'"),
         (ValueError, {"right": np.nan}, "right must be finite, got nan"),
+        (ValueError, {"right": 10**5000}, "right must be finite, and below 1e308, got an unprintable int"),
         (ValueError, {"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
+        (ValueError, {"right": range(10**18)}, "right must have a number for each name in ask, 1, got range(0, 1000"),
         (ValueError, {"right": [..., 2]}, "right must have a number for each name in ask, 1, got [Ellipsis, 2]"),
         (ValueError, {"ask": None}, "ask must name 1 to 9 numbers, got None"),
         (ValueError, {"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
+        (ValueError, {"ask": range(10**18)}, "ask must name 1 to 9 numbers, got range(0, 1000"),
+        (ValueError, {"ask": 10**5000}, "ask must name 1 to 9 numbers, got an unprintable int"),
+        (TypeError, {"direction": 1}, "direction must be True or False, got 1"),
         (ValueError, {"ask": ["a", 2], "right": [1, 2]}, "ask must be words, got 2"),
         (ValueError, {"otherwise": " "}, "otherwise must be words, got ' '"),
-        (ValueError, {"note": 5}, "note must be words, got 5"),
+        (ValueError, {"otherwise": 10**5000}, "otherwise must be words, got an unprintable int"),
+        (ValueError, {"note": 10**5000}, "note must be words, got an unprintable int"),
         (TypeError, {"hints": True}, "hints must be a dict from wrong answers to words, got True"),
-        (ValueError, {"hints": {2: 5}}, "hints must hold words, got 5"),
+        (TypeError, {"hints": 10**5000}, "hints must be a dict from wrong answers to words, got an unprintable int"),
+        (ValueError, {"hints": {2: 10**5000}}, "hints must hold words, got an unprintable int"),
+        (ValueError, {"hints": {10**5000: "No."}}, "hints must be finite, and below 1e308, got an unprintable int"),
         (TypeError, {"hints": {"a": "No."}}, "hints must be a number or a list of numbers, got 'a'"),
         (TypeError, {"within": None}, "within must be a real number, got None"),
         (ValueError, {"within": 1}, "within must be at least 0 and below 1, got 1.0"),
         (ValueError, {"digits": 2.0}, "digits must be an integer from 1 to 9, got 2.0"),
         (ValueError, {"digits": 10}, "digits must be an integer from 1 to 9, got 10"),
+        (ValueError, {"digits": 10**5000}, "digits must be an integer from 1 to 9, got an unprintable int"),
         (ValueError, {"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
+        (ValueError, {"name": 10**5000}, "name must be lower-case words joined by hyphens, got an unprintable int"),
         (ValueError, {"name": "ex-rank-hand"}, "name must not be that of an exercise of this book, got 'ex-rank-hand'"),
         (ValueError, {"hints": {1: "No."}}, f"{REFUSED}1"),
         (ValueError, {"within": 0.06, "right": 100, "hints": {95: "No."}}, REFUSED),
