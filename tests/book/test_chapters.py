@@ -3,6 +3,7 @@
 import ast
 import itertools
 import re
+import sys
 
 import pytest
 import yaml
@@ -133,6 +134,23 @@ def test_statements(path):
             assert found.startswith(option), f"{directive} begins with {option}, got {found}"
 
 
+PAGES = sorted((ROOT / "book").glob("*.md"))
+# Of the standard library, pages use what returns the same in every version: no texts of its own, no names of versions.
+SAME_EVERYWHERE = {"functools", "html", "importlib", "io", "itertools", "json", "math", "re", "statistics", "time"}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_cells_ignore_python_versions(path):
+    for cell in code_cells(path):
+        for node in ast.walk(ast.parse(cell.source)):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            foreign = {name.partition(".")[0] for name in names} & sys.stdlib_module_names - SAME_EVERYWHERE
+            assert not foreign, cell.source
+            assert not (isinstance(node, ast.Name) and node.id == "hash"), cell.source
+            assert not (isinstance(node, ast.Attribute) and node.attr == "__doc__"), cell.source
+
+
 @each_chapter
 def test_cells_are_short(path):
     for cell in code_cells(path):
@@ -142,7 +160,7 @@ def test_cells_are_short(path):
         assert not re.search(r"^\s*[%!]", cell.source, re.M), cell.source
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_code_fits_its_column(path):
     for info, body in re.findall(r"^```([^\n]*)\n(.*?)^```$", read(path), re.M | re.S):
         if info.split(" ")[0] in ("{code-cell}", "python", "text", ""):
