@@ -10,12 +10,15 @@ import yaml
 from chapters import CELL_LINES, CHAPTERS, ROOT, WITH_EXPLORERS, code_cells, explorers, judged, judges, run
 from figures import check_fit, check_look, figures
 
+from lowrank_tutor import instruments
+
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 SHOWN_WIDTH, FOLDED_WIDTH = 76, 120  # characters a line of code; a laptop cuts off more than 76
 FOLDED_LINES = 64  # a fold may hold data, pictures and words
 WORDS = range(1500, 3200)  # one sitting
 LAST = ["Exercises", "Remember", "In practice", "Sources"]
+FIGURES = "|".join(["explore", *(name for name in instruments.__all__ if name[0].islower() and name != "draw_first")])
 ANSWER = "```{admonition} The answer\n:class: dropdown\n"
 
 
@@ -90,7 +93,7 @@ def test_outline(path):
     assert re.findall("^## (.*)$", text, re.M)[-4:] == LAST
     goals = text.find("\n**You will be able to** ")
     assert 0 < goals < text.find("\n**You need** ") < text.index("\n## "), "goals and needs stand before the sections"
-    opening = re.search(r"^(album|card|explore|sheets|tilt)\(", text[:goals], re.M)
+    opening = re.search(rf"^({FIGURES})\(", text[:goals], re.M)
     assert opening, "the chapter opens with something to drag"
     assert re.search(r"\{py:(func|class|mod)\}`", text), "the text links what it uses of the package"
 
@@ -102,7 +105,9 @@ def test_predictions(path):
     for text in asked:
         before, fold, _ = text.partition(ANSWER)
         assert fold, f"a fold 'The answer' ends what belongs to the question: {text[:80]}"
-        assert not re.search(r"^(## |explore\()", before, re.M), f"what follows stays out of the answer: {text[:80]}"
+        _, *between = re.split(r"^```\{code-cell\}.*?^```$", "```{code-cell}\n" + before, flags=re.M | re.S)
+        assert not "".join(between).strip(), f"text stays out of the answer, so that all can read it: {text[:80]}"
+        assert not re.search(rf"^({FIGURES})\(", before, re.M), f"what follows stays out of the answer: {text[:80]}"
 
 
 @each_chapter
