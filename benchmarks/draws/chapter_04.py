@@ -1,8 +1,28 @@
-"""Draw chapter 4 again: rows that a random map needs to beat zero, and what keys of two bits do to an output."""
+"""Draw chapter 4 again: rows that keep distances, rows that beat zero, and what few bits in keys do to an output."""
 
+import json
 import math
 
 import numpy as np
+
+from benchmarks.harness import DATA
+
+
+def rows_that_keep(rng: np.random.Generator) -> int:
+    """Return the first size of a random map that changes no squared distance between the help pages by over 30%."""
+    pages = json.loads((DATA / "help_words.json").read_text(encoding="utf-8"))["rows"]
+    points = np.zeros((len(pages), 2000))
+    for point, page in zip(points, pages, strict=True):
+        point[page["words"]] = np.log1p(page["counts"])
+    first, second = np.triu_indices(len(points), 1)
+    apart = points[first] - points[second]
+    before = (apart**2).sum(axis=1)
+
+    def largest_change(k: int) -> float:
+        after = ((apart @ rng.standard_normal((2000, k))) ** 2).mean(axis=1)
+        return float(np.abs(after / before - 1).max())
+
+    return next(k for k in (4, 16, 64, 128, 256, 512, 1024) if largest_change(k) <= 0.3)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -38,7 +58,7 @@ def output_errors(rng: np.random.Generator) -> tuple[float, float]:
 
 
 def draw(seed: int) -> dict[str, float]:
-    """Return 1 + kappa^2 for two normal factors, the error at k = 100 if 1 is added, and two errors of an output."""
+    """Return two numbers of rows, the error of a product at k = 100 if 1 is added, and two errors of an output."""
     rng = np.random.default_rng(seed)
     a, b = rng.standard_normal((50, 400)), rng.standard_normal((400, 8))
     first, second = (
@@ -51,4 +71,5 @@ def draw(seed: int) -> dict[str, float]:
         "error with 1 added": float(np.sqrt((1 + second) / 100)),
         "output error, two bits": rounded,
         "output error, one bit and signs": signs,
+        "first size that keeps every pair": rows_that_keep(rng),
     }

@@ -29,16 +29,18 @@ def _heads(g: torch.Generator) -> dict[str, float]:
             p = attention_weights((sharpness * x @ w_q)[None, None], (x @ w_k)[None, None])[0, 0].numpy()
             s = np.linalg.svd(p, compute_uv=False)
             high += (s > 1e-6 * s[0]).sum() >= 0.9 * 256
-            if (sharpness, rho) in ((0.25, 0.999), (16.0, 0.0)):
+            if sharpness in (0.25, 16.0) and rho in (0.0, 0.999):
                 u, s, vt = truncated_svd(p, 16)
                 values = (x @ w_v).numpy()
-                cuts[rho] = relative_error((u * s) @ (vt @ values), p @ values)
+                cuts[sharpness, rho] = relative_error((u * s) @ (vt @ values), p @ values)
             if (sharpness, rho) == (1.0, 0.9):
                 logits = _logits(x @ w_q, x @ w_k, x @ w_v)
     return {
         "positions with nine tenths of full rank": high,
-        "cut to rank 16, tokens alike": cuts[0.999],
-        "cut to rank 16, independent": cuts[0.0],
+        "cut to rank 16, tokens alike": cuts[0.25, 0.999],
+        "cut to rank 16, tokens alike, sharp": cuts[16.0, 0.999],
+        "cut to rank 16, independent": cuts[16.0, 0.0],
+        "cut to rank 16, independent, not sharp": cuts[0.25, 0.0],
     } | logits
 
 

@@ -83,23 +83,30 @@ def _blocks(g: torch.Generator) -> dict[str, float]:
 
 
 def _depth(g: torch.Generator) -> dict[str, float]:
-    """Return how far 32 tokens are from all alike after twelve layers with skips and seven without: medians of 10."""
+    """Return how far apart 32 tokens are after layers with skips and without, and when they are alike: of 10 draws."""
     found: dict[str, float] = {}
     starts = [(_normal(g, 32, 32), _normal(g, 12, 3, 32, 32) / math.sqrt(32)) for _ in range(10)]
     for size in (0.5, 1.0, 3.0):
-        for skip, layers in ((0, 7), (1, 12)):
-            away = []
+        for skip, name in ((0, "alone"), (1, "with skips")):
+            apart = []
             for tokens, drawn in starts:
-                for maps in drawn[:layers]:
+                apart.append([])
+                for maps in drawn:
                     w_q, w_k, w_v = size * maps
                     weights = torch.softmax((tokens @ w_q) @ (tokens @ w_k).T / math.sqrt(32), dim=1)
                     tokens = skip * tokens + weights @ tokens @ w_v
-                away.append(float((tokens - tokens.mean(dim=0)).norm() / tokens.norm()))
-            name = "with skips, 12 layers" if skip else "alone, 7 layers"
-            found[f"size {size:g}, {name}"] = sorted(away)[4]
+                    apart[-1].append(float((tokens - tokens.mean(dim=0)).norm() / tokens.norm()))
+            for layers in (12,) if skip else (2, 7):
+                found[f"size {size:g}, {name}, {layers} layers"] = sorted(each[layers - 1] for each in apart)[4]
             if not skip:
-                found[f"size {size:g}, {name}, slowest of 10"] = max(away)
+                found[f"size {size:g}, {name}, 7 layers, slowest of 10"] = max(each[6] for each in apart)
+                found[f"size {size:g}, {name}, layers until alike"] = sorted(map(_layers_until_alike, apart))[4]
     return found
+
+
+def _layers_until_alike(apart: list[float]) -> int:
+    """Return after how many layers a double cannot tell the tokens apart, or 13 if twelve are not enough."""
+    return next((layer for layer, away in enumerate(apart, start=1) if away < 1e-15), len(apart) + 1)
 
 
 def _windows(g: torch.Generator) -> dict[str, float]:

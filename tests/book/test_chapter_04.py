@@ -42,6 +42,12 @@ def jl_distortion(chapter, *, k):
     }
 
 
+def test_first_size_that_keeps(chapter):
+    """The number asked for is that of the table, and a position of the slider that moves to it."""
+    worst = {k: jl_distortion(chapter, k=k)["worst_pair"] for k in chapter["ks"]}
+    assert chapter["enough"] == min(k for k, change in worst.items() if change <= 0.3)
+
+
 @functools.cache
 def least_rows(n, eps, delta=0.05):
     """By bisection on the exact law, with SciPy's tails."""

@@ -1,11 +1,13 @@
 """Chapter 5: its explorers by Cholesky factors and integers, and its tables of scores."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from chapters import CHAPTERS
+from scipy.optimize import linprog
 
 from lowrank_tutor.sentence import W_K, W_Q
 
@@ -55,10 +57,10 @@ def pairs_found(_chapter, *, n):
     t = [Fraction(2 * i - (n - 1), n - 1) for i in range(n)]
     margins, lost = [], 0
     for a, b in itertools.combinations(t, 2):
-        s = [-((a * b) ** 2), 2 * a * b * (a + b), -((a + b) ** 2) - 2 * a * b, 2 * (a + b), Fraction(-1)]
+        s = [2 * a * b * (a + b), -((a + b) ** 2) - 2 * a * b, 2 * (a + b), Fraction(-1)]
         margins.append(min((x - a) ** 2 * (x - b) ** 2 for x in t if x not in (a, b)))
         stored = [Fraction(float(np.float16(float(it)))) for it in s]
-        scores = {x: sum(c * Fraction(float(np.float16(float(x**i)))) for i, c in enumerate(stored)) for x in t}
+        scores = {x: sum(c * Fraction(float(np.float16(float(x**i)))) for i, c in enumerate(stored, 1)) for x in t}
         lost += min(scores[a], scores[b]) <= max(score for x, score in scores.items() if x not in (a, b))
     return {"lost": lost, "margin": float(min(margins))}
 
@@ -88,16 +90,37 @@ def test_table_of_the_six_words(chapter):
 def test_four_documents():
     """The scores worked by hand, and every set of k documents on the moment curve."""
     t = np.arange(1, 5)
-    queries = np.array([[-j * j, 2 * j, -1] for j in t])
-    table = queries @ [t**0, t, t**2]
-    assert table.tolist() == [[0, -1, -4, -9], [-1, 0, -1, -4], [-4, -1, 0, -1], [-9, -4, -1, 0]]
-    assert np.linalg.matrix_rank(table) == 3
+    queries = np.array([[2 * j, -1] for j in t])
+    table = queries @ [t, t**2]
+    assert table.tolist() == [[1, 0, -3, -8], [3, 4, 3, 0], [5, 8, 9, 8], [7, 12, 15, 16]]
+    assert np.linalg.matrix_rank(table) == 2
     for n, k in ((7, 2), (8, 3)):
-        points = [[x**i for i in range(2 * k + 1)] for x in range(n)]
+        points = [[x**i for i in range(1, 2 * k + 1)] for x in range(n)]
         for wanted in itertools.combinations(range(n), k):
             s = -np.poly1d(np.repeat(wanted, 2), r=True)
-            best = np.argsort(-(np.array(points) @ s.coeffs[::-1]))[:k]
+            best = np.argsort(-(np.array(points) @ s.coeffs[-2::-1]))[:k]
             assert sorted(best.tolist()) == list(wanted)
+
+
+def found_by_some_query(points, m):
+    """Count the sets of m points that a plane separates from the others, by linear programs."""
+    count = 0
+    for first in itertools.combinations(range(len(points)), m):
+        sides = np.where(np.isin(np.arange(len(points)), first), -1.0, 1.0)[:, None]
+        rows = sides * np.c_[points, np.ones(len(points))]  # every score on its side, by 1 at least
+        free = [(None, None)] * rows.shape[1]
+        count += linprog(np.zeros(rows.shape[1]), rows, -np.ones(len(points)), bounds=free).status == 0
+    return count
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 1), (6, 2), (7, 2), (9, 3)])
+def test_fewest_numbers(n, m):
+    """2m numbers find every set; with one number less no points do, on the curve or drawn."""
+    curve = np.linspace(-1, 1, n)[:, None] ** np.arange(1, 2 * m + 1)
+    every = math.comb(n, m)
+    assert found_by_some_query(curve, m) == every
+    drawn = np.random.default_rng(0).standard_normal((5, n, 2 * m - 1))
+    assert all(found_by_some_query(points, m) < every for points in (curve[:, :-1], *drawn))
 
 
 def in_place(chapter, k):

@@ -9,6 +9,8 @@ import pytest
 import torch
 from chapters import CHAPTERS, softmax
 
+from lowrank_tutor.instruments import votes
+
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
 
 
@@ -42,6 +44,13 @@ def test_errors_follow_the_theorem(chapter):
     found = chapter["found"]
     assert found["sum"] == pytest.approx(found["sum, by the theorem"], abs=0.1)
     assert found["best state"][:2] == pytest.approx([0, 0], abs=1e-9)
+
+
+def test_best_groups():
+    """With m votes, groups of 8 alone leave so few keys and an error below 5%."""
+    numbers = {m: votes(m, "votes").numbers for m in range(1, 17)}
+    keys = {m: found["seen"] for m, found in numbers.items() if found["error"] < 0.05}
+    assert [m for m in keys if keys[m] <= 18] == [8]
 
 
 def test_layers_match_counted_caches(chapter):
