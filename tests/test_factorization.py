@@ -61,8 +61,9 @@ def test_descent_by_loops(penalty):
     table, seen = ratings_of(12, 9, 2, share=0.3)
     seen[:, 0] = seen[0] = True
     r = np.where(seen, table, 0)
-    _, s, vt = np.linalg.svd(r * seen.size / seen.sum(), full_matrices=False)
-    q = vt[:3].T * np.sqrt(s[:3])
+    u, s, vt = np.linalg.svd(r * seen.size / seen.sum(), full_matrices=False)
+    signs = np.sign(u[np.abs(u).argmax(axis=0), np.arange(len(s))])  # the largest entry of each u is positive
+    q = (signs * np.sqrt(s) * vt.T)[:, :3]
     q = q + 0.01 * np.sqrt((q**2).mean()) * fresh(5).standard_normal((9, 3))
     falling = [10 ** (-1 - 2 * step / 9) * s[0] for step in range(10)]
     penalties = [large for large in falling if large > penalty] + [penalty]
