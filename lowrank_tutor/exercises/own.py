@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import reprlib
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from numbers import Integral
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lowrank_tutor._checks import check_real
+from lowrank_tutor._checks import _show, check_real
 from lowrank_tutor.exercises.judge import COUNTED, Answer, Question, numbers_of
 from lowrank_tutor.exercises.questions import QUESTIONS
 
@@ -72,7 +71,7 @@ def register(
         raise ValueError(f"name must be lower-case words joined by hyphens, got {name!r}")
     if name in QUESTIONS:
         raise ValueError(f"name must not be that of an exercise of this book, got {name!r}")
-    asked = (ask,) if isinstance(ask, str) else tuple(ask) if isinstance(ask, Sequence) else ()
+    asked = (ask,) if isinstance(ask, str) else tuple(ask[: MOST + 1]) if isinstance(ask, Sequence) else ()
     if not 1 <= len(asked) <= MOST:
         raise ValueError(f"ask must name 1 to {MOST} numbers, got {ask!r}")
     if not isinstance(note, str):
@@ -129,11 +128,11 @@ def real_numbers(argument: str, given: ArrayLike | EllipsisType) -> tuple[float 
         found = np.asarray(given, dtype=object).ravel()
         numbers = tuple(None if one is ... else _real(one) for one in found)
     except OverflowError:
-        raise ValueError(f"{argument} must be finite, and below 1e308, got {reprlib.repr(given)}") from None
+        raise ValueError(f"{argument} must be finite, and below 1e308, got {_show(given)}") from None
     except (TypeError, ValueError, RuntimeError):  # RuntimeError: tensors that NumPy cannot read
-        raise TypeError(f"{argument} must be a number or a list of numbers, got {reprlib.repr(given)}") from None
+        raise TypeError(f"{argument} must be a number or a list of numbers, got {_show(given)}") from None
     if not all(one is None or isfinite(one) for one in numbers):
-        raise ValueError(f"{argument} must be finite, got {given!r}")
+        raise ValueError(f"{argument} must be finite, got {_show(given)}")
     return numbers
 
 

@@ -224,6 +224,8 @@ REFUSED = "hints must be answers that are refused, each apart from the others, g
         (ValueError, {"right": [..., 2]}, "right must have a number for each name in ask, 1, got [Ellipsis, 2]"),
         (ValueError, {"ask": None}, "ask must name 1 to 9 numbers, got None"),
         (ValueError, {"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
+        (ValueError, {"ask": range(10**9)}, "ask must name 1 to 9 numbers, got range(0, 1000000000)"),
+        (ValueError, {"right": 10**5000}, "right must be finite, and below 1e308, got an unprintable int"),
         (ValueError, {"ask": ["a", 2], "right": [1, 2]}, "ask must be words, got 2"),
         (ValueError, {"otherwise": " "}, "otherwise must be words, got ' '"),
         (ValueError, {"note": 5}, "note must be words, got 5"),
