@@ -26,7 +26,7 @@ _TRIAL_SWEEPS = 40  # at most for each start, before they are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _GUESSES = 30  # sweeps for new rows before they are solved exactly: many times faster than without
 _ROUNDS = 100  # at most for each part; a row needs one or two in all, and at most some three for each part
-_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+_ROUNDING = 2 * float(np.finfo(np.float64).eps)
 _FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a difference of sums
 
 
@@ -59,8 +59,8 @@ class NMF(NamedTuple):
     def transform(self, x: ArrayLike) -> FloatArray:
         """Return how much of each part new rows ``x`` (n, d) contain: the best non-negative ``c`` (n, k).
 
-        With the parts fixed, the problem is convex, and each row is solved to rounding, even if parts are nearly the
-        same. Only parts that differ by less than a millionth of their length cannot be told apart.
+        With the parts fixed, the problem is convex, and each row is solved to rounding. Where parts differ by less than
+        a ten-thousandth of their length, the error may exceed the least by a ten-millionth of the row's length.
         """
         given = _as_nonnegative(x)
         if given.shape[1] != self.f.shape[1]:
