@@ -158,14 +158,18 @@ class Autoencoder(nn.Module):
             return loss.detach()
 
         optimize: Callable[[Callable[[], torch.Tensor]], torch.Tensor] = optimizer.step
-        losses = []
-        for step in range(steps + 1):  # optimizer.step returns the loss before the step
-            loss = optimize(share) if step < steps else torch.enable_grad()(share)()
+        losses: list[torch.Tensor] = []
+        ended = False
+        while not ended:
+            step = len(losses)
+            # Once a step gains nothing, only rounding is left. optimizer.step returns the loss before the step.
+            ended = step == steps or (step > 1 and bool(losses[-1] == losses[-2]))
+            loss = torch.enable_grad()(share)() if ended else optimize(share)
             if not loss.isfinite():
                 raise ValueError(f"parameters must give a finite loss, got {loss.item()} after {step} steps")
             losses.append(unit * loss)
         optimizer.zero_grad()
-        return torch.stack(losses)
+        return torch.stack(losses + losses[-1:] * (steps + 1 - len(losses)))
 
     def _check(self, name: str, value: torch.Tensor, width: int) -> None:
         check_tensor(name, value, ("n", width))
