@@ -2,6 +2,7 @@
 
 import math
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -149,6 +150,15 @@ def test_unknown_rows_are_nan(penalty):
 def test_many_rows():
     found = factorize_ratings(np.ones((300_000, 2)), np.ones((300_000, 2), bool), 1, regularization=1e6, max_sweeps=1)
     assert found.c.shape == (300_000, 1)
+
+
+def test_memory_grows_with_ratings():
+    known = scipy.sparse.random(3000, 1000, 0.005, rng=fresh(), format="coo")
+    tracemalloc.start()
+    factorize_ratings(known, None, 48, rng=0, max_sweeps=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6  # with a matrix (k, k) for each row at once, 129 MB
 
 
 def test_one_known_rating():
