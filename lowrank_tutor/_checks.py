@@ -24,10 +24,11 @@ LARGEST = 2**4096  # Python writes out no integer of more than 4300 digits, and 
 
 
 def _show(value: object) -> str:
-    """Name a refused value in a few characters: the dtype of an array, the (shortened) text of anything else."""
+    """Name a refused value on one line: the dtype of an array or a table, the (shortened) text of anything else."""
     try:
-        return f"dtype {value.dtype}" if isinstance(value, np.ndarray) else reprlib.repr(value)
-    except ValueError:  # Python writes out no integer of more than 4300 digits
+        is_array = hasattr(value, "__array__") and not isinstance(value, np.generic)
+        return f"dtype {np.asarray(value).dtype}" if is_array else reprlib.repr(value)
+    except (ValueError, TypeError, RuntimeError):  # integers of more than 4300 digits; tensors that refuse to be arrays
         return f"an unprintable {type(value).__name__}"
 
 
@@ -74,7 +75,8 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
     """Convert real numbers to a float array: float32 stays, float16 becomes float32, everything else float64."""
     array = as_array(value, name, "a rectangular array of real numbers", advice)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}")
+        way = ": try .astype(float)" if array.dtype.kind == "O" and hasattr(value, "astype") else ""
+        raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}{way}")
     with np.errstate(over="ignore"):  # a long double beyond float64 turns into an infinity, refused later
         return array.astype(_precision(array.dtype), copy=False)
 

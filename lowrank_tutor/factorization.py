@@ -6,9 +6,7 @@ $X \approx C F$, of rank ``k``. Float32 gives float32; everything else float64.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,9 +31,8 @@ from lowrank_tutor.svd import randomized_svd
 __all__ = ["RatingFactors", "factorize_ratings"]
 __dir__ = __all__.copy  # completion offers no more than that
 
-Table = Any  # an array, or one of SciPy's sparse matrices: @ works the same way for both
 _BOOLS = "an array of bools (True marks a known rating)"
-_SMALL = 500  # up to this size the full SVD is fast
+_ROOM = 2**18  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
 
 
 class RatingFactors(NamedTuple):
@@ -76,23 +73,41 @@ def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return mask
 
 
-def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Table, Table]:
-    """Return the ratings with zeros in the gaps, and a mask of the known ones: bools, or a sparse matrix of ones."""
+class _Known(NamedTuple):
+    """The known ratings of a table (n, m): row, column, and value of each, row by row."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    values: FloatArray
+
+
+class _Block(NamedTuple):
+    """Rows of a table that are solved together: which they are, and the ``p`` known ratings of each.
+
+    A row that has fewer than ``p`` ends with ratings of 0 in column m, whose factor is zero: they change nothing.
+    """
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.int32]  # (b, p)
+    values: FloatArray  # (b, p)
+
+
+def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Any, _Known]:
+    """Return the table with zeros in the gaps, dense or sparse as it came, and the known ratings."""
     if is_sparse(ratings):
         if observed is not None:
             rule = "None for sparse ratings, whose stored entries are the known ones"
             raise ValueError(f"observed must be {rule}, got {type(observed).__name__}")
-        table: Table = as_factor(ratings, "ratings")
+        table: Any = as_factor(ratings, "ratings").copy()
         if table.nnz == 0:
             raise ValueError("ratings must store at least one rating, got none")
-        known = table.copy()
-        known.sum_duplicates()
         # SciPy adds up entries stored twice, in the coordinate format as soon as it is converted.
         stored = getattr(ratings, "nnz", 0) if getattr(ratings, "format", "") == "coo" else table.nnz
-        if known.nnz < stored:
-            raise ValueError(f"ratings must store each entry once, got {stored - known.nnz} of {stored} a second time")
-        known.data[:] = 1
-        return table, known
+        table.sum_duplicates()
+        if table.nnz < stored:
+            raise ValueError(f"ratings must store each entry once, got {stored - table.nnz} of {stored} a second time")
+        entries = table.tocoo()
+        return table, _Known(entries.row, entries.col, entries.data)
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2:
         raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
@@ -101,75 +116,73 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     if not np.isfinite(seen).all():
         raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
     as_vector(seen, "ratings")  # raises for numbers that are too large or too small
-    return np.where(mask, dense, 0).astype(dense.dtype), mask
+    rows, columns = np.nonzero(mask)
+    return np.where(mask, dense, 0).astype(dense.dtype), _Known(rows, columns, seen)
 
 
-def _known_of_rows(x: Table, mask: Table) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
-    """Yield the places and values of the known ratings, row by row."""
-    if is_sparse(x):
-        x = x.tocsr()
-        for start, end in itertools.pairwise(x.indptr):
-            yield x.indices[start:end], x.data[start:end]
-    else:
-        for row, seen in zip(x, mask, strict=True):
-            known = np.flatnonzero(seen > 0)
-            yield known, row[known]
+def _blocks(known: _Known, n: int, m: int, k: int) -> list[_Block]:
+    """Gather the known ratings by rows. Those that have about as many share a block, which bounds its memory."""
+    counts = np.bincount(known.rows, minlength=n)
+    begins = np.cumsum(counts) - counts
+    order = np.argsort(-counts, kind="stable")
+    blocks = []
+    while order.size:
+        p = int(counts[order[0]])
+        rows, order = np.split(order, [max(_ROOM // (k * (p + k)), 1)])
+        filled = np.arange(p) < counts[rows, np.newaxis]
+        entries = (begins[rows, np.newaxis] + np.arange(p))[filled]
+        columns, values = np.full((len(rows), p), m, np.int32), np.zeros((len(rows), p))
+        columns[filled], values[filled] = known.columns[entries], known.values[entries]
+        blocks.append(_Block(rows, columns, values))
+    return blocks
 
 
-def _half_step(f: FloatArray, x: Table, mask: Table, penalty: float) -> FloatArray:
-    r"""Return the best ``c`` (n, k) for a given ``f`` (k, m): one ridge regression for each row of ``x`` (n, m).
+def _with_zero(f: FloatArray) -> FloatArray:
+    """Return the columns of ``f`` (k, m), and the zero that stands for a missing rating: (m + 1, k)."""
+    return np.vstack([f.T, np.zeros(len(f))])
 
-    $(\sum_j f_j f_j^\top + \mu I)\, c_i = \sum_j x_{ij} f_j$ over the observed $j$ of row $i$; gaps are zeros in
-    ``x`` and ``mask``.
+
+def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArray:
+    r"""Return the best ``c`` (n, k) for a given ``f`` (k, m): one ridge regression for each row of the table.
+
+    $(\sum_j f_j f_j^\top + \mu I)\, c_i = \sum_j x_{ij} f_j$ over the observed $j$ of row $i$.
     """
-    k, columns = len(f), f.T
-    if penalty >= 1e-8 * np.square(f).sum() and penalty > 0:  # well conditioned: all rows at once
-        squares = (columns[:, :, np.newaxis] * columns[:, np.newaxis, :]).reshape(-1, k * k)  # (m, k k)
-        grams = (mask @ squares).reshape(-1, k, k) + penalty * np.eye(k)  # (n, k, k)
-        return np.linalg.solve(grams, (x @ columns)[:, :, np.newaxis])[:, :, 0]
-    # Row by row, without squaring f. The penalty adds k equations; among many solutions lstsq takes the shortest.
-    ridge, nothing = math.sqrt(penalty) * np.eye(k), np.zeros(k)
-    rows = [
-        np.linalg.lstsq(np.vstack([columns[known], ridge]), np.concatenate([seen, nothing]), rcond=None)[0]
-        for known, seen in _known_of_rows(x, mask)
-    ]
-    return np.stack(rows)
+    k, factors = len(f), _with_zero(f)
+    well_conditioned = penalty >= 1e-8 * np.square(f).sum() and penalty > 0
+    c = np.empty((sum(len(block.rows) for block in blocks), k))
+    for rows, columns, values in blocks:
+        seen = factors[columns]  # (b, p, k)
+        if well_conditioned:
+            grams = seen.transpose(0, 2, 1) @ seen + penalty * np.eye(k)
+            solved = np.linalg.solve(grams, seen.transpose(0, 2, 1) @ values[:, :, np.newaxis])
+        else:  # without squaring f; the penalty adds k equations, and of many solutions this is the shortest
+            ridge = np.broadcast_to(math.sqrt(penalty) * np.eye(k), (len(rows), k, k))
+            whole = np.concatenate([seen, ridge], axis=1)
+            rounding = max(whole.shape[1:]) * float(np.finfo(np.float64).eps)
+            solved = np.linalg.pinv(whole, rounding)[:, :, : columns.shape[1]] @ values[:, :, np.newaxis]
+        c[rows] = solved[:, :, 0]
+    return c
 
 
-def _misses(x: Table, mask: Table, c: FloatArray, f: FloatArray) -> float:
+def _misses(c: FloatArray, f: FloatArray, blocks: list[_Block]) -> float:
     """Return the sum of the squared errors over the known ratings."""
-    if is_sparse(x):
-        entries = x.tocoo()
-        return float(np.square(entries.data - np.einsum("ij,ji->i", c[entries.row], f[:, entries.col])).sum())
-    return float(np.square(mask * (x - c @ f)).sum())
+    factors = _with_zero(f)
+    parts = (values - (factors[columns] @ c[rows, :, np.newaxis])[:, :, 0] for rows, columns, values in blocks)
+    return math.fsum(float(np.square(part).sum()) for part in parts)
 
 
-def _sweep(f: FloatArray, x: Table, mask: Table, penalty: float) -> Pair:
-    c = _half_step(f, x, mask, penalty)
-    return c, _half_step(c.T, x.T, mask.T, penalty).T
-
-
-def _start(x: Table, mask: Table, k: int, penalty: float, rng: np.random.Generator) -> Pair:
-    """Start from the SVD of the table with zeros in its gaps, then sweep while a large penalty falls to the real one.
+def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
+    """Start ``f`` (k, m) from the SVD of the table with zeros in its gaps, and return its largest singular value too.
 
     The zeros shrink the singular values; dividing them by the observed share corrects for that. The added noise, a
-    hundredth of the factor, frees directions that the SVD leaves at zero. Large penalties at first keep the estimates
-    in the gaps from running away.
+    hundredth of the factor, frees directions that the SVD leaves at zero.
     """
     kept = min(k, *x.shape)
-    if is_sparse(x) or min(x.shape) > _SMALL:  # k rough directions are enough: the sweeps improve them
-        s, vt = randomized_svd(x, kept, rng=0)[1:]
-    else:
-        _, s, vt = np.linalg.svd(x, full_matrices=False)
-    s = s / mask.mean()
+    _, s, vt = randomized_svd(x, kept, rng=0)  # rough directions are enough: the sweeps improve them
     f: FloatArray = np.zeros((k, x.shape[1]))
-    f[:kept] = np.sqrt(s[:kept, np.newaxis]) * vt[:kept]
+    f[:kept] = np.sqrt(s[:, np.newaxis] / share) * vt
     f += 0.01 * math.sqrt(float(np.square(f).mean())) * rng.standard_normal(f.T.shape).T
-    for large in [*(s[0] * np.geomspace(1e-1, 1e-3, 10)), 0.0]:
-        c, f = _sweep(f, x, mask, max(large, penalty))
-        if large <= penalty:
-            break
-    return c, f
+    return f, float(s[0]) / share
 
 
 def factorize_ratings(
@@ -197,8 +210,9 @@ def factorize_ratings(
     ----------
     ratings : array_like or sparse matrix, shape (n, m)
         Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix of SciPy, such as
-        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too, and only they cost
-        work and memory.
+        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. Beyond a few copies
+        of them, only the factors need memory, ``k (n + m)`` numbers. A list of triples (user, item, rating) is not
+        such a table, and would be factored as one of three columns: pass its three columns to ``coo_array``.
     observed : array_like of bool, shape (n, m), or None
         True marks a known rating, and there is at least one. With None, all entries but NaN are known; in a sparse
         matrix, all stored ones.
@@ -230,19 +244,26 @@ def factorize_ratings(
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
-    rows, columns = (np.asarray(known.sum(axis=axis)).ravel() > 0 for axis in (1, 0))  # others have no known rating
-    x, mask = (a[rows][:, columns].astype(np.float64) for a in (table, known))
-    squares = np.square(x.data if is_sparse(x) else x)
-    rounding = 1e-28 * float(squares.sum())
+    rows, i = np.unique(known.rows, return_inverse=True)  # the others have no known rating
+    columns, j = np.unique(known.columns, return_inverse=True)
+    n, m, values, turned = len(rows), len(columns), known.values.astype(np.float64), np.argsort(j, kind="stable")
+    by_row = _blocks(_Known(i, j, values), n, m, k)
+    by_column = _blocks(_Known(j[turned], i[turned], values[turned]), m, n, k)
+    rounding = 1e-28 * float(np.square(values).sum())
 
-    def sweep(_: FloatArray, f: FloatArray) -> Pair:
-        return _sweep(f, x, mask, penalty)
+    def sweep(_: FloatArray, f: FloatArray, penalty: float = penalty) -> Pair:
+        c = _half_step(f, by_row, penalty)
+        return c, _half_step(c.T, by_column, penalty).T
 
     def loss(c: FloatArray, f: FloatArray) -> float:
-        return float(_misses(x, mask, c, f) + penalty * (np.square(c).sum() + np.square(f).sum()))
+        return float(_misses(c, f, by_row) + penalty * (np.square(c).sum() + np.square(f).sum()))
 
-    start = _start(x, mask, k, penalty, rng)
-    begun = Descent(start, [loss(*start)])
+    f, largest = _start(table[rows][:, columns].astype(np.float64), len(values) / (n * m), k, rng)
+    # Large penalties at first keep the estimates in the gaps from running away. They fall to the real one.
+    falling = largest * np.geomspace(1e-1, 1e-3, 10)
+    for large in [*falling[falling > penalty], penalty]:
+        c, f = sweep(f, f, large)
+    begun = Descent((c, f), [loss(c, f)])
     found = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
     c, f = (np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1])))
     c[rows], f[:, columns] = found.factors

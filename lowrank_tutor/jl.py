@@ -246,8 +246,9 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
 def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
     r"""Draw a random projection (k, n): entries independent $N(0, 1/k)$, so that $\mathbb{E}\|Rx\|^2 = \|x\|^2$.
 
-    Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. ``n``, the width of a point, is
-    at most 2**53. Without ``rng``, a generator or a seed, each call draws different entries.
+    Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. The entries are float64, and so
+    are the images; with ``.astype(np.float32)`` float32 points stay float32. ``n``, the width of a point, is at most
+    2**53. Without ``rng``, a generator or a seed, each call draws different entries.
 
     >>> gaussian_projection(2, 3, np.random.default_rng(0)).round(3)
     array([[ 0.089, -0.093,  0.453],

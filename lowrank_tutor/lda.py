@@ -7,6 +7,7 @@ Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point per row, ``
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,9 +70,12 @@ class Discriminants(NamedTuple):
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
     """Return the labels that occur, the number of each point's class (n,), and the share of each class."""
     array = as_array(labels, "labels", "a vector of numbers or strings")
-    if array.dtype.kind == "O" and all(isinstance(label, str) for label in array.flat):
-        array = array.astype(str)
-    if array.dtype.kind not in "biufU":
+    if any(
+        array.dtype.kind in "OT" and all(isinstance(one, kind) for one in array.flat) for kind in (str, bytes, Real)
+    ):
+        plain = np.array(array.tolist())  # of objects of one kind, or of NumPy's StringDType
+        array = plain if (plain == array).all() else array  # integers may be too large for a type of NumPy
+    if array.dtype.kind not in "biufUS":
         raise TypeError(f"labels must be a vector of numbers or strings, got dtype {array.dtype}")
     if array.shape != (n,):
         raise ValueError(f"labels must be one for each of the {n} points, got shape {array.shape}")
@@ -129,8 +133,8 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     x : array_like, shape (n, d)
         One point per row.
     labels : array_like, shape (n,)
-        The class of each point: integers, strings, bools, or finite floats. At least two classes; a class of a single
-        point adds a center but no spread.
+        The class of each point: integers, strings, bytes, bools, or finite floats. At least two classes; a class of a
+        single point adds a center but no spread.
     k : int
         How many axes, between 1 and the number of classes - 1: the centers span no more dimensions. At most the
         number of directions that are not dropped.

@@ -7,7 +7,7 @@ are non-negative factors, $X \approx C F$, of rank ``k``. Float32 gives float32;
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,7 +24,9 @@ __dir__ = __all__.copy  # completion offers no more than that
 _UPDATES = 3  # of a factor in a sweep: they share the products with the matrix, the most expensive part
 _TRIAL_SWEEPS = 40  # at most for each start, before they are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
-_NEW_SWEEPS = 10_000  # at most, for new rows
+_GUESSES = 30  # sweeps for new rows before they are solved exactly: many times faster than without
+_ROUNDS = 100  # at most for each part; a row needs one or two in all, and at most some three for each part
+_ROUNDING = 2 * float(np.finfo(np.float64).eps)
 _FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a difference of sums
 
 
@@ -57,20 +59,13 @@ class NMF(NamedTuple):
     def transform(self, x: ArrayLike) -> FloatArray:
         """Return how much of each part new rows ``x`` (n, d) contain: the best non-negative ``c`` (n, k).
 
-        With the parts fixed, the problem is convex. One column of ``c`` after the other is set to its optimum, until a
-        sweep moves no entry by more than a billionth of the largest entry.
+        With the parts fixed, the problem is convex, and each row is solved to rounding. Where parts differ by less than
+        a ten-thousandth of their length, the error may exceed the least by a ten-millionth of the row's length.
         """
         given = _as_nonnegative(x)
         if given.shape[1] != self.f.shape[1]:
             raise ValueError(f"x must have {self.f.shape[1]} columns, got shape {given.shape}")
-        f = self.f.astype(np.float64)
-        xf, ff = given.astype(np.float64) @ f.T, f @ f.T
-        c: FloatArray = np.zeros_like(xf)
-        for _ in range(_NEW_SWEEPS):
-            before, c = c, _update_columns(c, xf, ff)
-            if np.abs(c - before).max() <= 1e-9 * c.max():
-                break
-        return c.astype(given.dtype)
+        return _best_amounts(given.astype(np.float64), self.f.astype(np.float64)).astype(given.dtype)
 
 
 def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:
@@ -85,16 +80,37 @@ def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 
     return rows.T
 
 
-def _times(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    r"""Return a function that computes $XF^\top$ and keeps its last result: the error and the next sweep share it."""
-    last: list[FloatArray] = []
+def _best_amounts(x: FloatArray, f: FloatArray) -> FloatArray:
+    """Solve a non-negative least-squares problem for each row of ``x`` (n, d), with the rows of ``f`` (k, d) as parts.
 
-    def product(f: FloatArray) -> FloatArray:
-        if not last or last[0] is not f:
-            last[:] = f, x @ f.T
-        return last[1]
-
-    return product
+    Sweeps guess which parts a row contains. Then parts leave and join this set until no other would lower the error
+    (the active set of Lawson and Hanson, 1974, doi:10.1137/1.9781611971217).
+    """
+    c = _update_columns(np.zeros((len(x), len(f))), x @ f.T, f @ f.T, _GUESSES)
+    chosen, rows = c > 0, np.arange(len(x))  # the parts of each row, and the rows that are not settled
+    rounding = _ROUNDING * np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(f, axis=1))
+    for _ in range(_ROUNDS * len(f)):
+        best = np.zeros((len(rows), len(f)))
+        sets, which = np.unique(chosen[rows], axis=0, return_inverse=True)
+        for i, parts in enumerate(sets):
+            here = np.flatnonzero(which.ravel() == i)
+            best[np.ix_(here, parts)] = np.linalg.lstsq(f[parts].T, x[rows[here]].T, rcond=None)[0].T
+        # Go toward the optimum of these parts, as far as no amount turns negative.
+        now, stops = c[rows], chosen[rows] & (best <= 0)
+        share = np.where(stops, now / np.where(now > best, now - best, 1), 1)
+        step = share.min(axis=1, keepdims=True)
+        leaves = stops & (share == step)
+        c[rows] = now = np.where(leaves, 0, now + step * (best - now))
+        chosen[rows] &= ~leaves
+        # At the optimum, the part that would lower the error fastest joins. One that leaves at once was rounding.
+        gain = np.where(chosen[rows], 0, (x[rows] - now @ f) @ f.T - rounding[rows])
+        arrived = ~stops.any(axis=1)
+        joins = arrived & (gain.max(axis=1) > 0)
+        chosen[rows[joins], gain[joins].argmax(axis=1)] = True
+        rows = rows[joins | (~arrived & (step[:, 0] > 0))]
+        if not rows.size:
+            return c
+    raise ValueError(f"f must hold parts that can be told apart, got {len(rows)} rows of x that did not settle")
 
 
 def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
@@ -164,7 +180,8 @@ def nmf(
     ones. The first is followed to the end, and so is each later one that has a smaller error after a brief trial than
     all before it. A run ends when a sweep lowers the error by no more than ``tolerance`` times the norm of $X$. The
     best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = CF$ can hold exactly,
-    the last digits converge slowly; if a run has not ended after ``max_sweeps``, ``converged`` is False.
+    the last digits converge slowly; if a run has not ended after ``max_sweeps``, ``converged`` is False. For a quick
+    look pass ``starts=1, tolerance=1e-4``: the error is then often a few percent larger, in a small part of the time.
 
     Parameters
     ----------
@@ -193,15 +210,15 @@ def nmf(
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
     matrix, dtype = given.astype(np.float64), given.dtype
-    size, times = float(np.linalg.norm(matrix)), _times(matrix)
+    size = float(np.linalg.norm(matrix))
 
     def sweep(c: FloatArray, f: FloatArray) -> Pair:
-        c = _update_columns(c, times(f), f @ f.T, _UPDATES)
+        c = _update_columns(c, matrix @ f.T, f @ f.T, _UPDATES)
         return c, _update_columns(f.T, matrix.T @ c, c.T @ c, _UPDATES).T
 
     def error(c: FloatArray, f: FloatArray) -> float:
         # ||X||^2 - 2 <X, CF> + ||CF||^2 needs no product of the size of X, but loses the digits of a small error.
-        square = size**2 - 2 * np.vdot(times(f), c) + np.vdot(c.T @ c, f @ f.T)
+        square = size**2 - 2 * np.vdot(matrix @ f.T, c) + np.vdot(c.T @ c, f @ f.T)
         return math.sqrt(square) if square > _FEW_DIGITS * size**2 else float(np.linalg.norm(matrix - c @ f))
 
     def follow(begun: Descent, share: float, sweeps: int) -> Descent:

@@ -15,6 +15,7 @@ processors, their clock, and the width and clock of the memory (``tests/test_roo
 ``source`` says so.
 """
 
+import itertools
 import math
 import numbers
 import re
@@ -41,6 +42,7 @@ HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. They
 # were counted on a CPU, which takes the same steps; the other 3 leave room.
 WRITTEN_OUT = 12
+MOST_LENGTHS = 1000  # of one plan
 RESERVE = 0.8  # share of the free memory that a plan may use: kernels need some of their own
 
 
@@ -260,7 +262,9 @@ def trials(
         return Trial(n, exact, linformer, note)
 
     try:
-        wanted = list(lengths)
+        wanted = list(itertools.islice(lengths, MOST_LENGTHS + 1))
     except (TypeError, RuntimeError):
         raise TypeError(f"lengths must be integers, one after the other, got {type(lengths).__name__}") from None
+    if len(wanted) > MOST_LENGTHS:
+        raise ValueError(f"lengths must be at most {MOST_LENGTHS}, got more")
     return [trial(n) for n in wanted]

@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from typing import NamedTuple
 
+from lowrank_tutor._checks import _show
+
 __all__ = ["Table", "number", "table"]
 __dir__ = __all__.copy  # completion offers no more than that
 
@@ -109,12 +111,14 @@ def number(value: object, form: str = ".3g") -> str:
     >>> number(2.34e-7, ".1e").split(), number(0.25), number(1000, ",")
     (['2.3', '·', '10⁻⁷'], '0.25', '1,000')
     """
+    if re.search(r"\d{3}", str(form)):
+        raise ValueError(f"form must ask for at most 99 digits, got {form!r}")
     try:
         written = format(value, form)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"value must be a number that {form!r} can write, got {value!r}") from error
+        raise ValueError(f"value must be a number that {form!r} can write, got {_show(value)}") from error
     if isinstance(value, str | complex):
-        raise ValueError(f"value must be a real number, got {value!r}")
+        raise ValueError(f"value must be a real number, got {_show(value)}")
     split = re.fullmatch(r"(.+)e([-+]\d+)", written)
     if not split:
         return written

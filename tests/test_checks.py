@@ -112,13 +112,32 @@ WRONG_VALUES = [
     (check_rng, -1, "rng must be at least 0, got -1"),
 ]
 
+
+class Frame:
+    """A table that prints itself over several lines, as pandas' do."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __array__(self, *_args, **_kwargs):
+        return np.array(self.rows, dtype=object)
+
+    def __repr__(self):
+        return "\n".join(map(str, self.rows * 9))
+
+    def astype(self, _dtype):
+        return self
+
+
 WRONG_TYPES = [
     (a, "one", REAL + "'one'"),
     (a, [["1", "2"]], REAL + "[['1', '2']]"),
     (a, np.array([["a"]]), REAL + "dtype <U1"),
     (a, None, REAL + "None"),
     (a, np.array([[1j]]), REAL + "dtype complex128"),
-    (a, np.array([[1, None]]), REAL + "dtype object"),
+    (a, np.array([[1, None]]), REAL + "dtype object: try .astype(float)"),
+    (a, Frame([[1, "x"]]), REAL + "dtype object: try .astype(float)"),
+    (integer, torch.ones(1, requires_grad=True), INTEGER + "an unprintable Tensor"),
     (a, [[10**30]], REAL + f"[[{10**30}]]"),  # beyond 64 bits
     (a, [[datetime.date(2026, 1, 1)]], REAL + "[[datetime.date(2026, 1, 1)]]"),
     (a, np.ma.masked_equal([[1.0, 2.0]], 2.0), "x must be an array without a mask, got a masked array"),

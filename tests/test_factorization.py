@@ -2,6 +2,7 @@
 
 import math
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -61,8 +62,9 @@ def test_descent_by_loops(penalty):
     table, seen = ratings_of(12, 9, 2, share=0.3)
     seen[:, 0] = seen[0] = True
     r = np.where(seen, table, 0)
-    _, s, vt = np.linalg.svd(r * seen.size / seen.sum(), full_matrices=False)
-    q = vt[:3].T * np.sqrt(s[:3])
+    u, s, vt = np.linalg.svd(r * seen.size / seen.sum(), full_matrices=False)
+    signs = np.sign(u[np.abs(u).argmax(axis=0), np.arange(len(s))])  # the largest entry of each u is positive
+    q = (signs * np.sqrt(s) * vt.T)[:, :3]
     q = q + 0.01 * np.sqrt((q**2).mean()) * fresh(5).standard_normal((9, 3))
     falling = [10 ** (-1 - 2 * step / 9) * s[0] for step in range(10)]
     penalties = [large for large in falling if large > penalty] + [penalty]
@@ -148,6 +150,15 @@ def test_unknown_rows_are_nan(penalty):
 def test_many_rows():
     found = factorize_ratings(np.ones((300_000, 2)), np.ones((300_000, 2), bool), 1, regularization=1e6, max_sweeps=1)
     assert found.c.shape == (300_000, 1)
+
+
+def test_memory_grows_with_ratings():
+    known = scipy.sparse.random(3000, 1000, 0.005, rng=fresh(), format="coo")
+    tracemalloc.start()
+    factorize_ratings(known, None, 48, rng=0, max_sweeps=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6  # with a matrix (k, k) for each row at once, 129 MB
 
 
 def test_one_known_rating():

@@ -153,11 +153,19 @@ def test_coinciding_centers_share_nothing():
     assert within[0, 0] == pytest.approx(1, rel=1e-12)
 
 
+STRINGS = getattr(np.dtypes, "StringDType", lambda: object)()  # NumPy has it from 2.0 on
+
+
 @pytest.mark.parametrize(
     ("labels", "kind"),
     [
         (["b"] * 4 + ["a"] * 4, "U"),
         (np.array(["b"] * 4 + ["ant"] * 4, dtype=object), "U"),
+        (np.array(["b"] * 4 + ["ant"] * 4, dtype=STRINGS), "U"),
+        (np.array([b"b"] * 4 + [b"ant"] * 4), "S"),
+        (np.array([b"b"] * 4 + [b"ant"] * 4, dtype=object), "S"),
+        (np.array([7] * 4 + [-7] * 4, dtype=object), "i"),
+        (np.array([7] * 4 + [0.5] * 4, dtype=object), "f"),
         ([True] * 4 + [False] * 4, "b"),
         ([7] * 4 + [-7] * 4, "i"),
         (np.repeat(np.uint8([9, 3]), 4), "u"),
@@ -208,6 +216,8 @@ DIRECTIONS = "k must be at most the number of directions in which classes spread
         (lambda: lda(CROSSES, ["a"] * 8, 1), ValueError, "labels must name at least two classes, got one, a"),
         (lambda: lda(CROSSES, [0.0] * 7 + [np.nan], 1), ValueError, "labels must be finite, got nan"),
         (lambda: lda(CROSSES, ["a"] * 7 + [None], 1), TypeError, WORDS + ", got dtype object"),
+        (lambda: lda(CROSSES, np.array([1, "1"] * 4, dtype=object), 1), TypeError, WORDS + ", got dtype object"),
+        (lambda: lda(CROSSES, np.array([2**63 + 1, -1] * 4, dtype=object), 1), TypeError, WORDS + ", got dtype object"),
         (lambda: lda(CROSSES, [1j] * 8, 1), TypeError, WORDS + ", got dtype complex128"),
         (lambda: lda(CROSSES, [[1], [2, 3]], 1), ValueError, WORDS + ", got [[1], [2, 3]]"),
         (lambda: lda(CROSSES, np.ma.masked_equal([0] * 7 + [2], 2), 1), TypeError,

@@ -182,6 +182,7 @@ def test_written_out_bytes_hold():
         (lambda: gpu_named(None, 1e9), TypeError, "name must be a string, got NoneType"),
         (lambda: half_type("a"), ValueError, "device must be a torch.device"),
         (lambda: trials(None, 64, 8, 4), TypeError, "lengths must be integers, one after the other, got NoneType"),
+        (lambda: trials(itertools.count(8), 64, 8, 4), ValueError, "lengths must be at most 1000, got more"),
         (lambda: trials((8, "9"), 64, 8, 4), TypeError, "lengths must be an integer, got '9'"),
         (lambda: trials((8,), 64, 8, 4, free=-1), ValueError, "free must be a number of bytes, 0 or more, got -1"),
         (lambda: trials((8,), 64, 8, 4, free=math.nan), ValueError, "free must be a number of bytes, 0 or more"),

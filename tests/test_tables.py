@@ -83,6 +83,12 @@ def test_markdown_columns():
         (ValueError, lambda: table({"k": [[1]]}), "value must be a number that '.3g' can write, got [1]"),
         (ValueError, lambda: number("a"), "value must be a number that '.3g' can write, got 'a'"),
         (ValueError, lambda: number(1j), "value must be a real number, got 1j"),
+        (
+            ValueError,
+            lambda: number(10**5000, ","),
+            "value must be a number that ',' can write, got an unprintable int",
+        ),
+        (ValueError, lambda: number(1.0, ".100f"), "form must ask for at most 99 digits, got '.100f'"),
         (ValueError, lambda: number(10**400), "value must be a number that '.3g' can write, got 1000"),
     ],
 )

@@ -160,8 +160,8 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     which makes the mean squared error of the scores, $\mathbb{E}\,(s^\top (W - M) h)^2$, as small as possible: Eckart
     and Young (1936), doi:10.1007/BF02288367, after a change of variables. The moments are *not* centered: a mean other
     than zero counts. If they are singular, pseudo-inverses replace the inverses; the error is still the least, and $M$
-    is zero in directions in which no vector ever points. The largest entry of each row of $U$ is positive, and
-    $U \Gamma_s U^\top = V \Gamma_h V^\top$ is diagonal: it holds the singular values of
+    is zero in directions in which no vector ever points. The largest entry of each row of $U$ is positive, of equally
+    large ones the first, and $U \Gamma_s U^\top = V \Gamma_h V^\top$ is diagonal: it holds the singular values of
     $\Gamma_s^{1/2} W \Gamma_h^{1/2}$ that are kept.
 
     Parameters

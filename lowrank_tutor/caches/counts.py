@@ -4,7 +4,7 @@ import json
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from lowrank_tutor._checks import check_bool, check_integer
+from lowrank_tutor._checks import _show, check_bool, check_integer
 
 
 class LatentCost(NamedTuple):
@@ -61,7 +61,7 @@ def kv_cache_numbers(
     rotary, index = check_integer(rotary, "rotary", 0), check_integer(index, "index", 0)
     if given == ["latent"]:
         if width is not None:
-            raise ValueError(f"width must be None with a latent, which stands for keys and values, got {width}")
+            raise ValueError(f"width must be None with a latent, which stands for keys and values, got {_show(width)}")
         return layers * (kept + rotary + index)
     if rotary:
         raise ValueError(f"rotary must be 0 without a latent: the keys themselves are rotated, got {rotary}")

@@ -175,6 +175,7 @@ def _row(name: str, weight: Tensor) -> tuple[object, ...] | None:
         return None
     if not matrix.isfinite().all():
         raise ValueError(f"{name} must be finite, got {float(matrix[~matrix.isfinite()][0])}")
+    matrix = matrix / (float(matrix.abs().max()) or 1.0)  # so that squares neither overflow nor vanish
     gram = matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix  # several times faster than singular values
     s = torch.linalg.eigvalsh(gram).clamp(min=0).sqrt().flip(0).cpu().numpy()
     stable = float(((s / (s[0] or 1)) ** 2).sum())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from lowrank_tutor._checks import _show
 from lowrank_tutor.explore.explorer import Explorer
 from lowrank_tutor.page import Format, Value
 
@@ -128,7 +130,9 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
 def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
     if isinstance(raw, str | Mapping | Set) or not isinstance(raw, Iterable):  # a set has no order
         raise TypeError(f"{name} must be a sequence of numbers or of words, got {raw!r}")
-    values = tuple(v.item() if isinstance(v, np.generic) else v for v in raw)
+    values = tuple(v.item() if isinstance(v, np.generic) else v for v in itertools.islice(raw, MAX_POSITIONS + 1))
+    if len(values) > MAX_POSITIONS:
+        raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got more")
     words = [v for v in values if isinstance(v, str)]
     return _choices(name, words) if words and len(words) == len(values) else _numbers(name, raw, values)
 
@@ -145,13 +149,13 @@ def _numbers(name: str, raw: object, values: tuple[Any, ...]) -> tuple[float, ..
     for v in values:
         if isinstance(v, bool) or not isinstance(v, int | float):
             raise TypeError(f"{name} must hold numbers alone or words alone, got {v!r}")
-        if not math.isfinite(v):
-            raise ValueError(f"{name} must hold finite numbers, got {v!r}")
+        if not abs(v) <= sys.float_info.max:
+            raise ValueError(f"{name} must hold finite numbers, got {_show(v)}")
     if isinstance(raw, tuple) and len(values) == 2:  # as ipywidgets.interact has it
         low, high = values
         meant = f"range({low}, {high + 1})" if isinstance(low, int) and isinstance(high, int) else "np.linspace"
         raise ValueError(f"{name} must be all positions, such as {meant}, or the list of these two, got {raw!r}")
-    if not 2 <= len(values) <= MAX_POSITIONS:
+    if len(values) < 2:
         raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got {len(values)}")
     if any(b <= a for a, b in itertools.pairwise(values)):
         raise ValueError(f"{name} must increase, got {list(values)}")

@@ -56,8 +56,10 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     0.6
     """
     bars = _layers(COUNT)[1] if s is None else as_float_array(s, "s").astype(np.float64)
-    if bars.ndim != 1 or not 2 <= len(bars) <= MOST or not ((bars >= 0) & (bars <= LIMIT)).all():
-        raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {s!r}")
+    wrong = bars[~((bars >= 0) & (bars <= LIMIT))]
+    if bars.ndim != 1 or not 2 <= len(bars) <= MOST or wrong.size:
+        found = wrong[0] if wrong.size else f"shape {bars.shape}"
+        raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {found}")
     bars, k = np.sort(bars)[::-1], whole("k", min(4, len(bars)) if k is None else k, 1, len(bars))
     u, own, v = _layers(len(bars))
     index = np.arange(1, len(bars) + 1)

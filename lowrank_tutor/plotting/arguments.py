@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lowrank_tutor._checks import as_float_array
+from lowrank_tutor._checks import _show, as_float_array
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ def finite(name: str, value: Any, *shape: int | None, gaps: bool = False) -> Flo
 def named(name: str, value: Any, *shape: int | None, most: int | None = None, gaps: bool = False) -> dict[str, Floats]:
     """Return finite numbers by name, each of this shape, and at most ``most`` of them."""
     if not isinstance(value, Mapping) or not value:
-        raise TypeError(f"{name} must be a dict with at least one name, got {value!r}")
+        raise TypeError(f"{name} must be a dict with at least one name, got {_show(value)}")
     if most is not None and len(value) > most:  # the rest would be left out of the picture
         raise ValueError(f"{name} must be at most {most}, got {len(value)}")
     return {one: finite(f"{name}[{one!r}]", numbers, *shape, gaps=gaps) for one, numbers in value.items()}
@@ -39,14 +39,14 @@ def named(name: str, value: Any, *shape: int | None, most: int | None = None, ga
 def number(name: str, value: Any, low: float, high: float) -> float:
     """Return a real number between two others, both included."""
     if not _lies(value, Real, low, high):
-        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
+        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {_show(value)}")
     return float(value)
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """Return a whole number between two others, both included."""
     if not _lies(value, Integral, low, high):
-        raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
+        raise ValueError(f"{name} must be a whole number from {low} to {high}, got {_show(value)}")
     return int(value)
 
 
@@ -54,7 +54,7 @@ def point(name: str, value: Any, reach: float) -> Floats:
     """Return two coordinates, neither of which is farther from zero than ``reach``."""
     array = as_float_array(value, name).astype(np.float64)
     if array.shape != (2,) or not (np.abs(array) <= reach).all():
-        raise ValueError(f"{name} must be two numbers from {-reach:g} to {reach:g}, got {value!r}")
+        raise ValueError(f"{name} must be two numbers from {-reach:g} to {reach:g}, got {_show(value)}")
     return array
 
 
@@ -62,7 +62,9 @@ def check_setting(name: str, value: Any) -> None:
     """Refuse a value that breaks the rule of this name; a name means the same in all figures."""
     rule, fits = RULES.get(name, ("", None))
     if fits is not None and not fits(value):
-        raise (ValueError if isinstance(value, Real | tuple) else TypeError)(f"{name} must be {rule}, got {value!r}")
+        raise (ValueError if isinstance(value, Real | tuple) else TypeError)(
+            f"{name} must be {rule}, got {_show(value)}"
+        )
 
 
 def _lies(value: Any, kind: Any, low: float, high: float) -> bool:
@@ -81,7 +83,7 @@ def _are_limits(value: Any) -> bool:
 
 RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys("at bottom height left right top width".split(), ("finite", _is_finite)),
-    "decimals": ("a count, at least 0", lambda value: _lies(value, Integral, 0, 2**31)),
+    "decimals": ("a count from 0 to 15", lambda value: _lies(value, Integral, 0, 15)),
     **dict.fromkeys(("xlim", "ylim"), ("two rising numbers, or None for an end", _are_limits)),
     **dict.fromkeys(("title", "xlabel", "whose"), ("a text", lambda value: isinstance(value, str))),
     "marked": ("names", lambda value: isinstance(value, Collection)),

@@ -12,6 +12,7 @@ import functools
 import html
 import inspect
 import io
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import as_file, files
 from typing import Any, ParamSpec, TypeVar
@@ -47,6 +48,7 @@ WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
 PHOTOGRAPH = "photograph"
 PHOTOGRAPH_DPI = PAGE_DPI + 1  # a file keeps nothing of a figure but its resolution: by this one a page knows them
+TURN = threading.RLock()
 
 
 class Panels(tuple[Figure, ...]):
@@ -78,10 +80,10 @@ def _as_img(figure: Figure) -> str:
 
 @contextlib.contextmanager
 def book_style() -> Iterator[None]:
-    """Set the book's style and colors for a while."""
+    """Set the book's style and colors for a while. Matplotlib has one set of settings, so threads take turns."""
     colors, dashes = zip(*LINES, strict=True)
     cycle = cycler(color=colors, linestyle=dashes)
-    with as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style:
+    with TURN, as_file(files("lowrank_tutor.plotting") / "lowrank.mplstyle") as style:
         with plt.style.context([style, {"axes.prop_cycle": cycle}]):
             yield
 

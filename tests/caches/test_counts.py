@@ -105,6 +105,8 @@ cache_of = partial(kv_cache_numbers, 1)
         (lambda: cache_of(heads=1, width=0), "ValueError: width must be at least 1, got 0"),
         (lambda: cache_of(latent=1, rotary=-1), "ValueError: rotary must be at least 0, got -1"),
         (lambda: cache_of(latent=1, index=-1), "ValueError: index must be at least 0, got -1"),
+        (lambda: cache_of(latent=1, width=10**5000), "ValueError: width must be None with a latent, "
+         "which stands for keys and values, got an unprintable int"),
         (lambda: kv_cache_numbers(0, latent=1), "ValueError: layers must be at least 1, got 0"),
         (lambda: cache_of(heads=2), "TypeError: width must be an integer, got None"),
         (lambda: cache_of(latent=2.0), "TypeError: latent must be an integer, got 2.0"),

@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -424,7 +425,9 @@ def test_too_heavy(monkeypatch):
     ("sliders", "message"),
     [
         ({"k": range(12), "e": range(48)}, "sliders must give at most 240 frames, got 12 x 48 = 576"),
-        ({"k": range(49)}, "k must have 2 to 48 positions, got 49"),
+        ({"k": range(49)}, "k must have 2 to 48 positions, got more"),
+        ({"k": itertools.count()}, "k must have 2 to 48 positions, got more"),
+        ({"k": [1, 10**5000]}, "k must hold finite numbers, got an unprintable int"),
         ({}, "sliders must be given by name, such as k=range(1, 49), got none"),
         ({"k": [1]}, "k must have 2 to 48 positions, got 1"),
         ({"k": (1, 10)}, "k must be all positions, such as range(1, 11), or the list of these two, got (1, 10)"),

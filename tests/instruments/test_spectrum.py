@@ -1,5 +1,7 @@
 """The bars of a spectrum are dragged: the error of the cut is NumPy's, and the picture has those singular values."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,12 @@ from lowrank_tutor.svd import tail_error
 @pytest.fixture(scope="module")
 def hand(show):
     return show(spectrum())
+
+
+@pytest.mark.parametrize(("s", "found"), [(np.ones(41), "shape (41,)"), ([1], "shape (1,)"), ([1, -1], "-1.0")])
+def test_bad_bars(s, found):
+    with pytest.raises(ValueError, match=rf"^s must be 2 to 40 numbers from 0 to 1000, got {re.escape(found)}$"):
+        spectrum(s)
 
 
 def check(hand):

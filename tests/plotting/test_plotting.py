@@ -4,6 +4,7 @@ import copy
 import functools
 import itertools
 import re
+import threading
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -134,6 +135,24 @@ def test_undrawable_numbers(name):
     assert (plt.get_fignums(), dict(mpl.rcParams)) == ([], before)
 
 
+def test_threads_take_turns():
+    before, entered, left = copy.deepcopy(dict(mpl.rcParams)), threading.Event(), threading.Event()
+
+    def enter():
+        with style.book_style():
+            entered.set()
+            left.wait(10)
+
+    other = threading.Thread(target=enter)
+    with style.book_style(), style.book_style():  # the same thread may enter twice: figures are made of figures
+        other.start()
+        assert not entered.wait(0.2)
+    assert entered.wait(10)
+    left.set()
+    other.join()
+    assert dict(mpl.rcParams) == before
+
+
 def line(**settings):
     return lambda: plotting.curves(TWO, {"a": TWO}, **settings)
 
@@ -152,8 +171,10 @@ MESSAGES = {
     "ylim must be two rising numbers, or None for an end, got (1, 0)": line(ylim=(1, 0)),
     "ylim must be two rising numbers, or None for an end, got 'a'": line(ylim="a"),
     "marked must be names, got 1": lambda: plotting.boxes({"a": []}, marked=1),
-    "decimals must be a count, at least 0, got -1": lambda: plotting.bars({"a": 1}, decimals=-1),
-    "decimals must be a count, at least 0, got True": lambda: plotting.bars({"a": 1}, decimals=True),
+    "decimals must be a count from 0 to 15, got -1": lambda: plotting.bars({"a": 1}, decimals=-1),
+    "decimals must be a count from 0 to 15, got 16": lambda: plotting.word_maps({"a": [[1]]}, ["a"], decimals=16),
+    "at must be finite, got an unprintable int": line(at=10**5000),
+    "decimals must be a count from 0 to 15, got True": lambda: plotting.bars({"a": 1}, decimals=True),
     "spreads must have the names of means, a, b, got a": lambda: plotting.bars({"a": 1, "b": 2}, {"a": 1}),
     "parts must be matrices (two axes) or signs, got shape (2,)": lambda: plotting.equation(TWO),
 }
