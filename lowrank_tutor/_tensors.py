@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 import torch
 from torch.autograd import forward_ad
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._checks import check_bool, check_integer
 
@@ -127,7 +129,7 @@ def check_attention_inputs(
     shared = check_plain("k", k).ndim == 4 and k.shape[1] > 0 and heads % k.shape[1] == 0
     check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
     check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
-    if 0 in k.shape[2:]:
+    if 0 in k.shape[1:]:
         raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
     check_floating("q", q)
     if token_mask is not None:
@@ -142,6 +144,26 @@ def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
     if part.shape[1] == heads:
         return part
     return part[:, :, None].expand(-1, -1, heads // part.shape[1], -1, -1).flatten(1, 2)
+
+
+def attend(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+    scale: float | None = None,
+) -> torch.Tensor:
+    """Attend by PyTorch's kernels; heads may share keys and values, which have their groups."""
+    k, v = (each_head(part, q.shape[1]) for part in (k, v))
+    # Only PyTorch's plain kernel has forward-mode and second derivatives.
+    plain = not torch.compiler.is_compiling() and is_transformed()
+    with sdpa_kernel(SDPBackend.MATH) if plain else contextlib.nullcontext():
+        return functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale
+        )
 
 
 def check_state(state: object, reference: torch.Tensor, *shapes: tuple[str | int, ...]) -> list[torch.Tensor]:

@@ -29,10 +29,10 @@ with needed(__name__):
     import torch
     from torch import Tensor, nn
     from torch.nn import functional
-    from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
+    attend,
     check_attention_inputs,
     check_device,
     check_dtype,
@@ -42,9 +42,7 @@ from lowrank_tutor._tensors import (
     check_not_meta,
     check_tensor,
     check_token_mask,
-    each_head,
     is_exporting,
-    is_transformed,
     read_padding,
     shape_of,
     without_autocast,
@@ -175,12 +173,7 @@ def _columns(matrix: Tensor, start: int, count: int) -> Tensor:
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
     r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln \omega)\, V$."""
-    keys, values = (each_head(part, q.shape[1]) for part in (keys, values))
-    added = None if log_shares is None else log_shares.to(q.dtype)
-    # Only PyTorch's plain kernel has forward-mode and second derivatives.
-    plain = not torch.compiler.is_compiling() and is_transformed()
-    with sdpa_kernel(SDPBackend.MATH) if plain else nullcontext():
-        return functional.scaled_dot_product_attention(q, keys, values, attn_mask=added, dropout_p=dropout)
+    return attend(q, keys, values, None if log_shares is None else log_shares.to(q.dtype), dropout=dropout)
 
 
 def pooling_projection(k: int, max_len: int) -> Tensor:

@@ -180,8 +180,10 @@ Q = torch.zeros(2, 3, 6, 4, dtype=torch.float64)
         ({"window": 10**30}, ValueError, f"window must be below 2**31, got {10**30}"),
         ({"m": 2.0}, TypeError, "m must be an integer, got 2.0"),
         ({"votes": 1}, TypeError, "votes must be True or False, got 1"),
-        ({"q": Q[:, :, :5]}, ValueError,
-         "q must hold as many tokens as k where attention is causal, got shapes (2, 3, 5, 4) and (2, 3, 6, 4)"),
+        ({"k": Q[:, :, :5], "v": Q[:, :, :5]}, ValueError,
+         "q must hold between 1 token and as many as k, got shapes (2, 3, 6, 4) and (2, 3, 5, 4)"),
+        ({"q": Q[:, :, :0]}, ValueError,
+         "q must hold between 1 token and as many as k, got shapes (2, 3, 0, 4) and (2, 3, 6, 4)"),
         ({"gates": Q[..., 0]}, ValueError, "gates must have shape (2, 3, 6, 1 or d), got shape (2, 3, 6)"),
         ({"gates": Q[..., :2]}, ValueError, "gates must have one number a token, or as many as keys and as values, "
          "got shapes (2, 3, 6, 2), (2, 3, 6, 4) and (2, 3, 6, 4)"),
