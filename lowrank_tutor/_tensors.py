@@ -8,6 +8,7 @@ import math
 from typing import TypeAlias
 
 import torch
+from torch import nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -68,6 +69,19 @@ def check_floating(name: str, value: torch.Tensor) -> None:
     """Refuse a tensor of integers, bools or complex numbers."""
     if not value.dtype.is_floating_point:
         raise TypeError(f"{name} must be of a floating-point type, got {value.dtype}")
+
+
+def check_linear(linear: object) -> torch.Tensor:
+    """Return the weight of a linear layer if its numbers can be added to: packed weights have their own types."""
+    if not isinstance(linear, nn.Linear):
+        raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}")
+    weight = linear.weight
+    if type(weight) not in (torch.Tensor, nn.Parameter):
+        way = "give it back the numbers that were packed"
+        raise TypeError(f"linear.weight must be a plain tensor, got {type(weight).__name__}: {way}")
+    if not weight.dtype.is_floating_point or torch.finfo(weight.dtype).bits < 16:
+        raise TypeError(f"linear.weight must be of a floating-point type of at least 16 bits, got {weight.dtype}")
+    return weight
 
 
 def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
