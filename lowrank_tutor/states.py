@@ -30,6 +30,7 @@ from lowrank_tutor._tensors import (
     check_plain,
     check_state,
     check_tensor,
+    is_transformed,
     shape_of,
     without_autocast,
     zero_hidden,
@@ -444,8 +445,8 @@ def _rate(
 
 
 def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
-    """Refuse numbers outside their range where looking at them costs nothing: on a CPU, and not while compiling."""
-    if value.device.type == "cpu" and not torch.compiler.is_compiling():
+    """Refuse numbers outside their range where they can be looked at: on a CPU, not while compiling or in vmap."""
+    if value.device.type == "cpu" and not (torch.compiler.is_compiling() or is_transformed()):
         found = value.detach()
         allowed = {DECAY: (found > 0) & (found <= 1), SHARE: (found >= 0) & (found <= 2), LOG: found <= 0}[rule]
         if not bool(allowed.all()):  # written so that NaN fails

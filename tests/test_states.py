@@ -34,25 +34,6 @@ def unit_keys(n, d, seed=0):
     return functional.normalize(tensors((n, d), seed=seed)[0], dim=1)
 
 
-def state_by_products(k, v, decay, beta=None):
-    """Every factor of the recurrence multiplied out as a matrix."""
-    k, v = k.numpy(), v.numpy()
-    state = np.zeros((k.shape[1], v.shape[1]))
-    for t in range(len(k)):
-        keep = np.eye(k.shape[1]) if beta is None else np.eye(k.shape[1]) - beta[t] * np.outer(k[t], k[t])
-        state = decay[t] * keep @ state + (1 if beta is None else beta[t]) * np.outer(k[t], v[t])
-    return state
-
-
-@pytest.mark.parametrize("decay", [None, 0.5, torch.linspace(0.1, 1, 7).double()], ids=["none", "one", "each"])
-@pytest.mark.parametrize("delta", [None, 0.7, torch.linspace(0, 2, 7).double()], ids=["none", "one", "each"])
-def test_state_by_products(decay, delta):
-    k, v = tensors((7, 3), (7, 2))
-    rates = [np.broadcast_to(np.asarray(1.0 if rate is None else rate), 7) for rate in (decay, delta)]
-    expected = state_by_products(k, v, rates[0], None if delta is None else rates[1])
-    np.testing.assert_allclose(linear_state(k, v, decay=decay, delta=delta), expected, atol=1e-12)
-
-
 def test_two_pairs_by_hand():
     k, v = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64), torch.tensor([[5.0], [0.0]]).double()
     assert (k @ linear_state(k, v)).flatten().tolist() == pytest.approx([5, 3])
@@ -124,81 +105,10 @@ def test_narrow_types_and_extremes(call, expected):
 # chunks
 
 
-def delta_by_loops(q, k, v, beta, log_decay=None, state=None, mask=None):
-    """The recurrence, a token at a time in NumPy."""
-    q, k, v, beta = (part.detach().double().numpy() for part in (q, k, v, beta))
-    out, last = np.zeros((*q.shape[:3], v.shape[3])), np.zeros((*k.shape[:2], k.shape[3], v.shape[3]))
-    for b, h in np.ndindex(q.shape[:2]):
-        s = np.zeros(last.shape[2:]) if state is None else state[b, h].double().numpy()
-        for t in range(q.shape[2]):
-            if mask is None or mask[b, t]:
-                s = s * (1 if log_decay is None else math.exp(log_decay[b, h, t]))
-                s = s + beta[b, h, t] * np.outer(k[b, h, t], v[b, h, t] - k[b, h, t] @ s)
-            out[b, h, t] = q[b, h, t] @ s
-        last[b, h] = s
-    return out, last
-
-
 def delta_parts(batch=3, heads=2, n=11, d=4, d_v=3, seed=0, dtype=torch.float64):
     q, k, v = tensors((batch, heads, n, d), (batch, heads, n, d), (batch, heads, n, d_v), seed=seed)
     beta, decay = (torch.sigmoid(part) for part in tensors((batch, heads, n), (batch, heads, n), seed=seed + 1))
     return [part.to(dtype) for part in (q, functional.normalize(k, dim=3), v, 2 * beta, decay.log())]
-
-
-@pytest.mark.parametrize("chunk", [1, 2, 4, 11, 64])
-@pytest.mark.parametrize("decays", [False, True])
-def test_chunks_are_the_recurrence(chunk, decays):
-    *parts, log_decay = delta_parts()
-    log_decay = log_decay if decays else None
-    (state,) = tensors((3, 2, 4, 3), seed=7)
-    for start, mask in ((None, None), (state, None), (state, real_tokens(3, 11))):
-        found = delta_with_state(*parts, log_decay=log_decay, chunk=chunk, state=start, token_mask=mask)
-        for one, other in zip(found, delta_by_loops(*parts, log_decay, start, mask), strict=True):
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
-
-
-def test_long_chunks_keep_ten_digits():
-    *parts, log_decay = delta_parts(1, 1, 1000, 32, 16)
-    chunks, steps = (delta_with_state(*parts, log_decay=log_decay / 100, chunk=chunk) for chunk in (64, 1))
-    for one, other in zip(chunks, steps, strict=True):
-        assert (one - other).abs().max() < 1e-10
-
-
-def test_state_carries_on():
-    *parts, log_decay = delta_parts(1, 1)
-    whole, last = delta_with_state(*parts, log_decay=log_decay)
-    alone = linear_state(parts[1][0, 0], parts[2][0, 0], decay=log_decay[0, 0].exp(), delta=parts[3][0, 0])
-    torch.testing.assert_close(last[0, 0], alone)
-    outputs, state = [], None
-    for span in (slice(0, 5), slice(5, None)):
-        *some, decays = (part[:, :, span] for part in (*parts, log_decay))
-        out, state = delta_with_state(*some, log_decay=decays, state=state)
-        outputs.append(out)
-    torch.testing.assert_close(torch.cat(outputs, dim=2), whole)
-    torch.testing.assert_close(state, last)
-
-
-def test_hidden_tokens_hold_anything():
-    """Shares and decays, too, that would be refused for real tokens."""
-    *parts, log_decay = delta_parts()
-    mask = real_tokens(3, 11)
-    before = delta_with_state(*parts, log_decay=log_decay, token_mask=mask)
-    for i, what in ((1, math.nan), (2, math.inf), (3, 9.0)):
-        hidden = ~mask[:, None, :, None] if parts[i].ndim == 4 else ~mask[:, None]
-        parts[i] = parts[i].masked_fill(hidden, what)
-    log_decay = log_decay.masked_fill(~mask[:, None], 9.0)
-    for one, other in zip(before, delta_with_state(*parts, log_decay=log_decay, token_mask=mask), strict=True):
-        assert torch.equal(one, other)
-
-
-def test_steep_decay_stays_finite():
-    *parts, log_decay = delta_parts(1, 1, 64)
-    parts = [part.requires_grad_() for part in parts]
-    log_decay = (log_decay - 200).requires_grad_()
-    out, state = delta_with_state(*parts, log_decay=log_decay)
-    (out.sum() + state.sum()).backward()
-    assert all(torch.isfinite(part.grad).all() for part in (*parts, log_decay))
-    np.testing.assert_allclose(out.detach(), delta_by_loops(*parts, log_decay.detach())[0], atol=1e-12)
 
 
 def test_narrow_types_of_chunks():
