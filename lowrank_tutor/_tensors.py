@@ -143,7 +143,7 @@ def check_attention_inputs(
     shared = check_plain("k", k).ndim == 4 and k.shape[1] > 0 and heads % k.shape[1] == 0
     check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
     check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
-    if 0 in k.shape[1:]:
+    if 0 in k.shape[2:]:
         raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
     check_floating("q", q)
     if token_mask is not None:

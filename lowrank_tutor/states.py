@@ -205,7 +205,7 @@ def _chunk(
     new = beta * (v - (left * k) @ state)
     written = torch.linalg.solve_triangular(system, new, upper=False, unitriangular=True)
     kept = left[:, :, -1, :, None] * state + (ratios[:, :, -1] * k).mT @ written
-    q = q.reshape(*k.shape[:2], q.shape[1] // k.shape[1], *k.shape[2:])  # (b, g, heads of a group, c, d)
+    q = q.reshape(*k.shape[:2], q.shape[1] // max(k.shape[1], 1), *k.shape[2:])  # (b, g, heads of a group, c, d)
     left, state, ratios, k, written = (part[:, :, None] for part in (left, state, ratios, k, written))
     out = (left * q) @ state + _products(q, k, ratios).tril() @ written
     return out.flatten(1, 2), kept
