@@ -1009,6 +1009,19 @@ def merge_overflows(dtype, magnitude):
     assert f"the merged weight must be finite in {dtype}, got" in said(layer.merged)
 
 
+@promise("LoraLinear", "a row of zeros has no length, and stays", dtype=list(DTYPES), r=[1, 2])
+def row_of_zeros(dtype, r):
+    linear = linear_of(3, 5, dtype=dtype)
+    with torch.no_grad():
+        linear.weight[1] = 0
+    layer = moved(LoraLinear(linear, r, magnitude=True))
+    with torch.no_grad():
+        layer.lengths[1] = 0
+    layer.weight.square().sum().backward()
+    assert all(part.grad.isfinite().all() for part in (layer.a, layer.b, layer.lengths))
+    assert not layer.merged().weight[1].any()
+
+
 @promise("power_step", "projects onto orthonormal columns, whatever the size of the numbers",
          shape=[(1, 1), (1, 4), (4, 1), (5, 3), (3, 5)], scale=[0.0, 1e-30, 1.0, 1e30], dtype=WIDE,
          rank=[1, None])  # fmt: skip
