@@ -66,7 +66,7 @@ class Ours(CachesPackage):
         return two - one
 
     def delta(self, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
-        return delta_attention(q, k, v, beta, log_decay=log_decay)[0]
+        return delta_attention(q, k, v, beta, log_decay=log_decay)
 
     def cut(self, w: Tensor, x: Tensor, k: int) -> Tensor:
         found = latent_from_heads(w.T[None], w.T[None, :, :0], k, moment=x.T @ x / len(x))

@@ -123,6 +123,6 @@ class GatedDelta(nn.Module):
         half = self.heads // 2
         parts = [q, k, v, beta.sigmoid(), functional.logsigmoid(keep)]
         turned = [torch.cat([y[:, :half], y[:, half:].flip(2)], dim=1) for y in parts]
-        out = delta_attention(*turned[:4], log_decay=turned[4])[0]
+        out = delta_attention(*turned[:4], log_decay=turned[4])
         out = self.norm(torch.cat([out[:, :half], out[:, half:].flip(2)], dim=1))
         return self.to_out(out.transpose(1, 2).flatten(2))

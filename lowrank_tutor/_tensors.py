@@ -8,7 +8,10 @@ import math
 from typing import TypeAlias
 
 import torch
+from torch import nn
 from torch.autograd import forward_ad
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._checks import check_bool, check_integer
 
@@ -66,6 +69,19 @@ def check_floating(name: str, value: torch.Tensor) -> None:
     """Refuse a tensor of integers, bools or complex numbers."""
     if not value.dtype.is_floating_point:
         raise TypeError(f"{name} must be of a floating-point type, got {value.dtype}")
+
+
+def check_linear(linear: object) -> torch.Tensor:
+    """Return the weight of a linear layer if its numbers can be added to: packed weights have their own types."""
+    if not isinstance(linear, nn.Linear):
+        raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}")
+    weight = linear.weight
+    if type(weight) not in (torch.Tensor, nn.Parameter):
+        way = "give it back the numbers that were packed"
+        raise TypeError(f"linear.weight must be a plain tensor, got {type(weight).__name__}: {way}")
+    if not weight.dtype.is_floating_point or torch.finfo(weight.dtype).bits < 16:
+        raise TypeError(f"linear.weight must be of a floating-point type of at least 16 bits, got {weight.dtype}")
+    return weight
 
 
 def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
@@ -142,6 +158,26 @@ def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
     if part.shape[1] == heads:
         return part
     return part[:, :, None].expand(-1, -1, heads // part.shape[1], -1, -1).flatten(1, 2)
+
+
+def attend(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+    scale: float | None = None,
+) -> torch.Tensor:
+    """Attend by PyTorch's kernels; heads may share keys and values, which have their groups."""
+    k, v = (each_head(part, q.shape[1]) for part in (k, v))
+    # Only PyTorch's plain kernel has forward-mode and second derivatives.
+    plain = not torch.compiler.is_compiling() and is_transformed()
+    with sdpa_kernel(SDPBackend.MATH) if plain else contextlib.nullcontext():
+        return functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale
+        )
 
 
 def check_state(state: object, reference: torch.Tensor, *shapes: tuple[str | int, ...]) -> list[torch.Tensor]:

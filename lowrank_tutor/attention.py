@@ -9,13 +9,14 @@ they hold, and a query that sees no real token gives zeros. Results are (batch, 
 
 **Token by token**, here, in ``states`` and in ``caches``: ``state`` is what earlier tokens left, by default nothing.
 With ``return_state=True`` a call returns its output and the new state, which goes into the next call, for one token or
-many; ``token_mask`` speaks of the new tokens alone. Only `delta_attention` returns its state without being asked. A
-state is a tensor or several, the batch first: ``[part[order] for part in state]`` puts it in another order.
+many; ``token_mask`` speaks of the new tokens alone. A state is several tensors, the batch first, so that
+``[part[order] for part in state]`` puts it in another order. That of `delta_attention` is one tensor, ``state[order]``.
 
 Where a weight is $\varphi(q_i)^\top \varphi(k_j)$, the output of query i is $\varphi(q_i)^\top S / \varphi(q_i)^\top z$
 with $S = \sum_j \varphi(k_j) v_j^\top$ and $z = \sum_j \varphi(k_j)$. No query changes these sums, so n tokens need n
 steps and not n squared, and the weights have rank m at most. Half precision is added up in float32. In the causal form
-query i sees only the keys up to i, and there must be as many queries as keys.
+query i sees only the keys up to i, and there must be as many queries as keys. The weights then have rank n, but each
+block below their diagonal has rank m at most.
 
 Seen feature by feature, feature f gives the values an average of its own, row f of S divided by $z_f$, and a query
 weighs these m averages by $\mathrm{softmax}_f(\ln \varphi_f(q) + \ln z_f)$, in which nothing vanishes or overflows. In
@@ -33,11 +34,11 @@ from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     import torch
-    from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_integer, check_size
 from lowrank_tutor._tensors import (
     State,
+    attend,
     check_attention_inputs,
     check_causal,
     check_device,
@@ -119,8 +120,7 @@ def softmax_attention(
         before = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril()
         mask = mask & before  # a row without any real token may see itself: it is hidden, so its value is zero
         mask, causal = mask | (~mask.any(dim=3, keepdim=True) & before & before.mT), False
-    k, v = (each_head(part, q.shape[1]) for part in (k, v))
-    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    return attend(q, k, v, mask, causal=causal)
 
 
 def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Tensor | None = None) -> torch.Tensor:
@@ -183,8 +183,8 @@ def linear_attention(
 ) -> torch.Tensor | tuple[torch.Tensor, State]:
     r"""Average the values with weights $\varphi(q_i)^\top \varphi(k_j)$, $\varphi(x) = \mathrm{elu}(x) + 1$.
 
-    Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax attention. Its weights
-    have rank d at most, and a model has to be trained with it.
+    Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax attention, and a model
+    has to be trained with it. Its weights have rank d at most; with ``causal`` each block below their diagonal has.
 
     Parameters
     ----------

@@ -29,10 +29,10 @@ with needed(__name__):
     import torch
     from torch import Tensor, nn
     from torch.nn import functional
-    from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
+    attend,
     check_attention_inputs,
     check_device,
     check_dtype,
@@ -42,9 +42,7 @@ from lowrank_tutor._tensors import (
     check_not_meta,
     check_tensor,
     check_token_mask,
-    each_head,
     is_exporting,
-    is_transformed,
     read_padding,
     shape_of,
     without_autocast,
@@ -64,6 +62,9 @@ RULES = ("sum", "norm")
 # What to do instead, for callers who treat a layer like PyTorch's attention.
 WAYS_OUT = {
     "key_padding_mask": "token_mask=~key_padding_mask says the same",
+    "src_key_padding_mask": "token_mask=~src_key_padding_mask says the same",
+    "attention_mask": "token_mask=attention_mask.bool() says the same of zeros and ones, (batch, n)",
+    "mask": "token_mask, (batch, n), is True for a real token",
     "attn_mask": "there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer stood",
     "need_weights": "there are no n by n weights to return",
     "is_causal": "each compressed key mixes all tokens, the future too",
@@ -175,12 +176,7 @@ def _columns(matrix: Tensor, start: int, count: int) -> Tensor:
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
     r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln \omega)\, V$."""
-    keys, values = (each_head(part, q.shape[1]) for part in (keys, values))
-    added = None if log_shares is None else log_shares.to(q.dtype)
-    # Only PyTorch's plain kernel has forward-mode and second derivatives.
-    plain = not torch.compiler.is_compiling() and is_transformed()
-    with sdpa_kernel(SDPBackend.MATH) if plain else nullcontext():
-        return functional.scaled_dot_product_attention(q, keys, values, attn_mask=added, dropout_p=dropout)
+    return attend(q, keys, values, None if log_shares is None else log_shares.to(q.dtype), dropout=dropout)
 
 
 def pooling_projection(k: int, max_len: int) -> Tensor:
@@ -265,6 +261,12 @@ def _check_sizes(dim: object, heads: object, max_len: object, k: object) -> tupl
     return sizes
 
 
+class _NoWeight:
+    """Stand where PyTorch looks for a weight, and keep it off its fast path: this is no ordinary tensor."""
+
+    __torch_function__ = None
+
+
 class LinformerSelfAttention(nn.Module):
     r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
 
@@ -320,8 +322,11 @@ class LinformerSelfAttention(nn.Module):
     """
 
     e: Tensor
-    batch_first = True  # nn.TransformerEncoder reads it; the next line keeps its fast path away
+    # What nn.TransformerEncoder reads. Its fast path needs weights that are not there: the second line keeps off a new
+    # encoder, and the third one whose layers were replaced.
+    batch_first = True
     _qkv_same_embed_dim = False
+    in_proj_weight, in_proj_bias = _NoWeight(), None
     _sequences: tuple[str, ...] = ("x",)  # the positional arguments of ``forward``
     _exchange: str = "ahead"  # progress with other processes: "ahead", "told" or "agreed"
 
@@ -370,6 +375,12 @@ class LinformerSelfAttention(nn.Module):
         rule = ", rule='sum'" if self.rule == "sum" else ""
         return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}{bias}{rule}"
 
+    @property
+    def out_proj(self) -> nn.Module:
+        """The layer ``to_out``, by the name under which PyTorch reads it."""
+        layer: nn.Module = self.to_out
+        return layer
+
     @classmethod
     def from_mha(cls, mha: nn.MultiheadAttention, max_len: int, k: int, **options: Any) -> Self:
         """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
@@ -379,7 +390,7 @@ class LinformerSelfAttention(nn.Module):
         Parameters
         ----------
         mha : torch.nn.MultiheadAttention
-            Exact attention whose keys and values are as wide as its queries.
+            Exact attention made with ``batch_first=True``, whose keys and values are as wide as its queries.
         max_len, k, **options
             As in the constructor. The options are ``projection``, ``sharing``, ``rule`` and ``generator``.
 
@@ -394,6 +405,9 @@ class LinformerSelfAttention(nn.Module):
         """
         if not isinstance(mha, nn.MultiheadAttention):
             raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
+        if not mha.batch_first:
+            way = "hand tokens over as (batch, n, dim), and set mha.batch_first = True"
+            raise ValueError(f"mha must be batch first, got batch_first=False: {way}")
         if mha.in_proj_weight is None:
             widths = f"keys of width {mha.kdim} and values of width {mha.vdim}"
             raise ValueError(f"mha must have keys and values as wide as its queries, {mha.embed_dim}, got {widths}")
@@ -663,6 +677,16 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
             An encoder layer made with ``batch_first=True``.
         max_len, k, **options
             As in `LinformerSelfAttention.from_mha`.
+
+        Examples
+        --------
+        >>> import torch
+        >>> exact = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+        >>> encoder = torch.nn.TransformerEncoder(exact, num_layers=3)
+        >>> for i, layer in enumerate(encoder.layers):
+        ...     encoder.layers[i] = LinformerEncoderLayer.from_layer(layer, max_len=40, k=8)
+        >>> encoder(torch.randn(2, 40, 16)).shape
+        torch.Size([2, 40, 16])
         """
         exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
         if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
@@ -704,6 +728,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
                 raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
             attention._check(src, None, is_causal, "src", "is_causal")
             real, unclear = read_padding("src_key_padding_mask", src_key_padding_mask, "src", src)
+        src = zero_hidden(src, real)  # a NaN in padding would reach the gradients of norms and feed-forward network
 
         def attended(x: Tensor) -> Tensor:
             with attention._telling():  # a hook of the norm may fail

@@ -7,8 +7,8 @@ $a_t$ shrinks the old state: $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \
 
 `delta_attention` and `window_attention` take ``q`` (batch, heads, n, d), ``k`` (batch, groups, n, d) and ``v`` (batch,
 groups, n, d_v), with as many groups as heads, or fewer that heads share. ``token_mask`` (batch, n) is **True for a real
-token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens change nothing, whatever they hold. ``state``
-is what earlier tokens left, as in ``attention``. Results have the type of ``k``; half precision is added up in float32.
+token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens do not count, whatever they hold. ``state`` is
+what earlier tokens left, as in ``attention``. Results have the type of ``k``; half precision is added up in float32.
 """
 
 import math
@@ -18,18 +18,19 @@ from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     import torch
-    from torch.nn import functional
 
 from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
 from lowrank_tutor._tensors import (
     State,
+    attend,
     check_attention_inputs,
     check_floating,
     check_like,
     check_not_meta,
+    check_plain,
     check_state,
     check_tensor,
-    each_head,
+    is_transformed,
     shape_of,
     without_autocast,
     zero_hidden,
@@ -103,6 +104,18 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     return float(torch.linalg.vector_norm(k @ state - v) / torch.linalg.vector_norm(v))
 
 
+@overload
+def delta_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *, log_decay: torch.Tensor | None = ...,
+    chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
+    return_state: Literal[False] = ...,
+) -> torch.Tensor: ...  # fmt: skip
+@overload
+def delta_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *, log_decay: torch.Tensor | None = ...,
+    chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
+    return_state: Literal[True],
+) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip
 def delta_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -113,39 +126,51 @@ def delta_attention(
     chunk: int = 64,
     state: torch.Tensor | None = None,
     token_mask: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Read a state that the delta rule writes, token by token or a chunk at a time; with a decay, Gated DeltaNet.
+    return_state: bool = False,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    r"""Read a state that the delta rule writes, a chunk of tokens at a time; with decays, Gated DeltaNet and KDA.
 
     Token t reads $S_t^\top q_t$, (batch, heads, n, d_v). Queries are not scaled and keys not normalized: with keys of
     length 1 the rule erases. While $\beta_t \|k_t\|^2$ is above 2, the state grows, in the end to infinity and NaN;
     keys are not checked. Within a chunk one triangular system gives what each token adds, and the rest is products of
-    matrices (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464).
+    matrices (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; a decay
+    for each number of a key: Kimi Team 2025, arXiv:2510.26692). Chunks of any size give the same but for rounding.
 
     Parameters
     ----------
     beta : Tensor, shape (batch, groups, n)
         Shares, between 0 and 2. Others are refused on a CPU; on other devices a look would make the device wait.
-    log_decay : Tensor, shape (batch, groups, n), optional
-        $\ln a_t$, at most 0, checked likewise. By default nothing decays.
+        Beside half precision they may be in float32, and so may the decays.
+    log_decay : Tensor, shape (batch, groups, n) or (batch, groups, n, d), optional
+        $\ln a_t$, at most 0, checked likewise: one for the whole state or one for each of its d rows. After $-\infty$
+        nothing is left of what came before. By default nothing decays.
     chunk : int
-        Tokens in a chunk, at least 1. With 1 it is the recurrence itself.
+        Tokens in a chunk, at least 1. With 1 it is the recurrence itself. A decay for each number takes memory for
+        chunk times d numbers a token.
     state : Tensor, shape (batch, groups, d, d_v), optional
-        What earlier tokens left, by default zeros. The new one is always returned, in float32 at least.
+        What earlier tokens left, by default zeros.
     token_mask : bool Tensor, shape (batch, n), optional
         A hidden token leaves the state as it is; its query reads it like any other.
+    return_state : bool
+        Whether to return the new state beside the output, in float32 at least.
 
     Examples
     --------
     >>> import torch
     >>> q, k, v = torch.nn.functional.normalize(torch.randn(3, 1, 2, 100, 8, dtype=torch.float64), dim=4)
     >>> beta = torch.full((1, 2, 100), 0.5, dtype=torch.float64)
-    >>> chunks, steps = (delta_attention(q, k, v, beta, chunk=size)[0] for size in (64, 1))
+    >>> chunks, steps = (delta_attention(q, k, v, beta, chunk=size) for size in (64, 1))
     >>> torch.allclose(chunks, steps)
     True
     """
     check_attention_inputs(q, k, v, token_mask, causal=True)
-    beta = _rate("beta", beta, SHARE, k, token_mask)
-    log_decay = torch.zeros_like(beta) if log_decay is None else _rate("log_decay", log_decay, LOG, k, token_mask)
+    return_state = check_bool(return_state, "return_state")
+    beta = _rate("beta", beta, SHARE, k, token_mask, tuple(k.shape[:3]))
+    if log_decay is None:
+        log_decay = torch.zeros_like(beta)
+    else:
+        each = check_plain("log_decay", log_decay).ndim == 4
+        log_decay = _rate("log_decay", log_decay, LOG, k, token_mask, tuple(k.shape[: 4 if each else 3]))
     if state is None:
         state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
     check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3]))
@@ -158,26 +183,40 @@ def delta_attention(
     with without_autocast(q.device):
         q, k, v, beta, log_decay, state = (part.to(wide) for part in (q, k, v, beta, log_decay, state))
         outputs = []
-        for start in range(0, k.shape[2], chunk):
-            part = slice(start, start + chunk)
-            sums = log_decay[:, :, part].cumsum(dim=2)[..., None]  # ln of what is left of the state, (b, h, c, 1)
-            out, state = _chunk(q[:, :, part], k[:, :, part], v[:, :, part], beta[:, :, part, None], sums, state)
+        # Split once: the gradient of a slice is as long as the whole, and every chunk would have its own.
+        for tokens in zip(*(torch.split(part, chunk, dim=2) for part in (q, k, v, beta, log_decay)), strict=True):
+            out, state = _chunk(state, *tokens)
             outputs.append(out)
-    return torch.cat(outputs, dim=2).to(dtype), state
+    out = torch.cat(outputs, dim=2).to(dtype)
+    return (out, state) if return_state else out
 
 
 def _chunk(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, sums: torch.Tensor, state: torch.Tensor
+    state: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, log_decay: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Read and write a chunk of tokens at once: one triangular system gives what is written, all $\tilde v_t$."""
-    ratios = (sums - sums.mT).tril().exp().tril()  # what is left in row i of what column j wrote, (b, h, c, c)
-    left = sums.exp()
-    system = beta * (ratios * (k @ k.mT)).tril(-1)
-    written = torch.linalg.solve_triangular(system, beta * (v - left * (k @ state)), upper=False, unitriangular=True)
-    last = sums[:, :, -1:]
-    new = last.exp() * state + k.mT @ ((last - sums).exp() * written)
-    left, state, ratios, k, written = (each_head(part, q.shape[1]) for part in (left, state, ratios, k, written))
-    return left * (q @ state) + (ratios * (q @ k.mT)) @ written, new
+    # For each pair of tokens the logarithms between them are added up: a difference of two sums from the start would
+    # lose its digits after a strong decay, and be NaN after one of -inf.
+    later = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril(-1)[:, :, None]
+    between = torch.where(later, log_decay[:, :, :, None], 0).cumsum(dim=2)
+    ratios = between.exp()  # what is left at token i of what token j wrote, (b, g, c, c, 1 or d)
+    left = log_decay.cumsum(dim=2).exp()  # and of the state before the chunk, (b, g, c, 1 or d)
+    system = beta * _products(k, k, ratios).tril(-1)
+    new = beta * (v - (left * k) @ state)
+    written = torch.linalg.solve_triangular(system, new, upper=False, unitriangular=True)
+    kept = left[:, :, -1, :, None] * state + (ratios[:, :, -1] * k).mT @ written
+    q = q.reshape(*k.shape[:2], q.shape[1] // max(k.shape[1], 1), *k.shape[2:])  # (b, g, heads of a group, c, d)
+    left, state, ratios, k, written = (part[:, :, None] for part in (left, state, ratios, k, written))
+    out = (left * q) @ state + _products(q, k, ratios).tril() @ written
+    return out.flatten(1, 2), kept
+
+
+def _products(x: torch.Tensor, y: torch.Tensor, ratios: torch.Tensor) -> torch.Tensor:
+    """Return the inner products of rows x_i and y_j, their entries multiplied by ``ratios``, (..., c, c, 1 or d)."""
+    if ratios.shape[-1] == 1:  # the sum below, with fewer and larger steps
+        return ratios[..., 0] * (x @ y.mT)
+    products: torch.Tensor = torch.einsum("...id,...jd,...ijd->...ij", x, y, ratios)
+    return products
 
 
 def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -292,10 +331,15 @@ def window_attention(
     Tokens are cut into groups of ``m``. A query sees the last ``window`` tokens, its own among them, as they are, and
     the up to ``m - 1`` tokens before these whose group reaches into them. Of each earlier group it sees the mean key
     and the mean value: Linformer with averages, made causal. With m = 1 it is exact causal attention. The result is
-    (batch, heads, n, d_v); a query that sees no real token gives zero.
+    (batch, heads, n_queries, d_v); a query that sees no real token gives zero.
+
+    A hidden token keeps its place in its group and in the window. So padding before a sequence changes no result if its
+    length is a multiple of ``m``, and otherwise other tokens share a mean; padding after a sequence changes none.
 
     Parameters
     ----------
+    q : Tensor, shape (batch, heads, n_queries, d)
+        Queries of all tokens or, where the keys come from a cache, of the last ones.
     window, m : int
         Number of last tokens that are always exact, and tokens in a group; at least 1.
     votes : bool
@@ -319,8 +363,11 @@ def window_attention(
     >>> torch.allclose(exact, torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
     True
     """
-    check_attention_inputs(q, k, v, token_mask, causal=True)
+    check_attention_inputs(q, k, v, token_mask)
     batch, _, n, d = k.shape
+    if not 1 <= q.shape[2] <= n:
+        found = f"{shape_of(q)} and {shape_of(k)}"
+        raise ValueError(f"q must hold between 1 token and as many as k, got shapes {found}")
     window, m = check_size(window, "window"), check_size(m, "m")
     votes, return_state = check_bool(votes, "votes"), check_bool(return_state, "return_state")
     if gates is not None:
@@ -349,14 +396,16 @@ def window_attention(
     log_votes = counted[:, 0].sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
     log_votes = log_votes if votes else torch.where(log_votes.isinf(), log_votes, 0)
     outputs = []
-    for begin in range(past, past + n, BLOCK):
+    start_of_queries = past + n - q.shape[2]
+    for begin in range(start_of_queries, past + n, BLOCK):
         end = min(begin + BLOCK, past + n)
         first, last = (_averaged(query, window, m) // m for query in (begin, end - 1))  # groups that a query may use
         near = slice(first * m - start, end - start)
         added = _added(begin, end, first, last, window, m, log_votes, real[:, 0, near, 0])  # (batch, 1, queries, seen)
         seen_keys = torch.cat([keys[:, :, :last], k[:, :, near]], dim=2)
         seen_values = torch.cat([values[:, :, :last], v[:, :, near]], dim=2)
-        outputs.append(_attend_added(q[:, :, begin - past : end - past], seen_keys, seen_values, added))
+        queries = q[:, :, begin - start_of_queries : end - start_of_queries]
+        outputs.append(_attend_added(queries, seen_keys, seen_values, added))
     out = torch.cat(outputs, dim=2)
     if not return_state:
         return out
@@ -384,15 +433,20 @@ def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str) -
     return torch.full((k.shape[0],), number, dtype=torch.promote_types(k.dtype, torch.float32), device=k.device)
 
 
-def _rate(name: str, value: torch.Tensor, rule: str, k: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
-    """Check shares or decays (batch, groups, n) of real tokens, and return them with 0 for hidden ones."""
-    check_like(name, value, tuple(k.shape[:3]), "k", k)
-    return _in_range(name, value if token_mask is None else value.masked_fill(~token_mask[:, None], 0), rule)
+def _rate(
+    name: str, value: torch.Tensor, rule: str, k: torch.Tensor, token_mask: torch.Tensor | None, axes: tuple[int, ...]
+) -> torch.Tensor:
+    """Check shares or decays of real tokens, and return them with 0 for hidden ones, (batch, groups, n, width)."""
+    wide = torch.promote_types(k.dtype, torch.float32)
+    like = k.new_empty(0, dtype=wide) if check_plain(name, value).dtype == wide else k
+    value = check_like(name, value, axes, "k", like)
+    value = value[..., None] if value.ndim == 3 else value
+    return _in_range(name, value if token_mask is None else value.masked_fill(~token_mask[:, None, :, None], 0), rule)
 
 
 def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
-    """Refuse numbers outside their range where looking at them costs nothing: on a CPU, and not while compiling."""
-    if value.device.type == "cpu" and not torch.compiler.is_compiling():
+    """Refuse numbers outside their range where they can be looked at: on a CPU, not while compiling or in vmap."""
+    if value.device.type == "cpu" and not (torch.compiler.is_compiling() or is_transformed()):
         found = value.detach()
         allowed = {DECAY: (found > 0) & (found <= 1), SHARE: (found >= 0) & (found <= 2), LOG: found <= 0}[rule]
         if not bool(allowed.all()):  # written so that NaN fails
@@ -448,8 +502,6 @@ def _added(
 
 def _attend_added(q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
     """Attend with something added to the logits; where that hides all, the result is zero, not NaN."""
-    keys, values = (each_head(part, q.shape[1]) for part in (keys, values))
     empty = (added == -math.inf).all(dim=3, keepdim=True)
     mask = added.masked_fill(empty, 0).to(q.dtype)
-    mixed = functional.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
-    return mixed.masked_fill(empty, 0)
+    return attend(q, keys, values, mask).masked_fill(empty, 0)

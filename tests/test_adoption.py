@@ -317,37 +317,82 @@ def test_mixed_after_rotation(seed):
     assert errors == sorted(errors), errors
 
 
-PLUG_IN = re.search(r"```python\n(from transformers import AttentionInterface.*?)```", PAGE, re.DOTALL)
+PLUG_IN = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+(PLUG_IN,) = (code for code in PLUG_IN if "window_attention" in code)
+
+
+def a_writer(method="window=64, m=8", name="Llama", **more):
+    """A small model that writes, before and after the recipe."""
+    transformers = pytest.importorskip("transformers")
+    exec(PLUG_IN.replace("window=64, m=8", method), {})
+    config = getattr(transformers, f"{name}Config")(
+        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, initializer_range=0.3, pad_token_id=0, eos_token_id=None, **more,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    exact = getattr(transformers, f"{name}ForCausalLM")(config).double().eval()
+    model = copy.deepcopy(exact)
+    model.set_attn_implementation("windows")
+    return exact, model
 
 
 @others_warn
-@pytest.mark.parametrize("method", ["window=64, m=1", "window=4, m=3", "causal=True"])
+@pytest.mark.parametrize("method", ["window=64, m=1", "window=4, m=3"])
 def test_attention_plug_in(method):
-    """Twenty tokens with a state are those that the whole text gives; groups of one are exact attention."""
-    transformers = pytest.importorskip("transformers")
-    recipe = PLUG_IN[1].replace("window=64, m=8", method)
-    if method == "causal=True":
-        recipe = recipe.replace("window_attention", "linear_attention").replace("tutor.states", "tutor.attention")
-    exec(recipe, {})
-    config = transformers.LlamaConfig(
-        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, initializer_range=0.3, pad_token_id=0, eos_token_id=None,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    model = transformers.LlamaForCausalLM(config).double().eval()
+    """Twenty written tokens are those that the whole text gives; groups of one are exact attention."""
+    exact, model = a_writer(method)
     text = torch.randint(1, 50, (2, 9))
+    options = {"max_new_tokens": 20, "do_sample": False, "output_logits": True, "return_dict_in_generate": True}
     with torch.no_grad():
-        exact = model(text).logits
-        model.set_attn_implementation("windows")
-        options = {"max_new_tokens": 20, "do_sample": False, "output_logits": True, "return_dict_in_generate": True}
         written = model.generate(text, **options)
         whole = model(written.sequences).logits
+        same = np.allclose(whole[:, :9], exact(text).logits, rtol=0, atol=1e-9)
     assert written.sequences.shape == (2, 29)
     np.testing.assert_allclose(torch.stack(written.logits, dim=1), whole[:, 8:-1], rtol=0, atol=1e-5)
-    assert np.allclose(whole[:, :9], exact, rtol=0, atol=1e-9) == (method == "window=64, m=1")
+    assert same == (method == "window=64, m=1")
     model(text, labels=text).loss.backward()
     assert all(part.grad.abs().max() > 0 for part in model.parameters())
-    copy.deepcopy(model)  # which a state with a history would forbid
+
+
+WAYS = {
+    "beams": {"num_beams": 4},
+    "an assistant": {"assistant_model": None},
+    "a prompt in parts": {"prefill_chunk_size": 4},
+}
+
+
+@others_warn
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_to_write(way):
+    """The cache changes nothing: the same text comes where all is computed again for each token."""
+    _, model = a_writer("window=4, m=3")
+    options = dict(WAYS[way])
+    if "assistant_model" in options:
+        options["assistant_model"] = a_writer("window=4, m=3")[0]
+    alone = {"num_beams": options.get("num_beams", 1), "use_cache": False}
+    text = torch.randint(1, 50, (1, 9), generator=torch.Generator().manual_seed(0))
+    found, expected = (model.generate(text, max_new_tokens=20, do_sample=False, **given) for given in (options, alone))
+    assert torch.equal(found, expected)
+
+
+PLAIN, SOFTMAX = "mask must be causal alone", "module must attend by a causal softmax alone"
+UNWRITTEN = {  # the model, how many tokens it reads, what else generate gets, and the refusal
+    "left padding": ({}, 3, {"attention_mask": torch.tensor([[0, 1, 1]])}, PLAIN),
+    "a static cache": ({}, 3, {"cache_implementation": "static"}, PLAIN),
+    "a static cache, one token": ({}, 1, {"cache_implementation": "static"}, PLAIN),
+    "a window": ({"name": "Mistral", "sliding_window": 64}, 3, {}, SOFTMAX),
+    "dropout": ({"attention_dropout": 0.1}, 3, {}, SOFTMAX),
+}
+
+
+@others_warn
+@pytest.mark.parametrize("row", UNWRITTEN)
+def test_plug_in_refusals(row):
+    more, length, given, told = UNWRITTEN[row]
+    _, model = a_writer(**more)
+    model.train("attention_dropout" in more)
+    with pytest.raises(ValueError, match=told):
+        model.generate(torch.ones(1, length, dtype=torch.int64), max_new_tokens=4, do_sample=False, **given)
 
 
 # installing

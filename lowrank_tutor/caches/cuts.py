@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lowrank_tutor._checks import check_rank
-from lowrank_tutor._tensors import check_not_meta, check_plain
+from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
 from lowrank_tutor.rank import break_even_rank
@@ -55,12 +55,11 @@ def compress(
     >>> torch.allclose(model(x), before, atol=1e-4), sum(p.numel() for p in model.parameters())  # of 48 (64 + 1)
     (True, 496)
     """
-    if not isinstance(linear, nn.Linear):
-        raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}")
+    weight = check_linear(linear)
     if (k is None) == (energy is None):
         raise ValueError(f"k or energy must be given, one of the two, got {'none' if k is None else 'both'}")
-    check_not_meta("linear.weight", linear.weight)
-    matrix = as_finite("linear.weight", linear.weight).numpy()
+    check_not_meta("linear.weight", weight)
+    matrix = as_finite("linear.weight", weight).numpy()
     rank = min(matrix.shape) if k is None else check_rank(k, matrix.shape)
     known = None if moment is None else as_moment(moment, matrix.shape[1]).numpy()
     u, v = factorize(matrix, rank, h_moment=known)

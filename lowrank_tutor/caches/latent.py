@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple, overload
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_integer
 from lowrank_tutor._tensors import (
     State,
+    attend,
     check_causal,
     check_floating,
     check_like,
@@ -135,7 +135,7 @@ def latent_attention(
     if not absorb:
         rotated = keys[..., d_c:].expand(-1, w_uk.shape[0], -1, -1)
         keys, values = torch.cat([values @ w_uk, rotated], dim=3), values @ w_uv
-    mixed = _attend(q, each_head(keys, heads), each_head(values, heads), scale, mask, causal)
+    mixed = _attend(q, keys, values, scale, mask, causal)
     out = zero_hidden(mixed @ w_uv if absorb else mixed, token_mask)
     if not return_state:
         return out
@@ -272,13 +272,13 @@ def _as_semidefinite(name: str, value: Tensor) -> Tensor:
 def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool) -> Tensor:
     """Attend with a given scale; queries are the last of the tokens."""
     if mask is None:
-        return functional.scaled_dot_product_attention(q, keys, values, is_causal=causal, scale=scale)
+        return attend(q, keys, values, causal=causal, scale=scale)
     n, n_keys = q.shape[2], keys.shape[2]
     seen = mask[:, None, None, :]
     if causal:
         seen = seen & torch.ones(n, n_keys, dtype=torch.bool, device=q.device).tril(n_keys - n)
     seen = seen | ~seen.any(dim=3, keepdim=True)  # a query without keys is hidden itself, or all values are zeros
-    return functional.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=scale)
+    return attend(q, keys, values, seen, scale=scale)
 
 
 def _check_latent(

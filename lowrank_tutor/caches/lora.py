@@ -9,7 +9,14 @@ from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
-from lowrank_tutor._tensors import check_generator, check_plain, check_same_device_and_dtype, shape_of
+from lowrank_tutor._tensors import (
+    check_generator,
+    check_linear,
+    check_plain,
+    check_same_device_and_dtype,
+    shape_of,
+    without_autocast,
+)
 
 Kind = TypeVar("Kind", bound=nn.Module)
 
@@ -24,6 +31,11 @@ class LoraLinear(nn.Module):
     instead of calling the layer, as ``nn.MultiheadAttention`` reads ``out_proj``. Its gradient reaches the factors
     ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the ``lengths`` (m,) of the rows.
 
+    The factors and lengths are in float32 at least: in half precision the steps of a small learning rate would vanish,
+    and ``GradScaler`` accepts no such gradients. The output has the type of the layer.
+
+    ``state_dict`` holds the factor $\tfrac{\alpha}{r}$ too, and ``load_state_dict`` sets it, with ``alpha``.
+
     The weight that came in is never overwritten: with ``init="principal"`` the update is
     $\tfrac{\alpha}{r} (B A - B_0 A_0)$, and its start $\tfrac{\alpha}{r} B_0 A_0$, the first ``r`` layers of the
     singular value decomposition, is kept beside it.
@@ -31,7 +43,8 @@ class LoraLinear(nn.Module):
     Parameters
     ----------
     linear : nn.Linear
-        The layer. Its weight (m, n) and bias stop learning, until `reset_base`.
+        The layer. Its weight (m, n) and bias stop learning, until `reset_base`. The weight must be a plain tensor:
+        for packed ones, such as torchao's or those of bitsandbytes, use ``peft``.
     r : int
         Rank of the update, between 1 and min(m, n).
     alpha : float, optional
@@ -41,7 +54,7 @@ class LoraLinear(nn.Module):
         2023, arXiv:2312.03732).
     init : {"zero", "principal"}
         LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's (Meng, Wang and Zhang, 2024,
-        arXiv:2404.02948).
+        arXiv:2404.02948), for weights of rank ``r`` at least.
     magnitude : bool
         DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length, and that length is
         learned apart. Gradients pass through the division.
@@ -76,44 +89,50 @@ class LoraLinear(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(linear, nn.Linear):
-            raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}")
-        m, n = linear.weight.shape
+        weight = check_linear(linear).detach()
+        m, n = weight.shape
         self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
         self.alpha = check_real(self.r if alpha is None else alpha, "alpha", "finite and above 0", math.ulp(0.0))
         self.scaling = check_choice(scaling, "scaling", ("alpha/r", "alpha/sqrt(r)"))
         self.init = check_choice(init, "init", ("zero", "principal"))
         magnitude = check_bool(magnitude, "magnitude")
         generator = check_generator(generator)
-        self.factor = self.alpha / (self.r if scaling == "alpha/r" else math.sqrt(self.r))
-        self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
-        self.linear, self.in_features, self.out_features = linear.requires_grad_(False), n, m
-        place: dict[str, Any] = {"device": linear.weight.device, "dtype": linear.weight.dtype}
+        self._divisor = self.r if scaling == "alpha/r" else math.sqrt(self.r)
+        self.factor = self.alpha / self._divisor
+        self.in_features, self.out_features = n, m
+        weight = weight.to(torch.promote_types(weight.dtype, torch.float32))
         self.register_buffer("a_start", None)
         self.register_buffer("b_start", None)
         if init == "zero":
             bound = 1 / math.sqrt(n)
-            self.a = nn.Parameter(torch.empty(self.r, n, **place).uniform_(-bound, bound, generator=generator))
-            self.b = nn.Parameter(torch.zeros(m, self.r, **place))
+            self.a = nn.Parameter(weight.new_empty(self.r, n).uniform_(-bound, bound, generator=generator))
+            self.b = nn.Parameter(weight.new_zeros(m, self.r))
         else:
-            b, a = _principal(linear.weight, self.r, self.factor)
+            b, a = _principal(weight, self.r, self.factor)
             self.a, self.b = nn.Parameter(a), nn.Parameter(b)
             self.a_start, self.b_start = a.clone(), b.clone()
-        self.lengths = nn.Parameter(torch.linalg.vector_norm(linear.weight.detach(), dim=1)) if magnitude else None
+        self.lengths = nn.Parameter(torch.linalg.vector_norm(weight, dim=1)) if magnitude else None
+        self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
+        self.linear = linear.requires_grad_(False)  # last, so that a refusal has frozen nothing
 
     def extra_repr(self) -> str:
         """Return the settings for the layer's printed form."""
         kind = "" if self.lengths is None else ", magnitude=True"
         return f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
 
+    def get_extra_state(self) -> torch.Tensor:
+        """Return the factor of the update, for the state dict."""
+        return torch.tensor(self.factor, dtype=torch.float64, device="cpu")
+
+    def set_extra_state(self, state: torch.Tensor) -> None:
+        """Set the factor of the update from a state dict, and ``alpha`` with it."""
+        self.factor = float(state)
+        self.alpha = self.factor * self._divisor
+
     @property
     def weight(self) -> torch.Tensor:
-        """The effective weight (m, n)."""
-        sum_of_both = self.linear.weight + self._product()
-        if self.lengths is None:
-            return sum_of_both
-        found = torch.linalg.vector_norm(sum_of_both, dim=1)
-        return (self.lengths / torch.where(found == 0, 1, found))[:, None] * sum_of_both
+        """The effective weight (m, n), rounded to the type of the one that came in."""
+        return self._exact_weight().to(self.linear.weight.dtype)
 
     @property
     def bias(self) -> nn.Parameter | None:
@@ -127,26 +146,33 @@ class LoraLinear(nn.Module):
         check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
+        out = functional.linear(x, self.linear.weight, self.bias)
+        x = x.to(self.a.dtype)
         update = functional.linear(functional.linear(x, self.a), self.b)
         if self.a_start is not None and self.b_start is not None:
             update = update - functional.linear(functional.linear(x, self.a_start), self.b_start)
-        return functional.linear(x, self.linear.weight, self.bias) + self.factor * update
+        return (out + self.factor * update).to(out.dtype)
 
     def update(self) -> torch.Tensor:
         """Return the change of the weight so far, (m, n); with ``magnitude`` it includes that of the lengths."""
-        return self._product() if self.lengths is None else self.weight - self.linear.weight
+        return self._product() if self.lengths is None else self._exact_weight() - self.linear.weight
 
     def merged(self) -> nn.Linear:
         """Return a new, plain linear layer that maps as this one does.
 
-        The sum is rounded to the type of the weight: changes too small for it are lost.
+        The sum is rounded to the type of the weight: changes too small for it are lost, and a sum too large for it is
+        refused.
         """
+        weight = self.weight.detach()
+        if not (weight.is_meta or bool(weight.isfinite().all())):
+            found = f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
+            raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {found}")
         place = {"device": self.linear.weight.device, "dtype": self.linear.weight.dtype}
         plain: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
             nn.Linear, self.in_features, self.out_features, bias=self.bias is not None, **place
         )
         with torch.no_grad():
-            plain.weight.copy_(self.weight)
+            plain.weight.copy_(weight)
             if self.bias is not None:
                 plain.bias.copy_(self.bias)
         return plain
@@ -157,23 +183,33 @@ class LoraLinear(nn.Module):
             part.requires_grad_(self._learned[name])
         return self.linear
 
+    def _exact_weight(self) -> torch.Tensor:
+        changed = self.linear.weight + self._product()
+        if self.lengths is None:
+            return changed
+        found = torch.linalg.vector_norm(changed, dim=1)
+        return (self.lengths / torch.where(found == 0, 1, found))[:, None] * changed
+
     def _product(self) -> torch.Tensor:
-        product = self.b @ self.a
-        if self.a_start is not None and self.b_start is not None:
-            product = product - self.b_start @ self.a_start
-        return self.factor * product
+        with without_autocast(self.a.device):
+            product = self.b @ self.a
+            if self.a_start is not None and self.b_start is not None:
+                product = product - self.b_start @ self.a_start
+            return self.factor * product
 
 
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 
-    Only the adapters learn from then on, earlier ones among them. A layer that stands in several places stays one.
+    Only the adapters learn from then on, earlier ones among them. A layer that stands in several places stays one. A
+    refusal changes nothing.
 
     Parameters
     ----------
     names : str or iterable of str
         The ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second layer alone.
-        Each must name an ``nn.Linear`` at least once.
+        Each must name an ``nn.Linear`` at least once. The name of a model that is itself such a layer is "", and its
+        adapter is returned.
     **options
         Go to `LoraLinear`: ``alpha``, ``scaling``, ``init``, ``magnitude``, ``generator``.
 
@@ -196,9 +232,16 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
         known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in linears)) or "none"
         raise ValueError(f"names must be ends of names of linear layers ({known}), got {missing[0]!r}")
     chosen = dict.fromkeys(linears[name] for end in wanted for name in found[end])
-    for part in chosen:
-        check_integer(r, "r", 1, min(part.weight.shape), "min(m, n)")  # before anything is changed
-    _put(model, {part: LoraLinear(part, r, **options).train(part.training) for part in chosen})
+    adapters: dict[nn.Module, LoraLinear] = {}
+    try:
+        for part in chosen:
+            adapters[part] = LoraLinear(part, r, **options).train(part.training)
+    except Exception:
+        for adapter in reversed(adapters.values()):  # two layers may share a weight
+            adapter.reset_base()
+        raise
+    _put(model, adapters)
+    model = adapters.get(model, model)
     model.requires_grad_(False)
     for adapter in _modules(model, LoraLinear).values():
         for learned in adapter.parameters(recurse=False):
@@ -210,10 +253,23 @@ def merge_lora(model: nn.Module) -> nn.Module:
     """Put the plain merged layer in the place of each `LoraLinear`, and return the model.
 
     The state dict has its old names again. No weight learns until ``model.requires_grad_()``.
+
+    A weight that another module uses too, such as a head that is tied to the embedding, is refused: merged it would
+    differ from the other's, and a state dict of both, loaded into a model that ties them, would lose one of the two.
+    With ``head`` the adapter, ``head.linear.weight = nn.Parameter(head.linear.weight.detach().clone())`` unties them;
+    so must whoever loads the result.
     """
     adapters = _modules(model, LoraLinear)
     if not adapters:
         raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one")
+    users: dict[torch.Tensor, set[nn.Module]] = {}
+    for module in model.modules():
+        for weight in module.parameters(recurse=False):
+            users.setdefault(weight, set()).add(module)
+    for name, part in adapters.items():
+        if len(users.get(part.linear.weight, ())) > 1:
+            way = "give the adapter's linear.weight a copy of it first"
+            raise ValueError(f"model must share no adapted weight with other layers, got {name!r} tied to one: {way}")
     merged: dict[nn.Module, nn.Module] = {
         part: part.merged().requires_grad_(False).train(part.training) for part in adapters.values()
     }
@@ -223,10 +279,15 @@ def merge_lora(model: nn.Module) -> nn.Module:
 
 def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return b (m, r) and a (r, n) such that ``factor * b @ a`` is the best approximation of rank r."""
-    wide = weight.detach().to(torch.promote_types(weight.dtype, torch.float32))
-    u, sigma, vt = torch.linalg.svd(wide, full_matrices=False)
+    if not (weight.is_meta or bool(weight.isfinite().all())):
+        raise ValueError(f"linear.weight must be finite, got {float(weight[~weight.isfinite()][0])}")
+    u, sigma, vt = torch.linalg.svd(weight, full_matrices=False)
+    least = max(weight.shape) * torch.finfo(weight.dtype).eps * sigma[0]
+    if not (weight.is_meta or bool(sigma[r - 1] > least)):  # where both factors are zero, neither would learn
+        found = int((sigma > least).sum())
+        raise ValueError(f'r must be at most the rank of the weight, {found}, where init is "principal", got {r}')
     root = (sigma[:r] / factor).sqrt()
-    return (u[:, :r] * root).to(weight.dtype), (root[:, None] * vt[:r]).to(weight.dtype)
+    return u[:, :r] * root, root[:, None] * vt[:r]
 
 
 def _modules(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:

@@ -35,7 +35,7 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
         raise ValueError(f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}")
     wide = torch.promote_types(m.dtype, torch.float32)
     matrix = m.to(wide)
-    p = torch.linalg.qr(matrix @ q.to(wide)).Q
+    p = torch.linalg.qr(_unit(matrix) @ _unit(q.to(wide))).Q
     return p.to(m.dtype), (matrix.mT @ p).to(m.dtype)
 
 
@@ -61,12 +61,16 @@ def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
     tall = x.shape[-2] > x.shape[-1]
     y = x.mT if tall else x  # the smaller Gram matrix of the two
     if y.numel():
-        y = y.to(torch.promote_types(x.dtype, torch.float32))
-        largest = y.detach().abs().amax(dim=(-2, -1), keepdim=True)
-        y = y / torch.where(largest == 0, 1, largest)  # so that no square overflows or vanishes
+        y = _unit(y.to(torch.promote_types(x.dtype, torch.float32)))
         size = torch.linalg.matrix_norm(y, keepdim=True)
         y = (y / torch.where(size == 0, 1, size)).to(x.dtype)
     for _ in range(steps):
         gram = y @ y.mT
         y = a * y + (b * gram + c * gram @ gram) @ y
     return y.mT if tall else y
+
+
+def _unit(x: torch.Tensor) -> torch.Tensor:
+    """Divide each matrix by its largest entry, so that no square or product overflows or vanishes."""
+    largest = x.detach().abs().amax(dim=(-2, -1), keepdim=True)
+    return x / torch.where(largest == 0, 1, largest)

@@ -192,7 +192,7 @@ CACHES_BROKEN = {
     "average": ours(averaged=lambda _, pairs: sum(b for b, _ in pairs) @ sum(a for _, a in pairs) / len(pairs)),
     "base": ours(without=lambda model: model.merged()),
     "work": ours(per_stored_token=lambda: 16_818_176),
-    "delta": ours(delta=lambda q, k, v, beta, log_decay: delta_attention(q, k, v, beta / 2, log_decay=log_decay)[0]),
+    "delta": ours(delta=lambda q, k, v, beta, log_decay: delta_attention(q, k, v, beta / 2, log_decay=log_decay)),
     "samples": ours(cut=lambda w, _x, k: torch.from_numpy(best_rank_k(w.numpy(), k))),
     "sent": ours(share_sent=lambda: 1.0),
 }

@@ -107,7 +107,7 @@ def test_both_rules_against_loops(rule, given_f):
 def test_the_rule_is_settled_once(options, rule):
     layer, options = layer_of(k=4, **options), dict(options)
     place = {"dtype": torch.float64, "device": options.pop("device", None)}
-    taken = LinformerSelfAttention.from_mha(nn.MultiheadAttention(6, 2, **place), 8, 4, **options)
+    taken = LinformerSelfAttention.from_mha(nn.MultiheadAttention(6, 2, batch_first=True, **place), 8, 4, **options)
     old = nn.TransformerEncoderLayer(6, 2, 5, batch_first=True, **place)
     encoders = (
         LinformerEncoderLayer(6, 2, 8, 4, 5, **options, **place),

@@ -123,7 +123,7 @@ REFUSED = [  # the layer; what process 1 does with it, or how its own layer diff
     (layer_of, lambda layer: layer(None), "x must be a tensor", False),
     (layer_of, lambda layer: layer.forward(None), "x must be a tensor", False),
     (layer_of, lambda layer: layer(X, key_padding_mask=None), "options must", False),
-    (layer_of, lambda layer: layer(X, mask=None), ".*unexpected keyword", False),
+    (layer_of, lambda layer: layer(X, length=None), ".*unexpected keyword", False),
     (layer_of, lambda layer: (layer.register_forward_pre_hook(FAIL), layer(X)), "$", False),
     (CROSS, lambda layer: layer(X[..., :5], X), "x must have shape", False),
     (CROSS, lambda layer: layer(X, X, token_mask=X), "token_mask must", False),

@@ -64,10 +64,12 @@ NO_LAYER = "TypeError: layer must be a torch.nn.TransformerEncoderLayer with exa
     ("call", "message"),
     [
         (lambda: nn.Linear(6, 6), "TypeError: mha must be a torch.nn.MultiheadAttention, got Linear"),
-        (lambda: nn.MultiheadAttention(6, 2, kdim=4), "ValueError: mha must have keys and values as wide as its"
-         " queries, 6, got keys of width 4 and values of width 6"),
-        (lambda: nn.MultiheadAttention(6, 2, add_bias_kv=True), OTHER_OPTIONS),
-        (lambda: nn.MultiheadAttention(6, 2, add_zero_attn=True), OTHER_OPTIONS),
+        (lambda: nn.MultiheadAttention(6, 2), "ValueError: mha must be batch first, got batch_first=False:"
+         " hand tokens over as (batch, n, dim), and set mha.batch_first = True"),
+        (lambda: nn.MultiheadAttention(6, 2, kdim=4, batch_first=True), "ValueError: mha must have keys and values as"
+         " wide as its queries, 6, got keys of width 4 and values of width 6"),
+        (lambda: nn.MultiheadAttention(6, 2, add_bias_kv=True, batch_first=True), OTHER_OPTIONS),
+        (lambda: nn.MultiheadAttention(6, 2, add_zero_attn=True, batch_first=True), OTHER_OPTIONS),
     ],
 )  # fmt: skip
 def test_other_attention(call, message):
@@ -113,6 +115,10 @@ def test_whole_encoder_takeover(options):
     ("given", "message"),
     [
         ({"key_padding_mask": None}, "got key_padding_mask: token_mask=~key_padding_mask says the same"),
+        ({"src_key_padding_mask": None}, "got src_key_padding_mask: token_mask=~src_key_padding_mask says the same"),
+        ({"attention_mask": None}, "got attention_mask: token_mask=attention_mask.bool() says the same of zeros and"
+         " ones, (batch, n)"),
+        ({"mask": None}, "got mask: token_mask, (batch, n), is True for a real token"),
         ({"attn_mask": None}, "got attn_mask: there are no n by n weights, and LinformerEncoderLayer goes where"
          " PyTorch's encoder layer stood"),
         ({"need_weights": False}, "got need_weights: there are no n by n weights to return"),
@@ -126,8 +132,8 @@ def test_calls_in_pytorchs_style(given, message):
         names, count = " and ".join(("x", "memory")[: len(tokens)]), len(tokens) + 1
         with pytest.raises(TypeError, match=f"^tensors must be {names}, and masks go by name, got {count} tensors$"):
             layer(*tokens, x)
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'mask'$"):
-        layer(*tokens, mask=None)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'length'$"):
+        layer(*tokens, length=None)
 
 
 def biased(layer):
