@@ -33,7 +33,7 @@ const attend = ({ place, data, move, morph }) => {
     label: words.sharpness, min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
   });
   const field = own.field(more, (typed) => {
-    const text = typed.join(" "), [row] = own.split(text);
+    const text = typed.join(" "), [row = ""] = own.split(text);
     const x = own.place(row) < 0 ? own.drawn(row, 2) : data.numbers[own.place(row)];
     move({ words: text, row: 0, query: Array.from(matmul([x], data.maps[0])[0]) });
   });
