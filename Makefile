@@ -2,7 +2,6 @@
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   pack the site into an archive that opens from a folder
 # make live    build it with cells that run on the page (downloads Pyodide once; or PYODIDE=a folder of its files)
-# make chapter N=10 NAME=nuclear   write the skeleton of a chapter
 # make test-newest   test the mathematics with the newest PyTorch and NumPy; test-lowest: with the oldest allowed
 # make plain-sphinx  build the site with the newest Sphinx and without Jupyter Book, into _build/sphinx
 # make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade updates all of them
@@ -42,17 +41,18 @@ LOWEST := .venv-lowest/bin/python
 # Where Python is told to keep no bytecode, each chapter's kernel would compile all of PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve live pdf offline plain-sphinx test test-newest test-lowest test-colab colab-image check pins chapter notebooks bench \
+.PHONY: book serve live pdf offline plain-sphinx test test-newest test-lowest test-colab colab-image check pins notebooks bench \
   mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Always build all pages: if Sphinx updates an earlier build, the site is not quite the same. The outputs of the cells
-# stay, unless chapters ran and the build was interrupted (then the stamp is not empty, see _ext/side_by_side.py) or
-# killed: half a chapter may be left, so everything goes. Without the trap, the shell takes an interrupt for a failure.
+# stay, unless the build was interrupted or killed while chapters ran (then the stamp is not empty, see
+# _ext/side_by_side.py): half a chapter may be left, so everything goes. Without the trap, the shell takes an interrupt
+# for a failure.
 book: $(READY)
-	@$(ALONE) test ! -e $(UNFINISHED) || rm -rf _build; \
+	@$(ALONE) test ! -s $(UNFINISHED) || rm -rf _build; \
 	rm -rf $(SITE) _build/.doctrees _build/jupyter_execute; mkdir -p _build && touch $(UNFINISHED) || exit 1; trap 'exit 130' INT; \
-	$(BUILD); status=$$?; test $$status -gt 127 -o -s $(UNFINISHED) || rm -f $(UNFINISHED); exit $$status
+	$(BUILD); status=$$?; test -s $(UNFINISHED) || rm -f $(UNFINISHED); exit $$status
 	@printf '%s\n' "The book is ready, $$(du -sm $(SITE) | cut -f1) MB: $$PWD/$(SITE)/index.html"
 
 # The next `make book` removes the cells again.
@@ -120,11 +120,6 @@ check: $(READY_DEV)
 pins: $(READY_DEV)
 	@$(ALONE) $(COMPILE) requirements.in --output-file requirements.txt && \
 	$(COMPILE) requirements-dev.in --output-file requirements-dev.txt
-
-chapter: $(READY_DEV)
-	@$(BIN)/python tools/chapter.py "$$N" "$$NAME"
-	$(BIN)/ruff format --quiet .
-	$(BIN)/python tools/export_notebooks.py
 
 notebooks: $(READY_DEV)
 	$(BIN)/ruff format .

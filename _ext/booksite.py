@@ -210,9 +210,14 @@ POLICY = (
 )
 
 # Where the browser stores nothing for a site, a mere look at its storage throws, and would end the theme's script.
+# Where the storage is full, each attempt to keep something would.
 STORAGE = """<script>for (const name of ["localStorage", "sessionStorage"]) try { window[name] } catch {
   const kept = {}, getItem = (key) => kept[key] ?? null, setItem = (key, value) => (kept[key] = String(value));
   Object.defineProperty(window, name, { value: { getItem, setItem, removeItem: (key) => delete kept[key] } });
+}
+{
+  const { setItem } = Storage.prototype;
+  Storage.prototype.setItem = function (...pair) { try { setItem.apply(this, pair) } catch { /* it is full */ } };
 }</script>"""
 
 
@@ -354,6 +359,8 @@ def finish(app, exception):
     _trim_mathjax(out)
     _trim_icons(out)
     _fix_search(out)
+    _fix_marks(out)
+    _write_root(app, out)
 
 
 def _copy_notebooks(source, out):
@@ -412,6 +419,38 @@ def _lighter(page):
             parts[at] = PLAIN_TOKEN.sub(lambda token: token[1] or "", parts[at])
         parts[at + 1] = ""
     return "".join(parts)
+
+
+# The first page of the site, which only leads to the landing page.
+ROOT_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title><meta http-equiv="refresh" content="0; url={home}"></head>
+<body><a href="{home}">{title}</a></body></html>
+"""
+
+
+def _write_root(app, out):
+    title, home = html.escape(app.config.html_title), f"{app.config.root_doc}.html"
+    (out / "index.html").write_text(ROOT_PAGE.format(policy=POLICY, title=title, home=home), encoding="utf-8")
+
+
+# Sphinx marks the words of a search on the page that is opened from its results, and would mark them inside of style
+# and script elements, too, which breaks the figures. It walks the whole page for each word, so an address with
+# thousands of words, or with words of one letter, would stop it.
+MARKS = {
+    '"button, select, textarea"': '"button, select, textarea, script, style, svg, figure"',
+    r"\.filter\(\(?x\)? => x\)": ".filter((x, i, all) => x.length > 1 && all.indexOf(x) === i).slice(0, 8)",
+}
+
+
+def _fix_marks(out):
+    path = out / "_static/sphinx_highlight.js"
+    text = path.read_text(encoding="utf-8")
+    for old, new in MARKS.items():
+        text, times = re.subn(old, new, text)
+        if times != 1:
+            raise ValueError(f"{path.name} must contain {old} once, got {times} times: see MARKS")
+    path.write_text(text, encoding="utf-8")
 
 
 def _fix_search(out):

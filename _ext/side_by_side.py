@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.logging import getLogger
 
+NOT_KEPT = 2  # what the executor answers if it could not run a chapter, or could not write it into the cache
 READER = {"type": "plugin", "name": "myst_nb_md"}  # the name that MyST-NB gives its own
 
 
@@ -36,11 +37,13 @@ def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
     # A chapter that fails is not cached: MyST-NB runs it again, and says what is wrong in its own way.
     execute = ExecutionWorkerLocalSerial(logging.Logger("side by side"))
 
-    def run(number: int, path: str) -> None:
-        execute(ProcessData(number, path, cache, app.config.nb_execution_timeout, allow_errors=False))
+    def run(number: int, path: str) -> int:
+        status, _ = execute(ProcessData(number, path, cache, app.config.nb_execution_timeout, allow_errors=False))
         getLogger(__name__).info("ran %s", Path(path).name)
+        return status
 
-    # The stamp of `make book` holds a word as long as an interrupt could leave half a chapter in the cache.
+    # The stamp of `make book` holds a word as long as an interrupt, or a full disk, could leave half a chapter in the
+    # cache.
     stamp = Path(app.outdir).with_name("unfinished")
     made = stamp.exists()
     if made:
@@ -48,6 +51,6 @@ def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
     # Threads, because each chapter has a process anyway: its kernel. They do not outlive an interrupted build.
     with ThreadPool() as pool:
         waiting = cache.list_unexecuted(filter_uris=chapters)
-        pool.starmap(run, [(record.pk, record.uri) for record in waiting], chunksize=1)
-    if made:
+        ended = pool.starmap(run, [(record.pk, record.uri) for record in waiting], chunksize=1)
+    if made and NOT_KEPT not in ended:
         stamp.write_text("", encoding="utf-8")

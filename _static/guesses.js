@@ -7,6 +7,7 @@
   const all = (selector, of = document) => [...of.querySelectorAll(selector)];
   /** Whatever lies in the browser may be garbage: all but a record counts as an empty one. */
   const record = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
+  const isText = (value) => typeof value === "string", isNumber = (value) => typeof value === "number";
   const read = () => {
     try {
       return record(JSON.parse(localStorage.getItem(KEY)));
@@ -55,14 +56,13 @@
     }
     for (const form of all("form.check")) {
       const texts = record(record(answers)[form.dataset.name]).typed, inputs = all("input", form);
-      if (!Array.isArray(texts) || texts.length !== inputs.length) continue;
-      inputs.forEach((input, i) => (input.value = String(texts[i]).slice(0, input.maxLength)));
+      if (!Array.isArray(texts) || texts.length !== inputs.length || !texts.every(isText)) continue;
+      inputs.forEach((input, i) => (input.value = texts[i].slice(0, input.maxLength)));
       const output = form.querySelector("output");
       output.ariaLive = "off"; // nobody has asked for it now
       form.requestSubmit();
       setTimeout(() => (output.ariaLive = "polite"), 1000);
     }
-    ready = true;
   };
 
   const element = (tag, properties, ...children) => {
@@ -73,10 +73,18 @@
   const GRADES = { 1: "right", 0.5: "near", 0: "not near" };
   /** How a guess went; a drawn curve has no words. */
   const verdict = ({ guess, grade, you, answer }) => {
-    const words = (label, value) => (value && typeof value === "string" ? label + value : "");
-    const part = guess == null ? "shown without a guess" : GRADES[grade] ?? "";
+    const words = (label, value) => (value && isText(value) ? label + value : "");
+    const part = guess == null ? "shown without a guess" : (isNumber(grade) && GRADES[grade]) || "";
     const said = [words("you: ", you), grade === 1 ? "" : words("answer: ", answer)].filter(Boolean).join(", ");
     return said ? `${part} (${said})` : part;
+  };
+  /** A part of an address; half of a letter of two halves has no place in one. */
+  const inAddress = (text) => {
+    try {
+      return encodeURIComponent(text);
+    } catch {
+      return "";
+    }
   };
   /** The page that shows them: a heading for each chapter, a link for each guess. */
   const overview = (place) => {
@@ -84,16 +92,16 @@
     const show = () => {
       const pages = Object.entries(read()).map(([name, of]) => [name, record(of)]).sort(([one], [other]) => (one < other ? -1 : 1));
       const parts = pages.flatMap(([name, { title, asked, exercises, guesses, answers }]) => {
-        const address = encodeURIComponent(name) + ".html", made = Object.entries(record(guesses)).map(([q, one]) => [q, record(one)]);
+        const address = inAddress(name) + ".html", made = Object.entries(record(guesses)).map(([q, one]) => [q, record(one)]);
         const tried = Object.keys(record(answers)).length, done = Object.values(record(answers)).filter((one) => record(one).right === true).length;
         if (!made.length && !tried) return [];
         const count = (grade) => made.filter(([, one]) => one.guess != null && one.grade === grade).length;
-        const scored = `${made.length} answered: ${count(1)} right and ${count(0.5)} near, of ${Number(asked) || made.length} questions. `;
+        const scored = `${made.length} answered: ${count(1)} right and ${count(0.5)} near, of ${(isNumber(asked) && asked) || made.length} questions. `;
         return [
-          element("h2", {}, element("a", { href: address }, String(title ?? name))),
-          element("p", {}, scored, tried ? `Exercises: ${done} of ${Number(exercises) || tried} right.` : ""),
+          element("h2", {}, element("a", { href: address }, isText(title) ? title : name)),
+          element("p", {}, scored, tried ? `Exercises: ${done} of ${(isNumber(exercises) && exercises) || tried} right.` : ""),
           element("ul", {}, ...made.map(([words, one]) => element("li", {},
-            element("a", { href: `${address}#${encodeURIComponent(one.at ?? "")}` }, words), ` ${verdict(one)}`))),
+            element("a", { href: `${address}#${isText(one.at) ? inAddress(one.at) : ""}` }, words), ` ${verdict(one)}`))),
         ];
       });
       place.replaceChildren(...(parts.length ? [...parts, forget] : empty));
@@ -123,7 +131,7 @@
   };
 
   addEventListener("DOMContentLoaded", () => {
-    restore();
+    restore().finally(() => (ready = true));
     const place = document.getElementById("guesses-kept");
     if (place) overview(place);
   });

@@ -68,6 +68,7 @@ BUILDS = "jupyter-book build . -W -n --keep-going"
 TESTS = "python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 10"
 WELL = "mkdir -p _build/html"
 KILLED = "kill -9 $$"
+RUNS = "echo Chapters run. > _build/unfinished"  # as _ext/side_by_side.py writes it
 INTERRUPTED = "trap 'exit 1' INT; touch started; sleep 60"  # Jupyter Book makes a failure of it
 
 
@@ -138,18 +139,20 @@ def test_killed_installation(checkout, file):
 @pytest.mark.parametrize(
     ("ends", "kept"),
     [
-        (KILLED, False),
-        (INTERRUPTED, False),
-        ("echo Chapters run. > _build/unfinished; exit 1", False),
+        (f"{RUNS}; {KILLED}", False),
+        (f"{RUNS}; {INTERRUPTED}", False),
+        (f"{RUNS}; exit 1", False),
+        (KILLED, True),
+        (INTERRUPTED, True),
         ("exit 1", True),
     ],
-    ids=["killed", "interrupted", "interrupted alone", "failed"],
+    ids=["chapters killed", "chapters interrupted", "chapters failed", "killed", "interrupted", "failed"],
 )
 def test_broken_build(checkout, ends, kept):
     checkout.make("book")
     checkout.give(".venv/bin/jupyter-book", CALLED.format(then=f"mkdir -p _build/half _build/html; {ends}"))
     run = checkout.start("book")
-    if ends is INTERRUPTED:
+    if INTERRUPTED in ends:
         checkout.until("started")
         os.killpg(run.pid, signal.SIGINT)
     run.communicate()

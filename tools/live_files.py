@@ -70,7 +70,10 @@ def verified(folder: Path, name: str, *digests: str) -> bytes:
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found not in digests:
-        raise Refused(f"{path} is not the file that was promised: its SHA-256 is {found}, not {' or '.join(digests)}")
+        raise Refused(
+            f"{path} is not the file that was promised: its SHA-256 is {found}, not {' or '.join(digests)}. "
+            "If it was downloaded, delete its folder and try again"
+        )
     return content
 
 

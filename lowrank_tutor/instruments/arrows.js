@@ -157,6 +157,7 @@ const arrows = ({ place, data, move }) => {
       drawTurn(reached);
       drawEigen(reached);
     }
+    outputs.separate("name", "name of half 0", "name of half 1", "name 0", "name 1");
   };
 
   const rank = () => svd.s.filter((s) => s > 2 * 2 ** -52 * svd.s[0]).length;

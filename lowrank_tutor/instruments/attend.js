@@ -17,7 +17,7 @@ const attend = ({ place, data, move, morph }) => {
     title: words.sentence, label: words.chosen, wide: roomy ? 600 : 344, high: roomy ? 108 : 76, large: roomy ? 22 : 17.5,
     choose: (row) => morph({ row, query: asked[row] }),
   });
-  const panels = controls.box(place, "panels"), HIGH = 220, margin = [12, 12, 34, 40];
+  const panels = controls.box(place, "panels"), HIGH = roomy ? 288 : 220, margin = [12, 12, 34, 40];
   const panel = (title) => stage.panel(controls.titled(panels, title), { label: title, height: HIGH, margin });
   const dial = panel(words.keys), hung = panel(words.values);
   const turn = (query) => move({ query: query.map((part) => clamp(Math.round(part * 10) / 10, -far, far)) });
@@ -33,19 +33,19 @@ const attend = ({ place, data, move, morph }) => {
     label: words.sharpness, min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
   });
   const field = own.field(more, (typed) => {
-    const text = typed.join(" "), [row] = own.split(text);
+    const text = typed.join(" "), [row = ""] = own.split(text);
     const x = own.place(row) < 0 ? own.drawn(row, 2) : data.numbers[own.place(row)];
     move({ words: text, row: 0, query: Array.from(matmul([x], data.maps[0])[0]) });
   });
 
   /** Limits that hold all the points and the origin, as wide for a unit across as for one up. */
-  const around = (points) => {
+  const around = (points, room) => {
     const [wide, tall] = [288 - margin[1] - margin[3], HIGH - margin[0] - margin[2]];
     const ends = [0, 1].map((i) => {
       const parts = [0, ...points.map((point) => point[i])];
       return [Math.min(...parts), Math.max(...parts)];
     });
-    const unit = 1.3 * Math.max(0.01, ...ends.map(([low, high], i) => (high - low) / [wide, tall][i]));
+    const unit = room * Math.max(0.01, ...ends.map(([low, high], i) => (high - low) / [wide, tall][i]));
     const [x, y] = ends.map(([low, high], i) => {
       const half = unit * [wide, tall][i] / 2;
       return [(low + high) / 2 - half, (low + high) / 2 + half];
@@ -60,7 +60,7 @@ const attend = ({ place, data, move, morph }) => {
   const name = (panel, points, keepOff) => {
     const taken = keepOff.map(([x, y]) => [x - 9, y - 9, x + 9, y + 9]);
     const written = tokens.map((word) => labels.short(word));
-    const free = labels.place(points.map(panel.pixel), written, weights, taken, [0, 0, 300, HIGH - 20]);
+    const free = labels.place(points.map(panel.pixel), written, weights, taken, [margin[3], 0, 300, HIGH - margin[2]]);
     panel.dots("words", points, "gray");
     for (let i = 0; i < data.most; i++) {
       panel.text("word " + i, free[i] ? panel.point(free[i]) : [0, 0], labels.short(tokens[i]), "ink middle");
@@ -92,8 +92,8 @@ const attend = ({ place, data, move, morph }) => {
       if (state.words !== shown) {
         read((shown = state.words));
         spoken.words(tokens);
-        frame(dial, around([...keys, ...asked, [1, 3]]));
-        frame(hung, around(values));
+        frame(dial, around([[-far, -far], [far, far], ...keys], 1)); // wherever the query may go
+        frame(hung, around(values, 1.3));
       }
       const scores = keys.map(([x, y]) => state.sharpness * (x * state.query[0] + y * state.query[1]) / Math.SQRT2);
       weights = Array.from(softmax(scores));

@@ -95,6 +95,14 @@ def draw_first(
         raise ValueError(f'format must be like "," ".2f" ".1%" ".3g" or "g", got {format!r}')
     if not isinstance(titles, tuple | list) or len(titles) != 2 or not all(isinstance(words, str) for words in titles):
         raise ValueError(f"titles must be words for two axes, got {titles!r}")
+    for name, value, kinds in (
+        ("choices", choices, ("choice",)),
+        ("x", np.atleast_1d(x).tolist(), ("curve",)),
+        ("log", log, ("mark", "curve")),
+        ("limits", limits, ("number", "mark", "curve")),
+    ):
+        if value and kind not in kinds:
+            raise ValueError(f"{name} must be left out where kind is {kind!r}, got {value!r}")
     places = finite("x", x, None) if kind == "curve" else np.empty(0)
     if limits is not None or kind in ("mark", "curve"):
         limits = _check_limits(limits, above=0 if log and kind == "mark" else -LIMIT)

@@ -2,9 +2,10 @@
 guesses.ways.mark = (asked, holder, data) => {
   const { limits, log, whole, words } = data, line = ruler(holder, data);
   const share = (value) => stage.part(value, limits, log);
+  const digits = Math.max(3, 2 + Math.ceil(Math.log10(Math.max(...limits.map(Math.abs)) / (limits[1] - limits[0]))));
   const at = (part) => {
     const value = stage.whole(part, limits, log);
-    return clamp(whole ? Math.round(value) : Number(value.toPrecision(3)), ...limits);
+    return clamp(whole ? Math.round(value) : Number(value.toPrecision(digits)), ...limits);
   };
   let draft = at(0.5), touched = false;
   const put = (value) => {

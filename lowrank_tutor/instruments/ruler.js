@@ -24,7 +24,7 @@ const ruler = (holder, data) => {
       panel.resize({ x: limits });
       const round = guesses.ticks(limits, log), last = stage.part(round[round.length - 1], limits, log);
       const far = data.limits && last < 0.85; // from the end of the line, which is then written, too
-      panel.axes({ x: far ? [...round, limits[1]] : round, xTitle: titles[0], format: guesses.tick(spec) });
+      panel.axes({ x: far ? [...round, limits[1]] : round, xTitle: titles[0], format: guesses.tick(spec, guesses.areTens(limits, log)) });
     },
     reveal: ({ guess, shown }) => {
       if (shown) mark("truth", truth, 1.05, words.truth + answer, "ink", guess);

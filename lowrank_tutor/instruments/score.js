@@ -101,6 +101,7 @@ const score = ({ place, data, move, morph, tell }) => {
     const beyond = clamp(b + (up < 0 ? -1.15 : 0.4) * em, -high + 0.3 * em, high - 0.9 * em);
     area.text("size", [clamp(a / 2, -wide + 3 * em, wide - 3 * em), beyond], words.size + format(size, ".2f"),
       (size < 0 ? "orange" : "ink") + " middle");
+    area.separate("size", "name a", "name b");
   };
   const signed = (value, i) => {
     const text = format(Math.abs(value), ".2f");
@@ -118,6 +119,7 @@ const score = ({ place, data, move, morph, tell }) => {
       if (!last || now - at > REST) said = last || all;
       [last, at] = [all, now];
       ["s", "h"].forEach(drawVector);
+      plane.separate("line name s", "line name h", "name s", "name h");
       drawArea(all);
       full.textContent = words.full + terms().map(signed).join("") + " = " + signed(all.score, 0);
       const times = (value) => value < 0 ? "(" + signed(value, 0) + ")" : signed(value, 0);

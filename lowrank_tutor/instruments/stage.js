@@ -9,14 +9,17 @@
 // Points are [x, y] in the panel's own units. What is drawn has a name, and moves when it is drawn again. Colors are
 // names: teal, orange, violet, gray, ink.
 // panel(parent, options)      label, width, height, x, y ([low, high]), xLog, yLog, margin ([top, right, bottom, left])
-//   .axes({x, y, xTitle, yTitle, format})   ticks and words; format(value, "x" or "y") writes a tick
+//   .axes({x, y, xTitle, yTitle, format})   ticks and words; format(value, "x" or "y") writes a tick. Along x as many
+//                             are written as there is room for
 //   .line(name, points, look) .area(...) .dots(...)   one path each, however many points; look: colors and classes
 //   .arrow(name, from, to, look) .text(name, at, words, look) .rect(name, corner, corner, look)
 //   .hide(name, whether)
-//   .handle(name, options)    role="slider"; drag([x, y]) by pointer and touch, step(dx, dy) by arrow keys (Shift, Page
-//                             Up and Down: `large` times as far), end(-1 or 1) by Home and End; axis "x" or "y": it
-//                             moves along that axis alone, and is drawn as a line across the panel, its knob at the
-//                             `share` of it (1/2); bar: it is the top of a bar of the width 1, and the bar is held, too
+//   .separate(name, ...)      moves each of these words that stands over one before it up or down
+//   .handle(name, options)    role="slider"; drag([x, y]) by pointer and touch, within the plot, step(dx, dy) by arrow
+//                             keys (Shift, Page Up and Down: `large` times as far), end(-1 or 1) by Home and End; axis
+//                             "x" or "y": it moves along that axis alone, and is drawn as a line across the panel, its
+//                             knob at the `share` of it (1/2); bar: it is the top of a bar of the width 1, and the bar
+//                             is held, too
 //   .snap([x, y], places)     the first of the places that is at most 3 pixels away, or else the point itself
 //   .place(name, at, {value, min, max, text})   where a handle stands, and its value in words
 //   .grab(name)               a press anywhere on the panel takes that handle
@@ -36,7 +39,12 @@ const stage = (() => {
   const part = (value, [low, high], log) =>
     log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
   const whole = (share, [low, high], log) => log ? low * (high / low) ** share : low + share * (high - low);
+  const SIZE = 12; // pixels of a panel
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = SIZE + "px system-ui, sans-serif"; // as instrument.css has it
+  const wide = (words) => pen.measureText(words).width;
   const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
+  const RING = 7; // pixels of a panel: the radius of what is drawn of a handle
   const PAGES = { PageUp: [0, 1], PageDown: [0, -1] }, ENDS = { Home: -1, End: 1 };
 
   /** Call step, or end, for a key that moves a slider; say whether the key was one. */
@@ -93,6 +101,8 @@ const stage = (() => {
       whole((a - left) / (width - left - right), x, xLog),
       whole((height - bottom - b) / (height - top - bottom), y, yLog),
     ];
+    /** The point of the plot nearest to these pixels: nothing is dragged out of it, under what lies around it. */
+    const inside = ([a, b]) => point([clamp(a, left, width - right), clamp(b, top, height - bottom)]);
     const at = (event) => {
       const box = svg.getBoundingClientRect();
       return [(event.clientX - box.left) * width / box.width, (event.clientY - box.top) * height / box.height];
@@ -106,15 +116,31 @@ const stage = (() => {
     const round = (value) => Math.round(value * 100) / 100;
     const step = (letter, pixels) => letter + pixels.map(round).join(" ");
     const path = (points) => points.map((p, i) => step(i ? "L" : "M", pixel(p))).join("");
+    /** All ticks of the horizontal axis, or each second, third, ... one, so that none is written over another. */
+    const apart = (ticks) => {
+      const far = (i, j) => Math.abs(toX(ticks[i][0]) - toX(ticks[j][0]));
+      const need = (i, j) => (wide(ticks[i][1]) + wide(ticks[j][1])) / 2 + wide(" ");
+      const fits = ticks.map((_, i) => i + 1).filter((by) =>
+        ticks.every((_, i) => i % by || i < by || far(i, i - by) >= need(i, i - by)));
+      const by = fits.find((one) => (ticks.length - 1) % one === 0 && one <= 2 * fits[0]) ?? fits[0]; // with the last tick
+      return ticks.filter((_, i) => i % by === 0);
+    };
+    /** The handle whose ring is here: of several the nearest, which another one may cover. */
+    const under = ([a, b]) => {
+      const far = ({ place: [p, q] }) => Math.hypot(p - a, q - b);
+      const shown = [...handles.values()].filter((one) => !one.grip.hasAttribute("hidden") && far(one) < RING);
+      return shown.sort((one, other) => far(one) - far(other))[0];
+    };
 
     const self = {
       svg, pixel, point,
       axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = (value) => String(value) }) => {
+        const named = apart(xs.map((v) => [v, format(v, "x")]).filter(([, words]) => words));
         const upright = xs.map((v) => "M" + round(toX(v)) + " " + top + "V" + (height - bottom));
         const level = ys.map((v) => "M" + left + " " + round(toY(v)) + "H" + (width - right));
         const middle = (top + height - bottom) / 2, turn = "rotate(-90 11 " + middle + ")";
         const texts = [
-          ...xs.map((v) => [toX(v), height - bottom + 13, "middle", format(v, "x")]),
+          ...named.map(([v, words]) => [toX(v), height - bottom + 13, "middle", words]),
           ...ys.map((v) => [left - 5, toY(v) + 4, "end", format(v, "y")]),
           [(left + width - right) / 2, height - 5, "middle", xTitle], [11, middle, "middle", yTitle, turn],
         ].filter(([, , , words]) => words);
@@ -148,6 +174,19 @@ const stage = (() => {
         const box = { x: Math.min(a, c), y: Math.min(b, d), width: Math.abs(c - a), height: Math.abs(d - b) };
         thing(name, "rect", "area " + look, box);
       },
+      separate: (...names) => {
+        const size = parseFloat(getComputedStyle(svg).fontSize) || SIZE, taken = [];
+        names.map((name) => things.get(name)).filter((text) => text && !text.hasAttribute("hidden")).forEach((text) => {
+          const [x, y] = ["x", "y"].map((at) => Number(text.getAttribute(at)));
+          const long = 1.1 * wide(text.textContent) * size / SIZE; // bold
+          const left = x - long * (text.matches(".end") ? 1 : text.matches(".middle") ? 0.5 : 0);
+          const apart = ([from, to, other], at) => left > to || left + long < from || Math.abs(at - other) >= size;
+          const free = (at) => taken.every((one) => apart(one, at));
+          const line = [0, 1, -1, 2, -2, 3, -3, 4, -4].map((steps) => y + steps * size / 2).find(free) ?? y;
+          taken.push([left, left + long, line]);
+          write(text, { y: round(line) });
+        });
+      },
       hide: (name, whether = true) => things.has(name) && things.get(name).toggleAttribute("hidden", whether),
       resize: (limits) => ({ x = x, y = y } = limits),
       handle: (name, { label: words, color, axis, share = 0.5, bar, drag, ...keys }) => {
@@ -160,21 +199,24 @@ const stage = (() => {
         if (bar) make("rect", { class: "hold", x: -pitch / 2, y: -22, width: pitch, height: 44 }, grip);
         else make("path", { class: "hold", d: "M0 0h0" }, grip);
         make("circle", { class: "hit", r: bar ? pitch / 2 - 1 : 13 }, grip);
-        make("circle", { class: "knob", r: 7 }, grip);
+        make("circle", { class: "knob", r: RING }, grip);
         const middle = [left + share * long, height - bottom - share * tall];
         const handle = { grip, axis, middle, place: [0, 0], drag, hold: bar && grip.querySelector(".hold") };
         handles.set(name, handle);
-        follow(grip, at, ([a, b], [da, db]) => drag(point([a + da, b + db])), (event) => {
+        let held = handle;
+        follow(grip, at, ([a, b], [da, db]) => held.drag(inside([a + da, b + db])), (event) => {
           const [a, b] = at(event);
-          grip.focus({ preventScroll: true });
-          return [handle.place[0] - a, handle.place[1] - b];
+          held = under([a, b]) || handle;
+          held.grip.focus({ preventScroll: true });
+          return [held.place[0] - a, held.place[1] - b];
         });
         grip.addEventListener("keydown", (event) => onKey(event, keys));
       },
       place: (name, where, { value, min, max, text }) => {
         const handle = handles.get(name);
         const [a, b] = pixel(where), { axis, middle } = handle;
-        handle.place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
+        const place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
+        handle.place = place.map((at, i) => clamp(at, 0, [width, height][i])); // in sight, to be picked up again
         const said = { "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": text };
         if (handle.hold) write(handle.hold, { height: round(Math.max(44, height - bottom - b + 22)) });
         write(handle.grip, { transform: "translate(" + handle.place.map(round).join(" ") + ")", ...said });
@@ -186,11 +228,11 @@ const stage = (() => {
       grab: (name) => {
         const { grip, drag } = handles.get(name);
         svg.classList.add("grab");
-        follow(svg, at, (where) => drag(point(where)), () => grip.focus({ preventScroll: true }), true);
+        follow(svg, at, (where) => drag(inside(where)), () => grip.focus({ preventScroll: true }), true);
       },
       paint: (drag) => {
         svg.classList.add("paint");
-        follow(svg, at, (where) => drag(point(where)), () => null, true);
+        follow(svg, at, (where) => drag(inside(where)), () => null, true);
       },
     };
     return self;

@@ -231,6 +231,38 @@ def test_keys_on_a_mark(hands):
     assert "the answer is 24: a factor of 8 too low" in hands["log"].said("You guessed 3,")
 
 
+TICKS = [
+    ((1, 1e15), True, "1 1,000 10⁶ 10⁹ 10¹² 10¹⁵"),
+    ((1, 100_000), True, "1 10 100 1,000 10,000 100,000"),
+    ((1e-7, 1), True, "10⁻⁷ 10⁻⁶ 10⁻⁵ 10⁻⁴ 0.001 0.01 0.1 1"),
+    ((1, 20), True, "1 2 5 10 20"),
+    ((1100, 1900), True, "1,200 1,400 1,600 1,800"),  # no power of ten, nor 2 or 5 times one
+    ((0, 0.002), False, "0 0.0005 0.001 0.0015 0.002"),
+    ((0, 5e6), False, "0 1,000,000 2,000,000 3,000,000 4,000,000 5,000,000"),
+    ((1000, 1010), False, "1,000 1,002 1,004 1,006 1,008 1,010"),
+    ((-1, 1), False, "-1 -0.5 0 0.5 1"),
+]
+
+
+def test_lines_of_all_sizes(show):
+    """Each line has its ticks, and a guess for each of its hundred places."""
+    asked = [
+        draw_first("Where?", limits[0] + 0.3 * (limits[1] - limits[0]), kind="mark", limits=limits, log=log)
+        for limits, log, _ in TICKS
+    ]
+    page = show(*asked, **LIGHT).page
+    for i, (limits, _, ticks) in enumerate(TICKS):
+        figure = page.locator("figure").nth(i)
+        assert " ".join(figure.locator(".grid text").all_text_contents()) == ticks, limits
+        places = figure.locator("[role=slider]").evaluate(
+            """(mark) => new Set(Array.from({ length: 41 }, (_, i) => {
+              mark.dispatchEvent(new KeyboardEvent("keydown", { key: i ? "ArrowRight" : "Home" }));
+              return mark.ariaValueNow;
+            })).size"""
+        )
+        assert places == 41, limits
+
+
 def test_answer_words_stay_free(hands):
     hand = hands["log"]
     for guess in (2, 20, 28, 300):  # the answer is 24
@@ -377,7 +409,7 @@ MARK, WORD = {"kind": "mark", "limits": (1, 9)}, {"kind": "choice", "truth": "a"
 LINE = {"kind": "curve", "truth": [1, 2], "x": [1, 2], "limits": (0, 3)}
 WRONG = {
     "kind": [{"kind": "guess"}, {"kind": ["number"]}],
-    "log": [{"log": 1}],
+    "log": [{"log": 1}, {"log": True}, {**WORD, "choices": ("a", "b"), "log": True}],
     "format": [{"format": ".2e"}, {"format": None}],
     "unit": [{"unit": 5}],
     "note": [{"note": None}],
@@ -391,9 +423,20 @@ WRONG = {
         {"truth": 10, **MARK},
         {**WORD, "choices": ("b", "c")},
     ],
-    "limits": [{**MARK, "limits": None}, {**MARK, "limits": (3, 1)}, {**MARK, "limits": (0, 9), "log": True}],
-    "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"), "ab")],
-    "x": [{**LINE, "x": ["a", 1]}, {**LINE, "x": [2, 1]}, {**LINE, "x": [0, 1], "log": True}, {**LINE, "x": [1]}],
+    "limits": [
+        {**WORD, "choices": ("a", "b"), "limits": (0, 1)},
+        {**MARK, "limits": None},
+        {**MARK, "limits": (3, 1)},
+        {**MARK, "limits": (0, 9), "log": True},
+    ],
+    "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"), "ab")] + [{"choices": ("a", "b")}],
+    "x": [
+        {"x": [1]},
+        {**LINE, "x": ["a", 1]},
+        {**LINE, "x": [2, 1]},
+        {**LINE, "x": [0, 1], "log": True},
+        {**LINE, "x": [1]},
+    ],
 }
 
 

@@ -207,6 +207,33 @@ def test_bad_states(hands, name):
         assert hand.call("state") == before
 
 
+SENTENCES = {
+    "": "no word yet",
+    " \t ": "no word yet",
+    "a": "",
+    "the " * 8: "",
+    "the " * 13: "shorten the sentence",
+    "a" * 24: "",
+    "a" * 25: "too long",
+    "so ?!": "not a word",
+}
+
+
+@pytest.mark.parametrize("name", ["attend", "sheets", "windows"])
+def test_typed_sentences(hands, name):
+    """From none to one too many: each is taken, or it is said what is wrong with it."""
+    hand = hands[name]
+    hand.figure.evaluate("(figure) => figure.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+    for typed, wrong in SENTENCES.items():
+        hand.call("set", INSTRUMENTS[name]().state)
+        before = hand.call("state")["words"]
+        hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
+        hand.figure.get_by_label("Your sentence").fill(typed)
+        hand.figure.get_by_label("Your sentence").press("Enter")
+        hand.said(wrong)
+        assert hand.call("state")["words"] == (before if wrong else typed.strip()), typed
+
+
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
 

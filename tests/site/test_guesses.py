@@ -108,11 +108,16 @@ def test_overview(visit):
 
 
 QUESTION = "Which of A, B and the photograph have low rank?"
+BARE = {"toString": 1, "valueOf": 1}  # cannot be written, nor made a number
 STORED = [
     "nonsense", "null", "[1]", '{"01-rank": 5}', '{"01-rank": {"guesses": [], "answers": "x"}}',
     json.dumps({"01-rank": {"guesses": {QUESTION: {"guess": "all of them"}}}}),
     json.dumps({"01-rank": {"title": {}, "guesses": {QUESTION: 3, "<b>": None}}}),
     json.dumps({"01-rank": {"answers": {"ex-rank-hand": {"typed": [None]}}}}),
+    json.dumps({"01-rank": {"answers": {"ex-rank-hand": {"typed": [BARE]}}}}),
+    json.dumps({"01-rank": {"title": BARE, "asked": BARE, "exercises": BARE, "guesses": {"a": {"at": BARE}}}}),
+    json.dumps({"01-rank": {"guesses": {QUESTION: {"guess": BARE, "grade": BARE}}}}),
+    json.dumps({"\ud800": {"guesses": {"\ud800": {"at": "\ud800", "guess": 1}}, "answers": {"a": BARE}}}),
     json.dumps({"javascript:alert(1)": {"title": "<img src=x>", "guesses": {"a": {"grade": "b", "at": 5}}}}),
 ]  # fmt: skip
 KEEP = "if (!sessionStorage.done) {{ sessionStorage.done = 1; localStorage.setItem('{}', {}); }}"
@@ -137,6 +142,8 @@ def test_storage_fails(visit, what):
     box = page.locator(".predict").nth(2)
     by_keys(box)
     page.wait_for_function("document.querySelectorAll('.predict')[2].matches('.answered')")
+    if what.startswith("garbage"):
+        assert "predict-3" in page.evaluate(f"localStorage.getItem('{KEY}')"), "the page keeps what is guessed now"
     over = visit("book/guesses.html", context=page.context)
     assert over.locator("#guesses-kept").inner_text().strip()
     assert over.locator("#guesses-kept img").count() == 0

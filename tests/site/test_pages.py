@@ -15,6 +15,7 @@ from PIL import Image
 from visits import PAGES, READERS, VISITS, address_of, settle, violations
 
 HOME = "book/index.html"
+WIDE_SCREEN = {"width": 1280, "height": 900}
 DESCRIPTION = r'<meta name="description" content="([^"]*)"'
 
 FIRST_VISIT = 1_000_000  # bytes of theme and maths, text gzipped
@@ -39,7 +40,7 @@ def test_no_messages_or_requests(readers, page, who):
 
 def test_policy_rules_each_page(readers, site):
     """It stands before all that it rules; what it forbids would be one of the messages above."""
-    for path in PAGES:
+    for path in [*PAGES, "index.html"]:
         begin, ruled, _ = (site / path).read_text(encoding="utf-8").partition(f'content="{booksite.POLICY}">')
         assert ruled, path
         assert not re.search("<(script|style|link)", begin), path
@@ -63,6 +64,45 @@ def test_blocked_storage(browser, address):
         inside.locator(".search-button__button:visible").first.click()
         inside.locator("#pst-search-dialog[open]").wait_for()
     assert errors == []
+
+
+def test_full_storage(browser, address):
+    with browser.new_context() as context:
+        context.add_init_script(
+            "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }"
+        )
+        page = context.new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{address}/book/times.html")
+        page.locator(".theme-switch-button:visible").first.click()
+        page.locator("html[data-mode=dark], html[data-mode=light]").wait_for()
+        page.goto(f"{address}/search.html?q=rank")
+        page.locator("#search-results a").first.click()
+        page.wait_for_url("**/book/**")
+    assert errors == []
+
+
+KEYS = "() => [localStorage, sessionStorage].flatMap((storage) => Object.keys(storage))"
+
+
+def test_stored_keys(browser, address):
+    """A visit that uses all of the site leaves what SECURITY.md names, and nothing else."""
+    kept = set()
+    with browser.new_context(viewport=WIDE_SCREEN) as context:
+        page = context.new_page()
+        page.goto(f"{address}/book/01-rank.html")
+        page.locator(".theme-switch-button:visible").first.click()
+        page.locator(".predict").first.get_by_role("button", name="Show me").click()
+        form = page.locator("form.check").first
+        form.locator("input").first.fill("2")
+        form.get_by_role("button").click()
+        for way in (f"{address}/search.html?q=rank", f"{address}/book/index.html"):
+            page.goto(way)
+            page.locator("#search-results a, article h1").first.wait_for()
+            kept |= set(page.evaluate(KEYS))
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert kept == set(re.findall(r"`([\w-]+)`", re.search("own storage holds.*", text)[0].partition(". Browsers")[0]))
 
 
 @each_page

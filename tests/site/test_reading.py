@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from chapters import CHAPTERS
@@ -168,6 +169,33 @@ def test_search_for_names_of_javascript(browser, address, word, found):
         page = context.new_page()
         page.goto(f"{address}/search.html?q={word}")
         page.get_by_text(found).wait_for()
+
+
+MARKED = """
+() => ({
+  figures: [...document.querySelectorAll("figure")].map((figure) => figure.offsetHeight),
+  words: [...new Set([...document.querySelectorAll(".highlighted")].map((mark) => mark.textContent.toLowerCase()))],
+  inside: document.querySelectorAll(":is(style, script, svg, figure) .highlighted, svg rect.highlighted").length,
+})
+"""
+
+
+@pytest.mark.parametrize("path", [CHAPTERS[0], CHAPTERS[5]], ids=lambda path: path.stem)
+def test_search_words_are_marked(browser, address, path):
+    """Only in the text; and an address marks a few words, however many it names."""
+    words = "position instrument width line word weight range rank display " + "e " * 3000
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(f"{address}/{address_of(path)}")
+        settle(page)
+        plain = page.evaluate(MARKED)
+        page.goto(f"{address}/{address_of(path)}?highlight={quote(words)}")
+        page.locator(".highlighted").first.wait_for(state="attached")
+        settle(page)
+        marked = page.evaluate(MARKED)
+    assert plain["words"] == []
+    assert marked == {"figures": plain["figures"], "words": marked["words"], "inside": 0}
+    assert {"rank"} <= set(marked["words"]) <= set(words.split()[:8])
 
 
 @pytest.fixture
