@@ -14,7 +14,6 @@ import _pydecimal
 import argparse
 import json
 import os
-import pydoc_data.topics
 import re
 import shutil
 import subprocess
@@ -32,7 +31,7 @@ SITE = ROOT / "_build" / "html"
 OURS = ("live.js", "live_show.js", "live.css", "live_worker.js")
 MODULES = ("live_needs.py", "live_run.py")  # the last one imports the other
 # Modules of the standard library that Pyodide leaves out: a chapter reads one, and formats of Decimal need the other.
-TOPICS, DECIMAL = "pydoc_data.zip", "pydecimal.zip"
+DECIMAL = "pydecimal.zip"
 
 BUTTON = '<button class="run-here" type="button" title="Starts Python on this page, {0:.0f} MB">Run here{1}</button>'
 SCRIPT = (
@@ -76,9 +75,6 @@ def build_wheel(target: Path) -> str:
 
 def write_left_out(target: Path) -> None:
     """Pack what Pyodide leaves out, from the Python that built the book, so that the numbers are the same."""
-    with zipfile.ZipFile(target / TOPICS, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("pydoc_data/__init__.py", "")
-        archive.write(pydoc_data.topics.__file__, "pydoc_data/topics.py")
     with zipfile.ZipFile(target / DECIMAL, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(_pydecimal.__file__, "_pydecimal.py")
     terms = Path(os.__file__).with_name("LICENSE.txt")
@@ -119,7 +115,7 @@ def make_live(site: Path, source: Path) -> None:
     for name in (*OURS, *MODULES):
         shutil.copyfile(ROOT / "tools" / name, live / name)
     for name, page in pages.items():
-        files = [wheel, *[DECIMAL] * ("sympy" in page.packages), *[TOPICS] * page.reads_topics]
+        files = [wheel, *[DECIMAL] * ("sympy" in page.packages)]
         wheels = [lock["packages"][package]["file_name"] for package in page.packages]
         scripts = sum((live / "pyodide" / one).stat().st_size for one in CORE if one.endswith(".mjs"))
         loaded = [live / one for one in (*MODULES, *files)]

@@ -21,7 +21,7 @@ from myst_parser.config.main import MdParserConfig
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "lowrank_tutor"
 ALWAYS = {"numpy"}  # the first thing that a reader will import
-STAND_INS = {"IPython", "pydoc_data"}  # live_run.py and live.py bring what a page needs of them
+STAND_INS = {"IPython"}  # live_run.py brings what a page needs of it
 
 
 class Cell(NamedTuple):
@@ -33,11 +33,10 @@ class Cell(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page: its cells, the packages that Pyodide must load for them, and whether they read Python's manual."""
+    """A page: its cells, and the packages that Pyodide must load for them."""
 
     cells: list[Cell]
     packages: list[str]
-    reads_topics: bool
 
 
 def read_page(path: Path, lock: dict[str, Any]) -> Page:
@@ -72,8 +71,7 @@ def read_page(path: Path, lock: dict[str, Any]) -> Page:
         for statement in kept if whole else rest:
             modules |= _imports(statement, lazily=True)
         result.append(Cell(source, not whole, "\n".join(map(ast.unparse, rest))))
-    topics = any("pydoc_data" in source for source, *_ in cells)
-    return Page(result, closure(lock, {known[name] for name in modules if name in known}), topics)
+    return Page(result, closure(lock, {known[name] for name in modules if name in known}))
 
 
 def closure(lock: dict[str, Any], packages: set[str]) -> list[str]:

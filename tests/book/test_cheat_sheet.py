@@ -28,7 +28,8 @@ def names():
     ratings = normal((6, 5))
     ratings[ratings < -1] = np.nan
     return {
-        "lr": lr, "a": normal((8, 6)), "image": rng.random((8, 6, 3)), "m": 8, "n": 6, "s": np.arange(6.0, 0, -1), "approx": normal((8, 6)),
+        "lr": lr, "image": rng.random((8, 6, 3)),
+        "a": normal((8, 6)), "m": 8, "n": 6, "s": np.arange(6.0, 0, -1), "approx": normal((8, 6)),
         "x": normal((20, 5)), "d": 5, "labels": ["one", "other"] * 10, "projection": normal((3, 5)),
         "ratings": ratings, "query": normal(6), "key": normal(5), "w": normal((6, 5)),
         "inputs": normal((9, 5)), "table": normal((6, 5)), "q": q, "k": k, "v": v,
