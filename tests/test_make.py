@@ -45,6 +45,19 @@ def test_workflow_rights(path):
         assert all(words["persist-credentials"] is False for words in checkouts), name
 
 
+def test_site_of_oldest_and_newest_python():
+    """Both build all pages and run every test, with those that need a browser."""
+    job = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"]["test"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    ends = re.search(r"\((\d+), (\d+)\) <= sys.version_info\[:2\] <= \((\d+), (\d+)\)", makefile)
+    assert {f"{ends[1]}.{ends[2]}", f"{ends[3]}.{ends[4]}"} <= {
+        entry["python"] for entry in job["strategy"]["matrix"]["include"]
+    }
+    assert "make test" in [step.get("run") for step in job["steps"]]
+    assert re.search(r"^test: .*\bbook\b", makefile, re.MULTILINE), "make test builds the site"
+    assert job["env"] == {"LOWRANK_REQUIRE_BROWSER": "1"}
+
+
 # ---------------------------------------------------------------------------------------------------------- commands
 
 # Stand-ins for Python, for the environment's own (which is asked only to install) and for Jupyter Book. Each writes
