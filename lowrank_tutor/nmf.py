@@ -181,7 +181,7 @@ def nmf(
     all before it. A run ends when a sweep lowers the error by no more than ``tolerance`` times the norm of $X$. The
     best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = CF$ can hold exactly,
     the last digits converge slowly; if a run has not ended after ``max_sweeps``, ``converged`` is False. For a quick
-    look pass ``starts=1, tolerance=1e-4``: the error is then often a few percent larger, in a small part of the time.
+    look pass ``starts=1, tolerance=1e-4``.
 
     Parameters
     ----------

@@ -240,6 +240,7 @@ def trials(
 ) -> list[Trial]:
     """Choose what to run at each length so that nothing asks for more than four fifths of the ``free`` bytes.
 
+    There are at most 1000 ``lengths``.
     ``torch.cuda.mem_get_info()[0]`` tells how many are free, `fused_backends` whether attention is fused.
 
     Examples

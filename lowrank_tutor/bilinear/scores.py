@@ -234,9 +234,8 @@ def fit_factors(
     doi:10.1016/0893-6080(89)90014-2), so from almost every start the loss tends to half the sum of the squared singular
     values left out. The factors are not unique: $U H$ and $V H^{-\top}$ give the same product for every invertible $H$.
 
-    The start is Gaussian and small, $\|U\|_2 \approx \|V\|_2 \approx \sqrt{\sigma_1} / 10$ with $\sigma_1 = \|A\|_2$;
-    direction ``i`` then needs some 10 to 20 times $\sigma_1 / \sigma_i$ steps to grow. If $\sigma_k$ is below a
-    hundredth of $\sigma_1$, take more steps.
+    The start is Gaussian and small, $\|U\|_2 \approx \|V\|_2 \approx \sqrt{\sigma_1} / 10$ with $\sigma_1 = \|A\|_2$.
+    Directions of small singular values grow last: if $\sigma_k$ is below a hundredth of $\sigma_1$, take more steps.
 
     Parameters
     ----------
