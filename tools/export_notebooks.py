@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parent.parent
 
-SETUP = """# @title Set up: run this cell first
+SETUP = """# @title Set up: run this cell first; after a restart, choose Runtime > Run before
 import importlib.util
 
 if importlib.util.find_spec("lowrank_tutor") is None:
