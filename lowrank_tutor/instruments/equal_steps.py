@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor.instruments.instrument import Instrument, arrow
-from lowrank_tutor.plotting.arguments import finite
+from lowrank_tutor.plotting.arguments import finite, whole
 from lowrank_tutor.plotting.style import INK, ORANGE, styled
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,7 @@ def equal_steps(
     >>> round(equal_steps(steps, steps, [1], optimizer="Adam").numbers["ratio"], 2)
     11.31
     """
-    sizes = [int(size) for size in finite("batches", batches, None)]
+    sizes = [whole("batches", size, 1, 10**9) for size in batches]
     steps = {}
     for name, given in (("descent", descent), ("adam", adam)):
         steps[name] = finite(name, given, len(sizes), len(RANKS))

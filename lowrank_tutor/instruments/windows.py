@@ -171,7 +171,7 @@ def numbers(keys: Floats, values: Floats, borders: Sequence[int], sharpness: flo
     """Compute the numbers of tokens, windows and a query."""
     exact, mixed = _weights(keys, borders, sharpness, query)
     output = exact @ values
-    gap = np.linalg.norm(output - mixed @ _means(values, borders)) / np.linalg.norm(output)
+    gap = np.linalg.norm(output - mixed @ _means(values, borders)) / (np.linalg.norm(output) or 1)
     return {"gap": float(gap), "weights_exact": len(exact), "weights_mixed": len(mixed)}
 
 

@@ -76,6 +76,8 @@ def test_switches(hand, one):
         {"optimizer": "SGD"},
         {"scaling": "r"},
         {"tokens": 2},
+        {"batches": [1.5]},
+        {"batches": [0]},
     ],
     ids=str,
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from visits import SWIPE, swipe, violations
+from walks import OVERLAPS, READY, lost_handles
 
 from lowrank_tutor.instruments import (
     album,
@@ -56,6 +57,8 @@ INSTRUMENTS = {
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
 WITHOUT_HANDLES = ("album", "card", "drift", "equal_steps")  # native controls alone
 KILOBYTES = 85  # a block without its pictures
+LIGHT = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
 TOUCH = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
 
 
@@ -120,15 +123,44 @@ def test_start(hands, show, name):
     assert [url for url in hand.requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
-OWN_DATA = {
-    "spectrum": lambda: spectrum(0.9 ** np.arange(40), 30),
-    "two bars": lambda: spectrum([1, 2]),
-    "tilt": lambda: tilt(np.arange(42.0).reshape(6, 7), 9),
-    "large picture": lambda: tilt(np.add.outer(np.arange(300), np.arange(200) ** 2), 0, 1),
-    "cloud": lambda: cloud(points=[[1, 2], [2, 4.5], [-1, 0]]),
-    "dice": lambda: dice(8, points=TOKENS[0, 0, 0]),
-    "windows": lambda: windows(sentence="My dog", keys=TWO, values=TWO),
-    "sheets": lambda: sheets(1, sentence="My dog", x=TWO),
+ASK = partial(draw_first, "How high?")
+OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
+    "2 bars": lambda: spectrum([1, 2]),
+    "40 bars": lambda: spectrum(0.9 ** np.arange(40), 30),
+    "equal bars": lambda: spectrum([1] * 12),
+    "bars of 1,000 and 0": lambda: spectrum([1000] + [0] * 11),
+    "picture of one gray": lambda: tilt([[7.0]], 0),
+    "small picture": lambda: tilt(np.arange(42.0).reshape(6, 7), 9),
+    "large picture": lambda: tilt(np.add.outer(np.arange(300), np.arange(200) ** 2), 0, 160),
+    "zero column": lambda: arrows([[0, 1], [0, 0]]),
+    "large matrix": lambda: arrows([[100, -100], [99, 100]], form="rank"),
+    "3 points": lambda: cloud(points=[[1, 2], [2, 4.5], [-1, 0]]),
+    "own throw": lambda: dice(8, points=TOKENS[0, 0, 0]),
+    "least throw": lambda: dice(k=1, d=1, n=2, eps=0.01),
+    "no score": lambda: score(s=(0, 0)),
+    "point at the origin": lambda: shadow((0, 0)),
+    "1 word to ask": lambda: attend("the", sentence="the"),
+    "1 word in a window": lambda: windows(sentence="the", borders=[0]),
+    "12 words in windows": lambda: windows(sentence="the cat slept it was tired " * 2, borders=range(12)),
+    "own words in windows": lambda: windows(sentence="My dog", keys=TWO, values=TWO),
+    "1 word in a sheet": lambda: sheets(1, "the", sentence="the"),
+    "8 words in sheets": lambda: sheets(8, sentence="the cat slept it was tired the cat"),
+    "own words in sheets": lambda: sheets(1, sentence="My dog", x=TWO),
+    "10 directions": lambda: two_spectra(np.diag(np.arange(10.0) + 1)),
+    "64 directions": lambda: two_spectra(np.random.default_rng(0).standard_normal((64, 64))),
+    "2 tokens that drift": lambda: drift(TOKENS[:1, :, :2, :2, :2], (1.0,)),
+    "one design": lambda: card({"one": (1, 0)}),
+    "4 cards, full": lambda: card({"all": (163_840, 0), "few": (1, 0)}, n=2**20),
+    "steps far apart": lambda: equal_steps([[10.0 ** (i - 4) for i in range(8)]], [[1] * 8], [1]),
+    "one bar of ten": lambda: muon(spectrum=[1, *[0] * 9]),
+    "curve of 2 places": lambda: ASK([0, 1], kind="curve", x=[1, 2], limits=(0, 1)),
+    "curve of 20 places": lambda: ASK([0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%"),
+    "2 answers": lambda: ASK("a", kind="choice", choices=("a", "b")),
+    "20 answers": lambda: ASK("0", kind="choice", choices=[str(i) for i in range(20)]),
+    "small number": lambda: ASK(1e-6, format="g"),
+    "large number": lambda: ASK(10**14),
+    "zero": lambda: ASK(0),
+    "number below zero": lambda: ASK(-12.5),
 }
 
 
@@ -138,6 +170,16 @@ def test_own_data(show, name):
     hand = show(one)
     assert hand.call("state") == one.state
     assert hand.shown() == pytest.approx(one.numbers, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("screen", ["wide", "phone"])
+def test_own_data_fits(show, screen):
+    """Handles stay in reach and words apart, whatever the size."""
+    page = show(*(make() for make in OWN_DATA.values()), **(PHONE if screen == "phone" else LIGHT)).page
+    page.evaluate(READY)
+    if screen == "wide":
+        assert lost_handles(page) == []
+    assert page.evaluate(OVERLAPS) == {}
 
 
 TWO = [[1, 0.5], [-2, 0]]
@@ -232,10 +274,6 @@ def test_typed_sentences(hands, name):
         hand.figure.get_by_label("Your sentence").press("Enter")
         hand.said(wrong)
         assert hand.call("state")["words"] == (before if wrong else typed.strip()), typed
-
-
-LIGHT = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
 
 
 @pytest.mark.parametrize("where", ["light", "dark", "phone"])
