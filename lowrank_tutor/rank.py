@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrices, as_matrix, as_spectrum, check_integer, check_rank, check_real
+from lowrank_tutor._checks import (
+    FloatArray,
+    as_float_array,
+    as_matrices,
+    as_matrix,
+    as_spectrum,
+    check_integer,
+    check_rank,
+    check_real,
+    is_short_float,
+)
 
 __all__ = [
     "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
@@ -35,7 +45,7 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
         return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
     given = np.asarray(a)
     computed: float = max(given.shape[-2:]) * float(np.finfo(np.float64).eps)  # of the SVD, which is found in float64
-    if given.dtype not in (np.float16, np.float32):
+    if not is_short_float(given.dtype):
         return computed
     return computed + math.sqrt(min(given.shape[-2:])) * float(np.finfo(given.dtype).eps)  # of the entries, twice
 
@@ -88,10 +98,10 @@ def effective_rank(s: ArrayLike) -> Any:
     (2.0, 1.889882)
     """
     if getattr(s, "ndim", 1) > 1:
-        return np.apply_along_axis(effective_rank, -1, s)
+        return np.apply_along_axis(effective_rank, -1, as_float_array(s, "s"))
     spectrum = as_spectrum(s, "s")
-    nonzero = spectrum[spectrum > 0]
-    shares = nonzero / (nonzero.sum() or 1)
+    shares = spectrum / (spectrum.sum() or 1)
+    shares = shares[shares > 0]  # a tiny value may have vanished in the division
     return float(np.exp(-np.sum(shares * np.log(shares)))) if shares.size else 0.0
 
 
