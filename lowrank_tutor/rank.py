@@ -105,12 +105,12 @@ def effective_rank(s: ArrayLike) -> Any:
     return float(np.exp(-np.sum(shares * np.log(shares)))) if shares.size else 0.0
 
 
-def _independent_columns(coordinates: FloatArray) -> NDArray[np.intp]:
+def _independent_columns(coordinates: FloatArray, least: float) -> NDArray[np.intp]:
     """Pick r columns of an (r, n) matrix of rank r, so that the others are mixtures of them with modest factors.
 
-    Each is the leftmost whose distance from the span of those before it is at least a thousandth of its own length, so
-    that the unit of a column does not matter. On ordinary matrices these are the columns of row reduction by hand;
-    columns that nearly depend on earlier ones are avoided, and so is what rounding leaves of a zero column.
+    Each is the leftmost whose distance from the span of those before it is at least the share ``least`` of its own
+    length, so that the unit of a column does not matter. On ordinary matrices these are the columns of row reduction by
+    hand; columns that nearly depend on earlier ones are avoided, and so is what rounding leaves of a zero column.
     """
     rest = coordinates.copy()
     own = np.linalg.norm(coordinates, axis=0)
@@ -120,7 +120,7 @@ def _independent_columns(coordinates: FloatArray) -> NDArray[np.intp]:
         length = np.linalg.norm(rest, axis=0)
         length[chosen] = 0.0  # but for rounding
         share = length / own
-        j = int(np.argmax(share >= min(1e-3, share.max())))
+        j = int(np.argmax(share >= min(least, share.max())))
         chosen.append(j)
         axis = rest[:, j] / length[j]
         rest -= np.outer(axis, axis @ rest)
@@ -132,7 +132,8 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
 
     $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to right as in row
     reduction, so $F$ holds the nonzero rows of the reduced echelon form. But a column that nearly depends on earlier
-    ones, up to a thousandth of its length, is skipped, because plain elimination would divide by the small difference.
+    ones, up to a thousandth of its length (in float16, whose rounding is as large, a thirtieth), is skipped, because
+    plain elimination would divide by the small difference.
     The rank, 0 for a zero matrix, is `numerical_rank`. With a large ``rtol`` the product is only close to ``a``, and
     :func:`lowrank_tutor.svd.best_rank_k` is closer.
     Source: Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
@@ -147,7 +148,9 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     r = int(np.count_nonzero(s > tolerance * s[0]))
     coordinates = s[:r, np.newaxis] * vt[:r]  # of the columns of the matrix along u: only r numbers each
-    columns = _independent_columns(coordinates)
+    entries = np.asarray(a).dtype
+    half_digits = math.sqrt(np.finfo(entries).eps) if is_short_float(entries) else 0.0
+    columns = _independent_columns(coordinates, max(1e-3, half_digits))
     c = matrix[:, columns]
     f = np.linalg.solve(coordinates[:, columns], coordinates)
     # One refinement: whole numbers come out whole.

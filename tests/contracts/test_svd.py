@@ -246,6 +246,20 @@ def test_rounding_is_no_direction(dtype):
             assert stable_rank(a) == pytest.approx(np.square(level).sum(), rel=2e-3), (m, n, r, dtype)
 
 
+@pytest.mark.parametrize(("dtype", "most"), [("float16", 0.05), ("float32", 1e-4), ("float64", 1e-12)])
+def test_factors_amplify_no_rounding(dtype, most):
+    """The product of the factors stays near matrices whose entries were rounded."""
+    rng = default_rng(3)
+    for _ in range(3000):
+        m, n = rng.integers(2, 40, 2)
+        r = rng.integers(1, min(m, n) + 1)
+        a = ((orthonormal(m, r, rng) * np.geomspace(1, rng.uniform(0.05, 1), r)) @ orthonormal(n, r, rng).T).astype(
+            dtype
+        )
+        c, f = rank_factorization(a)
+        assert relative_error(c @ f, a) < most, (m, n, r)
+
+
 def test_tiny_float32():
     for unit in np.float32([1e-40, 1e-25, 1e-13, 1.0, 1e25]):
         a = unit * np.float32([[1, 0], [0, 0.5]])
