@@ -66,9 +66,14 @@ def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]
         raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}") from None
 
 
-def _precision(dtype: Any) -> type[np.floating]:
+def is_short_float(dtype: np.dtype[Any]) -> bool:
+    """Recognize float16 and float32, in either byte order: files such as FITS hold big-endian numbers."""
+    return dtype.kind == "f" and dtype.itemsize <= 4
+
+
+def _precision(dtype: np.dtype[Any]) -> type[np.floating]:
     """Return the type to compute in: float32 for float16 and float32, otherwise float64."""
-    return np.float32 if dtype in (np.float16, np.float32) else np.float64
+    return np.float32 if is_short_float(dtype) else np.float64
 
 
 def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:

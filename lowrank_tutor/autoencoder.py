@@ -142,6 +142,8 @@ class Autoencoder(nn.Module):
         spread = (x - center).square().sum(dim=1).mean().item()
         if not math.isfinite(spread):
             raise ValueError(f"x must be small enough for its squares to fit {x.dtype}, got a spread of {spread}")
+        if spread < torch.finfo(x.dtype).tiny and not x.equal(x[:1].expand_as(x)):
+            raise ValueError(f"x must be large enough for its squares to fit {x.dtype}, got a spread of {spread}")
         self.mean.copy_(center)
         unit = spread or 1.0  # dividing the loss by the spread makes the first step fit any unit
         # One step per call; max_eval leaves room for its line search, which the default of one evaluation would not.

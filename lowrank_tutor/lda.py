@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_array, as_matrix, check_integer
+from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer
 from lowrank_tutor.svd import fix_signs
 
 __all__ = ["Discriminants", "lda"]
@@ -35,7 +35,8 @@ class Discriminants(NamedTuple):
     ratio : ndarray, shape (k,)
         The share of the between-class variance along each axis, in decreasing order; 0 where all centers coincide.
     mean, centers : ndarray, shapes (d,), (n_classes, d)
-        The mean of all points, and of each class.
+        The mean of all points, and of each class, in float64: rounded to float32, they could be off by more than the
+        points spread.
     classes, priors : ndarray, shape (n_classes,)
         The labels that occur, sorted, and the share of the points that has each of them.
     """
@@ -49,10 +50,11 @@ class Discriminants(NamedTuple):
 
     def project(self, x: ArrayLike) -> FloatArray:
         r"""Return the coordinates (n, k) of points ``x`` (n, d): $w^\top (x - \bar x)$ for each axis $w$."""
-        points = as_matrix(x, "x")
+        given = as_float_array(x, "x")
+        points = as_matrix(given.astype(np.float64), "x")
         if points.shape[1] != len(self.mean):
             raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
-        return np.asarray((points - self.mean) @ self.axes)
+        return np.asarray((points - self.mean).astype(np.result_type(given, self.axes)) @ self.axes)
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
         r"""Return for each point of ``x`` (n, d) the class with the nearest center, favoring large classes.
@@ -165,6 +167,4 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)
     share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)
     share = share[:k] / max(share.sum(), 1)  # the sum is 0, or at least 1
-    return Discriminants(
-        axes * fix_signs(axes), share.astype(dtype), mean.astype(dtype), centers.astype(dtype), classes, priors
-    )
+    return Discriminants(axes * fix_signs(axes), share.astype(dtype), mean, centers, classes, priors)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_rank, check_real, check_rng, check_size
+from lowrank_tutor._checks import FloatArray, as_float_array, as_matrix, check_rank, check_real, check_rng, check_size
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
@@ -62,10 +62,11 @@ class NMF(NamedTuple):
         With the parts fixed, the problem is convex, and each row is solved to rounding. Where parts differ by less than
         a ten-thousandth of their length, the error may exceed the least by a ten-millionth of the row's length.
         """
-        given = _as_nonnegative(x)
-        if given.shape[1] != self.f.shape[1]:
-            raise ValueError(f"x must have {self.f.shape[1]} columns, got shape {given.shape}")
-        return _best_amounts(given.astype(np.float64), self.f.astype(np.float64)).astype(given.dtype)
+        given = as_float_array(x, "x")
+        rows = _as_nonnegative(given.astype(np.float64))  # new rows may be near zero
+        if rows.shape[1] != self.f.shape[1]:
+            raise ValueError(f"x must have {self.f.shape[1]} columns, got shape {rows.shape}")
+        return _best_amounts(rows, self.f.astype(np.float64)).astype(given.dtype)
 
 
 def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:

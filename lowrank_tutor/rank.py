@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrices, as_matrix, as_spectrum, check_integer, check_rank, check_real
+from lowrank_tutor._checks import (
+    FloatArray,
+    as_float_array,
+    as_matrices,
+    as_matrix,
+    as_spectrum,
+    check_integer,
+    check_rank,
+    check_real,
+    is_short_float,
+)
 
 __all__ = [
     "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
@@ -35,7 +45,7 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
         return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
     given = np.asarray(a)
     computed: float = max(given.shape[-2:]) * float(np.finfo(np.float64).eps)  # of the SVD, which is found in float64
-    if given.dtype not in (np.float16, np.float32):
+    if not is_short_float(given.dtype):
         return computed
     return computed + math.sqrt(min(given.shape[-2:])) * float(np.finfo(given.dtype).eps)  # of the entries, twice
 
@@ -88,19 +98,19 @@ def effective_rank(s: ArrayLike) -> Any:
     (2.0, 1.889882)
     """
     if getattr(s, "ndim", 1) > 1:
-        return np.apply_along_axis(effective_rank, -1, s)
+        return np.apply_along_axis(effective_rank, -1, as_float_array(s, "s"))
     spectrum = as_spectrum(s, "s")
-    nonzero = spectrum[spectrum > 0]
-    shares = nonzero / (nonzero.sum() or 1)
+    shares = spectrum / (spectrum.sum() or 1)
+    shares = shares[shares > 0]  # a tiny value may have vanished in the division
     return float(np.exp(-np.sum(shares * np.log(shares)))) if shares.size else 0.0
 
 
-def _independent_columns(coordinates: FloatArray) -> NDArray[np.intp]:
+def _independent_columns(coordinates: FloatArray, least: float) -> NDArray[np.intp]:
     """Pick r columns of an (r, n) matrix of rank r, so that the others are mixtures of them with modest factors.
 
-    Each is the leftmost whose distance from the span of those before it is at least a thousandth of its own length, so
-    that the unit of a column does not matter. On ordinary matrices these are the columns of row reduction by hand;
-    columns that nearly depend on earlier ones are avoided, and so is what rounding leaves of a zero column.
+    Each is the leftmost whose distance from the span of those before it is at least the share ``least`` of its own
+    length, so that the unit of a column does not matter. On ordinary matrices these are the columns of row reduction by
+    hand; columns that nearly depend on earlier ones are avoided, and so is what rounding leaves of a zero column.
     """
     rest = coordinates.copy()
     own = np.linalg.norm(coordinates, axis=0)
@@ -110,7 +120,7 @@ def _independent_columns(coordinates: FloatArray) -> NDArray[np.intp]:
         length = np.linalg.norm(rest, axis=0)
         length[chosen] = 0.0  # but for rounding
         share = length / own
-        j = int(np.argmax(share >= min(1e-3, share.max())))
+        j = int(np.argmax(share >= min(least, share.max())))
         chosen.append(j)
         axis = rest[:, j] / length[j]
         rest -= np.outer(axis, axis @ rest)
@@ -122,7 +132,8 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
 
     $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to right as in row
     reduction, so $F$ holds the nonzero rows of the reduced echelon form. But a column that nearly depends on earlier
-    ones, up to a thousandth of its length, is skipped, because plain elimination would divide by the small difference.
+    ones, up to a thousandth of its length (in float16, whose rounding is as large, a thirtieth), is skipped, because
+    plain elimination would divide by the small difference.
     The rank, 0 for a zero matrix, is `numerical_rank`. With a large ``rtol`` the product is only close to ``a``, and
     :func:`lowrank_tutor.svd.best_rank_k` is closer.
     Source: Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
@@ -137,7 +148,9 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     r = int(np.count_nonzero(s > tolerance * s[0]))
     coordinates = s[:r, np.newaxis] * vt[:r]  # of the columns of the matrix along u: only r numbers each
-    columns = _independent_columns(coordinates)
+    entries = np.asarray(a).dtype
+    half_digits = math.sqrt(np.finfo(entries).eps) if is_short_float(entries) else 0.0
+    columns = _independent_columns(coordinates, max(1e-3, half_digits))
     c = matrix[:, columns]
     f = np.linalg.solve(coordinates[:, columns], coordinates)
     # One refinement: whole numbers come out whole.

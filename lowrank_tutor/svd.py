@@ -288,9 +288,9 @@ def choose_rank(
 
     ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. This is the numerical rank that stays the
     same over the widest range of tolerances, measured by the ratio of its ends. Values below $r \varepsilon \sigma_1$
-    count as rounding. The last values of noise can lie far apart by chance, so in the second half of the spectrum a
-    ratio counts as ``1/r`` of itself. Even so the result may be chance if no ratio stands out, and ``threshold`` serves
-    better; equal values are refused.
+    count as rounding. The last values of noise can lie far apart by chance, so in the second half of the spectrum
+    only ``1/r`` of what a ratio exceeds 1 by counts. Even so the result may be chance if no ratio stands out, and
+    ``threshold`` serves better; equal values are refused.
 
     ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given instead of a number,
     stands for the best threshold for noise of unknown size, `hard_threshold`; then ``s`` must hold all singular values.
@@ -325,7 +325,7 @@ def choose_rank(
         most = check_real(error, "error", "at least 0 and below 1", 0.0, 1.0) ** 2 * (1 + slack)
     else:
         most = 1 - check_real(energy, "energy", "above 0 and below 1", math.ulp(0.0), 1.0) + slack
-    enough = lost <= most * lost[0]
+    enough = lost <= min(most, math.nextafter(1.0, 0.0)) * lost[0]  # nothing at all is enough of zeros only
     if not enough[-1]:
         share = f"{1 - lost[-1] / lost[0]:.1%}"
         raise ValueError(f"s must hold enough values for this {given[0]}, got {spectrum.size} with {share} of total")
@@ -335,11 +335,11 @@ def choose_rank(
 def _widest_gap(scaled: FloatArray, eps: float) -> int:
     """Return the rank below which a falling spectrum, scaled to start at 1, falls by the largest factor."""
     floored = np.maximum(scaled, scaled.size * eps)
-    ratios = floored[:-1] / floored[1:]
-    if ratios.max(initial=1) == 1:
+    excess = floored[:-1] / floored[1:] - 1
+    if excess.max(initial=0) == 0:
         raise ValueError(f"s must have a gap, got {scaled.size} equal value{'s' * (scaled.size > 1)}")
-    ratios[scaled.size // 2 :] /= scaled.size
-    return int(np.argmax(ratios)) + 1
+    excess[scaled.size // 2 :] /= scaled.size
+    return int(np.argmax(excess)) + 1
 
 
 def _beyond(spectrum: FloatArray, total: float) -> float:
@@ -349,4 +349,4 @@ def _beyond(spectrum: FloatArray, total: float) -> float:
     part = float(np.square(spectrum).sum())
     if whole < part * (1 - 1e-6):  # float32 values have no more digits
         raise ValueError(f"total must be at least the sum of the squares of s = {part:g}, got {whole:g}")
-    return max(whole - part, 0.0) / largest if largest else float(whole > 0)
+    return min(max(whole - part, 0.0) / largest, 1e300) if largest else float(whole > 0)

@@ -198,7 +198,7 @@ def finds_the_best_amounts():
         f = parts_of(kind, k, d)
         mixed = np.abs(table_of("flat", 6, k)) @ f
         x = np.vstack([mixed, mixed * fresh().random((6, d)), np.zeros((1, d)), f])
-        for dtype, power in itertools.product(FLOATS, (-30, 0, 30)):
+        for dtype, power in itertools.product(FLOATS, (-80, 0, 30)):  # new rows may be near zero
             with case(kind=kind, k=k, d=d, dtype=dtype, power=power):
                 c = NMF(np.ones((1, k)), f, np.zeros(1), True).transform((x * 2.0**power).astype(dtype))
                 assert c.dtype == dtype
@@ -380,7 +380,42 @@ def ignores_order_units_and_constants():
                     lda(near, sevenths, 4)
 
 
+@promise("lda", border="float32 far from zero; new points near zero")
+def classifies_far_from_zero():
+    """The offset of float32 points changes no coordinate and no class, and a new point may be tiny."""
+    labels = np.arange(4000) % 2
+    for offset, spread in ((0, 1), (300, 0.1), (1e6, 0.3), (1e6, 0.1)):
+        x = (table_of("flat", 4000, 2) * spread + offset + spread * labels[:, np.newaxis]).astype(np.float32)
+        with case(offset=offset, spread=spread):
+            found, judge = lda(x, labels, 1), lda(x.astype(float), labels, 1)
+            assert found.project(x).dtype == np.float32
+            np.testing.assert_allclose(found.project(x), judge.project(x.astype(float)), atol=1e-5)
+            assert (found.classify(x) == judge.classify(x.astype(float))).all()
+    tiny = np.float32([[1e-30, 0]])
+    np.testing.assert_allclose(found.project(tiny), judge.project(tiny.astype(float)), rtol=1e-6)
+
+
 # Autoencoders
+
+
+@promise("Autoencoder", border="squares of the spread are normal floats, or vanish")
+def trains_in_every_unit():
+    """Where squares vanish, points that differ are refused; equal ones have nothing to learn."""
+    for dtype, smallest in ((torch.float32, 2e-38), (torch.float64, 3e-308)):
+        x = torch.tensor(table_of("flat", 40, 3) * [3, 1, 0.3], dtype=dtype)
+        size = math.sqrt(smallest / 10)
+        for unit in (size * 8, size, size / 1e3, size / 1e12):
+            with case(dtype=dtype, unit=unit):
+                model = Autoencoder(3, 1, generator=torch.Generator().manual_seed(0), dtype=dtype)
+                if unit < size:
+                    with pytest.raises(ValueError, match=r"^x must be large enough for its squares to fit torch.float"):
+                        model.fit(x * unit)
+                    assert float(model.fit((x * unit)[:1].expand(5, 3))[-1]) == 0
+                else:
+                    model.fit(x * unit)
+                    axis = np.linalg.svd(x.double().numpy() - x.double().numpy().mean(axis=0))[2][0]
+                    found = model.decoder.weight.detach().double().numpy()[:, 0]
+                    assert abs(found @ axis) > (1 - 1e-3) * np.linalg.norm(found)
 
 
 @promise("Autoencoder", border="linear or with a hidden layer; one point; k = d; scales that differ by 100")

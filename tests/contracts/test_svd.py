@@ -14,7 +14,7 @@ from numpy.random import default_rng
 from scipy.sparse.linalg import aslinearoperator
 
 from lowrank_tutor.pca import PCA
-from lowrank_tutor.rank import numerical_rank, rank_factorization, stable_rank
+from lowrank_tutor.rank import effective_rank, numerical_rank, rank_factorization, stable_rank
 from lowrank_tutor.svd import best_rank_k, choose_rank, randomized_svd, relative_error, truncated_svd
 
 # Randomized SVD: (m, n) matrices of every kind
@@ -246,6 +246,20 @@ def test_rounding_is_no_direction(dtype):
             assert stable_rank(a) == pytest.approx(np.square(level).sum(), rel=2e-3), (m, n, r, dtype)
 
 
+@pytest.mark.parametrize(("dtype", "most"), [("float16", 0.05), ("float32", 1e-4), ("float64", 1e-12)])
+def test_factors_amplify_no_rounding(dtype, most):
+    """The product of the factors stays near matrices whose entries were rounded."""
+    rng = default_rng(3)
+    for _ in range(3000):
+        m, n = rng.integers(2, 40, 2)
+        r = rng.integers(1, min(m, n) + 1)
+        a = ((orthonormal(m, r, rng) * np.geomspace(1, rng.uniform(0.05, 1), r)) @ orthonormal(n, r, rng).T).astype(
+            dtype
+        )
+        c, f = rank_factorization(a)
+        assert relative_error(c @ f, a) < most, (m, n, r)
+
+
 def test_tiny_float32():
     for unit in np.float32([1e-40, 1e-25, 1e-13, 1.0, 1e25]):
         a = unit * np.float32([[1, 0], [0, 0.5]])
@@ -253,6 +267,46 @@ def test_tiny_float32():
         assert stable_rank(a) == pytest.approx(1.25, rel=1e-5)
         assert relative_error(np.zeros((2, 2), np.float32), a) == relative_error(2 * a, a) == 1.0
         assert relative_error(a * 0 + np.float32(1e-38), np.ones((2, 2), np.float32)) == 1.0
+
+
+def test_byte_order_changes_nothing():
+    """Files such as FITS hold big-endian numbers, whose types are equal to none of NumPy's usual ones."""
+    for code, r in itertools.product(("f2", "f4", "f8", "i4"), (1, 3)):
+        a = (8 * with_spectrum(np.ones(r), 20, 12)).astype(f"<{code}")
+        b = a.astype(f">{code}")
+        assert numerical_rank(b) == numerical_rank(a)
+        assert rank_factorization(b).c.shape == rank_factorization(a).c.shape
+        pairs = (
+            (truncated_svd(a, 2), truncated_svd(b, 2)),
+            (randomized_svd(a, 2, rng=0), randomized_svd(b, 2, rng=0)),
+            ((PCA().fit(a).components_,), (PCA().fit(b).components_,)),
+        )
+        for one, other in pairs:
+            for x, y in zip(one, other, strict=True):
+                assert x.dtype == y.dtype, code
+                np.testing.assert_allclose(y, x, atol=1e-6, err_msg=code)
+
+
+def test_tiny_shares():
+    """Values that vanish beside the largest, and shares that vanish beside 1."""
+    tiny = np.array([[1e75, 1e-300], [1e75, 0.0], [2.0, 2.0]])
+    np.testing.assert_allclose(effective_rank(tiny), [1, 1, 2])
+    np.testing.assert_allclose(effective_rank(tiny.view(np.matrix)), [1, 1, 2])
+    for share in (1e-300, 1e-17, 1e-16, 0.5):
+        assert choose_rank([1.0], energy=share) == choose_rank([1.0, 1.0], energy=share) == 1
+        assert choose_rank([0.0, 0.0], energy=share) == 0
+    assert choose_rank([1.0, 1e-9], error=1 - 2.0**-53) == 1
+    for rule in ({"energy": 0.9}, {"error": 0.1}):
+        with pytest.raises(ValueError, match=r"^s must hold enough values for this \w+, got 1 with 0\.0% of total$"):
+            choose_rank([1e-75], **rule, total=1e250)
+
+
+def test_gap_between_levels():
+    """Two levels of every length, equal or up to rounding, are cut between them."""
+    for r, low, jitter in itertools.product(range(2, 40), (0.99, 0.5, 0.1, 0.0), (0.0, 1e-15)):
+        for k in range(1, r):
+            s = np.where(np.arange(r) < k, 1.0, low) * (1 - jitter * np.arange(r))
+            assert choose_rank(s, gap=True) == k, (r, low, jitter, k)
 
 
 @pytest.mark.parametrize("n", [30, 100])
