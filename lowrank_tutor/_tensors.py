@@ -71,10 +71,19 @@ def check_floating(name: str, value: torch.Tensor) -> None:
         raise TypeError(f"{name} must be of a floating-point type, got {value.dtype}")
 
 
+def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *methods: str) -> None:
+    """Refuse a subclass that computes in a way of its own: its numbers mean something else in another layer."""
+    for method in methods:
+        if getattr(type(module), method) is not getattr(kind, method):
+            found = f"{type(module).__name__} with {method} of its own"
+            raise TypeError(f"{name} must compute as a torch.nn.{kind.__name__} does, got {found}")
+
+
 def check_linear(linear: object) -> torch.Tensor:
     """Return the weight of a linear layer if its numbers can be added to: packed weights have their own types."""
     if not isinstance(linear, nn.Linear):
         raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}")
+    check_own_methods("linear", linear, nn.Linear, "forward")
     weight = linear.weight
     if type(weight) not in (torch.Tensor, nn.Parameter):
         way = "give it back the numbers that were packed"

@@ -186,6 +186,9 @@ def linear_attention(
     Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax attention, and a model
     has to be trained with it. Its weights have rank d at most; with ``causal`` each block below their diagonal has.
 
+    With ``causal`` no feature counts less than about e^-39 of the largest in its row (in float64, e^-319). So where a
+    query and all its keys share no larger ones, because numbers in one row lie that far apart, the weights are wrong.
+
     Parameters
     ----------
     state : tuple of Tensor, optional

@@ -40,6 +40,7 @@ from lowrank_tutor._tensors import (
     check_heads,
     check_like,
     check_not_meta,
+    check_own_methods,
     check_tensor,
     check_token_mask,
     is_exporting,
@@ -131,7 +132,8 @@ def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) ->
         rows = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
         given = torch.full(rows.shape[:1], rule == "sum", device=rows.device)
         by_sum = given if rule else (rows >= 0).all(dim=1)
-        sizes = rows.abs()
+        largest = rows.detach().abs().amax(dim=1, keepdim=True)  # shares do not change, and no power may vanish
+        sizes = rows.abs() / torch.where(largest == 0, 1, largest)
         powers = sizes * torch.where(by_sum[:, None], 1, sizes)
         kept = real.to(rows.dtype) @ _columns(powers, start, real.shape[1]).T
     return kept, powers.sum(dim=1), by_sum
@@ -148,7 +150,7 @@ def _padding_rule(sums: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[list[Tenso
         # A tiny share counts as 0, because the gradient holds the square of the scale: p = 1 needs the larger bound.
         tiny = torch.finfo(total.dtype).tiny
         least = torch.full_like(total, tiny).masked_fill(by_sum, math.sqrt(tiny))
-        zero = total < least  # no mask has emptied such a row: its share is 1
+        zero = total == 0  # no mask has emptied such a row: its share is 1
         share = torch.where(zero, 1, kept / torch.where(zero, 1, total))
         shares.append(torch.where(share < least, 0, share))
     share = shares[0] if len(shares) == 1 else torch.minimum(*shares)
@@ -405,6 +407,7 @@ class LinformerSelfAttention(nn.Module):
         """
         if not isinstance(mha, nn.MultiheadAttention):
             raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
+        check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
         if not mha.batch_first:
             way = "hand tokens over as (batch, n, dim), and set mha.batch_first = True"
             raise ValueError(f"mha must be batch first, got batch_first=False: {way}")
@@ -416,10 +419,12 @@ class LinformerSelfAttention(nn.Module):
         out = mha.out_proj
         own: dict[str, Any] = {"device": out.weight.device, "dtype": out.weight.dtype, "dropout": mha.dropout}
         layer = cls(mha.embed_dim, mha.num_heads, max_len, k, bias=mha.in_proj_bias is not None, **own, **options)
-        state = {f"to_out.{kind}": part.detach() for kind, part in out.named_parameters()}
+        state = {"to_out.weight": out.weight.detach()}  # an adapter's own parameters have other names
         for kind, stacked in (("weight", mha.in_proj_weight), ("bias", mha.in_proj_bias)):
             for name, rows in zip("qkv", [] if stacked is None else stacked.detach().chunk(3), strict=False):
                 state[f"to_{name}.{kind}"] = rows
+        if out.bias is not None:
+            state["to_out.bias"] = out.bias.detach()
         layer.load_state_dict(state, strict=False)
         return layer.train(mha.training)
 
@@ -549,7 +554,11 @@ class LinformerSelfAttention(nn.Module):
     def _draw(self, generator: torch.Generator | None, with_e: bool) -> None:
         """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len, and set biases to zero."""
         generator = check_generator(generator)
-        for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
+        linears = (self.to_q, self.to_k, self.to_v, self.to_out)
+        for linear in linears:
+            if not isinstance(getattr(linear, "weight", None), nn.Parameter):  # drawing a computed one changes nothing
+                raise TypeError(f"layers must hold their weight as a parameter, got {type(linear).__name__}")
+        for linear in linears:
             nn.init.uniform_(linear.weight, -1 / math.sqrt(self.dim), 1 / math.sqrt(self.dim), generator=generator)
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
@@ -692,6 +701,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
             got = type(layer).__name__
             raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}")
+        check_own_methods("layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block")
         if not layer.self_attn.batch_first:
             way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"
             raise ValueError(f"layer must be batch first, got batch_first=False: {way}")

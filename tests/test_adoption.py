@@ -275,6 +275,7 @@ REFUSED = {
     "packed": ({}, {"attention_mask": PACKED}, "mask must have equal rows"),
     "packed, floats": ({}, {"attention_mask": PACKED.float().log()}, "mask must have equal rows"),
     "dropout": ({"attention_probs_dropout_prob": 0.1}, {}, "dropout must be 0, got 0.1"),
+    "biases": ({}, {"position_bias": torch.zeros(1, 2, 24, 24)}, "position_bias must be None"),
     "long": ({"max_position_embeddings": 16}, {"position_ids": torch.arange(24)[None] % 16}, "at most max_len"),
 }
 
@@ -393,6 +394,14 @@ def test_plug_in_refusals(row):
     model.train("attention_dropout" in more)
     with pytest.raises(ValueError, match=told):
         model.generate(torch.ones(1, length, dtype=torch.int64), max_new_tokens=4, do_sample=False, **given)
+
+
+@others_warn
+@pytest.mark.parametrize("given", [{"is_causal": False}, {"position_bias": torch.zeros(1, 4, 3, 3)}], ids=list)
+def test_plug_in_options(given):
+    _, model = a_writer()
+    with pytest.raises(ValueError, match=SOFTMAX):
+        model(torch.ones(1, 3, dtype=torch.int64), **given)
 
 
 # installing

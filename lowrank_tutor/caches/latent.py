@@ -124,7 +124,7 @@ def latent_attention(
         q = q @ w_uk.mT  # (batch, heads, n, d_c)
     if q_rope is not None and k_rope is not None:
         stored = torch.cat([stored, zero_hidden(k_rope, token_mask).to(stored.dtype)], dim=2)
-        q = torch.cat([q, q_rope.to(q.dtype)], dim=3)
+        q = torch.cat([q, zero_hidden(q_rope, token_mask).to(q.dtype)], dim=3)
     mask = token_mask
     if state is not None:
         older, was_real = check_state(state, x, (batch, "n", stored.shape[2]), (batch, "n"))

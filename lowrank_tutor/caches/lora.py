@@ -146,7 +146,7 @@ class LoraLinear(nn.Module):
         check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
-        out = functional.linear(x, self.linear.weight, self.bias)
+        out: torch.Tensor = self.linear(x)  # called as it is, so that its hooks act
         x = x.to(self.a.dtype)
         update = functional.linear(functional.linear(x, self.a), self.b)
         if self.a_start is not None and self.b_start is not None:

@@ -16,6 +16,7 @@ from linformers import array
 from linformers import by_loops as linformer_by_loops
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils import prune
 
 from lowrank_tutor.attention import (
     CHUNK,
@@ -442,6 +443,20 @@ def far_below_zero(below, causal, mask, dtype):
     )
 
 
+@promise("linear_attention", "features that are large in queries are small in keys, up to the bound of the causal form",
+         apart=[0, 20, 30, 300], causal=[False, True], mask=[None, "holes"], dtype=WIDE)  # fmt: skip
+def features_apart(apart, causal, mask, dtype):
+    if causal and dtype == torch.float32 and apart > 30:
+        return  # beyond e^-39
+    q, k, v = tensors((1, 2, CHUNK + 9, 4), (1, 2, CHUNK + 9, 4), (1, 2, CHUNK + 9, 2), dtype=dtype)
+    q[..., :2] -= apart
+    k[..., 2:] -= apart
+    real = a_mask(mask, 1, CHUNK + 9)
+    expected = averaged(log_weights("linear", array(q), array(k)), array(v), None if real is None else array(real) > 0,
+                        causal)  # fmt: skip
+    near(linear_attention(q, k, v, causal=causal, token_mask=real), expected, DTYPES[dtype])
+
+
 @promise("performer_attention", "a query and its keys never share only zeros, however long they are",
          length=[1, 10, 100, 1e4], causal=[False, True], dtype=WIDE)  # fmt: skip
 def long_keys(length, causal, dtype):
@@ -770,6 +785,81 @@ def encoder_padding(norm_first, poison, mask):
         assert torch.equal(clean, dirty)
 
 
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class Halved(nn.TransformerEncoderLayer):
+    def _sa_block(self, *args, **options):
+        return super()._sa_block(*args, **options) / 2
+
+
+class Shifted(nn.MultiheadAttention):
+    def forward(self, query, *args, **options):
+        return super().forward(query + 1, *args, **options)
+
+
+OTHERWISE = {  # what would be copied, and the refusal
+    "LoraLinear": (lambda: LoraLinear(Doubled(4, 4), 2), "linear must compute as a torch.nn.Linear"),
+    "compress": (lambda: compress(Doubled(4, 4), 2), "linear must compute as a torch.nn.Linear"),
+    "from_mha": (
+        lambda: LinformerSelfAttention.from_mha(Shifted(6, 2, batch_first=True), 5, 2),
+        "mha must compute as a torch.nn.MultiheadAttention",
+    ),
+    "from_layer": (
+        lambda: LinformerEncoderLayer.from_layer(Halved(6, 2, 12, batch_first=True), 5, 2),
+        "layer must compute as a torch.nn.TransformerEncoderLayer does, got Halved with _sa_block of its own",
+    ),
+}
+
+
+@promise("whatever takes a layer over", "a subclass that computes otherwise is refused", row=list(OTHERWISE))
+def computes_otherwise(row):
+    call, message = OTHERWISE[row]
+    assert message in said(call)
+
+
+@promise("from_mha", "an output layer with an adapter or a parametrization gives its weight",
+         kind=["LoRA", "DoRA", "weight_norm"], bias=[False, True])  # fmt: skip
+def takeover_of_adapted(kind, bias):
+    mha, (x,) = exact_attention(bias), tensors((2, 4, 6))
+    if kind == "weight_norm":
+        nn.utils.parametrizations.weight_norm(mha.out_proj)
+    else:
+        moved(inject_lora(mha, "out_proj", 2, magnitude=kind == "DoRA"))
+    layer = LinformerSelfAttention.from_mha(mha, 4, 4, projection=torch.eye(4, dtype=torch.float64))
+    near(layer(x), mha(x, x, x)[0])
+
+
+@promise("LinformerSelfAttention", "weights that cannot be drawn again are refused, and nothing is drawn",
+         kind=["LoRA", "weight_norm"])  # fmt: skip
+def no_draw(kind):
+    layer = LinformerSelfAttention(6, 2, 5, 2)
+    if kind == "LoRA":
+        inject_lora(layer, "to_out", 2)
+    else:
+        nn.utils.parametrizations.weight_norm(layer.to_out)
+    before = {name: part.clone() for name, part in layer.named_parameters()}
+    assert "layers must hold their weight as a parameter, got " in said(layer.reset_parameters)
+    assert all(torch.equal(part, before[name]) for name, part in layer.named_parameters())
+
+
+@promise("linformer_attention", "a row's size changes no share, however small or large",
+         size=[1e-30, 1e-20, 1e18, 1e30], start=["averages", "signed"], dtype=WIDE,
+         rule=[None, "sum", "norm"])  # fmt: skip
+def sizes_of_rows(size, start, dtype, rule):
+    q, k, v, e = tensors((2, 2, 3, 3), (2, 2, 5, 3), (2, 2, 5, 2), (2, 5), dtype=dtype)
+    e, real = e.abs() if start == "averages" else e, a_mask("right padding", 2, 5)
+    results = []
+    for factor in (1, size):
+        e_used = (factor * e).clone().requires_grad_()
+        out = linformer_attention(q, k / factor, v / factor, e_used, token_mask=real, rule=rule)
+        results.append((out, torch.autograd.grad(out.square().sum(), e_used)[0] * factor))
+    for one, other in zip(*results, strict=True):
+        near(other, one, DTYPES[dtype])
+
+
 @promise("pooling_projection", "averages equal windows, or refuses", k=[1, 2, 3, 4, 6], max_len=[1, 2, 6])
 def averages(k, max_len):
     if k > max_len or max_len % k:
@@ -798,6 +888,19 @@ def latent_orders(n, groups, d_rope, causal, mask):
         for absorb in (True, False)
     )
     near(one, other)
+
+
+@promise("latent_attention", "hidden tokens may hold anything in their rotated queries, too",
+         poison=[math.nan, math.inf], mask=MASKS[2:], absorb=[False, True], causal=[False, True])  # fmt: skip
+def hidden_rotations(poison, mask, absorb, causal):
+    of, real = Tokens("latent_attention", 5), a_mask(mask, 2, 5)
+    results = []
+    for q_rope in (of.tokens["q_rope"], of.tokens["q_rope"].masked_fill(~real[:, None, :, None], poison)):
+        leaves = {key: part.clone().requires_grad_() for key, part in (of.tokens | {"q_rope": q_rope}).items()}
+        out = of.call(leaves, token_mask=real, absorb=absorb, causal=causal)
+        results.append([out, *torch.autograd.grad(out.square().sum(), [*leaves.values()])])
+    for clean, dirty in zip(*results, strict=True):
+        assert torch.equal(clean, dirty)
 
 
 @promise("latent_cost", "counts the products written out", n=[1, 2, 7], heads=[1, 3], d_h=[1, 4], d_c=[1, 5],
@@ -873,6 +976,20 @@ def merged_equals_unmerged(options, shape, bias, dtype, autocast):
         assert layer.reset_base() is linear
         assert torch.equal(linear(x), before)
         assert all(part.requires_grad for part in linear.parameters())
+
+
+@promise("LoraLinear", "hooks of the layer act", options=OPTIONS[:3], hook=["forward", "prune"])
+def hooks_act(options, hook):
+    linear, (x,) = linear_of(5, 4), tensors((3, 4))
+    if hook == "forward":
+        linear.register_forward_hook(lambda layer, given, out: 2 * out)
+    else:
+        prune.l1_unstructured(linear, "weight", amount=0.5)
+    before = linear(x).detach()
+    layer = LoraLinear(linear, 2, **options)
+    for _ in range(2):
+        near(layer(x), before)
+        layer(x).sum().backward()
 
 
 @promise(
