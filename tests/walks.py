@@ -85,7 +85,7 @@ MOVES = """
   if (figure.dataset.name === "draw_first") {
     const { truth } = figure.instrument.table(), { ariaValueMin, ariaValueMax } = figure.querySelector(".handle") ?? {};
     const [low, high] = ariaValueMin ? [Number(ariaValueMin), Number(ariaValueMax)] : [truth / 2, 2 * truth];
-    const near = [0.5, 0.97, 1, 1.03, 2].map((times) => Math.min(high, Math.max(low, times * truth)));
+    const near = [0.97, 1, 1.03].map((times) => Math.min(high, Math.max(low, times * truth)));
     const guesses = Array.isArray(truth) ? [truth, truth.map(() => low), truth.map(() => high)]
       : typeof truth === "number" ? [low, high, ...near] : all(".answers button").map((button) => button.textContent);
     return [answer(null), ...guesses.map((guess) => answer(guess)), answer(null, false)];
@@ -93,7 +93,7 @@ MOVES = """
   const handles = some(all(".handle")), arrows = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
   return [
     ...handles.flatMap((handle) => [press(handle, "Home"), press(handle, "End")]),
-    ...Array.from({ length: 8 * handles.length }, () =>
+    ...Array.from({ length: 5 * handles.length }, () =>
       press(handles[random(handles.length)], arrows[random(4)], 1 + random(12), random(2) === 0)),
     ...all("input[type=range]").flatMap((input) => [input.min, input.max, (+input.min + +input.max) / 2]
       .map((value) => slide(input, value))),
