@@ -83,7 +83,7 @@ def dense_svd(m: int, n: int, k: int, power: float, dtype: str) -> Task:
     )  # fmt: skip
 
 
-def pca(n: int, d: int, bar: float | None = 1.3) -> Task:
+def pca(n: int, d: int, bar: float | None = 2.0) -> Task:
     """Points that spread differently along each axis; the error is that of the variances against float64's own SVD."""
     x = np.random.default_rng(0).standard_normal((n, d)) * np.linspace(1, 10, d) + 5
     exact = np.square(np.linalg.svd(x - x.mean(axis=0), compute_uv=False)[:10]) / (n - 1)

@@ -93,8 +93,10 @@ class PCA:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
         if _is_count(self.n_components):
             check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
-        self.mean_ = _mean(points)
-        centered = (points - self.mean_).astype(points.dtype)
+        mean = points.mean(axis=0, dtype=np.float64)
+        centered = points - mean
+        rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
+        self.mean_, centered = mean + rest, (centered - rest).astype(points.dtype, copy=False)
         s, vt = (_axes_by_scatter(centered, self.n_components) if n >= _TALL * d else None) or _axes_by_svd(centered)
         share = np.square(s.astype(np.float64) / (s[0] or 1))  # of the largest variance; all 0 where there is none
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
@@ -157,13 +159,6 @@ def _how_many(share: FloatArray, wanted: int | float | None) -> int:
     if not isinstance(wanted, float | np.floating):
         return len(share) if wanted is None else int(wanted)
     return min(int(np.searchsorted(np.cumsum(share), wanted, side="right")) + 1, len(share))
-
-
-def _mean(points: FloatArray) -> FloatArray:
-    """Return the mean point in float64, exact for equal numbers, whose rounded mean would look like variance."""
-    mean: FloatArray = points.mean(axis=0, dtype=np.float64)
-    mean += (points - mean).mean(axis=0)  # what rounding took from a long sum of large numbers
-    return mean
 
 
 def _is_count(value: object) -> bool:

@@ -182,7 +182,8 @@ def randomized_svd(
     A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back, $(AA^\top)^t Ag$, with
     $t$ = ``power_iterations``, and the matrix is projected onto an orthonormal basis $Q$ of the result. The SVD of the
     small $Q^\top A$ then gives that of $QQ^\top A \approx A$. By default $t$ is 8, or 5 if ``k`` is at least a tenth of
-    the shorter side. Where the block would be as wide as that side, the result is exact up to rounding.
+    the shorter side, and 4 from a fifth on. Where the block would be as wide as that side, the result is exact up to
+    rounding.
 
     Whatever is drawn, the vectors are orthonormal, no singular value exceeds the exact one, and
     $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i \sigma_i^2$ with the values returned, all up to rounding. ``rng``, a
@@ -203,7 +204,7 @@ def randomized_svd(
     matrix: Factor = as_factor(a, "a")
     rank, short = check_rank(k, matrix.shape), min(matrix.shape)
     block = rank + check_integer(oversample, "oversample", 0)
-    usual = 8 if 10 * rank < short else 5
+    usual = 8 if 10 * rank < short else 5 if 5 * rank < short else 4
     passes = usual if power_iterations is None else check_integer(power_iterations, "power_iterations", 0)
     generator = check_rng(rng)
     wide = matrix.shape[0] < matrix.shape[1]

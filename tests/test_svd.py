@@ -250,7 +250,7 @@ def test_iterations_and_oversampling_help():
     assert all(later < earlier / 1.5 for earlier, later in itertools.pairwise(by_power))
     assert found(power_iterations=1, oversample=10) < found(power_iterations=1, oversample=0) / 2
     assert found() == found(power_iterations=8, oversample=10)
-    for k, passes in ((19, 8), (20, 5)):  # by default: fewer from a tenth of the shorter side on
+    for k, passes in ((19, 8), (20, 5), (39, 5), (40, 4)):  # by default: fewer from a tenth and a fifth on
         drawn = [randomized_svd(a, k, rng=1, **given).s for given in ({}, {"power_iterations": passes})]
         np.testing.assert_array_equal(*drawn)
     steep = with_spectrum(0.5 ** I[:60], 80, 60)
