@@ -32,7 +32,7 @@ class PCA:
     doi:10.1037/h0071325. scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step.
 
     With ten points or more for each coordinate the axes are the eigenvectors of the d by d scatter matrix
-    $(X - 1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, found in a tenth of the time. They cost small singular values half
+    $(X - 1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, which are found faster. They cost small singular values half
     of their digits, so they are used only if the smallest variance kept is at least 1e-5 of the largest.
 
     Parameters

@@ -177,7 +177,7 @@ def randomized_svd(
     power_iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> SVD:
-    r"""Approximate the ``k`` largest singular values and their vectors, for small ``k`` in a fraction of the time.
+    r"""Approximate the ``k`` largest singular values and their vectors, from a few products of the matrix.
 
     A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back, $(AA^\top)^t Ag$, with
     $t$ = ``power_iterations``, and the matrix is projected onto an orthonormal basis $Q$ of the result. The SVD of the

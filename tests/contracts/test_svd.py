@@ -5,6 +5,7 @@ Small sizes are swept exhaustively, flat spectra first: a spectrum that falls fa
 
 import itertools
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -120,6 +121,19 @@ def test_operators_of_any_unit(unit):
     a = KINDS["Gaussian"](50, 30)
     scaled = aslinearoperator(scipy.sparse.diags_array(np.full(50, unit))) @ aslinearoperator(a)
     np.testing.assert_allclose(randomized_svd(scaled, 4, rng=0).s / unit, randomized_svd(a, 4, rng=0).s, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "passes", "products"), [(2, None, 18), (4, None, 12), (2, 0, 2), (2, 3, 8), (35, None, 2)]
+)
+def test_products_are_counted(k, passes, products):
+    """2 (t + 1) products for t passes, and two where the block holds all directions."""
+    a, calls = KINDS["Gaussian"](60, 40), []
+    counted = SimpleNamespace(
+        shape=a.shape, matmat=lambda x: calls.append(1) or a @ x, rmatmat=lambda x: calls.append(1) or a.T @ x
+    )
+    randomized_svd(counted, k, power_iterations=passes, rng=0)
+    assert len(calls) == products
 
 
 # PCA: the scatter matrix serves from ten points a coordinate on, down to 1e-5 of the largest variance
