@@ -15,9 +15,9 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from lowrank_tutor import palette
-from lowrank_tutor.page import COLORS, has_few_colors
-from lowrank_tutor.plotting.style import PHOTOGRAPH, PHOTOGRAPH_DPI
+from lowrank_tutor.kit import palette
+from lowrank_tutor.kit.charts.style import PHOTOGRAPH, PHOTOGRAPH_DPI
+from lowrank_tutor.kit.images import COLORS, has_few_colors
 
 INCH = 104  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
 

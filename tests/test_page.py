@@ -14,18 +14,19 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from PIL import Image
 
-from lowrank_tutor import sphinxext
-from lowrank_tutor.exercises.answers import page_form
-from lowrank_tutor.exercises.questions import QUESTIONS
-from lowrank_tutor.explore import explore
-from lowrank_tutor.instruments import draw_first, score, spectrum
-from lowrank_tutor.page import encode, has_few_colors, literal, png
-from lowrank_tutor.palette import COLORS, SURFACES, css
+from lowrank_tutor.answers import QUESTIONS
+from lowrank_tutor.figures import draw_first, score, spectrum
+from lowrank_tutor.kit import sphinxext
+from lowrank_tutor.kit.block import literal
+from lowrank_tutor.kit.images import encode, has_few_colors, png
+from lowrank_tutor.kit.palette import COLORS, SURFACES, css
+from lowrank_tutor.kit.questions.verdict import answer_form
+from lowrank_tutor.kit.sliders import explore
 
 BLOCKS = {
     "explorer": explore(lambda k: Figure((1, 1)), alt="White {k}.", name="white", k=range(5)).to_html,
     "instrument": score().to_html,
-    "form": lambda: page_form("ex-rank-hand", QUESTIONS["ex-rank-hand"]),
+    "form": lambda: answer_form("ex-rank-hand", QUESTIONS["ex-rank-hand"]),
 }
 
 
@@ -80,12 +81,12 @@ def test_pictures():
 
 GENERATE = """
 import io
-from lowrank_tutor import palette
+from lowrank_tutor.kit import palette
 for i, name in enumerate(palette.COLORS):
     palette.COLORS[name] = palette.Color(*(f"#{i}{j}fe{i}{j}" for j in range(3)))
 import cards
 from test_page import BLOCKS
-from lowrank_tutor.plotting import style
+from lowrank_tutor.kit.charts import style
 print(palette.css(), cards.logo(), style.LINES, style.HIDDEN)
 print(*(make() for make in BLOCKS.values()))
 for picture in cards.SHOWN:
@@ -187,9 +188,9 @@ def test_blocks_follow_the_page(browser, name, root):
 
 
 def test_photographs_stay(browser):
-    from lowrank_tutor import plotting
+    from lowrank_tutor.kit import charts
 
-    photo = explore(lambda k: plotting.photograph(Figure((1, 1))), alt="Photo {k}.", name="photo", k=range(2))
+    photo = explore(lambda k: charts.photograph(Figure((1, 1))), alt="Photo {k}.", name="photo", k=range(2))
     with browser.new_page() as page:
         page.set_content(DARK[0] + photo.to_html())
         assert page.evaluate(LOOK, ["", ""])[1] == "none"

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lowrank_tutor import sphinxext
-from lowrank_tutor.sphinxext import (
+from lowrank_tutor.kit import sphinxext
+from lowrank_tutor.kit.sphinxext import (
     CACHES,
     FORMULAS_VARIABLE,
     KEPT_CACHES,
@@ -22,7 +22,7 @@ from lowrank_tutor.sphinxext import (
 )
 
 CONF = """
-extensions = ["myst_nb", "lowrank_tutor.sphinxext"]
+extensions = ["myst_nb", "lowrank_tutor.kit.sphinxext"]
 exclude_patterns = ["jupyter_execute"]  # MyST-NB's own output, which would be taken for a source
 nb_execution_mode = "{mode}"
 nb_execution_raise_on_error = True
@@ -39,7 +39,7 @@ kernelspec: {name: python3, display_name: Python 3}
 import os
 from pathlib import Path
 from matplotlib.figure import Figure
-from lowrank_tutor.explore import explore
+from lowrank_tutor.kit.sliders import explore
 
 with open(Path.home() / "runs", "a") as runs:
     runs.write("x")
@@ -53,7 +53,7 @@ BUILD = """
 import os, sys
 from pathlib import Path
 from sphinx.application import Sphinx
-from lowrank_tutor import sphinxext
+from lowrank_tutor.kit import sphinxext
 
 source, out, fingerprint = sys.argv[1:]
 if fingerprint:

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.substitution import substitution_plugin
 
-from lowrank_tutor.tables import number, table
+from lowrank_tutor.kit.tables import number, table
 
 
 def test_table():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowrank_tutor.instruments import drift
+from lowrank_tutor.figures import drift
 
 SIZES = (0.5, 3.0)
 rng = np.random.default_rng(0)

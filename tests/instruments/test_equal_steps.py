@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lowrank_tutor.caches import LoraLinear
-from lowrank_tutor.instruments import equal_steps
+from lowrank_tutor.figures import equal_steps
 
 RANKS, BATCHES, SIZE = (1, 2, 4, 8, 16, 32, 64, 128), (1, 40), 128
 OPTIMIZERS = {"descent": torch.optim.SGD, "Adam": torch.optim.Adam}

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from visits import SWIPE, swipe, violations
 from walks import OVERLAPS, READY, lost_handles
 
-from lowrank_tutor.instruments import (
+from lowrank_tutor.figures import (
     album,
     arrows,
     attend,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowrank_tutor.page import asset
+from lowrank_tutor.kit.block import asset
 
 rng = np.random.default_rng(0)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lowrank_tutor.caches import newton_schulz
-from lowrank_tutor.instruments import muon
+from lowrank_tutor.figures import muon
 
 
 @pytest.fixture(scope="module")

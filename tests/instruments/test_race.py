@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowrank_tutor.instruments import race
+from lowrank_tutor.figures import race
 from lowrank_tutor.roofline import GPUS, gpu_crossover, gpu_floor
 
 

@@ -4,10 +4,10 @@ import io
 
 import numpy as np
 import pytest
+from lowrank_tutor.figures.pictures import PICTURES, SIZE, grays
 from PIL import Image
 
-from lowrank_tutor.instruments import tilt
-from lowrank_tutor.instruments.pictures import PICTURES, SIZE, grays
+from lowrank_tutor.figures import tilt
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lowrank_tutor.bilinear import factorize, score_error
-from lowrank_tutor.instruments import two_spectra
+from lowrank_tutor.figures import two_spectra
 
 TABLE = np.random.default_rng(0).standard_normal((24, 24))
 
