@@ -134,11 +134,11 @@ class Block:
 
 def style(paths: Iterable[str]) -> str:
     """Return style elements: the colors and the sheet that all blocks share, and others."""
-    shared = palette.css(BLOCKS) + _plain(SHARED_STYLE)
-    return f"<style>{shared}{''.join(map(_plain, paths))}</style>\n"
+    shared = palette.css(BLOCKS) + sheet(SHARED_STYLE)
+    return f"<style>{shared}{''.join(map(sheet, paths))}</style>\n"
 
 
-def _plain(path: str) -> str:
+def sheet(path: str) -> str:
     """Read a style sheet without indents and comments."""
     return re.sub(r"(?s)/\*.*?\*/\n?|(?m:^ +)", "", asset(path))
 

@@ -33,7 +33,7 @@ from typing import Any
 
 from lowrank_tutor import __version__
 from lowrank_tutor.kit import palette
-from lowrank_tutor.kit.block import BLOCKS, SHARED_STYLE, Script, asset, scripts_named
+from lowrank_tutor.kit.block import BLOCKS, SHARED_STYLE, Script, scripts_named, sheet
 from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
 
 __all__ = ["package_fingerprint", "setup"]
@@ -135,8 +135,8 @@ def _sheets(body: str) -> dict[str, str]:
         return {}
     kit = sorted(path.relative_to(path.parents[2]).as_posix() for path in Path(__file__).parent.rglob("*/*.css"))
     others = dict.fromkeys(path for path in paths if path not in kit)
-    shared = palette.css(BLOCKS) + "".join(map(asset, (SHARED_STYLE, *kit)))
-    return {"kit.css": shared, **{Path(path).name: asset(path) for path in others}}
+    shared = palette.css(BLOCKS) + "".join(map(sheet, (SHARED_STYLE, *kit)))
+    return {"kit.css": shared, **{Path(path).name: sheet(path) for path in others}}
 
 
 def _scripts(body: str) -> dict[str, str]:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from chapters import CHAPTERS
-from lowrank_tutor.figures.pictures import grays
 
+from lowrank_tutor.figures.parts.pictures import grays
 from lowrank_tutor.kit.questions import check
 from lowrank_tutor.rank import numerical_rank, stable_rank
 

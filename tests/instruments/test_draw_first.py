@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from visits import violations
 
-from lowrank_tutor.figures import draw_first, tilt
+from lowrank_tutor.figures import tilt
 from lowrank_tutor.kit import charts
 from lowrank_tutor.kit.block import asset
+from lowrank_tutor.kit.questions import draw_first
 from lowrank_tutor.kit.questions.prediction_words import written
 from lowrank_tutor.kit.sliders import explore
 

@@ -17,7 +17,6 @@ from lowrank_tutor.figures import (
     card,
     cloud,
     dice,
-    draw_first,
     drift,
     equal_steps,
     muon,
@@ -31,6 +30,7 @@ from lowrank_tutor.figures import (
     votes,
     windows,
 )
+from lowrank_tutor.kit.questions import draw_first
 
 TOKENS = np.random.default_rng(0).standard_normal((2, 2, 5, 32, 8))
 INSTRUMENTS = {

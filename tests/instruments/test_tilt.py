@@ -4,10 +4,10 @@ import io
 
 import numpy as np
 import pytest
-from lowrank_tutor.figures.pictures import PICTURES, SIZE, grays
 from PIL import Image
 
 from lowrank_tutor.figures import tilt
+from lowrank_tutor.figures.parts.pictures import PICTURES, SIZE, grays
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from lowrank_tutor.kit import sphinxext
-from lowrank_tutor.kit.sphinxext import (
-    CACHES,
-    FORMULAS_VARIABLE,
-    KEPT_CACHES,
-    MARK,
-    PAGE_VARIABLE,
-    package_fingerprint,
-    page_is_built,
-)
+from lowrank_tutor.kit.environment import PAGE_VARIABLE, page_is_built, somebody_is_there
+from lowrank_tutor.kit.sphinxext import CACHES, FORMULAS_VARIABLE, KEPT_CACHES, MARK, package_fingerprint
 
 CONF = """
 extensions = ["myst_nb", "lowrank_tutor.kit.sphinxext"]
@@ -156,7 +149,7 @@ def test_switch(monkeypatch, said, built):
     if said is not None:
         monkeypatch.setenv(PAGE_VARIABLE, said)
     assert page_is_built() == built
-    assert sphinxext.somebody_is_there() == (not said or said == "0")
+    assert somebody_is_there() == (not said or said == "0")
 
 
 @pytest.mark.parametrize("said", ["yes", "2", "thesis.txt"])
@@ -171,17 +164,18 @@ def test_bad_switch(monkeypatch, said):
 
 
 def test_fingerprint(tmp_path, monkeypatch):
-    """Every change of the package or of the requirements changes it, and compiled files do not."""
+    """Every change of the sources, data, or requirements changes it; styles, scripts, and compiled files do not."""
     assert re.fullmatch("[0-9a-f]{12}", package_fingerprint())
     folder, pins = tmp_path / "package", tmp_path / "requirements.txt"
     (folder / "data").mkdir(parents=True)
     (folder / "__pycache__").mkdir()
-    for name in ("sphinxext.py", "rank.py", "data/figures.json"):
+    (folder / "kit").mkdir()
+    for name in ("kit/sphinxext.py", "rank.py", "data/figures.json"):
         (folder / name).write_text(name)
-    monkeypatch.setattr(sphinxext, "__file__", str(folder / "sphinxext.py"))
+    monkeypatch.setattr(sphinxext, "__file__", str(folder / "kit" / "sphinxext.py"))
     seen = [package_fingerprint(pins)]
     changes = [
-        *((folder / name, "changed") for name in ("sphinxext.py", "rank.py", "data/figures.json")),
+        *((folder / name, "changed") for name in ("kit/sphinxext.py", "rank.py", "data/figures.json")),
         (folder / "new.py", ""),
         (folder / "rank.py", "xy"),
         (folder / "second.py", "z"),
@@ -198,6 +192,8 @@ def test_fingerprint(tmp_path, monkeypatch):
     seen.append(package_fingerprint(pins))
     assert len(set(seen)) == len(seen)
     (folder / "__pycache__" / "rank.cpython-311.pyc").write_bytes(b"x")
+    (folder / "kit" / "block.css").write_text("* {}")
+    (folder / "kit" / "touch.js").write_text("1;")
     assert package_fingerprint(pins) == seen[-1] == package_fingerprint(pins)
 
 

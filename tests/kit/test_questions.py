@@ -197,7 +197,7 @@ def test_dots(monkeypatch):
 
 @each_question
 def test_fields(name):
-    form = answer_form(name, QUESTIONS[name]._replace(otherwise="</script>"))
+    form = answer_form(name, QUESTIONS[name]._replace(otherwise="</script>")).to_html()
     assert form.count("</script>") == form.count("<script"), "no word of a hint can end the script"
     for i, number in enumerate(QUESTIONS[name].numbers):
         assert f'<label for="{name}-{i}">{html.escape(number.name)}</label>' in form
@@ -207,7 +207,7 @@ def test_fields(name):
 @pytest.fixture
 def own(monkeypatch):
     """Register a question that is forgotten after the test."""
-    monkeypatch.setattr("lowrank_tutor.kit.questions.registry.OWN", {})
+    monkeypatch.setattr("lowrank_tutor.kit.questions.registry.QUESTIONS", QUESTIONS.copy())
     given = {"name": "ex-own", "ask": "a", "right": 1, "otherwise": "Think."}
     return lambda **more: register(**given | more)
 
@@ -277,7 +277,7 @@ REFUSED = "hints must be answers that are refused, each apart from the others, g
         (ValueError, {"digits": 10**5000}, "digits must be an integer from 1 to 9, got an unprintable int"),
         (ValueError, {"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
         (ValueError, {"name": 10**5000}, "name must be lower-case words joined by hyphens, got an unprintable int"),
-        (ValueError, {"name": "ex-rank-hand"}, "name must not be that of an exercise of this book, got 'ex-rank-hand'"),
+        (ValueError, {"name": "ex-rank-hand"}, "name must not be that of an exercise of the book, got 'ex-rank-hand'"),
         (ValueError, {"hints": {1: "No."}}, f"{REFUSED}1"),
         (ValueError, {"within": 0.06, "right": 100, "hints": {95: "No."}}, REFUSED),
     ],

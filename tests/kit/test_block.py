@@ -14,52 +14,73 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from PIL import Image
 
-from lowrank_tutor.answers import QUESTIONS
-from lowrank_tutor.figures import draw_first, score, spectrum
+from lowrank_tutor.answers import QUESTIONS, check
+from lowrank_tutor.figures import score, spectrum
 from lowrank_tutor.kit import sphinxext
 from lowrank_tutor.kit.block import literal
 from lowrank_tutor.kit.images import encode, has_few_colors, png
 from lowrank_tutor.kit.palette import COLORS, SURFACES, css
+from lowrank_tutor.kit.questions import draw_first
 from lowrank_tutor.kit.questions.verdict import answer_form
 from lowrank_tutor.kit.sliders import explore
 
 BLOCKS = {
     "explorer": explore(lambda k: Figure((1, 1)), alt="White {k}.", name="white", k=range(5)).to_html,
     "instrument": score().to_html,
-    "form": lambda: answer_form("ex-rank-hand", QUESTIONS["ex-rank-hand"]),
+    "form": lambda: answer_form("ex-rank-hand", QUESTIONS["ex-rank-hand"]).to_html(linked=False),
 }
 
 
-def kept(*blocks):
-    """The body of a page of these blocks, as the extension leaves it."""
-    context = {"body": "<p>a page</p>".join(blocks)}
-    sphinxext._keep_first(None, "page", "page.html", context, None)
-    return context["body"]
+class Site:
+    """What the extension does to a page: its body stays, and files are written and linked."""
+
+    def __init__(self, folder):
+        self.outdir, self.linked = folder, []
+
+    def add_css_file(self, path):
+        self.linked.append(f'<link rel="stylesheet" href="_static/{path}">')
+
+    def add_js_file(self, path, loading_method):
+        self.linked.append(f'<script {loading_method} src="_static/{path}"></script>')
+
+    def page(self, *blocks):
+        self.linked.clear()
+        sphinxext._link(self, "page", "page.html", {"body": "".join(blocks)}, None)
+        return (
+            f"<!doctype html><meta charset=utf-8><title>x</title>{''.join(self.linked)}{'<p>a page</p>'.join(blocks)}"
+        )
 
 
-def test_shared_parts_once(browser):
-    one, other, two = (
-        draw_first("How many?", 3).to_html(),
-        draw_first("Which?", "a", kind="choice", choices=["a", "b"]),
-        score(),
-    )
-    whole = [one, other.to_html(), two.to_html(), *(make() for make in BLOCKS.values())] * 2
-    body = kept(*whole)
-    keys = re.findall(r'data-once="(\w+)"', body)
-    assert len(keys) == len(set(keys)) == 9  # colors; three sheets; explorer, form, core, two instruments
-    assert len(body) < 0.4 * len("".join(whole))
-    assert kept(body) == body
+@pytest.mark.parametrize("linked", [False, True])
+def test_two_faces(browser, monkeypatch, tmp_path, linked):
+    """Both work with several blocks of a kind; the linked one holds no style and no script that runs."""
+    monkeypatch.setenv("LOWRANK_TUTOR_PAGE", "1")
+    monkeypatch.setenv("LOWRANK_TUTOR_LINKED", "1" if linked else "0")
+    ask = (draw_first("How many?", 3), draw_first("Which?", "a", kind="choice", choices=["a", "b"]))
+    films = [explore(lambda k: Figure((1, 1)), alt="White {k}.", name=name, k=range(5)) for name in ("one", "two")]
+    forms = [check(name, ...) for name in ("ex-rank-hand", "ex-rank-tenth")]
+    shown = [*ask, score(), spectrum(), *forms]
+    blocks = [block._repr_html_() for block in shown]
+    blocks += [film._repr_mimebundle_()["text/html"] for film in films]
+    site = Site(tmp_path)
+    page_text = site.page(*blocks)
+    names = sorted(path.name for path in (tmp_path / "_static/kit").glob("*"))
+    expected = "answer-form.js draw-first.js explorer.js figures.css kit.css kit.js score.js spectrum.js"
+    assert names == (expected.split() if linked else [])
+    assert len(re.findall(r"<style|<script>", "".join(blocks))) == (0 if linked else 8 + 4 * 3 + 4 * 2)
+    (tmp_path / "page.html").write_text(page_text, encoding="utf-8")
     with browser.new_page() as page:
         thrown = []
         page.on("pageerror", lambda error: thrown.append(str(error)))
-        page.set_content(body)
+        page.goto((tmp_path / "page.html").as_uri())
         alive = "() => [...document.querySelectorAll('figure.instrument')].filter((one) => one.instrument).length"
-        assert page.evaluate(alive) == 8
+        assert page.evaluate(alive) == 4
         page.locator("figure.explorer").last.get_by_role("slider").press("End")
         assert page.locator("figure.explorer img").last.get_attribute("alt") == "White 4."
-        page.locator("form").last.locator("input").fill("2")
-        page.locator("form").last.get_by_role("button").click()
-        assert page.locator("form").last.locator("output").inner_text() == "✓ Right."
+        page.locator("form").first.locator("input").fill("2")
+        page.locator("form").first.get_by_role("button").click()
+        assert page.locator("form").first.locator("output").inner_text() == "✓ Right."
+        assert page.locator("figure.explorer").first.evaluate("(f) => getComputedStyle(f).getPropertyValue('--teal')")
         assert thrown == []
 
 
@@ -85,7 +106,7 @@ from lowrank_tutor.kit import palette
 for i, name in enumerate(palette.COLORS):
     palette.COLORS[name] = palette.Color(*(f"#{i}{j}fe{i}{j}" for j in range(3)))
 import cards
-from test_page import BLOCKS
+from test_block import BLOCKS
 from lowrank_tutor.kit.charts import style
 print(palette.css(), cards.logo(), style.LINES, style.HIDDEN)
 print(*(make() for make in BLOCKS.values()))
@@ -98,7 +119,10 @@ for picture in cards.SHOWN:
 
 def test_change_of_colors():
     """The palette changes them in all that is made from it, and no file has them a second time."""
-    path = {**os.environ, "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "_ext", "tests", "tools"))}
+    path = {
+        **os.environ,
+        "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "_ext", "tests", "tests/kit", "tools")),
+    }
     run = subprocess.run([sys.executable, "-c", GENERATE], capture_output=True, text=True, env=path, check=False)
     made = run.stdout.lower()
     assert {f"#{i}{j}fe{i}{j}" for i in range(len(COLORS)) for j in (0, 1)} <= set(re.findall("#[0-9a-f]{6}", made))

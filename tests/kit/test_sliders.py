@@ -19,7 +19,8 @@ from visits import swipe
 from lowrank_tutor.kit import charts
 from lowrank_tutor.kit import sliders as explore
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
-from lowrank_tutor.kit.sliders import Explorer, page
+from lowrank_tutor.kit.sliders import Explorer
+from lowrank_tutor.kit.sliders import film as page
 
 HOSTILE = """</script><script>alert(1)</script><!-- <script> "double" 'single' &amp; <b>"""
 
