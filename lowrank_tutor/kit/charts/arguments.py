@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -58,33 +58,6 @@ def point(name: str, value: Any, reach: float) -> Floats:
     return array
 
 
-def check_setting(name: str, value: Any) -> None:
-    """Refuse a value that breaks the rule of this name; a name means the same in all figures."""
-    rule, fits = RULES.get(name, ("", None))
-    if fits is not None and not fits(value):
-        raise (ValueError if isinstance(value, Real | tuple) else TypeError)(
-            f"{name} must be {rule}, got {_show(value)}"
-        )
-
-
 def _lies(value: Any, kind: Any, low: float, high: float) -> bool:
     """Whether this is a number of a kind, and no bool, between two others."""
     return isinstance(value, kind) and not isinstance(value, bool) and bool(low <= value <= high)
-
-
-def _is_finite(value: Any) -> bool:
-    return _lies(value, Real, -1e300, 1e300)
-
-
-def _are_limits(value: Any) -> bool:
-    pair = isinstance(value, tuple | list) and len(value) == 2 and all(end is None or _is_finite(end) for end in value)
-    return pair and (None in value or value[0] < value[1])
-
-
-RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys("at bottom height left right top width".split(), ("finite", _is_finite)),
-    "decimals": ("a count from 0 to 15", lambda value: _lies(value, Integral, 0, 15)),
-    **dict.fromkeys(("xlim", "ylim"), ("two rising numbers, or None for an end", _are_limits)),
-    **dict.fromkeys(("title", "xlabel", "whose"), ("a text", lambda value: isinstance(value, str))),
-    "marked": ("names", lambda value: isinstance(value, Collection)),
-}

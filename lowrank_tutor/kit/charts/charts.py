@@ -14,6 +14,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from lowrank_tutor._checks import check_integer, check_real
 from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.charts.labels import label_lines
 from lowrank_tutor.kit.charts.style import (
@@ -52,6 +53,11 @@ def curves(
     a color and dashes for each line, five by default; dashes "o" and "x" are points.
     """
     x = finite("x", x, None)
+    if at is not None:
+        check_real(at, "at", "finite", -1e300, 1e300)
+    for name, limits in (("xlim", xlim), ("ylim", ylim)):
+        if None not in limits and not limits[0] < limits[1]:
+            raise ValueError(f"{name} must rise, or have None for an end, got {limits}")
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
     if at is not None:
         ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
@@ -85,6 +91,7 @@ def bars(
     ``colors`` maps names of bars to the color that each has instead of ``color``.
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
+    check_integer(decimals, "decimals", 0, 15)
     if spreads and named("spreads", spreads).keys() != means.keys():
         raise ValueError(f"spreads must have the names of means, {', '.join(means)}, got {', '.join(spreads)}")
     left, right = 0.12 + 0.074 * max(map(len, means)), 0.05  # inches

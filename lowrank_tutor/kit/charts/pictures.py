@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
+from lowrank_tutor._checks import check_integer
 from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.charts.style import (
     GRAY,
@@ -138,6 +139,7 @@ def word_maps(
         ax.grid(False)
         ax.spines[:].set_visible(False)
         if decimals is not None:
+            check_integer(decimals, "decimals", 0, 15)
             _write_entries(ax, table, f"{{:.{decimals}f}}".format, dark=LEGIBLE * highest)
         ax.set(title=title, xlabel=axes[1], ylabel=axes[0])
         drawn.append(fig)

@@ -10,7 +10,6 @@ import base64
 import contextlib
 import functools
 import html
-import inspect
 import io
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +25,8 @@ from matplotlib.rcsetup import cycler
 from matplotlib.text import Text
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.kit.charts.arguments import check_setting, finite, named
+from lowrank_tutor._checks import check_real
+from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.environment import page_is_built
 from lowrank_tutor.kit.palette import COLORS, SURFACES
 
@@ -96,17 +96,9 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
 
     It changes nobody's settings and leaves no figure open.
     """
-    signature = inspect.signature(draw)
-    ours = draw.__module__.startswith(__package__)  # elsewhere the names may mean anything
-    said = {name: str(its.annotation) for name, its in signature.parameters.items() if ours}
 
     @functools.wraps(draw)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> F:
-        given = signature.bind(*args, **kwargs).arguments if ours else {}
-        for name, value in {**given, **given.get("room", {})}.items():
-            words = said.get(name, "float")  # what is in no signature goes on to panel()
-            if words != "ArrayLike" and not (value is None and "None" in words):
-                check_setting(name, value)
         with book_style():
             others = plt.get_fignums()
             try:
@@ -150,6 +142,9 @@ def panel(
     All arguments are inches; ``left`` to ``bottom`` lie between the axes and the edges of the figure. Up to 4.5 wide,
     type of 9 points can be read on a phone; panels side by side have up to 6.3 together.
     """
+    sizes = {"width": width, "height": height, "left": left, "right": right, "top": top, "bottom": bottom}
+    for name, size in sizes.items():
+        check_real(size, name, "inches from -100 to 100", -100, 100)
     fig = plt.figure(figsize=(width, height), layout="none")
     across, up = (width - left - right) / width, (height - top - bottom) / height
     return fig, fig.add_axes((left / width, bottom / height, across, up))
