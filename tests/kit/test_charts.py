@@ -80,11 +80,10 @@ def test_figures_leave_no_trace(name):
     check_fit(panels)
 
 
-@pytest.mark.parametrize(("said", "resolutions"), [("1", (style.PHOTOGRAPH_DPI, style.PAGE_DPI)), ("0", (120, 120))])
-def test_page_resolution(monkeypatch, said, resolutions):
-    """By one more dot an inch a page knows a photograph."""
-    monkeypatch.setenv(PAGE_VARIABLE, said)
-    assert (CALLS["picture"]().dpi, CALLS["curves"]().dpi) == resolutions
+@pytest.mark.parametrize(("setting", "resolution"), [("1", style.PAGE_DPI), ("0", 120)])
+def test_page_resolution(monkeypatch, setting, resolution):
+    monkeypatch.setenv(PAGE_VARIABLE, setting)
+    assert CALLS["picture"]().dpi == CALLS["curves"]().dpi == resolution
 
 
 def test_styled_takes_several_figures():

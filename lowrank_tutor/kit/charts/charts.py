@@ -55,9 +55,9 @@ def curves(
     x = finite("x", x, None)
     if at is not None:
         check_real(at, "at", "finite", -1e300, 1e300)
-    for name, limits in (("xlim", xlim), ("ylim", ylim)):
-        if None not in limits and not limits[0] < limits[1]:
-            raise ValueError(f"{name} must rise, or have None for an end, got {limits}")
+    for name, (low, high) in (("xlim", xlim), ("ylim", ylim)):
+        if low is not None and high is not None and not low < high:
+            raise ValueError(f"{name} must rise, or have None for an end, got ({low}, {high})")
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
     if at is not None:
         ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes

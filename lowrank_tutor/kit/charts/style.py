@@ -47,7 +47,6 @@ WEIGHTS = LinearSegmentedColormap.from_list("weights", ["white", TEAL])
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
 PHOTOGRAPH = "photograph"
-PHOTOGRAPH_DPI = PAGE_DPI + 1  # a file keeps nothing of a figure but its resolution: by this one a page knows them
 TURN = threading.RLock()
 
 
@@ -110,7 +109,7 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
         for figure in (drawn,) if isinstance(drawn, Figure) else drawn:
             plt.close(figure)  # which gives a figure back the resolution that it was made with, so first
             if page_is_built():
-                figure.set_dpi(PHOTOGRAPH_DPI if figure.get_gid() == PHOTOGRAPH else PAGE_DPI)
+                figure.set_dpi(PAGE_DPI)
         return drawn
 
     return wrapped
@@ -119,7 +118,8 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
 def photograph(figure: Figure) -> Figure:
     """Mark a figure as a photograph, so that a dark page does not invert it, and return it.
 
-    So is a picture whose caption speaks of light and dark. All others are line art.
+    So is a picture whose caption speaks of light and dark. All others are line art. A page knows a photograph by its
+    paper, which is transparent.
     """
     figure.set_gid(PHOTOGRAPH)
     figure.patch.set_alpha(0)  # its paper is that of the page, so its words must be legible on both
