@@ -130,7 +130,7 @@ def _link(app: Any, _page: str, _template: str, context: dict[str, Any], _doctre
 
 def _sheets(body: str) -> dict[str, str]:
     """Return the style sheets of a page: what the kit has in one file, others by name."""
-    paths = [path for found in SHEETS.findall(body) for path in found.split()]
+    paths = [path for paths in SHEETS.findall(body) for path in paths.split()]
     if not paths:
         return {}
     kit = sorted(path.relative_to(path.parents[2]).as_posix() for path in Path(__file__).parent.rglob("*/*.css"))
@@ -141,7 +141,7 @@ def _sheets(body: str) -> dict[str, str]:
 
 def _scripts(body: str) -> dict[str, str]:
     """Return the scripts of a page, the engine before what needs it."""
-    named = {script: None for found in SCRIPTS.findall(body) for script in scripts_named(html.unescape(found))}
+    named = dict.fromkeys(s for names in SCRIPTS.findall(body) for s in scripts_named(html.unescape(names)))
     return {f"{script.file_name}.js": script.definition + _start_all(script) for script in named}
 
 

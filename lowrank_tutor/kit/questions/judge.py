@@ -44,13 +44,13 @@ class Number(NamedTuple):
             return self.within * abs(value)
         return _last_digit(value, self.digits)
 
-    def accepts(self, given: float) -> bool:
+    def accepts(self, answer: float) -> bool:
         """Whether an answer is near enough."""
-        return near(given, self.right, self.slack(self.right))
+        return near(answer, self.right, self.slack(self.right))
 
-    def is_common(self, given: float, wrong: float) -> bool:
+    def is_common(self, answer: float, wrong: float) -> bool:
         """Whether an answer matches a known wrong answer."""
-        return near(given, wrong, self.common_slack(wrong))
+        return near(answer, wrong, self.common_slack(wrong))
 
     def common_slack(self, wrong: float) -> float:
         """Return the tolerance for matching a known wrong answer."""
@@ -67,7 +67,7 @@ class Number(NamedTuple):
     def fewer_digits(self) -> list[float]:
         """The right number with fewer digits than asked for."""
         judged_by_digits = not (self.whole or self.within)
-        return [float(f"{self.right:.{kept}e}") for kept in range(self.digits - 1)] if judged_by_digits else []
+        return [float(f"{self.right:.{digits}e}") for digits in range(self.digits - 1)] if judged_by_digits else []
 
     @property
     def rounded_words(self) -> str:
@@ -79,20 +79,20 @@ class Number(NamedTuple):
         digits = "digit" if self.digits == 1 else "digits"
         return f"You are near: give {COUNTED[self.digits]} {digits}, and round only at the end."
 
-    def is_rounded(self, given: float) -> bool:
+    def is_rounded(self, answer: float) -> bool:
         """Whether an answer looks like the right one, rounded too early or not at all."""
         if self.whole:
-            return broken(given) and abs(given - self.right) < self.nearly
-        return abs(given - self.right) <= self.nearly or float(given) in self.fewer_digits
+            return broken(answer) and abs(answer - self.right) < self.nearly
+        return abs(answer - self.right) <= self.nearly or float(answer) in self.fewer_digits
 
 
-def near(given: float, wanted: float, slack: float) -> bool:
+def near(answer: float, wanted: float, slack: float) -> bool:
     """Whether a number is near enough; to a whole number without slack only the rounding of a fraction may lead."""
     if slack or broken(wanted):  # the slack of the tiniest numbers vanishes
-        return abs(given - wanted) <= slack * (1 + 1e-9)
-    if broken(given):
-        return abs(given - wanted) <= 1e-9
-    return given == wanted or exactly(given) == exactly(wanted)  # 2.0**60 stands for itself, 1e30 for its digits
+        return abs(answer - wanted) <= slack * (1 + 1e-9)
+    if broken(answer):
+        return abs(answer - wanted) <= 1e-9
+    return answer == wanted or exactly(answer) == exactly(wanted)  # 2.0**60 stands for itself, 1e30 for its digits
 
 
 def broken(value: float) -> bool:
@@ -105,11 +105,11 @@ def exactly(whole: float) -> int:
     return int(Decimal(repr(whole)))
 
 
-def is_multiple(given: Sequence[float], known: Sequence[float]) -> bool:
+def is_multiple(answer: Sequence[float], known: Sequence[float]) -> bool:
     """Whether two vectors point along the same line; one with fractions may be rounded."""
-    slack = 0.003 if any(map(broken, given)) else 1e-9
+    slack = 0.003 if any(map(broken, answer)) else 1e-9
     largest = max(range(len(known)), key=lambda i: abs(known[i]))
-    one, other = ([entry / (vector[largest] or 1) for entry in vector] for vector in (given, known))
+    one, other = ([entry / (vector[largest] or 1) for entry in vector] for vector in (answer, known))
     return all(abs(a - b) <= slack for a, b in zip(one, other, strict=True))
 
 
@@ -147,42 +147,44 @@ class Question(NamedTuple):
         alone = [(number.name, slice(i, i + 1)) for i, number in enumerate(self.numbers)]
         return [(name, slice(entries)), *alone[entries:]] if entries else alone
 
-    def judge(self, given: Sequence[float | None]) -> list[str | None]:
+    def judge(self, answer: Sequence[float | None]) -> list[str | None]:
         """Return a hint for each part: None if it is right, an empty one if nothing is given."""
-        values = tuple(nan if one is None else one for one in given)
+        values = tuple(nan if number is None else number for number in answer)
         return [self._hint(values, part) for _, part in self.parts]
 
     def unreachable(self) -> Answer | None:
         """Return a known wrong answer that is accepted or gets another one's hint; None if there is none."""
         return next((wrong for wrong, hint in self.hints if hint not in self.judge(numbers_of(wrong))), None)
 
-    def _hint(self, given: tuple[float, ...], part: slice) -> str | None:
+    def _hint(self, answer: tuple[float, ...], part: slice) -> str | None:
         """Return the hint for the whole answer if there is one, else that for the part alone."""
-        numbers, mine = self.numbers[part], given[part]
+        numbers, mine = self.numbers[part], answer[part]
         if any(map(isnan, mine)):
             return "" if all(map(isnan, mine)) else MISSING
         if all(map(Number.accepts, numbers, mine)):
             return None
         known = [(numbers_of(wrong), hint) for wrong, hint in self.hints]
         known = [(wrong, hint) for wrong, hint in known if not all(map(Number.accepts, numbers, wrong[part]))]
-        whole = [one for one in known if all(self._matches(given, one[0], each) for _, each in self.parts)]
-        if not whole and not self._matches(given, numbers_of(self.right), part) and self._swapped(given):
+        whole = [
+            (wrong, hint) for wrong, hint in known if all(self._matches(answer, wrong, each) for _, each in self.parts)
+        ]
+        if not whole and not self._matches(answer, numbers_of(self.right), part) and self._swapped(answer):
             return ANOTHER_ORDER
-        if fitting := whole or [one for one in known if self._matches(given, one[0], part)]:
-            return min(fitting, key=lambda one: _distance(mine, one[0][part]))[1]  # of equally near ones, the first
-        rounded = all(n.accepts(one) or n.is_rounded(one) for n, one in zip(numbers, mine, strict=True))
+        if fitting := whole or [(wrong, hint) for wrong, hint in known if self._matches(answer, wrong, part)]:
+            return min(fitting, key=lambda pair: _distance(mine, pair[0][part]))[1]  # of equally near ones, the first
+        rounded = all(n.accepts(value) or n.is_rounded(value) for n, value in zip(numbers, mine, strict=True))
         return numbers[0].rounded_words if rounded else self.otherwise
 
-    def _matches(self, given: tuple[float, ...], known: tuple[float, ...], part: slice) -> bool:
+    def _matches(self, answer: tuple[float, ...], known: tuple[float, ...], part: slice) -> bool:
         """Whether a part is that of a known answer: near it, or in the case of a direction a multiple of it."""
-        numbers, mine, wanted = self.numbers[part], given[part], known[part]
+        numbers, mine, wanted = self.numbers[part], answer[part], known[part]
         return is_multiple(mine, wanted) if len(numbers) > 1 else numbers[0].is_common(*mine, *wanted)
 
-    def _swapped(self, given: tuple[float, ...]) -> bool:
+    def _swapped(self, answer: tuple[float, ...]) -> bool:
         """Whether the right numbers are given, in whatever order."""
         numbers = sorted(self.numbers, key=lambda number: number.right)
-        return all(map(Number.is_common, numbers, sorted(given), [number.right for number in numbers]))
+        return all(map(Number.is_common, numbers, sorted(answer), [number.right for number in numbers]))
 
 
-def _distance(given: Sequence[float], wrong: Sequence[float]) -> float:
-    return sum(abs(g - w) / (abs(w) or 1) for g, w in zip(given, wrong, strict=True))
+def _distance(answer: Sequence[float], wrong: Sequence[float]) -> float:
+    return sum(abs(g - w) / (abs(w) or 1) for g, w in zip(answer, wrong, strict=True))

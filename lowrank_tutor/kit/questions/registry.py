@@ -123,34 +123,34 @@ def question_named(name: str) -> Question:
     return QUESTIONS[name]
 
 
-def _answer(argument: str, given: ArrayLike, count: int) -> tuple[float, ...]:
-    found = real_numbers(argument, given)
-    numbers = tuple(one for one in found if one is not None)  # dots are no answer
-    if not len(found) == len(numbers) == count:
-        raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {_show(given)}")
+def _answer(argument: str, value: ArrayLike, count: int) -> tuple[float, ...]:
+    entries = real_numbers(argument, value)
+    numbers = tuple(entry for entry in entries if entry is not None)  # dots are no answer
+    if not len(entries) == len(numbers) == count:
+        raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {_show(value)}")
     return numbers
 
 
-def real_numbers(argument: str, given: ArrayLike | EllipsisType) -> tuple[float | None, ...]:
+def real_numbers(argument: str, value: ArrayLike | EllipsisType) -> tuple[float | None, ...]:
     """Return an answer as numbers, whole ones as Python's integers, with None for each ``...``."""
     try:
-        if isinstance(given, np.ma.MaskedArray):  # its masked entries would silently count as numbers
+        if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
             raise TypeError
-        held = given[: MOST + 1] if isinstance(given, range) else given  # written out, it may fill the memory
-        found = np.asarray(held, dtype=object).ravel()
-        numbers = tuple(None if one is ... else _real(one) for one in found)
+        held = value[: MOST + 1] if isinstance(value, range) else value  # written out, it may fill the memory
+        entries = np.asarray(held, dtype=object).ravel()
+        numbers = tuple(None if entry is ... else _real(entry) for entry in entries)
     except OverflowError:
-        raise ValueError(f"{argument} must be finite, and below 1e308, got {_show(given)}") from None
+        raise ValueError(f"{argument} must be finite, and below 1e308, got {_show(value)}") from None
     except (TypeError, ValueError, RuntimeError):  # RuntimeError: tensors that NumPy cannot read
-        raise TypeError(f"{argument} must be a number or a list of numbers, got {_show(given)}") from None
-    if not all(one is None or isfinite(one) for one in numbers):
-        raise ValueError(f"{argument} must be finite, got {_show(given)}")
+        raise TypeError(f"{argument} must be a number or a list of numbers, got {_show(value)}") from None
+    if not all(number is None or isfinite(number) for number in numbers):
+        raise ValueError(f"{argument} must be finite, got {_show(value)}")
     return numbers
 
 
-def _real(one: object) -> float:
+def _real(entry: object) -> float:
     """Return one number, an integer as it is: as a float it would lose digits beyond 2**53."""
-    value = one.item() if hasattr(one, "item") else one
+    value = entry.item() if hasattr(entry, "item") else entry
     if isinstance(value, bool | str | bytes):
         raise TypeError
     number = float(value)  # type: ignore[arg-type]  # SymPy's numbers, fractions: whatever can be one

@@ -59,30 +59,30 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     Its text judges each number alone, a direction as a whole, and has a hint for what is not right.
     """
     question = question_named(name)
-    given = real_numbers("answer", answer)
-    if all(one is None for one in given):
+    numbers = real_numbers("answer", answer)
+    if all(number is None for number in numbers):
         return Verdict(name, False, f"{WAITING} {_asked(question)}")
-    if len(given) != len(question.numbers):
+    if len(numbers) != len(question.numbers):
         return Verdict(name, False, f"{OPEN_MARK} Not yet. {_asked(question)}")
-    said = question.judge(given)
-    return Verdict(name, not any(words is not None for words in said), "\n".join(_lines(question, said)))
+    hints = question.judge(numbers)
+    return Verdict(name, not any(hint is not None for hint in hints), "\n".join(_lines(question, hints)))
 
 
-def _lines(question: Question, said: list[str | None]) -> list[str]:
+def _lines(question: Question, hints: list[str | None]) -> list[str]:
     """Write the verdict: one line if it fits the whole answer, else one for each part."""
-    if all(words is None for words in said):
+    if all(hint is None for hint in hints):
         return [f"{RIGHT_MARK} Right."]
-    if ANOTHER_ORDER in said or len(said) == 1:
-        return [f"{OPEN_MARK} Not yet. {ANOTHER_ORDER if ANOTHER_ORDER in said else said[0]}"]
+    if ANOTHER_ORDER in hints or len(hints) == 1:
+        return [f"{OPEN_MARK} Not yet. {ANOTHER_ORDER if ANOTHER_ORDER in hints else hints[0]}"]
     lines: list[str] = []
-    for (name, _), words in zip(question.parts, said, strict=True):
-        if words is None:
+    for (name, _), hint in zip(question.parts, hints, strict=True):
+        if hint is None:
             lines.append(f"{RIGHT_MARK} {name}: right.")
-        elif not words:
+        elif not hint:
             lines.append(f"{OPEN_MARK} {name}: still empty.")
-        else:  # the same hint once
-            hint = "" if words in said[: len(lines)] else f" {words}"
-            lines.append(f"{OPEN_MARK} {name}: not yet.{hint}")
+        else:
+            repeated = hint in hints[: len(lines)]
+            lines.append(f"{OPEN_MARK} {name}: not yet.{'' if repeated else f' {hint}'}")
     return lines
 
 
@@ -126,17 +126,17 @@ def answer_form(name: str, question: Question) -> Block:
     )
 
 
-def _field(key: str, said: str, number: Number) -> str:
+def _field(key: str, output: str, number: Number) -> str:
     return (
         f'<label for="{key}">{html.escape(number.name)}</label>'
-        f'<span><input id="{key}" type="text" maxlength="64" spellcheck="false" aria-describedby="{key}-rule {said}">'
+        f'<span><input id="{key}" type="text" maxlength="64" spellcheck="false" aria-describedby="{key}-rule {output}">'
         f'<small id="{key}-rule">{number.rule}</small></span>'
     )
 
 
 def _with_slack(numbers: Sequence[Number], wrong: Answer) -> list[tuple[float | str, float]]:
     pairs = zip(numbers_of(wrong), numbers, strict=True)
-    return [(_as_digits(one), number.common_slack(one)) for one, number in pairs]
+    return [(_as_digits(value), number.common_slack(value)) for value, number in pairs]
 
 
 def _for_the_page(number: Number) -> dict[str, object]:

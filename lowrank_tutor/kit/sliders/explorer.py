@@ -19,11 +19,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-import lowrank_tutor.kit.sliders.film as page
 from lowrank_tutor._on_demand import needed
 from lowrank_tutor.kit.block import Block, style
 from lowrank_tutor.kit.environment import somebody_is_there
 from lowrank_tutor.kit.images import encode, png
+from lowrank_tutor.kit.sliders import film as films
 from lowrank_tutor.kit.sliders.film import Film, Frame, Panel, page_block, panels_html
 from lowrank_tutor.kit.words import Format, Value, Words, caption_html
 
@@ -108,7 +108,7 @@ class Explorer:
         return page_block(film, self._most_bytes())
 
     def _most_bytes(self) -> int:
-        return page.MAX_BYTES if self.limit is None else self.limit
+        return films.MAX_BYTES if self.limit is None else self.limit
 
     def _film(self) -> Film:
         """Draw every position."""
@@ -145,9 +145,9 @@ class Explorer:
             moved = [name for name, picture in seen.items() if not np.array_equal(picture, panel.picture)]
             samples = [panel.picture, *(seen[name] for name in moved)]
             strips.append((samples, math.prod(len(self.sliders[name]) for name in moved)))
-        weight = page.least_weight(strips)
+        weight = films.least_weight(strips)
         if weight > EARLY_REFUSAL_FACTOR * self._most_bytes():
-            raise page.too_heavy(self.name, self._most_bytes(), f"about {weight:,.0f}", len(self.positions()), first)
+            raise films.too_heavy(self.name, self._most_bytes(), f"about {weight:,.0f}", len(self.positions()), first)
 
     def to_widget(self) -> VBox:
         """Return the live face: an ipywidgets slider, or buttons, for each parameter above the pictures and numbers."""
@@ -158,16 +158,16 @@ class Explorer:
             import ipywidgets  # heavy, and not needed on a page
 
         def control(name: str, values: tuple[Value, ...]) -> Any:
-            choice = page.is_choice(values) and name != self.plays
-            made = (ipywidgets.ToggleButtons if choice else ipywidgets.SelectionSlider)(
+            choice = films.is_choice(values) and name != self.plays
+            widget = (ipywidgets.ToggleButtons if choice else ipywidgets.SelectionSlider)(
                 options=[(self.words.text(name, v), v) for v in values],
                 value=self.start[name],
                 description=self.words.label(name),
                 style={"description_width": "initial"} | ({"button_width": "initial"} if choice else {}),
                 layout={"width": "100%", "max_width": VIEW_WIDTH},
             )
-            made.add_class("explorer-control")
-            return made
+            widget.add_class("explorer-control")
+            return widget
 
         sliders = {name: control(name, values) for name, values in self.sliders.items()}
         controls = dict(sliders)
@@ -319,7 +319,7 @@ def _saved_view(explorer: Explorer, frame: Frame) -> str:
 
 def _still(explorer: Explorer, frame: Frame, sources: Sequence[str], note: str) -> str:
     return (
-        f'{style(page.STYLES)}<figure class="explorer" '
+        f'{style(films.STYLES)}<figure class="explorer" '
         f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">{panels_html(frame, sources)}'
         f"<dl>{explorer.words.numbers_html(frame.numbers)}</dl>{note}{caption_html(explorer.caption)}</figure>"
     )
