@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 LINE_ART_PIXELS, PHOTOGRAPH_PIXELS = 170, 200
 REDRAW_DELAY = 0.02  # seconds: a move that has been waiting in the kernel's queue arrives within them
 STEP = 500  # milliseconds: how long a live figure that plays rests at each position
-FEW_FRAMES = 12  # are drawn before their weight is estimated
-EARLY_REFUSAL_FACTOR = 2  # how many times too heavy a few samples must be for the rest not to be drawn
 ASLEEP = "The sliders of this figure move while Python runs: to wake them, run its cell again."
 VIEW_WIDTH = "720px"  # of the live face
 PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
@@ -99,8 +97,7 @@ class Explorer:
     def to_html(self) -> str:
         """Draw every position and return a self-contained ``<figure class="explorer">``.
 
-        Pictures that differ in size and a block heavier than ``limit`` are refused. Where a few samples show that it
-        would be, by far, the rest is not drawn.
+        Pictures that differ in size and a block heavier than ``limit`` are refused.
         """
         return self._block(self._film()).to_html(linked=False)
 
@@ -112,18 +109,7 @@ class Explorer:
 
     def _film(self) -> Film:
         """Draw every position."""
-        drawn: dict[tuple[Value, ...], Frame] = {}
-
-        def frame(values: Mapping[str, Value]) -> Frame:
-            key = tuple(values.values())
-            if key not in drawn:
-                drawn[key] = self.frame(**values)
-            return drawn[key]
-
-        everywhere = self.positions()
-        if len(everywhere) > FEW_FRAMES:
-            self._weigh(frame)
-        frames = [frame(values) for values in everywhere]
+        frames = [self.frame(**values) for values in self.positions()]
         sizes = {tuple(panel.picture.shape[:2] for panel in f.panels) for f in frames}
         names = {tuple(f.numbers) for f in frames}
         if len(sizes) > 1:
@@ -131,23 +117,6 @@ class Explorer:
         if len(names) > 1:
             raise ValueError(f"readout must name the same numbers everywhere, got {sorted(names)}")
         return Film(self.name, self.caption, self.words, self.sliders, self.start, frames, self.plays)
-
-    def _weigh(self, frame: Callable[[Mapping[str, Value]], Frame]) -> None:
-        """Raise if a few samples show that the pictures will be far too heavy."""
-        first = frame(self.start)
-        others = {
-            name: frame({**self.start, name: _far(values, self.start[name])}) for name, values in self.sliders.items()
-        }
-        strips = []
-        for i, panel in enumerate(first.panels):
-            # A slider that leaves a panel alone makes no new pictures of it.
-            seen = {name: other.panels[i].picture for name, other in others.items() if i < len(other.panels)}
-            moved = [name for name, picture in seen.items() if not np.array_equal(picture, panel.picture)]
-            samples = [panel.picture, *(seen[name] for name in moved)]
-            strips.append((samples, math.prod(len(self.sliders[name]) for name in moved)))
-        weight = films.least_weight(strips)
-        if weight > EARLY_REFUSAL_FACTOR * self._most_bytes():
-            raise films.too_heavy(self.name, self._most_bytes(), f"about {weight:,.0f}", len(self.positions()), first)
 
     def to_widget(self) -> VBox:
         """Return the live face: an ipywidgets slider, or buttons, for each parameter above the pictures and numbers."""
@@ -267,11 +236,6 @@ def _readable(name: str, value: Any, values: Mapping[str, Value]) -> Value:
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not math.isfinite(plain):
         raise ValueError(f"readout {name!r} must be a finite number or words, got {value!r} at {values}")
     return plain
-
-
-def _far(values: Sequence[Value], value: Value) -> Value:
-    """Return the end of a slider that is farther from where it stands."""
-    return values[0] if values.index(value) >= len(values) / 2 else values[-1]
 
 
 def _panels(drawn: Figure | Sequence[Figure]) -> tuple[Panel, ...]:

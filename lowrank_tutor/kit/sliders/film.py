@@ -169,27 +169,12 @@ def page_block(film: Film, limit: int) -> Block:
     without = fill_block(film, [[""] * len(strip) for strip in strips], frames)
     encoded = encode_all(strips, limit - len(without.to_html(linked=False).encode()))
     if encoded is None:
-        raise too_heavy(film.name, limit, "more", len(film.frames), film.frames[0])
+        sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in film.frames[0].panels)
+        raise ValueError(
+            f"{film.name!r} must weigh at most {limit:,} bytes, got more with {len(film.frames)} frames of {sizes} "
+            "pixels: draw fewer or smaller ones, or raise limit"
+        )
     return fill_block(film, encoded, frames)
-
-
-def too_heavy(name: str, limit: int, weight: str, count: int, frame: Frame) -> ValueError:
-    """Say what a page would have to carry."""
-    sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frame.panels)
-    return ValueError(
-        f"{name!r} must weigh at most {limit:,} bytes, got {weight} with {count} frames of {sizes} pixels: draw fewer "
-        "or smaller ones, or raise limit"
-    )
-
-
-def least_weight(panels: Sequence[tuple[Sequence[np.ndarray], int]]) -> float:
-    """Guess from samples of each panel, and the number of its pictures, what they weigh in the coarsest encoding."""
-    line_art, other = ENCODINGS[-1]
-    total = 0.0
-    for samples, count in panels:
-        setting = line_art if all(map(has_few_colors, samples)) else other
-        total += count * sum(len(encode(picture, *setting)) for picture in samples) / len(samples)
-    return total
 
 
 def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]], list[list[int]]]:
