@@ -18,17 +18,14 @@ is near zero by accident. A row follows the sum rule if none of its entries is n
 when it is made: the sum rule if ``e`` starts without negative entries, otherwise the norm rule.
 """
 
-import copy
 import math
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Self
+from typing import Any, TypeAlias
 
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     import torch
     from torch import Tensor, nn
-    from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
@@ -40,24 +37,19 @@ from lowrank_tutor._tensors import (
     check_heads,
     check_like,
     check_not_meta,
-    check_own_methods,
     check_tensor,
     check_token_mask,
     is_exporting,
-    read_padding,
     shape_of,
     without_autocast,
     zero_hidden,
 )
 from lowrank_tutor.attention import Cost
-from lowrank_tutor.shards import add_up, announce_refusal, check_process_group, locate
 
-__all__ = [
-    "LinformerCrossAttention", "LinformerEncoderLayer", "LinformerSelfAttention", "linformer_attention",
-    "linformer_cost", "pooling_projection",
-]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
+__all__ = ["LinformerSelfAttention", "linformer_attention", "linformer_cost", "pooling_projection"]
 
+RowSums: TypeAlias = tuple[Tensor, Tensor, Tensor]  # of the entries of E on real tokens, and on all; whether p is 1
+Mixtures: TypeAlias = tuple[list[Tensor], list[RowSums]]
 SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")
 # What to do instead, for callers who treat a layer like PyTorch's attention.
@@ -123,7 +115,7 @@ def linformer_attention(
     return _attend(q, keys, values, log_shares)
 
 
-def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> RowSums:
     r"""Add up $|E_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say where p is 1, (k,).
 
     The tokens of the mask (batch, n) have the columns from ``start`` on; all other columns are hidden.
@@ -139,7 +131,7 @@ def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) ->
     return kept, powers.sum(dim=1), by_sum
 
 
-def _padding_rule(sums: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[list[Tensor], Tensor]:
+def _padding_rule(sums: list[RowSums]) -> tuple[list[Tensor], Tensor]:
     r"""Return $\omega_j^{-1/p}$ for each matrix, (batch, k, 1), and $\ln \omega_j$ for the logits, (batch, 1, 1, k).
 
     A row without a share has the scale 0 and the logit -inf. Where no row has one, all logits are 0: the mixtures are
@@ -196,7 +188,9 @@ def pooling_projection(k: int, max_len: int) -> Tensor:
     >>> pooling_projection(k=2, max_len=4).tolist()
     [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
     """
-    *_, max_len, k = _check_sizes(1, 1, max_len, k)
+    max_len = check_integer(max_len, "max_len", 1)
+    k = check_integer(k, "k", 1, max_len, "max_len")
+    check_numbers("max_len", k, max_len)
     if max_len % k:
         raise ValueError(f"k must divide max_len = {max_len}, got {k}")
     window = max_len // k
@@ -248,18 +242,18 @@ def linformer_cost(
     return cost.with_feedforward(n, dim, feedforward)
 
 
-def _check_numbers(name: str, rows: int, columns: int) -> None:
+def check_numbers(name: str, rows: int, columns: int) -> None:
     """Refuse a size that gives a matrix of more than 2**40 numbers, 4 terabytes in float32."""
     if rows * columns > 2**40:
         raise ValueError(f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}")
 
 
-def _check_sizes(dim: object, heads: object, max_len: object, k: object) -> tuple[int, int, int, int]:
+def check_sizes(dim: object, heads: object, max_len: object, k: object) -> tuple[int, int, int, int]:
     """Return the sizes of a layer, whose matrices are (dim, dim) and (k, max_len)."""
     width, longest = check_integer(dim, "dim", 1), check_integer(max_len, "max_len", 1)
     sizes = width, check_heads(heads, width), longest, check_integer(k, "k", 1, longest, "max_len")
-    _check_numbers("dim", width, width)
-    _check_numbers("max_len", sizes[3], longest)
+    check_numbers("dim", width, width)
+    check_numbers("max_len", sizes[3], longest)
     return sizes
 
 
@@ -293,9 +287,6 @@ class LinformerSelfAttention(nn.Module):
         learned layer that started from something else.
     bias : bool
         Whether queries, keys and values have biases too, as in most pretrained models. They start at zero.
-    process_group : torch.distributed.ProcessGroup, optional
-        Splits the sequence over processes: each holds consecutive tokens, at least one, in the order of the processes.
-        See `lowrank_tutor.shards`.
     generator : torch.Generator, optional
         Draws the initial weights; by default torch's global generator does.
     device, dtype : optional
@@ -312,8 +303,6 @@ class LinformerSelfAttention(nn.Module):
         Make queries, keys, values and output, D to D; ``to_out`` always has a bias.
     rule : str or None
         The rule of all rows, or None if E is fixed and each row follows its entries. ``state_dict`` does not hold it.
-    process_group : torch.distributed.ProcessGroup or None
-        May be set and removed. A layer that has one can be neither pickled nor copied.
 
     Examples
     --------
@@ -330,7 +319,6 @@ class LinformerSelfAttention(nn.Module):
     _qkv_same_embed_dim = False
     in_proj_weight, in_proj_bias = _NoWeight(), None
     _sequences: tuple[str, ...] = ("x",)  # the positional arguments of ``forward``
-    _exchange: str = "ahead"  # progress with other processes: "ahead", "told" or "agreed"
 
     def __init__(
         self,
@@ -344,24 +332,22 @@ class LinformerSelfAttention(nn.Module):
         projection: Tensor | None = None,
         rule: str | None = None,
         bias: bool = False,
-        process_group: Any = None,
         generator: torch.Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.dim, self.heads, self.max_len, self.k = dim, _, _, _ = _check_sizes(dim, heads, max_len, k)
+        self.dim, self.heads, self.max_len, self.k = check_sizes(dim, heads, max_len, k)
         self.sharing = check_choice(sharing, "sharing", SHARINGS)
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         bias = check_bool(bias, "bias")
         self._given_rule = None if rule is None else check_choice(rule, "rule", RULES)
-        self.process_group = check_process_group(process_group)
         # Asked by name, PyTorch 2.4 does not tell of `with torch.device(...)`.
         place: dict[str, Any] = {"device": check_device(device) or torch.empty(0).device}
         place["dtype"] = check_dtype(dtype)
         make: Any = nn.utils.skip_init
-        self.to_q, self.to_k, self.to_v = (make(nn.Linear, dim, dim, bias=bias, **place) for _ in range(3))
-        self.to_out = make(nn.Linear, dim, dim, **place)
+        self.to_q, self.to_k, self.to_v = (make(nn.Linear, self.dim, self.dim, bias=bias, **place) for _ in range(3))
+        self.to_out = make(nn.Linear, self.dim, self.dim, **place)
         if projection is None:
             self.e = nn.Parameter(torch.empty((self.k, self.max_len), **place))
         else:
@@ -373,7 +359,7 @@ class LinformerSelfAttention(nn.Module):
     def extra_repr(self) -> str:
         """Return the sizes and options for the layer's printed form."""
         sizes = f"dim={self.dim}, heads={self.heads}, max_len={self.max_len}, k={self.k}"
-        bias = ", bias=True" if _bias_of(self.to_k) is not None else ""
+        bias = ", bias=True" if bias_of(self.to_k) is not None else ""
         rule = ", rule='sum'" if self.rule == "sum" else ""
         return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}{bias}{rule}"
 
@@ -381,70 +367,6 @@ class LinformerSelfAttention(nn.Module):
     def out_proj(self) -> nn.Module:
         """The layer ``to_out``, by the name under which PyTorch reads it."""
         layer: nn.Module = self.to_out
-        return layer
-
-    @classmethod
-    def from_mha(cls, mha: nn.MultiheadAttention, max_len: int, k: int, **options: Any) -> Self:
-        """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
-
-        Only E is new and must be learned: start it from `pooling_projection`, as a ``Parameter``.
-
-        Parameters
-        ----------
-        mha : torch.nn.MultiheadAttention
-            Exact attention made with ``batch_first=True``, whose keys and values are as wide as its queries.
-        max_len, k, **options
-            As in the constructor. The options are ``projection``, ``sharing``, ``rule`` and ``generator``.
-
-        Examples
-        --------
-        >>> import torch
-        >>> exact = torch.nn.MultiheadAttention(8, 2, batch_first=True)
-        >>> layer = LinformerSelfAttention.from_mha(exact, max_len=5, k=5, projection=torch.eye(5))
-        >>> x = torch.randn(3, 5, 8)
-        >>> bool((layer(x) - exact(x, x, x)[0]).abs().max() < 1e-5)
-        True
-        """
-        if not isinstance(mha, nn.MultiheadAttention):
-            raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
-        check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
-        if not mha.batch_first:
-            way = "hand tokens over as (batch, n, dim), and set mha.batch_first = True"
-            raise ValueError(f"mha must be batch first, got batch_first=False: {way}")
-        if mha.in_proj_weight is None:
-            widths = f"keys of width {mha.kdim} and values of width {mha.vdim}"
-            raise ValueError(f"mha must have keys and values as wide as its queries, {mha.embed_dim}, got {widths}")
-        if mha.bias_k is not None or mha.add_zero_attn:
-            raise ValueError("mha must attend to the tokens alone, got add_bias_kv or add_zero_attn")
-        out = mha.out_proj
-        own: dict[str, Any] = {"device": out.weight.device, "dtype": out.weight.dtype, "dropout": mha.dropout}
-        layer = cls(mha.embed_dim, mha.num_heads, max_len, k, bias=mha.in_proj_bias is not None, **own, **options)
-        state = {"to_out.weight": out.weight.detach()}  # an adapter's own parameters have other names
-        for kind, stacked in (("weight", mha.in_proj_weight), ("bias", mha.in_proj_bias)):
-            for name, rows in zip("qkv", [] if stacked is None else stacked.detach().chunk(3), strict=False):
-                state[f"to_{name}.{kind}"] = rows
-        if out.bias is not None:
-            state["to_out.bias"] = out.bias.detach()
-        layer.load_state_dict(state, strict=False)
-        return layer.train(mha.training)
-
-    def resized(self, max_len: int) -> Self:
-        """Return a copy for sequences of up to ``max_len`` tokens that gives the same results: E gets columns of zeros.
-
-        The new columns have learned nothing: train with sequences that reach them. The copy shares no tensor with this
-        layer, even if several layers share one E.
-        """
-        longest = check_integer(max_len, "max_len", 1)
-        if longest < self.max_len:
-            raise ValueError(f"max_len must be at least that of the layer, {self.max_len}, got {longest}")
-        _check_numbers("max_len", self.k, longest)
-        layer = copy.deepcopy(self, {id(self.process_group): self.process_group})  # a group cannot be copied
-        for name, matrix in (("e", layer.e), ("f", layer.f)):
-            if matrix is not None:
-                grown = functional.pad(matrix.detach(), (0, longest - self.max_len))
-                kept = nn.Parameter(grown, matrix.requires_grad) if isinstance(matrix, nn.Parameter) else grown
-                setattr(layer, name, kept)
-        layer.max_len = longest
         return layer
 
     def reset_parameters(self, *, projection: Tensor | None = None, generator: torch.Generator | None = None) -> None:
@@ -465,14 +387,13 @@ class LinformerSelfAttention(nn.Module):
 
     def __call__(self, *tensors: Any, **options: Any) -> Any:
         """Call `forward` with all its hooks; refuse PyTorch's names for options, and name ours."""
-        with self._telling():
-            if len(tensors) > len(self._sequences):
-                taken = " and ".join(self._sequences)
-                raise TypeError(f"tensors must be {taken}, and masks go by name, got {len(tensors)} tensors")
-            for name in options:
-                if name in WAYS_OUT:
-                    raise TypeError(f"options must be token_mask or causal, got {name}: {WAYS_OUT[name]}")
-            return super().__call__(*tensors, **options)
+        if len(tensors) > len(self._sequences):
+            taken = " and ".join(self._sequences)
+            raise TypeError(f"tensors must be {taken}, and masks go by name, got {len(tensors)} tensors")
+        for name in options:
+            if name in WAYS_OUT:
+                raise TypeError(f"options must be token_mask or causal, got {name}: {WAYS_OUT[name]}")
+        return super().__call__(*tensors, **options)
 
     def forward(self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False) -> Tensor:
         r"""Attend from every token to the k mixtures.
@@ -480,76 +401,59 @@ class LinformerSelfAttention(nn.Module):
         Parameters
         ----------
         x : Tensor, shape (batch, n, dim)
-            Tokens; n is at most ``max_len``. With a process group, those of this process; all have the same batch.
+            Tokens; n is at most ``max_len``.
         token_mask : bool Tensor, shape (batch, n), optional
         causal : bool
             Must be False: each mixture holds all tokens, the future too.
         """
-        with self._telling():
-            self._check(x, token_mask, causal)
+        check_tokens(self, x, token_mask, causal)
         x = zero_hidden(x, token_mask)
-        out = self._read(x, *self._compress(x, token_mask))
+        out = self._attend(x, *self._compress(*self._mix(x, token_mask)))
         return out if token_mask is None else out.masked_fill(~token_mask[:, :, None], 0)
 
-    def _compress(self, x: Tensor, token_mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Make keys and values (batch, heads, k, d), and the rule's logits, of tokens whose hidden rows are zeros."""
-        (batch, n, _), group = x.shape, self.process_group
+    def _mix(self, x: Tensor, token_mask: Tensor | None, start: int = 0, padded: bool | None = None) -> Mixtures:
+        """Mix tokens whose hidden rows are zeros, and add up what the rules for padding need, if they apply.
+
+        The tokens have the columns of E from ``start`` on, and ``padded`` says whether any are hidden, if ``x`` does
+        not hold them all.
+        """
+        batch, n, _ = x.shape
+        if padded is None:
+            padded = token_mask is not None or n < self.max_len or is_exporting()  # an export holds for all lengths
         matrices = [self.e] if self.f is None else [self.e, self.f]
-        biases = [_bias_of(part) for part in (self.to_k, self.to_v)]
-        biased = any(bias is not None for bias in biases)
-        start, length, masked = 0, n, token_mask is not None
-        if group is not None:
-            start, length, masked = locate(self, x, token_mask, biased)
-        own = [_columns(matrix, start, n).expand(batch, -1, -1) for matrix in matrices]
-        mixed = [torch.bmm(columns, x) for columns in own]  # EX, (batch, k, D)
+        columns = [_columns(matrix, start, n).expand(batch, -1, -1) for matrix in matrices]
+        mixed = [torch.bmm(part, x) for part in columns]  # EX, (batch, k, D)
         real = x.new_ones((batch, n), dtype=torch.bool) if token_mask is None else token_mask
-        if biased:
-            mixed += [torch.bmm(columns, real[:, :, None].to(x.dtype)) for columns in own]  # E1, (batch, k, 1)
-        sums = []
-        if masked or is_exporting() or length < self.max_len:  # an export holds for all lengths
-            sums = [_row_sums(matrix, real, self.rule, start) for matrix in matrices]
-        if group is not None:
-            added = add_up(group, *mixed, *(kept for kept, _, _ in sums))
-            sums = [(kept, total, by) for kept, (_, total, by) in zip(added[len(mixed) :], sums, strict=True)]
-            mixed = list(added[: len(mixed)])
-        log_shares = None
+        if bias_of(self.to_k) is not None or bias_of(self.to_v) is not None:
+            mixed += [torch.bmm(part, real[:, :, None].to(x.dtype)) for part in columns]  # E1, (batch, k, 1)
+        return mixed, [_row_sums(matrix, real, self.rule, start) for matrix in matrices] if padded else []
+
+    def _compress(self, mixed: list[Tensor], sums: list[RowSums]) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Make keys and values (batch, heads, k, d) of mixtures, and the logits of the rules for padding."""
+        log_shares, matrices = None, 1 if self.f is None else 2
         if sums:
             scales, log_shares = _padding_rule(sums)
-            mixed = [_rescaled(rows, scales[i % len(scales)]) for i, rows in enumerate(mixed)]
+            mixed = [_rescaled(rows, scales[i % matrices]) for i, rows in enumerate(mixed)]
         heads = []
-        for part, bias, i in zip((self.to_k, self.to_v), biases, (0, len(matrices) - 1), strict=True):
-            rows = part(mixed[i])  # called as it is, so that hooks, adapters and quantized weights act
+        for linear, i in ((self.to_k, 0), (self.to_v, matrices - 1)):
+            rows = linear(mixed[i])  # called as it is, so that hooks, adapters and quantized weights act
+            bias = bias_of(linear)
             if bias is not None:  # (EX)W + b becomes (EX)W + (E1)b
-                rows = rows + ((mixed[i + len(matrices)] - 1) * bias).to(rows.dtype)
+                rows = rows + ((mixed[i + matrices] - 1) * bias).to(rows.dtype)
             heads.append(self._split(rows))
         return heads[0], heads[1], log_shares
 
-    def _read(self, x: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None) -> Tensor:
+    def _attend(self, x: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None) -> Tensor:
         """Attend from tokens (batch, n, D) to the mixtures, and mix the heads' results."""
         dropout = self.dropout if self.training else 0.0
-        mixed = _attend(self._split(self.to_q(x)), keys, values, log_shares, dropout).transpose(1, 2)
+        heads = _attend(self._split(self.to_q(x)), keys, values, log_shares, dropout).transpose(1, 2)
         if is_exporting():  # the ONNX exporter writes attention out, and cannot view the transposed result as rows
-            mixed = mixed.clone(memory_format=torch.contiguous_format)
-        out: Tensor = self.to_out(mixed.flatten(2))
+            heads = heads.clone(memory_format=torch.contiguous_format)
+        out: Tensor = self.to_out(heads.flatten(2))
         return out
 
     def _split(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
-
-    def _telling(self) -> AbstractContextManager[None]:
-        """Tell the other processes, if there are any, of an error in the block."""
-        return nullcontext() if self.process_group is None else announce_refusal(self)
-
-    def _check(self, x: Tensor, token_mask: Tensor | None, causal: bool, name: str = "x", flag: str = "causal") -> None:
-        if check_bool(causal, flag):
-            why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
-            raise ValueError(f"{flag} must be False, got True: {why}; use exact attention")
-        batch, n, _ = check_like(name, x, ("batch", "n", self.dim), "the layer", self.e).shape
-        if not 1 <= n <= self.max_len:
-            way = "cut it, or make the layer with a larger max_len"
-            raise ValueError(f"{name} must hold between 1 and max_len = {self.max_len} tokens, got {n}; {way}")
-        if token_mask is not None:
-            check_token_mask(token_mask, self.e, (batch, n))
 
     def _draw(self, generator: torch.Generator | None, with_e: bool) -> None:
         """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len, and set biases to zero."""
@@ -587,174 +491,26 @@ class LinformerSelfAttention(nn.Module):
             self.register_buffer("e", projection.detach().clone())
 
 
-class LinformerCrossAttention(LinformerSelfAttention):
-    r"""Multi-head attention of one sequence to k mixtures of another.
-
-    All but ``forward`` is as in `LinformerSelfAttention`; ``from_mha`` takes the ``multihead_attn`` of a decoder layer.
-    ``max_len`` bounds the sequence that is compressed; the one that attends may have any length.
-
-    Examples
-    --------
-    >>> import torch
-    >>> layer = LinformerCrossAttention(dim=64, heads=4, max_len=512, k=32)
-    >>> translation, original = torch.randn(2, 20, 64), torch.randn(2, 300, 64)
-    >>> layer(translation, original).shape
-    torch.Size([2, 20, 64])
-    """
-
-    _sequences: tuple[str, ...] = ("x", "memory")
-
-    def forward(  # type: ignore[override]
-        self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:
-        """Attend from every token of ``x`` (batch, n_queries, dim) to mixtures of ``memory`` (batch, n, dim).
-
-        ``token_mask`` (batch, n) marks the real tokens of ``memory``, the sequence that a process group splits.
-        """
-        with self._telling():
-            self._check(memory, token_mask, causal, "memory")
-            check_like("x", x, ("batch", "n_queries", self.dim), "the layer", self.e)
-            if len(x) != len(memory):
-                shapes = f"{shape_of(x)} and {shape_of(memory)}"
-                raise ValueError(f"x must have the batch size of memory, got shapes {shapes}")
-        return self._read(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
-
-
-class LinformerEncoderLayer(nn.TransformerEncoderLayer):
-    """PyTorch's encoder layer with `LinformerSelfAttention` as its first half, for use in ``nn.TransformerEncoder``.
-
-    Parameters
-    ----------
-    dim, heads, max_len, k : int
-        As in `LinformerSelfAttention`.
-    feedforward, dropout : int, float
-        Width of the second half, and the share dropped in training, in both halves.
-    norm_first : bool
-        Whether each half normalizes its input (the default, unlike PyTorch's) or its output.
-    activation : str or callable
-        ``"relu"``, ``"gelu"`` or a function, for the second half.
-    device, dtype, **options
-        As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and the copies share nothing.
-
-    Examples
-    --------
-    >>> import torch
-    >>> encoder = torch.nn.TransformerEncoder(
-    ...     LinformerEncoderLayer(64, heads=4, max_len=512, k=32, feedforward=128), 2, enable_nested_tensor=False)
-    >>> padding = torch.arange(300) >= torch.tensor([[300], [120]])
-    >>> encoder(torch.randn(2, 300, 64), src_key_padding_mask=padding).shape
-    torch.Size([2, 300, 64])
-    """
-
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        max_len: int,
-        k: int,
-        feedforward: int,
-        dropout: float = 0.1,
-        *,
-        norm_first: bool = True,
-        activation: Any = "relu",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-        **options: Any,
-    ) -> None:
-        # Checked here because PyTorch's constructor, which has to draw first, would refuse bad sizes in its own words.
-        dim, heads, max_len, k = _check_sizes(dim, heads, max_len, k)
-        feedforward = check_integer(feedforward, "feedforward", 1)
-        _check_numbers("feedforward", feedforward, dim)
-        dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
-        if isinstance(activation, str):
-            check_choice(activation, "activation", ("relu", "gelu"))
-        elif not callable(activation) or isinstance(activation, type):
-            raise TypeError(f'activation must be "relu", "gelu" or a function, got {activation!r}')
-        place: dict[str, Any] = {"device": check_device(device), "dtype": check_dtype(dtype)}
-        order = check_bool(norm_first, "norm_first")
-        super().__init__(dim, heads, feedforward, dropout, activation, batch_first=True, norm_first=order, **place)
-        options |= {"dropout": dropout, **place}
-        self.self_attn = LinformerSelfAttention(dim, heads, max_len, k, **options)  # type: ignore[assignment]
-
-    @classmethod
-    def from_layer(cls, layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any) -> Self:
-        """Copy all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
-
-        Parameters
-        ----------
-        layer : torch.nn.TransformerEncoderLayer
-            An encoder layer made with ``batch_first=True``.
-        max_len, k, **options
-            As in `LinformerSelfAttention.from_mha`.
-
-        Examples
-        --------
-        >>> import torch
-        >>> exact = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-        >>> encoder = torch.nn.TransformerEncoder(exact, num_layers=3)
-        >>> for i, layer in enumerate(encoder.layers):
-        ...     encoder.layers[i] = LinformerEncoderLayer.from_layer(layer, max_len=40, k=8)
-        >>> encoder(torch.randn(2, 40, 16)).shape
-        torch.Size([2, 40, 16])
-        """
-        exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
-        if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
-            got = type(layer).__name__
-            raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}")
-        check_own_methods("layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block")
-        if not layer.self_attn.batch_first:
-            way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"
-            raise ValueError(f"layer must be batch first, got batch_first=False: {way}")
-        attention = LinformerSelfAttention.from_mha(layer.self_attn, max_len, k, **options)
-        sizes = (attention.dim, attention.heads, 1, 1, 1)
-        with torch.device("meta"):  # every part is replaced
-            taken = cls(*sizes, norm_first=layer.norm_first, activation=layer.activation)
-        for name, part in layer.named_children():
-            setattr(taken, name, attention if name == "self_attn" else copy.deepcopy(part))
-        return taken.train(layer.training)
-
-    def forward(
-        self,
-        src: Tensor,
-        src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        """Apply attention, then the feed-forward network, each with its norm and residual connection.
-
-        Parameters
-        ----------
-        src : Tensor, shape (batch, n, dim)
-            Tokens; n is at most ``max_len``.
-        src_mask, is_causal
-            Must be None and False: there are no n by n weights to mask.
-        src_key_padding_mask : Tensor, shape (batch, n), optional
-            PyTorch's mask of **padding**: True marks it, or -inf in a floating-point mask that is 0 elsewhere. Other
-            numbers are refused on a CPU; on a GPU and in a compiled program they turn their sequences into NaN.
-        """
-        attention: Any = self.self_attn
-        with attention._telling():
-            if src_mask is not None:
-                raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
-            attention._check(src, None, is_causal, "src", "is_causal")
-            real, unclear = read_padding("src_key_padding_mask", src_key_padding_mask, "src", src)
-        src = zero_hidden(src, real)  # a NaN in padding would reach the gradients of norms and feed-forward network
-
-        def attended(x: Tensor) -> Tensor:
-            with attention._telling():  # a hook of the norm may fail
-                x = self.norm1(x) if self.norm_first else x
-            mixed: Tensor = self.dropout1(attention(x, token_mask=real))
-            return mixed
-
-        if self.norm_first:
-            src = src + attended(src)
-            out: Tensor = src + self._ff_block(self.norm2(src))
-        else:
-            src = self.norm1(src + attended(src))
-            out = self.norm2(src + self._ff_block(src))
-        return out if unclear is None else out.masked_fill(unclear, math.nan)
-
-
-def _bias_of(linear: nn.Module) -> Any:
+def bias_of(linear: nn.Module) -> Any:
     bias = getattr(linear, "bias", None)
     return bias() if callable(bias) else bias  # quantized layers have a method
+
+
+def check_tokens(
+    layer: LinformerSelfAttention,
+    x: Tensor,
+    token_mask: Tensor | None,
+    causal: bool,
+    name: str = "x",
+    causal_name: str = "causal",
+) -> None:
+    """Refuse tokens that do not fit a layer, under the names that the caller has for them."""
+    if check_bool(causal, causal_name):
+        why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
+        raise ValueError(f"{causal_name} must be False, got True: {why}; use exact attention")
+    batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
+    if not 1 <= n <= layer.max_len:
+        way = "cut it, or make the layer with a larger max_len"
+        raise ValueError(f"{name} must hold between 1 and max_len = {layer.max_len} tokens, got {n}; {way}")
+    if token_mask is not None:
+        check_token_mask(token_mask, layer.e, (batch, n))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from chapters import ROOT
 
-CONCEPTS = (ROOT / "book" / "api.md").read_text(encoding="utf-8").partition("## Figures, sliders and exercises")[0]
+CONCEPTS = (ROOT / "book" / "api.md").read_text(encoding="utf-8").partition("## Figures and exercises of the book")[0]
 MODULES = [importlib.import_module(it) for it in re.findall(r"automodule:: (lowrank_tutor\.\w+)", CONCEPTS)]
 # One size under several names: queries and keys may differ in number, values in width; batches lead.
 ALIKE = {"n_queries": "n", "n_keys": "n", "max_len": "n", "d_v": "d", "query_dim": "d2", "key_dim": "d1", "D": "dim"}

@@ -1,0 +1,267 @@
+"""Linformer in place of a model's attention: converted weights, longer sequences, cross-attention, encoder layers.
+
+Page ``book/use-linformer.md``. Shapes and ``token_mask`` are as in :mod:`lowrank_tutor.linformer`.
+"""
+
+import copy
+import math
+from typing import Any, TypeVar
+
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._tensors import (
+    check_device,
+    check_dtype,
+    check_like,
+    check_own_methods,
+    read_padding,
+    shape_of,
+    zero_hidden,
+)
+from lowrank_tutor.linformer import LinformerSelfAttention, check_numbers, check_sizes, check_tokens
+
+__all__ = ["LinformerCrossAttention", "LinformerEncoderLayer", "from_layer", "from_mha", "resized"]
+
+Layer = TypeVar("Layer", bound=LinformerSelfAttention)
+
+
+def from_mha(
+    mha: nn.MultiheadAttention,
+    max_len: int,
+    k: int,
+    *,
+    kind: type[Layer] = LinformerSelfAttention,  # type: ignore[assignment]
+    **options: Any,
+) -> Layer:
+    """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
+
+    Only E is new and must be learned: start it from `pooling_projection`, as a ``Parameter``.
+
+    Parameters
+    ----------
+    mha : torch.nn.MultiheadAttention
+        Exact attention made with ``batch_first=True``, whose keys and values are as wide as its queries.
+    max_len, k, **options
+        As in `LinformerSelfAttention`. The options are ``projection``, ``sharing``, ``rule`` and ``generator``.
+    kind : type
+        The class of the new layer, such as `LinformerCrossAttention` for the ``multihead_attn`` of a decoder layer.
+
+    Examples
+    --------
+    >>> import torch
+    >>> exact = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> layer = from_mha(exact, max_len=5, k=5, projection=torch.eye(5))
+    >>> x = torch.randn(3, 5, 8)
+    >>> bool((layer(x) - exact(x, x, x)[0]).abs().max() < 1e-5)
+    True
+    """
+    if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
+        raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
+    if not isinstance(mha, nn.MultiheadAttention):
+        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
+    check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
+    if not mha.batch_first:
+        way = "hand tokens over as (batch, n, dim), and set mha.batch_first = True"
+        raise ValueError(f"mha must be batch first, got batch_first=False: {way}")
+    if mha.in_proj_weight is None:
+        widths = f"keys of width {mha.kdim} and values of width {mha.vdim}"
+        raise ValueError(f"mha must have keys and values as wide as its queries, {mha.embed_dim}, got {widths}")
+    if mha.bias_k is not None or mha.add_zero_attn:
+        raise ValueError("mha must attend to the tokens alone, got add_bias_kv or add_zero_attn")
+    out = mha.out_proj
+    own: dict[str, Any] = {"device": out.weight.device, "dtype": out.weight.dtype, "dropout": mha.dropout}
+    layer = kind(mha.embed_dim, mha.num_heads, max_len, k, bias=mha.in_proj_bias is not None, **own, **options)
+    state = {"to_out.weight": out.weight.detach()}  # an adapter's own parameters have other names
+    for part, stacked in (("weight", mha.in_proj_weight), ("bias", mha.in_proj_bias)):
+        for name, rows in zip("qkv", [] if stacked is None else stacked.detach().chunk(3), strict=False):
+            state[f"to_{name}.{part}"] = rows
+    if out.bias is not None:
+        state["to_out.bias"] = out.bias.detach()
+    layer.load_state_dict(state, strict=False)
+    return layer.train(mha.training)
+
+
+def resized(layer: Layer, max_len: int) -> Layer:
+    """Return a copy for sequences of up to ``max_len`` tokens that gives the same results: E gets columns of zeros.
+
+    The new columns have learned nothing: train with sequences that reach them. The copy shares no tensor with the
+    layer, even if several layers share one E.
+    """
+    longest = check_integer(max_len, "max_len", 1)
+    if longest < layer.max_len:
+        raise ValueError(f"max_len must be at least that of the layer, {layer.max_len}, got {longest}")
+    check_numbers("max_len", layer.k, longest)
+    grown = copy.deepcopy(layer)
+    for name, matrix in (("e", grown.e), ("f", grown.f)):
+        if matrix is not None:
+            wider = functional.pad(matrix.detach(), (0, longest - layer.max_len))
+            learned = isinstance(matrix, nn.Parameter)
+            setattr(grown, name, nn.Parameter(wider, matrix.requires_grad) if learned else wider)
+    grown.max_len = longest
+    return grown
+
+
+class LinformerCrossAttention(LinformerSelfAttention):
+    r"""Multi-head attention of one sequence to k mixtures of another.
+
+    All but ``forward`` is as in `LinformerSelfAttention`.
+    ``max_len`` bounds the sequence that is compressed; the one that attends may have any length.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = LinformerCrossAttention(dim=64, heads=4, max_len=512, k=32)
+    >>> translation, original = torch.randn(2, 20, 64), torch.randn(2, 300, 64)
+    >>> layer(translation, original).shape
+    torch.Size([2, 20, 64])
+    """
+
+    _sequences: tuple[str, ...] = ("x", "memory")
+
+    def forward(  # type: ignore[override]
+        self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """Attend from every token of ``x`` (batch, n_queries, dim) to mixtures of ``memory`` (batch, n, dim).
+
+        ``token_mask`` (batch, n) marks the real tokens of ``memory``.
+        """
+        check_tokens(self, memory, token_mask, causal, "memory")
+        check_like("x", x, ("batch", "n_queries", self.dim), "the layer", self.e)
+        if len(x) != len(memory):
+            raise ValueError(f"x must have the batch size of memory, got shapes {shape_of(x)} and {shape_of(memory)}")
+        return self._attend(x, *self._compress(*self._mix(zero_hidden(memory, token_mask), token_mask)))
+
+
+class LinformerEncoderLayer(nn.TransformerEncoderLayer):
+    """PyTorch's encoder layer with `LinformerSelfAttention` as its first half, for use in ``nn.TransformerEncoder``.
+
+    Parameters
+    ----------
+    dim, heads, max_len, k : int
+        As in `LinformerSelfAttention`.
+    feedforward, dropout : int, float
+        Width of the second half, and the share dropped in training, in both halves.
+    norm_first : bool
+        Whether each half normalizes its input (the default, unlike PyTorch's) or its output.
+    activation : str or callable
+        ``"relu"``, ``"gelu"`` or a function, for the second half.
+    device, dtype, **options
+        As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and the copies share nothing.
+
+    Examples
+    --------
+    >>> import torch
+    >>> encoder = torch.nn.TransformerEncoder(
+    ...     LinformerEncoderLayer(64, heads=4, max_len=512, k=32, feedforward=128), 2, enable_nested_tensor=False)
+    >>> padding = torch.arange(300) >= torch.tensor([[300], [120]])
+    >>> encoder(torch.randn(2, 300, 64), src_key_padding_mask=padding).shape
+    torch.Size([2, 300, 64])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        max_len: int,
+        k: int,
+        feedforward: int,
+        dropout: float = 0.1,
+        *,
+        norm_first: bool = True,
+        activation: Any = "relu",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
+        # Checked here because PyTorch's constructor, which has to draw first, would refuse bad sizes in its own words.
+        dim, heads, max_len, k = check_sizes(dim, heads, max_len, k)
+        feedforward = check_integer(feedforward, "feedforward", 1)
+        check_numbers("feedforward", feedforward, dim)
+        dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        if isinstance(activation, str):
+            check_choice(activation, "activation", ("relu", "gelu"))
+        elif not callable(activation) or isinstance(activation, type):
+            raise TypeError(f'activation must be "relu", "gelu" or a function, got {activation!r}')
+        place: dict[str, Any] = {"device": check_device(device), "dtype": check_dtype(dtype)}
+        order = check_bool(norm_first, "norm_first")
+        super().__init__(dim, heads, feedforward, dropout, activation, batch_first=True, norm_first=order, **place)
+        options |= {"dropout": dropout, **place}
+        self.self_attn = LinformerSelfAttention(dim, heads, max_len, k, **options)  # type: ignore[assignment]
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """Apply attention, then the feed-forward network, each with its norm and residual connection.
+
+        Parameters
+        ----------
+        src : Tensor, shape (batch, n, dim)
+            Tokens; n is at most ``max_len``.
+        src_mask, is_causal
+            Must be None and False: there are no n by n weights to mask.
+        src_key_padding_mask : Tensor, shape (batch, n), optional
+            PyTorch's mask of **padding**: True marks it, or -inf in a floating-point mask that is 0 elsewhere. Other
+            numbers are refused on a CPU; on a GPU and in a compiled program they turn their sequences into NaN.
+        """
+        attention: Any = self.self_attn
+        if src_mask is not None:
+            raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
+        check_tokens(attention, src, None, is_causal, "src", "is_causal")
+        real, unclear = read_padding("src_key_padding_mask", src_key_padding_mask, "src", src)
+        src = zero_hidden(src, real)  # a NaN in padding would reach the gradients of norms and feed-forward network
+
+        mixed: Tensor = self.dropout1(attention(self.norm1(src) if self.norm_first else src, token_mask=real))
+        if self.norm_first:
+            src = src + mixed
+            out: Tensor = src + self._ff_block(self.norm2(src))
+        else:
+            src = self.norm1(src + mixed)
+            out = self.norm2(src + self._ff_block(src))
+        return out if unclear is None else out.masked_fill(unclear, math.nan)
+
+
+def from_layer(layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any) -> LinformerEncoderLayer:
+    """Copy all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
+
+    Parameters
+    ----------
+    layer : torch.nn.TransformerEncoderLayer
+        An encoder layer made with ``batch_first=True``.
+    max_len, k, **options
+        As in `from_mha`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> exact = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    >>> encoder = torch.nn.TransformerEncoder(exact, num_layers=3)
+    >>> for i, layer in enumerate(encoder.layers):
+    ...     encoder.layers[i] = from_layer(layer, max_len=40, k=8)
+    >>> encoder(torch.randn(2, 40, 16)).shape
+    torch.Size([2, 40, 16])
+    """
+    exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
+    if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
+        got = type(layer).__name__
+        raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}")
+    check_own_methods("layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block")
+    if not layer.self_attn.batch_first:
+        way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"
+        raise ValueError(f"layer must be batch first, got batch_first=False: {way}")
+    attention = from_mha(layer.self_attn, max_len, k, **options)
+    sizes = (attention.dim, attention.heads, 1, 1, 1)
+    with torch.device("meta"):  # every part is replaced
+        converted = LinformerEncoderLayer(*sizes, norm_first=layer.norm_first, activation=layer.activation)
+    for name, part in layer.named_children():
+        setattr(converted, name, attention if name == "self_attn" else copy.deepcopy(part))
+    return converted.train(layer.training)
