@@ -7,20 +7,16 @@ its source, https://github.com/lowrank-tutor/lowrank-tutor.
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what __getattr__ does, for editors
-    from lowrank_tutor import (  # noqa: I001
-        rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer, shards, roofline,
-        caches, states, sentence,
-        byhand, figures, answers, kit,
+    from lowrank_tutor import (  # noqa: I001 (in the order of the book)
+        rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer, layers, shards,
+        roofline, caches, states, sentence, byhand, figures, answers, kit,
     )  # fmt: skip
 
-__all__ = [  # noqa: RUF022 (in the order of the book)
-    "rank", "svd", "pca", "lda", "nmf", "factorization", "autoencoder", "jl", "bilinear", "attention", "linformer",
-    "shards", "roofline", "caches", "states", "sentence",
-    "byhand", "figures", "answers", "kit",
-]  # fmt: skip
+__all__ = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
 __dir__ = __all__.copy
 __version__ = "0.1.0"
 

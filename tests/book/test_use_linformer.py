@@ -7,6 +7,8 @@ import pytest
 import torch
 from chapters import ROOT, run
 
+from lowrank_tutor.layers import resized
+
 PAGE = ROOT / "book" / "use-linformer.md"
 
 
@@ -49,7 +51,7 @@ def test_other_cells(page):
     assert "saved and loaded: largest difference 0.0\n" in page["printed"]
     assert page["mixed"].shape == (2, 10, 32)
     assert page["moved"] < 1e-5
-    assert page["taken"].resized(80)(page["x50"]).shape == (2, 50, 32)
+    assert resized(page["taken"], 80)(page["x50"]).shape == (2, 50, 32)
     assert "1 matrix for 6 layers" in page["printed"]
     assert "e" not in dict(page["fixed"].named_parameters())
     assert "x must hold between 1 and max_len = 256 tokens, got 300" in page["printed"]

@@ -39,14 +39,8 @@ from lowrank_tutor.caches import (
     newton_schulz,
     power_step,
 )
-from lowrank_tutor.linformer import (
-    LinformerCrossAttention,
-    LinformerEncoderLayer,
-    LinformerSelfAttention,
-    linformer_attention,
-    linformer_cost,
-    pooling_projection,
-)
+from lowrank_tutor.layers import LinformerCrossAttention, LinformerEncoderLayer, from_layer, from_mha, resized
+from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention, linformer_cost, pooling_projection
 from lowrank_tutor.states import (
     BLOCK,
     block_ranks,
@@ -714,8 +708,8 @@ def exact_attention(bias=True):
 def takeover(n, longer, mask, bias):
     mha, (x, queries), real = exact_attention(bias), tensors((2, n, 6), (2, 3, 6)), a_mask(mask, 2, n)
     options = {"max_len": n + longer, "k": n + longer, "projection": torch.eye(n + longer, dtype=torch.float64)}
-    layer = LinformerSelfAttention.from_mha(mha, **options)
-    cross = LinformerCrossAttention.from_mha(mha, **options)
+    layer = from_mha(mha, **options)
+    cross = from_mha(mha, kind=LinformerCrossAttention, **options)
     padding = None if real is None else ~real
     rows = torch.ones(2, dtype=torch.bool) if real is None else real.any(dim=1)
     seen = torch.ones(2, n, dtype=torch.bool) if real is None else real
@@ -732,7 +726,7 @@ def layers_keep_results(n, k, mask, sharing, bias):
     )
     (x,), real = tensors((2, n, 6)), a_mask(mask, 2, n)
     out = layer(x, token_mask=real)
-    grown = layer.resized(9)
+    grown = resized(layer, 9)
     near(grown(x, token_mask=real), out)
     assert not {part.data_ptr() for part in grown.parameters()} & {part.data_ptr() for part in layer.parameters()}
     more = 7 - n
@@ -744,7 +738,7 @@ def layers_keep_results(n, k, mask, sharing, bias):
 LAYER = {"batch_first": True, "dtype": torch.float64, "dropout": 0.0}
 
 
-@promise("LinformerEncoderLayer.from_layer", "a trained encoder converted in place stays itself where k = n",
+@promise("from_layer", "a trained encoder converted in place stays itself where k = n",
          norm_first=[False, True], nested=[False, True], training=[False, True], gradient=[False, True],
          mask=["right padding", "left padding", None])  # fmt: skip
 def converted_in_place(norm_first, nested, training, gradient, mask):
@@ -756,14 +750,12 @@ def converted_in_place(norm_first, nested, training, gradient, mask):
     with torch.set_grad_enabled(gradient):
         expected = encoder(x, src_key_padding_mask=padding)
         for i, old in enumerate(encoder.layers):
-            encoder.layers[i] = LinformerEncoderLayer.from_layer(
-                old, 5, 5, projection=torch.eye(5, dtype=torch.float64)
-            )
+            encoder.layers[i] = from_layer(old, 5, 5, projection=torch.eye(5, dtype=torch.float64))
         out = encoder(x, src_key_padding_mask=padding)
         seen = torch.ones(2, 5, dtype=torch.bool) if real is None else real
         near(out[seen], expected[seen])
         for kept in encoder.layers:
-            kept.self_attn = kept.self_attn.resized(8)
+            kept.self_attn = resized(kept.self_attn, 8)
         near(encoder(x, src_key_padding_mask=padding)[seen], expected[seen])
 
 
@@ -804,11 +796,11 @@ OTHERWISE = {  # what would be copied, and the refusal
     "LoraLinear": (lambda: LoraLinear(Doubled(4, 4), 2), "linear must compute as a torch.nn.Linear"),
     "compress": (lambda: compress(Doubled(4, 4), 2), "linear must compute as a torch.nn.Linear"),
     "from_mha": (
-        lambda: LinformerSelfAttention.from_mha(Shifted(6, 2, batch_first=True), 5, 2),
+        lambda: from_mha(Shifted(6, 2, batch_first=True), 5, 2),
         "mha must compute as a torch.nn.MultiheadAttention",
     ),
     "from_layer": (
-        lambda: LinformerEncoderLayer.from_layer(Halved(6, 2, 12, batch_first=True), 5, 2),
+        lambda: from_layer(Halved(6, 2, 12, batch_first=True), 5, 2),
         "layer must compute as a torch.nn.TransformerEncoderLayer does, got Halved with _sa_block of its own",
     ),
 }
@@ -828,7 +820,7 @@ def takeover_of_adapted(kind, bias):
         nn.utils.parametrizations.weight_norm(mha.out_proj)
     else:
         moved(inject_lora(mha, "out_proj", 2, magnitude=kind == "DoRA"))
-    layer = LinformerSelfAttention.from_mha(mha, 4, 4, projection=torch.eye(4, dtype=torch.float64))
+    layer = from_mha(mha, 4, 4, projection=torch.eye(4, dtype=torch.float64))
     near(layer(x), mha(x, x, x)[0])
 
 

@@ -14,7 +14,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from lowrank_tutor.attention import softmax_cost
-from lowrank_tutor.linformer import LinformerEncoderLayer, linformer_cost, pooling_projection
+from lowrank_tutor.layers import LinformerEncoderLayer
+from lowrank_tutor.linformer import linformer_cost, pooling_projection
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)

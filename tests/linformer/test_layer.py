@@ -366,8 +366,6 @@ DEVICE = 'device must be a torch.device, a name such as "cpu" or None, got'
         ({"projection": torch.ones(3, 8), "sharing": "headwise"},
          'ValueError: sharing must be "key-value" where a projection is given, got "headwise"'),
         ({"rule": "mean"}, 'ValueError: rule must be "sum" or "norm", got \'mean\''),
-        ({"process_group": "gloo"},
-         "TypeError: process_group must be a torch.distributed.ProcessGroup with this process in it, got 'gloo'"),
     ],
 )  # fmt: skip
 def test_bad_sizes(options, message):

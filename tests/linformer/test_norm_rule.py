@@ -14,9 +14,8 @@ from linformers import array, by_loops, layer_by_loops, layer_of, lengths, nearl
 from torch import nn
 from torch.nn import functional
 
+from lowrank_tutor.layers import LinformerEncoderLayer, from_layer, from_mha, resized
 from lowrank_tutor.linformer import (
-    LinformerEncoderLayer,
-    LinformerSelfAttention,
     _padding_rule,
     _row_sums,
     linformer_attention,
@@ -107,11 +106,11 @@ def test_both_rules_against_loops(rule, given_f):
 def test_the_rule_is_settled_once(options, rule):
     layer, options = layer_of(k=4, **options), dict(options)
     place = {"dtype": torch.float64, "device": options.pop("device", None)}
-    taken = LinformerSelfAttention.from_mha(nn.MultiheadAttention(6, 2, batch_first=True, **place), 8, 4, **options)
+    taken = from_mha(nn.MultiheadAttention(6, 2, batch_first=True, **place), 8, 4, **options)
     old = nn.TransformerEncoderLayer(6, 2, 5, batch_first=True, **place)
     encoders = (
         LinformerEncoderLayer(6, 2, 8, 4, 5, **options, **place),
-        LinformerEncoderLayer.from_layer(old, 8, 4, **options),
+        from_layer(old, 8, 4, **options),
     )
     for one in (
         layer,
@@ -119,7 +118,7 @@ def test_the_rule_is_settled_once(options, rule):
         *(each.self_attn for each in encoders),
         copy.deepcopy(layer),
         pickle.loads(pickle.dumps(layer)),
-        layer.resized(11),
+        resized(layer, 11),
     ):
         assert one.rule == rule
         assert one.extra_repr().endswith(", rule='sum'") == (rule == "sum")

@@ -10,12 +10,8 @@ from linformers import MASKS, SHARINGS, layer_by_loops, layer_of, lengths
 from torch import nn
 from torch.nn import functional
 
-from lowrank_tutor.linformer import (
-    LinformerCrossAttention,
-    LinformerEncoderLayer,
-    LinformerSelfAttention,
-    pooling_projection,
-)
+from lowrank_tutor.layers import LinformerCrossAttention, LinformerEncoderLayer, from_layer, from_mha, resized
+from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 
 
 def exact_attention(bias=True, **options):
@@ -33,7 +29,7 @@ def exact_attention(bias=True, **options):
 def test_takeover_with_identity_is_exact(bias, max_len, masked):
     mha, (x,) = exact_attention(bias), tensors((3, 6, 6))
     eye = torch.eye(max_len, dtype=torch.float64)
-    layer = LinformerSelfAttention.from_mha(mha, max_len, max_len, projection=eye)
+    layer = from_mha(mha, max_len, max_len, projection=eye)
     real = lengths(6, 4, 1) if masked else torch.ones(3, 6, dtype=torch.bool)
     expected = mha(x, x, x, key_padding_mask=~real)[0]
     out = layer(x, token_mask=real if masked else None)
@@ -42,12 +38,12 @@ def test_takeover_with_identity_is_exact(bias, max_len, masked):
 
 def test_takeover_copies_all_settings():
     mha = exact_attention(dropout=0.25).eval()
-    layer = LinformerSelfAttention.from_mha(mha, 8, 3, sharing="headwise")
+    layer = from_mha(mha, 8, 3, sharing="headwise")
     assert (layer.heads, layer.dropout, layer.training, layer.sharing) == (2, 0.25, False, "headwise")
     assert layer.to_q.weight.dtype == torch.float64
-    drawn = [LinformerSelfAttention.from_mha(mha, 8, 3, generator=torch.Generator().manual_seed(1)) for _ in range(2)]
+    drawn = [from_mha(mha, 8, 3, generator=torch.Generator().manual_seed(1)) for _ in range(2)]
     assert torch.equal(drawn[0].e, drawn[1].e)
-    assert LinformerSelfAttention.from_mha(copy.deepcopy(mha).to("meta"), 8, 3).to_out.weight.is_meta
+    assert from_mha(copy.deepcopy(mha).to("meta"), 8, 3).to_out.weight.is_meta
     assert torch.equal(layer.to_v.bias, mha.in_proj_bias[12:])
     with torch.no_grad():
         layer.to_v.bias.add_(1)
@@ -73,7 +69,7 @@ NO_LAYER = "TypeError: layer must be a torch.nn.TransformerEncoderLayer with exa
     ],
 )  # fmt: skip
 def test_other_attention(call, message):
-    assert said(lambda: LinformerSelfAttention.from_mha(call(), 8, 3)) == message
+    assert said(lambda: from_mha(call(), 8, 3)) == message
 
 
 @pytest.mark.parametrize(
@@ -86,7 +82,7 @@ def test_other_attention(call, message):
     ],
 )  # fmt: skip
 def test_other_encoders(call, message):
-    assert said(lambda: LinformerEncoderLayer.from_layer(call(), 8, 3)) == message
+    assert said(lambda: from_layer(call(), 8, 3)) == message
 
 
 @pytest.mark.parametrize(
@@ -103,7 +99,7 @@ def test_whole_encoder_takeover(options):
         expected = encoder(x, src_key_padding_mask=~real)[real]
     eye = torch.eye(8, dtype=torch.float64)
     encoder.layers[0].linear1 = nn.Sequential(encoder.layers[0].linear1)  # as an adapter wraps it
-    layers = [LinformerEncoderLayer.from_layer(old, 8, 8, projection=eye) for old in encoder.layers]
+    layers = [from_layer(old, 8, 8, projection=eye) for old in encoder.layers]
     assert not {id(p) for new in layers for p in new.parameters()} & {id(p) for p in encoder.parameters()}
     assert (layers[0].dropout.p, layers[0].self_attn.dropout, layers[0].training) == (0.3, 0.3, False)
     encoder.layers = nn.ModuleList(layers)
@@ -181,11 +177,11 @@ def test_cross_attention_to_itself(mask, bias):
 
 def test_cross_attention_and_padding():
     mha, (x, memory) = exact_attention(), tensors((3, 4, 6), (3, 6, 6))
-    cross = LinformerCrossAttention.from_mha(mha, 8, 8, projection=torch.eye(8, dtype=torch.float64))
+    cross = from_mha(mha, 8, 8, kind=LinformerCrossAttention, projection=torch.eye(8, dtype=torch.float64))
     assert isinstance(cross, LinformerCrossAttention)
     expected = mha(x, memory, memory)[0].detach()
     np.testing.assert_allclose(cross(x, memory).detach(), expected, rtol=0, atol=1e-13)
-    drawn = LinformerCrossAttention.from_mha(mha, 8, 3)
+    drawn = from_mha(mha, 8, 3, kind=LinformerCrossAttention)
     padded = torch.cat([memory, torch.full((3, 2, 6), torch.nan, dtype=torch.float64)], dim=1)
     out = drawn(x, padded, token_mask=lengths(6, 6, 6, n=8)).detach()
     np.testing.assert_allclose(out, drawn(x, memory).detach(), rtol=0, atol=1e-13)
@@ -218,7 +214,7 @@ def test_bad_input_of_cross_attention(x, memory, options, message):
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_resizing_changes_no_result(mask, sharing):
     layer, (x, longer) = layer_of(sharing=sharing), tensors((3, 6, 6), (3, 11, 6))
-    grown = layer.resized(11)
+    grown = resized(layer, 11)
     np.testing.assert_allclose(grown(x, token_mask=mask).detach(), layer(x, token_mask=mask).detach(), atol=1e-14)
     assert grown.max_len == 11
     assert grown.e.shape == (3, 11)
@@ -230,14 +226,14 @@ def test_resizing_changes_no_result(mask, sharing):
 
 
 def test_resized_projection_stays_fixed():
-    grown = layer_of(k=4, projection=pooling_projection(4, 8).double()).resized(9)
+    grown = resized(layer_of(k=4, projection=pooling_projection(4, 8).double()), 9)
     assert "e" not in dict(grown.named_parameters())
     assert grown.state_dict()["e"].shape == (4, 9)
-    assert said(lambda: grown.resized(8)) == "ValueError: max_len must be at least that of the layer, 9, got 8"
-    assert said(lambda: grown.resized(0)) == "ValueError: max_len must be at least 1, got 0"
+    assert said(lambda: resized(grown, 8)) == "ValueError: max_len must be at least that of the layer, 9, got 8"
+    assert said(lambda: resized(grown, 0)) == "ValueError: max_len must be at least 1, got 0"
     frozen = layer_of()
     frozen.e.requires_grad_(False)
-    assert not frozen.resized(8).e.requires_grad
+    assert not resized(frozen, 8).e.requires_grad
 
 
 @pytest.mark.parametrize(("sharing", "bias"), [("key-value", False), ("headwise", True)])
@@ -287,8 +283,7 @@ def test_encoder_layer_settings():
     assert {tensor.dtype for tensor in layer.state_dict().values()} == {torch.float64}
     exact, draw = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True), torch.Generator()
     one, other = (
-        LinformerEncoderLayer.from_layer(exact, 8, 3, sharing="headwise", generator=draw.manual_seed(1)).self_attn
-        for _ in range(2)
+        from_layer(exact, 8, 3, sharing="headwise", generator=draw.manual_seed(1)).self_attn for _ in range(2)
     )
     assert torch.equal(one.f, other.f)
 
