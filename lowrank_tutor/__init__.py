@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what __getattr__ does, for editors
-    from lowrank_tutor import (  # noqa: I001 (in the order of the book)
+    from lowrank_tutor import (  # noqa: F401, I001 (in the order of the book)
         rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer, layers, shards,
         roofline, caches, states, sentence, byhand, figures, answers, kit,
     )  # fmt: skip

@@ -8,14 +8,10 @@ the sequence. Row j of ``e``, $E_j$, makes one **mixture** of all tokens.
 change nothing for the others, whatever they hold. Their own rows of a layer's result are zeros, and a sequence that is
 hidden altogether has mixtures of zeros. A short sequence gives the same results with padding appended.
 
-Two **rules** govern a row of ``e`` where tokens are hidden, by a mask or beyond the end of a short sequence. Let
-$\omega_j$ be its share on real tokens, $\sum_{\text{real}} |E_{ji}|^p / \sum_i |E_{ji}|^p$. What is left of the row is
-divided by $\omega_j^{1/p}$, and $\ln \omega_j$ is added to its logits, which gives it $\omega_j$ votes. With two
-matrices the smaller share counts. With $p = 1$, the **sum rule**, a row without negative entries keeps its sum, so that
-averages return equal tokens unchanged. With $p = 2$, the **norm rule**, a row keeps its norm: the sum of random signs
-is near zero by accident. A row follows the sum rule if none of its entries is negative. But the entries of a *learned*
-``e`` cross zero during training, and the results would jump. So a layer that learns ``e`` chooses one rule for all rows
-when it is made: the sum rule if ``e`` starts without negative entries, otherwise the norm rule.
+Where tokens are hidden, by a mask or beyond the end of a short sequence, the **sum rule** or the **norm rule** scales
+what is left of a row of ``e``: see ``lowrank_tutor/_padding.py``. A row without negative entries, such as an average,
+follows the first, any other the second. The entries of a learned ``e`` cross zero, so a layer that learns it has one
+rule for all rows: the sum rule if ``e`` starts without negative entries.
 """
 
 import math
@@ -28,6 +24,7 @@ with needed(__name__):
     from torch import Tensor, nn
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._padding import RowSums, columns_of, padding_rule, rescaled, row_sums
 from lowrank_tutor._tensors import (
     attend,
     check_attention_inputs,
@@ -41,14 +38,12 @@ from lowrank_tutor._tensors import (
     check_token_mask,
     is_exporting,
     shape_of,
-    without_autocast,
     zero_hidden,
 )
 from lowrank_tutor.attention import Cost
 
 __all__ = ["LinformerSelfAttention", "linformer_attention", "linformer_cost", "pooling_projection"]
 
-RowSums: TypeAlias = tuple[Tensor, Tensor, Tensor]  # of the entries of E on real tokens, and on all; whether p is 1
 Mixtures: TypeAlias = tuple[list[Tensor], list[RowSums]]
 SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")
@@ -76,8 +71,7 @@ def linformer_attention(
 ) -> Tensor:
     r"""Attend to k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
 
-    The result is (batch, heads, n_queries, d_v). With k = n and E = F = I it is softmax attention. There is no causal
-    form: each mixture holds all tokens, the future too.
+    The result is (batch, heads, n_queries, d_v). There is no causal form: each mixture holds the future, too.
 
     Parameters
     ----------
@@ -110,62 +104,9 @@ def linformer_attention(
     keys, values = matrices[0] @ zero_hidden(k, token_mask), matrices[-1] @ zero_hidden(v, token_mask)
     if token_mask is None:
         return _attend(q, keys, values)
-    scales, log_shares = _padding_rule([_row_sums(matrix, token_mask, rule) for matrix in matrices])
-    keys, values = _rescaled(keys, scales[0][:, None]), _rescaled(values, scales[-1][:, None])
+    scales, log_shares = padding_rule([row_sums(matrix, token_mask, rule) for matrix in matrices])
+    keys, values = rescaled(keys, scales[0][:, None]), rescaled(values, scales[-1][:, None])
     return _attend(q, keys, values, log_shares)
-
-
-def _row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> RowSums:
-    r"""Add up $|E_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say where p is 1, (k,).
-
-    The tokens of the mask (batch, n) have the columns from ``start`` on; all other columns are hidden.
-    """
-    with without_autocast(matrix.device):
-        rows = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
-        given = torch.full(rows.shape[:1], rule == "sum", device=rows.device)
-        by_sum = given if rule else (rows >= 0).all(dim=1)
-        largest = rows.detach().abs().amax(dim=1, keepdim=True)  # shares do not change, and no power may vanish
-        sizes = rows.abs() / torch.where(largest == 0, 1, largest)
-        powers = sizes * torch.where(by_sum[:, None], 1, sizes)
-        kept = real.to(rows.dtype) @ _columns(powers, start, real.shape[1]).T
-    return kept, powers.sum(dim=1), by_sum
-
-
-def _padding_rule(sums: list[RowSums]) -> tuple[list[Tensor], Tensor]:
-    r"""Return $\omega_j^{-1/p}$ for each matrix, (batch, k, 1), and $\ln \omega_j$ for the logits, (batch, 1, 1, k).
-
-    A row without a share has the scale 0 and the logit -inf. Where no row has one, all logits are 0: the mixtures are
-    zeros by then, and an average of zeros is zero, not NaN.
-    """
-    shares = []
-    for kept, total, by_sum in sums:  # (batch, k), (k,), (k,)
-        # A tiny share counts as 0, because the gradient holds the square of the scale: p = 1 needs the larger bound.
-        tiny = torch.finfo(total.dtype).tiny
-        least = torch.full_like(total, tiny).masked_fill(by_sum, math.sqrt(tiny))
-        zero = total == 0  # no mask has emptied such a row: its share is 1
-        share = torch.where(zero, 1, kept / torch.where(zero, 1, total))
-        shares.append(torch.where(share < least, 0, share))
-    share = shares[0] if len(shares) == 1 else torch.minimum(*shares)
-    empty = share == 0  # root and logarithm have no gradient there
-    scales = []
-    for own, (_, _, by_sum) in zip(shares, sums, strict=True):
-        kept = torch.where(empty, 1, own)
-        # rsqrt would overflow in the gradient of a tiny share
-        scales.append(torch.where(by_sum, kept, kept.sqrt()).reciprocal().masked_fill(empty, 0)[:, :, None])
-    logs = torch.where(empty, 1, share).log().masked_fill(empty, -math.inf)
-    return scales, logs.masked_fill(empty.all(dim=1, keepdim=True), 0)[:, None, None, :]
-
-
-def _rescaled(mixed: Tensor, scale: Tensor) -> Tensor:
-    """Multiply by a scale of at least 24 bits, and round once."""
-    return (mixed * scale).to(mixed.dtype)
-
-
-def _columns(matrix: Tensor, start: int, count: int) -> Tensor:
-    """Return ``count`` columns from ``start`` on: a view, or a copy in an export."""
-    if is_exporting():  # an export holds for all lengths, but whether a view is contiguous depends on its length
-        return matrix.index_select(1, torch.arange(start, start + count, device=matrix.device))
-    return matrix[:, start : start + count]
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
@@ -267,7 +208,6 @@ class LinformerSelfAttention(nn.Module):
     r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
 
     E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows meet the weights of keys and values.
-    With biases, E(XW + 1b) = (EX)W + (E1)b: mixture j gets the bias times the sum of row j of E.
 
     Parameters
     ----------
@@ -280,11 +220,10 @@ class LinformerSelfAttention(nn.Module):
     dropout : float
         Share of the weights dropped in training, at least 0 and below 1.
     projection : Tensor, shape (k, max_len), optional
-        Used as E = F; best `pooling_projection`, because in chapter 6 random starts end far behind. A ``Parameter`` is
-        learned, and several layers may share it (the paper's "layerwise"); any other tensor stays fixed.
+        Used as E = F; best `pooling_projection`. A ``Parameter`` is learned, and several layers may share it (the
+        paper's "layerwise"); any other tensor stays fixed.
     rule : {"sum", "norm"}, optional
-        One rule for all rows, in place of the layer's own choice. Name it to load averages, fixed or learned, into a
-        learned layer that started from something else.
+        One rule for all rows, in place of the layer's own choice, such as for averages that are loaded later.
     bias : bool
         Whether queries, keys and values have biases too, as in most pretrained models. They start at zero.
     generator : torch.Generator, optional
@@ -421,19 +360,19 @@ class LinformerSelfAttention(nn.Module):
         if padded is None:
             padded = token_mask is not None or n < self.max_len or is_exporting()  # an export holds for all lengths
         matrices = [self.e] if self.f is None else [self.e, self.f]
-        columns = [_columns(matrix, start, n).expand(batch, -1, -1) for matrix in matrices]
+        columns = [columns_of(matrix, start, n).expand(batch, -1, -1) for matrix in matrices]
         mixed = [torch.bmm(part, x) for part in columns]  # EX, (batch, k, D)
         real = x.new_ones((batch, n), dtype=torch.bool) if token_mask is None else token_mask
         if bias_of(self.to_k) is not None or bias_of(self.to_v) is not None:
             mixed += [torch.bmm(part, real[:, :, None].to(x.dtype)) for part in columns]  # E1, (batch, k, 1)
-        return mixed, [_row_sums(matrix, real, self.rule, start) for matrix in matrices] if padded else []
+        return mixed, [row_sums(matrix, real, self.rule, start) for matrix in matrices] if padded else []
 
     def _compress(self, mixed: list[Tensor], sums: list[RowSums]) -> tuple[Tensor, Tensor, Tensor | None]:
         """Make keys and values (batch, heads, k, d) of mixtures, and the logits of the rules for padding."""
         log_shares, matrices = None, 1 if self.f is None else 2
         if sums:
-            scales, log_shares = _padding_rule(sums)
-            mixed = [_rescaled(rows, scales[i % matrices]) for i, rows in enumerate(mixed)]
+            scales, log_shares = padding_rule(sums)
+            mixed = [rescaled(rows, scales[i % matrices]) for i, rows in enumerate(mixed)]
         heads = []
         for linear, i in ((self.to_k, 0), (self.to_v, matrices - 1)):
             rows = linear(mixed[i])  # called as it is, so that hooks, adapters and quantized weights act

@@ -14,10 +14,9 @@ from linformers import array, by_loops, layer_by_loops, layer_of, lengths, nearl
 from torch import nn
 from torch.nn import functional
 
+from lowrank_tutor._padding import padding_rule, row_sums
 from lowrank_tutor.layers import LinformerEncoderLayer, from_layer, from_mha, resized
 from lowrank_tutor.linformer import (
-    _padding_rule,
-    _row_sums,
     linformer_attention,
     pooling_projection,
 )
@@ -236,7 +235,7 @@ def test_shares_in_float32(dtype, autocast, rule):
     e[3], e[4, :100] = 0, 0
     mask = lengths(100, 299, 300, 0)
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        (scale,), log_shares = _padding_rule([_row_sums(e, mask, rule)])
+        (scale,), log_shares = padding_rule([row_sums(e, mask, rule)])
         squares = e.bfloat16().square()
         rough = (squares.sum(dim=1) / (mask.bfloat16() @ squares.T)).sqrt()[:3, :3]
     assert scale.dtype == log_shares.dtype == torch.float32
