@@ -11,7 +11,7 @@ from lowrank_tutor._checks import check_rank
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
-from lowrank_tutor.kit.tables import Table, table
+from lowrank_tutor.caches.lora import modules_of, names_ending_in
 from lowrank_tutor.rank import break_even_rank
 from lowrank_tutor.svd import choose_rank
 
@@ -99,11 +99,9 @@ def input_moments(model: nn.Module, names: str | Iterable[str] | None = None) ->
         By full names, in float64, the mean over all rows met so far: run the model without padding. A layer that is not
         called has none; ``nn.MultiheadAttention`` reads the weight of ``out_proj`` without calling it.
     """
-    layers = {name: part for name, part in model.named_modules() if isinstance(part, nn.Linear)}
-    ends = [names] if isinstance(names, str) else list(layers if names is None else names)
-    for end in ends:
-        if not any(f".{name}".endswith(f".{end}") for name in layers):
-            raise ValueError(f"names must be ends of names of linear layers of the model, got {end!r}")
+    layers = modules_of(model, nn.Linear)
+    wanted = list(layers) if names is None else names_ending_in(names, layers)
+    chosen = {layers[name]: name for name in reversed(wanted)}  # a layer with two names goes by the first
     moments: dict[str, Tensor] = {}
     rows = dict.fromkeys(layers, 0)
 
@@ -116,24 +114,21 @@ def input_moments(model: nn.Module, names: str | Iterable[str] | None = None) ->
             old += (x.T @ x - len(x) * old) / rows[name]
 
     with ExitStack() as hooks:
-        for name, layer in layers.items():
-            if any(f".{name}".endswith(f".{end}") for end in ends):
-                hook = layer.register_forward_pre_hook(
-                    lambda _, args, named, name=name: collect(name, args, named), with_kwargs=True
-                )
-                hooks.callback(hook.remove)
+        for layer, name in chosen.items():
+            hook = layer.register_forward_pre_hook(
+                lambda _, args, named, name=name: collect(name, args, named), with_kwargs=True
+            )
+            hooks.callback(hook.remove)
         yield moments
 
 
-def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
-    r"""Tabulate how near to low rank the weights of a model are.
+def rank_report(model: nn.Module | Mapping[str, Any]) -> dict[str, list[Any]]:
+    r"""Report how near to low rank the weights of a model are, as the columns of a table.
 
     Of each weight the stable rank, the ``k`` that keep 90%, 95% and 99% of the energy, and the break-even rank, below
     which two factors hold fewer numbers than the weight. A weight with more than two axes, such as a convolution's, is
     flattened after the first, and its shape says so. Entries with fewer than two rows or columns are left out, as are
-    integers and whatever else is no tensor.
-
-    The ``columns`` of the table hold the numbers: ``rank_report(model).columns["k for 95%"]``.
+    integers and whatever else is no tensor. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame`` print the columns.
 
     Parameters
     ----------
@@ -143,9 +138,9 @@ def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
     Examples
     --------
     >>> import torch
-    >>> rank_report({"fc.weight": torch.diag(torch.tensor([4.0, 2.0, 1.0, 1.0])), "fc.bias": torch.zeros(4)})
-    name       shape   stable rank  k for 90%  k for 95%  k for 99%  break-even rank
-    fc.weight  (4, 4)          1.4          2          3          4              2.0
+    >>> report = rank_report({"fc.weight": torch.diag(torch.tensor([4.0, 2.0, 1.0, 1.0])), "fc.bias": torch.zeros(4)})
+    >>> report["name"], report["stable rank"], report["k for 95%"], report["break-even rank"]
+    (['fc.weight'], [1.375], [3], [2.0])
     """
     entries = model.state_dict() if isinstance(model, nn.Module) else model
     if not isinstance(entries, Mapping):
@@ -155,8 +150,7 @@ def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
     if not rows:
         raise ValueError(f"model must hold a weight with two axes or more, got none among {len(entries)} entries")
     header = ("name", "shape", "stable rank", *(f"k for {share:.0%}" for share in SHARES), "break-even rank")
-    columns = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
-    return table(columns, {"stable rank": ".1f", "break-even rank": ".1f"})
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def _in_double(x: Tensor) -> Tensor:
@@ -178,5 +172,5 @@ def _row(name: str, weight: Tensor) -> tuple[object, ...] | None:
     gram = matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix  # several times faster than singular values
     s = torch.linalg.eigvalsh(gram).clamp(min=0).sqrt().flip(0).cpu().numpy()
     stable = float(((s / (s[0] or 1)) ** 2).sum())
-    said = str(shape) if weight.ndim == 2 else f"{tuple(weight.shape)} as {shape}"
-    return name, said, stable, *(choose_rank(s, energy=share) for share in SHARES), break_even_rank(*shape)
+    written = str(shape) if weight.ndim == 2 else f"{tuple(weight.shape)} as {shape}"
+    return name, written, stable, *(choose_rank(s, energy=share) for share in SHARES), break_even_rank(*shape)

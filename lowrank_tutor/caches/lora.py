@@ -1,5 +1,6 @@
 """Give linear layers updates of low rank: LoRA, rsLoRA, PiSSA and DoRA, on one layer or throughout a model."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -222,19 +223,11 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     >>> merge_lora(model).linear2
     Linear(in_features=32, out_features=16, bias=True)
     """
-    wanted = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    if not all(isinstance(end, str) for end in wanted):
-        raise TypeError(f"names must be a string or several, got {names!r}")
-    adapted = {part.linear for part in _modules(model, LoraLinear).values()}
-    linears = {name: part for name, part in _modules(model, nn.Linear).items() if part not in adapted}
-    found = {end: [name for name in linears if f".{name}".endswith(f".{end}")] for end in wanted}
-    if missing := [end for end in wanted or [""] if not found.get(end)]:
-        known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in linears)) or "none"
-        raise ValueError(f"names must be ends of names of linear layers ({known}), got {missing[0]!r}")
-    chosen = dict.fromkeys(linears[name] for end in wanted for name in found[end])
+    adapted = {part.linear for part in modules_of(model, LoraLinear).values()}
+    linears = {name: part for name, part in modules_of(model, nn.Linear).items() if part not in adapted}
     adapters: dict[nn.Module, LoraLinear] = {}
     try:
-        for part in chosen:
+        for part in dict.fromkeys(linears[name] for name in names_ending_in(names, linears)):
             adapters[part] = LoraLinear(part, r, **options).train(part.training)
     except Exception:
         for adapter in reversed(adapters.values()):  # two layers may share a weight
@@ -243,7 +236,7 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     _put(model, adapters)
     model = adapters.get(model, model)
     model.requires_grad_(False)
-    for adapter in _modules(model, LoraLinear).values():
+    for adapter in modules_of(model, LoraLinear).values():
         for learned in adapter.parameters(recurse=False):
             learned.requires_grad_()
     return model
@@ -259,7 +252,7 @@ def merge_lora(model: nn.Module) -> nn.Module:
     With ``head`` the adapter, ``head.linear.weight = nn.Parameter(head.linear.weight.detach().clone())`` unties them;
     so must whoever loads the result.
     """
-    adapters = _modules(model, LoraLinear)
+    adapters = modules_of(model, LoraLinear)
     if not adapters:
         raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one")
     users: dict[torch.Tensor, set[nn.Module]] = {}
@@ -290,7 +283,19 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
     return u[:, :r] * root, root[:, None] * vt[:r]
 
 
-def _modules(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
+def names_ending_in(ends: str | Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return the names of linear layers that end in one of ``ends``, each of which must fit one."""
+    wanted = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else [ends]
+    if not all(isinstance(end, str) for end in wanted):
+        raise TypeError(f"names must be a string or several, got {ends!r}")
+    matches = {end: [name for name in names if f".{name}".endswith(f".{end}")] for end in wanted}
+    if missing := [end for end in wanted or [""] if not matches.get(end)]:
+        known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
+        raise ValueError(f"names must be ends of names of linear layers ({known}), got {missing[0]!r}")
+    return list(dict.fromkeys(itertools.chain.from_iterable(matches.values())))
+
+
+def modules_of(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
     """Return the modules of a kind in a model, under every name that they have."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
