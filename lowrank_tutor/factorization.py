@@ -111,6 +111,8 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2:
         raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
+    if dense.size == 0:
+        raise ValueError(f"ratings must be non-empty, got shape {dense.shape}")
     mask = _as_mask(~np.isnan(dense) if observed is None else observed, dense.shape)
     seen = dense[mask]
     if not np.isfinite(seen).all():

@@ -250,6 +250,7 @@ def trials(
     4096 True
     16384 False n = 16384: exact attention left out, it needs 25.8 GB of 12.0 GB
     """
+    k = check_size(k, "k")
     endless = isinstance(free, numbers.Real) and free == math.inf
     room = RESERVE * (math.inf if endless else check_real(free, "free", "a number of bytes, 0 or more", 0))
 

@@ -190,7 +190,7 @@ def latent_from_heads(
     >>> down.shape, up_k.shape, torch.allclose(down @ up_v, w_v, atol=1e-4)
     (torch.Size([16, 16]), torch.Size([4, 16, 8]), True)
     """
-    check_tensor("w_k", w_k, ("heads", "dim", "d_h"))
+    check_floating("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h")))
     heads, dim, d_h = w_k.shape
     d_v = check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k).shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")

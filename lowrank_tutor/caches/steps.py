@@ -27,9 +27,8 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     tensor([[2., 0.],
             [0., 0.]])
     """
-    check_tensor("m", m, ("m", "n"))
+    check_floating("m", check_tensor("m", m, ("m", "n")))
     check_like("q", q, (m.shape[1], "r"), "m", m)
-    check_floating("m", m)
     r = q.shape[1]
     if not 1 <= r <= min(m.shape):
         raise ValueError(f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}")
