@@ -200,6 +200,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
         "lengths": some([64], number=3, fractions=[1.5], zero=[0], none=None), "d": whole(64), "heads": whole(8),
         "k": whole(4, high=64), "free": real(1e9),
     },
+    "attention": {"x": array(np.array([[1.0, 0], [0, 1]]))},
     "score": {**SCORE, "w": array(np.ones((3, 3)))},
     "reduced_rank_score": {**SCORE, **FACTORS},
     "factorize": {"w": array(A), "k": whole(1, high=2), **MOMENTS},
