@@ -34,7 +34,6 @@ __all__ = [
     "SVD", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "randomized_svd", "relative_error",
     "tail_error", "truncated_svd",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 
 class SVD(NamedTuple):
@@ -62,17 +61,22 @@ def fix_signs(vectors: ArrayLike) -> FloatArray:
         )
     if not np.isfinite(columns).all():
         raise ValueError(f"vectors must be finite, got {columns[~np.isfinite(columns)][0]}")
+    return signs_of(columns)
+
+
+def signs_of(columns: FloatArray) -> FloatArray:
+    """Return what `fix_signs` does, for columns that need no check."""
     size = np.abs(columns)
     nearly_largest = size >= size.max(axis=-2, keepdims=True) * (1 - math.sqrt(np.finfo(columns.dtype).eps))
     first = np.argmax(nearly_largest, axis=-2, keepdims=True)
-    found = np.take_along_axis(columns, first, axis=-2)[..., 0, :]
-    signs: FloatArray = np.where(found < 0, -1, 1).astype(columns.dtype)
+    largest = np.take_along_axis(columns, first, axis=-2)[..., 0, :]
+    signs: FloatArray = np.where(largest < 0, -1, 1).astype(columns.dtype)
     return signs
 
 
 def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
     """Copy the first ``k`` triplets, so that the rest can be freed, and fix their signs."""
-    signs = fix_signs(u[..., :k])
+    signs = signs_of(u[..., :k])
     return SVD(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
 
 
@@ -281,17 +285,14 @@ def choose_rank(
     ``energy``, above 0 and below 1: the least ``k`` that keeps at least this share of $\sum_i \sigma_i^2$.
 
     ``error``, at least 0 and below 1: the least ``k`` whose best approximation has at most this relative error in the
-    Frobenius norm. No matrix of lower rank is as close (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of
-    10% is an energy of 99%.
+    Frobenius norm (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of 10% is an energy of 99%. Both rules
+    need the whole spectrum, or, if ``s`` holds only its first values, such as those of `randomized_svd`, the sum of all
+    squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are then too few, the rule is refused.
 
-    Both rules need the whole spectrum, or, if ``s`` holds only its first values, such as those of `randomized_svd`, the
-    sum of all squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are then too few, the rule is refused.
-
-    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. This is the numerical rank that stays the
-    same over the widest range of tolerances, measured by the ratio of its ends. Values below $r \varepsilon \sigma_1$
-    count as rounding. The last values of noise can lie far apart by chance, so in the second half of the spectrum
-    only ``1/r`` of what a ratio exceeds 1 by counts. Even so the result may be chance if no ratio stands out, and
-    ``threshold`` serves better; equal values are refused.
+    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. Values below $r \varepsilon \sigma_1$
+    count as rounding. The last values of noise can lie far apart by chance, so in the second half of the spectrum only
+    ``1/r`` of what a ratio exceeds 1 by counts. If no ratio stands out, ``threshold`` serves better; equal values are
+    refused.
 
     ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given instead of a number,
     stands for the best threshold for noise of unknown size, `hard_threshold`; then ``s`` must hold all singular values.
