@@ -29,7 +29,6 @@ from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["RatingFactors", "factorize_ratings"]
-__dir__ = __all__.copy  # completion offers no more than that
 
 _BOOLS = "an array of bools (True marks a known rating)"
 _ROOM = 2**18  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
@@ -205,24 +204,21 @@ def factorize_ratings(
 
     by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with ``f`` fixed, each row
     of ``c`` is a ridge regression of its own, and vice versa. There are no means and no biases; each row counts once in
-    the penalty, however many ratings it has. (Zhou et al., 2008, doi:10.1007/978-3-540-68880-8_32, weight it by
-    their number.)
+    the penalty, however many ratings it has.
 
     Parameters
     ----------
     ratings : array_like or sparse matrix, shape (n, m)
         Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix of SciPy, such as
-        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. Beyond a few copies
-        of them, only the factors need memory, ``k (n + m)`` numbers. A list of triples (user, item, rating) is not
-        such a table, and would be factored as one of three columns: pass its three columns to ``coo_array``.
+        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too.
     observed : array_like of bool, shape (n, m), or None
         True marks a known rating, and there is at least one. With None, all entries but NaN are known; in a sparse
         matrix, all stored ones.
     k : int
         The rank kept, between 1 and ``min(n, m)``.
     regularization : float
-        $\mu$, at least 0, in the units of the ratings (ten times larger ratings need a ten times larger one). At 0
-        a row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
+        $\mu$, at least 0, in the units of the ratings (ten times larger ratings need a ten times larger one). At 0 a
+        row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise at the start. With ``None`` each call draws anew.
     tolerance : float

@@ -21,7 +21,6 @@ __all__ = [
     "norm_failure_bound", "norm_failure_chernoff", "norm_failure_probability", "projected_product_error",
     "sign_inner_product_std", "sign_inner_products",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 _LARGEST_COUNT = 2**53  # up to here every integer is a float
 _NEGLIGIBLE = 42.0  # an integrand that has fallen by a factor of e^42 no longer counts in a float

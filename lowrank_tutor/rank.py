@@ -29,7 +29,6 @@ __all__ = [
     "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
     "storage",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 
 class RankFactorization(NamedTuple):

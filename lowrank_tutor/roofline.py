@@ -36,7 +36,6 @@ __all__ = [
     "GPUS", "Floor", "Gpu", "Trial", "attention_bytes", "fused_backends", "gpu_crossover", "gpu_floor", "gpu_named",
     "half_type", "trials",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. They

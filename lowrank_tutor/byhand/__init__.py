@@ -27,4 +27,3 @@ __all__ = [
     "ExactSVD", "OuterProduct", "Step", "Worked", "bilinear", "linformer_attention", "rank_one", "row_reduce",
     "softmax_attention", "svd_2x2",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that

@@ -66,38 +66,29 @@ def latent_attention(
     state: State | None = None,
     return_state: bool = False,
 ) -> Tensor | tuple[Tensor, State]:
-    r"""Attend to tokens of which only a latent is stored.
+    r"""Attend to tokens ``x`` (batch, n, dim) of which only a latent is stored; the result is (batch, heads, n, d_v).
 
     Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$,
     queries can be brought to the latents, so that keys and values are never made (DeepSeek-AI, 2024, arXiv:2405.04434,
-    section 2.1). Both orders give the same result, (batch, heads, n, d_v). The logits are divided by
-    $\sqrt{d_h + d_R}$, with the width $d_R$ of the rotated parts.
+    section 2.1). Both orders give the same result.
 
     Parameters
     ----------
-    x : Tensor, shape (batch, n, dim)
-        Tokens.
-    w_dkv : Tensor, shape (dim, d_c)
-        Makes the latents $c = W_{DKV}^\top x$.
-    w_uk : Tensor, shape (groups, d_c, d_h)
-        Makes the keys of each group of heads, $W_{UK}^\top c$. As many groups as heads, or fewer that heads share.
-    w_uv : Tensor, shape (groups, d_c, d_v)
-        Makes the values, $W_{UV}^\top c$.
-    w_q : Tensor, shape (heads, dim, d_h)
-        Makes the queries, of the tokens.
+    w_dkv, w_q : Tensor, shapes (dim, d_c), (heads, dim, d_h)
+        Make the latents $c = W_{DKV}^\top x$, and the queries, of the tokens.
+    w_uk, w_uv : Tensor, shapes (groups, d_c, d_h), (groups, d_c, d_v)
+        Make the keys of each group of heads, $W_{UK}^\top c$, and the values. As many groups as heads, or fewer that
+        heads share.
     q_rope, k_rope : Tensor, shapes (batch, heads, n, d_rope), (batch, n, d_rope), optional
-        Rotated parts of the queries, and of the one key that all heads share and that is stored beside the latent.
-        Both or neither.
-    token_mask : bool Tensor, shape (batch, n), optional
+        Rotated parts of the queries, and of the one key that all heads share and that is stored beside the latent. Both
+        or neither. The logits are divided by $\sqrt{d_h + d_R}$, with their width $d_R$.
     causal : bool
         Whether a token attends only to itself and those before it.
     absorb : bool
         Whether queries are brought to the latents, or keys and values made of them.
     state : tuple of Tensor, optional
-        The cache that earlier tokens left: of each token its latent and ``k_rope``, (batch, n, d_c + d_rope), and
-        whether it is real, (batch, n).
-    return_state : bool
-        Whether to return the new state beside the output.
+        What ``return_state`` gave for the earlier tokens: of each its latent and ``k_rope``, (batch, n, d_c + d_rope),
+        and whether it is real, (batch, n).
 
     Examples
     --------
@@ -107,10 +98,6 @@ def latent_attention(
     >>> short, long = (latent_attention(x, w_dkv, w_uk, w_uv, w_q, absorb=order) for order in (True, False))
     >>> short.shape, torch.allclose(short, long, atol=1e-4)
     (torch.Size([1, 2, 5, 4]), True)
-    >>> before, cache = latent_attention(x[:, :4], w_dkv, w_uk, w_uv, w_q, return_state=True)
-    >>> last, cache = latent_attention(x[:, 4:], w_dkv, w_uk, w_uv, w_q, state=cache, return_state=True)
-    >>> torch.allclose(last, short[:, :, 4:], atol=1e-4), cache[0].shape
-    (True, torch.Size([1, 5, 3]))
     """
     _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
     (causal, return_state), absorb = check_causal(causal, state, return_state), check_bool(absorb, "absorb")
@@ -154,17 +141,12 @@ def latent_from_heads(
     r"""Turn the keys' and values' weights of all heads into one latent of ``k`` numbers.
 
     The weights side by side, $[W_K\; W_V]$, are cut to rank ``k`` in one go, so that what keys and values have in
-    common is stored once (Meng et al., 2025, arXiv:2502.07864). The cut keeps best
-
-    - the keys and values of tokens $x$ with the second moment ``moment`` (Wang et al., 2024, arXiv:2403.07378);
-    - of the keys, the scores $q^\top k$ of independent queries with the second moment ``query_moment`` in each head;
-    - of the values, their part in the output of the layer, $W_O^\top v$ with ``output``, head by head.
-
-    A moment or table that is not given counts as the identity. Scores and outputs have different units, so each of the
-    two is scaled to a total mean square of 1 before the cut (without the moment or table, the keys and the values are),
-    and counts for half. So a factor that a model moves from $W_K$ to $W_Q$, or from $W_V$ to $W_O$, changes nothing,
-    as it changes nothing in attention. With ``query_moment`` and ``output`` each head may have a factor of its own, or
-    any invertible matrix.
+    common is stored once (Meng et al., 2025, arXiv:2502.07864). The cut keeps best the keys and values of tokens with
+    the second moment ``moment`` (Wang et al., 2024, arXiv:2403.07378); of the keys, the scores $q^\top k$ of
+    independent queries with ``query_moment``; of the values, their part in the output, $W_O^\top v$ with ``output``.
+    What is not given counts as the identity. Scores and outputs have different units, so each is scaled to a total mean
+    square of 1 before the cut, and counts for half: a factor that a model moves from $W_K$ to $W_Q$, or from $W_V$ to
+    $W_O$, changes nothing.
 
     Parameters
     ----------
@@ -173,12 +155,11 @@ def latent_from_heads(
     k : int
         Width of the latent, at most dim and heads · (d_h + d_v).
     moment : Tensor, shape (dim, dim), optional
-        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64: directions that
-        rounding could have made are left out.
+        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64: directions that rounding
+        could have made are left out.
     query_moment : Tensor, shape (heads, d_h, d_h), optional
-        $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share a key. It may be
-        singular. It describes queries as they meet keys: where positions rotate them, turn each query back by the
-        distances at which it meets keys.
+        $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share a key. Where
+        positions rotate queries, turn each back by the distances at which it meets keys.
     output : Tensor, shape (heads, d_v, dim_out), optional
         $W_O$, which maps a head's value to the output; side by side along dim_out for heads that share a value.
 

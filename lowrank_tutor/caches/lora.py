@@ -26,26 +26,18 @@ class LoraLinear(nn.Module):
     r"""A linear layer with a frozen weight, and an update of rank ``r`` that learns beside it.
 
     $y = W x + \tfrac{\alpha}{r} B (A x)$. Merged into $W + \tfrac{\alpha}{r} B A$, the update costs nothing at
-    inference. Inputs in the null space of $A$, of dimension at least $n - r$, are mapped as before.
-
-    ``weight``, ``bias``, ``in_features`` and ``out_features`` are those of the merged layer, for modules that read them
-    instead of calling the layer, as ``nn.MultiheadAttention`` reads ``out_proj``. Its gradient reaches the factors
-    ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the ``lengths`` (m,) of the rows.
-
-    The factors and lengths are in float32 at least: in half precision the steps of a small learning rate would vanish,
-    and ``GradScaler`` accepts no such gradients. The output has the type of the layer.
-
-    ``state_dict`` holds the factor $\tfrac{\alpha}{r}$ too, and ``load_state_dict`` sets it, with ``alpha``.
-
-    The weight that came in is never overwritten: with ``init="principal"`` the update is
-    $\tfrac{\alpha}{r} (B A - B_0 A_0)$, and its start $\tfrac{\alpha}{r} B_0 A_0$, the first ``r`` layers of the
-    singular value decomposition, is kept beside it.
+    inference. The factors ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the ``lengths`` (m,) of the rows are
+    in float32 at least: in half precision the steps of a small learning rate would vanish, and ``GradScaler`` accepts
+    no such gradients. The output has the type of the layer. ``weight``, ``bias``, ``in_features`` and ``out_features``
+    are those of the merged layer, for modules that read them instead of calling it, as ``nn.MultiheadAttention`` reads
+    ``out_proj``. ``state_dict`` holds the factor $\tfrac{\alpha}{r}$ too, and ``load_state_dict`` sets it, with
+    ``alpha``.
 
     Parameters
     ----------
     linear : nn.Linear
-        The layer. Its weight (m, n) and bias stop learning, until `reset_base`. The weight must be a plain tensor:
-        for packed ones, such as torchao's or those of bitsandbytes, use ``peft``.
+        The layer. Its weight (m, n) and bias stop learning, until `reset_base`. The weight must be a plain tensor: for
+        packed ones, such as torchao's or those of bitsandbytes, use ``peft``.
     r : int
         Rank of the update, between 1 and min(m, n).
     alpha : float, optional
@@ -55,7 +47,8 @@ class LoraLinear(nn.Module):
         2023, arXiv:2312.03732).
     init : {"zero", "principal"}
         LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's (Meng, Wang and Zhang, 2024,
-        arXiv:2404.02948), for weights of rank ``r`` at least.
+        arXiv:2404.02948), the first ``r`` layers of the singular value decomposition, for weights of rank ``r`` at
+        least. The weight is not overwritten: the start is kept beside it, and taken off the update.
     magnitude : bool
         DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length, and that length is
         learned apart. Gradients pass through the division.
@@ -202,20 +195,11 @@ class LoraLinear(nn.Module):
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 
-    Only the adapters learn from then on, earlier ones among them. A layer that stands in several places stays one. A
-    refusal changes nothing.
+    ``names`` are the ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second
+    layer alone. Each must name an ``nn.Linear`` at least once. The name of a model that is itself such a layer is "",
+    and its adapter is returned. The options are those of `LoraLinear`. Only the adapters learn from then on, earlier
+    ones among them. A layer that stands in several places stays one. A refusal changes nothing.
 
-    Parameters
-    ----------
-    names : str or iterable of str
-        The ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second layer alone.
-        Each must name an ``nn.Linear`` at least once. The name of a model that is itself such a layer is "", and its
-        adapter is returned.
-    **options
-        Go to `LoraLinear`: ``alpha``, ``scaling``, ``init``, ``magnitude``, ``generator``.
-
-    Examples
-    --------
     >>> import torch
     >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
     >>> sum(p.numel() for p in model.parameters() if p.requires_grad)  # 2 (16 + 16) and 2 (32 + 16)
