@@ -8,6 +8,8 @@ what happens. It is *found by* its own numbers (``W_K``), and *gives* these numb
 ``WORDS`` are the words, ``X`` (6, 2) their numbers, a row for each; ``W_Q``, ``W_K`` and ``W_V`` are (2, 2).
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
