@@ -83,7 +83,7 @@ class Autoencoder(nn.Module):
         self.hidden = None if hidden is None else check_size(hidden, "hidden", self.k)
         dtype, generator, device = check_dtype(dtype), check_generator(generator), check_device(device)
         widths = [self.d, self.k] if self.hidden is None else [self.d, self.hidden, self.k]
-        starts = []  # of the encoder's layers, (width out, width in)
+        starts = []  # the first weights of the encoder's layers, (width out, width in)
         for width, out in itertools.pairwise(widths):
             start = torch.empty((out, width), dtype=dtype, device=device)
             starts.append(start.normal_(std=1 / math.sqrt(width), generator=generator))

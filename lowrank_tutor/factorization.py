@@ -116,7 +116,7 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     seen = dense[mask]
     if not np.isfinite(seen).all():
         raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
-    as_vector(seen, "ratings")  # raises for numbers that are too large or too small
+    as_vector(seen, "ratings")  # refuses numbers that are too large or too small
     rows, columns = np.nonzero(mask)
     return np.where(mask, dense, 0).astype(dense.dtype), _Known(rows, columns, seen)
 
@@ -165,7 +165,7 @@ def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArra
     return c
 
 
-def _misses(c: FloatArray, f: FloatArray, blocks: list[_Block]) -> float:
+def _squared_error(c: FloatArray, f: FloatArray, blocks: list[_Block]) -> float:
     """Return the sum of the squared errors over the known ratings."""
     factors = _with_zero(f)
     parts = (values - (factors[columns] @ c[rows, :, np.newaxis])[:, :, 0] for rows, columns, values in blocks)
@@ -178,10 +178,10 @@ def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[Floa
     The zeros shrink the singular values; dividing them by the observed share corrects for that. The added noise, a
     hundredth of the factor, frees directions that the SVD leaves at zero.
     """
-    kept = min(k, *x.shape)
-    _, s, vt = randomized_svd(x, kept, rng=0)  # rough directions are enough: the sweeps improve them
+    r = min(k, *x.shape)
+    _, s, vt = randomized_svd(x, r, rng=0)  # rough directions are enough: the sweeps improve them
     f: FloatArray = np.zeros((k, x.shape[1]))
-    f[:kept] = np.sqrt(s[:, np.newaxis] / share) * vt
+    f[:r] = np.sqrt(s[:, np.newaxis] / share) * vt
     f += 0.01 * math.sqrt(float(np.square(f).mean())) * rng.standard_normal(f.T.shape).T
     return f, float(s[0]) / share
 
@@ -254,7 +254,7 @@ def factorize_ratings(
         return c, _half_step(c.T, by_column, penalty).T
 
     def loss(c: FloatArray, f: FloatArray) -> float:
-        return float(_misses(c, f, by_row) + penalty * (np.square(c).sum() + np.square(f).sum()))
+        return float(_squared_error(c, f, by_row) + penalty * (np.square(c).sum() + np.square(f).sum()))
 
     f, largest = _start(table[rows][:, columns].astype(np.float64), len(values) / (n * m), k, rng)
     # Large penalties at first keep the estimates in the gaps from running away. They fall to the real one.
@@ -262,7 +262,7 @@ def factorize_ratings(
     for large in [*falling[falling > penalty], penalty]:
         c, f = sweep(f, f, large)
     begun = Descent((c, f), [loss(c, f)])
-    found = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
+    descent = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
     c, f = (np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1])))
-    c[rows], f[:, columns] = found.factors
-    return RatingFactors(c, f, np.array(found.losses), found.settled)
+    c[rows], f[:, columns] = descent.factors
+    return RatingFactors(c, f, np.array(descent.losses), descent.settled)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer
-from lowrank_tutor.svd import signs_of
+from lowrank_tutor.svd import _signs_of
 
 __all__ = ["Discriminants", "lda"]
 
@@ -49,11 +49,11 @@ class Discriminants(NamedTuple):
 
     def project(self, x: ArrayLike) -> FloatArray:
         r"""Return the coordinates (n, k) of points ``x`` (n, d): $w^\top (x - \bar x)$ for each axis $w$."""
-        given = as_float_array(x, "x")
-        points = as_matrix(given.astype(np.float64), "x")
+        original = as_float_array(x, "x")
+        points = as_matrix(original.astype(np.float64), "x")
         if points.shape[1] != len(self.mean):
             raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
-        return np.asarray((points - self.mean).astype(np.result_type(given, self.axes)) @ self.axes)
+        return np.asarray((points - self.mean).astype(np.result_type(original, self.axes)) @ self.axes)
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
         r"""Return for each point of ``x`` (n, d) the class with the nearest center, favoring large classes.
@@ -72,9 +72,9 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
     """Return the labels that occur, the number of each point's class (n,), and the share of each class."""
     array = as_array(labels, "labels", "a vector of numbers or strings")
     if any(
-        array.dtype.kind in "OT" and all(isinstance(one, kind) for one in array.flat) for kind in (str, bytes, Real)
+        array.dtype.kind in "OT" and all(isinstance(label, kind) for label in array.flat) for kind in (str, bytes, Real)
     ):
-        plain = np.array(array.tolist())  # of objects of one kind, or of NumPy's StringDType
+        plain = np.array(array.tolist())  # objects of one kind, or NumPy's StringDType
         array = plain if (plain == array).all() else array  # integers may be too large for a type of NumPy
     if array.dtype.kind not in "biufUS":
         raise TypeError(f"labels must be a vector of numbers or strings, got dtype {array.dtype}")
@@ -108,9 +108,9 @@ def _whitener(deviations: FloatArray) -> FloatArray:
     spread = np.linalg.norm(deviations, axis=0)
     varies = spread > 0
     s, vt = _right_vectors(deviations[:, varies] / spread[varies])
-    kept = s > _NEGLIGIBLE
-    whitener = np.zeros((len(spread), np.count_nonzero(kept)))
-    whitener[varies] = (vt[kept] / spread[varies]).T / s[kept]
+    wide = s > _NEGLIGIBLE
+    whitener = np.zeros((len(spread), np.count_nonzero(wide)))
+    whitener[varies] = (vt[wide] / spread[varies]).T / s[wide]
     return whitener
 
 
@@ -141,11 +141,11 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     >>> result.classify([[4.9, 3], [5.1, -3]])
     array(['left', 'right'], dtype='<U5')
     """
-    given = as_matrix(x, "x")
-    classes, number, priors = _as_classes(labels, len(given))
+    original = as_matrix(x, "x")
+    classes, number, priors = _as_classes(labels, len(original))
     k = check_integer(k, "k", 1, len(classes) - 1, "the number of classes - 1")
 
-    points, dtype = given.astype(np.float64), given.dtype
+    points, dtype = original.astype(np.float64), original.dtype
     centers = np.stack([_mean(points[number == i]) for i in range(len(classes))])  # (n_classes, d)
     mean = priors @ centers
     whitener = _whitener((points - centers[number]) / math.sqrt(len(points)))  # (d, r)
@@ -157,4 +157,4 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)
     share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)
     share = share[:k] / max(share.sum(), 1)  # the sum is 0, or at least 1
-    return Discriminants(axes * signs_of(axes), share.astype(dtype), mean, centers, classes, priors)
+    return Discriminants(axes * _signs_of(axes), share.astype(dtype), mean, centers, classes, priors)

@@ -20,13 +20,13 @@ from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["NMF", "nmf"]
 
-_UPDATES = 3  # of a factor in a sweep: they share the products with the matrix, the most expensive part
-_TRIAL_SWEEPS = 40  # at most for each start, before they are compared
+_UPDATES = 3  # times that a sweep updates a factor: they share the products with the matrix, which cost most
+_TRIAL_SWEEPS = 40  # the sweeps of each start, at most, before starts are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _GUESSES = 30  # sweeps for new rows before they are solved exactly: many times faster than without
-_ROUNDS = 100  # at most for each part; a row needs one or two in all, and at most some three for each part
+_ROUNDS = 100  # rounds for each part, at most; a row needs one or two in all, at worst some three for each part
 _ROUNDING = 2 * float(np.finfo(np.float64).eps)
-_FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a difference of sums
+_FEW_DIGITS = 1e-6  # a squared error above this share of the squared size may be a difference of sums
 
 
 class NMF(NamedTuple):
@@ -61,11 +61,11 @@ class NMF(NamedTuple):
         With the parts fixed, the problem is convex, and each row is solved to rounding. Where parts differ by less than
         a ten-thousandth of their length, the error may exceed the least by a ten-millionth of the row's length.
         """
-        given = as_float_array(x, "x")
-        rows = _as_nonnegative(given.astype(np.float64))  # new rows may be near zero
+        original = as_float_array(x, "x")
+        rows = _as_nonnegative(original.astype(np.float64))  # new rows may be near zero
         if rows.shape[1] != self.f.shape[1]:
             raise ValueError(f"x must have {self.f.shape[1]} columns, got shape {rows.shape}")
-        return _best_amounts(rows, self.f.astype(np.float64)).astype(given.dtype)
+        return _best_amounts(rows, self.f.astype(np.float64)).astype(original.dtype)
 
 
 def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:
@@ -188,14 +188,14 @@ def nmf(
     array([[0.7071, 0.7071, 0.    ],
            [0.    , 0.    , 1.    ]])
     """
-    given = _as_nonnegative(x)
-    k = check_rank(k, given.shape)
+    original = _as_nonnegative(x)
+    k = check_rank(k, original.shape)
     rng = check_rng(rng)
     starts = check_size(starts, "starts")
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
-    matrix, dtype = given.astype(np.float64), given.dtype
+    matrix, dtype = original.astype(np.float64), original.dtype
     size = float(np.linalg.norm(matrix))
 
     def sweep(c: FloatArray, f: FloatArray) -> Pair:
@@ -219,6 +219,6 @@ def nmf(
         if not followed or tried.loss < furthest:
             followed.append(follow(tried, tolerance, max_sweeps))
         furthest = min(furthest, tried.loss)
-    best = min(followed, key=lambda found: found.loss)
+    best = min(followed, key=lambda descent: descent.loss)
     c, f = _by_weight(*best.factors)
     return NMF(c.astype(dtype), f.astype(dtype), np.array(best.losses), best.settled)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import FloatArray, as_float_array, as_matrix, check_integer, check_real
-from lowrank_tutor.svd import signs_of
+from lowrank_tutor.svd import _signs_of
 
 __all__ = ["PCA"]
 
@@ -93,10 +93,12 @@ class PCA:
         rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
         self.mean_, centered = mean + rest, (centered - rest).astype(points.dtype, copy=False)
         s, vt = (_axes_by_scatter(centered, self.n_components) if n >= _TALL * d else None) or _axes_by_svd(centered)
-        share = np.square(s.astype(np.float64) / (s[0] or 1))  # of the largest variance; all 0 where there is none
+        share = np.square(
+            s.astype(np.float64) / (s[0] or 1)
+        )  # relative to the largest variance; all 0 where there is none
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
-        self.components_ = vt[:k] * signs_of(vt[:k].T)[:, np.newaxis]
+        self.components_ = vt[:k] * _signs_of(vt[:k].T)[:, np.newaxis]
         self.explained_variance_ratio_, self.singular_values_ = share[:k].astype(s.dtype), s[:k].copy()
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
         self.n_components_, self.n_features_in_ = k, d
@@ -125,12 +127,12 @@ class PCA:
         """
         if not hasattr(self, "components_"):
             raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")
-        given = as_float_array(value, name)
-        matrix = as_matrix(given.astype(np.float64), name)
+        original = as_float_array(value, name)
+        matrix = as_matrix(original.astype(np.float64), name)
         columns = self.components_.shape[axis]
         if matrix.shape[1] != columns:
             raise ValueError(f"{name} must have {columns} columns, got shape {matrix.shape}")
-        return matrix, np.result_type(given, self.components_)
+        return matrix, np.result_type(original, self.components_)
 
 
 def _axes_by_svd(centered: FloatArray) -> tuple[FloatArray, FloatArray]:

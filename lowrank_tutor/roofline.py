@@ -41,7 +41,7 @@ HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. They
 # were counted on a CPU, which takes the same steps; the other 3 leave room.
 WRITTEN_OUT = 12
-MOST_LENGTHS = 1000  # of one plan
+MOST_LENGTHS = 1000  # a plan has no more
 RESERVE = 0.8  # share of the free memory that a plan may use: kernels need some of their own
 
 
@@ -95,8 +95,8 @@ def gpu_named(name: str, memory: float) -> str | None:
     words = re.split(r"[^A-Za-z0-9]+", name)
     # Another card has the same name before these words: a faster memory, or fewer processors.
     other = {"NVL", "D", "Laptop"} & set(words)
-    found = None if other else next((card for card in GPUS if f" {card} " in f" {' '.join(words)} "), None)
-    return found if found is not None and memory <= 1.1 * GPUS[found].memory else None
+    card = None if other else next((known for known in GPUS if f" {known} " in f" {' '.join(words)} "), None)
+    return card if card is not None and memory <= 1.1 * GPUS[card].memory else None
 
 
 class Floor(NamedTuple):

@@ -20,7 +20,7 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
-from lowrank_tutor.svd import signs_of
+from lowrank_tutor.svd import _signs_of
 
 Moment = ArrayLike | None
 
@@ -44,7 +44,7 @@ def _as_pairs(
     s: ArrayLike, h: ArrayLike, s_side: tuple[str, FloatArray, int], h_side: tuple[str, FloatArray, int]
 ) -> tuple[FloatArray, FloatArray]:
     """Check queries and keys; each side names a matrix, gives it, and says which of its axes must match."""
-    found = []
+    pair = []
     for name, value, (matrix_name, matrix, axis) in (("s", s, s_side), ("h", h, h_side)):
         vectors = as_vectors(value, name)
         if vectors.shape[-1] != matrix.shape[axis]:
@@ -52,8 +52,8 @@ def _as_pairs(
                 f"{name} must be as long as {matrix_name} has {('rows', 'columns')[axis]}, "
                 f"got shapes {vectors.shape} and {matrix.shape}"
             )
-        found.append(vectors)
-    query, key = found
+        pair.append(vectors)
+    query, key = pair
     if query.ndim > 1 and key.ndim > 1 and query.shape[:-1] != key.shape[:-1]:
         raise ValueError(
             f"s and h must have the same leading axes, or one of them be a single vector, "
@@ -109,26 +109,28 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     """Split a second moment into ``root.T @ root``; return root (r, d) and its pseudo-inverse (d, r), by default I."""
     if value is None:
         return np.eye(d), np.eye(d)
-    given = as_matrix(value, name)
-    if given.shape != (d, d):
-        raise ValueError(f"{name} must be of shape {(d, d)} to match w, got shape {given.shape}")
-    moment, rounding, diagonal = given.astype(np.float64), float(np.finfo(given.dtype).eps), np.diag(given)
+    original = as_matrix(value, name)
+    if original.shape != (d, d):
+        raise ValueError(f"{name} must be of shape {(d, d)} to match w, got shape {original.shape}")
+    moment, rounding, diagonal = original.astype(np.float64), float(np.finfo(original.dtype).eps), np.diag(original)
     if (diagonal < 0).any():
         raise ValueError(f"{name} must be positive semidefinite, got {diagonal.min()} on its diagonal")
     zero = diagonal == 0
     if moment[zero].any() or moment[:, zero].any():
         raise ValueError(f"{name} must be positive semidefinite, got a zero on its diagonal in a row that is not zero")
-    sizes = np.sqrt(np.where(zero, 1, np.diag(moment)))  # without it, rounding hides coordinates in small units
+    sizes = np.sqrt(
+        np.where(zero, 1, np.diag(moment))
+    )  # unscaled, coordinates in small units would be lost to rounding
     scaled = moment / sizes[:, np.newaxis] / sizes
     gap = np.abs(scaled - scaled.T)
     if gap.max() > math.sqrt(rounding):
         i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-        raise ValueError(f"{name} must be symmetric, got {given[i, j]} and {given[j, i]} across the diagonal")
+        raise ValueError(f"{name} must be symmetric, got {original[i, j]} and {original[j, i]} across the diagonal")
     values, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     if values[0] < -math.sqrt(rounding) * d:
         raise ValueError(f"{name} must be positive semidefinite, got the eigenvalue {values[0]:.3g} (at unit diagonal)")
-    kept = values > 8 * d * rounding * values[-1]
-    values, axes = np.sqrt(values[kept]), axes[:, kept]
+    met = values > 8 * d * rounding * values[-1]
+    values, axes = np.sqrt(values[met]), axes[:, met]
     root, inverse = values[:, np.newaxis] * axes.T * sizes, axes / values / sizes[:, np.newaxis]
     if len(root) < d:  # take the inverse that stays within the directions seen, then correct its rounding
         basis = np.linalg.qr(root.T)[0]
@@ -167,11 +169,11 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     root_h, inverse_h = _root(h_moment, d1, "h_moment")
 
     x, sigma, yt = np.linalg.svd(root_s @ matrix @ root_h.T, full_matrices=False)
-    kept = min(k, len(sigma))  # the moments may span fewer than k directions
+    rank = min(k, len(sigma))  # the moments may span fewer than k directions
     u, v = np.zeros((d2, k)), np.zeros((d1, k))
-    u[:, :kept] = inverse_s @ (x[:, :kept] * np.sqrt(sigma[:kept]))
-    v[:, :kept] = inverse_h @ (yt[:kept].T * np.sqrt(sigma[:kept]))
-    signs = signs_of(u)
+    u[:, :rank] = inverse_s @ (x[:, :rank] * np.sqrt(sigma[:rank]))
+    v[:, :rank] = inverse_h @ (yt[:rank].T * np.sqrt(sigma[:rank]))
+    signs = _signs_of(u)
     return Factors((u * signs).T.astype(dtype), (v * signs).T.astype(dtype))
 
 
@@ -219,9 +221,9 @@ def fit_factors(
     >>> round(float(losses[-1]), 9)  # half the square of the smaller singular value, sqrt(5)
     2.5
     """
-    given = as_matrix(target, "target")
-    k = check_rank(k, given.shape)
-    matrix, dtype = given.astype(np.float64), given.dtype
+    original = as_matrix(target, "target")
+    k = check_rank(k, original.shape)
+    matrix, dtype = original.astype(np.float64), original.dtype
     largest = float(np.linalg.norm(matrix, 2))
     rate = 0.5 / (largest or 1.0)  # a zero matrix has zero factors from the start
     steps, rng = check_size(steps, "steps", 0), check_rng(rng)

@@ -107,7 +107,7 @@ class _Softmax(NamedTuple):
 
     scores: Matrix  # (n_queries, n_keys)
     scaled: Matrix
-    powers: Matrix  # of e
+    powers: Matrix  # powers of e
     sums: Matrix  # z (n_queries, 1)
     reduced: Matrix  # the powers over the smallest in each row, which is a factor of the row and of its sum
     totals: Matrix  # their sums
@@ -135,67 +135,67 @@ def _softmax_steps(
     queries: Matrix, keys: Matrix, values: Matrix, key_name: str = "K", value_name: str = "V"
 ) -> tuple[list[Step], Matrix]:
     """Score, scale, exponentiate, divide and average, for all keys or for compressed ones."""
-    found, d = _softmax(queries, keys, values), queries.cols
+    head, d = _softmax(queries, keys, values), queries.cols
     what, key = ("key", "k_j") if key_name == "K" else ("compressed key", r"\bar k_j")
     steps = [
         Step(
             rf"Score each query against each {what}: multiply $Q$ by ${key_name}^\top$.",
-            tex_product(rf"Q {key_name}^\top", queries, keys.T, found.scores),
-            found.scores,
+            tex_product(rf"Q {key_name}^\top", queries, keys.T, head.scores),
+            head.scores,
         ),
         Step(
             rf"Divide the scores by $\sqrt{{d}}$, where $d = {d}$ is the width of a query.",
-            tex_lines((rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", tex_matrix(found.scaled))),
-            found.scaled,
+            tex_lines((rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", tex_matrix(head.scaled))),
+            head.scaled,
         ),
-        _power_step(found, key),
-        _weight_step(found),
-        _output_step(found, values, value_name),
+        _power_step(head, key),
+        _weight_step(head),
+        _output_step(head, values, value_name),
     ]
-    return steps, found.output
+    return steps, head.output
 
 
-def _power_step(found: _Softmax, key: str) -> Step:
+def _power_step(head: _Softmax, key: str) -> Step:
     lines = []
-    for row, total in enumerate(found.sums):
-        terms, collected = found.powers[row, :], tex_number(total)
+    for row, total in enumerate(head.sums):
+        terms, collected = head.powers[row, :], tex_number(total)
         if len(sympy.Add.make_args(total)) < len(terms):
             collected = f"{' + '.join(map(tex_number, terms))} = {collected}"
         lines.append((f"z_{{{row + 1}}}", collected))
     return Step(
         "Raise $e$ to each of these powers, and add up each row. Call the sums $z$.",
-        tex_lines((rf"e^{{q_i^\top {key} / \sqrt{{d}}}}", tex_matrix(found.powers)), *lines),
-        (found.powers, found.sums),
+        tex_lines((rf"e^{{q_i^\top {key} / \sqrt{{d}}}}", tex_matrix(head.powers)), *lines),
+        (head.powers, head.sums),
     )
 
 
-def _weight_step(found: _Softmax) -> Step:
+def _weight_step(head: _Softmax) -> Step:
     lines: list[tuple[str, str]] = []
-    for row in range(found.weights.rows):
+    for row in range(head.weights.rows):
         forms = [
             _tex_row_over(sums[row], powers[row, :])
-            for sums, powers in ((found.sums, found.powers), (found.totals, found.reduced))
+            for sums, powers in ((head.sums, head.powers), (head.totals, head.reduced))
         ]
         names = (rf"p_{{{row + 1}}}^\top", "")
         lines += zip(names, dict.fromkeys(forms), strict=False)  # a single form where nothing cancels
-    cancelled = " A power of $e$ that is a factor of a whole row cancels." if found.cancels else ""
+    cancelled = " A power of $e$ that is a factor of a whole row cancels." if head.cancels else ""
     return Step(
         f"Divide each row by its sum. This gives the weights $P$, with rows $p$.{cancelled}",
-        tex_lines(*lines, nearly=("P", tex_matrix(found.weights, decimals=True))),
-        found.weights,
+        tex_lines(*lines, nearly=("P", tex_matrix(head.weights, decimals=True))),
+        head.weights,
     )
 
 
-def _output_step(found: _Softmax, values: Matrix, value_name: str) -> Step:
+def _output_step(head: _Softmax, values: Matrix, value_name: str) -> Step:
     rows = [
-        (rf"p_{{{row + 1}}}^\top {value_name}", _tex_row_over(total, found.mixed[row, :]))
-        for row, total in enumerate(found.totals)
+        (rf"p_{{{row + 1}}}^\top {value_name}", _tex_row_over(total, head.mixed[row, :]))
+        for row, total in enumerate(head.totals)
     ]
-    nearly = (f"P {value_name}", tex_matrix(found.output, decimals=True))
+    nearly = (f"P {value_name}", tex_matrix(head.output, decimals=True))
     return Step(
         f"Average the values with these weights: multiply $P$ by ${value_name}$.",
         tex_lines((value_name, tex_matrix(values)), *rows, nearly=nearly),
-        found.output,
+        head.output,
     )
 
 

@@ -68,8 +68,8 @@ def row_reduce(a: Any) -> Worked:
                 record(f"{verb} {times}row {top + 1} {link} row {row + 1}.")
         pivots.append(column)
     rank, where = len(pivots), ", ".join(str(column + 1) for column in pivots)
-    found = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(rank, f"{rank} pivots, in columns {where}")
-    sentence = f"The matrix is reduced. It has {found}, so the rank is {rank}."
+    pivot_words = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(rank, f"{rank} pivots, in columns {where}")
+    sentence = f"The matrix is reduced. It has {pivot_words}, so the rank is {rank}."
     steps.append(Step(sentence, rf"\operatorname{{rank}} A = {rank}", tuple(column + 1 for column in pivots)))
     return Worked(tuple(steps), matrix)
 
@@ -96,8 +96,8 @@ def rank_one(a: Any) -> Worked:
     factor = u[first]
     taken = "Call it $v$" if factor == 1 else f"Take out its factor {factor} and call the rest $v$"
     multiples = [(tex_matrix(matrix[row, :]), rf"{tex_factor(u[row])} v^\top") for row in range(rows)]
-    full, kept = rows * columns, rows + columns
-    saved = f"{full - kept} fewer" if kept < full else "which saves nothing"
+    full, few = rows * columns, rows + columns
+    saved_words = f"{full - few} fewer" if few < full else "which saves nothing"
     steps = (
         Step(f"Row {first + 1} is the first that is not zero. {taken}.", rf"v^\top = {tex_matrix(v.T)}", v),
         Step("Every row is a multiple of $v$. The multiples form $u$.", tex_lines(*multiples, ("u", tex_matrix(u))), u),
@@ -107,10 +107,10 @@ def rank_one(a: Any) -> Worked:
             u * v.T,
         ),
         Step(
-            f"The matrix has {full} numbers, and the factors have {kept}, {saved}. One of the {kept} is redundant, "
-            f"because $2u$ and $v/2$ give the same matrix: there are {kept - 1} degrees of freedom.",
-            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {kept}, \qquad {kept} - 1 = {kept - 1}",
-            (full, kept, kept - 1),
+            f"The matrix has {full} numbers, and the factors have {few}, {saved_words}. One of the {few} is redundant, "
+            f"because $2u$ and $v/2$ give the same matrix: there are {few - 1} degrees of freedom.",
+            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {few}, \qquad {few} - 1 = {few - 1}",
+            (full, few, few - 1),
         ),
     )
     return Worked(steps, OuterProduct(u, v))
@@ -186,21 +186,21 @@ def _product_step(letter: str, symbol: str, matrix: Matrix, vector_name: str, ve
 
 def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     """Count the numbers kept and the multiplications of both routes."""
-    kept, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
+    few, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
     numbers_step = Step(
-        f"The factors hold {kept} numbers and $W$ holds {full}, {saving(kept, full)}. The factors hold fewer only "
+        f"The factors hold {few} numbers and $W$ holds {full}, {saving(few, full)}. The factors hold fewer only "
         f"if $k$ is below {break_even}.",
-        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {kept}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
+        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {few}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
         rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
-        (kept, full, break_even),
+        (few, full, break_even),
     )
-    short, least = kept + k, min(d1, d2)
+    short, least = few + k, min(d1, d2)
     known, symbol = ("W h", "d_2") if d2 <= d1 else (r"W^\top s", "d_1")
     work_step = Step(
         f"The short way needs {short} multiplications and the long way {full + least}, "
         f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score needs {k}; once ${known}$ is known, "
         f"it needs {least}.",
-        rf"k (d_1 + d_2) + k = {kept} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
+        rf"k (d_1 + d_2) + k = {few} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
         (short, full + least, k, least),
     )
     return numbers_step, work_step

@@ -14,7 +14,7 @@ WITHOUT_FORMULAS = (
     "`myst_enable_extensions`."
 )
 # The terminal's form of every command used in a sentence.
-PLAIN = {r"^\top": "ᵀ", "^2": "²", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
+PLAIN = {r"^\top": "ᵀ", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
 
 
 class Step(NamedTuple):

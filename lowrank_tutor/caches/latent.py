@@ -222,10 +222,10 @@ def _as_used(table: Tensor, used: Tensor | None, moment: Tensor | None) -> tuple
 def as_finite(name: str, value: Tensor) -> Tensor:
     """Return finite numbers in float64, on the CPU and without a gradient."""
     check_floating(name, value)
-    found = value.detach().to("cpu", torch.float64)
-    if not found.isfinite().all():
-        raise ValueError(f"{name} must be finite, got {float(found[~found.isfinite()][0])}")
-    return found
+    numbers = value.detach().to("cpu", torch.float64)
+    if not numbers.isfinite().all():
+        raise ValueError(f"{name} must be finite, got {float(numbers[~numbers.isfinite()][0])}")
+    return numbers
 
 
 def as_moment(moment: Tensor, dim: int) -> Tensor:
@@ -236,18 +236,18 @@ def as_moment(moment: Tensor, dim: int) -> Tensor:
 
 def _as_semidefinite(name: str, value: Tensor) -> Tensor:
     """Return second moments (..., d, d) if they are symmetric and positive semidefinite, to half their digits."""
-    found = as_finite(name, value)
-    slack = math.sqrt(torch.finfo(value.dtype).eps) * float(found.abs().max())
+    moments = as_finite(name, value)
+    slack = math.sqrt(torch.finfo(value.dtype).eps) * float(moments.abs().max())
     if slack == 0:
         raise ValueError(f"{name} must be non-zero, got zeros")
-    gap = float((found - found.mT).abs().max())
+    gap = float((moments - moments.mT).abs().max())
     if gap > slack:
         raise ValueError(f"{name} must be symmetric, got a difference of {gap:.3g} across the diagonal")
-    found = (found + found.mT) / 2
-    least = float(torch.linalg.eigvalsh(found).min())
-    if least < -slack * found.shape[-1]:
+    moments = (moments + moments.mT) / 2
+    least = float(torch.linalg.eigvalsh(moments).min())
+    if least < -slack * moments.shape[-1]:
         raise ValueError(f"{name} must be positive semidefinite, got the eigenvalue {least:.3g}")
-    return found
+    return moments
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool) -> Tensor:
@@ -284,8 +284,8 @@ def _check_latent(
     if groups == 0 or heads % groups:
         raise ValueError(f"w_q must have {groups} heads, as w_uk has, or a multiple, got shape {shape_of(w_q)}")
     if (q_rope is None) != (k_rope is None):
-        given, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
-        raise ValueError(f"{missing} must be given with {given}, got None")
+        present, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
+        raise ValueError(f"{missing} must be given with {present}, got None")
     if q_rope is not None:
         check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x)
         check_like("k_rope", k_rope, (batch, n, q_rope.shape[3]), "x", x)

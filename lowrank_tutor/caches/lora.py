@@ -159,8 +159,8 @@ class LoraLinear(nn.Module):
         """
         weight = self.weight.detach()
         if not (weight.is_meta or bool(weight.isfinite().all())):
-            found = f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
-            raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {found}")
+            refused = f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
+            raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {refused}")
         place = {"device": self.linear.weight.device, "dtype": self.linear.weight.dtype}
         plain: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
             nn.Linear, self.in_features, self.out_features, bias=self.bias is not None, **place
@@ -181,8 +181,8 @@ class LoraLinear(nn.Module):
         changed = self.linear.weight + self._product()
         if self.lengths is None:
             return changed
-        found = torch.linalg.vector_norm(changed, dim=1)
-        return (self.lengths / torch.where(found == 0, 1, found))[:, None] * changed
+        sizes = torch.linalg.vector_norm(changed, dim=1)
+        return (self.lengths / torch.where(sizes == 0, 1, sizes))[:, None] * changed
 
     def _product(self) -> torch.Tensor:
         with without_autocast(self.a.device):
@@ -261,8 +261,8 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
     u, sigma, vt = torch.linalg.svd(weight, full_matrices=False)
     least = max(weight.shape) * torch.finfo(weight.dtype).eps * sigma[0]
     if not (weight.is_meta or bool(sigma[r - 1] > least)):  # where both factors are zero, neither would learn
-        found = int((sigma > least).sum())
-        raise ValueError(f'r must be at most the rank of the weight, {found}, where init is "principal", got {r}')
+        largest = int((sigma > least).sum())
+        raise ValueError(f'r must be at most the rank of the weight, {largest}, where init is "principal", got {r}')
     root = (sigma[:r] / factor).sqrt()
     return u[:, :r] * root, root[:, None] * vt[:r]
 

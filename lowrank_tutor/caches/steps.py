@@ -5,7 +5,7 @@ import torch
 from lowrank_tutor._checks import check_size
 from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor, shape_of
 
-MUON = (3.4445, -4.7750, 2.0315)  # its a, b and c
+MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 
 
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
