@@ -52,8 +52,8 @@ def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]
     if is_sparse(value) or is_operator(value):
         kind = "a sparse" if is_sparse(value) else "an operator,"
         way = ".toarray() makes it dense" if is_sparse(value) else "@ np.eye(n) makes it dense"
-        found = f"{kind} {type(value).__name__} of shape {value.shape}"
-        raise TypeError(f"{name} must be a dense array, got {found}: {way}{advice}")
+        refused = f"{kind} {type(value).__name__} of shape {value.shape}"
+        raise TypeError(f"{name} must be a dense array, got {refused}: {way}{advice}")
     if getattr(value, "is_meta", False):  # torch's
         raise TypeError(f"{name} must be an array, got a meta tensor, which holds no numbers")
     try:

@@ -29,14 +29,14 @@ def needed(by: str) -> Iterator[None]:
 
 def on_demand(module: str, *parts: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` that take names of a package's ``__all__`` from its parts."""
-    found = vars(sys.modules[module])
+    members = vars(sys.modules[module])
 
     def fetch(name: str) -> Any:
-        if name in found["__all__"]:
+        if name in members["__all__"]:
             with needed(f"{module}.{name}"):
                 for part in (import_module(f"{module}.{part}") for part in parts):
                     if hasattr(part, name):
                         return getattr(part, name)
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
-    return fetch, found["__all__"].copy
+    return fetch, members["__all__"].copy

@@ -25,17 +25,14 @@ from lowrank_tutor._tensors import (
 )
 
 __all__ = ["Autoencoder"]
-__dir__ = __all__.copy  # completion offers no more than that
 
 
 class Autoencoder(nn.Module):
     r"""Squeeze each point through k numbers, and learn to rebuild it from them.
 
-    Without a hidden layer both sides are linear, $z = W_E (x - \bar x)$ and $\hat x = \bar x + W_D z$. The best such
-    map is PCA's: it projects onto the k-dimensional plane through the mean $\bar x$ along which the points spread most.
-    Training finds this plane, but not the principal axes in it (Baldi and Hornik, 1989,
-    doi:10.1016/0893-6080(89)90014-2): $W_D H$ and $H^{-1} W_E$ do the same for every invertible $H$. Along a direction
-    in which the points do not spread at all, $W_E$ stays as it started. With a hidden layer (Kramer, 1991,
+    Without a hidden layer both sides are linear, $z = W_E (x - \bar x)$ and $\hat x = \bar x + W_D z$. Training finds
+    the plane of PCA, but not the principal axes in it (Baldi and Hornik, 1989, doi:10.1016/0893-6080(89)90014-2). Along
+    a direction in which the points do not spread at all, $W_E$ stays as it started. With a hidden layer (Kramer, 1991,
     doi:10.1002/aic.690370209) each side is linear, tanh, linear, with biases, and the plane becomes a surface that may
     bend.
 
@@ -46,11 +43,9 @@ class Autoencoder(nn.Module):
     hidden : int, optional
         Width of the hidden layer on each side, at least ``k``. Without it both sides are linear.
     generator : torch.Generator, optional
-        Draws the start of the encoder: normal numbers whose variance in a layer is 1 / the width of its input. By
-        default torch's global generator draws them. The decoder starts as the encoder's mirror image, each matrix
-        transposed: from two unrelated starts, the linear one needs many times as many steps. Biases start at zero.
-    dtype, device : optional
-        The floating-point type of the parameters, and where they are kept.
+        Draws the encoder's weights, by default torch's global one: normal, with the variance 1 / the width of its
+        input. The decoder starts as the encoder's mirror image, each matrix transposed: from two unrelated starts, the
+        linear one needs many times as many steps. Biases start at zero.
 
     Attributes
     ----------
@@ -88,7 +83,7 @@ class Autoencoder(nn.Module):
         self.hidden = None if hidden is None else check_size(hidden, "hidden", self.k)
         dtype, generator, device = check_dtype(dtype), check_generator(generator), check_device(device)
         widths = [self.d, self.k] if self.hidden is None else [self.d, self.hidden, self.k]
-        starts = []  # of the encoder's layers, (width out, width in)
+        starts = []  # the first weights of the encoder's layers, (width out, width in)
         for width, out in itertools.pairwise(widths):
             start = torch.empty((out, width), dtype=dtype, device=device)
             starts.append(start.normal_(std=1 / math.sqrt(width), generator=generator))

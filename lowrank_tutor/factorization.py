@@ -29,7 +29,6 @@ from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["RatingFactors", "factorize_ratings"]
-__dir__ = __all__.copy  # completion offers no more than that
 
 _BOOLS = "an array of bools (True marks a known rating)"
 _ROOM = 2**18  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
@@ -111,11 +110,13 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2:
         raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
+    if dense.size == 0:
+        raise ValueError(f"ratings must be non-empty, got shape {dense.shape}")
     mask = _as_mask(~np.isnan(dense) if observed is None else observed, dense.shape)
     seen = dense[mask]
     if not np.isfinite(seen).all():
         raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
-    as_vector(seen, "ratings")  # raises for numbers that are too large or too small
+    as_vector(seen, "ratings")  # refuses numbers that are too large or too small
     rows, columns = np.nonzero(mask)
     return np.where(mask, dense, 0).astype(dense.dtype), _Known(rows, columns, seen)
 
@@ -164,7 +165,7 @@ def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArra
     return c
 
 
-def _misses(c: FloatArray, f: FloatArray, blocks: list[_Block]) -> float:
+def _squared_error(c: FloatArray, f: FloatArray, blocks: list[_Block]) -> float:
     """Return the sum of the squared errors over the known ratings."""
     factors = _with_zero(f)
     parts = (values - (factors[columns] @ c[rows, :, np.newaxis])[:, :, 0] for rows, columns, values in blocks)
@@ -177,10 +178,10 @@ def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[Floa
     The zeros shrink the singular values; dividing them by the observed share corrects for that. The added noise, a
     hundredth of the factor, frees directions that the SVD leaves at zero.
     """
-    kept = min(k, *x.shape)
-    _, s, vt = randomized_svd(x, kept, rng=0)  # rough directions are enough: the sweeps improve them
+    r = min(k, *x.shape)
+    _, s, vt = randomized_svd(x, r, rng=0)  # rough directions are enough: the sweeps improve them
     f: FloatArray = np.zeros((k, x.shape[1]))
-    f[:kept] = np.sqrt(s[:, np.newaxis] / share) * vt
+    f[:r] = np.sqrt(s[:, np.newaxis] / share) * vt
     f += 0.01 * math.sqrt(float(np.square(f).mean())) * rng.standard_normal(f.T.shape).T
     return f, float(s[0]) / share
 
@@ -203,24 +204,21 @@ def factorize_ratings(
 
     by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with ``f`` fixed, each row
     of ``c`` is a ridge regression of its own, and vice versa. There are no means and no biases; each row counts once in
-    the penalty, however many ratings it has. (Zhou et al., 2008, doi:10.1007/978-3-540-68880-8_32, weight it by
-    their number.)
+    the penalty, however many ratings it has.
 
     Parameters
     ----------
     ratings : array_like or sparse matrix, shape (n, m)
         Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix of SciPy, such as
-        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. Beyond a few copies
-        of them, only the factors need memory, ``k (n + m)`` numbers. A list of triples (user, item, rating) is not
-        such a table, and would be factored as one of three columns: pass its three columns to ``coo_array``.
+        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too.
     observed : array_like of bool, shape (n, m), or None
         True marks a known rating, and there is at least one. With None, all entries but NaN are known; in a sparse
         matrix, all stored ones.
     k : int
         The rank kept, between 1 and ``min(n, m)``.
     regularization : float
-        $\mu$, at least 0, in the units of the ratings (ten times larger ratings need a ten times larger one). At 0
-        a row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
+        $\mu$, at least 0, in the units of the ratings (ten times larger ratings need a ten times larger one). At 0 a
+        row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise at the start. With ``None`` each call draws anew.
     tolerance : float
@@ -256,7 +254,7 @@ def factorize_ratings(
         return c, _half_step(c.T, by_column, penalty).T
 
     def loss(c: FloatArray, f: FloatArray) -> float:
-        return float(_misses(c, f, by_row) + penalty * (np.square(c).sum() + np.square(f).sum()))
+        return float(_squared_error(c, f, by_row) + penalty * (np.square(c).sum() + np.square(f).sum()))
 
     f, largest = _start(table[rows][:, columns].astype(np.float64), len(values) / (n * m), k, rng)
     # Large penalties at first keep the estimates in the gaps from running away. They fall to the real one.
@@ -264,7 +262,7 @@ def factorize_ratings(
     for large in [*falling[falling > penalty], penalty]:
         c, f = sweep(f, f, large)
     begun = Descent((c, f), [loss(c, f)])
-    found = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
+    descent = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
     c, f = (np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1])))
-    c[rows], f[:, columns] = found.factors
-    return RatingFactors(c, f, np.array(found.losses), found.settled)
+    c[rows], f[:, columns] = descent.factors
+    return RatingFactors(c, f, np.array(descent.losses), descent.settled)

@@ -21,7 +21,6 @@ __all__ = [
     "norm_failure_bound", "norm_failure_chernoff", "norm_failure_probability", "projected_product_error",
     "sign_inner_product_std", "sign_inner_products",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 _LARGEST_COUNT = 2**53  # up to here every integer is a float
 _NEGLIGIBLE = 42.0  # an integrand that has fallen by a factor of e^42 no longer counts in a float
@@ -220,13 +219,13 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
     >>> sign_inner_products([[3, 4]], [[1, 2]], [[1, 0]]).round(4)  # 5 times the root of pi/2 times 1
     array([[6.2666]])
     """
-    kept, asking = as_matrix(x, "x").astype(np.float64), as_matrix(y, "y").astype(np.float64)
+    stored, asking = as_matrix(x, "x").astype(np.float64), as_matrix(y, "y").astype(np.float64)
     r = as_matrix(projection, "projection").astype(np.float64)
     for name, width in (("y", asking.shape[1]), ("projection", r.shape[1])):
-        if width != kept.shape[1]:
-            raise ValueError(f"{name} must be as wide as x of shape {kept.shape}, got {width} columns")
-    signs = np.where(kept @ r.T >= 0, 1.0, -1.0)
-    lengths = math.sqrt(math.pi / (2 * len(r))) * np.linalg.norm(kept, axis=1)
+        if width != stored.shape[1]:
+            raise ValueError(f"{name} must be as wide as x of shape {stored.shape}, got {width} columns")
+    signs = np.where(stored @ r.T >= 0, 1.0, -1.0)
+    lengths = math.sqrt(math.pi / (2 * len(r))) * np.linalg.norm(stored, axis=1)
     return np.asarray(lengths[:, np.newaxis] * (signs @ (asking @ r.T).T))
 
 
@@ -319,11 +318,11 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     """
     left = as_matrix(p, "p").astype(np.float64)
     right = as_matrix(v, "v").astype(np.float64)
-    kept = _check_count(k, "k")
+    directions = _check_count(k, "k")
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"v must have as many rows as p of shape {left.shape} has columns, got shape {right.shape}")
     product_of_norms = _check_product(left, right, "norm(p) * norm(v)")
     norm_of_product = float(np.linalg.norm(left @ right))
     if norm_of_product == 0:
         raise ValueError("p @ v must be non-zero, got norm 0.0")
-    return math.hypot(1, product_of_norms / norm_of_product) / math.sqrt(kept)
+    return math.hypot(1, product_of_norms / norm_of_product) / math.sqrt(directions)

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer
-from lowrank_tutor.svd import fix_signs
+from lowrank_tutor.svd import _signs_of
 
 __all__ = ["Discriminants", "lda"]
-__dir__ = __all__.copy  # completion offers no more than that
 
 _NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
 _TALL = 10  # with at least this many points per coordinate, the small scatter matrix is tried first
@@ -50,11 +49,11 @@ class Discriminants(NamedTuple):
 
     def project(self, x: ArrayLike) -> FloatArray:
         r"""Return the coordinates (n, k) of points ``x`` (n, d): $w^\top (x - \bar x)$ for each axis $w$."""
-        given = as_float_array(x, "x")
-        points = as_matrix(given.astype(np.float64), "x")
+        original = as_float_array(x, "x")
+        points = as_matrix(original.astype(np.float64), "x")
         if points.shape[1] != len(self.mean):
             raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
-        return np.asarray((points - self.mean).astype(np.result_type(given, self.axes)) @ self.axes)
+        return np.asarray((points - self.mean).astype(np.result_type(original, self.axes)) @ self.axes)
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
         r"""Return for each point of ``x`` (n, d) the class with the nearest center, favoring large classes.
@@ -73,9 +72,9 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
     """Return the labels that occur, the number of each point's class (n,), and the share of each class."""
     array = as_array(labels, "labels", "a vector of numbers or strings")
     if any(
-        array.dtype.kind in "OT" and all(isinstance(one, kind) for one in array.flat) for kind in (str, bytes, Real)
+        array.dtype.kind in "OT" and all(isinstance(label, kind) for label in array.flat) for kind in (str, bytes, Real)
     ):
-        plain = np.array(array.tolist())  # of objects of one kind, or of NumPy's StringDType
+        plain = np.array(array.tolist())  # objects of one kind, or NumPy's StringDType
         array = plain if (plain == array).all() else array  # integers may be too large for a type of NumPy
     if array.dtype.kind not in "biufUS":
         raise TypeError(f"labels must be a vector of numbers or strings, got dtype {array.dtype}")
@@ -109,9 +108,9 @@ def _whitener(deviations: FloatArray) -> FloatArray:
     spread = np.linalg.norm(deviations, axis=0)
     varies = spread > 0
     s, vt = _right_vectors(deviations[:, varies] / spread[varies])
-    kept = s > _NEGLIGIBLE
-    whitener = np.zeros((len(spread), np.count_nonzero(kept)))
-    whitener[varies] = (vt[kept] / spread[varies]).T / s[kept]
+    wide = s > _NEGLIGIBLE
+    whitener = np.zeros((len(spread), np.count_nonzero(wide)))
+    whitener[varies] = (vt[wide] / spread[varies]).T / s[wide]
     return whitener
 
 
@@ -119,43 +118,34 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     r"""Find the axes along which class centers lie farthest apart, relative to the spread within the classes.
 
     Let $T_w$ be the scatter within the classes, the sum of $(x - m)(x - m)^\top$ over all points $x$, with $m$ the
-    center of the point's class. The scatter $T_b$ between the centers has the center in place of $x$ and the mean of
-    all points in place of $m$. The axes solve $T_b w = \lambda T_w w$ for the ``k`` largest $\lambda$, scaled so that
-    $w^\top T_w w = n$ (Fisher, 1936, doi:10.1111/j.1469-1809.1936.tb02137.x, and for more than two classes Rao, 1948,
+    center of the point's class, and $T_b$ that of the centers around the mean of all points. The axes solve $T_b w =
+    \lambda T_w w$ for the ``k`` largest $\lambda$, scaled so that $w^\top T_w w = n$ (Fisher, 1936,
+    doi:10.1111/j.1469-1809.1936.tb02137.x, and for more than two classes Rao, 1948,
     doi:10.1111/j.2517-6161.1948.tb00008.x). The computation whitens $T_w$ and truncates the SVD of the whitened
-    centers. (Not latent Dirichlet allocation, which shares the three letters.)
+    centers.
 
     Where $T_w$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate
-    is divided by its standard deviation within the classes, and a principal direction of the result is left out if
-    the standard deviation along it is at most 1e-4. So a coordinate that is constant within each class does not count,
-    even if it alone would tell the classes apart.
+    is divided by its standard deviation within the classes, and a principal direction of the result is left out if the
+    standard deviation along it is at most 1e-4. So a coordinate that is constant within each class does not count, even
+    if it alone would tell the classes apart.
 
-    Parameters
-    ----------
-    x : array_like, shape (n, d)
-        One point per row.
-    labels : array_like, shape (n,)
-        The class of each point: integers, strings, bytes, bools, or finite floats. At least two classes; a class of a
-        single point adds a center but no spread.
-    k : int
-        How many axes, between 1 and the number of classes - 1: the centers span no more dimensions. At most the
-        number of directions that are not dropped.
+    ``x`` (n, d) holds one point per row, and ``labels`` (n,) their classes: integers, strings, bytes, bools, or finite
+    floats, at least two different. ``k`` is between 1 and the number of classes - 1, because the centers span no more
+    dimensions, and at most the number of directions that are not dropped.
 
-    Examples
-    --------
     >>> x = [[-1, 0], [1, 0], [0, -2], [0, 2], [9, 0], [11, 0], [10, -2], [10, 2]]
-    >>> found = lda(x, ["left"] * 4 + ["right"] * 4, k=1)
-    >>> found.axes.round(6)  # variance within is 1/2 along the first coordinate
+    >>> result = lda(x, ["left"] * 4 + ["right"] * 4, k=1)
+    >>> result.axes.round(6)  # variance within is 1/2 along the first coordinate
     array([[1.414214],
            [0.      ]])
-    >>> found.classify([[4.9, 3], [5.1, -3]])
+    >>> result.classify([[4.9, 3], [5.1, -3]])
     array(['left', 'right'], dtype='<U5')
     """
-    given = as_matrix(x, "x")
-    classes, number, priors = _as_classes(labels, len(given))
+    original = as_matrix(x, "x")
+    classes, number, priors = _as_classes(labels, len(original))
     k = check_integer(k, "k", 1, len(classes) - 1, "the number of classes - 1")
 
-    points, dtype = given.astype(np.float64), given.dtype
+    points, dtype = original.astype(np.float64), original.dtype
     centers = np.stack([_mean(points[number == i]) for i in range(len(classes))])  # (n_classes, d)
     mean = priors @ centers
     whitener = _whitener((points - centers[number]) / math.sqrt(len(points)))  # (d, r)
@@ -167,4 +157,4 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)
     share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)
     share = share[:k] / max(share.sum(), 1)  # the sum is 0, or at least 1
-    return Discriminants(axes * fix_signs(axes), share.astype(dtype), mean, centers, classes, priors)
+    return Discriminants(axes * _signs_of(axes), share.astype(dtype), mean, centers, classes, priors)

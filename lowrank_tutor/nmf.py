@@ -19,15 +19,14 @@ from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["NMF", "nmf"]
-__dir__ = __all__.copy  # completion offers no more than that
 
-_UPDATES = 3  # of a factor in a sweep: they share the products with the matrix, the most expensive part
-_TRIAL_SWEEPS = 40  # at most for each start, before they are compared
+_UPDATES = 3  # times that a sweep updates a factor: they share the products with the matrix, which cost most
+_TRIAL_SWEEPS = 40  # the sweeps of each start, at most, before starts are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _GUESSES = 30  # sweeps for new rows before they are solved exactly: many times faster than without
-_ROUNDS = 100  # at most for each part; a row needs one or two in all, and at most some three for each part
+_ROUNDS = 100  # rounds for each part, at most; a row needs one or two in all, at worst some three for each part
 _ROUNDING = 2 * float(np.finfo(np.float64).eps)
-_FEW_DIGITS = 1e-6  # of the squared size: a squared error above this may be a difference of sums
+_FEW_DIGITS = 1e-6  # a squared error above this share of the squared size may be a difference of sums
 
 
 class NMF(NamedTuple):
@@ -62,11 +61,11 @@ class NMF(NamedTuple):
         With the parts fixed, the problem is convex, and each row is solved to rounding. Where parts differ by less than
         a ten-thousandth of their length, the error may exceed the least by a ten-millionth of the row's length.
         """
-        given = as_float_array(x, "x")
-        rows = _as_nonnegative(given.astype(np.float64))  # new rows may be near zero
+        original = as_float_array(x, "x")
+        rows = _as_nonnegative(original.astype(np.float64))  # new rows may be near zero
         if rows.shape[1] != self.f.shape[1]:
             raise ValueError(f"x must have {self.f.shape[1]} columns, got shape {rows.shape}")
-        return _best_amounts(rows, self.f.astype(np.float64)).astype(given.dtype)
+        return _best_amounts(rows, self.f.astype(np.float64)).astype(original.dtype)
 
 
 def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:
@@ -169,48 +168,34 @@ def nmf(
     tolerance: float = 1e-8,
     max_sweeps: int = 10_000,
 ) -> NMF:
-    r"""Approximate a non-negative matrix by a sum of ``k`` non-negative parts.
+    r"""Approximate a non-negative matrix ``x`` (n, d) by a sum of ``k`` non-negative parts.
 
     Minimizes $\|X - C F\|_F$ over $C \ge 0$, $F \ge 0$ (Lee and Seung, 1999, doi:10.1038/44565) by hierarchical
     alternating least squares (HALS; Cichocki and Phan, 2009, doi:10.1587/transfun.E92.A.708): one column of $C$ after
     the other, then one row of $F$ after the other, is set to its exact optimum while the rest is held fixed. A sweep
     does that three times for $C$ and three times for $F$ (Gillis and Glineur, 2012, doi:10.1162/NECO_a_00256).
 
-    The problem is not convex, and HALS finds a local minimum. So there are several starts: two from the SVD (Boutsidis
-    and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts, and random
-    ones. The first is followed to the end, and so is each later one that has a smaller error after a brief trial than
-    all before it. A run ends when a sweep lowers the error by no more than ``tolerance`` times the norm of $X$. The
-    best is returned: with the same ``rng``, more starts never end worse than fewer. Where $X = CF$ can hold exactly,
-    the last digits converge slowly; if a run has not ended after ``max_sweeps``, ``converged`` is False. For a quick
-    look pass ``starts=1, tolerance=1e-4``.
+    The problem is not convex, and HALS finds a local minimum. So there are several ``starts``: two from the SVD
+    (Boutsidis and Gallopoulos, 2008, doi:10.1016/j.patcog.2007.09.010), one that takes rows or columns of $X$ as parts,
+    and random ones, which ``rng``, a generator or a seed, draws. The first is followed to the end, and so is each later
+    one that has a smaller error after a brief trial than all before it: with the same ``rng``, more starts never end
+    worse than fewer. A run ends when a sweep lowers the error by no more than ``tolerance``, at least 0 and below 1,
+    times the norm of $X$. Where $X = CF$ can hold exactly, the last digits converge slowly; if a run has not ended
+    after ``max_sweeps``, ``converged`` is False. For a quick look pass ``starts=1, tolerance=1e-4``. ``k`` is between 1
+    and ``min(n, d)``.
 
-    Parameters
-    ----------
-    x : array_like, shape (n, d)
-        Finite, no entry below zero.
-    k : int
-        The rank kept, between 1 and ``min(n, d)``.
-    rng : numpy.random.Generator or int, optional
-        Draws the random starts. With ``None`` each call draws different ones.
-    starts, max_sweeps : int
-        At least 1. With 1 or 2 starts nothing is random.
-    tolerance : float
-        At least 0 and below 1.
-
-    Examples
-    --------
     >>> nmf([[2, 2, 0], [0, 0, 3], [4, 4, 3]], k=2, starts=1).f.round(4)
     array([[0.7071, 0.7071, 0.    ],
            [0.    , 0.    , 1.    ]])
     """
-    given = _as_nonnegative(x)
-    k = check_rank(k, given.shape)
+    original = _as_nonnegative(x)
+    k = check_rank(k, original.shape)
     rng = check_rng(rng)
     starts = check_size(starts, "starts")
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
-    matrix, dtype = given.astype(np.float64), given.dtype
+    matrix, dtype = original.astype(np.float64), original.dtype
     size = float(np.linalg.norm(matrix))
 
     def sweep(c: FloatArray, f: FloatArray) -> Pair:
@@ -234,6 +219,6 @@ def nmf(
         if not followed or tried.loss < furthest:
             followed.append(follow(tried, tolerance, max_sweeps))
         furthest = min(furthest, tried.loss)
-    best = min(followed, key=lambda found: found.loss)
+    best = min(followed, key=lambda descent: descent.loss)
     c, f = _by_weight(*best.factors)
     return NMF(c.astype(dtype), f.astype(dtype), np.array(best.losses), best.settled)

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import FloatArray, as_float_array, as_matrix, check_integer, check_real
-from lowrank_tutor.svd import fix_signs
+from lowrank_tutor.svd import _signs_of
 
 __all__ = ["PCA"]
-__dir__ = __all__.copy  # completion offers no more than that
 
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
@@ -27,13 +26,12 @@ _SAFE = 1e-5  # and used if the last variance kept is at least this share of the
 class PCA:
     r"""Principal component analysis, with scikit-learn's names and conventions.
 
-    $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is
-    $\sigma_i^2 / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720; Hotelling (1933),
-    doi:10.1037/h0071325. scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step.
+    $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is $\sigma_i^2
+    / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720; Hotelling (1933), doi:10.1037/h0071325.
+    scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step.
 
-    With ten points or more for each coordinate the axes are the eigenvectors of the d by d scatter matrix
-    $(X - 1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, which are found faster. They cost small singular values half
-    of their digits, so they are used only if the smallest variance kept is at least 1e-5 of the largest.
+    With ten points or more for each coordinate the axes are the eigenvectors of the d by d scatter matrix $(X -
+    1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, which are found faster, unless small variances would lose digits.
 
     Parameters
     ----------
@@ -47,12 +45,9 @@ class PCA:
         The mean point, in float64: rounded to float32, it could be off by more than the points spread.
     components_ : ndarray, shape (k, d)
         The axes, orthonormal rows, by falling variance; the largest entry of each is positive.
-    explained_variance_, explained_variance_ratio_ : ndarray, shape (k,)
-        Variance along each axis, with divisor ``n - 1``, and its share of the total (0 if all points coincide).
-    singular_values_ : ndarray, shape (k,)
-        Singular values of the centered points.
-    n_components_, n_features_in_ : int
-        The number k of axes kept, and the number d of coordinates.
+    explained_variance_, explained_variance_ratio_, singular_values_ : ndarray, shape (k,)
+        Variance along each axis, with divisor ``n - 1``; its share of the total (0 if all points coincide); and the
+        singular values of the centered points.
 
     Examples
     --------
@@ -98,10 +93,12 @@ class PCA:
         rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
         self.mean_, centered = mean + rest, (centered - rest).astype(points.dtype, copy=False)
         s, vt = (_axes_by_scatter(centered, self.n_components) if n >= _TALL * d else None) or _axes_by_svd(centered)
-        share = np.square(s.astype(np.float64) / (s[0] or 1))  # of the largest variance; all 0 where there is none
+        share = np.square(
+            s.astype(np.float64) / (s[0] or 1)
+        )  # relative to the largest variance; all 0 where there is none
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
-        self.components_ = vt[:k] * fix_signs(vt[:k].T)[:, np.newaxis]
+        self.components_ = vt[:k] * _signs_of(vt[:k].T)[:, np.newaxis]
         self.explained_variance_ratio_, self.singular_values_ = share[:k].astype(s.dtype), s[:k].copy()
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
         self.n_components_, self.n_features_in_ = k, d
@@ -130,12 +127,12 @@ class PCA:
         """
         if not hasattr(self, "components_"):
             raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")
-        given = as_float_array(value, name)
-        matrix = as_matrix(given.astype(np.float64), name)
+        original = as_float_array(value, name)
+        matrix = as_matrix(original.astype(np.float64), name)
         columns = self.components_.shape[axis]
         if matrix.shape[1] != columns:
             raise ValueError(f"{name} must have {columns} columns, got shape {matrix.shape}")
-        return matrix, np.result_type(given, self.components_)
+        return matrix, np.result_type(original, self.components_)
 
 
 def _axes_by_svd(centered: FloatArray) -> tuple[FloatArray, FloatArray]:

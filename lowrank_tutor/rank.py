@@ -29,7 +29,6 @@ __all__ = [
     "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
     "storage",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 
 class RankFactorization(NamedTuple):
@@ -43,11 +42,12 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
     """Return ``rtol``, or by default the most that rounding can add to a zero singular value, relative to the first."""
     if rtol is not None:
         return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
-    given = np.asarray(a)
-    computed: float = max(given.shape[-2:]) * float(np.finfo(np.float64).eps)  # of the SVD, which is found in float64
-    if not is_short_float(given.dtype):
-        return computed
-    return computed + math.sqrt(min(given.shape[-2:])) * float(np.finfo(given.dtype).eps)  # of the entries, twice
+    original = np.asarray(a)
+    rounding: float = max(original.shape[-2:]) * float(np.finfo(np.float64).eps)  # the SVD's, in float64
+    if not is_short_float(original.dtype):
+        return rounding
+    # The entries' own rounding, twice.
+    return rounding + math.sqrt(min(original.shape[-2:])) * float(np.finfo(original.dtype).eps)
 
 
 def numerical_rank(a: ArrayLike, rtol: float | None = None) -> Any:
@@ -118,7 +118,7 @@ def _independent_columns(coordinates: FloatArray, least: float) -> NDArray[np.in
     chosen: list[int] = []
     for _ in range(coordinates.shape[0]):
         length = np.linalg.norm(rest, axis=0)
-        length[chosen] = 0.0  # but for rounding
+        length[chosen] = 0.0  # rounding leaves a little
         share = length / own
         j = int(np.argmax(share >= min(least, share.max())))
         chosen.append(j)
@@ -142,12 +142,12 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     >>> c.ravel(), f.ravel()
     (array([1., 2., 3.]), array([1., 2., 3.]))
     """
-    given = as_matrix(a, "a")
+    original = as_matrix(a, "a")
     tolerance = _check_tolerance(rtol, a)
-    matrix = given.astype(np.float64)
+    matrix = original.astype(np.float64)
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     r = int(np.count_nonzero(s > tolerance * s[0]))
-    coordinates = s[:r, np.newaxis] * vt[:r]  # of the columns of the matrix along u: only r numbers each
+    coordinates = s[:r, np.newaxis] * vt[:r]  # the columns of the matrix along u: only r numbers each
     entries = np.asarray(a).dtype
     half_digits = math.sqrt(np.finfo(entries).eps) if is_short_float(entries) else 0.0
     columns = _independent_columns(coordinates, max(1e-3, half_digits))
@@ -156,7 +156,7 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     # One refinement: whole numbers come out whole.
     f += np.linalg.solve(coordinates[:, columns], u[:, :r].T @ (matrix - c @ f))
     f[:, columns] = np.eye(r)
-    return RankFactorization(given[:, columns], f.astype(given.dtype))
+    return RankFactorization(original[:, columns], f.astype(original.dtype))
 
 
 def storage(m: int, n: int, k: int) -> tuple[int, int]:
@@ -180,7 +180,7 @@ def break_even_rank(m: int, n: int) -> float:
     """
     rows, columns = check_integer(m, "m", 1), check_integer(n, "n", 1)
     try:
-        return rows * columns / (rows + columns)  # of Python integers: exact to the last bit, or an error
+        return rows * columns / (rows + columns)  # a quotient of Python integers: exact to the last bit, or an error
     except OverflowError:
         bits = f"{rows.bit_length()} and {columns.bit_length()} bits"
         raise ValueError(f"m and n must be small enough for a float, got {bits}") from None

@@ -36,13 +36,12 @@ __all__ = [
     "GPUS", "Floor", "Gpu", "Trial", "attention_bytes", "fused_backends", "gpu_crossover", "gpu_floor", "gpu_named",
     "half_type", "trials",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. They
 # were counted on a CPU, which takes the same steps; the other 3 leave room.
 WRITTEN_OUT = 12
-MOST_LENGTHS = 1000  # of one plan
+MOST_LENGTHS = 1000  # a plan has no more
 RESERVE = 0.8  # share of the free memory that a plan may use: kernels need some of their own
 
 
@@ -96,8 +95,8 @@ def gpu_named(name: str, memory: float) -> str | None:
     words = re.split(r"[^A-Za-z0-9]+", name)
     # Another card has the same name before these words: a faster memory, or fewer processors.
     other = {"NVL", "D", "Laptop"} & set(words)
-    found = None if other else next((card for card in GPUS if f" {card} " in f" {' '.join(words)} "), None)
-    return found if found is not None and memory <= 1.1 * GPUS[found].memory else None
+    card = None if other else next((known for known in GPUS if f" {known} " in f" {' '.join(words)} "), None)
+    return card if card is not None and memory <= 1.1 * GPUS[card].memory else None
 
 
 class Floor(NamedTuple):
@@ -250,6 +249,7 @@ def trials(
     4096 True
     16384 False n = 16384: exact attention left out, it needs 25.8 GB of 12.0 GB
     """
+    k = check_size(k, "k")
     endless = isinstance(free, numbers.Real) and free == math.inf
     room = RESERVE * (math.inf if endless else check_real(free, "free", "a number of bytes, 0 or more", 0))
 

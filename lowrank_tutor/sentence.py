@@ -8,11 +8,36 @@ what happens. It is *found by* its own numbers (``W_K``), and *gives* these numb
 ``WORDS`` are the words, ``X`` (6, 2) their numbers, a row for each; ``W_Q``, ``W_K`` and ``W_V`` are (2, 2).
 """
 
-__all__ = ["WORDS", "W_K", "W_Q", "W_V", "X"]
-__dir__ = __all__.copy  # completion offers no more than that
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lowrank_tutor._checks import FloatArray, as_matrix
+
+__all__ = ["WORDS", "W_K", "W_Q", "W_V", "X", "attention"]
 
 WORDS = ("the", "cat", "slept", "it", "was", "tired")
 X = ((0, 0), (2, 0), (0, 2), (1, 0), (0, 1), (1, 1))
 W_Q = ((0, 1), (2, 0))
 W_K = ((1, 0), (0, 1))
 W_V = ((2, 0), (0, 1))
+
+
+def attention(x: ArrayLike = X) -> tuple[FloatArray, FloatArray]:
+    r"""Return the weights (n, n) with which words listen to each other, and what they give, (n, 2).
+
+    ``x`` (n, 2) are the numbers of the words. The weights are $P = \mathrm{softmax}(QK^\top / \sqrt 2)$, and $PV$ is
+    what the words hear.
+
+    >>> attention()[0][WORDS.index("slept")].round(2)  # most to the cat
+    array([0.  , 0.89, 0.  , 0.05, 0.  , 0.05])
+    """
+    words = as_matrix(x, "x").astype(np.float64)
+    if words.shape[1] != 2:
+        raise ValueError(f"x must have two numbers for each word, got shape {words.shape}")
+    logits = words @ W_Q @ (words @ W_K).T / math.sqrt(2)
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True), words @ W_V

@@ -34,7 +34,6 @@ __all__ = [
     "SVD", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "randomized_svd", "relative_error",
     "tail_error", "truncated_svd",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 
 class SVD(NamedTuple):
@@ -55,24 +54,29 @@ def fix_signs(vectors: ArrayLike) -> FloatArray:
     A singular pair may be negated as a whole, and this picks one of the two. Among entries that agree to half their
     digits the first decides, so that rounding cannot.
     """
-    columns = as_float_array(vectors, "vectors")  # of any size: axes may be long
+    columns = as_float_array(vectors, "vectors")  # entries of any size: the axes of `lda` may be long
     if columns.ndim < 2 or columns.size == 0:
         raise ValueError(
             f"vectors must be a non-empty matrix (two axes) or stack of matrices, got shape {columns.shape}"
         )
     if not np.isfinite(columns).all():
         raise ValueError(f"vectors must be finite, got {columns[~np.isfinite(columns)][0]}")
+    return _signs_of(columns)
+
+
+def _signs_of(columns: FloatArray) -> FloatArray:
+    """Return what `fix_signs` does, for columns that need no check."""
     size = np.abs(columns)
     nearly_largest = size >= size.max(axis=-2, keepdims=True) * (1 - math.sqrt(np.finfo(columns.dtype).eps))
     first = np.argmax(nearly_largest, axis=-2, keepdims=True)
-    found = np.take_along_axis(columns, first, axis=-2)[..., 0, :]
-    signs: FloatArray = np.where(found < 0, -1, 1).astype(columns.dtype)
+    largest = np.take_along_axis(columns, first, axis=-2)[..., 0, :]
+    signs: FloatArray = np.where(largest < 0, -1, 1).astype(columns.dtype)
     return signs
 
 
 def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
     """Copy the first ``k`` triplets, so that the rest can be freed, and fix their signs."""
-    signs = fix_signs(u[..., :k])
+    signs = _signs_of(u[..., :k])
     return SVD(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
 
 
@@ -281,17 +285,14 @@ def choose_rank(
     ``energy``, above 0 and below 1: the least ``k`` that keeps at least this share of $\sum_i \sigma_i^2$.
 
     ``error``, at least 0 and below 1: the least ``k`` whose best approximation has at most this relative error in the
-    Frobenius norm. No matrix of lower rank is as close (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of
-    10% is an energy of 99%.
+    Frobenius norm (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of 10% is an energy of 99%. Both rules
+    need the whole spectrum, or, if ``s`` holds only its first values, such as those of `randomized_svd`, the sum of all
+    squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are then too few, the rule is refused.
 
-    Both rules need the whole spectrum, or, if ``s`` holds only its first values, such as those of `randomized_svd`, the
-    sum of all squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are then too few, the rule is refused.
-
-    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. This is the numerical rank that stays the
-    same over the widest range of tolerances, measured by the ratio of its ends. Values below $r \varepsilon \sigma_1$
-    count as rounding. The last values of noise can lie far apart by chance, so in the second half of the spectrum
-    only ``1/r`` of what a ratio exceeds 1 by counts. Even so the result may be chance if no ratio stands out, and
-    ``threshold`` serves better; equal values are refused.
+    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. Values below $r \varepsilon \sigma_1$
+    count as rounding. The last values of noise can lie far apart by chance, so in the second half of the spectrum only
+    ``1/r`` of what a ratio exceeds 1 by counts. If no ratio stands out, ``threshold`` serves better; equal values are
+    refused.
 
     ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given instead of a number,
     stands for the best threshold for noise of unknown size, `hard_threshold`; then ``s`` must hold all singular values.
@@ -306,12 +307,12 @@ def choose_rank(
     """
     spectrum = as_spectrum(s, "s")
     rules = {"energy": energy, "error": error, "gap": check_bool(gap, "gap") or None, "threshold": threshold}
-    given = [name for name, value in rules.items() if value is not None]
-    if len(given) != 1:
-        found = " and ".join(given) or "none"
-        raise ValueError(f"energy, error, gap or threshold must be given, one of the four, got {found}")
-    if total is not None and given[0] not in ("energy", "error"):
-        raise ValueError(f"total must be left out unless energy or error is the rule, got {given[0]}")
+    chosen = [name for name, value in rules.items() if value is not None]
+    if len(chosen) != 1:
+        names = " and ".join(chosen) or "none"
+        raise ValueError(f"energy, error, gap or threshold must be given, one of the four, got {names}")
+    if total is not None and chosen[0] not in ("energy", "error"):
+        raise ValueError(f"total must be left out unless energy or error is the rule, got {chosen[0]}")
     scaled = spectrum / (spectrum[0] or 1)
     if gap:
         return _widest_gap(scaled, float(np.finfo(as_float_array(s, "s").dtype).eps))
@@ -319,7 +320,7 @@ def choose_rank(
         if isinstance(threshold, tuple | list) and len(threshold) == 2:
             threshold = hard_threshold(s, *threshold)
         return int(np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0)))
-    slack = spectrum.size * float(np.finfo(np.float64).eps)  # of sums
+    slack = spectrum.size * float(np.finfo(np.float64).eps)  # the rounding of sums
     rest = 0.0 if total is None else _beyond(spectrum, total)
     lost = np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0) + rest  # squared error at each k from 0 on
     if error is not None:
@@ -329,7 +330,7 @@ def choose_rank(
     enough = lost <= min(most, math.nextafter(1.0, 0.0)) * lost[0]  # nothing at all is enough of zeros only
     if not enough[-1]:
         share = f"{1 - lost[-1] / lost[0]:.1%}"
-        raise ValueError(f"s must hold enough values for this {given[0]}, got {spectrum.size} with {share} of total")
+        raise ValueError(f"s must hold enough values for this {chosen[0]}, got {spectrum.size} with {share} of total")
     return int(np.argmax(enough))
 
 

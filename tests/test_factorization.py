@@ -265,7 +265,7 @@ STORED = "observed must be None for sparse ratings, whose stored entries are the
         ({"ratings": scipy.sparse.csr_array((3, 3)), "observed": None}, ValueError,
          "ratings must store at least one rating, got none"),
         ({"ratings": [1.0], "observed": [True]}, ValueError, "ratings must be a matrix (two axes), got shape (1,)"),
-        ({"ratings": np.zeros((0, 3)), "observed": np.zeros((0, 3), bool)}, ValueError, NONE_KNOWN + ", got none"),
+        ({"ratings": np.zeros((0, 3)), "observed": None}, ValueError, "ratings must be non-empty, got shape (0, 3)"),
         ({"k": 0}, ValueError, "k must be between 1 and min(m, n) = 3, got 0"),
         ({"k": 4}, ValueError, "k must be between 1 and min(m, n) = 3, got 4"),
         ({"regularization": -1e-9}, ValueError, "regularization must be finite and at least 0, got -1e-09"),

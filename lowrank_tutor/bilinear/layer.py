@@ -31,25 +31,14 @@ class ReducedRankAttention(nn.Module):
     r"""Attend by reduced-rank bilinear scores: each query averages the values, weighted by the scores of the keys.
 
     The weights of query ``i`` are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k} \right)$. The division by
-    $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an ordinary attention head of width ``k``, with
-    $W_Q = U^\top$, $W_K = V^\top$ and unchanged values. To start from the factors ``u`` (k, query_dim) and ``v``
-    (k, key_dim) of a known score, undo the division in one of them:
-    ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
+    $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an ordinary attention head of width ``k``, with $W_Q
+    = U^\top$, $W_K = V^\top$ and unchanged values. To start from the factors ``u`` (k, query_dim) and ``v`` (k,
+    key_dim) of a known score, undo the division in one of them: ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
 
-    Parameters
-    ----------
-    query_dim, key_dim : int
-        Widths of queries and keys, at least 1.
-    k : int
-        The rank kept, between 1 and ``min(query_dim, key_dim)``.
-    generator : torch.Generator, optional
-        Draws the initial factors, normal with variance 1 / width, so that for tokens of unit variance the scores have
-        unit variance too, for every ``k``. By default torch's global generator draws them.
-    device, dtype : optional
-        The device of the parameters, and their floating-point type.
+    ``k`` is between 1 and ``min(query_dim, key_dim)``. ``generator``, by default torch's global one, draws the factors,
+    normal with variance 1 / width, so that for tokens of unit variance the scores have unit variance too, for every
+    ``k``.
 
-    Examples
-    --------
     >>> import torch
     >>> layer = ReducedRankAttention(query_dim=2, key_dim=2, k=1)
     >>> _ = layer.load_state_dict({"u": torch.tensor([[2.0, 1.0]]), "v": torch.tensor([[1.0, -1.0]])})

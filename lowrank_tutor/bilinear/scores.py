@@ -20,7 +20,7 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
-from lowrank_tutor.svd import fix_signs
+from lowrank_tutor.svd import _signs_of
 
 Moment = ArrayLike | None
 
@@ -44,7 +44,7 @@ def _as_pairs(
     s: ArrayLike, h: ArrayLike, s_side: tuple[str, FloatArray, int], h_side: tuple[str, FloatArray, int]
 ) -> tuple[FloatArray, FloatArray]:
     """Check queries and keys; each side names a matrix, gives it, and says which of its axes must match."""
-    found = []
+    pair = []
     for name, value, (matrix_name, matrix, axis) in (("s", s, s_side), ("h", h, h_side)):
         vectors = as_vectors(value, name)
         if vectors.shape[-1] != matrix.shape[axis]:
@@ -52,8 +52,8 @@ def _as_pairs(
                 f"{name} must be as long as {matrix_name} has {('rows', 'columns')[axis]}, "
                 f"got shapes {vectors.shape} and {matrix.shape}"
             )
-        found.append(vectors)
-    query, key = found
+        pair.append(vectors)
+    query, key = pair
     if query.ndim > 1 and key.ndim > 1 and query.shape[:-1] != key.shape[:-1]:
         raise ValueError(
             f"s and h must have the same leading axes, or one of them be a single vector, "
@@ -77,22 +77,12 @@ def _dot(a: FloatArray, b: FloatArray) -> float | FloatArray:
 
 
 def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
-    r"""Score a query against a key, $s^\top W h$: the bilinear, or multiplicative, score.
+    r"""Score queries ``s`` (..., d2) against keys ``h`` (..., d1) by a matrix ``w`` (d2, d1), $s^\top W h$.
 
-    Luong, Pham and Manning (2015), arXiv:1508.04025, call it "general".
+    This is the bilinear, or multiplicative, score; Luong, Pham and Manning (2015), arXiv:1508.04025, call it "general".
+    Either the leading axes of ``h`` are those of ``s``, pair by pair, or one of the two is a single vector; nothing
+    else is broadcast. For all queries (n, d2) against all keys (m, d1) use ``s @ w @ h.T``.
 
-    Parameters
-    ----------
-    s : array_like, shape (..., d2)
-        One query, or many.
-    w : array_like, shape (d2, d1)
-        The weight of each product of two coordinates.
-    h : array_like, shape (..., d1)
-        One key, or many. Either the leading axes are those of ``s``, pair by pair, or one of the two is a single
-        vector; nothing else is broadcast. For all queries (n, d2) against all keys (m, d1) use ``s @ w @ h.T``.
-
-    Examples
-    --------
     >>> score([1, 2], [[2, -2], [1, -1]], [[3, 4], [4, 3]])  # one query, two keys
     array([-4.,  4.])
     """
@@ -107,8 +97,6 @@ def reduced_rank_score(s: ArrayLike, u: ArrayLike, v: ArrayLike, h: ArrayLike) -
     The vectors are as in `score`, ``u`` and ``v`` as in `Factors`. Britz, Guan and Luong (2017), arXiv:1706.03872,
     compare this form with others in translation.
 
-    Examples
-    --------
     >>> reduced_rank_score([1, 2], [[2, 1]], [[1, -1]], [3, 4])
     -4.0
     """
@@ -121,26 +109,28 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     """Split a second moment into ``root.T @ root``; return root (r, d) and its pseudo-inverse (d, r), by default I."""
     if value is None:
         return np.eye(d), np.eye(d)
-    given = as_matrix(value, name)
-    if given.shape != (d, d):
-        raise ValueError(f"{name} must be of shape {(d, d)} to match w, got shape {given.shape}")
-    moment, rounding, diagonal = given.astype(np.float64), float(np.finfo(given.dtype).eps), np.diag(given)
+    original = as_matrix(value, name)
+    if original.shape != (d, d):
+        raise ValueError(f"{name} must be of shape {(d, d)} to match w, got shape {original.shape}")
+    moment, rounding, diagonal = original.astype(np.float64), float(np.finfo(original.dtype).eps), np.diag(original)
     if (diagonal < 0).any():
         raise ValueError(f"{name} must be positive semidefinite, got {diagonal.min()} on its diagonal")
     zero = diagonal == 0
     if moment[zero].any() or moment[:, zero].any():
         raise ValueError(f"{name} must be positive semidefinite, got a zero on its diagonal in a row that is not zero")
-    sizes = np.sqrt(np.where(zero, 1, np.diag(moment)))  # without it, rounding hides coordinates in small units
+    sizes = np.sqrt(
+        np.where(zero, 1, np.diag(moment))
+    )  # unscaled, coordinates in small units would be lost to rounding
     scaled = moment / sizes[:, np.newaxis] / sizes
     gap = np.abs(scaled - scaled.T)
     if gap.max() > math.sqrt(rounding):
         i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-        raise ValueError(f"{name} must be symmetric, got {given[i, j]} and {given[j, i]} across the diagonal")
+        raise ValueError(f"{name} must be symmetric, got {original[i, j]} and {original[j, i]} across the diagonal")
     values, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     if values[0] < -math.sqrt(rounding) * d:
         raise ValueError(f"{name} must be positive semidefinite, got the eigenvalue {values[0]:.3g} (at unit diagonal)")
-    kept = values > 8 * d * rounding * values[-1]
-    values, axes = np.sqrt(values[kept]), axes[:, kept]
+    met = values > 8 * d * rounding * values[-1]
+    values, axes = np.sqrt(values[met]), axes[:, met]
     root, inverse = values[:, np.newaxis] * axes.T * sizes, axes / values / sizes[:, np.newaxis]
     if len(root) < d:  # take the inverse that stays within the directions seen, then correct its rounding
         basis = np.linalg.qr(root.T)[0]
@@ -150,32 +140,23 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
 
 
 def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment = None) -> Factors:
-    r"""Find the best factors of rank ``k``, for the matrix or for the scores that it gives.
+    r"""Find the best factors of rank ``k`` of a matrix ``w`` (d2, d1), or of the scores that it gives.
 
-    Without moments, $U^\top V = W_k$, which is nearest to $W$ in the Frobenius norm. With the second moments
-    $\Gamma_s = \mathbb{E}\,s s^\top$ and $\Gamma_h = \mathbb{E}\,h h^\top$ of independent ``s`` and ``h`` it is
+    Without moments, $U^\top V = W_k$, which is nearest to $W$ in the Frobenius norm. With the second moments $\Gamma_s
+    = \mathbb{E}\,s s^\top$ and $\Gamma_h = \mathbb{E}\,h h^\top$ of independent ``s`` and ``h`` it is
 
     $$M = \Gamma_s^{-1/2} \left[ \Gamma_s^{1/2} W \Gamma_h^{1/2} \right]_k \Gamma_h^{-1/2},$$
 
     which makes the mean squared error of the scores, $\mathbb{E}\,(s^\top (W - M) h)^2$, as small as possible: Eckart
-    and Young (1936), doi:10.1007/BF02288367, after a change of variables. The moments are *not* centered: a mean other
-    than zero counts. If they are singular, pseudo-inverses replace the inverses; the error is still the least, and $M$
-    is zero in directions in which no vector ever points. The largest entry of each row of $U$ is positive, of equally
-    large ones the first, and $U \Gamma_s U^\top = V \Gamma_h V^\top$ is diagonal: it holds the singular values of
-    $\Gamma_s^{1/2} W \Gamma_h^{1/2}$ that are kept.
+    and Young (1936), doi:10.1007/BF02288367, after a change of variables. If the moments are singular, $M$ is zero in
+    directions in which no vector ever points. The largest entry of each row of $U$ is positive, of equally large ones
+    the first, and $U \Gamma_s U^\top = V \Gamma_h V^\top$ is diagonal: it holds the singular values of $\Gamma_s^{1/2}
+    W \Gamma_h^{1/2}$ that are kept.
 
-    Parameters
-    ----------
-    w : array_like, shape (d2, d1)
-        Real and finite.
-    k : int
-        The rank kept, between 1 and ``min(d2, d1)``.
-    s_moment, h_moment : array_like, shapes (d2, d2), (d1, d1), optional
-        $\Gamma_s$ and $\Gamma_h$; for samples ``s`` (n, d2) this is ``s.T @ s / n``. By default the identity. They must
-        be positive semidefinite, and symmetric to half the digits.
+    ``k`` is between 1 and ``min(d2, d1)``. The moments (d2, d2) and (d1, d1), for samples ``s`` (n, d2) ``s.T @ s /
+    n``, are not centered: a mean other than zero counts. They must be positive semidefinite, and symmetric to half the
+    digits.
 
-    Examples
-    --------
     >>> u, v = factorize([[2, 0], [0, 1]], k=1, s_moment=[[1, 0], [0, 9]])  # the second coordinate of s is larger
     >>> (u.T @ v).round(12)
     array([[0., 0.],
@@ -188,23 +169,21 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     root_h, inverse_h = _root(h_moment, d1, "h_moment")
 
     x, sigma, yt = np.linalg.svd(root_s @ matrix @ root_h.T, full_matrices=False)
-    kept = min(k, len(sigma))  # the moments may span fewer than k directions
+    rank = min(k, len(sigma))  # the moments may span fewer than k directions
     u, v = np.zeros((d2, k)), np.zeros((d1, k))
-    u[:, :kept] = inverse_s @ (x[:, :kept] * np.sqrt(sigma[:kept]))
-    v[:, :kept] = inverse_h @ (yt[:kept].T * np.sqrt(sigma[:kept]))
-    signs = fix_signs(u)
+    u[:, :rank] = inverse_s @ (x[:, :rank] * np.sqrt(sigma[:rank]))
+    v[:, :rank] = inverse_h @ (yt[:rank].T * np.sqrt(sigma[:rank]))
+    signs = _signs_of(u)
     return Factors((u * signs).T.astype(dtype), (v * signs).T.astype(dtype))
 
 
 def score_error(w: ArrayLike, u: ArrayLike, v: ArrayLike, *, s_moment: Moment = None, h_moment: Moment = None) -> float:
     r"""Compute the root mean square error of the scores when factors replace the matrix; arguments as in `factorize`.
 
-    For independent ``s`` and ``h`` it is exact and needs only the moments:
-    $\sqrt{\mathbb{E}\,(s^\top (W - U^\top V) h)^2} = \|\Gamma_s^{1/2} (W - U^\top V) \Gamma_h^{1/2}\|_F$. Without
-    moments it is the Frobenius norm of the difference.
+    For independent ``s`` and ``h`` it is exact and needs only the moments: $\sqrt{\mathbb{E}\,(s^\top (W - U^\top V)
+    h)^2} = \|\Gamma_s^{1/2} (W - U^\top V) \Gamma_h^{1/2}\|_F$. Without moments it is the Frobenius norm of the
+    difference.
 
-    Examples
-    --------
     >>> score_error([[3, 0], [4, 5]], [[1, 3]], [[1.5, 1.5]])  # the smaller singular value, sqrt(5)
     2.23606797749979
     """
@@ -226,37 +205,25 @@ def fit_factors(
     steps: int = 2000,
     rng: np.random.Generator | int | None = None,
 ) -> Fit:
-    r"""Learn factors of a matrix by gradient descent, as a network would, without a singular value decomposition.
+    r"""Learn factors of a matrix ``target`` (n, m) by gradient descent, as a network would, without an SVD.
 
-    With the target $A$, the loss $J = \tfrac12 \|A - U V^\top\|_F^2$ has the gradients
-    $\partial J / \partial U = (U V^\top - A) V$ and $\partial J / \partial V = (U V^\top - A)^\top U$; each step moves
-    both factors against them. Every local minimum of $J$ is global (Baldi and Hornik, 1989,
+    With the target $A$, the loss $J = \tfrac12 \|A - U V^\top\|_F^2$ has the gradients $\partial J / \partial U = (U
+    V^\top - A) V$ and $\partial J / \partial V = (U V^\top - A)^\top U$; each step moves both factors against them, $1
+    / (2 \sigma_1)$ times as far. Every local minimum of $J$ is global (Baldi and Hornik, 1989,
     doi:10.1016/0893-6080(89)90014-2), so from almost every start the loss tends to half the sum of the squared singular
-    values left out. The factors are not unique: $U H$ and $V H^{-\top}$ give the same product for every invertible $H$.
+    values left out.
 
-    The start is Gaussian and small, $\|U\|_2 \approx \|V\|_2 \approx \sqrt{\sigma_1} / 10$ with $\sigma_1 = \|A\|_2$.
-    Directions of small singular values grow last: if $\sigma_k$ is below a hundredth of $\sigma_1$, take more steps.
+    ``k`` is between 1 and ``min(n, m)``, ``steps`` at least 0. ``rng``, a generator or a seed, draws a small Gaussian
+    start, $\|U\|_2 \approx \|V\|_2 \approx \sqrt{\sigma_1} / 10$. Directions of small singular values grow last: if
+    $\sigma_k$ is below a hundredth of $\sigma_1$, take more steps.
 
-    Parameters
-    ----------
-    target : array_like, shape (n, m)
-        Real and finite.
-    k : int
-        The rank kept, between 1 and ``min(n, m)``.
-    steps : int
-        At least 0. Each step is $1 / (2 \sigma_1)$ times the gradient; at about twice that, descent would diverge.
-    rng : numpy.random.Generator or int, optional
-        Draws the start. With ``None`` each call draws a new one.
-
-    Examples
-    --------
     >>> u, v, losses = fit_factors([[3, 0], [4, 5]], k=1, rng=0)
     >>> round(float(losses[-1]), 9)  # half the square of the smaller singular value, sqrt(5)
     2.5
     """
-    given = as_matrix(target, "target")
-    k = check_rank(k, given.shape)
-    matrix, dtype = given.astype(np.float64), given.dtype
+    original = as_matrix(target, "target")
+    k = check_rank(k, original.shape)
+    matrix, dtype = original.astype(np.float64), original.dtype
     largest = float(np.linalg.norm(matrix, 2))
     rate = 0.5 / (largest or 1.0)  # a zero matrix has zero factors from the start
     steps, rng = check_size(steps, "steps", 0), check_rng(rng)

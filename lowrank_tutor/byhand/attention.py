@@ -22,47 +22,15 @@ from lowrank_tutor.byhand.worked import Step, Worked, saving
 def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
     r"""Average the values, weighted by the softmax of the scores: $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$.
 
-    The powers of e stay exact. A notebook shows weights and output also in decimals, rounded to three places.
+    ``q`` (n_queries, d), ``k`` (n_keys, d) and ``v`` (n_keys, d_v) are exact, and so stay the powers of e. A notebook
+    shows weights and output also in decimals, rounded to three places.
 
     The values of the steps: the scores (n_queries, n_keys); the scores over √d; the powers of e, and the sum of each
     row (n_queries, 1); the weights; the output (n_queries, d_v); how many weights there are; the multiplications for
     the scores, for the output, and together. The result is the output.
 
-    Parameters
-    ----------
-    q : (n_queries, d) exact numbers
-        Queries, one a row.
-    k : (n_keys, d) exact numbers
-        Keys.
-    v : (n_keys, d_v) exact numbers
-        Values.
-
-    Examples
-    --------
-    >>> print(softmax_attention(q=[[2]], k=[[1], [0]], v=[[4, 1], [0, 1]]))
-    1. Score each query against each key: multiply Q by Kᵀ.
-       [2  0]
-    2. Divide the scores by √d, where d = 1 is the width of a query.
-       [2  0]
-    3. Raise e to each of these powers, and add up each row. Call the sums z.
-       ⎛⎡ 2   ⎤  ⎡     2⎤⎞
-       ⎝⎣e   1⎦, ⎣1 + e ⎦⎠
-    4. Divide each row by its sum. This gives the weights P, with rows p.
-       ⎡   2          ⎤
-       ⎢  e       1   ⎥
-       ⎢──────  ──────⎥
-       ⎢     2       2⎥
-       ⎣1 + e   1 + e ⎦
-    5. Average the values with these weights: multiply P by V.
-       ⎡    2    ⎤
-       ⎢ 4⋅e     ⎥
-       ⎢──────  1⎥
-       ⎢     2   ⎥
-       ⎣1 + e    ⎦
-    6. Check: each row of P adds up to 1. Numbers in P: 2.
-       2
-    7. Multiplications: 2 for the scores and 4 for the output, together 6.
-       (2, 4, 6)
+    >>> softmax_attention(q=[[2]], k=[[1], [0]], v=[[4, 1], [0, 1]]).result
+    Matrix([[4*exp(2)/(1 + exp(2)), 1]])
     """
     queries, keys, values = _read(q, k, v)
     steps, output = _softmax_steps(queries, keys, values)
@@ -82,32 +50,17 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
 def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked:
     r"""Compress keys and values along the sequence, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
 
+    ``e`` (k, n_keys) holds the share of each key in each of the k compressed keys, k at most n_keys, and ``f``, by
+    default ``e``, the same for values; the others are as in `softmax_attention`. Source: Wang et al. (2020),
+    arXiv:2006.04768, equation 7.
+
     The values of the steps: E K (k, d); F V (k, d_v); then as in `softmax_attention`, with weights (n_queries, k); how
     many weights there are, and how many without compression; the multiplications to compress, those after it, both
     together, those without compression, and the k at which these are as many. The result is the output (n_queries,
     d_v).
 
-    Parameters
-    ----------
-    q : (n_queries, d) exact numbers
-        Queries, one a row.
-    k : (n_keys, d) exact numbers
-        Keys.
-    v : (n_keys, d_v) exact numbers
-        Values.
-    e : (k, n_keys) exact numbers
-        The share of each key in each of the k compressed keys; k is at most n_keys.
-    f : (k, n_keys) exact numbers, optional
-        The same for values; by default ``e``.
-
-    Examples
-    --------
     >>> linformer_attention([[2]], [[2], [0]], [[1, 0], [5, 2]], [["1/2", "1/2"]]).result
     Matrix([[3, 1]])
-
-    References
-    ----------
-    Wang et al. (2020), arXiv:2006.04768, equation 7.
     """
     queries, keys, values = _read(q, k, v)
     to_keys = as_exact_matrix("e", e)  # (k, n_keys)
@@ -154,7 +107,7 @@ class _Softmax(NamedTuple):
 
     scores: Matrix  # (n_queries, n_keys)
     scaled: Matrix
-    powers: Matrix  # of e
+    powers: Matrix  # powers of e
     sums: Matrix  # z (n_queries, 1)
     reduced: Matrix  # the powers over the smallest in each row, which is a factor of the row and of its sum
     totals: Matrix  # their sums
@@ -182,67 +135,67 @@ def _softmax_steps(
     queries: Matrix, keys: Matrix, values: Matrix, key_name: str = "K", value_name: str = "V"
 ) -> tuple[list[Step], Matrix]:
     """Score, scale, exponentiate, divide and average, for all keys or for compressed ones."""
-    found, d = _softmax(queries, keys, values), queries.cols
+    head, d = _softmax(queries, keys, values), queries.cols
     what, key = ("key", "k_j") if key_name == "K" else ("compressed key", r"\bar k_j")
     steps = [
         Step(
             rf"Score each query against each {what}: multiply $Q$ by ${key_name}^\top$.",
-            tex_product(rf"Q {key_name}^\top", queries, keys.T, found.scores),
-            found.scores,
+            tex_product(rf"Q {key_name}^\top", queries, keys.T, head.scores),
+            head.scores,
         ),
         Step(
             rf"Divide the scores by $\sqrt{{d}}$, where $d = {d}$ is the width of a query.",
-            tex_lines((rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", tex_matrix(found.scaled))),
-            found.scaled,
+            tex_lines((rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", tex_matrix(head.scaled))),
+            head.scaled,
         ),
-        _power_step(found, key),
-        _weight_step(found),
-        _output_step(found, values, value_name),
+        _power_step(head, key),
+        _weight_step(head),
+        _output_step(head, values, value_name),
     ]
-    return steps, found.output
+    return steps, head.output
 
 
-def _power_step(found: _Softmax, key: str) -> Step:
+def _power_step(head: _Softmax, key: str) -> Step:
     lines = []
-    for row, total in enumerate(found.sums):
-        terms, collected = found.powers[row, :], tex_number(total)
+    for row, total in enumerate(head.sums):
+        terms, collected = head.powers[row, :], tex_number(total)
         if len(sympy.Add.make_args(total)) < len(terms):
             collected = f"{' + '.join(map(tex_number, terms))} = {collected}"
         lines.append((f"z_{{{row + 1}}}", collected))
     return Step(
         "Raise $e$ to each of these powers, and add up each row. Call the sums $z$.",
-        tex_lines((rf"e^{{q_i^\top {key} / \sqrt{{d}}}}", tex_matrix(found.powers)), *lines),
-        (found.powers, found.sums),
+        tex_lines((rf"e^{{q_i^\top {key} / \sqrt{{d}}}}", tex_matrix(head.powers)), *lines),
+        (head.powers, head.sums),
     )
 
 
-def _weight_step(found: _Softmax) -> Step:
+def _weight_step(head: _Softmax) -> Step:
     lines: list[tuple[str, str]] = []
-    for row in range(found.weights.rows):
+    for row in range(head.weights.rows):
         forms = [
             _tex_row_over(sums[row], powers[row, :])
-            for sums, powers in ((found.sums, found.powers), (found.totals, found.reduced))
+            for sums, powers in ((head.sums, head.powers), (head.totals, head.reduced))
         ]
         names = (rf"p_{{{row + 1}}}^\top", "")
         lines += zip(names, dict.fromkeys(forms), strict=False)  # a single form where nothing cancels
-    cancelled = " A power of $e$ that is a factor of a whole row cancels." if found.cancels else ""
+    cancelled = " A power of $e$ that is a factor of a whole row cancels." if head.cancels else ""
     return Step(
         f"Divide each row by its sum. This gives the weights $P$, with rows $p$.{cancelled}",
-        tex_lines(*lines, nearly=("P", tex_matrix(found.weights, decimals=True))),
-        found.weights,
+        tex_lines(*lines, nearly=("P", tex_matrix(head.weights, decimals=True))),
+        head.weights,
     )
 
 
-def _output_step(found: _Softmax, values: Matrix, value_name: str) -> Step:
+def _output_step(head: _Softmax, values: Matrix, value_name: str) -> Step:
     rows = [
-        (rf"p_{{{row + 1}}}^\top {value_name}", _tex_row_over(total, found.mixed[row, :]))
-        for row, total in enumerate(found.totals)
+        (rf"p_{{{row + 1}}}^\top {value_name}", _tex_row_over(total, head.mixed[row, :]))
+        for row, total in enumerate(head.totals)
     ]
-    nearly = (f"P {value_name}", tex_matrix(found.output, decimals=True))
+    nearly = (f"P {value_name}", tex_matrix(head.output, decimals=True))
     return Step(
         f"Average the values with these weights: multiply $P$ by ${value_name}$.",
         tex_lines((value_name, tex_matrix(values)), *rows, nearly=nearly),
-        found.output,
+        head.output,
     )
 
 

@@ -14,12 +14,10 @@ from sympy import Matrix, Rational
 # Nobody works larger examples by hand, and their steps would fill the page.
 MAX_SIDE = 12
 MAX_DIGITS = 20
-# Fractions grow with every sum, and Python refuses to print those of more than 4300 digits.
-LONGEST = 1000
 
 
-def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False, gaps_allowed: bool = False) -> Matrix:
-    """Read a matrix of exact numbers; if allowed, a flat list is one column, and None is a gap, NaN."""
+def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False) -> Matrix:
+    """Read a matrix of exact numbers; if allowed, a flat list is one column."""
     rows = _unpack(value)
     if not _is_list(rows):
         raise TypeError(f"{name} must be a list of rows of exact numbers, got {_short(value)}")
@@ -39,11 +37,9 @@ def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False, gaps
             f"{name} must be small enough to work by hand, at most {MAX_SIDE} rows and columns, "
             f"got shape {(len(rows), lengths[0])}"
         )
-
-    def read(place: str, entry: Any) -> Any:
-        return sympy.nan if gaps_allowed and entry is None else as_exact_number(place, entry)
-
-    return Matrix([[read(f"{name}[{i}][{j}]", entry) for j, entry in enumerate(row)] for i, row in enumerate(rows)])
+    return Matrix(
+        [[as_exact_number(f"{name}[{i}][{j}]", entry) for j, entry in enumerate(row)] for i, row in enumerate(rows)]
+    )
 
 
 def as_exact_vector(name: str, value: Any) -> Matrix:
@@ -74,13 +70,6 @@ def as_exact_number(name: str, value: Any) -> Any:
     if max(abs(number.p), number.q) >= 10**MAX_DIGITS:
         raise ValueError(f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, got more")
     return number
-
-
-def check_length(names: str, *results: Any) -> None:
-    """Refuse examples whose fractions grow too long to print."""
-    digits = max(max(abs(number.p), number.q).bit_length() * 3 // 10 for number in results)  # a bit is 0.3 of a digit
-    if digits > LONGEST:
-        raise ValueError(f"{names} must be small enough to work by hand, got a fraction of some {digits} digits")
 
 
 def _as_fraction(number: str) -> str:

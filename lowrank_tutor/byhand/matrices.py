@@ -22,21 +22,12 @@ class OuterProduct(NamedTuple):
 
 
 def row_reduce(a: Any) -> Worked:
-    r"""Bring a matrix to reduced row echelon form, one elementary row operation per step.
+    """Bring a matrix ``a`` (m, n) to reduced row echelon form, one elementary row operation per step.
 
     Column by column, the first non-zero entry at or below the next free row becomes the pivot: it is swapped up, scaled
-    to 1, and cleared from every other row. The number of pivots is the rank.
+    to 1, and cleared from every other row. The number of pivots is the rank. Each step's value is the matrix after it;
+    the last one's is the tuple of pivot columns, counted from 1. The result is the reduced matrix.
 
-    Each step's value is the matrix after it; the last one's is the tuple of pivot columns, counted from 1. The result
-    is the reduced matrix.
-
-    Parameters
-    ----------
-    a : (m, n) exact numbers
-        The matrix.
-
-    Examples
-    --------
     >>> print(row_reduce([[1, 2], [2, 4]]))
     1. Start from A.
        ⎡1  2⎤
@@ -77,28 +68,20 @@ def row_reduce(a: Any) -> Worked:
                 record(f"{verb} {times}row {top + 1} {link} row {row + 1}.")
         pivots.append(column)
     rank, where = len(pivots), ", ".join(str(column + 1) for column in pivots)
-    found = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(rank, f"{rank} pivots, in columns {where}")
-    sentence = f"The matrix is reduced. It has {found}, so the rank is {rank}."
+    pivot_words = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(rank, f"{rank} pivots, in columns {where}")
+    sentence = f"The matrix is reduced. It has {pivot_words}, so the rank is {rank}."
     steps.append(Step(sentence, rf"\operatorname{{rank}} A = {rank}", tuple(column + 1 for column in pivots)))
     return Worked(tuple(steps), matrix)
 
 
 def rank_one(a: Any) -> Worked:
-    r"""Write a rank-1 matrix as an outer product, $A = u v^\top$, and count what that saves.
+    r"""Write a matrix ``a`` (m, n) of rank 1 as an outer product, $A = u v^\top$, and count what that saves.
 
     ``v`` is the first non-zero row in whole numbers without a common divisor, the first of them positive. ``u`` holds
-    the multiple of ``v`` that each row is.
+    the multiple of ``v`` that each row is. The values of the steps: ``v`` (n, 1); ``u`` (m, 1); the product; and three
+    counts, the numbers in the matrix, the numbers in the factors, the degrees of freedom. The result is
+    ``OuterProduct(u, v)``.
 
-    The values of the steps: ``v`` (n, 1); ``u`` (m, 1); the product; and three counts, the numbers in the matrix, the
-    numbers in the factors, the degrees of freedom. The result is ``OuterProduct(u, v)``.
-
-    Parameters
-    ----------
-    a : (m, n) exact numbers
-        A matrix of rank 1.
-
-    Examples
-    --------
     >>> rank_one([[1, 2, 3], [2, 4, 6], [3, 6, 9]]).result.v.T
     Matrix([[1, 2, 3]])
     """
@@ -113,8 +96,8 @@ def rank_one(a: Any) -> Worked:
     factor = u[first]
     taken = "Call it $v$" if factor == 1 else f"Take out its factor {factor} and call the rest $v$"
     multiples = [(tex_matrix(matrix[row, :]), rf"{tex_factor(u[row])} v^\top") for row in range(rows)]
-    full, kept = rows * columns, rows + columns
-    saved = f"{full - kept} fewer" if kept < full else "which saves nothing"
+    full, few = rows * columns, rows + columns
+    saved_words = f"{full - few} fewer" if few < full else "which saves nothing"
     steps = (
         Step(f"Row {first + 1} is the first that is not zero. {taken}.", rf"v^\top = {tex_matrix(v.T)}", v),
         Step("Every row is a multiple of $v$. The multiples form $u$.", tex_lines(*multiples, ("u", tex_matrix(u))), u),
@@ -124,10 +107,10 @@ def rank_one(a: Any) -> Worked:
             u * v.T,
         ),
         Step(
-            f"The matrix has {full} numbers, and the factors have {kept}, {saved}. One of the {kept} is redundant, "
-            f"because $2u$ and $v/2$ give the same matrix: there are {kept - 1} degrees of freedom.",
-            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {kept}, \qquad {kept} - 1 = {kept - 1}",
-            (full, kept, kept - 1),
+            f"The matrix has {full} numbers, and the factors have {few}, {saved_words}. One of the {few} is redundant, "
+            f"because $2u$ and $v/2$ give the same matrix: there are {few - 1} degrees of freedom.",
+            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {few}, \qquad {few} - 1 = {few - 1}",
+            (full, few, few - 1),
         ),
     )
     return Worked(steps, OuterProduct(u, v))
@@ -136,49 +119,17 @@ def rank_one(a: Any) -> Worked:
 def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     r"""Score a pair of vectors by both routes, $(U s)^\top (V h) = s^\top W h$ with $W = U^\top V$, and count the cost.
 
-    The short route never forms W: it sends both vectors to k numbers and multiplies those. The long route writes W out
-    and applies it to the longer vector first, which needs the fewest multiplications.
+    The query ``s`` (d2,) meets the factor ``u`` (k, d2), and the key ``h`` (d1,) the factor ``v`` (k, d1). The short
+    route never forms W: it sends both vectors to k numbers and multiplies those. The long route writes W out and
+    applies it to the longer vector first, which needs the fewest multiplications.
 
     The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s (d1, 1) where d1 is
     smaller than d2; the score again; the numbers in the factors, in W, and the k at which they are as many; the
     multiplications of the short route, of the long route, and of each once its products are known. The result is the
     score.
 
-    Parameters
-    ----------
-    s : (d2,) exact numbers
-        The query.
-    u : (k, d2) exact numbers
-        The factor that meets ``s``.
-    v : (k, d1) exact numbers
-        The factor that meets ``h``.
-    h : (d1,) exact numbers
-        The key.
-
-    Examples
-    --------
-    >>> print(bilinear([1, 2], [[2, 1]], [[1, -1]], [3, 4]))
-    1. Multiply U by s, row by row. Call the result x.
-       [4]
-    2. Multiply V by h, row by row. Call the result y.
-       [-1]
-    3. Multiply x and y, entry by entry, and add. This is the score.
-       -4
-    4. Now go the long way. Multiply out W, 2 by 2.
-       ⎡2  -2⎤
-       ⎢     ⎥
-       ⎣1  -1⎦
-    5. Multiply W by h, row by row. Call the result z.
-       ⎡-2⎤
-       ⎢  ⎥
-       ⎣-1⎦
-    6. Multiply z by s, entry by entry, and add. It is the same score.
-       -4
-    7. The factors hold 4 numbers and W holds 4, which saves nothing. The factors hold fewer only if k is below 1.
-       (4, 4, 1)
-    8. The short way needs 5 multiplications and the long way 6, which saves 1. Once U s and V h are known, a score
-       needs 1; once W h is known, it needs 2.
-       (5, 6, 1, 2)
+    >>> bilinear([1, 2], [[2, 1]], [[1, -1]], [3, 4]).result
+    -4
     """
     query, key = as_exact_vector("s", s), as_exact_vector("h", h)  # (d2, 1), (d1, 1)
     left, right = as_exact_matrix("u", u), as_exact_matrix("v", v)  # (k, d2), (k, d1)
@@ -235,21 +186,21 @@ def _product_step(letter: str, symbol: str, matrix: Matrix, vector_name: str, ve
 
 def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     """Count the numbers kept and the multiplications of both routes."""
-    kept, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
+    few, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
     numbers_step = Step(
-        f"The factors hold {kept} numbers and $W$ holds {full}, {saving(kept, full)}. The factors hold fewer only "
+        f"The factors hold {few} numbers and $W$ holds {full}, {saving(few, full)}. The factors hold fewer only "
         f"if $k$ is below {break_even}.",
-        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {kept}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
+        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {few}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
         rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
-        (kept, full, break_even),
+        (few, full, break_even),
     )
-    short, least = kept + k, min(d1, d2)
+    short, least = few + k, min(d1, d2)
     known, symbol = ("W h", "d_2") if d2 <= d1 else (r"W^\top s", "d_1")
     work_step = Step(
         f"The short way needs {short} multiplications and the long way {full + least}, "
         f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score needs {k}; once ${known}$ is known, "
         f"it needs {least}.",
-        rf"k (d_1 + d_2) + k = {kept} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
+        rf"k (d_1 + d_2) + k = {few} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
         (short, full + least, k, least),
     )
     return numbers_step, work_step

@@ -23,35 +23,22 @@ class ExactSVD(NamedTuple):
 
 
 def svd_2x2(a: Any) -> Worked:
-    r"""Work out the exact singular value decomposition of a 2 by 2 matrix, $A = U \Sigma V^\top$.
+    r"""Work out the exact singular value decomposition of a 2 by 2 matrix ``a``, $A = U \Sigma V^\top$.
 
     The eigenvalues of $A^\top A$ are the squares of the singular values, its eigenvectors the columns $v_i$ of V, and
-    $u_i = A v_i / \sigma_i$. Square roots are simplified wherever possible: a singular value never needs a root
-    inside a root, because $(\sigma_1 \pm \sigma_2)^2 = \operatorname{tr} A^\top A \pm 2 |\det A|$.
-
-    Signs: the first non-zero entry of each $v_i$ is positive; where A does not determine $u_i$ ($\sigma_i = 0$), its
-    first non-zero entry is positive too. Where every direction is an eigenvector (equal singular values), the axes are
-    taken.
+    $u_i = A v_i / \sigma_i$. A singular value never needs a root inside a root, because $(\sigma_1 \pm \sigma_2)^2 =
+    \operatorname{tr} A^\top A \pm 2 |\det A|$. The first non-zero entry of each $v_i$ is positive, and of $u_i$ too
+    where A does not determine it ($\sigma_i = 0$). Where all directions are eigenvectors, the axes are taken. Source:
+    Golub and Van Loan (2013), *Matrix Computations*, section 2.4.
 
     The values of the steps: AᵀA; its characteristic polynomial in ``Symbol("lambda")``; the pair of eigenvalues; the
     pair of singular values; the columns v1, v2, u1, u2; the product, which is ``a`` again. The result is ``ExactSVD(u,
     s, vt)``.
 
-    Parameters
-    ----------
-    a : (2, 2) exact numbers
-        The matrix.
-
-    Examples
-    --------
     >>> svd_2x2([[3, 0], [4, 5]]).result.s
     (3*sqrt(5), sqrt(5))
     >>> svd_2x2([[1, 1], [0, 1]]).result.s  # the golden ratio and its inverse
     (1/2 + sqrt(5)/2, -1/2 + sqrt(5)/2)
-
-    References
-    ----------
-    Golub and Van Loan (2013), *Matrix Computations*, section 2.4.
     """
     matrix = as_exact_matrix("a", a)
     if matrix.shape != (2, 2):

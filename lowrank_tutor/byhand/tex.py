@@ -54,12 +54,6 @@ def tex_dot(row: Matrix, column: Matrix) -> str:
     return " + ".join(rf"{tex_factor(left)} \cdot {tex_factor(right)}" for left, right in zip(row, column, strict=True))
 
 
-def tex_squares(entries: Any) -> str:
-    """Write a sum of squares, entry by entry."""
-    return " + ".join(f"{tex_factor(entry)}^2" for entry in entries)
-
-
-def tex_product(name: str, left: Matrix, right: Matrix, product: Matrix, definition: str = "") -> str:
-    """Write a product, its factors and its value one below the other, after its definition if there is one."""
-    sides = [definition, f"{tex_matrix(left)} {tex_matrix(right)}", tex_matrix(product)]
-    return tex_lines(*zip((name, "", ""), filter(None, sides), strict=False))
+def tex_product(name: str, left: Matrix, right: Matrix, product: Matrix) -> str:
+    """Write a product: its factors, and its value below them."""
+    return tex_lines((name, f"{tex_matrix(left)} {tex_matrix(right)}"), ("", tex_matrix(product)))

@@ -1,20 +1,20 @@
 """A worked example as numbered steps, each a sentence, a formula and its value, for notebooks and terminals."""
 
+import os
 import re
 import textwrap
 from typing import Any, NamedTuple
 
 import sympy
 
-from lowrank_tutor.kit.sphinxext import formulas_are_read
-
+FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 in the environment of a page that would show the dollars of a formula
 # Shown in place of formulas on a page that would show their dollars.
 WITHOUT_FORMULAS = (
     'For formulas in place of this text, this book needs `nb_render_markdown_format = "myst"`, and `"dollarmath"` in '
     "`myst_enable_extensions`."
 )
 # The terminal's form of every command used in a sentence.
-PLAIN = {r"^\top": "ᵀ", "^2": "²", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
+PLAIN = {r"^\top": "ᵀ", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
 
 
 class Step(NamedTuple):
@@ -58,7 +58,7 @@ class Worked(NamedTuple):
     result: Any
 
     def _repr_markdown_(self) -> str:
-        if not formulas_are_read():
+        if os.environ.get(FORMULAS_VARIABLE) == "0":
             return f"```text\n{self}\n```\n\n*{WITHOUT_FORMULAS}*"
         # No lists: Markdown parsers disagree on indented $$ blocks. One line a formula: a second line could be mistaken
         # for the underline of a heading.

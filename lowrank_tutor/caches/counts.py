@@ -54,18 +54,18 @@ def kv_cache_numbers(
     """
     layers = check_integer(layers, "layers", 1)
     kinds = {"heads": heads, "groups": groups, "latent": latent}
-    given = [name for name, number in kinds.items() if number is not None]
-    if len(given) != 1:
-        raise ValueError(f"heads, groups or latent must be given, one of the three, got {', '.join(given) or 'none'}")
-    kept = check_integer(kinds[given[0]], given[0], 1)
+    chosen = [name for name, number in kinds.items() if number is not None]
+    if len(chosen) != 1:
+        raise ValueError(f"heads, groups or latent must be given, one of the three, got {', '.join(chosen) or 'none'}")
+    size = check_integer(kinds[chosen[0]], chosen[0], 1)
     rotary, index = check_integer(rotary, "rotary", 0), check_integer(index, "index", 0)
-    if given == ["latent"]:
+    if chosen == ["latent"]:
         if width is not None:
             raise ValueError(f"width must be None with a latent, which stands for keys and values, got {_show(width)}")
-        return layers * (kept + rotary + index)
+        return layers * (size + rotary + index)
     if rotary:
         raise ValueError(f"rotary must be 0 without a latent: the keys themselves are rotated, got {rotary}")
-    return layers * (2 * kept * check_integer(width, "width", 1) + index)
+    return layers * (2 * size * check_integer(width, "width", 1) + index)
 
 
 def published_caches() -> dict[str, PublishedCache]:

@@ -11,7 +11,7 @@ from lowrank_tutor._checks import check_rank
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
-from lowrank_tutor.kit.tables import Table, table
+from lowrank_tutor.caches.lora import modules_of, names_ending_in
 from lowrank_tutor.rank import break_even_rank
 from lowrank_tutor.svd import choose_rank
 
@@ -23,29 +23,18 @@ def compress(
 ) -> nn.Sequential:
     r"""Cut a linear layer of weight (m, n) in two, from n numbers to ``k`` and from ``k`` to m.
 
-    The product of the two weights is the matrix of rank ``k`` nearest to the weight or, with the second moment of the
-    inputs, the one whose outputs are nearest on average: the best cut of $W \Gamma^{1/2}$, $\Gamma = E\,x x^\top$
-    (Chen et al., 2021, NeurIPS; Wang et al., 2024, arXiv:2403.07378). Numbers are saved if ``k`` is below
-    `break_even_rank` (m, n).
+    The product of the two weights is the matrix of rank ``k`` nearest to the weight or, with the second moment
+    ``moment`` (n, n) of the inputs, $\Gamma = E\,x x^\top$, the one whose outputs are nearest on average: the best cut
+    of $W \Gamma^{1/2}$ (Chen et al., 2021, NeurIPS; Wang et al., 2024, arXiv:2403.07378). Give ``k``, between 1 and
+    ``min(m, n)``, or the share ``energy`` of the weight's squared norm that is kept; with ``moment`` that of the mean
+    squared outputs, before the bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n).
 
-    Parameters
-    ----------
-    linear : nn.Linear
-        The layer, which stays as it is. Its bias goes to the second of the new ones; device and type stay. Put them in
-        its place where the model calls it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead, unless
-        ``torch.backends.mha.set_fastpath_enabled(False)``.
-    k : int, optional
-        The rank kept, between 1 and ``min(m, n)``.
-    energy : float, optional
-        In place of ``k``, the share of the weight's squared norm that is kept; with ``moment`` that of the mean squared
-        outputs, before the bias.
-    moment : Tensor, shape (n, n), optional
-        $\Gamma$, as `input_moments` collects it. In directions that no input had, the product of the new weights is
-        zero. If such inputs may come, add a little of the identity, such as ``0.01 * moment.trace() / n *
-        torch.eye(n)``.
+    The layer stays as it is; its bias goes to the second of the new ones. Put them in its place where the model calls
+    it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead, unless
+    ``torch.backends.mha.set_fastpath_enabled(False)``. `input_moments` collects $\Gamma$. In directions that no input
+    had, the product is zero: if such inputs may come, add a little of the identity, ``0.01 * moment.trace() / n *
+    torch.eye(n)``.
 
-    Examples
-    --------
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.ReLU())
     >>> x = torch.randn(500, 4) @ torch.randn(4, 64)  # inputs in a space of dimension 4
@@ -86,24 +75,13 @@ def _like(linear: nn.Linear, weight: Any, bias: nn.Parameter | None) -> nn.Linea
 def input_moments(model: nn.Module, names: str | Iterable[str] | None = None) -> Iterator[dict[str, Tensor]]:
     r"""Collect the second moments $E\,x x^\top$ of what linear layers meet while the model runs inside ``with``.
 
-    Parameters
-    ----------
-    model : nn.Module
-    names : str or iterable of str, optional
-        The ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second layer alone.
-        Each must name an ``nn.Linear`` at least once. By default all of them.
-
-    Yields
-    ------
-    dict of str to Tensor, shape (n, n)
-        By full names, in float64, the mean over all rows met so far: run the model without padding. A layer that is not
-        called has none; ``nn.MultiheadAttention`` reads the weight of ``out_proj`` without calling it.
+    ``names`` are as in `inject_lora`, by default those of all layers. The moments (n, n) come by full names, in
+    float64, the mean over all rows met so far: run the model without padding. A layer that is not called has none;
+    ``nn.MultiheadAttention`` reads the weight of ``out_proj`` without calling it.
     """
-    layers = {name: part for name, part in model.named_modules() if isinstance(part, nn.Linear)}
-    ends = [names] if isinstance(names, str) else list(layers if names is None else names)
-    for end in ends:
-        if not any(f".{name}".endswith(f".{end}") for name in layers):
-            raise ValueError(f"names must be ends of names of linear layers of the model, got {end!r}")
+    layers = modules_of(model, nn.Linear)
+    wanted = list(layers) if names is None else names_ending_in(names, layers)
+    chosen = {layers[name]: name for name in reversed(wanted)}  # a layer with two names goes by the first
     moments: dict[str, Tensor] = {}
     rows = dict.fromkeys(layers, 0)
 
@@ -116,36 +94,27 @@ def input_moments(model: nn.Module, names: str | Iterable[str] | None = None) ->
             old += (x.T @ x - len(x) * old) / rows[name]
 
     with ExitStack() as hooks:
-        for name, layer in layers.items():
-            if any(f".{name}".endswith(f".{end}") for end in ends):
-                hook = layer.register_forward_pre_hook(
-                    lambda _, args, named, name=name: collect(name, args, named), with_kwargs=True
-                )
-                hooks.callback(hook.remove)
+        for layer, name in chosen.items():
+            hook = layer.register_forward_pre_hook(
+                lambda _, args, named, name=name: collect(name, args, named), with_kwargs=True
+            )
+            hooks.callback(hook.remove)
         yield moments
 
 
-def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
-    r"""Tabulate how near to low rank the weights of a model are.
+def rank_report(model: nn.Module | Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Report how near to low rank the weights of a model or a state dict are, as the columns of a table.
 
     Of each weight the stable rank, the ``k`` that keep 90%, 95% and 99% of the energy, and the break-even rank, below
     which two factors hold fewer numbers than the weight. A weight with more than two axes, such as a convolution's, is
     flattened after the first, and its shape says so. Entries with fewer than two rows or columns are left out, as are
-    integers and whatever else is no tensor.
+    integers and whatever else is no tensor. Weights are decomposed where they are, on a GPU or not, in float64.
+    ``lowrank_tutor.kit.table`` and ``pandas.DataFrame`` print the columns.
 
-    The ``columns`` of the table hold the numbers: ``rank_report(model).columns["k for 95%"]``.
-
-    Parameters
-    ----------
-    model : nn.Module or mapping of str to Tensor
-        A model or a state dict. Weights are decomposed where they are, on a GPU or not, in float64.
-
-    Examples
-    --------
     >>> import torch
-    >>> rank_report({"fc.weight": torch.diag(torch.tensor([4.0, 2.0, 1.0, 1.0])), "fc.bias": torch.zeros(4)})
-    name       shape   stable rank  k for 90%  k for 95%  k for 99%  break-even rank
-    fc.weight  (4, 4)          1.4          2          3          4              2.0
+    >>> report = rank_report({"fc.weight": torch.diag(torch.tensor([4.0, 2.0, 1.0, 1.0])), "fc.bias": torch.zeros(4)})
+    >>> report["name"], report["stable rank"], report["k for 95%"], report["break-even rank"]
+    (['fc.weight'], [1.375], [3], [2.0])
     """
     entries = model.state_dict() if isinstance(model, nn.Module) else model
     if not isinstance(entries, Mapping):
@@ -155,8 +124,7 @@ def rank_report(model: nn.Module | Mapping[str, Any]) -> Table:
     if not rows:
         raise ValueError(f"model must hold a weight with two axes or more, got none among {len(entries)} entries")
     header = ("name", "shape", "stable rank", *(f"k for {share:.0%}" for share in SHARES), "break-even rank")
-    columns = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
-    return table(columns, {"stable rank": ".1f", "break-even rank": ".1f"})
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def _in_double(x: Tensor) -> Tensor:
@@ -178,5 +146,5 @@ def _row(name: str, weight: Tensor) -> tuple[object, ...] | None:
     gram = matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix  # several times faster than singular values
     s = torch.linalg.eigvalsh(gram).clamp(min=0).sqrt().flip(0).cpu().numpy()
     stable = float(((s / (s[0] or 1)) ** 2).sum())
-    said = str(shape) if weight.ndim == 2 else f"{tuple(weight.shape)} as {shape}"
-    return name, said, stable, *(choose_rank(s, energy=share) for share in SHARES), break_even_rank(*shape)
+    written = str(shape) if weight.ndim == 2 else f"{tuple(weight.shape)} as {shape}"
+    return name, written, stable, *(choose_rank(s, energy=share) for share in SHARES), break_even_rank(*shape)

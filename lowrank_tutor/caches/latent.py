@@ -66,38 +66,29 @@ def latent_attention(
     state: State | None = None,
     return_state: bool = False,
 ) -> Tensor | tuple[Tensor, State]:
-    r"""Attend to tokens of which only a latent is stored.
+    r"""Attend to tokens ``x`` (batch, n, dim) of which only a latent is stored; the result is (batch, heads, n, d_v).
 
     Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$,
     queries can be brought to the latents, so that keys and values are never made (DeepSeek-AI, 2024, arXiv:2405.04434,
-    section 2.1). Both orders give the same result, (batch, heads, n, d_v). The logits are divided by
-    $\sqrt{d_h + d_R}$, with the width $d_R$ of the rotated parts.
+    section 2.1). Both orders give the same result.
 
     Parameters
     ----------
-    x : Tensor, shape (batch, n, dim)
-        Tokens.
-    w_dkv : Tensor, shape (dim, d_c)
-        Makes the latents $c = W_{DKV}^\top x$.
-    w_uk : Tensor, shape (groups, d_c, d_h)
-        Makes the keys of each group of heads, $W_{UK}^\top c$. As many groups as heads, or fewer that heads share.
-    w_uv : Tensor, shape (groups, d_c, d_v)
-        Makes the values, $W_{UV}^\top c$.
-    w_q : Tensor, shape (heads, dim, d_h)
-        Makes the queries, of the tokens.
+    w_dkv, w_q : Tensor, shapes (dim, d_c), (heads, dim, d_h)
+        Make the latents $c = W_{DKV}^\top x$, and the queries, of the tokens.
+    w_uk, w_uv : Tensor, shapes (groups, d_c, d_h), (groups, d_c, d_v)
+        Make the keys of each group of heads, $W_{UK}^\top c$, and the values. As many groups as heads, or fewer that
+        heads share.
     q_rope, k_rope : Tensor, shapes (batch, heads, n, d_rope), (batch, n, d_rope), optional
-        Rotated parts of the queries, and of the one key that all heads share and that is stored beside the latent.
-        Both or neither.
-    token_mask : bool Tensor, shape (batch, n), optional
+        Rotated parts of the queries, and of the one key that all heads share and that is stored beside the latent. Both
+        or neither. The logits are divided by $\sqrt{d_h + d_R}$, with their width $d_R$.
     causal : bool
         Whether a token attends only to itself and those before it.
     absorb : bool
         Whether queries are brought to the latents, or keys and values made of them.
     state : tuple of Tensor, optional
-        The cache that earlier tokens left: of each token its latent and ``k_rope``, (batch, n, d_c + d_rope), and
-        whether it is real, (batch, n).
-    return_state : bool
-        Whether to return the new state beside the output.
+        What ``return_state`` gave for the earlier tokens: of each its latent and ``k_rope``, (batch, n, d_c + d_rope),
+        and whether it is real, (batch, n).
 
     Examples
     --------
@@ -107,10 +98,6 @@ def latent_attention(
     >>> short, long = (latent_attention(x, w_dkv, w_uk, w_uv, w_q, absorb=order) for order in (True, False))
     >>> short.shape, torch.allclose(short, long, atol=1e-4)
     (torch.Size([1, 2, 5, 4]), True)
-    >>> before, cache = latent_attention(x[:, :4], w_dkv, w_uk, w_uv, w_q, return_state=True)
-    >>> last, cache = latent_attention(x[:, 4:], w_dkv, w_uk, w_uv, w_q, state=cache, return_state=True)
-    >>> torch.allclose(last, short[:, :, 4:], atol=1e-4), cache[0].shape
-    (True, torch.Size([1, 5, 3]))
     """
     _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
     (causal, return_state), absorb = check_causal(causal, state, return_state), check_bool(absorb, "absorb")
@@ -154,17 +141,12 @@ def latent_from_heads(
     r"""Turn the keys' and values' weights of all heads into one latent of ``k`` numbers.
 
     The weights side by side, $[W_K\; W_V]$, are cut to rank ``k`` in one go, so that what keys and values have in
-    common is stored once (Meng et al., 2025, arXiv:2502.07864). The cut keeps best
-
-    - the keys and values of tokens $x$ with the second moment ``moment`` (Wang et al., 2024, arXiv:2403.07378);
-    - of the keys, the scores $q^\top k$ of independent queries with the second moment ``query_moment`` in each head;
-    - of the values, their part in the output of the layer, $W_O^\top v$ with ``output``, head by head.
-
-    A moment or table that is not given counts as the identity. Scores and outputs have different units, so each of the
-    two is scaled to a total mean square of 1 before the cut (without the moment or table, the keys and the values are),
-    and counts for half. So a factor that a model moves from $W_K$ to $W_Q$, or from $W_V$ to $W_O$, changes nothing,
-    as it changes nothing in attention. With ``query_moment`` and ``output`` each head may have a factor of its own, or
-    any invertible matrix.
+    common is stored once (Meng et al., 2025, arXiv:2502.07864). The cut keeps best the keys and values of tokens with
+    the second moment ``moment`` (Wang et al., 2024, arXiv:2403.07378); of the keys, the scores $q^\top k$ of
+    independent queries with ``query_moment``; of the values, their part in the output, $W_O^\top v$ with ``output``.
+    What is not given counts as the identity. Scores and outputs have different units, so each is scaled to a total mean
+    square of 1 before the cut, and counts for half: a factor that a model moves from $W_K$ to $W_Q$, or from $W_V$ to
+    $W_O$, changes nothing.
 
     Parameters
     ----------
@@ -173,12 +155,11 @@ def latent_from_heads(
     k : int
         Width of the latent, at most dim and heads · (d_h + d_v).
     moment : Tensor, shape (dim, dim), optional
-        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64: directions that
-        rounding could have made are left out.
+        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64: directions that rounding
+        could have made are left out.
     query_moment : Tensor, shape (heads, d_h, d_h), optional
-        $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share a key. It may be
-        singular. It describes queries as they meet keys: where positions rotate them, turn each query back by the
-        distances at which it meets keys.
+        $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share a key. Where
+        positions rotate queries, turn each back by the distances at which it meets keys.
     output : Tensor, shape (heads, d_v, dim_out), optional
         $W_O$, which maps a head's value to the output; side by side along dim_out for heads that share a value.
 
@@ -190,7 +171,7 @@ def latent_from_heads(
     >>> down.shape, up_k.shape, torch.allclose(down @ up_v, w_v, atol=1e-4)
     (torch.Size([16, 16]), torch.Size([4, 16, 8]), True)
     """
-    check_tensor("w_k", w_k, ("heads", "dim", "d_h"))
+    check_floating("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h")))
     heads, dim, d_h = w_k.shape
     d_v = check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k).shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
@@ -241,10 +222,10 @@ def _as_used(table: Tensor, used: Tensor | None, moment: Tensor | None) -> tuple
 def as_finite(name: str, value: Tensor) -> Tensor:
     """Return finite numbers in float64, on the CPU and without a gradient."""
     check_floating(name, value)
-    found = value.detach().to("cpu", torch.float64)
-    if not found.isfinite().all():
-        raise ValueError(f"{name} must be finite, got {float(found[~found.isfinite()][0])}")
-    return found
+    numbers = value.detach().to("cpu", torch.float64)
+    if not numbers.isfinite().all():
+        raise ValueError(f"{name} must be finite, got {float(numbers[~numbers.isfinite()][0])}")
+    return numbers
 
 
 def as_moment(moment: Tensor, dim: int) -> Tensor:
@@ -255,18 +236,18 @@ def as_moment(moment: Tensor, dim: int) -> Tensor:
 
 def _as_semidefinite(name: str, value: Tensor) -> Tensor:
     """Return second moments (..., d, d) if they are symmetric and positive semidefinite, to half their digits."""
-    found = as_finite(name, value)
-    slack = math.sqrt(torch.finfo(value.dtype).eps) * float(found.abs().max())
+    moments = as_finite(name, value)
+    slack = math.sqrt(torch.finfo(value.dtype).eps) * float(moments.abs().max())
     if slack == 0:
         raise ValueError(f"{name} must be non-zero, got zeros")
-    gap = float((found - found.mT).abs().max())
+    gap = float((moments - moments.mT).abs().max())
     if gap > slack:
         raise ValueError(f"{name} must be symmetric, got a difference of {gap:.3g} across the diagonal")
-    found = (found + found.mT) / 2
-    least = float(torch.linalg.eigvalsh(found).min())
-    if least < -slack * found.shape[-1]:
+    moments = (moments + moments.mT) / 2
+    least = float(torch.linalg.eigvalsh(moments).min())
+    if least < -slack * moments.shape[-1]:
         raise ValueError(f"{name} must be positive semidefinite, got the eigenvalue {least:.3g}")
-    return found
+    return moments
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool) -> Tensor:
@@ -303,8 +284,8 @@ def _check_latent(
     if groups == 0 or heads % groups:
         raise ValueError(f"w_q must have {groups} heads, as w_uk has, or a multiple, got shape {shape_of(w_q)}")
     if (q_rope is None) != (k_rope is None):
-        given, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
-        raise ValueError(f"{missing} must be given with {given}, got None")
+        present, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
+        raise ValueError(f"{missing} must be given with {present}, got None")
     if q_rope is not None:
         check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x)
         check_like("k_rope", k_rope, (batch, n, q_rope.shape[3]), "x", x)

@@ -1,5 +1,6 @@
 """Give linear layers updates of low rank: LoRA, rsLoRA, PiSSA and DoRA, on one layer or throughout a model."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -25,26 +26,18 @@ class LoraLinear(nn.Module):
     r"""A linear layer with a frozen weight, and an update of rank ``r`` that learns beside it.
 
     $y = W x + \tfrac{\alpha}{r} B (A x)$. Merged into $W + \tfrac{\alpha}{r} B A$, the update costs nothing at
-    inference. Inputs in the null space of $A$, of dimension at least $n - r$, are mapped as before.
-
-    ``weight``, ``bias``, ``in_features`` and ``out_features`` are those of the merged layer, for modules that read them
-    instead of calling the layer, as ``nn.MultiheadAttention`` reads ``out_proj``. Its gradient reaches the factors
-    ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the ``lengths`` (m,) of the rows.
-
-    The factors and lengths are in float32 at least: in half precision the steps of a small learning rate would vanish,
-    and ``GradScaler`` accepts no such gradients. The output has the type of the layer.
-
-    ``state_dict`` holds the factor $\tfrac{\alpha}{r}$ too, and ``load_state_dict`` sets it, with ``alpha``.
-
-    The weight that came in is never overwritten: with ``init="principal"`` the update is
-    $\tfrac{\alpha}{r} (B A - B_0 A_0)$, and its start $\tfrac{\alpha}{r} B_0 A_0$, the first ``r`` layers of the
-    singular value decomposition, is kept beside it.
+    inference. The factors ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the ``lengths`` (m,) of the rows are
+    in float32 at least: in half precision the steps of a small learning rate would vanish, and ``GradScaler`` accepts
+    no such gradients. The output has the type of the layer. ``weight``, ``bias``, ``in_features`` and ``out_features``
+    are those of the merged layer, for modules that read them instead of calling it, as ``nn.MultiheadAttention`` reads
+    ``out_proj``. ``state_dict`` holds the factor $\tfrac{\alpha}{r}$ too, and ``load_state_dict`` sets it, with
+    ``alpha``.
 
     Parameters
     ----------
     linear : nn.Linear
-        The layer. Its weight (m, n) and bias stop learning, until `reset_base`. The weight must be a plain tensor:
-        for packed ones, such as torchao's or those of bitsandbytes, use ``peft``.
+        The layer. Its weight (m, n) and bias stop learning, until `reset_base`. The weight must be a plain tensor: for
+        packed ones, such as torchao's or those of bitsandbytes, use ``peft``.
     r : int
         Rank of the update, between 1 and min(m, n).
     alpha : float, optional
@@ -54,7 +47,8 @@ class LoraLinear(nn.Module):
         2023, arXiv:2312.03732).
     init : {"zero", "principal"}
         LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's (Meng, Wang and Zhang, 2024,
-        arXiv:2404.02948), for weights of rank ``r`` at least.
+        arXiv:2404.02948), the first ``r`` layers of the singular value decomposition, for weights of rank ``r`` at
+        least. The weight is not overwritten: the start is kept beside it, and taken off the update.
     magnitude : bool
         DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length, and that length is
         learned apart. Gradients pass through the division.
@@ -165,8 +159,8 @@ class LoraLinear(nn.Module):
         """
         weight = self.weight.detach()
         if not (weight.is_meta or bool(weight.isfinite().all())):
-            found = f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
-            raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {found}")
+            refused = f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
+            raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {refused}")
         place = {"device": self.linear.weight.device, "dtype": self.linear.weight.dtype}
         plain: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
             nn.Linear, self.in_features, self.out_features, bias=self.bias is not None, **place
@@ -187,8 +181,8 @@ class LoraLinear(nn.Module):
         changed = self.linear.weight + self._product()
         if self.lengths is None:
             return changed
-        found = torch.linalg.vector_norm(changed, dim=1)
-        return (self.lengths / torch.where(found == 0, 1, found))[:, None] * changed
+        sizes = torch.linalg.vector_norm(changed, dim=1)
+        return (self.lengths / torch.where(sizes == 0, 1, sizes))[:, None] * changed
 
     def _product(self) -> torch.Tensor:
         with without_autocast(self.a.device):
@@ -201,20 +195,11 @@ class LoraLinear(nn.Module):
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 
-    Only the adapters learn from then on, earlier ones among them. A layer that stands in several places stays one. A
-    refusal changes nothing.
+    ``names`` are the ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second
+    layer alone. Each must name an ``nn.Linear`` at least once. The name of a model that is itself such a layer is "",
+    and its adapter is returned. The options are those of `LoraLinear`. Only the adapters learn from then on, earlier
+    ones among them. A layer that stands in several places stays one. A refusal changes nothing.
 
-    Parameters
-    ----------
-    names : str or iterable of str
-        The ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second layer alone.
-        Each must name an ``nn.Linear`` at least once. The name of a model that is itself such a layer is "", and its
-        adapter is returned.
-    **options
-        Go to `LoraLinear`: ``alpha``, ``scaling``, ``init``, ``magnitude``, ``generator``.
-
-    Examples
-    --------
     >>> import torch
     >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
     >>> sum(p.numel() for p in model.parameters() if p.requires_grad)  # 2 (16 + 16) and 2 (32 + 16)
@@ -222,19 +207,11 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     >>> merge_lora(model).linear2
     Linear(in_features=32, out_features=16, bias=True)
     """
-    wanted = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    if not all(isinstance(end, str) for end in wanted):
-        raise TypeError(f"names must be a string or several, got {names!r}")
-    adapted = {part.linear for part in _modules(model, LoraLinear).values()}
-    linears = {name: part for name, part in _modules(model, nn.Linear).items() if part not in adapted}
-    found = {end: [name for name in linears if f".{name}".endswith(f".{end}")] for end in wanted}
-    if missing := [end for end in wanted or [""] if not found.get(end)]:
-        known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in linears)) or "none"
-        raise ValueError(f"names must be ends of names of linear layers ({known}), got {missing[0]!r}")
-    chosen = dict.fromkeys(linears[name] for end in wanted for name in found[end])
+    adapted = {part.linear for part in modules_of(model, LoraLinear).values()}
+    linears = {name: part for name, part in modules_of(model, nn.Linear).items() if part not in adapted}
     adapters: dict[nn.Module, LoraLinear] = {}
     try:
-        for part in chosen:
+        for part in dict.fromkeys(linears[name] for name in names_ending_in(names, linears)):
             adapters[part] = LoraLinear(part, r, **options).train(part.training)
     except Exception:
         for adapter in reversed(adapters.values()):  # two layers may share a weight
@@ -243,7 +220,7 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     _put(model, adapters)
     model = adapters.get(model, model)
     model.requires_grad_(False)
-    for adapter in _modules(model, LoraLinear).values():
+    for adapter in modules_of(model, LoraLinear).values():
         for learned in adapter.parameters(recurse=False):
             learned.requires_grad_()
     return model
@@ -259,7 +236,7 @@ def merge_lora(model: nn.Module) -> nn.Module:
     With ``head`` the adapter, ``head.linear.weight = nn.Parameter(head.linear.weight.detach().clone())`` unties them;
     so must whoever loads the result.
     """
-    adapters = _modules(model, LoraLinear)
+    adapters = modules_of(model, LoraLinear)
     if not adapters:
         raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one")
     users: dict[torch.Tensor, set[nn.Module]] = {}
@@ -284,13 +261,25 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
     u, sigma, vt = torch.linalg.svd(weight, full_matrices=False)
     least = max(weight.shape) * torch.finfo(weight.dtype).eps * sigma[0]
     if not (weight.is_meta or bool(sigma[r - 1] > least)):  # where both factors are zero, neither would learn
-        found = int((sigma > least).sum())
-        raise ValueError(f'r must be at most the rank of the weight, {found}, where init is "principal", got {r}')
+        largest = int((sigma > least).sum())
+        raise ValueError(f'r must be at most the rank of the weight, {largest}, where init is "principal", got {r}')
     root = (sigma[:r] / factor).sqrt()
     return u[:, :r] * root, root[:, None] * vt[:r]
 
 
-def _modules(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
+def names_ending_in(ends: str | Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return the names of linear layers that end in one of ``ends``, each of which must fit one."""
+    wanted = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else [ends]
+    if not all(isinstance(end, str) for end in wanted):
+        raise TypeError(f"names must be a string or several, got {ends!r}")
+    matches = {end: [name for name in names if f".{name}".endswith(f".{end}")] for end in wanted}
+    if missing := [end for end in wanted or [""] if not matches.get(end)]:
+        known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
+        raise ValueError(f"names must be ends of names of linear layers ({known}), got {missing[0]!r}")
+    return list(dict.fromkeys(itertools.chain.from_iterable(matches.values())))
+
+
+def modules_of(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
     """Return the modules of a kind in a model, under every name that they have."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")

@@ -5,7 +5,7 @@ import torch
 from lowrank_tutor._checks import check_size
 from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor, shape_of
 
-MUON = (3.4445, -4.7750, 2.0315)  # its a, b and c
+MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 
 
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -27,9 +27,8 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     tensor([[2., 0.],
             [0., 0.]])
     """
-    check_tensor("m", m, ("m", "n"))
+    check_floating("m", check_tensor("m", m, ("m", "n")))
     check_like("q", q, (m.shape[1], "r"), "m", m)
-    check_floating("m", m)
     r = q.shape[1]
     if not 1 <= r <= min(m.shape):
         raise ValueError(f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}")
