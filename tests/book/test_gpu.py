@@ -13,11 +13,11 @@ import torch
 from chapters import ROOT, code_cells, run
 
 import lowrank_tutor.roofline
-from benchmarks import shared
-from benchmarks.harness import DATA
-from benchmarks.linformer_findings import crossovers
-from benchmarks.memory import LiveBytes
 from lowrank_tutor.roofline import GPUS, gpu_floor
+from measure.harness import DATA
+from measure.memory import LiveBytes
+from measure.speed import gpu_file
+from measure.speed.linformer_findings import crossovers
 
 PAGE = ROOT / "book" / "gpu.md"
 
@@ -198,8 +198,8 @@ H100 = json.loads((DATA / "h100_short.json").read_text(encoding="utf-8"))
 def test_h100_record():
     """It says where it comes from, and no time of it is below the floor."""
     meta = H100["meta"]
-    assert all(meta[name] for name in shared.PROVENANCE)
-    assert set(shared.CARD) <= set(meta["gpu"])
+    assert all(meta[name] for name in gpu_file.PROVENANCE)
+    assert set(gpu_file.CARD) <= set(meta["gpu"])
     for row in H100["rows"]:
         assert 0 < row["time_min"] <= row["time_median"]
         assert row["peak_bytes"] < meta["gpu"]["memory_bytes"]
@@ -242,7 +242,7 @@ def test_layer_gains_on_h100(tokens, n, low, high):
     ],
 )
 def test_layer_pays_on_h100(run_, mode, loses, leads):
-    """The benchmark's own reckoning finds the crossover between the same two lengths."""
+    """The measurement's own reckoning finds the crossover between the same two lengths."""
     rows = [row | {"time_min": row[f"time_{run_}"]} for row in H100["rows"]]
     wanted = {"method": "lowrank_tutor E = F", "k": 256, "mode": mode}
     (found,) = [item["measured"] for item in crossovers(rows) if wanted.items() <= item.items()]
