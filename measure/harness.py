@@ -50,6 +50,13 @@ def wall_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
+def processor_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
+    """Run a function, and return the seconds that this process computed, which others on the machine do not stretch."""
+    start = time.process_time()
+    result = function(run)
+    return time.process_time() - start, result
+
+
 def interleaved(
     methods: Mapping[str, Callable[[int], Any]],
     repeats: int,
@@ -100,13 +107,6 @@ def say_if_busy(machine: Mapping[str, Any]) -> None:
         print(f"The machine is busy (load average {machine['load_average'][0]}): the times below will show it.")
 
 
-def all_hold(bars: Sequence[Mapping[str, Any]]) -> bool:
-    """Print the bars with what was measured, and say whether all of them hold."""
-    for bar in bars:
-        print(f"{'holds' if bar['holds'] else 'FAILS'}: {bar['bar']}: {bar['measured']}")
-    return all(bar["holds"] for bar in bars)
-
-
 def _cpu() -> str:
     """Name the processor, as the system does."""
     try:
@@ -142,6 +142,11 @@ def runs_of(path: Path | None) -> tuple[list[dict[str, Any]], Callable[[Mapping[
     return [json.loads(line) for line in lines], keep
 
 
+def load_now(name: str) -> dict[str, list[float]]:
+    """Return how busy the machine is, over 1, 5 and 15 minutes."""
+    return {name: [round(load, 2) for load in os.getloadavg()]}
+
+
 def provenance(command: str, packages: Sequence[str]) -> dict[str, Any]:
     """Describe machine, software and day, without any name that tells whose machine it is."""
     return {
@@ -151,7 +156,7 @@ def provenance(command: str, packages: Sequence[str]) -> dict[str, Any]:
             "cpu": _cpu(),
             "cores": os.cpu_count(),
             "system": platform.system(),
-            "load_average": [round(load, 2) for load in os.getloadavg()],  # at the start, over 1, 5 and 15 minutes
+            **load_now("load_average"),  # at the start
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
     }
@@ -162,10 +167,9 @@ def write(name: str, meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]])
     DATA.mkdir(exist_ok=True)
     path = DATA / f"{name}.json"
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
-    end = {"load_average_at_end": [round(load, 2) for load in os.getloadavg()]}
     # What does not depend on the machine leaves it out; rows that were taken over keep the load of their own day.
-    if "machine" in meta and end.keys().isdisjoint(meta["machine"]):
-        meta = {**meta, "machine": {**meta["machine"], **end}}
+    if "load_average_at_end" not in meta.get("machine", {"load_average_at_end": None}):
+        meta = {**meta, "machine": meta["machine"] | load_now("load_average_at_end")}
     head = json.dumps(meta, indent=2).replace("\n", "\n  ")
     path.write_text(f'{{\n  "meta": {head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
     return path

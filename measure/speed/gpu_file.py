@@ -50,7 +50,7 @@ def check(record: Mapping[str, Any]) -> None:
             raise ValueError(f"{where}: time_min must be at least the floor {floor:.2g} s, got {row['time_min']:.2g}")
 
 
-def write_shared(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
+def write_gpu_file(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
     """Check a measurement and write it to ``lowrank_tutor/data/gpu/``, under the name of the card; return its path."""
     record = small(meta, rows)
     check(record)

@@ -1,4 +1,4 @@
-"""The records of the Linformer measurement: what is concluded from their rows, and what a reader's own must hold."""
+"""The record of the Linformer measurement, its short form, and what a file of a reader's card must hold."""
 
 import itertools
 import json
@@ -6,84 +6,48 @@ import math
 
 import pytest
 
-from lowrank_tutor.linformer import linformer_cost
 from lowrank_tutor.roofline import gpu_floor
 from measure.harness import DATA
-from measure.speed import gpu_file
-from measure.speed.linformer_findings import (
-    FUSED,
-    OURS,
-    OURS_APART,
-    K,
-    cpu_bars,
-    crossover,
-    crossovers,
-    flops_crossover,
-)
-from measure.speed.linformer_methods import DIM, ENCODERS, MODES
+from measure.speed import gpu_file, linformer
+from measure.speed.linformer_methods import FUSED, MODES
+
+OURS = "lowrank_tutor E = F"
 
 
-def crossing(points):
-    """Rows in which exact attention takes the given multiple of our time at each length."""
-    same = {"mode": "forward", "dtype": "float32", "batch": 1}
-    series = {n: "crossover" if n < 512 else "module" for n in points}
-    ours = [{**same, "series": series[n], "n": n, "k": K, "method": OURS, "time_min": 1.0} for n in points]
-    return ours + [{**row, "k": None, "method": FUSED, "time_min": points[row["n"]]} for row in ours]
-
-
-@pytest.mark.parametrize(
-    ("points", "wanted"),
-    [
-        ({256: 0.5, 1024: 2.0}, 512),
-        ({128: 1.1, 256: 0.5, 1024: 2.0, 2048: 3.0}, 512),
-        ({256: 1.5, 1024: 2.0}, 256),
-        ({256: 0.5, 1024: 0.9}, None),
-        ({256: 2.0, 1024: 1.0}, None),
-        ({}, None),
-    ],
-)
-def test_crossover(points, wanted):
-    assert crossover(crossing(points), OURS, K) == (wanted and pytest.approx(wanted))
-
-
-@pytest.mark.parametrize(
-    ("k", "method", "sharing", "wanted"),
-    [
-        (128, OURS, "key-value", 142),
-        (128, OURS_APART, "headwise", 159),
-        (256, OURS, "key-value", 304),
-        (256, OURS_APART, "headwise", 363),
-    ],
-)
-def test_crossover_by_operations(k, method, sharing, wanted):
-    n = math.floor(flops_crossover(k, method)) + 1
-    before, at = (linformer_cost(i, DIM, 8, k, sharing=sharing).flops for i in (n - 1, n))
-    assert n == wanted
-    assert before >= 8 * (n - 1) * DIM**2 + 4 * (n - 1) ** 2 * DIM
-    assert at <= 8 * n * DIM**2 + 4 * n**2 * DIM
-
-
-def test_record_concludes():
+def test_record_is_complete():
+    """With every length of ours comes its rival, of the same run."""
     meta, rows = json.loads((DATA / "linformer_cpu.json").read_text(encoding="utf-8")).values()
-    assert meta["bars"] == cpu_bars(rows)
-    assert meta["crossovers"] == crossovers(rows)
-    slow = {"time_min": 1e9, "share": 0.0, "peak_bytes": 2**50}
-    worse = [row | slow if row["method"] in (OURS, OURS_APART) else row for row in rows]
-    assert not any(bar["holds"] for bar in cpu_bars(worse))
+    for each in (meta, meta["encoders"]):
+        assert each["command"].startswith("python -m measure.speed.linformer")
+        assert all(each[name] for name in ("date", "machine", "versions"))
+    places = {}
+    for row in rows:
+        assert 0 < row["time_min"] <= row["time_q1"] <= row["time_median"] <= row["time_q3"], row
+        assert row["peak_bytes"] > 0
+        places.setdefault((row["series"], row["mode"], row["n"]), set()).add(row["method"])
+    assert all({FUSED, OURS} <= names for names in places.values())
+    assert {place[:2] for place in places} == set(itertools.product(("module", "encoder layer"), MODES))
+    assert {n for series, mode, n in places if mode == "forward"} == set(linformer.CPU_LENGTHS)
 
 
-def test_encoders_in_record():
-    """Both halves of each layer are counted, and with every length comes the rival."""
-    meta, rows = json.loads((DATA / "linformer_cpu.json").read_text(encoding="utf-8")).values()
-    assert meta["encoders"]["failures"] == []
-    found = {}
-    for row in (row for row in rows if row["series"] in ENCODERS):
-        n, k, times = row["n"], row["k"], ENCODERS[row["series"]] * (3 if row["mode"] == "forward+backward" else 1)
-        alone = 8 * n * DIM**2 + 4 * n**2 * DIM if k is None else 4 * n * DIM**2 + 6 * n * k * DIM + 4 * k * DIM**2
-        assert row["flops"] == times * (alone + 16 * n * DIM**2)
-        found.setdefault((row["series"], row["mode"], n), []).append(row["method"])
-    assert {(series, mode) for series, mode, _ in found} == set(itertools.product(ENCODERS, MODES))
-    assert all(sorted(methods) == sorted((FUSED, OURS)) for methods in found.values())
+@pytest.mark.parametrize("series", ["core", "module", "encoder layer"])
+@pytest.mark.parametrize("mode", MODES)
+def test_measures_everything(series, mode):
+    group = linformer.Group(series, mode, "float32", 2, 64, (32,), (32,))
+    plan = linformer.Plan([group], repeats=2, limit=1, seconds=60)
+    rows = linformer.carry_out("", plan, linformer.torch.device("cpu"), linformer.wall_clock, {})[1]
+    assert len(rows) == {"core": 2, "module": 5, "encoder layer": 2}[series]
+    assert all(row["runs"] == 2 and row["time_min"] > 0 for row in rows)
+
+
+def test_memory_in_record():
+    """Ours stays within a fifth of its tokens, parameters, result, and three buffers of length k."""
+    _, rows = json.loads((DATA / "linformer_cpu.json").read_text(encoding="utf-8")).values()
+    for row in rows:
+        if (row["series"], row["mode"], row["method"]) == ("module", "forward", OURS):
+            n, k = row["n"], row["k"]
+            needed = 4 * (2 * n * 512 + 4 * 512**2 + 512 + k * n + 3 * k * 512)
+            assert needed <= row["peak_bytes"] <= 1.2 * needed, row
 
 
 FLOOR = gpu_floor(4096, 64, 8, "T4", k=256).seconds
