@@ -7,8 +7,8 @@ the card, for the book to draw beside the others. ``--short`` measures a part in
 
 In a row, ``time_min, time_q1, time_median, time_q3`` are seconds: the fastest of the interleaved runs, after two that
 do not count, and their quartiles; on a GPU by events, each run after its cache is flushed; of an encoder layer on a
-CPU, seconds of one core as the process counts them. ``forward`` has no gradients, ``forward+backward`` those of tokens and
-all parameters. ``k`` is null for exact attention. ``peak_bytes`` are tokens, parameters, and the most that was
+CPU, seconds of one core as the process counts them. ``forward`` has no gradients, ``forward+backward`` those of tokens
+and all parameters. ``k`` is null for exact attention. ``peak_bytes`` are tokens, parameters, and the most that was
 allocated beyond; on a CPU all tensors count, but not what a kernel keeps inside while it runs.
 """
 
@@ -81,12 +81,8 @@ def cuda_plan(
     dtypes: Sequence[str], lengths: Sequence[int] = CUDA_LENGTHS, ks: Sequence[int] = CUDA_KS, many: int = MANY
 ) -> Plan:
     """Lay out the measurement on a GPU: batches of at least ``many`` tokens, and single sequences; peers at one k."""
-    order = (
-        ("module", MODES[0]),
-        ("core", MODES[0]),
-        ("module", MODES[1]),
-        *(("encoder layer", mode) for mode in MODES),
-    )
+    order = [("module", "forward"), ("core", "forward"), ("module", "forward+backward")]
+    order += [("encoder layer", mode) for mode in MODES]
     groups = []
     for (series, mode), dtype, n in itertools.product(order, dtypes, lengths):
         shown = tuple(k for k in ((K,) if series == "encoder layer" else ks) if k < n)
