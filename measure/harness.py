@@ -130,18 +130,6 @@ def _device(name: str) -> str:
     return name
 
 
-def runs_of(path: Path | None) -> tuple[list[dict[str, Any]], Callable[[Mapping[str, Any]], None]]:
-    """Return the runs that a file of ``--resume`` holds, a line each, and what adds one; without a file, neither."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path and path.exists() else []
-
-    def keep(line: Mapping[str, Any]) -> None:
-        if path:
-            with path.open("a", encoding="utf-8") as file:
-                print(json.dumps(line), file=file)
-
-    return [json.loads(line) for line in lines], keep
-
-
 def load_now(name: str) -> dict[str, list[float]]:
     """Return how busy the machine is, over 1, 5 and 15 minutes."""
     return {name: [round(load, 2) for load in os.getloadavg()]}
@@ -163,13 +151,13 @@ def provenance(command: str, packages: Sequence[str]) -> dict[str, Any]:
 
 
 def write(name: str, meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Write ``lowrank_tutor/data/<name>.json``, one row a line, and return its path."""
-    DATA.mkdir(exist_ok=True)
-    path = DATA / f"{name}.json"
-    lines = ",\n".join("    " + json.dumps(row) for row in rows)
+    """Write ``lowrank_tutor/data/<name>.json``, one entry or row a line, and return its path."""
     # What does not depend on the machine leaves it out; rows that were taken over keep the load of their own day.
     if "load_average_at_end" not in meta.get("machine", {"load_average_at_end": None}):
         meta = {**meta, "machine": meta["machine"] | load_now("load_average_at_end")}
-    head = json.dumps(meta, indent=2).replace("\n", "\n  ")
-    path.write_text(f'{{\n  "meta": {head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    path = DATA / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entries = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value)}" for key, value in meta.items())
+    lines = ",\n".join("    " + json.dumps(row) for row in rows)
+    path.write_text(f'{{\n  "meta": {{\n{entries}\n  }},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
     return path

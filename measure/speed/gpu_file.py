@@ -3,7 +3,6 @@
 It becomes one file of ``lowrank_tutor/data/gpu/``, named after the card; ``book/gpu.md`` draws each file that is there.
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -11,23 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from lowrank_tutor.roofline import gpu_floor, gpu_named
-from measure.harness import DATA
+from measure.harness import write
 
 PROVENANCE = ("command", "date", "gpu", "versions", "dim", "heads")
 CARD = ("name", "memory_bytes", "capability", "driver", "cuda")
-KEPT = ("series", "mode", "dtype", "batch", "n", "k", "method", "runs", "time_min", "time_q1", "time_median", "time_q3")
-KEPT += ("peak_bytes",)
-
-
-def small(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Keep of a measurement what a picture needs: where it comes from, and the time and memory of each method."""
-    found = {**meta, "gpu": meta["machine"]["gpu"]}
-    return {
-        "meta": {name: found[name] for name in PROVENANCE},
-        "rows": [
-            {name: row[name] for name in KEPT} for row in rows if row["series"] in ("core", "module", "encoder layer")
-        ],
-    }
+TIMES = ("time_min", "time_q1", "time_median", "time_q3")
 
 
 def check(record: Mapping[str, Any]) -> None:
@@ -39,7 +26,7 @@ def check(record: Mapping[str, Any]) -> None:
         raise ValueError(f"meta must say {', '.join(missing)}" if missing else "rows must hold a measurement, got none")
     name = gpu_named(meta["gpu"]["name"], meta["gpu"]["memory_bytes"])
     for row in rows:
-        where, times = f"{row['method']} at n = {row['n']}", [row[key] for key in KEPT if key.startswith("time")]
+        where, times = f"{row['method']} at n = {row['n']}", [row[key] for key in TIMES]
         if not all(math.isfinite(time) and time > 0 for time in times) or times != sorted(times):
             raise ValueError(f"{where}: times must be positive and in order, got {times}")
         if name is None or row["series"] != "core" or row["dtype"] == "float32":
@@ -52,11 +39,7 @@ def check(record: Mapping[str, Any]) -> None:
 
 def write_gpu_file(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
     """Check a measurement and write it to ``lowrank_tutor/data/gpu/``, under the name of the card; return its path."""
-    record = small(meta, rows)
-    check(record)
-    folder = DATA / "gpu"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{re.sub('[^a-z0-9]+', '-', record['meta']['gpu']['name'].lower()).strip('-')}.json"
-    lines = ",\n".join("    " + json.dumps(row) for row in record["rows"])
-    path.write_text(f'{{\n  "meta": {json.dumps(record["meta"])},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
-    return path
+    meta = {**meta, "gpu": meta["machine"]["gpu"]}
+    meta = {name: meta[name] for name in PROVENANCE}
+    check({"meta": meta, "rows": rows})
+    return write(f"gpu/{re.sub('[^a-z0-9]+', '-', meta['gpu']['name'].lower()).strip('-')}", meta, rows)

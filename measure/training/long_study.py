@@ -9,22 +9,20 @@ Two tasks, both made from the source files of Python packages that the book's ow
   to find them in 500 steps.)
 
 ``python -m measure.training.long_study`` first times training steps of every kind in turn, on one thread, and so finds
-how many steps each can make in ``BUDGET`` seconds. Then each kind is tuned: of ``RATES`` it takes the learning rate with
-the best score on the validation texts after a quarter of the steps, from one seed that is used for nothing else. (Where
-no score is two standard errors above guessing, it takes the larger rate.) Then each trains from three seeds, two runs
-at a time, with the rate warmed up over 50 steps and lowered linearly to a twentieth at the end; scores are those on the
-test texts, whose files no training text comes from. With ``--resume runs.jsonl`` every run is kept in that file when it
-ends, and is not repeated. It writes ``lowrank_tutor/data/long_study.json``. ``--short`` takes about a minute and writes
-nothing.
+how many steps each can make in ``BUDGET`` seconds. Then each kind is tuned: of ``RATES`` it takes the learning rate
+with the best score on the validation texts after a quarter of the steps, from one seed that is used for nothing else.
+(Where no score is two standard errors above guessing, it takes the larger rate.) Then each trains from three seeds, two
+runs at a time, with the rate warmed up over 50 steps and lowered linearly to a twentieth at the end. Scores are shares
+of right answers on the test texts, whose files no training text comes from; until the last, on every fourth of them.
+With ``--resume runs.jsonl`` every run is kept in that file when it ends, and is not repeated. It writes
+``lowrank_tutor/data/long_study.json``. ``--short`` takes about a minute and writes nothing.
 """
 
-import argparse
 import random
 import statistics
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,8 +33,10 @@ from torch.nn import functional
 
 from lowrank_tutor.attention import linear_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
-from measure.harness import add_device, interleaved, provenance, runs_of, say_if_busy, write
+from measure.harness import add_device, provenance, say_if_busy, write
 from measure.memory import peak_bytes
+from measure.training import loop
+from measure.training.loop import Block, Runs, groups
 from measure.training.rivals import Attention, GatedDelta, Nothing, local, local_and_averages
 
 PACKAGES = (
@@ -46,6 +46,7 @@ PACKAGES = (
 WIDTH, HEADS, LAYERS, K, BLOCK = 64, 4, 2, 64, 32
 BUDGET = 150  # seconds of training, on one thread
 RATES = (1e-3, 3e-3)
+TASKS = ("package", "passage")
 SLOW = 0.05  # rate of E where it learns slowly, as a share of the rate of all else
 NEAR, FAR = 32, 256  # bytes between a question and the passage that answers it
 SIGNS, RUN, ASKED = 16, 16, 16  # kinds of signs, signs in a passage, questions in a text
@@ -89,20 +90,6 @@ KINDS: dict[str, Callable[[Sizes], nn.Module]] = {
 }
 
 
-class Block(nn.Module):
-    """Attention and two linear layers, each added to what came in."""
-
-    def __init__(self, attention: nn.Module) -> None:
-        super().__init__()
-        self.attention, self.norm1, self.norm2 = attention, nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Pass tokens through, (batch, n, WIDTH)."""
-        x = x + self.attention(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
-
-
 class Encoder(nn.Module):
     """Tokens and their neighbors in, a vector for each token out.
 
@@ -115,15 +102,15 @@ class Encoder(nn.Module):
         self.symbols = nn.Embedding(QUESTION + 1, WIDTH)
         self.places = nn.Parameter(0.02 * torch.randn(sizes.n, WIDTH))
         self.around = nn.Conv1d(WIDTH, WIDTH, 7, padding=3)
-        self.blocks = nn.Sequential(*(Block(KINDS[kind](sizes)) for _ in range(LAYERS)))
+        self.blocks = nn.Sequential(*(Block(KINDS[kind](sizes), WIDTH, 4 * WIDTH) for _ in range(LAYERS)))
         self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, SIGNS)
 
     def forward(self, x: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
         """Return logits of the packages (batch, 16), or of the kinds of sign at the questions (questions, 16)."""
         tokens = self.symbols(x) + self.places
         tokens = tokens + self.around(tokens.transpose(1, 2)).transpose(1, 2)
-        found = self.norm(self.blocks(tokens))
-        return self.guess(found.mean(dim=1) if self.task == "package" else found[asked])
+        states = self.norm(self.blocks(tokens))
+        return self.guess(states.mean(dim=1) if self.task == "package" else states[asked])
 
 
 def files() -> Iterator[tuple[int, str, list[bytes]]]:
@@ -145,17 +132,17 @@ def cut(source: bytes, n: int) -> list[list[int]]:
 @cache
 def corpus(sizes: Sizes) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     """Return for each part its texts (texts, n) and the packages they come from."""
-    found: dict[str, list[tuple[list[int], int]]] = {"train": [], "validation": [], "test": []}
+    parts: dict[str, list[tuple[list[int], int]]] = {"train": [], "validation": [], "test": []}
     for label, part, sources in files():
         wanted, texts = (sizes.texts if part == "train" else sizes.held_out), []
         for source in sources:
             if len(texts) < 3 * wanted:  # more than are needed, so that no file gives most of them
                 texts += cut(source, sizes.n)
         random.Random(1).shuffle(texts)
-        found[part] += [(text, label) for text in texts[:wanted]]
+        parts[part] += [(text, label) for text in texts[:wanted]]
     return {
         part: (torch.tensor([text for text, _ in rows]), torch.tensor([label for _, label in rows]))
-        for part, rows in found.items()
+        for part, rows in parts.items()
     }
 
 
@@ -177,7 +164,7 @@ def plant(x: torch.Tensor, generator: torch.Generator) -> tuple[torch.Tensor, to
     return shown, asked, kind[asked], distance[asked]
 
 
-class Training:
+class Training(loop.Training):
     """A model in training."""
 
     def __init__(self, task: str, kind: str, seed: int, rate: float, steps: int, sizes: Sizes, device: str) -> None:
@@ -186,22 +173,14 @@ class Training:
         self.task, self.sizes, self.device = task, sizes, device
         self.generator = torch.Generator().manual_seed(seed)
         self.model = Encoder(kind, task, sizes).to(device)
-        slow = [p for name, p in self.model.named_parameters() if name.endswith(".e") and "slowly" in kind]
-        rest = [p for p in self.model.parameters() if all(p is not other for other in slow)]
-        groups = [{"params": rest, "lr": rate}, {"params": slow, "lr": rate * SLOW}]
-        self.optimizer = torch.optim.AdamW([group for group in groups if group["params"]], weight_decay=0.01)
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda step: min((step + 1) / 50, max(0.05, 1 - step / steps))
-        )
+        parts = groups(self.model, rate, rate * SLOW if "slowly" in kind else rate)
+        super().__init__(torch.optim.AdamW(parts, weight_decay=0.01), 50, steps)
 
-    def step(self) -> None:
-        """Train on one batch."""
+    def loss(self) -> torch.Tensor:
+        """Draw a batch, and return its loss."""
         texts, labels = corpus(self.sizes)["train"]
         rows = torch.randint(len(texts), (self.sizes.batch,), generator=self.generator)
-        loss = functional.cross_entropy(*self.guesses(texts[rows], labels[rows], self.generator)[:2])
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimizer.step(), self.schedule.step()
+        return functional.cross_entropy(*self.guesses(texts[rows], labels[rows], self.generator)[:2])
 
     def guesses(self, x: torch.Tensor, labels: torch.Tensor, generator: torch.Generator) -> tuple[torch.Tensor, ...]:
         """Return logits, what is right, and the distances of passages."""
@@ -246,33 +225,25 @@ class Job(NamedTuple):
         part, n_checks = ("validation", 1) if self.seed == TUNING_SEED else ("test", CHECKS)
         checks = {self.steps * i // n_checks for i in range(1, n_checks + 1)}
         for step in range(1, self.steps + 1):
-            training.step()
+            training.go_on()
             if step in checks:
                 curve.append([step, training.score(part, every=1 if step == self.steps else 4)])
         return {**self._asdict(), "curve": curve}
 
 
-def seconds_of_a_step(task: str, sizes: Sizes, device: str, blocks: int) -> dict[str, list[float]]:
-    """Time blocks of training steps of every kind, in turn; return the seconds of a step in each block."""
-    each = 2 if sizes is SHORT else 3
-    trainings = {kind: Training(task, kind, 0, RATES[0], 1000, sizes, device) for kind in KINDS}
-
-    def block(training: Training) -> None:
-        for _ in range(each):
-            training.step()
-        if device != "cpu":
-            torch.cuda.synchronize()
-
-    timed = {kind: lambda _run, training=training: block(training) for kind, training in trainings.items()}
-    timings = interleaved(timed, blocks, judge=lambda _: None)
-    return {kind: [round(seconds / each, 5) for seconds in timings[kind].seconds] for kind in KINDS}
-
-
 def peak_of_a_step(kind: str, sizes: Sizes, device: str) -> int:
     """Return the most bytes that a training step on packages holds beyond the weights and the optimizer's moments."""
     training = Training("package", kind, 0, RATES[0], 1000, sizes, device)
-    training.step()  # makes the moments
-    return peak_bytes(training.step, torch.device(device))
+    training.go_on()  # makes the moments
+    return peak_bytes(training.go_on, torch.device(device))
+
+
+def seconds_of_a_step(sizes: Sizes, device: str, blocks: int) -> dict[str, dict[str, list[float]]]:
+    """Time training steps of every kind on each task."""
+    trainings = {
+        task: {kind: Training(task, kind, 0, RATES[0], 1000, sizes, device) for kind in KINDS} for task in TASKS
+    }
+    return {task: loop.seconds_of_a_step(trainings[task], 3, blocks) for task in TASKS}
 
 
 def best_rate(scores: dict[float, float], texts: int) -> float:
@@ -282,92 +253,55 @@ def best_rate(scores: dict[float, float], texts: int) -> float:
     return max(scores, key=scores.__getitem__) if max(scores.values()) > guessing + 2 * noise else max(scores)
 
 
+def tuned(
+    train: Callable[[list[Job]], list[dict[str, Any]]], steps: dict[tuple[str, str], int], texts: int
+) -> tuple[dict[tuple[str, str], float], list[dict[str, Any]]]:
+    """Return for each task and kind the better learning rate, found in a quarter of the steps, and all scores."""
+    jobs = [Job(*pair, TUNING_SEED, rate, max(1, count // 4)) for pair, count in steps.items() for rate in RATES]
+    scores = [line["curve"][-1][1]["all"] for line in train(jobs)]
+    by_pair: dict[tuple[str, str], dict[float, float]] = {}
+    for job, score in zip(jobs, scores, strict=True):
+        by_pair.setdefault((job.task, job.kind), {})[job.rate] = score
+    tuning = [{**job._asdict(), "score": score} for job, score in zip(jobs, scores, strict=True)]
+    return {pair: best_rate(each, texts) for pair, each in by_pair.items()}, tuning
+
+
+def described(line: dict[str, Any]) -> str:
+    """Lay one run out for the eye."""
+    where = f"{line['task']:10} {line['kind']:24} seed {line['seed']:3} rate {line['rate']:g}"
+    return f"{where}: {line['curve'][-1][1]} after {line['steps']} steps"
+
+
 def main() -> int:
     """Time, tune and train all kinds on both tasks, print a line for each run, and write the data."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--short", action="store_true", help="short texts, one seed, few steps, nothing written")
+    parser = loop.parser_of(__doc__, "short texts, one seed, few steps")
     add_device(parser)
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of training for each run")
-    parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
-    arguments = parser.parse_args()
-    sizes, device, short = (SHORT if arguments.short else Sizes()), arguments.device, arguments.short
-    meta = provenance(
-        "python -m measure.training.long_study", ["torch", *(p.replace("sklearn", "scikit-learn") for p in PACKAGES)]
-    )
+    options = parser.parse_args()
+    sizes, device, seeds = (SHORT, options.device, 1) if options.short else (Sizes(), options.device, options.seeds)
+    packages = ["torch", *(name.replace("sklearn", "scikit-learn") for name in PACKAGES)]
+    meta = provenance("python -m measure.training.long_study", packages)
     say_if_busy(meta["machine"])
-    lines, keep = runs_of(arguments.resume)
-    seconds = next((line["seconds_of_a_step"] for line in lines if "seconds_of_a_step" in line), {})
-    done = {Job(*(line[name] for name in Job._fields)): line for line in lines if "curve" in line}
-
-    tasks = ("package", "passage")
     torch.set_num_threads(1)
-    texts = {part: len(labels) for part, (_, labels) in corpus(sizes).items()}  # here once, for all processes
-    if not seconds:
-        seconds = {task: seconds_of_a_step(task, sizes, device, 1 if short else 7) for task in tasks}
-        keep({"seconds_of_a_step": seconds})
+    runs, texts = Runs(options.resume, Job), corpus(sizes)  # the texts here once, for all processes
+
+    def train(jobs: list[Job]) -> list[dict[str, Any]]:
+        processes = 2 if device == "cpu" else 1
+        return runs.carry_out(jobs, sizes, device, say=described, processes=processes)
+
+    seconds = runs.once("seconds_of_a_step", lambda: seconds_of_a_step(sizes, device, 1 if options.short else 7))
     steps = {
-        task: {k: 4 if short else round(arguments.budget / statistics.median(s)) for k, s in seconds[task].items()}
-        for task in tasks
+        (task, kind): 4 if options.short else round(options.budget / statistics.median(blocks))
+        for task in TASKS
+        for kind, blocks in seconds[task].items()
     }
-
-    def train(jobs: list[Job]) -> None:
-        with ProcessPoolExecutor(2 if device == "cpu" else 1) as pool:
-            runs = {pool.submit(job.run, sizes, device): job for job in jobs if job not in done}
-            for run in as_completed(runs):
-                done[runs[run]] = line = run.result()
-                print(
-                    f"{line['task']:10} {line['kind']:24} seed {line['seed']:3} rate {line['rate']:g}: "
-                    f"{line['curve'][-1][1]} after {line['steps']} steps",
-                    flush=True,
-                )
-                keep(line)
-
-    pairs = [(task, kind) for task in tasks for kind in KINDS]
-    tuning = {
-        pair: [
-            Job(*pair, TUNING_SEED, rate, max(1, steps[pair[0]][pair[1]] // 4))
-            for rate in RATES[: 1 if short else None]
-        ]
-        for pair in pairs
-    }
-    train([job for jobs in tuning.values() for job in jobs])
-    scores = {pair: {job.rate: done[job]["curve"][-1][1]["all"] for job in jobs} for pair, jobs in tuning.items()}
-    rates = {pair: best_rate(found, texts["validation"]) for pair, found in scores.items()}
-    jobs = [
-        Job(*pair, seed, rates[pair], steps[pair[0]][pair[1]])
-        for seed in range(1 if short else arguments.seeds)
-        for pair in pairs
-    ]
-    train(jobs)
+    rates, tuning = tuned(train, steps, len(texts["validation"][1]))
+    rows = train([Job(*pair, seed, rates[pair], steps[pair]) for seed in range(seeds) for pair in steps])
     memory = {kind: peak_of_a_step(kind, sizes, device) for kind in KINDS}
-    if not short:
-        meta |= {
-            "sizes": sizes._asdict(),
-            "texts": texts,
-            "width": WIDTH,
-            "heads": HEADS,
-            "layers": LAYERS,
-            "k": K,
-            "block": BLOCK,
-        }
-        meta |= {"budget_seconds": arguments.budget, "rates": RATES, "slow_rate_of_e": SLOW, "near": NEAR, "far": FAR}
-        meta |= {
-            "seconds_of_a_step": seconds,
-            "peak_bytes_of_a_step": memory,
-            "tuning": [
-                {**job._asdict(), "score": scores[pair][job.rate]} for pair, jobs in tuning.items() for job in jobs
-            ],
-            "definitions": {
-                "sizes": "bytes in a text, texts in a step; texts of a package at most, to train on and held out",
-                "curve": "steps, share of right answers on the test texts; until the last, on every fourth of them",
-                "seconds_of_a_step": "of blocks of 3 steps, all kinds in turn, one thread",
-                "peak_bytes_of_a_step": "of all tensors alive at once, beyond weights and the optimizer's moments",
-                "tuning": "the share of right answers on the validation texts after a quarter of the steps",
-                "load_average": "when the last part of a resumed run began; steps were timed in the first",
-            },
-        }
-        print(f"written: {write('long_study', meta, [done[job] for job in jobs]).name}")
+    if not options.short:
+        meta |= {"sizes": sizes._asdict(), "budget_seconds": options.budget, "seconds_of_a_step": seconds}
+        meta |= {"peak_bytes_of_a_step": memory, "tuning": tuning}
+        print(f"written: {write('long_study', meta, rows).name}")
     return 0
 
 

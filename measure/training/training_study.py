@@ -1,20 +1,17 @@
 """Train small masked language models that differ only in their attention, and record their losses step by step.
 
 ``python -m measure.training.training_study`` trains every model of ``KINDS`` from every seed on the bytes of Python's
-own help texts (``pydoc_data.topics``, whose wording changes with the Python version, so the data name it), two at a time,
-each on one thread. Then it times blocks of training steps, all kinds in turn, so that a slow minute meets all of them,
-and writes ``lowrank_tutor/data/training_study.json``. It takes an hour and a half on two cores; with
+own help texts (``pydoc_data.topics``, whose wording changes with the Python version, so the data name it), two at a
+time, each on one thread. Then it times blocks of training steps, all kinds in turn, so that a slow minute meets all of
+them, and writes ``lowrank_tutor/data/training_study.json``. It takes about an hour on two cores; with
 ``--resume runs.jsonl`` each run is written to that file when it ends, and a run that the file holds is not repeated.
 ``--short`` takes a minute and writes nothing.
 """
 
-import argparse
 import math
 import platform
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -23,16 +20,17 @@ from torch.nn import functional
 
 from lowrank_tutor.attention import linear_attention, orthogonal_features, performer_attention, softmax_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
-from measure.harness import add_device, interleaved, provenance, runs_of, say_if_busy, write
+from measure.harness import add_device, provenance, say_if_busy, write
+from measure.training import loop
+from measure.training.loop import Block, Runs, groups
 from measure.training.rivals import Attention, Nothing, local, local_and_averages
 
-WIDTH, HEADS, LAYERS, K, FEATURES = 128, 4, 2, 32, 128
+WIDTH, HEADS, LAYERS, FEATURES = 128, 4, 2, 128
 REDRAW_EVERY = 100  # training steps between two draws of a Performer's features
 SLOW = 0.05  # rate of E where it learns slowly, as a share of the rate of all else
 MASK, SYMBOLS = 256, 257  # 256 bytes, and the sign that hides one
 HIDDEN_SHARE = 0.15
 VALIDATION_SEED = 10_000
-BLOCK, BLOCKS = 20, 9  # training steps that are timed together, and how often
 
 
 class Sizes(NamedTuple):
@@ -54,40 +52,19 @@ class Sizes(NamedTuple):
 SHORT = Sizes(n=128, batch=4, steps=40, every=20, validation=8)
 
 
-def attention(attend: Callable[..., torch.Tensor]) -> nn.Module:
-    """Make multi-head attention around a function of queries, keys and values."""
-    return Attention(WIDTH, HEADS, attend)
-
-
-def linformer(n: int, k: int = K, **options: Any) -> nn.Module:
-    """Make the package's layer."""
-    return LinformerSelfAttention(WIDTH, HEADS, n, k, **options)
-
-
-def layerwise(n: int) -> list[nn.Module]:
-    """Make layers that share one learned projection."""
-    shared = nn.Parameter(torch.randn(K, n) / math.sqrt(n))
-    return [linformer(n, projection=shared) for _ in range(LAYERS)]
-
-
 class Performer(nn.Module):
-    """Performer attention, its features as drawn at first or, in training, drawn anew every so many steps."""
+    """Performer attention; in training its features are drawn anew every so many steps."""
 
-    def __init__(self, redraw_every: int | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.redraw_every, self.steps = redraw_every, 0
-        self.register_buffer("features", self.draw())
-
-    @staticmethod
-    def draw() -> torch.Tensor:
-        """Draw directions, (FEATURES, d)."""
-        return orthogonal_features(FEATURES, WIDTH // HEADS)
+        self.steps = 0
+        self.register_buffer("features", orthogonal_features(FEATURES, WIDTH // HEADS))
 
     def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Mix values v (batch, heads, n, d) by the features of q and k."""
-        if self.training and self.redraw_every:
-            if self.steps and self.steps % self.redraw_every == 0:
-                self.features.copy_(self.draw())
+        if self.training:
+            if self.steps and self.steps % REDRAW_EVERY == 0:
+                self.features.copy_(orthogonal_features(FEATURES, WIDTH // HEADS))
             self.steps += 1
         return self.mix(q, k, v)
 
@@ -105,64 +82,39 @@ class PerformerReLU(Performer):
         return q @ (k.transpose(-2, -1) @ v) / (q @ k.sum(-2)[..., None])
 
 
-class Kind(NamedTuple):
-    """What a model has for its attention, and how fast E learns beside all else."""
-
-    make: Callable[[int], Sequence[nn.Module]]  # the attention of all layers, for n tokens
-    rate_of_e: float = 1.0
+def attention(attend: Callable[[], Callable[..., torch.Tensor]]) -> Callable[[int], nn.Module]:
+    """Make multi-head attention around a function of queries, keys and values."""
+    return lambda n: Attention(WIDTH, HEADS, attend())
 
 
-def averages(n: int) -> list[nn.Module]:
-    """Make layers whose projections begin as averages of windows, and are learned."""
-    return [linformer(n, projection=nn.Parameter(pooling_projection(K, n))) for _ in range(LAYERS)]
+def linformer(k: int, start: str) -> Callable[[int], nn.Module]:
+    """Make the package's layer; its E starts at random, or as averages of windows, and is learned, or fixed."""
+
+    def layer(n: int) -> nn.Module:
+        e = {"random": None, "averages": pooling_projection(k, n)}[start.removesuffix(", fixed")]
+        if e is not None and "fixed" not in start:
+            e = nn.Parameter(e)
+        return LinformerSelfAttention(WIDTH, HEADS, n, k, projection=e)
+
+    return layer
 
 
-def alike(make: Callable[[int], nn.Module]) -> Callable[[int], Sequence[nn.Module]]:
-    """Give every layer an attention made in the same way."""
-    return lambda n: [make(n) for _ in range(LAYERS)]
-
-
-KINDS: dict[str, Kind] = {
-    "none": Kind(alike(lambda n: Nothing())),
-    "exact": Kind(alike(lambda n: attention(softmax_attention))),
-    "linformer k=8": Kind(alike(lambda n: linformer(n, 8))),
-    "linformer k=32": Kind(alike(linformer)),
-    "linformer k=32, E slow": Kind(alike(linformer), SLOW),
-    "linformer k=128": Kind(alike(lambda n: linformer(n, 128))),
-    "linformer k=32 headwise": Kind(alike(lambda n: linformer(n, sharing="headwise"))),
-    "linformer k=32 layerwise": Kind(layerwise),
-    "linformer k=32 random, not learned": Kind(
-        alike(lambda n: linformer(n, projection=torch.randn(K, n) / math.sqrt(n)))
-    ),
-    "linformer k=8 averages, not learned": Kind(alike(lambda n: linformer(n, 8, projection=pooling_projection(8, n)))),
-    "linformer k=32 averages, not learned": Kind(alike(lambda n: linformer(n, projection=pooling_projection(K, n)))),
-    "linformer k=128 averages, not learned": Kind(
-        alike(lambda n: linformer(n, 128, projection=pooling_projection(128, n)))
-    ),
-    "local window of 33": Kind(alike(lambda n: attention(local(16, reach=16)))),
-    "local window and averages": Kind(alike(lambda n: attention(local_and_averages(8)))),
-    "linformer k=32 from averages": Kind(averages),
-    "linformer k=32 from averages, E slow": Kind(averages, SLOW),
-    "linear": Kind(alike(lambda n: attention(linear_attention))),
-    "performer m=128": Kind(alike(lambda n: attention(Performer()))),
-    "performer m=128 redrawn": Kind(alike(lambda n: attention(Performer(REDRAW_EVERY)))),
-    "performer-ReLU m=128 redrawn": Kind(alike(lambda n: attention(PerformerReLU(REDRAW_EVERY)))),
+KINDS: dict[str, Callable[[int], nn.Module]] = {  # the attention of one layer, for n tokens
+    "none": lambda n: Nothing(),
+    "exact": attention(lambda: softmax_attention),
+    "linformer k=8": linformer(8, "random"),
+    "linformer k=32": linformer(32, "random"),
+    "linformer k=128": linformer(128, "random"),
+    "linformer k=8 averages, not learned": linformer(8, "averages, fixed"),
+    "linformer k=32 averages, not learned": linformer(32, "averages, fixed"),
+    "linformer k=128 averages, not learned": linformer(128, "averages, fixed"),
+    "local window of 33": attention(lambda: local(16, reach=16)),
+    "local window and averages": attention(lambda: local_and_averages(8)),
+    "linformer k=32 from averages, E slow": linformer(32, "averages"),
+    "linear": attention(lambda: linear_attention),
+    "performer m=128 redrawn": attention(Performer),
+    "performer-ReLU m=128 redrawn": attention(PerformerReLU),
 }
-
-
-class Block(nn.Module):
-    """Attention and two linear layers, each added to what came in."""
-
-    def __init__(self, attention: nn.Module) -> None:
-        super().__init__()
-        self.norm1, self.attention = nn.LayerNorm(WIDTH), attention
-        self.norm2 = nn.LayerNorm(WIDTH)
-        self.mlp = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Pass tokens through, (batch, n, WIDTH)."""
-        x = x + self.attention(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
 
 
 def waves(n: int) -> torch.Tensor:
@@ -179,7 +131,8 @@ class Model(nn.Module):
         super().__init__()
         self.symbols = nn.Embedding(SYMBOLS, WIDTH)
         self.register_buffer("places", waves(n))
-        self.blocks = nn.Sequential(*(Block(attention) for attention in KINDS[kind].make(n)))
+        attentions = [KINDS[kind](n) for _ in range(LAYERS)]
+        self.blocks = nn.Sequential(*(Block(each, WIDTH, 2 * WIDTH) for each in attentions))
         self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 256)
 
     def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
@@ -216,28 +169,7 @@ def draw(data: torch.Tensor, n: int, batch: int, generator: torch.Generator) -> 
     return x, torch.rand(batch, n, generator=generator) < HIDDEN_SHARE
 
 
-def loss_of(model: nn.Module, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross-entropy of the hidden bytes, in nats."""
-    return functional.cross_entropy(model(x, hidden), x[hidden])
-
-
-def validate(model: nn.Module, checks: tuple[torch.Tensor, torch.Tensor]) -> float:
-    """Return the mean loss over the held-out sequences, each of the same weight."""
-    model.eval()
-    with torch.no_grad():
-        losses = [loss_of(model, x[None], hidden[None]) for x, hidden in zip(*checks, strict=True)]
-    model.train()
-    return float(torch.stack(losses).mean())
-
-
-def groups(model: nn.Module, kind: str, rate: float) -> list[dict[str, Any]]:
-    """Give the projections along the sequence a rate of their own."""
-    ours = {name: p for name, p in model.named_parameters() if name.rpartition(".")[2] in ("e", "f")}
-    others = [p for name, p in model.named_parameters() if name not in ours]
-    return [{"params": others, "lr": rate}, {"params": list(ours.values()), "lr": rate * KINDS[kind].rate_of_e}]
-
-
-class Training:
+class Training(loop.Training):
     """A model in training."""
 
     def __init__(self, kind: str, seed: int, sizes: Sizes, device: str) -> None:
@@ -246,86 +178,66 @@ class Training:
         self.sizes, self.device = sizes, device
         self.generator = torch.Generator().manual_seed(seed)
         self.data, held_out = texts()
-        checks = draw(held_out, sizes.n, sizes.validation, torch.Generator().manual_seed(VALIDATION_SEED))
-        self.checks = tuple(part.to(device) for part in checks)
+        self.checks = draw(held_out, sizes.n, sizes.validation, torch.Generator().manual_seed(VALIDATION_SEED))
         self.model = Model(kind, sizes.n).to(device)
-        self.optimizer = torch.optim.Adam(groups(self.model, kind, sizes.learning_rate))
-        self.warm_up = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda step: min(1.0, (step + 1) / sizes.warm_up)
-        )
+        rate = sizes.learning_rate
+        rate_of_e = rate * SLOW if "E slow" in kind else rate
+        super().__init__(torch.optim.Adam(groups(self.model, rate, rate_of_e)), sizes.warm_up, None)
 
-    def go_on(self, steps: int) -> None:
-        """Train for some steps more."""
-        for _ in range(steps):
-            batch = draw(self.data, self.sizes.n, self.sizes.batch, self.generator)
-            x, hidden = (part.to(self.device) for part in batch)
-            self.optimizer.zero_grad(set_to_none=True)
-            loss_of(self.model, x, hidden).backward()
-            self.optimizer.step(), self.warm_up.step()
-        if self.device != "cpu":
-            torch.cuda.synchronize()
+    def loss_on(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Return the mean cross-entropy of the hidden bytes, in nats."""
+        x, hidden = x.to(self.device), hidden.to(self.device)
+        return functional.cross_entropy(self.model(x, hidden), x[hidden])
 
-    def loss(self) -> float:
-        """Return the loss on the held-out texts, in nats a byte."""
-        return validate(self.model, self.checks)
+    def loss(self) -> torch.Tensor:
+        """Draw a batch, and return its loss."""
+        return self.loss_on(*draw(self.data, self.sizes.n, self.sizes.batch, self.generator))
 
-
-def train(kind: str, seed: int, sizes: Sizes, device: str = "cpu") -> dict[str, Any]:
-    """Train one model; return its losses on the held-out texts and after how many steps."""
-    training, curve = Training(kind, seed, sizes, device), []
-    for step in range(sizes.every, sizes.steps + 1, sizes.every):
-        training.go_on(sizes.every)
-        curve.append((step, round(training.loss(), 4)))
-    parameters = sum(p.numel() for p in training.model.parameters())
-    return {"kind": kind, "seed": seed, "parameters": parameters, "curve": curve}
+    @torch.no_grad()
+    def validate(self) -> float:
+        """Return the mean loss over the held-out sequences, each of the same weight, in nats a byte."""
+        self.model.eval()
+        losses = [self.loss_on(x[None], hidden[None]) for x, hidden in zip(*self.checks, strict=True)]
+        self.model.train()
+        return float(torch.stack(losses).mean())
 
 
-def seconds_of_a_step(sizes: Sizes, device: str = "cpu") -> dict[str, list[float]]:
-    """Time blocks of training steps of every kind, in turn; return the seconds of a step in each block."""
-    trainings = {kind: Training(kind, 0, sizes, device) for kind in KINDS}
-    blocks = {kind: lambda _run, training=training: training.go_on(BLOCK) for kind, training in trainings.items()}
-    timings = interleaved(blocks, BLOCKS, judge=lambda _: None)
-    return {kind: [round(seconds / BLOCK, 5) for seconds in timings[kind].seconds] for kind in KINDS}
+class Job(NamedTuple):
+    """One run."""
+
+    kind: str
+    seed: int
+
+    def run(self, sizes: Sizes, device: str) -> dict[str, Any]:
+        """Train one model; return its losses on the held-out texts and after how many steps."""
+        training, curve = Training(*self, sizes, device), []
+        for step in range(sizes.every, sizes.steps + 1, sizes.every):
+            training.go_on(sizes.every)
+            curve.append((step, round(training.validate(), 4)))
+        return {**self._asdict(), "curve": curve}
 
 
 def main() -> int:
     """Train all, print a line for each run, and write the data."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--short", action="store_true", help="one seed, few steps, nothing written")
+    parser = loop.parser_of(__doc__, "one seed, few steps")
     add_device(parser)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
-    arguments = parser.parse_args()
-    sizes, seeds = (SHORT, 1) if arguments.short else (Sizes(), arguments.seeds)
-    lines, keep = runs_of(arguments.resume)
-    done = {(row["kind"], row["seed"]): row for row in lines}
-    jobs = [(kind, seed) for seed in range(seeds) for kind in KINDS]
-    with ProcessPoolExecutor(2 if arguments.device == "cpu" else 1) as pool:
-        runs = [pool.submit(train, *job, sizes, arguments.device) for job in jobs if job not in done]
-        for run in as_completed(runs):
-            row = run.result()
-            done[row["kind"], row["seed"]] = row
-            step, loss = row["curve"][-1]
-            print(f"{row['kind']:38} seed {row['seed']}: {loss:.3f} nats after {step} steps", flush=True)
-            keep(row)
+    options = parser.parse_args()
+    sizes, seeds = (SHORT, 1) if options.short else (Sizes(), options.seeds)
+    rows = Runs(options.resume, Job).carry_out(
+        [Job(kind, seed) for seed in range(seeds) for kind in KINDS], sizes, options.device,
+        say=lambda line: "{kind:38} seed {seed}: {0:.3f} nats".format(line["curve"][-1][1], **line),
+        processes=2 if options.device == "cpu" else 1,
+    )  # fmt: skip
     meta = provenance("python -m measure.training.training_study", ["torch"])
     say_if_busy(meta["machine"])
-    seconds = seconds_of_a_step(sizes, arguments.device)
+    trainings = {kind: Training(kind, 0, sizes, options.device) for kind in KINDS}
+    seconds = loop.seconds_of_a_step(trainings, steps=2 if options.short else 20, blocks=1 if options.short else 9)
     for kind, each in seconds.items():
         print(f"{kind:38} {1000 * min(each):.0f} to {1000 * max(each):.0f} ms a step")
-    if not arguments.short:
+    if not options.short:
         meta |= {"text": f"pydoc_data.topics of Python {platform.python_version()}", "sizes": sizes._asdict()}
-        meta |= {"width": WIDTH, "heads": HEADS, "layers": LAYERS, "hidden_share": HIDDEN_SHARE}
-        meta |= {"slow_rate_of_e": SLOW, "redraw_every": REDRAW_EVERY}
         meta |= {"seconds_of_a_step": seconds, "held_out_repeats": round(repeated(*texts(), sizes.n), 4)}
-        meta |= {
-            "definitions": {
-                "curve": "steps, loss on the held-out texts in nats a byte",
-                "held_out_repeats": f"share of the held-out bytes in passages of {sizes.n} that were trained on, too",
-                "seconds_of_a_step": f"of {BLOCKS} blocks of {BLOCK} steps, all kinds in turn, one thread",
-            }
-        }
-        print(f"written: {write('training_study', meta, [done[job] for job in jobs]).name}")
+        print(f"written: {write('training_study', meta, rows).name}")
     return 0
 
 
