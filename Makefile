@@ -126,9 +126,9 @@ notebooks: $(READY_DEV)
 	$(BIN)/python tools/export_notebooks.py
 
 bench: $(READY_DEV)
-	$(BIN)/python -m benchmarks.svd
-	$(BIN)/python -m benchmarks.contract
-	$(BIN)/python -m benchmarks.linformer --device cpu
+	$(BIN)/python -m measure.speed.svd
+	$(BIN)/python -m measure.packages.linformer
+	$(BIN)/python -m measure.speed.linformer --device cpu
 
 picture: $(READY_DEV) book
 	$(BIN)/python tools/picture.py

@@ -10,7 +10,6 @@ import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks.memory import peak_bytes
 from lowrank_tutor import roofline
 from lowrank_tutor.attention import softmax_attention
 from lowrank_tutor.linformer import linformer_attention, linformer_cost
@@ -24,6 +23,7 @@ from lowrank_tutor.roofline import (
     half_type,
     trials,
 )
+from measure.memory import peak_bytes
 
 
 @pytest.mark.parametrize("name", GPUS)
@@ -141,9 +141,7 @@ def test_bytes_cover_tensors(k):
 def test_bytes_of_whole_layer(n, d, heads, feedforward):
     """What an encoder layer of exact attention holds at once, its tokens among it."""
     width = heads * d
-    methods = pytest.importorskip(
-        "benchmarks.linformer_methods", exc_type=ImportError
-    )  # needs the packages it compares
+    methods = pytest.importorskip("measure.speed.linformer_methods", exc_type=ImportError)  # needs other packages
     exact = methods.Exact(functional.scaled_dot_product_attention, width, heads)
     layer = methods.EncoderLayer(exact, width, feedforward).bfloat16()
     x = torch.zeros(1, n, width, dtype=torch.bfloat16)

@@ -15,7 +15,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import multi_head_attention_forward
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.memory import LiveBytes
 from lowrank_tutor.attention import (
     Cost,
     attention_weights,
@@ -25,6 +24,7 @@ from lowrank_tutor.attention import (
     softmax_cost,
 )
 from lowrank_tutor.linformer import linformer_attention
+from measure.memory import LiveBytes
 
 FUNCTIONS = {
     "softmax_attention": softmax_attention,

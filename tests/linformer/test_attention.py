@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linformers import ENTRIES, MASKS, array, by_loops, lengths, nearly_the_identity, roundings
 
-from benchmarks.memory import LiveBytes
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
+from measure.memory import LiveBytes
 
 
 @MASKS

@@ -1,0 +1,1 @@
+"""Times and memory of this book's functions beside those of other packages."""

@@ -1,0 +1,1 @@
+"""Studies of trained models: small ones, trained here, and a published encoder."""
