@@ -1,13 +1,12 @@
 # make book    build the site          make test      run every test         make check   format, lint, types, stale files
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   pack the site into an archive that opens from a folder
-# make live    build it with cells that run on the page (downloads Pyodide once; or PYODIDE=a folder of its files)
 # make test-newest   test the mathematics with the newest PyTorch and NumPy; test-lowest: with the oldest allowed
 # make plain-sphinx  build the site with the newest Sphinx and without Jupyter Book, into _build/sphinx
 # make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade updates all of them
 
 PYTHON ?= python3
-export PYTHON PYODIDE # recipes read these as shell variables, so that no folder name can run as a command
+export PYTHON # recipes read it as a shell variable, so that no folder name can run as a command
 BIN := .venv/bin
 # Two stamps, so that the first `make book` waits only for what the book needs.
 READY := .venv/ready
@@ -18,7 +17,6 @@ NETWORK := $(BIN)/python -m pip index versions pip --retries 0 --timeout 9 >/dev
   echo "No network: pip cannot reach its package index." >&2; exit 1
 SITE := _build/html
 UNFINISHED := _build/unfinished
-LIVE := $(SITE)/_static/live
 # Two runs at once would delete each other's files. The lock ends with the last process that has the file open, even if
 # that is killed.
 ALONE := exec 9>.venv.lock || exit 1; "$$PYTHON" -c "$$LOCK" || exit 1;
@@ -31,7 +29,7 @@ PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 
 # What `make test FAST=1` leaves out: everything but mathematics, and tests that train networks, start processes or
 # compile with PyTorch. A new module is tested without an entry here.
 SLOW := book site notebooks explore exercises plotting byhand instruments benchmarks test_package.py test_sphinxext.py \
-  kernels.py test_page.py test_make.py test_live_tools.py test_live_needs.py test_adoption.py test_autoencoder.py linformer/test_shards.py
+  kernels.py test_page.py test_make.py test_adoption.py test_autoencoder.py linformer/test_shards.py
 MATHEMATICS := $(SLOW:%=--ignore tests/%) $(SLOW:%=--ignore lowrank_tutor/%) -k "not compile"
 # PyTorch without the 5 GB that only a GPU needs; `make test-newest TORCH=torch` installs the full one.
 TORCH := --index-url https://download.pytorch.org/whl/cpu torch
@@ -41,7 +39,7 @@ LOWEST := .venv-lowest/bin/python
 # Where Python is told to keep no bytecode, each chapter's kernel would compile all of PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve live pdf offline plain-sphinx test test-newest test-lowest test-colab colab-image check pins notebooks bench \
+.PHONY: book serve pdf offline plain-sphinx test test-newest test-lowest test-colab colab-image check pins notebooks bench \
   mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
@@ -55,12 +53,7 @@ book: $(READY)
 	$(BUILD); status=$$?; test -s $(UNFINISHED) || rm -f $(UNFINISHED); exit $$status
 	@printf '%s\n' "The book is ready, $$(du -sm $(SITE) | cut -f1) MB: $$PWD/$(SITE)/index.html"
 
-# The next `make book` removes the cells again.
-live: book
-	$(BIN)/python tools/live.py $(if $(PYODIDE),--pyodide "$$PYODIDE")
-
-# A site with cells that run keeps them.
-serve: $(if $(wildcard $(LIVE)),live,book)
+serve: book
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory $(SITE)
 
 pdf: $(READY_DEV) book

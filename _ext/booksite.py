@@ -208,7 +208,7 @@ MATHJAX = """window.MathJax = {
 
 
 # A page may load what lies in this site, and nothing else. Not every browser counts the folder of a page as "self",
-# hence "file:", which a page from a server could not read anyway. `make live` allows what Python in the browser needs.
+# hence "file:", which a page from a server could not read anyway.
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' file:; "
     "img-src 'self' data: file:; font-src 'self' file:; worker-src blob:; form-action 'self' file:; base-uri 'none'"
