@@ -16,6 +16,8 @@ from chapters import ROOT
 
 import lowrank_tutor
 
+pytestmark = pytest.mark.repository
+
 PACKAGE = Path(lowrank_tutor.__file__).parent
 
 

@@ -22,6 +22,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 import lowrank_tutor.linformer as linformers
 
+pytestmark = pytest.mark.slow
+
 F64, F32, BF16 = torch.float64, torch.float32, torch.bfloat16
 PARTS = [slice(0, 4), slice(4, 5), slice(5, 11)]  # 11 tokens; a layer for 11 does not need the rule for padding
 

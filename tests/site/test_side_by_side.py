@@ -9,7 +9,7 @@ from chapters import ROOT
 
 CONF = f"""
 import sys
-sys.path.insert(0, {str(ROOT / "_ext")!r})
+sys.path.insert(0, {str(ROOT / "site")!r})
 extensions = ["myst_nb", "side_by_side"]
 exclude_patterns = ["out"]
 nb_execution_mode = "cache"
