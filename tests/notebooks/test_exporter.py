@@ -335,13 +335,6 @@ def test_first_cells(book):
         assert "torch.cuda.is_available()" in setup, line
 
 
-def test_ids_follow_text(book):
-    here, plain = book.notebook("02-here").cells, book.notebook("03-plain").cells
-    assert len({cell.id for cell in here}) == len(here)
-    at = {cell.source: cell.id for cell in here}
-    assert [at[cell.source] for cell in plain if cell.cell_type == "code"] == [plain[0].id, plain[2].id]
-
-
 @pytest.fixture(scope="module")
 def refusals(book) -> dict[str, str]:
     """What is said of each construct that is refused, all on one page, without the place that it is said of."""
