@@ -24,10 +24,12 @@ from visits import READERS, SITE, Reader, Window
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-SOURCES = ["_config.yml", "_toc.yml", "requirements.txt", "_ext", "_static", "_templates", "book", "lowrank_tutor"]
+SOURCES = ["_config.yml", "_toc.yml", "requirements.txt", "site", "book", "lowrank_tutor"]
 DERIVED = {".ipynb", ".pyc"}
 
 
+# Rooms of tests and of the package that hold no mathematics; a module, a new one too, needs no entry.
+AROUND = {"answers", "benchmarks", "book", "figures", "instruments", "kit", "notebooks", "site"}
 BOOK = {path.stem for path in (ROOT / "book").glob("*.md")}
 OF_THE_BOOK = {ROOT / "tests" / room for room in ("book", "site", "notebooks")}
 
@@ -49,9 +51,20 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(4, (os.cpu_count() or 1) + 1)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def mark(item: pytest.Item) -> None:
+    """Mark what tests mathematics, and what of it takes long, for ``make test FAST=1`` and ``make mutants``."""
+    room = item.path.relative_to(ROOT).parts[1].removesuffix(".py")
+    if room not in AROUND and not item.get_closest_marker("repository"):
+        item.add_marker("mathematics")
+    if room == "byhand" or "compiler" in getattr(item, "fixturenames", ()):
+        item.add_marker("slow")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and pytest the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares work: a chapter's cells run once, and a page is opened once, in one worker."""
+    for item in items:
+        mark(item)
     subjects = {item: subject(item) for item in items}
     # What takes longest begins first, so that at the end no worker waits for another.
     order = ["test_print", *(path.stem for path in CHAPTERS), *dict.fromkeys(subjects.values())]

@@ -30,6 +30,8 @@ from lowrank_tutor.kit.sliders import explore
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.svd import relative_error
 
+pytestmark = pytest.mark.repository
+
 SLIDERS = (ROOT / "book" / "use-sliders.md").read_text(encoding="utf-8")
 (X,) = tensors((3, 40, 16), dtype=torch.float32)
 (WHOLE,) = tensors((3, 64, 16), seed=1, dtype=torch.float32)

@@ -16,6 +16,8 @@ from sklearn.datasets import load_digits
 from lowrank_tutor.autoencoder import Autoencoder
 from lowrank_tutor.pca import PCA
 
+pytestmark = pytest.mark.slow
+
 torch.set_num_threads(1)  # two are slower on small matrices
 
 

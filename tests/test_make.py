@@ -1,12 +1,8 @@
-"""The Makefile and the workflows: which steps run again, what a broken build leaves behind, and who may write.
-
-The commands run in a folder with an awkward name, on stand-ins for Python, pip and Jupyter Book.
-"""
+"""The Makefile, the hooks, and the workflows: which steps run, what two runs at once do, and who may write."""
 
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -15,10 +11,8 @@ import pytest
 import yaml
 from chapters import ROOT
 
-FILES = ["requirements.txt", "requirements-dev.txt"]
-
-
-# ------------------------------------------------------------------------------------------------ pins and workflows
+pytestmark = pytest.mark.repository
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 def test_hooks_are_make_check():
@@ -26,9 +20,6 @@ def test_hooks_are_make_check():
     recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
     commands = [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
     assert [hook["entry"] for hook in source["hooks"]] == commands
-
-
-WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -45,146 +36,58 @@ def test_workflow_rights(path):
         assert all(words["persist-credentials"] is False for words in checkouts), name
 
 
-def test_site_of_oldest_and_newest_python():
-    """Both build all pages and run every test, with those that need a browser."""
-    job = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"]["test"]
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    ends = re.search(r"\((\d+), (\d+)\) <= sys.version_info\[:2\] <= \((\d+), (\d+)\)", makefile)
-    assert {f"{ends[1]}.{ends[2]}", f"{ends[3]}.{ends[4]}"} <= {
-        entry["python"] for entry in job["strategy"]["matrix"]["include"]
-    }
-    assert "make test" in [step.get("run") for step in job["steps"]]
-    assert re.search(r"^test: .*\bbook\b", makefile, re.MULTILINE), "make test builds the site"
-    assert job["env"] == {"LOWRANK_REQUIRE_BROWSER": "1"}
-
-
-# ---------------------------------------------------------------------------------------------------------- commands
-
-# Stand-ins for Python, for the environment's own (which is asked only to install) and for Jupyter Book. Each writes
-# down how it was called.
-PYTHON = """#!/bin/sh
-case $1 in
--c) exec '{real}' "$@";;
-esac
-echo "$*" >> calls.txt
-rm -rf "$4"; mkdir -p "$4/bin" && cp installs "$4/bin/python" && cp builds "$4/bin/jupyter-book"
-"""
-CALLED = """#!/bin/sh
-echo "${{0##*/}} $*" >> calls.txt
-{then}
-"""
-MAKES = "-m venv --clear .venv"
-PIP = "python -m pip install --quiet --disable-pip-version-check --no-compile"
-INSTALLS = [f"{PIP} --requirement requirements.txt", f"{PIP} --no-deps --no-build-isolation --editable ."]
-INSTALLS_DEV = f"{PIP} --requirement requirements-dev.txt"
-BUILDS = "jupyter-book build . -W -n --keep-going"
-TESTS = "python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 10"
-WELL = "mkdir -p _build/html"
-KILLED = "kill -9 $$"
-RUNS = "echo Chapters run. > _build/unfinished"  # as _ext/side_by_side.py writes it
-INTERRUPTED = "trap 'exit 1' INT; touch started; sleep 60"  # Jupyter Book makes a failure of it
-
-
-class Checkout:
-    """A folder with an awkward name, in which nothing real is installed or built."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir()
-        for name in ("Makefile", "pyproject.toml", *FILES):
-            shutil.copy(ROOT / name, folder)
-        self.give("my python", PYTHON.format(real=sys.executable))
-        self.give("installs", CALLED.format(then=""))
-        self.give("builds", CALLED.format(then=WELL))
-
-    def give(self, name, script):
-        path = self.folder / name
-        path.write_text(script, encoding="utf-8")
-        path.chmod(0o755)
-
-    def start(self, *words):
-        """Start make in a group of processes of its own, as a shell does."""
-        outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-        command = ["make", "PYTHON=./my python", *words]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, cwd=self.folder, env=outer, start_new_session=True, **pipes)
-
-    def make(self, *words):
-        """Return the exit status, what was said of errors, and what was called."""
-        calls = self.folder / "calls.txt"
-        calls.write_text("")
-        run = self.start(*words)
-        self.said, errors = run.communicate()
-        return run.returncode, errors, calls.read_text().splitlines()
-
-    def until(self, name):
-        """Wait for a file."""
-        while not (self.folder / name).exists():
-            time.sleep(0.01)
-
-
 @pytest.fixture
 def checkout(tmp_path):
-    return Checkout(tmp_path / "Größe`touch told`$(touch told) und 'Maß'")
+    """A folder with an awkward name and a ready environment, in which each program only says how it was called."""
+    folder = tmp_path / "Größe`touch told`$(touch told) und 'Maß'"
+    (folder / ".venv/bin").mkdir(parents=True)
+    (folder / "site").mkdir()
+    for name in ("Makefile", "pyproject.toml", "requirements.txt", "requirements-dev.txt", "site/alone.py"):
+        shutil.copy(ROOT / name, folder / name)
+    for name, then in {
+        "python": "",
+        "jupyter-book": "mkdir -p _build/html; until test ! -e wait; do sleep 0.1; done",
+    }.items():
+        program = folder / ".venv/bin" / name
+        program.write_text(f'#!/bin/sh\necho "${{0##*/}} $*" >> calls.txt\n{then}\n', encoding="utf-8")
+        program.chmod(0o755)
+    (folder / ".venv/ready").touch()
+    os.utime(folder / ".venv/ready", (0, 0))  # older than the pins
+    return folder
 
 
-def test_steps_and_changed_pins(checkout):
+def start(folder, *words):
+    """Start make as a shell does, outside of the make that may run these tests."""
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", f"PYTHON={sys.executable}", *words]
+    return subprocess.Popen(command, cwd=folder, env=outer, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_steps(checkout):
+    pip, build = "python -m pip install", "jupyter-book build . -W -n --keep-going"
     for words, steps in (
-        ("book", [MAKES, *INSTALLS, BUILDS]),
-        ("book", [BUILDS]),
-        ("test", [INSTALLS_DEV, BUILDS, TESTS]),
-        ("test", [BUILDS, TESTS]),
+        (["book"], [pip, pip, build]),
+        (["book"], [build]),
+        (["test"], [pip, build, "python -m pytest"]),
     ):
-        assert checkout.make(words)[2] == steps
-    assert not (checkout.folder / "told").exists(), "the name of the folder ran as a command"
-    (checkout.folder / "requirements.txt").touch()
-    assert checkout.make("test")[2] == [*INSTALLS, INSTALLS_DEV, BUILDS, TESTS]
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_killed_installation(checkout, file):
-    checkout.give("installs", CALLED.format(then=f'case "$*" in *{file}) {KILLED};; esac'))
-    assert checkout.make("test")[0] != 0
-    checkout.give("installs", CALLED.format(then=""))
-    assert checkout.make("book")[2] == [MAKES, *INSTALLS, BUILDS]
-
-
-@pytest.mark.parametrize(
-    ("ends", "kept"),
-    [
-        (f"{RUNS}; {KILLED}", False),
-        (f"{RUNS}; {INTERRUPTED}", False),
-        (f"{RUNS}; exit 1", False),
-        (KILLED, True),
-        (INTERRUPTED, True),
-        ("exit 1", True),
-    ],
-    ids=["chapters killed", "chapters interrupted", "chapters failed", "killed", "interrupted", "failed"],
-)
-def test_broken_build(checkout, ends, kept):
-    checkout.make("book")
-    checkout.give(".venv/bin/jupyter-book", CALLED.format(then=f"mkdir -p _build/half _build/html; {ends}"))
-    run = checkout.start("book")
-    if INTERRUPTED in ends:
-        checkout.until("started")
-        os.killpg(run.pid, signal.SIGINT)
-    run.communicate()
-    assert run.returncode != 0
-    checkout.give(".venv/bin/jupyter-book", CALLED.format(then=f"test ! -e _build/html && {WELL}"))
-    assert checkout.make("book")[0] == 0
-    assert (checkout.folder / "_build/half").exists() == kept
-    assert not (checkout.folder / "_build/unfinished").exists()
+        (checkout / "calls.txt").write_text("")
+        run = start(checkout, *words)
+        assert run.communicate()[1] == ""
+        calls = (checkout / "calls.txt").read_text().splitlines()
+        assert len(calls) == len(steps)
+        assert all(call.startswith(step) for call, step in zip(calls, steps, strict=True)), calls
+    assert not (checkout / "told").exists(), "the name of the folder ran as a command"
 
 
 def test_second_make_is_refused(checkout):
-    checkout.make("book")
-    waits = f"{WELL}; touch started; until test -e go || test $((n += 1)) -gt 600; do sleep 0.1; done"
-    checkout.give(".venv/bin/jupyter-book", CALLED.format(then=waits))
-    first = checkout.start("book")
-    checkout.until("started")
-    status, said, calls = checkout.make("book")
-    assert said.startswith("Another make is at work in this folder: try again when it has ended.\n")
-    assert (status, calls) == (2, [])
-    (checkout.folder / "go").touch()
+    start(checkout, "book").communicate()
+    shutil.rmtree(checkout / "_build")
+    (checkout / "wait").touch()
+    first = start(checkout, "book")
+    while not (checkout / "_build/html").exists():
+        time.sleep(0.01)
+    second = start(checkout, "book")
+    assert second.communicate()[1].startswith("Another make is at work in this folder: try again when it has ended.\n")
+    (checkout / "wait").unlink()
     assert "The book is ready" in first.communicate()[0]
-    assert checkout.make("book")[0] == 0
+    assert (first.returncode, second.returncode) == (0, 2)

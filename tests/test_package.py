@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 from chapters import ROOT
-from live import build_wheel
 
 import lowrank_tutor
+
+pytestmark = pytest.mark.repository
 
 PACKAGE = Path(lowrank_tutor.__file__).parent
 
@@ -177,8 +179,20 @@ def test_one_address():
         assert set(found) <= {address, f"https://{owner}.github.io/{name}"}, path
 
 
+def build_wheel(folder):
+    """Build the package's wheel from a copy of this tree, and return where it lies."""
+    tree = folder / "tree"
+    shutil.copytree(PACKAGE, tree / "lowrank_tutor", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copyfile(ROOT / name, tree / name)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--no-build-isolation", "--wheel-dir", folder, tree], check=True)
+    (wheel,) = folder.glob("lowrank_tutor-*.whl")
+    return wheel
+
+
 def test_wheel_is_complete(tmp_path):
-    with zipfile.ZipFile(tmp_path / build_wheel(tmp_path)) as archive:
+    with zipfile.ZipFile(build_wheel(tmp_path)) as archive:
         inside = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
     files = [path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     assert inside == {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in files}

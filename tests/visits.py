@@ -102,17 +102,7 @@ FACTS = """
     }).map((e) => e.outerHTML.slice(0, 80)),
     scrolling: getComputedStyle(document.documentElement).scrollBehavior,
     pictures: all(".explorer-panels img, .cell_output > img", (i) => ({
-      of: i.closest("figure")?.dataset.name ?? "", top: i.getBoundingClientRect().top,
-      filter: getComputedStyle(i).filter, photograph: i.matches(".photograph"), inch: i.getBoundingClientRect().width /
-        (i.style.getPropertyValue("--inches") || parseFloat(i.style.width) / 104) })),
-    codes: all("details.code-of-figure", (d) => {
-      const figure = d.closest(".cell").querySelector("figure.explorer, figure.instrument, img, table");
-      const summary = d.querySelector("summary");
-      return { of: figure.dataset.name ?? "", words: words(summary.querySelector(".collapsed")),
-        gap: d.getBoundingClientRect().top - figure.getBoundingClientRect().bottom,
-        share: summary.getBoundingClientRect().width / d.getBoundingClientRect().width,
-        look: [summary, d].flatMap((e) => [getComputedStyle(e).backgroundColor, getComputedStyle(e).boxShadow]) };
-    }),
+      filter: getComputedStyle(i).filter, photograph: i.matches(".photograph") })),
     maths: count("mjx-container"),
     mathErrors: all("mjx-merror", words),
     spoken: count("mjx-container mjx-assistive-mml math"),
@@ -135,7 +125,6 @@ FACTS = """
     meta: Object.fromEntries(all("meta[name], meta[property]", (m) =>
       [m.getAttribute("name") ?? m.getAttribute("property"), m.content])),
     title: document.title,
-    rows: all("article table tbody tr", (row) => row.innerText),
   };
 }
 """

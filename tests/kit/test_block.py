@@ -105,28 +105,22 @@ import io
 from lowrank_tutor.kit import palette
 for i, name in enumerate(palette.COLORS):
     palette.COLORS[name] = palette.Color(*(f"#{i}{j}fe{i}{j}" for j in range(3)))
-import cards
+import drawings
 from test_block import BLOCKS
 from lowrank_tutor.kit.charts import style
-print(palette.css(), cards.logo(), style.LINES, style.HIDDEN)
+print(palette.css(), drawings.logo(), style.LINES, style.HIDDEN)
 print(*(make() for make in BLOCKS.values()))
-for picture in cards.SHOWN:
-    file = io.StringIO()
-    cards.thumbnail(picture, file)
-    print(file.getvalue())
+print(*map(drawings.for_notebook, drawings.STRIPS))
 """
 
 
 def test_change_of_colors():
     """The palette changes them in all that is made from it, and no file has them a second time."""
-    path = {
-        **os.environ,
-        "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "_ext", "tests", "tests/kit", "tools")),
-    }
+    path = {**os.environ, "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "site", "tests", "tests/kit"))}
     run = subprocess.run([sys.executable, "-c", GENERATE], capture_output=True, text=True, env=path, check=False)
     made = run.stdout.lower()
     assert {f"#{i}{j}fe{i}{j}" for i in range(len(COLORS)) for j in (0, 1)} <= set(re.findall("#[0-9a-f]{6}", made))
-    rooms = [ROOT / room for room in ("lowrank_tutor", "_static", "_ext", "tools")]
+    rooms = [ROOT / room for room in ("lowrank_tutor", "site")]
     sources = [path for room in rooms for kind in ("py", "css", "js", "mplstyle") for path in room.rglob(f"*.{kind}")]
     written = "".join(path.read_text("utf-8") for path in sources if path.name != "palette.py")
     for old in {shade for color in COLORS.values() for shade in color}:
@@ -179,9 +173,9 @@ def test_colors_for_either_page(color):
 
 
 def test_logo_is_fresh():
-    import cards
+    import drawings
 
-    assert (ROOT / "_static/logo.svg").read_text("utf-8") == cards.logo()
+    assert (ROOT / "site/static/logo.svg").read_text("utf-8") == drawings.logo()
 
 
 DARK = [

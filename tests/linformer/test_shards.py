@@ -24,6 +24,8 @@ from lowrank_tutor.layers import LinformerEncoderLayer
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 from lowrank_tutor.shards import ShardedLinformer
 
+pytestmark = pytest.mark.slow
+
 F64, F32, BF16 = torch.float64, torch.float32, torch.bfloat16
 PARTS = [slice(0, 4), slice(4, 5), slice(5, 11)]  # 11 tokens; a layer for 11 does not need the rule for padding
 

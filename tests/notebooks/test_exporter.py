@@ -256,11 +256,8 @@ class Book:
         config["repository"]["url"] = "https://github.com/Owner/name"
         config["sphinx"]["config"]["mathjax3_config"] = {"tex": {"macros": MACROS}}
         (root / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
-        for name in ("_ext", "_static", "_templates"):
-            (root / name).symlink_to(ROOT / name)
-        for name in ("tools", "book"):
-            (root / name).mkdir()
-        shutil.copy(ROOT / "tools" / "export_notebooks.py", root / "tools")
+        shutil.copytree(ROOT / "site", root / "site", ignore=shutil.ignore_patterns("__pycache__"))
+        (root / "book").mkdir()
         (root / "book" / "references.bib").write_text(WORKS, encoding="utf-8")
         self.pages: list[str] = []
 
@@ -276,7 +273,7 @@ class Book:
         (self.root / "book" / f"{name}.md").write_text(text + "\n", encoding="utf-8")
 
     def export(self) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, self.root / "tools/export_notebooks.py"], capture_output=True, text=True)
+        return subprocess.run([sys.executable, self.root / "site/export_notebooks.py"], capture_output=True, text=True)
 
     def notebook(self, name: str) -> nbformat.NotebookNode:
         return nbformat.read(self.root / "book" / f"{name}.ipynb", as_version=4)
@@ -336,13 +333,6 @@ def test_first_cells(book):
         setup = set_up(page, "https://github.com/Owner/name", "main").cells[0].source
         assert "\nimport torch\n" in setup, line
         assert "torch.cuda.is_available()" in setup, line
-
-
-def test_ids_follow_text(book):
-    here, plain = book.notebook("02-here").cells, book.notebook("03-plain").cells
-    assert len({cell.id for cell in here}) == len(here)
-    at = {cell.source: cell.id for cell in here}
-    assert [at[cell.source] for cell in plain if cell.cell_type == "code"] == [plain[0].id, plain[2].id]
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,10 @@
 """A reader's own JupyterLab: a notebook is opened in a browser, all its cells are run, and what they show is dragged.
 
-One server, one notebook, one page for all tests. Each instrument stands in a cell of its own, and so does an explorer
-whose pictures take longer to draw than a hand takes to the next position. The notebook is opened and run through Lab's
-own object, which knows when that has ended: its indicator says "idle" before there is a kernel, and "Run all" is then
-lost without a word.
+One server, one notebook, one page for all tests, and each instrument in a cell of its own. The notebook is opened and
+run through Lab's own object, which knows when that has ended: its indicator says "idle" before there is a kernel, and
+"Run all" is then lost without a word.
 """
 
-import itertools
 import json
 import os
 import secrets
@@ -39,25 +37,7 @@ each_instrument = pytest.mark.parametrize("name", CALLS)
 # A turned frame, painted bars and a drafted guess: one for each way to take hold; tests/instruments tries them all.
 each_way = pytest.mark.parametrize("name", ["tilt", "spectrum", "draw_first"])
 
-SLOW = """
-import time
-from matplotlib.figure import Figure
-from lowrank_tutor.kit.sliders import explore
-
-drawn = []
-
-def draw(k):
-    drawn.append(k)
-    time.sleep(0.5)
-    figure = Figure(figsize=(3, 1))
-    figure.add_subplot().axvline(k)
-    return figure
-
-explore(draw, lambda k: {"position": k, "pictures": len(drawn), "relative_error": 1 / k}, alt="A line.", k=range(1, 41))
-"""
-CELLS = {"explorer": SLOW} | {
-    name: f"from lowrank_tutor.figures import {name}\n\n{call}" for name, call in CALLS.items()
-}
+CELLS = {name: f"from lowrank_tutor.figures import {name}\n\n{call}" for name, call in CALLS.items()}
 HANG = 600  # seconds after which what is silent counts as dead
 
 RUN = """
@@ -84,8 +64,7 @@ class Lab(NamedTuple):
     def find(self, name: str) -> Locator:
         """Scroll to what a cell shows: Lab leaves away what is far from the screen."""
         self.page.evaluate("(at) => panel.content.scrollToItem(at, 'start')", list(CELLS).index(name))
-        kind = f'figure.instrument[data-name="{name}"]' if name in CALLS else "figure.explorer"
-        figure = self.page.locator(f".jp-OutputArea {kind}")
+        figure = self.page.locator(f'.jp-OutputArea figure.instrument[data-name="{name}"]')
         figure.wait_for()
         return figure
 
@@ -268,51 +247,6 @@ def test_keys_stay_inside(lab, name):
         page.keyboard.press(key)
     assert grip.evaluate("(grip) => grip === document.activeElement")
     assert lab.cells() == cells
-
-
-@pytest.mark.parametrize("name", ["explorer", "tilt"])
-def test_readouts_do_not_overlap(lab, name):
-    figure = lab.find(name)
-    boxes = figure.locator("dl > div").evaluate_all(
-        """(all) => all.map((one) => ["dt", "dd"].map((tag) => {
-          const range = document.createRange();
-          range.selectNodeContents(one.querySelector(tag));
-          const { left, top, right, bottom } = range.getBoundingClientRect();
-          return [left, top, right, bottom];
-        }))"""
-    )
-    assert boxes
-    for label, value in boxes:
-        assert value[1] >= label[3] - 4, "a number lies on its label"  # of lines that leave room above and below
-        assert abs(value[0] - label[0]) <= 2, "a number does not begin where its label does"
-    for one, other in itertools.combinations(itertools.chain(*boxes), 2):
-        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] - 4 <= other[1] or other[3] - 4 <= one[1]
-        assert apart, f"{one} lies on {other}"
-
-
-def test_slider_drops_stale(lab):
-    """A move is much quicker than a picture."""
-    page, figure = lab.page, lab.find("explorer")
-    cell = page.locator(".jp-OutputArea-output", has=page.locator("figure.explorer"))
-    shown = "() => Object.fromEntries([...document.querySelectorAll('.jp-OutputArea figure.explorer dd data')]"
-    shown += ".map((d) => [d.dataset.name, Number(d.value)]))"
-    drawn = f"(k) => ({shown})().position === k"  # what shows a position is a new figure each time
-    picture = figure.locator("img").first.get_attribute("src")
-    before = page.evaluate(shown)
-    assert before["position"] == 1
-    knob, track = cell.locator(".noUi-handle").bounding_box(), cell.locator(".noUi-base").bounding_box()
-    x, y = knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    passed = 30
-    for i in range(1, passed + 1):
-        page.mouse.move(x + i * track["width"] / 40, y)
-    rests = int(cell.locator(".widget-readout:visible").first.inner_text())
-    page.wait_for_function(drawn, arg=rests)  # still with the button down
-    assert rests >= 25
-    assert figure.locator("img").first.get_attribute("src") != picture
-    assert page.evaluate(shown)["pictures"] - before["pictures"] <= passed / 2, "positions were drawn that were left"
-    page.mouse.up()
 
 
 def test_no_complaints(lab):

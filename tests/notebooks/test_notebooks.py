@@ -15,8 +15,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-import booksite
 import jupytext
+import mend
 import nbformat
 import pytest
 import yaml
@@ -58,7 +58,7 @@ def book() -> Book:
     address, branch = config["repository"]["url"], config["repository"]["branch"]
     settings = SimpleNamespace(html_theme_options={"repository_url": address}, html_baseurl="")
     tex = config["sphinx"]["config"].get("mathjax3_config", {}).get("tex", {})
-    return Book(address.rstrip("/"), branch, booksite.site(settings), tex.get("macros", {}))
+    return Book(address.rstrip("/"), branch, mend.site(settings), tex.get("macros", {}))
 
 
 # ------------------------------------------------------------------- derived, and not edited: make check says so too

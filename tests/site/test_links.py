@@ -13,7 +13,7 @@ import pytest
 import yaml
 from chapters import CHAPTERS, ROOT
 from PIL import Image
-from visits import PAGES, address_of, title_of
+from visits import PAGES, address_of
 
 each_page = pytest.mark.parametrize("page", PAGES)
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -150,20 +150,3 @@ def test_download(facts, address, path):
 @each_chapter
 def test_links_to_package(facts, path):
     assert facts["toPackage"] > 0
-
-
-def test_times_page(readers):
-    rows = readers["light"].see("book/times.html").facts["rows"]
-    for path in CHAPTERS:
-        assert any(re.search(rf"{re.escape(title_of(path))}.*\d\.\d", row, re.DOTALL) for row in rows), rows
-
-
-def test_corrections_colors(site, readers):
-    text = (ROOT / "book" / "corrections.md").read_text(encoding="utf-8")
-    page = readers["light"].open("book/corrections.html")
-    colors = "(all) => all.map((e) => getComputedStyle(e).borderLeftColor)"
-    claims, truths = (page.locator(f"article p.{kind}").evaluate_all(colors) for kind in ("claimed", "holds"))
-    assert len(claims) == text.count("\n**Claim.**")
-    assert len(truths) == text.count("\n**Right.**")
-    assert len({*claims}) == len({*truths}) == 1
-    assert {*claims} != {*truths}

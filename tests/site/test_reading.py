@@ -1,6 +1,5 @@
 """What a reader's hand does on the built site: unfold, answer, search, press, and find the way by keys alone."""
 
-import itertools
 import re
 from collections.abc import Iterator
 from urllib.parse import quote
@@ -70,42 +69,6 @@ def test_fold_names(readers, path):
     assert facts["namedSummaries"] == 0
 
 
-@each_chapter
-def test_folded_code_unfolds(readers, path):
-    page = readers["light"].open(address_of(path))
-    folds = page.locator("details.hide:visible")
-    seen = folds.evaluate_all(
-        """(folds) => folds.map((fold) => {
-          const code = fold.querySelector(":scope > :not(summary)"); // what a cell shows may be folded too
-          const summary = fold.querySelector("summary"), seen = [code.checkVisibility()];
-          for (let i = 0; i < 2; i++) {
-            summary.click();
-            seen.push(code.checkVisibility());
-          }
-          summary.focus();
-          return [...seen, document.activeElement === summary];
-        })"""
-    )
-    assert seen
-    assert seen == [[False, True, False, True]] * len(seen)
-    code = folds.first.locator(":scope > :not(summary)").first
-    folds.first.locator("summary").focus()
-    page.keyboard.press("Enter")
-    assert code.is_visible()
-    page.keyboard.press("Enter")
-
-
-@pytest.mark.parametrize("path", CHAPTERS[:1], ids=lambda path: path.stem)
-def test_citation(readers, path):
-    cite = readers["light"].open(address_of(path)).locator("details.cite")
-    cite.locator("summary").click()
-    said = cite.locator("p").inner_text()
-    cite.locator("summary").click()
-    assert said.startswith("The lowrank-tutor authors (2026). " + title_of(path))
-    assert "Low-Rank Attention" in said
-    assert said.endswith(f"/book/{path.stem}.html")
-
-
 # The fields that check an answer
 
 
@@ -132,17 +95,6 @@ def test_answer_fields(readers, path):
     form.get_by_role("button", name="Check").click()
     assert "ot yet." in form.locator("output").inner_text()
     assert form.locator(".check-open > span").last.evaluate("(e) => getComputedStyle(e).color") != good
-
-
-@each_chapter
-def test_exercise_layout(readers, path):
-    page = readers["light"].open(address_of(path))
-    tops = page.locator("div.exercise, form.check, div.solution").evaluate_all(
-        "(all) => all.map((e) => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom] })"
-    )
-    assert len(tops) % 3 == 0
-    gaps = [after[0] - before[1] for before, after in itertools.pairwise(tops)]
-    assert max(gap for i, gap in enumerate(gaps) if i % 3 != 2) < min(gaps[2::3])
 
 
 # Ways through the site

@@ -4,7 +4,7 @@ import pytest
 import tinycss2
 from chapters import ROOT
 
-SHEETS = sorted(path for room in ("_static", "lowrank_tutor", "tools") for path in (ROOT / room).rglob("*.css"))
+SHEETS = sorted(path for room in ("site", "lowrank_tutor") for path in (ROOT / room).rglob("*.css"))
 
 
 def declarations(content):

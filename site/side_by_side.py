@@ -6,6 +6,7 @@ wait for the slowest most of the time.
 
 import logging
 import os
+import shutil
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
@@ -29,7 +30,14 @@ def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
     if app.config.nb_execution_mode != "cache":
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    cache = get_cache(app.config.nb_execution_cache_path)
+    folder = Path(app.config.nb_execution_cache_path)
+    # While this file lies there, an interrupt or a full disk may have left half a chapter in the cache.
+    stamp = folder / "chapters-run"
+    if stamp.exists():
+        shutil.rmtree(folder / "executed", ignore_errors=True)
+        (folder / "global.db").unlink(missing_ok=True)
+    cache = get_cache(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     sources = [env.doc2path(doc) for doc in docnames]
     chapters = [source for source in sources if is_myst_markdown_notebook(Path(source).read_text(encoding="utf-8"))]
     for chapter in chapters:
@@ -42,15 +50,10 @@ def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
         getLogger(__name__).info("ran %s", Path(path).name)
         return status
 
-    # The stamp of `make book` holds a word as long as an interrupt, or a full disk, could leave half a chapter in the
-    # cache.
-    stamp = Path(app.outdir).with_name("unfinished")
-    made = stamp.exists()
-    if made:
-        stamp.write_text("Chapters run.", encoding="utf-8")
+    stamp.touch()
     # Threads, because each chapter has a process anyway: its kernel. They do not outlive an interrupted build.
     with ThreadPool() as pool:
         waiting = cache.list_unexecuted(filter_uris=chapters)
         ended = pool.starmap(run, [(record.pk, record.uri) for record in waiting], chunksize=1)
-    if made and NOT_KEPT not in ended:
-        stamp.write_text("", encoding="utf-8")
+    if NOT_KEPT not in ended:
+        stamp.unlink()

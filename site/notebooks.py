@@ -11,12 +11,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import nbformat
-from booksite import site
 from docutils import nodes
+from drawings import STRIPS, for_notebook
+from mend import site
 from plain import code, details, escape, expand, hung, join, outside_environments, quoted, run_in, safe_lines
 from sphinx.builders import Builder
 from sphinx.util import logging
-from strips import STRIPS, for_notebook
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 // What a term or a function means, in a box beside it: while the mouse rests on it, while it has the focus, and at the
-// first tap of a finger; a second tap follows the link. Escape closes the box. _ext/meanings.py writes the meanings.
+// first tap of a finger; a second tap follows the link. Escape closes the box. site/meanings.py writes the meanings.
 {
   const source = document.currentScript.src.replace(/meanings\.js.*/, "meanings-data.js");
   const NAMES = ".bd-article a:has(> .std-term, > code.py)";

@@ -1,14 +1,15 @@
 """Theme fixes, each for a defect that a reader would meet. Any of them may go when its cause goes."""
 
 import html
+import itertools
 import re
 import shutil
 from pathlib import Path
 
 import numpy as np
-from cards import meta
 from docutils import nodes
 from fontTools import subset
+from landing import meta
 from myst_nb.core import render
 from myst_nb.core.utils import coalesce_streams
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -19,7 +20,7 @@ from lowrank_tutor.kit import palette
 from lowrank_tutor.kit.charts.style import PHOTOGRAPH
 from lowrank_tutor.kit.images import COLORS, has_few_colors
 
-INCH = 104  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
+INCH = 104  # pixels of a page for an inch of a figure; the package draws twice as many for sharp screens
 
 COLAB = "https://colab.research.google.com/github"
 
@@ -147,9 +148,9 @@ class MoveCodeBelowFigure(SphinxPostTransform):
 
 
 class JoinAnswerToQuestion(SphinxPostTransform):
-    """Make one box of a question (``draw_first``) and all that follows it up to the fold "The answer".
+    """Make one box of a question (``draw_first``), the cells that follow it, and the fold that ends them.
 
-    ``guesses.js`` unfolds the answer. The fold itself is then one too many: what it holds takes its place.
+    ``remember.js`` unfolds the answer. The fold itself is then one too many: its content takes its place.
     """
 
     default_priority = 201  # after the code has moved
@@ -157,29 +158,24 @@ class JoinAnswerToQuestion(SphinxPostTransform):
 
     def run(self, **kwargs):
         cells = [node for node in self.document.findall(nodes.container) if _element(node) == "cell_code"]
-        asked = [
+        questions = [
             cell for cell in cells if any('data-name="draw_first"' in raw.astext() for raw in cell.findall(nodes.raw))
         ]
-        for number, cell in enumerate(asked, start=1):
+        for number, cell in enumerate(questions, start=1):
             parent, at = cell.parent, cell.parent.index(cell)
-            after = parent.children[at + 1 :]
-            ends = (i for i, node in enumerate(after) if isinstance(node, nodes.admonition) and _is_answer(node))
-            end = next(ends, None)
-            if end is not None:
-                for fold in cell.findall(HideCodeCellNode):
-                    fold["prompt_show"] = "Code of this question"
-                shown = [*after[:end], *after[end].children[1:]]
-                answer = nodes.container("", *shown, classes=["answer"])
-                box = nodes.container("", cell, answer, classes=["predict"], ids=[f"predict-{number}"])
-                parent[at : at + end + 2] = [box]
-
-
-def _is_answer(admonition):
-    return admonition[0].astext() == "The answer"
+            after = itertools.dropwhile(lambda node: _element(node) == "cell_code", parent.children[at + 1 :])
+            answer = next(after, None)
+            if not (isinstance(answer, nodes.admonition) and "dropdown" in answer["classes"]):
+                continue
+            for fold in cell.findall(HideCodeCellNode):
+                fold["prompt_show"] = "Code of this question"
+            end = parent.index(answer)
+            opened = nodes.container("", *parent.children[at + 1 : end], *answer.children[1:], classes=["answer"])
+            parent[at : end + 1] = [nodes.container("", cell, opened, classes=["predict"], ids=[f"predict-{number}"])]
 
 
 def _element(node):
-    return node.get("nb_element")
+    return node.get("nb_element") if isinstance(node, nodes.Element) else None
 
 
 def _has_figure(node):
@@ -208,7 +204,7 @@ MATHJAX = """window.MathJax = {
 
 
 # A page may load what lies in this site, and nothing else. Not every browser counts the folder of a page as "self",
-# hence "file:", which a page from a server could not read anyway. `make live` allows what Python in the browser needs.
+# hence "file:", which a page from a server could not read anyway.
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' file:; "
     "img-src 'self' data: file:; font-src 'self' file:; worker-src blob:; form-action 'self' file:; base-uri 'none'"
@@ -278,7 +274,7 @@ def fix_page(app, pagename, templatename, context, doctree):
     )
     body = before + section + after
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    if pagename in app.env.titles and pagename != app.config.root_doc:  # which says how to cite the book
+    if pagename in app.env.titles and pagename != app.config.root_doc:  # the cover page says how to cite the book
         body += _citation(app, pagename)
     context["body"] = move_buttons(context, _subtitle(body)) if app.builder.name == "html" else body
     name_by_topic(context)
@@ -313,10 +309,10 @@ def name_by_topic(context):
 def move_buttons(context, body):
     # What the toolbar would hold in three menus stands as words where readers look for it: how to run a page below its
     # title, and the rest at its end.
-    found = {}
+    urls = {}
     for group in context.get("header_buttons", []):
         for button in group.get("buttons", []):
-            found[button.get("label") or button["text"]] = button.get("url", "")
+            urls[button.get("label") or button["text"]] = button.get("url", "")
     context["header_buttons"] = []
     run = {"Colab": "Run it in Colab", "download-notebook-button": "Download the notebook"}
     about = {
@@ -326,13 +322,13 @@ def move_buttons(context, body):
     }
     first, last = (
         " ".join(
-            f'<a class="btn-{label.lower()}" href="{html.escape(found[label])}">{words}</a>'
+            f'<a class="btn-{label.lower()}" href="{html.escape(urls[label])}">{words}</a>'
             for label, words in names.items()
-            if label in found
+            if label in urls
         )
         for names in (run, about)
     )
-    if first and "Colab" in found:
+    if first and "Colab" in urls:
         body = body.replace("</h1>", f'</h1>\n<p class="page-links">{first}</p>', 1)
     return body + (f'<p class="page-links">{last}</p>' if last else "")
 
@@ -356,10 +352,10 @@ def finish(app, exception):
     if exception is not None or app.builder.name != "html":
         return
     out = Path(app.outdir)
-    (out / ".buildinfo").unlink(missing_ok=True)  # in it is the folder of this environment; only a mended site needs it
+    (out / ".buildinfo").unlink(missing_ok=True)  # it names the folder of this environment
     _copy_notebooks(Path(app.srcdir), out)
     for page in [*out.glob("*.html"), *out.glob("book/*.html")]:
-        text = _mark_landing(_lighter(_paint_early(_hide_icons(page.read_text(encoding="utf-8")))))
+        text = _mark_landing(_paint_early(_hide_icons(page.read_text(encoding="utf-8"))))
         page.write_text(text, encoding="utf-8")
     _trim_mathjax(out)
     _trim_icons(out)
@@ -392,38 +388,6 @@ def _paint_early(page):
         head = re.sub(r'<script src="[^"]*(searchtools|language_data|searchindex)\.js[^"]*"></script>\s*', "", head)
     head = re.sub(r"<script (?=[^>]*src=)(?![^>]*(?:defer|documentation_options))", "<script defer ", head)
     return head + end + body
-
-
-# Names, operators and numbers of code look like the text around them (book.css).
-PLAIN_TOKEN = re.compile(
-    '<span class="(?:n|p|o|w|nf|nb|bp|nv|na|no|ne|m|mi|mf|fm|vm)">([^<]*)</span>|<span></span>(?!\n)'
-)
-
-
-# Settings of Thebe, which is not here, what is said twice, an advertisement's place, numbers by which nobody cites.
-UNUSED = re.compile(
-    r"""(?s)<script type="text/x-thebe-config">.*?</script>|<script>kernelName = [^<]*</script>"""
-    r"""|<meta name="docsearch:[^>]*>|<meta name="viewport" [^>]*=1" ?/>"""
-    r"""|<div id="ethical-ad-placement".*?</div>|<script [^>]*fontawesome\.js[^>]*></script>"""
-    r"""|<span class="label"><span class="fn-bracket">.*?</span></span>\n"""
-)
-
-
-def _lighter(page):
-    # Two thirds of a line of code are marks that nobody sees, and a tenth of a short page is indents of the theme.
-    page = UNUSED.sub("", page)
-    page = re.sub(
-        r'(<a )class="reference internal" ([^>]*>)<span class="(?:std )*(?:std-)?doc">([^<]*)</span>', r"\1\2\3", page
-    )
-    page = page.replace('<a class="reference internal"', "<a").replace('class="xref std std-term"', 'class="std-term"')
-    parts = re.split(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)", page)
-    for at in range(0, len(parts), 3):
-        parts[at] = re.sub(r"[ \n]*\n[ \n]*", "\n", re.sub(r"(?s)<!--.*?-->", "", parts[at]))
-    for at in range(1, len(parts), 3):
-        if parts[at].startswith("<pre"):
-            parts[at] = PLAIN_TOKEN.sub(lambda token: token[1] or "", parts[at])
-        parts[at + 1] = ""
-    return "".join(parts)
 
 
 # The first page of the site, which only leads to the landing page.

@@ -1,15 +1,20 @@
-// What tools/print_book.py does to the one-page book before the browser prints it.
+// What print_book.py does to the one-page book before the browser prints it.
 const printing = {
   // What folds on a screen is open on paper. Folded code stays away: it draws figures and loads data. So do pages that
   // are about the site, and the reference of what only a screen can do.
   prepare: (edition) => {
     const all = (selector) => [...document.querySelectorAll(selector)];
-    const drop = (...selectors) => all(selectors.join()).forEach((e) => e.remove());
+    /** What a page calls by its name: a heading that has got another one stops the print. */
+    const named = (id) => {
+      const element = document.getElementById(id);
+      if (!element) throw new Error(`no part of the book has the name ${id}, which print.js uses`);
+      return element;
+    };
     all(".toggle-hidden").forEach((e) => e.classList.remove("toggle-hidden"));
-    for (const page of ["book/times", "genindex"]) document.getElementById(`document-${page}`).nextElementSibling.remove();
+    named("document-genindex").nextElementSibling.remove();
     all('a[href="#document-genindex"]').forEach((a) => a.closest("p")?.remove());
-    drop("details.hide", ".toctree-wrapper > .caption", "#keep-it", "#jb-print-docs-body", "#links-that-leave-this-site",
-      "#figures-sliders-and-exercises");
+    ["keep-it", "links-that-leave-this-site", "figures-and-exercises-of-the-book", "the-kit"].forEach((name) => named(name).remove());
+    all("details.hide, .toctree-wrapper > .caption, #jb-print-docs-body").forEach((e) => e.remove());
     // A mark goes into its page, or a link would lead to the page before. In the text only the entry is the target.
     all('.toctree-wrapper > span[id^="document-"]').forEach((mark) => mark.nextElementSibling?.prepend(mark));
     all("span.bibtex-citation[id]").forEach((e) => e.removeAttribute("id"));
@@ -48,10 +53,10 @@ const printing = {
       paragraph.textContent = line;
       title.after(paragraph);
     }
-    document.querySelector(".toctree-wrapper").before(...all("#how-to-read-it, #cite-this-book"));
+    document.querySelector(".toctree-wrapper").before(named("how-to-read-it"), named("cite-it"));
   },
 
-  // Paper does not scroll: what is wider than the page is set smaller.
+  // Paper does not scroll: what is wider than the page is set smaller. Answers with the words of what still is too wide.
   fit: () => {
     for (const wide of document.querySelectorAll("article :is(div.math, table, pre)")) {
       if (wide.localName === "pre") wide.style.whiteSpace = "pre";
@@ -60,25 +65,20 @@ const printing = {
       const width = Math.max(wide.scrollWidth, ...[...wide.children].map((e) => e.scrollWidth));
       if (width > room) wide.style.zoom = room / width;
     }
+    return [...document.querySelectorAll("article :is(div.math, table, pre, img)")]
+      .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+      .map((e) => e.textContent.slice(0, 80));
   },
 
-  tooWide: () => [...document.querySelectorAll("article :is(div.math, table, pre, img)")]
-    .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
-    .map((e) => e.textContent.slice(0, 80)),
-
-  // The contents: a line for each chapter and section, as wide as it will be. Answers with the words of the headings.
-  // A link to another chapter says its page as well.
-  contents: () => {
+  // The contents: a line for each chapter and section, which leads there. With `only`, pages that it does not match go.
+  list: (only) => {
+    document.querySelectorAll(".toctree-wrapper > section").forEach((page) => {
+      if (only && !page.querySelector(':scope > span[id^="document-"]').matches(only)) page.remove();
+    });
     const list = document.createElement("ol");
     list.className = "contents";
     const headings = document.querySelectorAll(
       ".toctree-wrapper > section > h2, .toctree-wrapper > section > section > h3");
-    const page = (i) => {
-      const number = document.createElement("span");
-      number.textContent = "000";
-      number.dataset.heading = i;
-      return number;
-    };
     headings.forEach((heading, i) => {
       heading.querySelectorAll(".headerlink").forEach((e) => e.remove());
       heading.id = "heading-" + i; // the names of sections repeat from page to page
@@ -87,18 +87,7 @@ const printing = {
       const link = line.appendChild(document.createElement("a"));
       link.href = "#" + heading.id;
       link.textContent = heading.textContent.replace(/\s+/g, " ").trim();
-      line.appendChild(page(i));
-      const mark = heading.parentElement.querySelector(':scope > span[id^="document-"]');
-      if (heading.localName === "h2")
-        document.querySelectorAll(`a[href="#${mark.id}"]`).forEach((a) =>
-          a.after(...(a.nextSibling?.textContent[0] === ")" ? [", p. ", page(i)] : [" (p. ", page(i), ")"])));
     });
     document.querySelector(".toctree-wrapper").before(list);
-    return [...list.querySelectorAll("a")].map((a) => a.textContent);
   },
-
-  // Where all that a draft is not asked for takes its room and is not painted, it is printed in half the time.
-  draft: (on) => document.documentElement.classList.toggle("draft", on),
-
-  fill: (numbers) => document.querySelectorAll("[data-heading]").forEach((e) => (e.textContent = numbers[e.dataset.heading])),
 };

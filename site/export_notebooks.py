@@ -1,6 +1,6 @@
-"""Derive the notebooks that Colab opens from the chapters: ``python tools/export_notebooks.py [--check]``.
+"""Derive the notebooks that Colab opens from the chapters: ``python site/export_notebooks.py [--check]``.
 
-Sphinx writes what each chapter says in plain Markdown (``_ext/notebooks.py``); one cell that sets up comes before it.
+Sphinx writes what each chapter says in plain Markdown (``notebooks.py``); one cell that sets up comes before it.
 The repository's address comes from ``_config.yml`` alone.
 """
 

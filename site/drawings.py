@@ -1,14 +1,17 @@
-"""Open each chapter with a strip: the same stack of sheets, in a state that says what the chapter does to it.
+"""The site's drawings: a strip that opens each chapter, and the logo.
 
-The stack is the attention table of six words, as in `instruments.sheets`, and every sheet, bar and arc has its real
-size. A strip is two drawings side by side, of which a phone shows the first. They take the colors of the page, in light
-and dark; a notebook, where nothing can be known of the page, gets them as pictures in colors that fit both.
+A strip shows the same stack of sheets, in a state that says what the chapter does to it. The stack is the attention
+table of six words, as in `lowrank_tutor.figures.sheets`, and every sheet, bar and arc has its real size. A strip is
+two drawings side by side: a phone shows the first, and so does the chapter's card on the landing page. They take the
+colors of the page, in light and dark; a notebook, where nothing can be known of the page, gets them as pictures in
+colors that fit both.
 """
 
 import base64
 import html
 import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from docutils import nodes
@@ -326,6 +329,29 @@ def for_notebook(docname):
     return f'<img alt="{html.escape(said)}" width="{2 * WIDE}" src="data:image/svg+xml;base64,{data}">'
 
 
+def logo():
+    """Draw the logo: a table that is the product of a column and a row."""
+    column, row = (1, 0.55, 0.8, 0.35), (0.9, 0.5, 1, 0.4)
+
+    def square(x, y, color, share):
+        at = f'x="{x}" y="{y}" width="9" height="9" rx="1.5"'
+        return f'<rect {at} fill="{COLORS[color].either}" fill-opacity="{share:.2g}"/>'
+
+    table = [square(16 + 10 * j, 16 + 10 * i, "teal", a * b) for i, a in enumerate(column) for j, b in enumerate(row)]
+    left = [square(3, 16 + 10 * i, "teal", share) for i, share in enumerate(column)]
+    above = [square(16 + 10 * j, 3, "teal", share) for j, share in enumerate(row)]
+    alt = "A matrix as the product of one column and one row"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 58 58" role="img" aria-label="{alt}">'
+    return head + "".join([*table, *left, *above]) + "</svg>\n"
+
+
+def write_logo(app, config):
+    """Write the logo anew if a color has changed: Sphinx takes it from the sources."""
+    path = Path(app.srcdir, config.html_logo)
+    if not path.exists() or path.read_text() != logo():
+        path.write_text(logo())
+
+
 def put_strip(app, doctree, docname):
     """Put the strip below the title."""
     if app.builder.format == "html" and docname in STRIPS:
@@ -334,5 +360,6 @@ def put_strip(app, doctree, docname):
 
 
 def setup(app):
+    app.connect("config-inited", write_logo)
     app.connect("doctree-resolved", put_strip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

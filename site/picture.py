@@ -1,4 +1,4 @@
-"""Photograph the figure that opens the book for the README: ``python tools/picture.py`` after ``make book``."""
+"""Photograph the built landing page, and its figure for the README: ``python site/picture.py`` after ``make book``."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Keep two sheets, and write ``.github/sheets.png``."""
+    """Keep two sheets, and write ``.github/sheets.png``, and for links from elsewhere ``site/static/preview.png``."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
         page = browser.new_page(viewport={"width": 1100, "height": 900}, reduced_motion="reduce")
@@ -17,6 +17,9 @@ def main() -> None:
         figure = page.locator('figure.instrument[data-name="sheets"]')
         figure.evaluate("(figure) => figure.instrument.set({ k: 2 })")
         figure.screenshot(path=ROOT / ".github/sheets.png")
+        page.set_viewport_size({"width": 1200, "height": 630})
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=ROOT / "site/static/preview.png")
         browser.close()
 
 

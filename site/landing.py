@@ -1,0 +1,141 @@
+"""Describe each page in a sentence, for search engines and links, and fill in the landing page."""
+
+import html
+
+from docutils import nodes
+from drawings import STRIPS, drawings
+
+HOME = "book/index"
+PREVIEW = "_static/preview.png"  # what a link from elsewhere shows: `make picture` photographs the landing page
+SENTENCES = {
+    HOME: (
+        "An interactive book on low rank: lift sheets off a table of attention and see what is lost, from the "
+        "rank of a matrix to the caches of language models."
+    ),
+    "book/01-rank": (
+        "What the rank of a matrix is, how to find it by hand, and when two thin factors take less room than the table."
+    ),
+    "book/02-svd-pca": (
+        "Which directions of a table to keep, what leaving out the others costs, and why to subtract the mean first."
+    ),
+    "book/03-family": (
+        "A few numbers for each image, for other purposes: tell classes apart, add up parts, fill gaps, bend the map."
+    ),
+    "book/04-johnson-lindenstrauss": (
+        "Random directions keep distances. How many do your points need, and when is the bound useless?"
+    ),
+    "book/05-bilinear-scoring": (
+        "Compare two vectors by way of a few numbers: what it saves, which factors are the best, how they are learned."
+    ),
+    "book/06-attention": (
+        "What attention does to a sentence, which of its ranks is low, and what linear attention and Performer change."
+    ),
+    "book/07-linformer": (
+        "Read a sequence of n tokens as k mixtures of them: what Linformer saves, what it loses, and when to use it."
+    ),
+    "book/08-caches": (
+        "How today's models keep less of each token, learn less of each weight, and send less of each gradient."
+    ),
+    "book/09-states": (
+        "What a table of fixed size can remember in place of a cache, and which theorem is about which rank."
+    ),
+    "book/choose": (
+        "From a problem to a technique: what it saves, what it costs in quality, who uses it, which library to install."
+    ),
+    "book/use-linformer": (
+        "Put Linformer into a PyTorch model of your own, and check what it costs you before you keep it."
+    ),
+    "book/use-sliders": (
+        "Put sliders that need no Python behind them on the pages of your own book, and fields that check an answer."
+    ),
+    "book/gpu": (
+        "The least time that attention and Linformer can take on nine graphics cards, and cells that time your own."
+    ),
+    "book/packages": "The same questions, asked of published packages: what each promises, and what it does.",
+    "book/corrections": (
+        "Claims about low rank that are often repeated and do not hold, each beside a cell that shows it."
+    ),
+    "book/guesses": "How well you guessed on the pages of this book, kept in your own browser and nowhere else.",
+    "book/cheat-sheet": "What to call for what you want to do: the functions of the package, a line each.",
+    "book/notation": "The letters of the book, with their shapes and meanings.",
+    "book/glossary": "The words of the book, each in a sentence or two, and where it is explained in full.",
+    "book/api": (
+        "The package lowrank_tutor: small, tested helpers for rank, SVD, PCA, random projection, bilinear scores,"
+        " attention and Linformer."
+    ),
+    "book/bibliography": "The works that the book cites, and the places outside the site that it links to.",
+    "genindex": "Every function and every term of the book, in alphabetical order.",
+}
+
+
+def meta(app, pagename, address):
+    """Return the tags by which search engines and links describe a page; Sphinx's own pages have the book's words."""
+    described = pagename if pagename in app.env.titles else HOME
+    title = html.escape(app.env.titles[described].astext())
+    sentence = html.escape(SENTENCES.get(described, SENTENCES[HOME]))
+    return f"""
+<meta name="description" content="{sentence}">
+<meta property="og:title" content="{title}">
+<meta property="og:description" content="{sentence}">
+<meta property="og:type" content="{"website" if described == HOME else "article"}">
+<meta property="og:site_name" content="{html.escape(app.config.html_title)}">
+<meta property="og:url" content="{address}{pagename}.html">
+<meta property="og:image" content="{address}{PREVIEW}">
+<meta property="og:image:alt" content="The opening page of the book, with its figure">
+<meta name="twitter:card" content="summary_large_image">"""
+
+
+def fill_landing_page(app, doctree, docname):
+    """Put the figure that opens the book and a card for each chapter where the landing page asks for them."""
+    if app.builder.name != "html":  # on paper there is nothing to drag, and a list of contents of its own
+        return
+    for place in doctree.findall(nodes.comment):
+        part = {"the figure": figure, "the chapters": chapters}.get(place.astext().strip())
+        if docname == HOME and part:
+            place.replace_self(nodes.raw("", part(app), format="html"))
+
+
+def figure(app):
+    from lowrank_tutor.figures import sheets
+
+    return sheets(demo=True).to_html()
+
+
+def chapters(app):
+    numbers = app.env.toc_secnumbers
+    numbered = [doc for doc in app.env.titles if numbers.get(doc, {}).get("")]
+    items = "".join(chapter(app, doc) for doc in sorted(numbered, key=lambda doc: numbers[doc][""]))
+    return f'<ol class="chapters" id="chapters">{items}</ol>'
+
+
+def chapter(app, docname):
+    """Return a chapter's card: the first drawing of its strip, its title, and its sentence."""
+    address = app.builder.get_relative_uri(HOME, docname)
+    topic, _, verb = html.escape(app.env.titles[docname].astext()).partition(": ")
+    (number,) = app.env.toc_secnumbers[docname][""]
+    picture = drawings(docname)[1][0] if docname in STRIPS else ""
+    return (
+        f'<li>{picture}<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
+        f"<p>{SENTENCES[docname]}</p></li>"
+    )
+
+
+def open_up(app, pagename, templatename, context, doctree):
+    """Leave the landing page without sidebars, and with links in place of the buttons of a chapter."""
+    if pagename == HOME:
+        context["metatags"] += '<meta name="landing" content="yes">'
+        context["secondary_sidebar_items"] = []
+        context["theme_article_header_start"] = ["toggle-primary-sidebar.html", "landing-name.html"]
+        context["theme_article_header_end"] = ["landing-links.html", "theme-switcher.html", "search-button.html"]
+
+
+def read_the_landing_page_again(app, env, added, changed, removed):
+    """Read the landing page again after any other page: it shows and lists them."""
+    return [HOME] if (added | changed | removed) - {HOME} and HOME in env.found_docs else []
+
+
+def setup(app):
+    app.connect("env-get-outdated", read_the_landing_page_again)
+    app.connect("doctree-resolved", fill_landing_page)
+    app.connect("html-page-context", open_up, priority=950)  # after the theme has listed what it shows
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
