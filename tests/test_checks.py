@@ -173,23 +173,20 @@ def test_small_entries_pass():
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        (np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64), (np.longdouble, np.float64),
-        (">f8", np.float64), (np.int8, np.float64), (np.uint64, np.float64), (bool, np.float64),
+        (np.float16, np.float32),
+        (np.longdouble, np.float64),
+        (">f8", np.float64),
+        (np.uint64, np.float64),
+        (bool, float),
     ],
-)  # fmt: skip
+)
 def test_dtypes(given, kept):
     for check, value in ((as_matrix, [[1, 0]]), (as_vector, [1, 0]), (as_vectors, [[[1, 0]]])):
         array = check(np.array(value, dtype=given), "x")
         assert array.dtype == kept
         assert array.dtype.isnative
         np.testing.assert_array_equal(array, value)
-    assert spectrum(np.array([1, 0], dtype=given)).dtype == np.float64
-
-
-def test_no_needless_copy():
-    eye = np.eye(2)
-    assert a(eye) is eye
-    assert as_vector(eye[0], "x").base is eye
+    assert a(eye := np.eye(2)) is eye  # no needless copy
 
 
 def test_numbers_of_every_kind_pass():

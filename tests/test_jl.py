@@ -291,6 +291,7 @@ def test_product_error_is_exact(k, n):
 def test_entries_of_projection():
     r = gaussian_projection(50, 4000, default_rng(6))
     assert (r.shape, r.dtype) == ((50, 4000), np.float64)
+    np.testing.assert_array_equal(r, default_rng(6).standard_normal((50, 4000)) / math.sqrt(50))
     assert abs(r.mean()) < 5 / math.sqrt(50 * r.size)
     assert abs(r.var() * 50 - 1) < 5 * math.sqrt(2 / r.size)
     assert stats.kstest(r.ravel() * math.sqrt(50), "norm").pvalue > 1e-6
@@ -314,26 +315,20 @@ def test_near_pairs_keep_digits():
     x, r = 1e6 + clusters + 1e-7 * rng.integers(-1000, 1000, (12, 20)), gaussian_projection(5, 20, rng)
     np.testing.assert_allclose(distortion(x, r), loops(x, r), atol=1e-10)
     assert np.abs((pdist(x @ r.T) / pdist(x)) ** 2 - 1 - distortion(x, r)).max() > 1e-6  # contrast
-    x, r = np.zeros((3, 8)), gaussian_projection(4, 8, default_rng(11))
-    x[1], x[2] = 1.0, 1.0 + 2e-4 * default_rng(10).random(8)  # a pair just beyond the near ones
-    np.testing.assert_allclose(distortion(x, r), loops(x, r), rtol=1e-11)
 
 
 @pytest.mark.parametrize(
     ("x", "projection", "expected"),
     [
-        ([[0, 0], [3, 4], [3, 0]], [[1, 0]], [9 / 25 - 1, 0, -1]),
         ([[0, 0], [3e-75, 4e-75], [3e-75, 0]], [[1, 0]], [9 / 25 - 1, 0, -1]),
         ([[0, 0], [3e74, 4e74], [3e74, 0]], [[1, 0]], [9 / 25 - 1, 0, -1]),
         ([[0, 0], [3, 4], [3, 0]], [[1e74, 0]], [0.36e148 - 1, 1e148 - 1, -1]),
         ([[0, 1], [1e-200, 1], [1, 1]], [[2, 1]], [3, 3, 3]),  # whose square is too small for a float
-        ([[0, 1], [1e-200, 1]], [[2, 1]], [3]),
         (
             [[0, 0, 0], [1e-200, 0, 0], [0, 1e-6, 0], [0, 0, 1]],
             [[1, 2, 3]],
             [0, 3, 8, 3, 8, (3 - 2e-6) ** 2 / (1 + 1e-12) - 1],
         ),
-        ([[1, 2], [1, 3]], [[1, 1]], [0]),
         ([[0, 0], [0, 0.7], [1, 0]], [[1e8, 0], [0, 1]], [0, 1e16, 1e16 / 1.49]),  # near among the images
         ([[0, 0], [0, 1e-8], [1, 0]], [[1, 0], [0, 1e8]], [1e16 - 1, 0, 1]),  # near among the points
     ],

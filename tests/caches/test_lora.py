@@ -115,17 +115,6 @@ def test_first_step_and_scaling():
     assert without == pytest.approx([expected / 4, expected / 64], rel=0.2)
 
 
-def test_gradients_with_magnitude():
-    layer, (x,) = lora_of(magnitude=True), tensors((3, 7), seed=5)
-    names = ("a", "b", "lengths")
-
-    def output(*parts):
-        return torch.func.functional_call(layer, dict(zip(names, parts, strict=True)), (x,))
-
-    start = [getattr(layer, name).detach().clone().requires_grad_() for name in names]
-    assert torch.autograd.gradcheck(output, start)
-
-
 def test_types_and_saving():
     options = {"init": "principal", "magnitude": True}
     layer = lora_of(dtype=torch.bfloat16, **options)
@@ -247,13 +236,6 @@ def test_model_and_back(case, options):
     for merged in (model, plain):
         torch.testing.assert_close(merged(x), out, rtol=0, atol=1e-10)
     assert not any(part.requires_grad for part in model.parameters())
-
-
-def test_adapters_one_after_the_other():
-    model = inject_lora(inject_lora(TwoLayers(), "q_proj", 2), "k_proj", 1)
-    assert sum(part.numel() for part in model.parameters() if part.requires_grad) == 4 * 12 + 2 * 12
-    layer = lora_of()
-    assert torch.equal(merge_lora(layer).weight, layer.weight)
 
 
 NAMES = "ValueError: names must be ends of names of linear layers"
