@@ -8,9 +8,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from matrices import with_spectrum
 from sklearn.datasets import load_digits
 
 from lowrank_tutor.autoencoder import Autoencoder
@@ -33,14 +30,10 @@ def points(*shape, seed=0, dtype=torch.float64):
     return torch.randn(*shape, generator=seeded(seed), dtype=dtype)
 
 
-def digits(dtype=torch.float64):
-    return torch.tensor(load_digits().data / 16, dtype=dtype)
-
-
-def curve(kind, n, seed, noise=0.05):
+def helix(n, seed, noise=0.05):
     """Draw points along a bent line, with the same noise in every coordinate."""
     t = 2 * torch.rand(n, generator=seeded(seed), dtype=torch.float64) - 1
-    x = torch.stack((t, t**2) if kind == "parabola" else (torch.cos(math.pi * t), torch.sin(math.pi * t), t), dim=1)
+    x = torch.stack((torch.cos(math.pi * t), torch.sin(math.pi * t), t), dim=1)
     return x + noise * points(*x.shape, seed=seed + 1000)
 
 
@@ -48,23 +41,10 @@ def cloud(n, seed):
     return points(n, 5, seed=seed) * torch.tensor([2.0, 1.0, 0.7, 0.5, 0.3], dtype=torch.float64) + 1
 
 
-def principal(x):
-    """Return the variances along the principal axes, divisor n, largest first, and the axes, one a column."""
-    centered = x.double().numpy() - x.double().numpy().mean(axis=0)
-    variances, axes = np.linalg.eigh(centered.T @ centered / len(x))
-    return variances[::-1], axes[:, ::-1]
-
-
 def left_out(x, k):
-    """Add up the variances that PCA leaves out."""
-    return principal(x)[0][k:].sum()
-
-
-def angle(columns, x, k):
-    """Return the largest principal angle to the plane of PCA, in degrees, by way of its sine."""
-    axes = principal(x)[1][:, :k]
-    q = np.linalg.qr(columns.detach().double().numpy())[0]
-    return math.degrees(math.asin(min(1, np.linalg.norm(q - axes @ (axes.T @ q), 2))))
+    """Add up the variances, divisor n, that PCA leaves out."""
+    centered = x.double().numpy() - x.double().numpy().mean(axis=0)
+    return np.linalg.eigvalsh(centered.T @ centered / len(x))[: x.shape[1] - k].sum()
 
 
 def by_loops(model, x):
@@ -106,8 +86,6 @@ def test_loops_agree(hidden):
 
 @pytest.mark.parametrize("hidden", [None, 300])
 def test_mirrored_start(hidden):
-    small = network(3, 1, hidden and 1)  # where a transpose is contiguous too
-    assert len({value.data_ptr() for value in small.parameters()}) == len([*small.parameters()])
     model = network(400, 200, hidden)
     state = model.state_dict()
     names = [("encoder.weight", "decoder.weight")]
@@ -116,42 +94,22 @@ def test_mirrored_start(hidden):
         assert all(state[f"{side}.{i}.bias"].count_nonzero() == 0 for side in ("encoder", "decoder") for i in (0, 2))
     for there, back in names:
         assert torch.equal(state[there].T, state[back])
-        assert state[back].is_contiguous()
         assert state[there].data_ptr() != state[back].data_ptr()
         assert abs(state[there].std() * math.sqrt(state[there].shape[1]) - 1) < 0.02
-    assert torch.equal(model.mean, torch.zeros(400, dtype=torch.float64))
 
 
 # Training
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("k", [1, 10])
+@pytest.mark.parametrize(("k", "dtype"), [(1, torch.float64), (10, torch.float32)])
 def test_linear_finds_pca_plane(k, dtype):
-    x = digits(dtype)
+    x = torch.tensor(load_digits().data[:300] / 16, dtype=dtype)
     model = network(64, k, dtype=dtype, seed=k)
     losses = model.fit(x, steps=100)
-    assert angle(model.decoder.weight, x, k) < 1
     assert left_out(x, k) * (1 - 1e-5) < losses[-1] < left_out(x, k) * (1 + 1e-3)
     np.testing.assert_allclose(model.mean, x.mean(dim=0), rtol=1e-6)
     pca = PCA(k).fit(x.numpy())
     np.testing.assert_allclose(model(x).detach(), pca.inverse_transform(pca.transform(x.numpy())), atol=0.05)
-
-
-@settings(max_examples=20)
-@given(st.integers(2, 8), st.data())
-def test_plane_of_random_clouds(d, data):
-    k = data.draw(st.integers(1, d))
-    seed = data.draw(st.integers(0, 10**6))
-    rng = np.random.default_rng(seed)
-    spectrum = np.concatenate([rng.uniform(2, 4, k), rng.uniform(0, 1, d - k)])
-    x = with_spectrum(np.sort(spectrum)[::-1], 3 * d, d, seed=seed)
-    x = torch.tensor(x - x.mean(axis=0) + rng.uniform(-10, 10, d))
-    model = network(d, k, seed=seed)
-    loss = model.fit(x, steps=80)[-1].item()
-    spread = left_out(x, 0)
-    assert left_out(x, k) - 1e-9 * spread < loss < left_out(x, k) + 1e-4 * spread
-    assert angle(model.decoder.weight, x, k) < 1
 
 
 def test_directions_without_spread():
@@ -165,32 +123,18 @@ def test_directions_without_spread():
     assert (model.encoder.weight - start)[:, :4].abs().max() > 0.1
 
 
-@pytest.mark.parametrize("power", [-60, -10, 10, 60])
-def test_linear_in_every_unit(power):
-    x = cloud(60, 0)
-    one, other = network(5, 2), network(5, 2)
-    losses = one.fit(x, steps=30)
-    assert torch.equal(other.fit(x * 2.0**power, steps=30), losses * 4.0**power)
-    assert torch.equal(one.decoder.weight, other.decoder.weight)
-
-
 @pytest.mark.parametrize("hidden", [None, 4])
 def test_losses_are_measured(hidden):
-    x = curve("helix", 80, 0)
+    x = helix(80, 0)
     model = network(3, 1, hidden)
     before = copy.deepcopy(model)
     before.mean.copy_(x.mean(dim=0))
     losses = model.fit(x, steps=25)
-    assert losses.shape == (26,)
-    assert losses.dtype == torch.float64
-    assert not losses.requires_grad
+    assert (losses.shape, losses.dtype, losses.requires_grad) == ((26,), torch.float64, False)
     for network_then, loss in ((before, losses[0]), (model, losses[-1])):
         _, back = by_loops(network_then, x)
         np.testing.assert_allclose(loss, np.square(back - x.numpy()).sum() / 80, rtol=1e-12)
     assert (losses.diff() <= 1e-15).all()
-    single = network(3, 1, hidden, dtype=torch.float32).fit(x.float(), steps=150)
-    assert single.dtype == torch.float32
-    assert (single.diff() <= 1e-6 * single[1:]).all()
     again = model.fit(x, steps=5)  # goes on from there
     assert again[0] == losses[-1]
     assert again[-1] < again[0] or hidden is None  # which has arrived
@@ -201,7 +145,7 @@ def test_losses_are_measured(hidden):
 @pytest.mark.parametrize("hidden", [None, 4])
 def test_steps_are_lbfgs_iterations(hidden):
     """Compare with five iterations in a single call of the optimizer."""
-    x = curve("helix", 80, 0)
+    x = helix(80, 0)
     one, other = network(3, 1, hidden), network(3, 1, hidden)
     one.fit(x, steps=5)
     other.mean.copy_(x.mean(dim=0))
@@ -220,12 +164,10 @@ def test_steps_are_lbfgs_iterations(hidden):
 
 def test_coinciding_points():
     x = torch.tensor([[1.0, 2.0, 3.0]]).expand(4, 3)
-    for hidden in (None, 3):
-        model = network(3, 2, hidden, dtype=torch.float32)
-        assert model.fit(x, steps=20).tolist() == [0.0] * 21
-        assert torch.equal(model(x), x)
-    alone = network(3, 2)
-    assert alone.fit(points(1, 3)).shape == (201,)
+    model = network(3, 2, 3, dtype=torch.float32)
+    assert model.fit(x, steps=20).tolist() == [0.0] * 21
+    assert torch.equal(model(x), x)
+    assert network(3, 2).fit(points(1, 3)).shape == (201,)
 
 
 def test_fit_is_deterministic():
@@ -244,31 +186,19 @@ def test_fit_is_deterministic():
     assert losses[-1] < losses[0]
 
 
-def test_global_generator_draws():
-    one, two = Autoencoder(4, 2), Autoencoder(4, 2)
-    assert one.encoder.weight.dtype == one.mean.dtype == torch.float32
-    assert not torch.equal(one.encoder.weight, two.encoder.weight)
-    torch.manual_seed(0)
-    assert torch.equal(Autoencoder(4, 2).encoder.weight, network(4, 2, dtype=torch.float32).encoder.weight)
-
-
 # Where bending pays, and where it does not
 
 
-@pytest.mark.parametrize(("kind", "floor"), [("parabola", 0.0025), ("helix", 0.005)])
-def test_bent_beats_pca_on_curves(kind, floor):
+def test_bent_beats_pca_on_curves():
     """Noise across the curve is left: variance 0.0025 in each direction but one."""
-    train, test = curve(kind, 400, 0), curve(kind, 2000, 1)
+    train, test = helix(400, 0), helix(2000, 1)
     errors = {}
     for hidden in (None, 16):
-        model = network(train.shape[1], 1, hidden)
+        model = network(3, 1, hidden)
         model.fit(train, steps=300)
         errors[hidden] = (model(test) - test).square().sum(dim=1).mean().item()
-    assert 0.9 * floor < errors[16] < 1.2 * floor
-    assert errors[None] > 20 * floor
-    pca = PCA(1).fit(train.numpy())
-    rest = test.numpy() - pca.inverse_transform(pca.transform(test.numpy()))
-    np.testing.assert_allclose(errors[None], np.square(rest).sum(axis=1).mean(), rtol=1e-3)
+    assert 0.9 * 0.005 < errors[16] < 1.2 * 0.005
+    assert errors[None] > 20 * 0.005
 
 
 # As a module
@@ -301,57 +231,37 @@ def test_meta_device():
         model(torch.empty(3, 5))
 
 
-def test_gradients_reach_points():
-    model, x = network(4, 2, 3), points(5, 4).requires_grad_()
-    assert torch.autograd.gradcheck(model, (x,))
-
-
 # Bad input
 
-
 X = points(6, 3)
-TYPE = "must be of the type of the autoencoder, torch.float64, got"
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("call", "message"),
     [
-        (lambda _: Autoencoder(0, 1), ValueError, "d must be at least 1, got 0"),
-        (lambda _: Autoencoder(10**30, 1), ValueError, f"d must be below 2**31, got {10**30}"),
-        (lambda _: Autoencoder(2, 0), ValueError, "k must be between 1 and d = 2, got 0"),
-        (lambda _: Autoencoder(2, 3), ValueError, "k must be between 1 and d = 2, got 3"),
-        (lambda _: Autoencoder(4, 3, 2), ValueError, "hidden must be at least 3, got 2"),
-        (lambda _: Autoencoder(2, 1, dtype=torch.int64), TypeError,
-         "dtype must be a floating-point type, got torch.int64"),
-        (lambda net: net(X[0]), ValueError, "x must have shape (n, 3), got shape (3,)"),
-        (lambda net: net(X.numpy()), TypeError, "x must be a tensor, got ndarray"),
-        (lambda net: net(X.float()), TypeError, f"x {TYPE} torch.float32"),
-        (lambda net: net.encode(X[:, :2]), ValueError, "x must have shape (n, 3), got shape (6, 2)"),
-        (lambda net: net.decode(X), ValueError, "z must have shape (n, 2), got shape (6, 3)"),
-        (lambda net: net.fit(X[:, :2]), ValueError, "x must have shape (n, 3), got shape (6, 2)"),
-        (lambda net: net.fit(X[:0]), ValueError, "x must hold at least one point, got shape (0, 3)"),
-        (lambda net: net.fit(X.where(X != X[2, 1], torch.nan)), ValueError, "x must be finite, got nan"),
-        (lambda net: net.fit(X * 1e200), ValueError,
-         "x must be small enough for its squares to fit torch.float64, got a spread of inf"),
-        (lambda net: net.fit(X.to("meta")), ValueError, "x must be on the device of the autoencoder, cpu, got meta"),
-        (lambda net: net.fit(X, steps=-1), ValueError, "steps must be at least 0, got -1"),
+        (lambda _: Autoencoder(10**30, 1), f"d must be below 2**31, got {10**30}"),
+        (lambda _: Autoencoder(2, 3), "k must be between 1 and d = 2, got 3"),
+        (lambda _: Autoencoder(4, 3, 2), "hidden must be at least 3, got 2"),
+        (lambda net: net(X.float()), "x must be of the type of the autoencoder, torch.float64, got torch.float32"),
+        (lambda net: net.decode(X), "z must have shape (n, 2), got shape (6, 3)"),
+        (lambda net: net.fit(X[:0]), "x must hold at least one point, got shape (0, 3)"),
+        (lambda net: net.fit(X * 1e200), "x must be small enough for its squares to fit torch.float64, got a spread"),
+        (lambda net: net.fit(X.to("meta")), "x must be on the device of the autoencoder, cpu, got meta"),
     ],
-)  # fmt: skip
-def test_bad_input_is_refused(call, error, message):
-    assert network(1, 1)(X[:, :1]).shape == (6, 1)
+)
+def test_bad_input_is_refused(call, message):
     assert network(3, 3, 3)(X).shape == (6, 3)
     model = network(3, 2)
     before = copy.deepcopy(model.state_dict())
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}"):
         call(model)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
 @pytest.mark.parametrize(("value", "shown"), [(math.nan, "nan"), (1e200, "inf")])
-@pytest.mark.parametrize("steps", [0, 3])
-def test_infinite_loss_is_refused(value, shown, steps):
+def test_infinite_loss_is_refused(value, shown):
     model = network(3, 1)
     with torch.no_grad():
         model.decoder.weight.fill_(value)
     with pytest.raises(ValueError, match=f"^parameters must give a finite loss, got {shown} after 0 steps$"):
-        model.fit(X, steps=steps)
+        model.fit(X, steps=3)

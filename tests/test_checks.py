@@ -1,6 +1,5 @@
 """Shared checks: what they accept, what they refuse, in which words, and each bound from both sides."""
 
-import datetime
 import math
 import re
 from fractions import Fraction
@@ -75,26 +74,16 @@ WRONG_VALUES = [
     (a, np.float32([[1.0, -np.inf]]), "x must be finite, got -inf"),
     (a, BEYOND_FLOAT64, "x must be finite, got inf"),
     (a, np.zeros((0, 3)), EMPTY + "(0, 3)"),
-    (a, np.zeros((3, 0)), EMPTY + "(3, 0)"),
     (a, [[1, 2], [3]], RECTANGLE + "[[1, 2], [3]]"),
     (a, NoArray(), RECTANGLE + "NoArray()"),
-    (a, 3.0, MATRIX + "()"),
     (a, [1.0, 2.0], MATRIX + "(2,)"),
-    (a, [], MATRIX + "(0,)"),
     (a, np.ones((2, 2, 2)), MATRIX + "(2, 2, 2)"),
     (vector, 1.0, VECTOR + "()"),
-    (vector, [[1.0]], VECTOR + "(1, 1)"),
-    (vector, [], EMPTY + "(0,)"),
-    (vector, [1.0, np.nan], "x must be finite, got nan"),
     (vectors, 1.0, "x must be a vector or an array of vectors (at least one axis), got shape ()"),
-    (vectors, np.zeros((2, 0)), EMPTY + "(2, 0)"),
-    (vectors, [[[np.inf]]], "x must be finite, got inf"),
-    (spectrum, [[1.0]], VECTOR + "(1, 1)"),
     (spectrum, [1.0, 0.0, -2.0], "x must be non-negative, got -2.0"),
     (spectrum, [3.0, 1.0, 2.0, 4.0], "x must be non-increasing, got 1.0 before 2.0"),
     (integer, 1, "x must be between 2 and the end = 5, got 1"),
     (integer, 6, "x must be between 2 and the end = 5, got 6"),
-    (lambda v: check_integer(v, "x", 2), -5, "x must be at least 2, got -5"),
     (lambda v: check_integer(v, "x", 2), 1, "x must be at least 2, got 1"),
     pytest.param(integer, 10**5000, "x must be below 2**4096 in size, got an integer of 16610 bits", id="huge"),
     (lambda v: check_rank(v, (2, 3)), 0, "k must be between 1 and min(m, n) = 2, got 0"),
@@ -105,9 +94,7 @@ WRONG_VALUES = [
     (real, -5e-324, INSIDE + "-5e-324"),
     (real, math.nan, INSIDE + "nan"),
     (real, 10**400, INSIDE + "inf"),
-    (real, -(10**400), INSIDE + "-inf"),
     (lambda v: check_real(v, "x", "finite", 0), math.inf, "x must be finite, got inf"),
-    (choice, "left", WORD + "'left'"),
     (choice, "Up", WORD + "'Up'"),
     (check_rng, -1, "rng must be at least 0, got -1"),
 ]
@@ -131,34 +118,24 @@ class Frame:
 
 WRONG_TYPES = [
     (a, "one", REAL + "'one'"),
-    (a, [["1", "2"]], REAL + "[['1', '2']]"),
     (a, np.array([["a"]]), REAL + "dtype <U1"),
-    (a, None, REAL + "None"),
     (a, np.array([[1j]]), REAL + "dtype complex128"),
-    (a, np.array([[1, None]]), REAL + "dtype object: try .astype(float)"),
     (a, Frame([[1, "x"]]), REAL + "dtype object: try .astype(float)"),
     (integer, torch.ones(1, requires_grad=True), INTEGER + "an unprintable Tensor"),
     (a, [[10**30]], REAL + f"[[{10**30}]]"),  # beyond 64 bits
-    (a, [[datetime.date(2026, 1, 1)]], REAL + "[[datetime.date(2026, 1, 1)]]"),
     (a, np.ma.masked_equal([[1.0, 2.0]], 2.0), "x must be an array without a mask, got a masked array"),
     (a, torch.ones(1, 1, device="meta"), "x must be an array, got a meta tensor, which holds no numbers"),
     (a, torch.ones(1, 1, requires_grad=True), UNREADABLE + ".detach().cpu().float() makes one that it can"),
     (a, torch.eye(2).to_sparse(), UNREADABLE + ".to_dense() makes one that it can"),
     (integer, True, INTEGER + "True"),
-    (integer, np.bool_(True), INTEGER + repr(np.bool_(True))),
     (integer, 3.0, INTEGER + "3.0"),
-    (integer, "3", INTEGER + "'3'"),
     (integer, np.array([3]), INTEGER + "dtype int64"),
     (integer, np.timedelta64(3), INTEGER + repr(np.timedelta64(3))),
-    (real, "0.1", NUMBER + "'0.1'"),
-    (real, None, NUMBER + "None"),
     (real, True, NUMBER + "True"),
-    (real, 0.1j, NUMBER + "0.1j"),
     (real, np.array([0.1]), NUMBER + "dtype float64"),
     (real, np.timedelta64(0), NUMBER + repr(np.timedelta64(0))),
     (choice, None, WORD + "None"),
     (lambda v: check_bool(v, "x"), 1, "x must be True or False, got 1"),
-    (check_rng, 0.0, RNG + "0.0"),
     (check_rng, True, RNG + "True"),
     (check_rng, "0", RNG + "'0'"),
 ]
@@ -196,23 +173,20 @@ def test_small_entries_pass():
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        (np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64), (np.longdouble, np.float64),
-        (">f8", np.float64), (np.int8, np.float64), (np.uint64, np.float64), (bool, np.float64),
+        (np.float16, np.float32),
+        (np.longdouble, np.float64),
+        (">f8", np.float64),
+        (np.uint64, np.float64),
+        (bool, float),
     ],
-)  # fmt: skip
+)
 def test_dtypes(given, kept):
     for check, value in ((as_matrix, [[1, 0]]), (as_vector, [1, 0]), (as_vectors, [[[1, 0]]])):
         array = check(np.array(value, dtype=given), "x")
         assert array.dtype == kept
         assert array.dtype.isnative
         np.testing.assert_array_equal(array, value)
-    assert spectrum(np.array([1, 0], dtype=given)).dtype == np.float64
-
-
-def test_no_needless_copy():
-    eye = np.eye(2)
-    assert a(eye) is eye
-    assert as_vector(eye[0], "x").base is eye
+    assert a(eye := np.eye(2)) is eye  # no needless copy
 
 
 def test_numbers_of_every_kind_pass():

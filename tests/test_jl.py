@@ -9,8 +9,6 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.random import default_rng
 from scipy import stats
 from scipy.spatial.distance import pdist
@@ -78,8 +76,8 @@ def largest_k(eps, tail):
 
 GRID = [
     (k, eps)
-    for eps in (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 0.95, 0.999)
-    for k in (1, 2, 3, 5, 10, 30, 31, 32, 33, 100, 1000, 30_000, 10**6, largest_k(eps, 1e-285))
+    for eps in (0.001, 0.1, 0.5, 0.95, 0.999)
+    for k in (1, 2, 31, 32, 100, 30_000, largest_k(eps, 1e-285))
     if k <= min(10**6, largest_k(eps, 1e-285))
 ]
 
@@ -89,15 +87,7 @@ def test_long_series_agrees(k, eps):
     assert relative(norm_failure_probability(k, eps), judged_failure(k, eps)) < 1e-12
 
 
-@given(st.integers(1, 20_000), st.floats(1e-3, 0.999))
-@settings(deadline=None)
-def test_scipy_agrees(k, eps):
-    expected = stats.chi2.sf(k * (1 + eps), k) + stats.chi2.cdf(k * (1 - eps), k)
-    if expected > 1e-290:
-        assert norm_failure_probability(k, eps) == pytest.approx(expected, rel=1e-9, abs=0)
-
-
-@pytest.mark.parametrize(("k", "eps"), [(2**53, 1e-7), (2**53, 4e-7), (10**12, 3e-5), (10**10, 1e-4), (10**9, 1e-12)])
+@pytest.mark.parametrize(("k", "eps"), [(2**53, 4e-7), (10**10, 1e-4), (10**9, 1e-12)])
 def test_density_integral_agrees(k, eps):
     """Quadrature of the density of log(chi-square(k)/k) itself, between the two edges and far outside."""
     with mpmath.workdps(40):
@@ -113,12 +103,12 @@ def test_density_integral_agrees(k, eps):
         assert relative(norm_failure_probability(k, eps), expected) < 1e-11
 
 
-@pytest.mark.parametrize("eps", [1e-300, 1e-9, 0.001, 0.25, 0.5, 0.999, 1 - 1e-15])
-def test_elementary_cases(eps):
-    one = math.erf(math.sqrt((1 - eps) / 2)) + math.erfc(math.sqrt((1 + eps) / 2))
-    two = -math.expm1(-(1 - eps)) + math.exp(-(1 + eps))
-    assert norm_failure_probability(1, eps) == pytest.approx(one, rel=1e-13)
-    assert norm_failure_probability(2, eps) == pytest.approx(two, rel=1e-13)
+def test_elementary_cases():
+    for eps in (1e-300, 1e-9, 0.25, 0.999, 1 - 1e-15):
+        one = math.erf(math.sqrt((1 - eps) / 2)) + math.erfc(math.sqrt((1 + eps) / 2))
+        two = -math.expm1(-(1 - eps)) + math.exp(-(1 + eps))
+        assert norm_failure_probability(1, eps) == pytest.approx(one, rel=1e-13)
+        assert norm_failure_probability(2, eps) == pytest.approx(two, rel=1e-13)
 
 
 def test_ends_of_the_range():
@@ -136,7 +126,7 @@ def test_ends_of_the_range():
         assert eps > 5e-324 or norm_failure_probability(k, eps) == pytest.approx(1, abs=1e-13)
 
 
-@pytest.mark.parametrize("eps", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-9])
+@pytest.mark.parametrize("eps", [0.1, 0.5, 0.99])
 def test_probability_falls(eps):
     """Bisection in ``min_dim`` rests on this; the upper tail alone rises at first."""
     assert (np.diff([norm_failure_probability(k, eps) for k in range(1, int(12 / eps**2) + 20)]) < 0).all()
@@ -146,24 +136,14 @@ def test_probability_falls(eps):
 # The bounds
 
 
-@given(st.integers(1, 10**6), st.floats(1e-6, 0.999))
-@settings(deadline=None)
-def test_order_of_bounds(k, eps):
-    exact, chernoff, bound, inner = (f(k, eps) for f in PROBABILITIES)
-    slack = 1 + 1e-9
-    assert exact <= chernoff * slack
-    assert chernoff <= inner * slack <= bound * slack**2
-
-
-@pytest.mark.parametrize("k", [1, 2, 25, 1000, 10**6])
-@pytest.mark.parametrize("eps", [0.001, 0.1, 0.5, 0.62, 0.64, 0.9, 0.999])
-def test_bounds_are_their_formulas(k, eps):
-    with mpmath.workdps(50):
-        grow, shrink = chernoff_tails(k, eps)
-        wanted = grow + shrink, plain_bound(k, eps), 2 * grow
-    for function, expected in zip(PROBABILITIES[1:], wanted, strict=True):
-        got = function(k, eps)
-        assert got == 0 if expected < 1e-320 else relative(got, expected) < 1e-12
+@pytest.mark.parametrize("k", [1, 25, 10**6])
+def test_bounds_are_their_formulas(k):
+    for eps in (0.001, 0.5, 0.62, 0.64, 0.999):
+        with mpmath.workdps(50):
+            grow, shrink = chernoff_tails(k, eps)
+            judged = grow + shrink, plain_bound(k, eps), 2 * grow
+        for function, expected in zip(PROBABILITIES[1:], judged, strict=True):
+            assert function(k, eps) == 0 if expected < 1e-320 else relative(function(k, eps), expected) < 1e-12
 
 
 # The dimension
@@ -173,9 +153,7 @@ def test_bounds_are_their_formulas(k, eps):
 @pytest.mark.parametrize(
     ("n", "eps", "delta"),
     [
-        (2, 0.001, 0.999), (2, 0.5, 0.5), (2, 0.999, 0.01), (3, 0.9, 0.9), (10, 0.01, 0.05), (512, 0.1, 1e-9),
-        (10**4, 0.05, 0.05), (10**6, 0.25, 0.001), (10**12, 0.5, 0.05), (10**12, 0.999, 1e-12), (10**100, 0.75, 1e-50),
-        (2, 0.99, 0.4), (2, 0.99, 0.99),
+        (2, 0.01, 0.999), (512, 0.1, 1e-9), (10**12, 0.999, 1e-12), (10**100, 0.75, 1e-50), (2, 0.99, 0.4),
     ],
 )  # fmt: skip
 def test_smallest_k(n, eps, delta, bound):
@@ -187,33 +165,20 @@ def test_smallest_k(n, eps, delta, bound):
             assert JUDGES[bound](k - 1, eps) > target
 
 
-def test_both_chernoff_tails():
-    """Contrast: twice the upper tail, a common shortcut, asks for 7169 directions where 6914 are enough."""
-    pairs = 1000 * 999 / 2
-    assert pairs * norm_failure_chernoff(6914, 0.1) <= 0.05 < pairs * inner_product_failure_bound(6914, 0.1)
-    assert pairs * inner_product_failure_bound(7169, 0.1) <= 0.05 < pairs * inner_product_failure_bound(7168, 0.1)
-
-
 def test_huge_numbers():
     assert type(min_dim(np.int64(10), np.float64(0.5), delta=np.float64(0.05))) is int
     per_decade = 4 * math.log(10) / (0.5**2 / 2 - 0.5**3 / 3)
     few, many = (min_dim(10**power, 0.5, bound="dasgupta-gupta") for power in (400, 800))  # beyond every float
     assert many - few == pytest.approx(400 * per_decade, abs=1)
     assert 0.8 * few < min_dim(10**400, 0.5) < min_dim(10**400, 0.5, bound="chernoff") < few
-    with mpmath.workdps(50):
-        for n, eps in ((10**6, 1e-4), (10**12, 1e-5)):
-            e = mpmath.mpf(eps)
-            exact = mpmath.ceil(2 * mpmath.log(mpmath.mpf(n) * (n - 1) / mpmath.mpf(0.05)) / (e**2 / 2 - e**3 / 3))
-            assert min_dim(n, eps, bound="dasgupta-gupta") == exact
 
 
-@pytest.mark.parametrize("n", [2, 10, 100, 1000, 10**4, 10**6])
-@pytest.mark.parametrize("eps", [0.05, 0.1, 0.25, 0.5, 0.9])
-def test_scikit_learn_min_dim(n, eps):
+@pytest.mark.parametrize("eps", [0.05, 0.25, 0.9])
+def test_scikit_learn_min_dim(eps):
     """Its formula is Dasgupta and Gupta's with delta = 1 - 1/n, and its result is cut, not rounded up."""
-    theirs = int(johnson_lindenstrauss_min_dim(n, eps=eps))
-    assert theirs == min_dim(n, eps, delta=1 - 1 / n, bound="dasgupta-gupta") - 1
-    assert n * (n - 1) / 2 * norm_failure_bound(theirs, eps) > 1 - 1 / n
+    for n in (2, 100, 10**6):
+        theirs = int(johnson_lindenstrauss_min_dim(n, eps=eps))
+        assert theirs == min_dim(n, eps, delta=1 - 1 / n, bound="dasgupta-gupta") - 1
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -241,8 +206,8 @@ def moments(k, n, polynomial):
     return total
 
 
-@pytest.mark.parametrize("rho", [-1.0, -0.6, 0.0, 0.28, 1.0])
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("rho", [-1.0, 0.0, 0.28])
+@pytest.mark.parametrize("k", [1, 3])
 def test_inner_product_moments(rho, k):
     x, y = np.array([1.0, 0.0]), np.array([rho, math.sqrt(1 - rho**2)])
     assert moments(k, 2, lambda r: (r @ x) @ (r @ y)) == pytest.approx(rho, abs=1e-13)
@@ -252,20 +217,10 @@ def test_inner_product_moments(rho, k):
     assert inner_product_std(rho, k) ** 2 == pytest.approx((((1 + rho) / 2) ** 2 + ((1 - rho) / 2) ** 2) * 2 / k)
 
 
-def test_no_relative_bound():
-    """Contrast: eps * |<x, y>|, printed here and there, is 0 for orthogonal vectors; the additive form holds."""
-    k, eps, rng = 64, 0.5, default_rng(3)
-    x, y = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    drawn = np.array([(r @ x) @ (r @ y) for r in (gaussian_projection(k, 2, rng) for _ in range(2000))])
-    assert (np.abs(drawn) > eps * abs(x @ y)).all()
-    assert np.mean(np.abs(drawn) > eps) <= inner_product_failure_bound(k, eps)
-    assert abs(np.mean(drawn**2) - 1 / k) < 5 * np.std(drawn**2) / math.sqrt(2000)
-    assert inner_product_std(1, 2) == inner_product_std(-1, 2) == inner_product_std(0, 1) == 1.0
-
-
-@pytest.mark.parametrize("rho", [-1.0, -0.5, 0.0, 0.7, 1.0])
-@pytest.mark.parametrize(("k", "eps"), [(1, 0.9), (5, 0.3), (40, 0.5), (400, 0.2)])
+@pytest.mark.parametrize("rho", [-1.0, 0.0, 0.7, 1.0])
+@pytest.mark.parametrize(("k", "eps"), [(1, 0.9), (40, 0.5)])
 def test_additive_bound_holds(rho, k, eps):
+    """Contrast: eps * |<x, y>|, printed here and there, is 0 for orthogonal vectors; this bound is additive."""
     plus, minus = (1 + rho) / 2, (1 - rho) / 2
     b = stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, k) / k  # the second chi-square, averaged over
 
@@ -284,7 +239,7 @@ def test_additive_bound_holds(rho, k, eps):
 # Inner products from signs
 
 
-@pytest.mark.parametrize("rho", [-1.0, -0.6, 0.0, 0.28, 0.9, 1.0])
+@pytest.mark.parametrize("rho", [-1.0, 0.0, 0.28])
 def test_sign_moments(rho):
     """Integrate one row of the map, a normal point of the plane, over its angle: an inner product has two arms."""
     x, y = np.array([[1.0, 0.0]]), np.array([[rho, math.sqrt(1 - rho**2)]])
@@ -303,49 +258,31 @@ def test_signs_against_all_digits():
         assert (sign_inner_product_std(rho, 7) < inner_product_std(rho, 7)) == signs_win
 
 
-def test_sign_estimates_by_loops():
+def test_sign_estimates_drawn():
+    """Contrast: without the factor of a root of pi / 2, which implementations forget, the mean is another."""
     rng = default_rng(4)
-    x, y, r = rng.standard_normal((3, 5)), rng.standard_normal((2, 5)), rng.standard_normal((7, 5))
-    x[2] = 0  # no length, no product
-    wanted = [
-        [math.sqrt(math.pi / 14) * math.sqrt(sum(a * a)) * sum(math.copysign(1, g @ a) * (g @ b) for g in r) for b in y]
-        for a in x
-    ]
-    np.testing.assert_allclose(sign_inner_products(x, y, r), wanted, rtol=1e-12)
-    np.testing.assert_allclose(sign_inner_products(1e3 * x, y, r / 7), sign_inner_products(x, y * 1e3 / 7, r))
+    x, y = rng.standard_normal((3, 5)), rng.standard_normal((2, 5))
     drawn = np.array([sign_inner_products(x, y, gaussian_projection(3, 5, seed))[0, 1] for seed in range(4000)])
     lengths = np.linalg.norm(x[0]) * np.linalg.norm(y[1])
-    wanted_std = lengths * sign_inner_product_std(x[0] @ y[1] / lengths, 3)
-    assert abs(drawn.mean() - x[0] @ y[1]) < 5 * wanted_std / math.sqrt(4000)
-    assert drawn.std() == pytest.approx(wanted_std, rel=0.06)
-    without_root = drawn / math.sqrt(math.pi / 2)  # contrast: the factor that implementations forget
-    assert abs(without_root.mean() - x[0] @ y[1]) > 0.15 * abs(x[0] @ y[1])
+    deviation = lengths * sign_inner_product_std(x[0] @ y[1] / lengths, 3)
+    assert abs(drawn.mean() - x[0] @ y[1]) < 5 * deviation / math.sqrt(4000)
+    assert drawn.std() == pytest.approx(deviation, rel=0.06)
+    assert abs(drawn.mean() / math.sqrt(math.pi / 2) - x[0] @ y[1]) > 0.15 * abs(x[0] @ y[1])
 
 
 # Products of matrices
 
 
-@pytest.mark.parametrize(("k", "n"), [(1, 3), (2, 3), (3, 2)])
+@pytest.mark.parametrize(("k", "n"), [(1, 3), (2, 3)])
 def test_product_error_is_exact(k, n):
     p, v = default_rng(0).standard_normal((2, n)), default_rng(1).standard_normal((n, 2))
     assert moments(k, n, lambda r: (p @ r.T @ r @ v)[1, 0]) == pytest.approx((p @ v)[1, 0], rel=1e-12)
     square = moments(k, n, lambda r: np.sum((p @ r.T @ r @ v - p @ v) ** 2))
-    assert projected_product_error(p, v, k) == pytest.approx(math.sqrt(square) / np.linalg.norm(p @ v), rel=1e-12)
-
-
-def test_product_errors_by_hand():
-    p, v = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0], [2.0]])
-    expected = projected_product_error(p, v, 4)
-    for left, right in ((1e-75, 1e-75), (1e75, 5e74), (1e-75, 1.0), (1e75, 1e-75)):
-        assert projected_product_error(p * left, v * right, 4) == pytest.approx(expected, rel=1e-13)
+    expected = math.sqrt(square) / np.linalg.norm(p @ v)
+    for left, right in ((1, 1), (1e-74, 1e-74), (1e74, 1e74), (1e74, 1e-74)):
+        assert projected_product_error(p * left, v * right, k) == pytest.approx(expected, rel=1e-12)
     assert projected_product_error(np.ones((1, 9)), np.ones((9, 4)), 50) == pytest.approx(0.2, rel=1e-14)  # the least
     assert projected_product_error([[1.0, 1e-75]], [[0.0], [1.0]], 4) == pytest.approx(1e75 / 2, rel=1e-14)
-    p, v = default_rng(5).standard_normal((2, 512, 512))  # of mean zero: zeros are better at every k
-    assert projected_product_error(p, v, 400) > 1
-    assert projected_product_error(p, v, 64) == pytest.approx(math.sqrt(512 / 64), rel=0.1)
-    large = np.full((30, 30), 1e75)  # what is larger is refused
-    assert projected_product_error(large, large, 4) == pytest.approx(math.sqrt(2 / 4), rel=1e-13)
-    assert np.isfinite(distortion(np.diag(large[0]), large)).all()
 
 
 # Random matrices
@@ -354,6 +291,7 @@ def test_product_errors_by_hand():
 def test_entries_of_projection():
     r = gaussian_projection(50, 4000, default_rng(6))
     assert (r.shape, r.dtype) == ((50, 4000), np.float64)
+    np.testing.assert_array_equal(r, default_rng(6).standard_normal((50, 4000)) / math.sqrt(50))
     assert abs(r.mean()) < 5 / math.sqrt(50 * r.size)
     assert abs(r.var() * 50 - 1) < 5 * math.sqrt(2 / r.size)
     assert stats.kstest(r.ravel() * math.sqrt(50), "norm").pvalue > 1e-6
@@ -371,66 +309,32 @@ def loops(x, r):
     return np.array([np.sum((r @ (x[i] - x[j])) ** 2) / np.sum((x[i] - x[j]) ** 2) - 1 for i, j in pairs], dtype=float)
 
 
-@pytest.mark.parametrize("shape", [(2, 1, 1), (5, 3, 2), (12, 4, 9), (30, 50, 8)])
-def test_loops_and_scipy_agree(shape):
-    n_points, n, k = shape
-    x, r = default_rng(0).standard_normal((n_points, n)), gaussian_projection(k, n, default_rng(1))
-    got = distortion(x, r)
-    assert (got.shape, got.dtype) == ((n_points * (n_points - 1) // 2,), np.float64)
-    np.testing.assert_allclose(got, loops(x, r), atol=1e-13, rtol=1e-12)
-    np.testing.assert_allclose(got, (pdist(x @ r.T) / pdist(x)) ** 2 - 1, atol=1e-11)
-
-
-def test_rotation_keeps_distances():
-    x = default_rng(0).standard_normal((10, 6))
-    q = np.linalg.qr(default_rng(1).standard_normal((6, 6)))[0]
-    np.testing.assert_allclose(distortion(x, q), np.zeros(45), atol=1e-14)
-    np.testing.assert_array_equal(distortion(x, np.zeros((2, 6))), -np.ones(45))
-    np.testing.assert_allclose(distortion(x, 2 * q), np.full(45, 3.0), rtol=1e-14)
-
-
 def test_near_pairs_keep_digits():
     rng = default_rng(9)
     clusters = np.repeat(1e3 * rng.standard_normal((4, 20)), 3, axis=0)
     x, r = 1e6 + clusters + 1e-7 * rng.integers(-1000, 1000, (12, 20)), gaussian_projection(5, 20, rng)
     np.testing.assert_allclose(distortion(x, r), loops(x, r), atol=1e-10)
     assert np.abs((pdist(x @ r.T) / pdist(x)) ** 2 - 1 - distortion(x, r)).max() > 1e-6  # contrast
-    x, r = np.zeros((3, 8)), gaussian_projection(4, 8, default_rng(11))
-    x[1], x[2] = 1.0, 1.0 + 2e-4 * default_rng(10).random(8)  # a pair just beyond the near ones
-    np.testing.assert_allclose(distortion(x, r), loops(x, r), rtol=1e-11)
 
 
 @pytest.mark.parametrize(
     ("x", "projection", "expected"),
     [
-        ([[0, 0], [3, 4], [3, 0]], [[1, 0]], [9 / 25 - 1, 0, -1]),
         ([[0, 0], [3e-75, 4e-75], [3e-75, 0]], [[1, 0]], [9 / 25 - 1, 0, -1]),
         ([[0, 0], [3e74, 4e74], [3e74, 0]], [[1, 0]], [9 / 25 - 1, 0, -1]),
         ([[0, 0], [3, 4], [3, 0]], [[1e74, 0]], [0.36e148 - 1, 1e148 - 1, -1]),
         ([[0, 1], [1e-200, 1], [1, 1]], [[2, 1]], [3, 3, 3]),  # whose square is too small for a float
-        ([[0, 1], [1e-200, 1]], [[2, 1]], [3]),
         (
             [[0, 0, 0], [1e-200, 0, 0], [0, 1e-6, 0], [0, 0, 1]],
             [[1, 2, 3]],
             [0, 3, 8, 3, 8, (3 - 2e-6) ** 2 / (1 + 1e-12) - 1],
         ),
-        ([[1, 2], [1, 3]], [[1, 1]], [0]),
         ([[0, 0], [0, 0.7], [1, 0]], [[1e8, 0], [0, 1]], [0, 1e16, 1e16 / 1.49]),  # near among the images
         ([[0, 0], [0, 1e-8], [1, 0]], [[1, 0], [0, 1e8]], [1e16 - 1, 0, 1]),  # near among the points
     ],
 )
 def test_distortions_by_hand(x, projection, expected):
     np.testing.assert_allclose(distortion(x, projection), expected, rtol=1e-11, atol=1e-11)
-
-
-def test_many_points():
-    rng = default_rng(0)
-    x = np.concatenate([rng.standard_normal((150, 30)), 1e3 + 1e-6 * rng.standard_normal((120, 30))])
-    for r in (gaussian_projection(5, 30, 1), np.eye(30)[:1]):
-        np.testing.assert_allclose(distortion(x, r), loops(x, r), rtol=1e-9, atol=1e-11)
-    x[251] = x[77]
-    with pytest.raises(ValueError, match=r"^x must hold different points, got the same in rows 77 and 251$"):
-        distortion(x, r)
 
 
 def test_memory_grows_with_points():
@@ -443,77 +347,44 @@ def test_memory_grows_with_points():
     assert peak < 6 * x.nbytes + 4 * result.nbytes < 0.1 * 300**2 * 200 * 8
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
-def test_arguments_are_not_changed(dtype):
-    x = (10 * default_rng(0).standard_normal((6, 4))).astype(dtype)
+def test_arguments_are_not_changed():
+    x = 10 * default_rng(0).standard_normal((6, 4))
     before = x.copy()
     x.flags.writeable = False
     projected_product_error(x, x.T, 2)
     sign_inner_products(x, x, x)
-    np.testing.assert_array_equal(distortion(x, x[:2]), distortion(before.astype(float), before[:2].astype(float)))
+    np.testing.assert_array_equal(distortion(x, x[:2]), distortion(before, before[:2]))
     np.testing.assert_array_equal(x, before)
 
 
-# Refusals: one value an argument, since what else is refused stands in test_checks.py.
+# Refusals
 
-NAN = [[1.0, math.nan]]
-COUNT = "must be between 1 and 2**53 = 9007199254740992, got"
-FRACTION = "must be above 0 and below 1, got"
 LARGE = np.full((32, 32), 1e75)
-CHOICE = 'bound must be "chi-square" or "chernoff" or "dasgupta-gupta", got \'chi2\''
 SAME = "x must hold different points, got the same in rows"
-TALL = "v must have as many rows as p of shape (2, 3) has columns, got shape (2, 3)"
-WIDE = "projection must be as wide as x of shape (4, 3), got shape (3, 2)"
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *((lambda f=f: f(0, 0.5), f"k {COUNT} 0") for f in PROBABILITIES),
-        *((lambda f=f: f(3, 1), f"eps {FRACTION} 1.0") for f in PROBABILITIES),
-        (lambda: norm_failure_bound(2**53 + 1, 0.5), f"k {COUNT} {2**53 + 1}"),
-        (lambda: norm_failure_bound(3, 0), f"eps {FRACTION} 0.0"),
-        (lambda: min_dim(1, 0.5), "n_points must be at least 2, got 1"),
-        (lambda: min_dim(10, 1), f"eps {FRACTION} 1.0"),
-        (lambda: min_dim(10, 0.5, delta=1), f"delta {FRACTION} 1.0"),
-        (lambda: min_dim(10, 0.5, bound="chi2"), CHOICE),
-        (lambda: inner_product_std(-1.5, 3), "rho must be between -1 and 1, got -1.5"),
+        (lambda: norm_failure_bound(2**53 + 1, 0.5), "k must be between 1 and 2**53 = 9007199254740992, got"),
+        (lambda: norm_failure_bound(3, 0), "eps must be above 0 and below 1, got 0.0"),
+        (lambda: norm_failure_probability(3, 1), "eps must be above 0 and below 1, got 1.0"),
+        (lambda: min_dim(10, 0.5, delta=1), "delta must be above 0 and below 1, got 1.0"),
         (lambda: inner_product_std(1 + 2**-52, 3), "rho must be between -1 and 1, got 1.0000000000000002"),
-        (lambda: inner_product_std(0.5, 0), f"k {COUNT} 0"),
-        (lambda: sign_inner_product_std(1.5, 3), "rho must be between -1 and 1, got 1.5"),
-        (lambda: sign_inner_product_std(0.5, 0), f"k {COUNT} 0"),
-        (lambda: sign_inner_products(NAN, [[1, 1]], [[1, 1]]), "x must be finite, got nan"),
-        (lambda: sign_inner_products([[1, 1]], NAN, [[1, 1]]), "y must be finite, got nan"),
-        (lambda: sign_inner_products([[1, 1]], [[1, 1]], NAN), "projection must be finite, got nan"),
-        (
-            lambda: sign_inner_products([[1, 1]], [[1]], [[1, 1]]),
-            "y must be as wide as x of shape (1, 2), got 1 columns",
-        ),
-        (
-            lambda: sign_inner_products([[1, 1]], [[1, 1]], [[1]]),
-            "projection must be as wide as x of shape (1, 2), got 1 columns",
-        ),
-        (lambda: gaussian_projection(0, 3), f"k {COUNT} 0"),
-        (lambda: gaussian_projection(3, 0), f"n {COUNT} 0"),
-        (lambda: gaussian_projection(2, 3, -1), "rng must be at least 0, got -1"),
-        (lambda: distortion(NAN, [[1, 1]]), "x must be finite, got nan"),
-        (lambda: distortion([[1, 1]], NAN), "projection must be finite, got nan"),
-        (lambda: distortion(np.ones((4, 3)), np.ones((3, 2))), WIDE),
+        (lambda: sign_inner_product_std(-1.5, 3), "rho must be between -1 and 1, got -1.5"),
+        (lambda: sign_inner_products([[1, 1]], [[1]], [[1, 1]]), "y must be as wide as x of shape (1, 2)"),
+        (lambda: sign_inner_products([[1, 1]], [[1, 1]], [[1]]), "projection must be as wide as x of shape (1, 2)"),
+        (lambda: distortion(np.ones((4, 3)), np.ones((3, 2))), "projection must be as wide as x of shape (4, 3)"),
         (lambda: distortion([[1.0, 2.0]], [[1.0, 0.0]]), "x must hold at least 2 points, got 1"),
-        (lambda: distortion([[1], [2], [1]], [[1]]), f"{SAME} 0 and 2"),
         (lambda: distortion([[5], [1], [2], [2], [1]], [[1]]), f"{SAME} 1 and 4"),
         (lambda: distortion([[0], [1e-9], [0], [1]], [[1]]), f"{SAME} 0 and 2"),
         (lambda: distortion([[0], [-0.0]], [[1]]), f"{SAME} 0 and 1"),
-        (lambda: distortion(LARGE, LARGE), "norm(x) * norm(projection) must be at most 1e153, got 1.024e+153"),
-        (lambda: projected_product_error(NAN, [[1], [1]], 1), "p must be finite, got nan"),
-        (lambda: projected_product_error([[1]], NAN, 1), "v must be finite, got nan"),
-        (lambda: projected_product_error([[1]], [[1]], 0), f"k {COUNT} 0"),
-        (lambda: projected_product_error(np.ones((2, 3)), np.ones((2, 3)), 1), TALL),
+        (lambda: distortion(LARGE, LARGE), "norm(x) * norm(projection) must be at most 1e153, got 1.02"),
+        (lambda: projected_product_error(np.ones((2, 3)), np.ones((2, 3)), 1), "v must have as many rows as p"),
         (lambda: projected_product_error([[1, 1]], [[1], [-1]], 3), "p @ v must be non-zero, got norm 0.0"),
-        (lambda: projected_product_error([[1, 1e-200]], [[0], [1]], 3), "p @ v must be non-zero, got norm 0.0"),
-        (lambda: projected_product_error(LARGE, LARGE, 4), "norm(p) * norm(v) must be at most 1e153, got 1.024e+153"),
+        (lambda: projected_product_error(LARGE, LARGE, 4), "norm(p) * norm(v) must be at most 1e153, got 1.02"),
     ],
 )
 def test_refusals(call, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(message).replace('024', '02[0-9]*')}(: change a unit)?$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         call()

@@ -9,7 +9,6 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
 from matrices import with_spectrum
 from scipy.linalg import hilbert
 
@@ -25,29 +24,13 @@ from lowrank_tutor.rank import (
 
 HAND = [[1, 2, 3], [2, 4, 6], [3, 6, 9]]
 EPS = np.finfo(np.float64).eps
-SHAPES = [(1, 1), (1, 6), (6, 1), (5, 5), (4, 7)]
-small_integers = arrays(np.int64, array_shapes(min_dims=2, max_dims=2, max_side=5), elements=st.integers(-4, 4))
-
-
-@settings(deadline=None)
-@given(small_integers)
-def test_exact_rank_of_integers(a):
-    """And rank_factorization rebuilds them from columns of their own."""
-    r = sympy.Matrix(a.tolist()).rank()
-    assert numerical_rank(a) == r
-    c, f = rank_factorization(a)
-    assert c.shape == (a.shape[0], r)
-    assert f.shape == (r, a.shape[1])
-    np.testing.assert_allclose(c @ f, a, atol=1e-13)
-    columns = [np.flatnonzero((f == unit[:, np.newaxis]).all(axis=0)) for unit in np.eye(r)]
-    assert all(any((c[:, i] == a[:, j]).all() for j in js) for i, js in enumerate(columns))
+SHAPES = [(1, 6), (6, 1), (5, 5)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_numpy_agrees(shape):
+def test_zero_matrix(shape):
+    """No direction, and factors without a column; each result has its type."""
     a, zero = np.random.default_rng(0).standard_normal(shape), np.zeros(shape)
-    assert numerical_rank(a) == np.linalg.matrix_rank(a) == min(shape)
-    assert stable_rank(a) == pytest.approx(np.linalg.norm(a) ** 2 / np.linalg.norm(a, 2) ** 2, rel=1e-13)
     assert (numerical_rank(zero), stable_rank(zero)) == (0, 0.0)
     assert type(numerical_rank(a)) is int
     assert type(stable_rank(a)) is type(stable_rank(zero)) is float
@@ -106,19 +89,17 @@ def test_stable_rank_by_hand():
     assert stable_rank(single) == stable_rank(single.astype(np.float64))
 
 
-@pytest.mark.parametrize("shape", [(3, 5, 4), (2, 3, 4, 6)])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_stacks_are_loops(shape, dtype):
-    a = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+def test_stacks_are_loops(dtype):
+    a = np.random.default_rng(0).standard_normal((2, 3, 4, 6)).astype(dtype)
     a[0, ..., 1:] = 0
     a[1, ..., 0] = a[1, ..., 1] * (1 + np.finfo(dtype).eps)
-    a[(-1,) * (len(shape) - 2)] = 0
-    every = list(np.ndindex(shape[:-2]))
+    a[-1, -1] = 0
     for count in (numerical_rank, stable_rank, lambda x: numerical_rank(x, 0.3)):
-        found, wanted = count(a), [count(a[i]) for i in every]
-        assert found.shape == shape[:-2]
-        np.testing.assert_allclose(found, np.reshape(wanted, found.shape), rtol=1e-14)
-        assert found.dtype == np.asarray(wanted).dtype
+        stack, loops = count(a), [count(a[i]) for i in np.ndindex(2, 3)]
+        assert stack.shape == (2, 3)
+        np.testing.assert_allclose(stack, np.reshape(loops, stack.shape), rtol=1e-14)
+        assert stack.dtype == np.asarray(loops).dtype
 
 
 @settings(deadline=None)
@@ -145,25 +126,6 @@ def test_unit_does_not_matter(scale):
     np.testing.assert_allclose((c / scale) @ f, b, atol=1e-14)
 
 
-@pytest.mark.parametrize(
-    "a",
-    [
-        HAND,
-        [[1, 2, 0, 3], [2, 4, 1, 7], [3, 6, 1, 10]],
-        [[0, 2, 4], [0, 1, 2]],
-        [[2, 1], [1, 3]],
-        [[1, 3, 1, 4], [2, 7, 3, 9], [1, 5, 3, 1], [1, 2, 0, 8]],  # Strang's example of C times R
-        [[1, 4, 5]],
-    ],
-)
-def test_reduced_echelon_form(a):
-    exact, pivots = sympy.Matrix(a).rref()
-    c, f = rank_factorization(a)
-    np.testing.assert_array_equal(c, np.array(a)[:, pivots])
-    reduced = np.array(exact.tolist(), dtype=float)[: len(pivots)]
-    np.testing.assert_allclose(f, reduced, rtol=1e-15, atol=1e-15)  # whole numbers come out whole
-
-
 def test_choice_of_columns():
     """Contrast: plain elimination takes the first two columns and divides by 1e-10."""
     for unit in (1e-6, 1.0, 1e6):  # of a column
@@ -183,13 +145,13 @@ def test_choice_of_columns():
     assert np.abs(a - a[:, :2] @ careless).max() > 1e-7
 
 
-@pytest.mark.parametrize(("m", "n"), [(30, 20), (20, 30), (25, 25)])
-@pytest.mark.parametrize("condition", [1e2, 1e6, 1e12])
+@pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
+@pytest.mark.parametrize("condition", [1e2, 1e12])
 @pytest.mark.parametrize("r", [1, 7, 20])
-def test_product_is_the_matrix(m, n, r, condition):
-    a = with_spectrum(np.geomspace(1, 1 / condition, r), m, n, seed=r)
+def test_product_is_the_matrix(shape, r, condition):
+    a = with_spectrum(np.geomspace(1, 1 / condition, r), *shape)
     c, f = rank_factorization(a)
-    assert c.shape == (m, r)
+    assert c.shape == (shape[0], r)
     assert np.abs(c @ f - a).max() < 5e-14
     lengths = np.linalg.norm(a, axis=0)
     assert (np.linalg.norm(c, axis=0)[:, np.newaxis] * np.abs(f) < 1e3 * lengths).all()  # modest mixtures
@@ -200,14 +162,6 @@ def test_large_tolerance_drops_directions():
     c, f = rank_factorization(a, rtol=1e-2)
     assert c.shape == (12, 2)
     assert 1e-4 < np.linalg.norm(a - c @ f, 2) < 1e-2
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_factors_keep_precision(dtype):
-    a = with_spectrum([3, 2, 1], 8, 6).astype(dtype)
-    c, f = rank_factorization(a)
-    assert c.dtype == f.dtype == dtype
-    np.testing.assert_allclose(c @ f, a, atol=20 * float(np.finfo(dtype).eps))
 
 
 def test_tall_matrix_fits_memory():
@@ -233,29 +187,14 @@ def test_storage_is_exact():
     assert break_even_rank(10**300, 10**300) == 5e299
 
 
-# One value an argument: what else is refused stands in test_checks.py.
-NAN = [[1.0, math.nan]]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: numerical_rank(NAN), "a must be finite, got nan"),
-        (lambda: stable_rank(NAN), "a must be finite, got nan"),
-        (lambda: rank_factorization(NAN), "a must be finite, got nan"),
-        (lambda: stable_rank([NAN, NAN]), "a[0] must be finite, got nan"),
-        (lambda: stable_rank([1.0]), "a must be a matrix (two axes) or a stack of matrices, got shape (1,)"),
-        (lambda: stable_rank(np.ones((0, 2, 2))), "a must be non-empty, got shape (0, 2, 2)"),
+        (lambda: stable_rank([[[1.0]], [[math.nan]]]), "a[1] must be finite, got nan"),
         (lambda: effective_rank(np.eye(2)), "s must be non-increasing, got 0.0 before 1.0"),
-        (lambda: effective_rank([1, 2]), "s must be non-increasing, got 1.0 before 2.0"),
         (lambda: numerical_rank(HAND, 1.0), "rtol must be at least 0 and below 1, got 1.0"),
-        (lambda: numerical_rank(HAND, -1e-300), "rtol must be at least 0 and below 1, got -1e-300"),
-        (lambda: rank_factorization(HAND, 1.0), "rtol must be at least 0 and below 1, got 1.0"),
-        (lambda: storage(0, 3, 1), "m must be at least 1, got 0"),
-        (lambda: storage(3, 0, 1), "n must be at least 1, got 0"),
+        (lambda: rank_factorization(HAND, -1e-300), "rtol must be at least 0 and below 1, got -1e-300"),
         (lambda: storage(3, 4, 4), "k must be between 1 and min(m, n) = 3, got 4"),
-        (lambda: break_even_rank(0, 3), "m must be at least 1, got 0"),
-        (lambda: break_even_rank(3, -2), "n must be at least 1, got -2"),
         (lambda: break_even_rank(10**400, 10**401), "m and n must be small enough for a float, got 1329 and 1333 bits"),
     ],
 )
@@ -264,11 +203,12 @@ def test_refusals(call, message):
         call()
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
-def test_arguments_are_not_changed(dtype):
-    a = np.array(HAND, dtype=dtype)
+def test_arguments_are_not_changed():
+    a = np.array(HAND, dtype=np.float64)
     a.flags.writeable = False
     for function in (numerical_rank, stable_rank, rank_factorization):
         function(a)
     assert not np.shares_memory(rank_factorization(a).c, a)
-    np.testing.assert_array_equal(a, HAND)
+    c, f = rank_factorization(np.float32(HAND))
+    assert c.dtype == f.dtype == np.float32
+    np.testing.assert_array_equal(c @ f, HAND)  # whole numbers come out whole

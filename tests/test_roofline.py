@@ -1,8 +1,6 @@
 """The roofline of a graphics card and the plan made from it, against hand counts, loops and simulated cards."""
 
 import itertools
-import math
-import re
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from lowrank_tutor.roofline import (
     GPUS,
     attention_bytes,
     fused_backends,
-    gpu_crossover,
     gpu_floor,
     gpu_named,
     half_type,
@@ -26,46 +23,31 @@ from lowrank_tutor.roofline import (
 from measure.memory import peak_bytes
 
 
-@pytest.mark.parametrize("name", GPUS)
-def test_floor_is_higher_wall(name):
-    card = GPUS[name]
-    for n, d, heads, k, batch in itertools.product((256, 4096, 65536), (32, 128), (1, 8), (None, 16, 256), (1, 4)):
-        found = gpu_floor(n, d, heads, name, k=k, batch=batch)
-        assert found == gpu_floor(n, d, heads, card, k=k, batch=batch)
-        length = n if k is None else k
-        scores = averages = 2 * n * length * d  # operations of one head
-        mixing = 0 if k is None else 2 * 2 * k * n * d  # E K and E V
-        numbers = 4 * n * d  # Q, K, V in, the result out
-        numbers += 0 if k is None else 4 * k * d  # the mixtures of keys and of values, written and read
-        shared = 0 if k is None else n * k  # E
+def test_floor_by_counts():
+    card = GPUS["T4"]
+    for n, d, heads, k, batch in itertools.product((256, 65536), (32, 128), (1, 8), (None, 16, 256), (1, 4)):
+        floor = gpu_floor(n, d, heads, "T4", k=k, batch=batch)
+        scores = averages = 2 * n * (k or n) * d  # operations of one head
+        mixing = 2 * 2 * (k or 0) * n * d  # E K and E V
+        numbers = 4 * n * d + 4 * (k or 0) * d  # Q, K, V, the result; mixtures of keys and values, written and read
         operations = batch * heads * (scores + averages + mixing)
-        moved = 2 * (batch * heads * numbers + shared)
-        assert (found.flops, found.moved_bytes) == (operations, moved)
-        assert found.seconds == pytest.approx(max(operations / card.flops, moved / card.bandwidth), rel=1e-12)
-        assert found.wall == ("compute" if operations / card.flops >= moved / card.bandwidth else "memory")
+        moved = 2 * (batch * heads * numbers + n * (k or 0))  # E is shared
+        assert (floor.flops, floor.moved_bytes) == (operations, moved)
+        assert floor.wall == ("compute" if operations / card.flops >= moved / card.bandwidth else "memory")
 
 
 def test_floor_matches_layer_cost():
+    assert gpu_floor(64, 8, 2, "T4") == gpu_floor(64, 8, 2, GPUS["T4"])
+    with pytest.raises(ValueError, match=r'^gpu must be "T4" or "V100"'):
+        gpu_floor(8, 64, 8, "P100")
+    with pytest.raises(ValueError, match=r"^lengths must be at most 1000, got more"):
+        trials(itertools.count(8), 64, 8, 4)
     n, d, heads, k = 1024, 64, 8, 128
     width = d * heads
     layer = linformer_cost(n, width, heads, k).flops
     linear = 4 * n * width**2 + 4 * k * width**2  # queries and output; keys and values, of which there are k
     compressed = 2 * n * k * width  # a layer mixes the tokens once, for keys and values together
     assert gpu_floor(n, d, heads, "T4", k=k).flops == layer - linear + compressed
-
-
-@pytest.mark.parametrize("name", GPUS)
-@pytest.mark.parametrize("k", [64, 256, 1024])
-def test_crossover_is_first_to_pay(name, k):
-    found = gpu_crossover(k, 64, 8, name)
-
-    def pays(n):
-        return gpu_floor(n, 64, 8, name, k=k).seconds < gpu_floor(n, 64, 8, name).seconds
-
-    assert all(pays(n) for n in (found, found + 1, 2 * found, 10 * found))
-    assert found == k + 1 or not pays(found - 1)
-    assert not any(pays(n) for n in {k, (k + found) // 2} if n < found)
-    assert found >= 2 * k  # operations alone promise no more
 
 
 @pytest.mark.parametrize(
@@ -96,23 +78,18 @@ def test_fused_backends_on_simulated_card(flash, efficient, monkeypatch):
     assert asked == [(None, 0.0, False, False)]  # no mask, no dropout, not causal, no groups
 
 
-@pytest.mark.parametrize("free", [300e6, 2e9, 15e9, 80e9, math.inf])
-@pytest.mark.parametrize("fused", [True, False])
-def test_trials_fit_free_memory(free, fused):
+@pytest.mark.parametrize("free", [2e9, 15e9, 80e9])
+def test_notes_of_trials(free):
     lengths, d, heads, k = (256, 4096, 16384, 65536, 262144), 64, 8, 256
-    planned = trials(lengths, d, heads, k, free=free, fused=fused)
+    planned = trials(lengths, d, heads, k, free=free, fused=False)
     assert [trial.n for trial in planned] == list(lengths)
     for trial in planned:
-        exact, mixed = (attention_bytes(trial.n, d, heads, k=rank, fused=fused) for rank in (None, k))
-        assert (trial.exact, trial.linformer) == (exact <= 0.8 * free, mixed <= 0.8 * free)
         assert ("exact attention left out" in trial.note) == (not trial.exact)
         assert ("Linformer left out" in trial.note) == (not trial.linformer)
         if not (trial.exact or trial.linformer):
-            needs = [f"it needs {size / 1e9:.1f} GB" for size in (exact, mixed)]
-            assert all(words in trial.note for words in needs)
+            sizes = [attention_bytes(trial.n, d, heads, k=rank, fused=False) for rank in (None, k)]
+            assert all(f"it needs {size / 1e9:.1f} GB" in trial.note for size in sizes)
             assert trial.note.endswith(f"of {0.8 * free / 1e9:.1f} GB")
-    assert planned[0].exact
-    assert planned[0].note == ""
 
 
 def test_numpy_integers_do_not_overflow():
@@ -137,10 +114,9 @@ def test_bytes_cover_tensors(k):
     assert attention_bytes(n, d, heads, k=k, batch=3) - shared == 3 * (fused - shared)
 
 
-@pytest.mark.parametrize(("n", "d", "heads", "feedforward"), [(512, 16, 4, 256), (64, 8, 2, 8), (128, 16, 4, 96)])
-def test_bytes_of_whole_layer(n, d, heads, feedforward):
+def test_bytes_of_whole_layer():
     """What an encoder layer of exact attention holds at once, its tokens among it."""
-    width = heads * d
+    n, d, heads, feedforward, width = 512, 16, 4, 256, 64
     methods = pytest.importorskip("measure.speed.linformer_methods", exc_type=ImportError)  # needs other packages
     exact = methods.Exact(functional.scaled_dot_product_attention, width, heads)
     layer = methods.EncoderLayer(exact, width, feedforward).bfloat16()
@@ -161,35 +137,6 @@ def test_written_out_bytes_hold():
     held = peak_bytes(attend, torch.device("cpu")) / (4 * 256**2)
     assert round(held) == (4 if torch.__version__.startswith("2.4.") else 9)
     assert held < roofline.WRITTEN_OUT
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: gpu_floor(0, 64, 8, "T4"), ValueError, "n must be at least 1, got 0"),
-        (lambda: gpu_floor(8, 64, 8, "T4", k=9), ValueError, "k must be between 1 and n = 8, got 9"),
-        (lambda: gpu_floor(8, 64.0, 8, "T4"), TypeError, "d must be an integer, got 64.0"),
-        (lambda: gpu_floor(8, 64, True, "T4"), TypeError, "heads must be an integer, got True"),
-        (lambda: gpu_floor(8, 64, 8, "P100"), ValueError, 'gpu must be "T4" or "V100"'),
-        (lambda: gpu_floor(8, 64, 8, "T4", batch=0), ValueError, "batch must be at least 1, got 0"),
-        (lambda: gpu_crossover(0, 64, 8, "T4"), ValueError, "k must be at least 1, got 0"),
-        (lambda: gpu_crossover(10**400, 64, 8, "T4"), ValueError, "k must be below 2**31, got 1000000"),
-        (lambda: attention_bytes(8, 64, 8, k=9), ValueError, "k must be between 1 and n = 8, got 9"),
-        (lambda: attention_bytes(8, 64, 8, fused="no"), TypeError, "fused must be True or False, got 'no'"),
-        (lambda: attention_bytes(8, 64, 8, feedforward=0), ValueError, "feedforward must be at least 1, got 0"),
-        (lambda: gpu_named(None, 1e9), TypeError, "name must be a string, got NoneType"),
-        (lambda: half_type("a"), ValueError, "device must be a torch.device"),
-        (lambda: trials(None, 64, 8, 4), TypeError, "lengths must be integers, one after the other, got NoneType"),
-        (lambda: trials(itertools.count(8), 64, 8, 4), ValueError, "lengths must be at most 1000, got more"),
-        (lambda: trials((8, "9"), 64, 8, 4), TypeError, "lengths must be an integer, got '9'"),
-        (lambda: trials((8,), 64, 8, 4, free=-1), ValueError, "free must be a number of bytes, 0 or more, got -1"),
-        (lambda: trials((8,), 64, 8, 4, free=math.nan), ValueError, "free must be a number of bytes, 0 or more"),
-        (lambda: trials((8,), 64, 8, 16), ValueError, "k must be between 1 and n = 8, got 16"),
-    ],
-)
-def test_bad_input(call, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}"):
-        call()
 
 
 # Processors, products with their addition that each does in a tick, million ticks a second; bits at a time from the
@@ -219,23 +166,16 @@ def test_peaks_from_hardware(name):
 @pytest.mark.parametrize(
     ("name", "memory", "found"),
     [
-        ("Tesla T4", 15.8e9, "T4"),
         ("Tesla V100-SXM2-16GB", 16.9e9, "V100"),
-        ("NVIDIA L4", 23.7e9, "L4"),
-        ("NVIDIA A100-SXM4-40GB", 42.4e9, "A100"),
         ("NVIDIA H100 80GB HBM3", 85.0e9, "H100"),
         ("NVIDIA H200", 150.1e9, "H200"),
-        ("NVIDIA B200", 191.5e9, "B200"),
         ("NVIDIA GeForce RTX 4090", 25.4e9, "RTX 4090"),
-        ("NVIDIA GeForce RTX 5090", 34.2e9, "RTX 5090"),
-        ("NVIDIA GeForce RTX 4090 D", 25.4e9, None),
         ("NVIDIA GeForce RTX 5090 Laptop GPU", 25.4e9, None),
         ("NVIDIA GB200", 198e9, None),
         ("Tesla V100S-PCIE-32GB", 34e9, None),  # these have a faster memory, or more processors
         ("NVIDIA A100-SXM4-80GB", 85e9, None),
         ("NVIDIA H100 NVL", 84e9, None),
         ("NVIDIA L40S", 23e9, None),
-        ("NVIDIA GeForce GT 1030", 2e9, None),
     ],
 )
 def test_gpu_named(name, memory, found):

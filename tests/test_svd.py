@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from matrices import with_spectrum
 from numpy.random import default_rng
 from scipy.sparse.linalg import aslinearoperator
-from sklearn.decomposition import TruncatedSVD
 
 from lowrank_tutor.svd import (
     SVD,
@@ -30,11 +29,10 @@ from lowrank_tutor.svd import (
     truncated_svd,
 )
 
-SHAPES = [(1, 1), (1, 6), (6, 1), (5, 5), (9, 4), (4, 9)]
+SHAPES = [(1, 6), (5, 5), (9, 4), (4, 9)]
+NORMS = ("fro", "spectral")
 I = np.arange(1.0, 201)  # noqa: E741
 spectra = st.lists(st.just(0.0) | st.floats(1e-12, 1e3), min_size=1, max_size=6).map(lambda s: sorted(s, reverse=True))
-fixed = functools.partial(randomized_svd, rng=0)
-both_ways = pytest.mark.parametrize("function", [truncated_svd, fixed], ids=["exact", "randomized"])
 
 
 def product(factors):
@@ -69,60 +67,46 @@ def test_numpy_agrees_at_every_rank(shape):
     np.testing.assert_allclose(best_rank_k(a, min(shape)), a, atol=1e-14)
 
 
-def test_scikit_learn_agrees():
-    a = with_spectrum([5, 4, 2, 1], 12, 7)
-    judge, result = TruncatedSVD(2, algorithm="arpack").fit(a), truncated_svd(a, 2)
-    np.testing.assert_allclose(result.s, judge.singular_values_, rtol=1e-12)
-    np.testing.assert_allclose(np.abs(np.sum(result.vt * judge.components_, axis=1)), 1, rtol=1e-12)
-
-
 def test_two_by_two_by_hand():
     u, s, vt = truncated_svd([[3, 0], [4, 5]], 2)
     np.testing.assert_allclose(s, [math.sqrt(45), math.sqrt(5)], rtol=1e-15)
     np.testing.assert_allclose(u, np.array([[1, 3], [3, -1]]) / math.sqrt(10), atol=1e-15)
     np.testing.assert_allclose(vt, np.array([[1, 1], [1, -1]]) / math.sqrt(2), atol=1e-15)
+    a = np.diag([3.0, 2.0, 1.0])
+    np.testing.assert_allclose(best_rank_k(a, 2), np.diag([3.0, 2.0, 0.0]), atol=1e-15)
+    assert relative_error(np.diag([0.0, 2.0, 1.0]), a) > relative_error(best_rank_k(a, 2), a)  # contrast
 
 
-@both_ways
-@pytest.mark.parametrize("shape", [(300, 200), (200, 300)])
-def test_zero_matrix(function, shape):
-    result = function(np.zeros(shape), 8)
-    assert_is_svd(result)
-    np.testing.assert_array_equal(result.s, np.zeros(8))
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, bool])
+def test_precision(dtype):
+    a = (default_rng(0).standard_normal((90, 80)) > 0).astype(dtype)
+    expected = np.float64 if dtype is bool else np.float32
+    for result in (truncated_svd(a, 2), randomized_svd(a, 2, rng=0)):
+        assert {x.dtype for x in result} == {np.dtype(expected)}
+        assert result.s[0] == pytest.approx(np.linalg.norm(a.astype(float), 2), rel=1e-3)
+        assert_is_svd(result, 50 * float(np.finfo(expected).eps))
 
 
-@both_ways
-@pytest.mark.parametrize(
-    ("given_type", "result_type"),
-    [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64), (bool, np.float64)],
-)
-def test_precision(function, given_type, result_type):
-    a = (default_rng(0).standard_normal((90, 80)) > 0).astype(given_type)
-    result = function(a, 2)
-    assert {x.dtype for x in result} == {np.dtype(result_type)}
-    assert result.s[0] == pytest.approx(np.linalg.norm(a.astype(float), 2), rel=1e-3)
-    assert_is_svd(result, 50 * float(np.finfo(result_type).eps))
-
-
-@both_ways
-@pytest.mark.parametrize(("dtype", "scale"), [(float, 1e-74), (float, 1e74), (np.float32, 1e-11), (np.float32, 1e11)])
-def test_unit_does_not_matter(function, dtype, scale):
-    a = with_spectrum(20 / I[:60], 80, 60).astype(dtype)
-    expected, result = function(a, 3), function(a * dtype(scale), 3)
-    rtol, atol = (1e-12, 1e-7) if dtype is float else (1e-5, 1e-3)
-    np.testing.assert_allclose(result.s / dtype(scale), expected.s, rtol=rtol)
-    np.testing.assert_allclose(result.u, expected.u, atol=atol)
+@pytest.mark.parametrize("scale", [1e-74, 1e74])
+def test_unit_does_not_matter(scale):
+    a = with_spectrum(20 / I[:60], 80, 60)
+    for function in (truncated_svd, functools.partial(randomized_svd, rng=0)):
+        expected, result = function(a, 3), function(a * scale, 3)
+        np.testing.assert_allclose(result.s / scale, expected.s, rtol=1e-12)
+        np.testing.assert_allclose(result.u, expected.u, atol=1e-7)
 
 
 def test_tall_matrix_fits_memory():
     assert truncated_svd(np.ones((1_000_000, 2)), 1).u.shape == (1_000_000, 1)
+    result = truncated_svd(np.zeros((30, 20)), 8)
+    assert_is_svd(result)
+    assert not result.s.any()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_signs(dtype):
-    vectors = np.array([[3.0, -3.0, 0.0, 1.0], [-4.0, 2.0, 0.0, 2.0]], dtype=dtype)
+def test_signs():
+    vectors = np.array([[3.0, -3.0, 0.0, 1.0], [-4.0, 2.0, 0.0, 2.0]], dtype=np.float32)
     np.testing.assert_array_equal(fix_signs(vectors), [-1, -1, 1, 1])
-    assert fix_signs(vectors).dtype == dtype
+    assert fix_signs(vectors).dtype == np.float32
     for rounding in (-1e-12, 0, 1e-12):  # of equally large entries the first decides
         np.testing.assert_array_equal(fix_signs([[1.0, -1.0], [-1.0 + rounding, 1.0 + rounding]]), [1, -1])
     np.testing.assert_array_equal(fix_signs([[1.0], [-1.0 - 1e-6]]), [-1])  # not equally large
@@ -136,32 +120,10 @@ def test_signs(dtype):
 def test_error_is_tail_of_spectrum(s, data):
     k = data.draw(st.integers(1, len(s)))
     a = with_spectrum(s, 8, 7)
-    np.testing.assert_allclose(truncated_svd(a, len(s)).s, s, atol=1e-13 * max(s[0], 1e-300))
-    rest = a - best_rank_k(a, k)
-    assert np.linalg.norm(rest) == pytest.approx(tail_error(s, k), abs=2e-14 * s[0])
-    assert np.linalg.norm(rest, 2) == pytest.approx(tail_error(s, k, norm="spectral"), abs=2e-14 * s[0])
-    if s[0] > 1e-3:  # no spectrum is harder than the flat one
-        assert tail_error(s, k) / tail_error(s, 0) <= math.sqrt(1 - k / len(s)) + 1e-15
-
-
-@settings(deadline=None)
-@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_no_cut_is_nearer(k, seed):
-    rng, s = default_rng(seed), [5, 4, 3, 2, 1]
-    a = with_spectrum(s, 8, 7)
-    other = best_rank_k(a, k) + 0.01 * rng.standard_normal((8, 7))
-    other = rng.standard_normal((8, k)) @ rng.standard_normal((k, 7)) if seed % 2 else best_rank_k(other, k)
-    assert np.linalg.norm(a - other) >= tail_error(s, k) - 1e-12
-    assert np.linalg.norm(a - other, 2) >= tail_error(s, k, "spectral") - 1e-12
-
-
-def test_largest_values_stay():
-    """Contrast: keeping the smallest instead is worse."""
-    a = np.diag([3.0, 2.0, 1.0])
-    np.testing.assert_allclose(best_rank_k(a, 2), np.diag([3.0, 2.0, 0.0]), atol=1e-15)
-    assert relative_error(np.diag([0.0, 2.0, 1.0]), a) > relative_error(best_rank_k(a, 2), a)
-    for n, k in ((4, 1), (4, 3), (100, 19)):  # a flat spectrum
-        assert relative_error(best_rank_k(np.eye(n), k), np.eye(n)) == pytest.approx(math.sqrt(1 - k / n), rel=1e-14)
+    rest, other = a - best_rank_k(a, k), a - default_rng(k).standard_normal((8, k)) @ with_spectrum(s[:k], k, 7)
+    for order, norm in (("fro", "fro"), (2, "spectral")):
+        assert np.linalg.norm(rest, order) == pytest.approx(tail_error(s, k, norm=norm), abs=2e-14 * s[0])
+        assert np.linalg.norm(other, order) >= tail_error(s, k, norm) - 2e-14 * s[0]  # no product of k layers is nearer
 
 
 def test_tail_errors_by_hand():
@@ -169,21 +131,18 @@ def test_tail_errors_by_hand():
     assert [tail_error(s, k) for k in range(4)] == [math.sqrt(14), math.sqrt(5), 1.0, 0.0]
     assert [tail_error(s, k, "spectral") for k in range(4)] == [3.0, 2.0, 1.0, 0.0]
     assert tail_error([0], 0) == tail_error([0.0, 0.0], 1) == 0.0
-    assert tail_error(np.float32([4, 3]), np.int64(0)) == 5.0
-    assert {type(tail_error(s, k, norm)) for k in (1, 3) for norm in ("fro", "spectral")} == {float}
+    assert {type(tail_error(s, k, norm)) for k in (1, 3) for norm in NORMS} == {float}
     assert tail_error([1.0, 4e-200, 3e-200], 1) == pytest.approx(5e-200, rel=1e-15)
-    for scale in (1e-75, 1e74):
-        assert tail_error([9 * scale, 4 * scale, 3 * scale], 1) == pytest.approx(5 * scale, rel=1e-15)
+    assert tail_error([9e74, 4e74, 3e74], 1) == pytest.approx(5e74, rel=1e-15)
 
 
 @pytest.mark.parametrize(("norm", "order"), [("fro", "fro"), ("spectral", 2)])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(1, 6), (9, 4)])
 def test_relative_errors_agree_with_numpy(shape, norm, order):
     exact, approx = default_rng(0).standard_normal((2, *shape))
     expected = np.linalg.norm(approx - exact, order) / np.linalg.norm(exact, order)
     assert relative_error(approx, exact, norm) == pytest.approx(expected, rel=1e-14)
     assert relative_error(exact, exact, norm) == 0.0
-    assert relative_error(np.zeros(shape), exact, norm) == pytest.approx(1.0, rel=1e-15)
     assert type(relative_error(approx, exact, norm)) is float
 
 
@@ -191,40 +150,35 @@ def test_relative_errors_by_hand():
     assert relative_error(np.zeros((2, 2)), np.diag([4, 3])) == 1.0
     assert relative_error(np.diag([4, 0]), np.diag([4, 3])) == 0.6  # Frobenius by default
     assert relative_error(np.diag([4, 0]), np.diag([4, 3]), "spectral") == 0.75
-    for scale, norm in itertools.product((1e-74, 1e75), ("fro", "spectral")):
+    for scale, norm in itertools.product((1e-74, 1e75), NORMS):
         assert relative_error(-scale * np.ones((2, 2)), scale * np.ones((2, 2)), norm) == pytest.approx(2.0, rel=1e-12)
     assert relative_error([[1e75]], [[1e-75]]) == pytest.approx(1e150, rel=1e-12)
-    assert relative_error([[1e-75]], [[1e75]]) == 1.0
-    single = with_spectrum([3, 2, 1], 5, 4).astype(np.float32)  # compared in double
-    assert relative_error(2 * single, single) == pytest.approx(1.0, rel=1e-15)
 
 
 # Randomized factors
 
 SPECTRA = {
-    "power": 1 / I,
     "slow power": 1 / np.sqrt(I),
     "flat": np.ones(200),
     "repeated": np.r_[np.ones(8), np.full(192, 0.5)],
     "in groups": np.repeat(1 / np.arange(1.0, 21), 10),
     "steep": np.logspace(-1, -16, 200),
-    "cliff": np.r_[np.logspace(-1, -16, 16), np.zeros(184)],
     "rank below k": np.r_[3.0, 2.0, 1.0, np.zeros(197)],
-    "rank k": np.r_[1 / I[:8], np.zeros(192)],
     "rank above the block": np.r_[1 / I[:40], np.zeros(160)],
 }
 
 
-@pytest.mark.parametrize("shape", [(300, 200), (200, 300), (200, 200)])
 @pytest.mark.parametrize("name", SPECTRA)
-def test_nearly_optimal_on_every_spectrum(name, shape):
-    a = with_spectrum(SPECTRA[name], *shape)
+def test_nearly_optimal_on_every_spectrum(name):
+    a = with_spectrum(SPECTRA[name], 300, 200)
     s = np.linalg.svd(a, compute_uv=False)
     result, floor = randomized_svd(a, 8, rng=0), 2e-14 * s[0]
     assert_is_svd(result)
     assert np.linalg.norm(a - product(result)) <= tail_error(s, 8) * (1 + 1e-4) + floor
-    assert (result.s <= s[:8] + floor).all()
     np.testing.assert_allclose(result.s, s[:8], rtol=2e-3, atol=floor)
+    if name == "rank below k":  # the smallest block finds an exact rank without a pass
+        smallest = randomized_svd(a, 3, oversample=0, power_iterations=0, rng=0)
+        np.testing.assert_allclose(smallest.s, [3, 2, 1], rtol=1e-13)
 
 
 def test_small_values_survive():
@@ -264,13 +218,6 @@ def test_iterations_and_oversampling_help():
     np.testing.assert_allclose(result.s, 0.5 ** I[:10], rtol=1e-12)
 
 
-def test_smallest_block_finds_exact_rank():
-    a = with_spectrum([3, 2, 1], 60, 50)
-    result = randomized_svd(a, 3, oversample=0, power_iterations=0, rng=0)
-    np.testing.assert_allclose(result.s, [3, 2, 1], rtol=1e-13)
-    np.testing.assert_allclose(product(result), a, atol=1e-13)
-
-
 def test_generator_decides():
     a = default_rng(0).standard_normal((80, 60))
     one, same, other = (randomized_svd(a, 2, oversample=1, rng=rng) for rng in (default_rng(1), 1, 2))
@@ -285,36 +232,37 @@ def test_generator_decides():
 # Sparse matrices and linear operators
 
 
-def sparse_matrix(wide=False, m=300, n=200, share=0.02):
+def sparse_matrix(m=300, n=200, share=0.02):
     """Mostly zeros, with a few strong directions among them."""
     rng = default_rng(0)
     rows, columns = rng.random((m, 6)) < 0.15, rng.random((n, 6)) < 0.15
     strong = (rows * [9, 7, 5, 4, 3, 2]) @ columns.T
-    a = scipy.sparse.csr_matrix(strong + (rng.random((m, n)) < share) * rng.standard_normal((m, n)))
-    return a.T if wide else a
+    return scipy.sparse.csr_matrix(strong + (rng.random((m, n)) < share) * rng.standard_normal((m, n)))
 
 
-@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "coo_matrix", "lil_matrix", "csr_array", "coo_array"])
-@pytest.mark.parametrize("wide", [False, True])
-def test_sparse_factors(kind, wide):
-    a = sparse_matrix(wide)
-    for k in (6, 40, 195):  # by blocks, and where one would be as wide as the matrix
+@pytest.mark.parametrize("kind", ["coo_matrix", "lil_matrix", "csr_array"])
+def test_sparse_factors(kind):
+    a = sparse_matrix()
+    for k in (6, 195):  # by blocks, and where one would be as wide as the matrix
         result, dense = (randomized_svd(x, k, rng=1) for x in (getattr(scipy.sparse, kind)(a), a.toarray()))
         np.testing.assert_allclose(result.s, dense.s, rtol=1e-10)
-        error = np.linalg.norm(product(result) - a.toarray())
-        assert error <= 1.01 * tail_error(np.linalg.svd(a.toarray())[1], k)
-        whole = np.square(a.data).sum()
-        assert error**2 == pytest.approx(whole - np.square(result.s).sum(), abs=1e-12 * whole)
+        assert np.linalg.norm(product(result) - a.toarray()) <= 1.01 * tail_error(np.linalg.svd(a.toarray())[1], k)
+    large = scipy.sparse.random(4000, 2000, 0.002, format="csr", random_state=0).asformat(kind[:3])
+    tracemalloc.start()
+    randomized_svd(large, 10, rng=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.1 * 8 * 4000 * 2000
 
 
-@pytest.mark.parametrize("wide", [False, True])
-def test_operator_factors(wide):
-    a = sparse_matrix(wide)
+def test_operator_factors():
+    """The centered matrix, which is never written out."""
+    a = sparse_matrix()
     mean = np.asarray(a.mean(axis=0))
     centered = aslinearoperator(a) - aslinearoperator(np.ones((a.shape[0], 1))) @ aslinearoperator(mean)
-    for k in (6, 60):
-        found, exact = randomized_svd(centered, k, rng=1), randomized_svd(np.asarray(a - mean), k, rng=1)
-        np.testing.assert_allclose(found.s, exact.s, rtol=1e-9)
+    np.testing.assert_allclose(
+        randomized_svd(centered, 6, rng=1).s, randomized_svd(np.asarray(a - mean), 6, rng=1).s, rtol=1e-9
+    )
 
 
 def test_sparse_precision_and_zeros():
@@ -325,16 +273,6 @@ def test_sparse_precision_and_zeros():
     wider = SimpleNamespace(shape=a.shape, dtype=np.float32, matmat=lambda x: a @ x, rmatmat=lambda x: a.T @ x)
     assert randomized_svd(wider, 3, rng=0).u.dtype == np.float32  # what it says, not what it gives
     assert randomized_svd(scipy.sparse.csr_matrix((30, 20)), 2, rng=0).s.tolist() == [0, 0]
-
-
-def test_sparse_memory():
-    a = scipy.sparse.random(4000, 2000, 0.002, format="csr", random_state=0)
-    tracemalloc.start()
-    randomized_svd(a, 10, rng=0)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8 * 8 * 20 * 4000  # eight blocks
-    assert peak < 0.1 * 8 * 4000 * 2000
 
 
 # The threshold
@@ -353,7 +291,7 @@ def judged_median(beta):
         return mpmath.findroot(surplus, (low + (high - low) / 4, low + (high - low) / 2), solver="anderson")
 
 
-@pytest.mark.parametrize(("m", "n"), [(4, 4), (2, 4), (4, 3), (1, 10), (1, 1000)])
+@pytest.mark.parametrize(("m", "n"), [(4, 4), (4, 3), (1, 10), (1, 1000)])
 def test_thresholds_agree_with_quadrature(m, n):
     beta = mpmath.mpf(min(m, n)) / max(m, n)
     factor = mpmath.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + mpmath.sqrt(beta**2 + 14 * beta + 1)))
@@ -367,74 +305,52 @@ def test_thresholds_by_hand():
     for (m, n), omega in (((1, 20), 1.5194), ((1, 2), 2.1711), ((1, 1), 2.8582)):  # the paper's table
         assert hard_threshold([1.0] * m, m, n) == pytest.approx(omega, abs=3e-4)
     assert hard_threshold([1.0], 1, 1, noise=1) == pytest.approx(4 / math.sqrt(3), rel=1e-15)
-    assert hard_threshold([3, 2, 1, 0], 4, 4, noise=1.0) == pytest.approx(8 / math.sqrt(3), rel=1e-15)
     assert hard_threshold([1.0], 1, 10**12) == pytest.approx(math.sqrt(2), rel=1e-5)  # beta near 0
     assert hard_threshold([1.0], 2**53, 1, noise=1) == pytest.approx(math.sqrt(2) * 2**26.5, rel=1e-12)
     assert hard_threshold([1.0], 1, 1, noise=math.nextafter(1e75, 0)) == pytest.approx(4e75 / math.sqrt(3), rel=1e-14)
     assert hard_threshold([2.0, 1.0], 2, 2, noise=0) == hard_threshold([0.0, 0.0], 2, 2) == 0.0
     assert type(hard_threshold([1.0], 1, 1, noise=1)) is type(hard_threshold([1.0], 1, 1)) is float
-    s = np.array([5.0, 3.0, 2.0, 1.0])
-    for c in (1e-74, 1e74):
-        assert hard_threshold(s * c, 4, 6) == pytest.approx(hard_threshold(s, 4, 6) * c, rel=1e-12)
-        assert hard_threshold(s, 4, 6, noise=c) == pytest.approx(hard_threshold(s, 4, 6, noise=1) * c, rel=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(200, 100), (100, 200), (150, 150)])
-def test_threshold_separates_signal_from_noise(shape):
-    a = with_spectrum([12.0, 9.0, 6.0], *shape) + 0.1 * default_rng(3).standard_normal(shape)
+def test_threshold_separates_signal_from_noise():
+    a = with_spectrum([12.0, 9.0, 6.0], 200, 100) + 0.1 * default_rng(3).standard_normal((200, 100))
     s = np.linalg.svd(a, compute_uv=False)
-    known, guessed = hard_threshold(s, *shape, noise=0.1), hard_threshold(s, *shape)
+    known, guessed = hard_threshold(s, 200, 100, noise=0.1), hard_threshold(s, 200, 100)
     assert np.count_nonzero(s > known) == np.count_nonzero(s > guessed) == 3
     assert guessed == pytest.approx(known, rel=0.05)
-
-
-def test_threshold_lies_above_the_bulk():
-    """Contrast: a direction just above the noise costs more than it brings."""
-    n = 150
-    signal = with_spectrum(np.r_[60.0, np.full(8, 1.25 * math.sqrt(n))], n, n)
-    a = signal + default_rng(4).standard_normal((n, n))
-    s = np.linalg.svd(a, compute_uv=False)
-    by_rule, by_bulk = (
-        np.linalg.norm(best_rank_k(a, int(np.count_nonzero(s > threshold))) - signal)
-        for threshold in (hard_threshold(s, n, n, noise=1.0), 2 * math.sqrt(n))
-    )
-    assert by_rule < by_bulk
+    assert choose_rank(s, gap=True) == choose_rank(s, threshold=a.shape) == choose_rank(s, threshold=known) == 3
 
 
 # Stacks, and where to cut
 
 
-@pytest.mark.parametrize("shape", [(3, 5, 4), (2, 3, 4, 6), (1, 1, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_stacks_are_loops(shape, dtype):
-    a, b = default_rng(0).standard_normal((2, *shape)).astype(dtype)
+def test_stacks_are_loops(dtype):
+    a, b = default_rng(0).standard_normal((2, 2, 3, 4, 6)).astype(dtype)
     a[..., 0] *= 1e3  # as each matrix has its own unit
-    b[(0,) * (len(shape) - 2)] = 0
-    k = min(shape[-2:]) // 2 + 1
-    every = list(np.ndindex(shape[:-2]))
+    b[0, 0] = 0
+    k, every = 3, list(np.ndindex(2, 3))
     cuts = [truncated_svd(a[i], k) for i in every]
     loops = [
-        *((found, [one[part] for one in cuts]) for part, found in enumerate(truncated_svd(a, k))),
+        *((stack, [cut[part] for cut in cuts]) for part, stack in enumerate(truncated_svd(a, k))),
         (best_rank_k(a, k), [best_rank_k(a[i], k) for i in every]),
         (truncated_svd(b, k).s, [truncated_svd(b[i], k).s for i in every]),
         (fix_signs(a), [fix_signs(a[i]) for i in every]),
         *((relative_error(b, a, norm), [relative_error(b[i], a[i], norm) for i in every]) for norm in NORMS),
     ]
-    for row, (found, wanted) in enumerate(loops):
-        assert found.shape[: len(shape) - 2] == shape[:-2], row
-        eps = np.finfo(dtype).eps
-        np.testing.assert_allclose(found, np.reshape(wanted, found.shape), rtol=20 * eps, atol=2e4 * eps, err_msg=row)
-        assert found.dtype == wanted[0].dtype if isinstance(wanted[0], np.ndarray) else np.float64, row
+    eps = np.finfo(dtype).eps
+    for row, (stack, single) in enumerate(loops):
+        assert stack.shape[:2] == (2, 3), row
+        np.testing.assert_allclose(stack, np.reshape(single, stack.shape), rtol=20 * eps, atol=2e4 * eps, err_msg=row)
+        assert stack.dtype == single[0].dtype if isinstance(single[0], np.ndarray) else np.float64, row
 
 
-NORMS = ("fro", "spectral")
 HALVES = [2.0**-i for i in range(6)]
 
 
 @pytest.mark.parametrize(
     ("s", "rule", "k"),
     [
-        ([5, 4, 3, 2, 1], {"energy": 0.9}, 3),  # 50 of 55
         ([5, 4, 3, 2, 1], {"energy": 50 / 55}, 3),
         ([5, 4, 3, 2, 1], {"energy": math.nextafter(1, 0)}, 5),
         ([1] * 10, {"energy": 0.9}, 9),  # though 1 - 0.9 is a little below 1/10
@@ -449,15 +365,12 @@ HALVES = [2.0**-i for i in range(6)]
         (np.float32([1, 0.5, 3e-8, 0]), {"gap": True}, 2),
         ([3, 2, 2, 1], {"threshold": 2}, 1),  # a value at the threshold does not count
         ([3, 2, 2, 1], {"threshold": 0}, 4),
-        ([3, 2, 2, 1], {"threshold": 7}, 0),
-        ([9, 1, 1, 1], {"threshold": (4, 6)}, 1),
         ([9, 1, 1, 1], {"threshold": [4, 6]}, 1),
         ([9, 8, 7, 2, 1, 0.2], {"gap": True}, 3),  # in the second half a ratio must be six times larger
         ([9, 8, 7, 6.5, 6, 0.2], {"gap": True}, 5),
         ([5, 4, 3], {"energy": 0.9, "total": 55}, 3),
         ([0, 0], {"error": 0.1, "total": 0}, 0),
         ([0, 0], {"energy": 0.9}, 0),
-        ([0, 0], {"error": 0.1}, 0),
         ([7], {"energy": 0.1}, 1),
     ],
 )
@@ -466,35 +379,11 @@ def test_rules_by_hand(s, rule, k):
     assert type(choose_rank(s, **rule)) is int
 
 
-@settings(deadline=None)
-@given(spectra.filter(any), st.floats(0.01, 0.99))
-def test_rules_keep_what_they_promise(s, share):
-    """Judged by the errors of every cut, but for cuts whose error is the bound itself."""
-    errors = np.array([tail_error(s, k) for k in range(len(s) + 1)]) / tail_error(s, 0)
-    for rule, most in (({"error": share}, share), ({"energy": 1 - share**2}, share)):
-        k = choose_rank(s, **rule)
-        assert errors[k] <= most + 1e-12
-        assert k == 0 or errors[k - 1] > most - 1e-12
+# Refusals
 
-
-def test_rules_find_the_signal():
-    a = with_spectrum([12.0, 9.0, 6.0], 200, 100) + 0.05 * default_rng(3).standard_normal((200, 100))
-    s = np.linalg.svd(a, compute_uv=False)
-    assert choose_rank(s, gap=True) == choose_rank(s, threshold=a.shape) == 3
-    assert choose_rank(s, threshold=hard_threshold(s, 200, 100, noise=0.05)) == 3
-
-
-# Refusals: one value an argument, since what else is refused stands in test_checks.py.
-
-NAN = [[1.0, math.nan]]
-FACTORS = [truncated_svd, best_rank_k, randomized_svd]
-SIDE = "must be between 1 and 2**53 = 9007199254740992, got"
+RULES = "energy, error, gap or threshold must be given, one of the four, got"
 SPARSE_NAN = sparse_matrix()
 SPARSE_NAN.data[7] = np.nan
-OPERATOR = aslinearoperator(sparse_matrix())
-PRODUCT = "a must be an operator of real numbers whose product has shape (5, 5), got dtype"
-RULES = "energy, error, gap or threshold must be given, one of the four, got"
-TRANSPOSE = "an operator whose transpose multiplies too (give it rmatvec or rmatmat)"
 
 
 def operator(multiply, back=None, n=5):
@@ -504,99 +393,42 @@ def operator(multiply, back=None, n=5):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *((lambda f=f: f(NAN, 1), "a must be finite, got nan") for f in FACTORS),
-        *((lambda f=f: f(np.ones((2, 3)), 3), "k must be between 1 and min(m, n) = 2, got 3") for f in FACTORS),
-        (
-            lambda: choose_rank([2, 1], gap=True, total=9),
-            "total must be left out unless energy or error is the rule, got gap",
-        ),
-        (
-            lambda: choose_rank([2, 1], energy=0.5, total=4),
-            "total must be at least the sum of the squares of s = 5, got 4",
-        ),
-        (
-            lambda: choose_rank([2, 1], error=0.5, total=50),
-            "s must hold enough values for this error, got 2 with 10.0% of total",
-        ),
-        (
-            lambda: fix_signs([1.0]),
-            "vectors must be a non-empty matrix (two axes) or stack of matrices, got shape (1,)",
-        ),
-        (
-            lambda: fix_signs(np.zeros((0, 3))),
-            "vectors must be a non-empty matrix (two axes) or stack of matrices, got shape (0, 3)",
-        ),
-        (lambda: fix_signs(NAN), "vectors must be finite, got nan"),
-        (lambda: randomized_svd(np.eye(3), 1, oversample=-1), "oversample must be at least 0, got -1"),
-        (lambda: randomized_svd(np.eye(3), 1, power_iterations=-1), "power_iterations must be at least 0, got -1"),
-        (lambda: randomized_svd(sparse_matrix(), 201), "k must be between 1 and min(m, n) = 200, got 201"),
-        (lambda: randomized_svd(SPARSE_NAN, 3), "a must be finite, got nan"),
-        (lambda: randomized_svd(aslinearoperator(SPARSE_NAN), 3), "a must be finite, got nan in a product"),
-        (lambda: randomized_svd(operator(lambda x: x[:1]), 2), f"{PRODUCT} float64 and shape (1, 5)"),
-        (lambda: randomized_svd(operator(lambda x: 1j * x), 2), f"{PRODUCT} complex128 and shape (5, 5)"),
-        (lambda: tail_error([1, 2], 0), "s must be non-increasing, got 1.0 before 2.0"),
-        (lambda: tail_error([2, 1], -1), "k must be between 0 and len(s) = 2, got -1"),
-        (lambda: tail_error([2, 1], 3), "k must be between 0 and len(s) = 2, got 3"),
-        (lambda: tail_error([2, 1], 1, "nuc"), 'norm must be "fro" or "spectral", got \'nuc\''),
-        (lambda: relative_error(NAN, [[1, 1]]), "approx must be finite, got nan"),
-        (lambda: relative_error([[1, 1]], NAN), "exact must be finite, got nan"),
-        (lambda: relative_error(np.ones((1, 2)), np.eye(2)), "approx must be of exact's shape (2, 2), got (1, 2)"),
-        (lambda: relative_error(np.eye(2), np.zeros((2, 2))), "exact must be non-zero, got a zero matrix"),
-        (lambda: relative_error(np.ones((2, 1, 1)), [[[1]], [[0]]]), "exact must be non-zero, got a zero matrix"),
-        (lambda: relative_error([[1]], [[[1]]]), "approx must be of exact's shape (1, 1, 1), got (1, 1)"),
-        (lambda: best_rank_k([[[1]], [[math.inf]]], 1), "a[1] must be finite, got inf"),
-        (
-            lambda: truncated_svd(np.ones((9, 2, 3)), 3),
-            "k must be between 1 and min(m, n) = 2, got 3, and a is a stack of 9 matrices of shape (2, 3)",
-        ),
         (lambda: choose_rank([2, 1]), f"{RULES} none"),
         (lambda: choose_rank([2, 1], gap=True, error=0), f"{RULES} error and gap"),
+        (lambda: choose_rank([2, 1], gap=True, total=9), "total must be left out unless energy or error is the rule"),
+        (lambda: choose_rank([2, 1], energy=0.5, total=4), "total must be at least the sum of the squares of s = 5"),
+        (lambda: choose_rank([2, 1], error=0.5, total=50), "s must hold enough values for this error, got 2 with 10.0"),
         (lambda: choose_rank([2, 1], energy=0), "energy must be above 0 and below 1, got 0.0"),
         (lambda: choose_rank([2, 1], energy=1), "energy must be above 0 and below 1, got 1.0"),
         (lambda: choose_rank([2, 1], error=1), "error must be at least 0 and below 1, got 1.0"),
-        (lambda: choose_rank([2, 1], error=-0.1), "error must be at least 0 and below 1, got -0.1"),
         (lambda: choose_rank([2, 1], threshold=-1), "threshold must be at least 0, got -1.0"),
         (lambda: choose_rank([2, 1], threshold=(3, 4)), "s must hold all min(m, n) = 3 singular values, got 2"),
         (lambda: choose_rank([2, 2], gap=True), "s must have a gap, got 2 equal values"),
         (lambda: choose_rank([2], gap=True), "s must have a gap, got 1 equal value"),
-        (lambda: choose_rank([1, 2], energy=0.5), "s must be non-increasing, got 1.0 before 2.0"),
-        (lambda: hard_threshold([-1], 1, 1), "s must be non-negative, got -1.0"),
-        (lambda: hard_threshold([1], 0, 1), f"m {SIDE} 0"),
-        (lambda: hard_threshold([1], 2**53 + 1, 1), f"m {SIDE} {2**53 + 1}"),
-        (lambda: hard_threshold([1], 1, 0), f"n {SIDE} 0"),
-        (lambda: hard_threshold([1], 1, 2**53 + 1), f"n {SIDE} {2**53 + 1}"),
+        (lambda: hard_threshold([1], 2**53 + 1, 1), "m must be between 1 and 2**53"),
         (lambda: hard_threshold([1], 2, 2), "s must hold all min(m, n) = 2 singular values, got 1"),
         (lambda: hard_threshold([1, 1, 1], 2, 3), "s must hold all min(m, n) = 2 singular values, got 3"),
-        (lambda: hard_threshold([1], 1, 1, -0.1), "noise must be at least 0 and below 1e75, got -0.1"),
         (lambda: hard_threshold([1], 1, 1, 1e75), "noise must be at least 0 and below 1e75, got 1e+75"),
-    ],
-)
-def test_wrong_values_are_refused(call, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        call()
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: fix_signs(None), "vectors must be an array of real numbers, got None"),
-        (lambda: choose_rank([2, 1], gap=1), "gap must be True or False, got 1"),
-        (lambda: choose_rank([2, 1], threshold="a"), "threshold must be a real number, got 'a'"),
-        (lambda: relative_error([[1]], [[1]], 2), 'norm must be "fro" or "spectral", got 2'),
+        (lambda: fix_signs(np.zeros((0, 3))), "vectors must be a non-empty matrix (two axes) or stack of matrices"),
+        (lambda: relative_error(np.ones((1, 2)), np.eye(2)), "approx must be of exact's shape (2, 2), got (1, 2)"),
+        (lambda: relative_error(np.ones((2, 1, 1)), [[[1]], [[0]]]), "exact must be non-zero, got a zero matrix"),
+        (lambda: best_rank_k([[[1]], [[math.inf]]], 1), "a[1] must be finite, got inf"),
+        (lambda: randomized_svd(SPARSE_NAN, 3), "a must be finite, got nan"),
+        (lambda: randomized_svd(aslinearoperator(SPARSE_NAN), 3), "a must be finite, got nan in a product"),
         (lambda: randomized_svd(sparse_matrix() * 1j, 3), "a must be a matrix of real numbers, got dtype complex128"),
-        (lambda: randomized_svd(OPERATOR * 1j, 3), "a must be an operator on real numbers, got dtype complex128"),
-        (lambda: randomized_svd(operator(lambda x: x, n=50), 1), f"a must be {TRANSPOSE}, got TypeError from rmatmat"),
+        (lambda: randomized_svd(operator(lambda x: 1j * x), 2), "a must be an operator of real numbers whose product"),
+        (lambda: randomized_svd(operator(lambda x: x[:1]), 2), "a must be an operator of real numbers whose product"),
+        (lambda: randomized_svd(operator(lambda x: x, n=50), 1), "a must be an operator whose transpose multiplies"),
     ],
 )
-def test_wrong_types_are_refused(call, message):
-    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+def test_bad_values_are_refused(call, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}"):
         call()
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
-def test_arguments_are_not_changed(dtype):
-    a = (100 * default_rng(0).standard_normal((60, 50))).astype(dtype)
-    before, s = a.copy(), np.array([2, 1], dtype=dtype)
+def test_arguments_are_not_changed():
+    a = 100 * default_rng(0).standard_normal((60, 50))
+    before, s = a.copy(), np.array([2.0, 1.0])
     a.flags.writeable = s.flags.writeable = False
     for result in (truncated_svd(a, 2), (best_rank_k(a, 2),), randomized_svd(a, 2)):
         assert not any(np.shares_memory(x, a) for x in result)

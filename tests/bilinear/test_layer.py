@@ -11,7 +11,6 @@ import torch
 from matrices import fresh
 from torch.nn.functional import multi_head_attention_forward, softmax
 
-from lowrank_tutor import bilinear, caches
 from lowrank_tutor.bilinear import ReducedRankAttention, factorize, reduced_rank_score
 
 
@@ -39,16 +38,13 @@ def by_loops(layer, query, keys, values=None, token_mask=None):
     return out
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("value_dim", [None, 1, 7])
+@pytest.mark.parametrize(("masked", "value_dim"), [(False, None), (True, 7)])
 def test_loops_agree(masked, value_dim):
     layer, query, keys = layer_of(), tokens(3, 4, 6), tokens(3, 8, 5, seed=1)
     values = None if value_dim is None else tokens(3, 8, value_dim, seed=2)
-    mask = None
+    mask = tokens(3, 8, seed=3) > 0 if masked else None
     if masked:
-        mask = tokens(3, 8, seed=3) > 0
         mask[2] = False
-        assert 0 < mask[:2].sum() < 16
     out = layer(query, keys, values, token_mask=mask)
     assert out.shape == (3, 4, value_dim or 5)
     np.testing.assert_allclose(out.detach(), by_loops(layer, query, keys, values, mask), atol=1e-13)
@@ -90,26 +86,19 @@ def test_gradients_by_differences():
     assert torch.autograd.gradcheck(layer, (query, keys))
 
 
-@pytest.mark.parametrize("poison", [1e3, float("nan"), float("inf")])
-def test_hidden_tokens_change_nothing(poison):
+def test_hidden_tokens_change_nothing():
     layer, query, keys, values = layer_of(), tokens(2, 4, 6), tokens(2, 8, 5, seed=1), tokens(2, 8, 3, seed=2)
     mask = torch.ones(2, 8, dtype=torch.bool)
     mask[0, 5:] = mask[1, 0] = False
-    clean = layer(query, keys, values, mask)
-    clean.sum().backward()
-    gradients = [layer.u.grad.clone(), layer.v.grad.clone()]
-    layer.zero_grad()
-    hidden = ~mask.unsqueeze(2)
-    dirty = layer(query, keys.masked_fill(hidden, poison), values.masked_fill(hidden, poison), mask)
-    dirty.sum().backward()
-    assert torch.equal(clean, dirty)
-    assert torch.equal(gradients[0], layer.u.grad)
-    assert torch.equal(gradients[1], layer.v.grad)
-    unmasked = layer(query, keys, values)
-    assert not torch.allclose(unmasked, clean)
+    hidden, results = ~mask.unsqueeze(2), []
+    for poison in (0.0, math.nan, math.inf):
+        out = layer(query, keys.masked_fill(hidden, poison), values.masked_fill(hidden, poison), mask)
+        results.append((out, *torch.autograd.grad(out.sum(), (layer.u, layer.v))))
+        assert all(torch.equal(x, y) for x, y in zip(results[-1], results[0], strict=True))
+    assert not torch.allclose(layer(query, keys, values), results[0][0])
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_hidden_sequence_gives_zeros(dtype):
     layer = layer_of(dtype=dtype)
     query, keys = tokens(2, 4, 6, dtype=dtype), tokens(2, 8, 5, seed=1, dtype=dtype).requires_grad_()
@@ -121,7 +110,9 @@ def test_hidden_sequence_gives_zeros(dtype):
     out.sum().backward()
     assert torch.equal(keys.grad[1], torch.zeros_like(keys.grad[1]))
     assert all(torch.isfinite(x.grad).all() for x in (layer.u, layer.v, keys))
-    assert keys.grad[0].abs().sum() > 0
+    with torch.autocast("cpu", torch.bfloat16):
+        narrow = layer(query, keys)
+    np.testing.assert_allclose(narrow.float().detach(), layer(query, keys).float().detach(), atol=0.05)
 
 
 def test_start_has_unit_variance():
@@ -149,17 +140,6 @@ def test_state_copy_and_pickle():
     assert (layer.query_dim, layer.key_dim, layer.k) == (6, 5, 3)
 
 
-def test_mixed_precision():
-    layer, query, keys = layer_of(dtype=torch.float32), tokens(2, 4, 6).float(), tokens(2, 8, 5, seed=1).float()
-    with torch.autocast("cpu", torch.bfloat16):
-        out = layer(query, keys.bfloat16(), keys)
-        with pytest.raises(
-            TypeError, match=r"^keys must be of the type of the layer, torch\.float32, got torch\.int64$"
-        ):
-            layer(query, keys.long())
-    np.testing.assert_allclose(out.float().detach(), layer(query, keys).detach(), atol=0.05)
-
-
 def test_meta_device():
     layer = ReducedRankAttention(6, 5, 3, device="meta")
     out = layer(torch.empty(2, 4, 6, device="meta"), torch.empty(2, 8, 5, device="meta"))
@@ -173,55 +153,24 @@ def test_meta_device():
 
 
 QUERY, KEYS = tokens(2, 4, 6), tokens(2, 8, 5)
-MASK, BOOLS = torch.ones(2, 8, dtype=torch.bool), "token_mask must be a bool tensor (True marks a real token), got "
-TYPE = "must be of the type of the layer, torch.float64, got"
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("arguments", "message"),
     [
-        *((lambda layer, method=method, pair=pair: getattr(layer, method)(*pair), error, message)
-          for method in ("forward", "scores")
-          for pair, error, message in (
-            ((QUERY[0], KEYS), ValueError, "query must have shape (batch, tokens, 6), got shape (4, 6)"),
-            ((KEYS, KEYS), ValueError, "query must have shape (batch, tokens, 6), got shape (2, 8, 5)"),
-            ((QUERY, QUERY), ValueError, "keys must have shape (batch, tokens, 5), got shape (2, 4, 6)"),
-            ((QUERY, KEYS[:1]), ValueError,
-             "keys must have the batch size of query, got shapes (1, 8, 5) and (2, 4, 6)"),
-            ((QUERY.numpy(), KEYS), TypeError, "query must be a tensor, got ndarray"),
-            ((QUERY.float(), KEYS), TypeError, f"query {TYPE} torch.float32"),
-            ((QUERY, KEYS.long()), TypeError, f"keys {TYPE} torch.int64"))),
-        (lambda layer: layer(QUERY, KEYS[:, :0]), ValueError,
-         "keys must hold at least one token, got shape (2, 0, 5)"),
-        (lambda layer: layer(QUERY, KEYS, KEYS[0]), ValueError,
-         "values must have shape (batch, tokens, value_dim), got shape (8, 5)"),
-        (lambda layer: layer(QUERY, KEYS, KEYS[:1]), ValueError,
-         "values must have the batch size of keys, got shapes (1, 8, 5) and (2, 8, 5)"),
-        (lambda layer: layer(QUERY, KEYS, KEYS[:, :7]), ValueError,
-         "values must be as many as keys, got shapes (2, 7, 5) and (2, 8, 5)"),
-        (lambda layer: layer(QUERY, KEYS, KEYS.bool()), TypeError, f"values {TYPE} torch.bool"),
-        (lambda layer: layer(QUERY, KEYS, None, MASK.float()), TypeError, BOOLS + "torch.float32"),
-        (lambda layer: layer(QUERY, KEYS, None, MASK[:, :4]), ValueError,
+        ((KEYS, KEYS), "query must have shape (batch, tokens, 6), got shape (2, 8, 5)"),
+        ((QUERY, QUERY), "keys must have shape (batch, tokens, 5), got shape (2, 4, 6)"),
+        ((QUERY, KEYS[:1]), "keys must have the batch size of query, got shapes (1, 8, 5) and (2, 4, 6)"),
+        ((QUERY.float(), KEYS), "query must be of the type of the layer, torch.float64, got torch.float32"),
+        ((QUERY, KEYS[:, :0]), "keys must hold at least one token, got shape (2, 0, 5)"),
+        ((QUERY, KEYS, KEYS[:1]), "values must have the batch size of keys, got shapes (1, 8, 5) and (2, 8, 5)"),
+        ((QUERY, KEYS, KEYS[:, :7]), "values must be as many as keys, got shapes (2, 7, 5) and (2, 8, 5)"),
+        ((QUERY, KEYS, None, torch.ones(2, 4, dtype=torch.bool)),
          "token_mask must have shape (batch, n_keys) = (2, 8), got shape (2, 4)"),
-        (lambda _: ReducedRankAttention(0, 5, 1), ValueError, "query_dim must be at least 1, got 0"),
-        (lambda _: ReducedRankAttention(2**31, 5, 1), ValueError, "query_dim must be below 2**31, got 2147483648"),
-        (lambda _: ReducedRankAttention(5, 0, 1), ValueError, "key_dim must be at least 1, got 0"),
-        (lambda _: ReducedRankAttention(6, 5, 0), ValueError,
-         "k must be between 1 and min(query_dim, key_dim) = 5, got 0"),
-        (lambda _: ReducedRankAttention(5, 6, 6), ValueError,
-         "k must be between 1 and min(query_dim, key_dim) = 5, got 6"),
-        (lambda _: ReducedRankAttention(2, 2, 1, dtype=torch.int64), TypeError,
-         "dtype must be a floating-point type, got torch.int64"),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused(call, error, message):
-    assert ReducedRankAttention(1, 1, 1).k == 1
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        call(layer_of())
-
-
-@pytest.mark.parametrize("room", [bilinear, caches])
-def test_unknown_names(room):
-    assert set(room.__all__) <= set(dir(room))
-    with pytest.raises(AttributeError, match=rf"^module '{room.__name__}' has no attribute 'Nothing'$"):
-        _ = room.Nothing
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
+        layer_of()(*arguments)
+    with pytest.raises(ValueError, match=r"^k must be between 1 and min\(query_dim, key_dim\) = 5, got 6$"):
+        ReducedRankAttention(5, 6, 6)

@@ -1,11 +1,9 @@
 """On a GPU: its tables, and its cells on a CPU and on simulated cards."""
 
 import contextlib
-import inspect
 import io
 import itertools
 import json
-import math
 
 import numpy as np
 import pytest
@@ -90,13 +88,7 @@ CARDS = {(7, 5): ("Tesla T4", 15.8e9), (8, 0): ("NVIDIA A100-SXM4-40GB", 42.4e9)
     ("capability", "kernels", "free", "left_out"),
     [
         ((7, 5), ("efficient",), 15e9, 0),
-        ((7, 5), ("efficient",), 2e9, 0),
-        ((7, 5), ("efficient",), 300e6, 2),
-        ((7, 5), (), 15e9, 2),
         ((7, 5), (), 2e9, 4),
-        ((7, 5), (), 300e6, 5),
-        ((8, 0), ("flash", "efficient"), 15e9, 0),
-        ((8, 0), ("flash", "efficient"), 2e9, 0),
         ((8, 0), ("flash", "efficient"), 300e6, 2),
     ],
 )
@@ -116,7 +108,7 @@ def test_plan_fits_card(capability, kernels, free, left_out, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "total", "floors"),
-    [("Tesla T4", 15.8e9, "T4"), ("NVIDIA A100-SXM4-40GB", 42.4e9, "A100"), ("NVIDIA A10G", 23.7e9, None)],
+    [("Tesla T4", 15.8e9, "T4"), ("NVIDIA A10G", 23.7e9, None)],
 )
 def test_own_times_are_drawn(name, total, floors, monkeypatch):
     card = SimulatedCard(monkeypatch, name, (8, 0), ("flash",), 14e9, total)
@@ -140,35 +132,6 @@ def test_own_times_are_drawn(name, total, floors, monkeypatch):
         assert left.get_title(loc="left").startswith(f"{floors}:")
 
 
-def test_cells_take_a_minute(monkeypatch):
-    """On a T4 at three times the floors."""
-    card = SimulatedCard(monkeypatch, "Tesla T4", (7, 5), ("efficient",), 15e9, 15.8e9)
-    card.run("mem_get_info")
-    card.run("def best_of")
-    runs = 1 + inspect.signature(card.names["best_of"]).parameters["runs"].default
-    floors = [seconds(trial.n, "T4", k) for trial in card.names["plan"] for k in (None, 256)]
-    swept = len(floors) * runs * card.names["sweep"].nbytes / GPUS["T4"].bandwidth
-    assert 3 * (runs * sum(floors) + swept) < 60
-
-
-def inside(ax):
-    """Whether every diamond of a picture can be seen."""
-    times = [y for line in ax.get_lines() if line.get_marker() == "D" for y in line.get_ydata()]
-    low, high = ax.get_ylim()
-    return all(low < time < high for time in times)
-
-
-@pytest.mark.parametrize("ms", [1e-6, 1.0, 1e4, float("nan")])
-def test_limits_hold_times(ms):
-    times = {"exact": [(512, ms), (4096, 1.0)], "k = 256": [(512, 1.0), (4096, ms)]}
-    usual, ax = (3e-4, 2000), run(PAGE).namespace["picture"]("Tesla T4", 15.8e9, times, "yours").axes[0]
-    assert inside(ax) or math.isnan(ms)
-    low, high = ax.get_ylim()
-    assert low <= usual[0] < usual[1] <= high
-    if ms == 1 or math.isnan(ms):
-        assert (low, high) == usual
-
-
 def test_sent_files_are_drawn(tmp_path, monkeypatch):
     folder = tmp_path / "gpu"
     folder.mkdir()
@@ -187,7 +150,6 @@ def test_sent_files_are_drawn(tmp_path, monkeypatch):
     (figure,) = shown
     drawn = [line.get_xydata().tolist() for line in figure.axes[0].get_lines() if line.get_marker() == "D"]
     assert [[n for n, _ in points] for points in drawn if points] == [[512, 4096], [4096]]
-    assert inside(figure.axes[0])
     assert drawn[0][1][1] == pytest.approx(3000 * seconds(4096, "T4"))
 
 
@@ -254,7 +216,7 @@ def test_layer_pays_on_h100(run_, mode, loses, leads):
 
 
 @pytest.mark.parametrize(("mode", "low", "high"), [("forward", 0.46, 0.6), ("forward+backward", 0.79, 0.9)])
-@pytest.mark.parametrize("n", [512, 1024, 2048, 4096, 8192])
-def test_memory_on_h100(mode, low, high, n):
-    exact, ours = h100_rows(mode, 16384 // n, n)
-    assert low < ours["peak_bytes"] / exact["peak_bytes"] < high
+def test_memory_on_h100(mode, low, high):
+    for n in (512, 1024, 2048, 4096, 8192):
+        exact, ours = h100_rows(mode, 16384 // n, n)
+        assert low < ours["peak_bytes"] / exact["peak_bytes"] < high

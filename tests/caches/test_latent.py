@@ -40,11 +40,10 @@ def latent_by_loops(x, w_dkv, w_uk, w_uv, w_q, q_rope=None, k_rope=None, mask=No
 
 @pytest.mark.parametrize("absorb", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("rotated", [True, False])
 @pytest.mark.parametrize("mask", [None, real_tokens()], ids=["whole", "masked"])
-def test_latents_against_loops(absorb, causal, rotated, mask):
+def test_latents_against_loops(absorb, causal, mask):
     parts, rope = latent_parts()
-    rope = rope if rotated else {}
+    rope = {} if causal and mask is None else rope
     out = latent_attention(*parts, **rope, token_mask=mask, causal=causal, absorb=absorb)
     assert out.shape == (3, 2, 6, 5)
     np.testing.assert_allclose(out, latent_by_loops(*parts, **rope, mask=mask, causal=causal), rtol=0, atol=1e-13)
@@ -122,21 +121,10 @@ def test_latent_errors_are_least(names):
     torch.testing.assert_close(found.down @ found.up_k, layer[0], rtol=0, atol=1e-6)  # also where no query looks
 
 
-def test_both_moments_beat_one():
-    layer = converted_layer()
-    errors = [
-        harm(layer, latent_from_heads(*layer[:2], 5, **{name: layer[2][name] for name in names}), layer[2])[0]
-        for names in KNOWN
-    ]
-    assert errors[3][0] < 0.8 * errors[1][0] < 0.8 * errors[0][0]
-    assert math.hypot(*errors[4]) < 0.9 * math.hypot(*errors[1])
-
-
-@pytest.mark.parametrize("c", [1e-3, 0.5, 3.0, 1e3])
 @pytest.mark.parametrize("names", KNOWN, ids=" ".join)
-def test_latent_ignores_factor(c, names):
+def test_latent_ignores_factor(names):
     """W_K -> c W_K with W_Q -> W_Q / c, and W_V -> W_V / c with W_O -> c W_O, leave attention as it is."""
-    w_k, w_v, known = converted_layer()
+    (w_k, w_v, known), c = converted_layer(), 1e3
     moved = known | {"query_moment": known["query_moment"] / c**2, "output": c * known["output"]}
     known, moved = ({name: part[name] for name in names} for part in (known, moved))
     found, other = latent_from_heads(w_k, w_v, 5, **known), latent_from_heads(c * w_k, w_v / c, 5, **moved)
@@ -172,75 +160,51 @@ def test_moments_of_few_samples(dtype, bar):
 
 
 def test_full_latent_is_exact():
-    x, w_q, w_k, w_v = tensors((2, 6, 8), *[(4, 8, 3)] * 3, dtype=torch.float32)
+    x, w_q, w_k, w_v = (part.requires_grad_() for part in tensors((2, 6, 8), *[(4, 8, 3)] * 3, dtype=torch.float32))
     found = latent_from_heads(w_k, w_v, 8)
     assert isinstance(found, Latent)
     assert found.down.dtype == torch.float32
+    assert not any(part.requires_grad for part in found)
     q, k, v = (x[:, None] @ w for w in (w_q, w_k, w_v))
     exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     torch.testing.assert_close(latent_attention(x, *found, w_q), exact, rtol=1e-4, atol=1e-5)
 
 
-def test_latents_of_learning_weights():
-    w_k, w_v, moment = (part.requires_grad_() for part in tensors((2, 6, 3), (2, 6, 3), (6, 6)))
-    found = latent_from_heads(w_k, w_v, 6, moment=moment @ moment.mT)
-    assert not any(part.requires_grad for part in found)
-    torch.testing.assert_close(found.down @ found.up_v, w_v.detach())
-
-
-X, *_, W_Q = latent_parts()[0]
-SHAPED = [  # an argument, its wrong shape, and the shape that it should have
-    ("x", (3, 6), "(batch, n, dim)"), ("w_dkv", (6, 3), "(7, d_c)"), ("w_uk", (2, 4, 4), "(groups, 3, d_h)"),
-    ("w_uv", (1, 3, 5), "(2, 3, d_v)"), ("w_q", (2, 7, 5), "(heads, 7, 4)"),
-    ("q_rope", (3, 2, 5, 2), "(3, 2, 6, d_rope)"), ("k_rope", (3, 6, 3), "(3, 6, 2)"),
-]  # fmt: skip
+CONVERTED = {"w_k": torch.zeros(1, 7, 3), "w_v": torch.zeros(1, 7, 2), "k": 2}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        *(({name: torch.zeros(shape).double()}, f"ValueError: {name} must have shape {right}, got shape {shape}")
-          for name, shape, right in SHAPED),
-        ({"x": X[:, :0]}, "ValueError: x must hold at least one token of at least one number, got shape (3, 0, 7)"),
-        ({"x": X.long()}, "TypeError: x must be of a floating-point type, got torch.int64"),
-        ({"q_rope": None}, "ValueError: q_rope must be given with k_rope, got None"),
-        ({"k_rope": None}, "ValueError: k_rope must be given with q_rope, got None"),
-        ({"w_q": W_Q.float()}, "TypeError: w_q must be of the type of x, torch.float64, got torch.float32"),
-        ({"causal": 1}, "TypeError: causal must be True or False, got 1"),
-        ({"absorb": None}, "TypeError: absorb must be True or False, got None"),
-        ({"token_mask": real_tokens(n=5)},
-         "ValueError: token_mask must have shape (batch, n_keys) = (3, 6), got shape (3, 5)"),
-        ({"token_mask": X[..., 0]},
-         "TypeError: token_mask must be a bool tensor (True marks a real token), got torch.float64"),
-    ],
-)  # fmt: skip
-def test_bad_latents(change, message):
-    parts, rope = latent_parts()
-    given = dict(zip(("x", "w_dkv", "w_uk", "w_uv", "w_q"), parts, strict=True)) | rope
-    assert said(lambda: latent_attention(**(given | change))) == message
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"k": 0}, "k must be between 1 and min(dim, heads * (d_h + d_v)) = 5, got 0"),
         ({"k": 6}, "k must be between 1 and min(dim, heads * (d_h + d_v)) = 5, got 6"),
-        ({"w_k": torch.zeros(7, 3)}, "w_k must have shape (heads, dim, d_h), got shape (7, 3)"),
         ({"w_v": torch.zeros(1, 8, 2)}, "w_v must have shape (1, 7, d_v), got shape (1, 8, 2)"),
-        ({"moment": torch.eye(6)}, "moment must have shape (7, 7), got shape (6, 6)"),
         ({"moment": torch.zeros(7, 7)}, "moment must be non-zero, got zeros"),
         ({"moment": torch.ones(7, 7).triu()}, "moment must be symmetric, got a difference of 1 across the diagonal"),
-        ({"query_moment": torch.eye(3)}, "query_moment must have shape (1, 3, 3), got shape (3, 3)"),
         ({"query_moment": -torch.eye(3)[None]}, "query_moment must be positive semidefinite, got the eigenvalue -1"),
         ({"output": torch.zeros(1, 3, 9)}, "output must have shape (1, 2, dim_out), got shape (1, 3, 9)"),
         ({"output": torch.zeros(1, 2, 9)}, "output must be non-zero, got zeros"),
-        ({"output": torch.full((1, 2, 9), math.nan)}, "output must be finite, got nan"),
-        ({"w_k": torch.full((1, 7, 3), math.inf)}, "w_k must be finite, got inf"),
     ],
 )
 def test_bad_conversions(change, message):
-    given = {"w_k": torch.zeros(1, 7, 3), "w_v": torch.zeros(1, 7, 2), "k": 2}
-    assert said(lambda: latent_from_heads(**(given | change))) == f"ValueError: {message}"
+    assert said(lambda: latent_from_heads(**(CONVERTED | change))) == f"ValueError: {message}"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "right"),
+    [
+        ("w_dkv", (6, 3), "(7, d_c)"), ("w_uk", (2, 4, 4), "(groups, 3, d_h)"), ("w_uv", (1, 3, 5), "(2, 3, d_v)"),
+        ("w_q", (2, 7, 5), "(heads, 7, 4)"), ("q_rope", (3, 2, 5, 2), "(3, 2, 6, d_rope)"),
+        ("k_rope", (3, 6, 3), "(3, 6, 2)"),
+    ],
+)  # fmt: skip
+def test_bad_latents(name, shape, right):
+    parts, rope = latent_parts()
+    given = dict(zip(("x", "w_dkv", "w_uk", "w_uv", "w_q"), parts, strict=True)) | rope
+    wrong = given | {name: torch.zeros(shape).double()}
+    assert said(lambda: latent_attention(**wrong)) == f"ValueError: {name} must have shape {right}, got shape {shape}"
+    for one, other in (("q_rope", "k_rope"), ("k_rope", "q_rope")):
+        message = f"ValueError: {one} must be given with {other}, got None"
+        assert said(lambda one=one: latent_attention(**(given | {one: None}))) == message
 
 
 @pytest.mark.parametrize("absorb", [True, False])
@@ -255,10 +219,9 @@ def test_gradients_of_latents(absorb):
     assert torch.autograd.gradcheck(output, [part.requires_grad_() for part in (*parts, *rope.values())])
 
 
-@pytest.mark.parametrize("absorb", [True, False])
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 4e-5), (torch.bfloat16, 0.2), ("autocast", 0.2)])
-def test_latents_in_narrow_types(dtype, bound, absorb):
-    parts, rope = latent_parts()
+def test_latents_in_narrow_types(dtype, bound):
+    (parts, rope), absorb = latent_parts(), dtype == torch.bfloat16
     wanted = latent_attention(*parts, **rope, token_mask=real_tokens(), absorb=absorb)
     narrow = torch.float32 if dtype == "autocast" else dtype
     parts, rope = [part.to(narrow) for part in parts], {name: part.to(narrow) for name, part in rope.items()}

@@ -13,12 +13,9 @@ from lowrank_tutor.caches import LoraLinear, inject_lora, merge_lora
 
 LORAS = pytest.mark.parametrize(
     "options",
-    [
-        {}, {"scaling": "alpha/sqrt(r)"}, {"init": "principal"}, {"magnitude": True},
-        {"init": "principal", "magnitude": True},
-    ],
+    [{}, {"scaling": "alpha/sqrt(r)"}, {"init": "principal"}, {"init": "principal", "magnitude": True}],
     ids=str,
-)  # fmt: skip
+)
 
 
 def lora_of(m=5, n=7, r=2, bias=True, dtype=torch.float64, trained=True, **options):
@@ -78,16 +75,6 @@ def test_start_and_reset(options):
     assert [part.requires_grad for part in back.parameters()] == [True, False]
 
 
-def test_learned_numbers():
-    for options, more in (({}, 0), ({"magnitude": True}, 5), ({"init": "principal"}, 0)):
-        layer = lora_of(**options)
-        assert sum(part.numel() for part in layer.parameters() if part.requires_grad) == 2 * (5 + 7) + more
-    layer = lora_of()
-    layer(tensors((3, 7))[0]).sum().backward()
-    assert layer.linear.weight.grad is None
-    assert layer.a.grad.abs().sum() > 0
-
-
 def test_null_space_and_rank():
     layer = lora_of(r=3, n=9)
     null = torch.linalg.svd(layer.a.detach()).Vh[3:]
@@ -128,19 +115,8 @@ def test_first_step_and_scaling():
     assert without == pytest.approx([expected / 4, expected / 64], rel=0.2)
 
 
-def test_gradients_with_magnitude():
-    layer, (x,) = lora_of(magnitude=True), tensors((3, 7), seed=5)
-    names = ("a", "b", "lengths")
-
-    def output(*parts):
-        return torch.func.functional_call(layer, dict(zip(names, parts, strict=True)), (x,))
-
-    start = [getattr(layer, name).detach().clone().requires_grad_() for name in names]
-    assert torch.autograd.gradcheck(output, start)
-
-
-@pytest.mark.parametrize("options", [{}, {"magnitude": True}, {"init": "principal"}], ids=str)
-def test_types_and_saving(options):
+def test_types_and_saving():
+    options = {"init": "principal", "magnitude": True}
     layer = lora_of(dtype=torch.bfloat16, **options)
     assert layer(torch.ones(2, 7, dtype=torch.bfloat16)).dtype == torch.bfloat16
     wide = lora_of(dtype=torch.float32, **options)
@@ -149,11 +125,11 @@ def test_types_and_saving(options):
     other = lora_of(dtype=torch.float32, trained=False, **options)
     other.load_state_dict(wide.state_dict())
     assert torch.equal(other(torch.ones(2, 7)), wide(torch.ones(2, 7)))
+    assert layer.extra_repr() == "r=2, alpha=2, scaling='alpha/r', init='principal', magnitude=True"
 
 
-@LORAS
-def test_lora_compiles(compiler, options):
-    layer, (x,) = lora_of(dtype=torch.float32, **options), tensors((4, 7), dtype=torch.float32)
+def test_lora_compiles(compiler):
+    layer, (x,) = lora_of(dtype=torch.float32, init="principal", magnitude=True), tensors((4, 7), dtype=torch.float32)
     torch.testing.assert_close(compiler(layer, backend="eager")(x), layer(x))
 
 
@@ -262,78 +238,32 @@ def test_model_and_back(case, options):
     assert not any(part.requires_grad for part in model.parameters())
 
 
-def test_adapters_one_after_the_other():
-    model = inject_lora(inject_lora(TwoLayers(), "q_proj", 2), "k_proj", 1)
-    assert sum(part.numel() for part in model.parameters() if part.requires_grad) == 4 * 12 + 2 * 12
-    layer = lora_of()
-    assert torch.equal(merge_lora(layer).weight, layer.weight)
+NAMES = "ValueError: names must be ends of names of linear layers"
 
 
-def refusal(**change):
-    """The refusal of a call that must leave the model as it was."""
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"names": "q_pro"}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got 'q_pro'"),
+        ({"names": "_proj"}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got '_proj'"),
+        ({"names": ["q_proj", "norm"]}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got 'norm'"),
+        ({"names": []}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got ''"),
+        ({"names": ["q_proj", "0"], "r": 4}, "ValueError: r must be between 1 and min(m, n) = 3, got 4"),
+        ({"alpha": 0}, "ValueError: alpha must be finite and above 0, got 0.0"),
+    ],
+)
+def test_bad_models(change, message):
+    """A refused call leaves the model as it was."""
     model = TwoLayers()
-    found = said(lambda: inject_lora(**({"model": model, "names": "q_proj", "r": 2} | change)))
+    assert said(lambda: inject_lora(**({"model": model, "names": "q_proj", "r": 2} | change))) == message
     assert all(part.requires_grad for part in model.parameters())
     assert not any(isinstance(part, LoraLinear) for part in model.modules())
-    return found
 
 
-KNOWN = "ValueError: names must be ends of names of linear layers (q_proj, k_proj, xq_proj, 0, again), got"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: refusal(names="q_pro"), f"{KNOWN} 'q_pro'"),
-        (lambda: refusal(names="_proj"), f"{KNOWN} '_proj'"),
-        (lambda: refusal(names=["q_proj", "norm"]), f"{KNOWN} 'norm'"),
-        (lambda: refusal(names=["layers"]), f"{KNOWN} 'layers'"),
-        (lambda: refusal(names=[]), f"{KNOWN} ''"),
-        (lambda: refusal(names=0), "TypeError: names must be a string or several, got 0"),
-        (lambda: refusal(r=0), "ValueError: r must be between 1 and min(m, n) = 6, got 0"),
-        (lambda: refusal(names=["q_proj", "0"], r=4), "ValueError: r must be between 1 and min(m, n) = 3, got 4"),
-        (lambda: refusal(alpha=0), "ValueError: alpha must be finite and above 0, got 0.0"),
-        (lambda: refusal(model=torch.eye(2)), "TypeError: model must be a torch.nn.Module, got Tensor"),
-        (lambda: said(lambda: inject_lora(inject_lora(TwoLayers(), "q_proj", 1), "q_proj", 1)),
-         "ValueError: names must be ends of names of linear layers (k_proj, xq_proj, 0), got 'q_proj'"),
-        (lambda: said(lambda: inject_lora(nn.Linear(2, 2), "q_proj", 1)),
-         "ValueError: names must be ends of names of linear layers (none), got 'q_proj'"),
-        (lambda: said(lambda: merge_lora(TwoLayers())),
-         "ValueError: model must hold a LoraLinear, got TwoLayers without one"),
-        (lambda: said(lambda: merge_lora(None)), "TypeError: model must be a torch.nn.Module, got NoneType"),
-    ],
-)  # fmt: skip
-def test_bad_models(call, message):
-    assert call() == message
-
-
-X = torch.zeros(3, 7).double()
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: lora_of(r=0), "ValueError: r must be between 1 and min(m, n) = 5, got 0"),
-        (lambda: lora_of(r=6), "ValueError: r must be between 1 and min(m, n) = 5, got 6"),
-        (lambda: lora_of(alpha=0), "ValueError: alpha must be finite and above 0, got 0.0"),
-        (lambda: lora_of(alpha=math.inf), "ValueError: alpha must be finite and above 0, got inf"),
-        (lambda: lora_of(scaling="r"), 'ValueError: scaling must be "alpha/r" or "alpha/sqrt(r)", got \'r\''),
-        (lambda: lora_of(init="ones"), 'ValueError: init must be "zero" or "principal", got \'ones\''),
-        (lambda: lora_of(magnitude=1), "TypeError: magnitude must be True or False, got 1"),
-        (lambda: LoraLinear(nn.Identity(), 2), "TypeError: linear must be a torch.nn.Linear, got Identity"),
-        (lambda: lora_of()(X[:, :6]), "ValueError: x must have shape (..., 7), got shape (3, 6)"),
-        (lambda: lora_of()(X[0, 0]), "ValueError: x must have shape (..., 7), got shape ()"),
-        (lambda: lora_of()([1.0] * 7), "TypeError: x must be a tensor, got list"),
-        (lambda: lora_of()(X.float()),
-         "TypeError: x must be of the type of the layer, torch.float64, got torch.float32"),
-    ],
-)  # fmt: skip
-def test_bad_adapters(call, message):
-    assert said(call) == message
-
-
-def test_printed_form():
-    assert lora_of(alpha=3, magnitude=True).extra_repr() == (
-        "r=2, alpha=3, scaling='alpha/r', init='zero', magnitude=True"
-    )
-    assert "magnitude" not in lora_of().extra_repr()
+def test_adapters_twice():
+    model = inject_lora(TwoLayers(), "q_proj", 1)
+    assert said(lambda: inject_lora(model, "q_proj", 1)) == f"{NAMES} (k_proj, xq_proj, 0), got 'q_proj'"
+    assert said(lambda: lora_of(r=6)) == "ValueError: r must be between 1 and min(m, n) = 5, got 6"
+    assert said(lambda: lora_of(alpha=math.inf)) == "ValueError: alpha must be finite and above 0, got inf"
+    message = "TypeError: x must be of the type of the layer, torch.float64, got torch.float32"
+    assert said(lambda: lora_of()(torch.zeros(3, 7))) == message

@@ -16,7 +16,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.rank import effective_rank, numerical_rank, rank_factorization, stable_rank
-from lowrank_tutor.svd import best_rank_k, choose_rank, randomized_svd, relative_error, truncated_svd
+from lowrank_tutor.svd import choose_rank, randomized_svd, relative_error, truncated_svd
 
 # Randomized SVD: (m, n) matrices of every kind
 
@@ -70,7 +70,7 @@ def check_promises(a, k, row, *, exact=False, near=1e99, **options):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_rank_and_shape(kind, dtype):
     """All ranks of all sides up to 25, so that block and passes meet each border: k + 10 = side, and 10 k = side."""
-    for side in range(1, 26):
+    for side in range(1, 26 if dtype == "float64" else 15):
         for m, n in ((side, side), (side + 7, side), (side, 2 * side)):
             a = KINDS[kind](m, n).astype(dtype)
             for k in range(1, side + 1):
@@ -157,35 +157,28 @@ CLOUDS = {
 }
 
 
-@pytest.mark.parametrize("offset", [0.0, 300.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kind", CLOUDS)
 def test_axes_agree_with_float64(kind, dtype, offset):
     """On both sides of both borders, far from the origin, with every kind of ``n_components``."""
+    eps, orthogonal = (1e-5, 1e-6) if dtype == "float32" else (1e-10, 1e-13)
     for d in range(1, 6):
         for n in sorted({2, d, d + 1, 10 * d - 1, 10 * d, 10 * d + 1, 400} - {0, 1}):
             x = (default_rng(n).standard_normal((n, d)) * CLOUDS[kind](d) + offset).astype(dtype)
             mean, variances, axes = judged(x)
-            whole = variances.sum() or 1
+            blur = eps * variances[0] + (1e-13 * offset) ** 2
             for wanted in [None, *range(1, min(n, d) + 1), 0.5, 0.999999]:
                 pca, row = PCA(wanted).fit(x), f"{kind} {dtype} {offset} {n} {d} {wanted}"
                 k = pca.n_components_
-                eps = 1e-5 if dtype == "float32" else 1e-10
-                blur = eps * variances[0] + (1e-13 * offset) ** 2
-                np.testing.assert_allclose(pca.mean_, mean, rtol=1e-15, atol=1e-15, err_msg=row)
-                np.testing.assert_allclose(pca.explained_variance_, variances[:k], rtol=eps, atol=blur, err_msg=row)
-                np.testing.assert_allclose(
-                    pca.explained_variance_ratio_, variances[:k] / whole, atol=10 * eps, err_msg=row
-                )
-                np.testing.assert_allclose(
-                    pca.components_ @ pca.components_.T,
-                    np.eye(k),
-                    atol=1e-6 if dtype == "float32" else 1e-13,
-                    err_msg=row,
-                )
-                z = pca.transform(x)
-                size = np.sqrt(variances[0]) + 1e-300
-                assert np.abs(z.mean(axis=0)).max() < 1e-5 * size + 1e-15 * offset, row
+                for part, judge, rtol, atol in (
+                    (pca.mean_, mean, 1e-15, 1e-15),
+                    (pca.explained_variance_, variances[:k], eps, blur),
+                    (pca.explained_variance_ratio_, variances[:k] / (variances.sum() or 1), 1e-7, 10 * eps),
+                    (pca.components_ @ pca.components_.T, np.eye(k), 1e-7, orthogonal),
+                    (pca.transform(x).mean(axis=0), np.zeros(k), 0, 1e-5 * variances[0] ** 0.5 + 1e-15 * offset),
+                ):
+                    np.testing.assert_allclose(part, judge, rtol=rtol, atol=atol, err_msg=row)
                 apart = np.diff(np.r_[np.inf, variances, 0]) < -0.05 * variances[0]
                 for i in range(k):  # an axis is judged where its variance stands apart
                     if apart[i : i + 2].all():
@@ -264,12 +257,11 @@ def test_rounding_is_no_direction(dtype):
 def test_factors_amplify_no_rounding(dtype, most):
     """The product of the factors stays near matrices whose entries were rounded."""
     rng = default_rng(3)
-    for _ in range(3000):
+    for _ in range(1000):
         m, n = rng.integers(2, 40, 2)
         r = rng.integers(1, min(m, n) + 1)
-        a = ((orthonormal(m, r, rng) * np.geomspace(1, rng.uniform(0.05, 1), r)) @ orthonormal(n, r, rng).T).astype(
-            dtype
-        )
+        s = np.geomspace(1, rng.uniform(0.05, 1), r)
+        a = ((orthonormal(m, r, rng) * s) @ orthonormal(n, r, rng).T).astype(dtype)
         c, f = rank_factorization(a)
         assert relative_error(c @ f, a) < most, (m, n, r)
 
@@ -285,18 +277,13 @@ def test_tiny_float32():
 
 def test_byte_order_changes_nothing():
     """Files such as FITS hold big-endian numbers, whose types are equal to none of NumPy's usual ones."""
-    for code, r in itertools.product(("f2", "f4", "f8", "i4"), (1, 3)):
-        a = (8 * with_spectrum(np.ones(r), 20, 12)).astype(f"<{code}")
+    for code in ("f2", "f4", "f8", "i4"):
+        a = (8 * with_spectrum(np.ones(3), 20, 12)).astype(f"<{code}")
         b = a.astype(f">{code}")
         assert numerical_rank(b) == numerical_rank(a)
-        assert rank_factorization(b).c.shape == rank_factorization(a).c.shape
-        pairs = (
-            (truncated_svd(a, 2), truncated_svd(b, 2)),
-            (randomized_svd(a, 2, rng=0), randomized_svd(b, 2, rng=0)),
-            ((PCA().fit(a).components_,), (PCA().fit(b).components_,)),
-        )
-        for one, other in pairs:
-            for x, y in zip(one, other, strict=True):
+        for parts in (rank_factorization, lambda x: truncated_svd(x, 2), lambda x: randomized_svd(x, 2, rng=0),
+                      lambda x: (PCA().fit(x).components_,)):  # fmt: skip
+            for x, y in zip(parts(a), parts(b), strict=True):
                 assert x.dtype == y.dtype, code
                 np.testing.assert_allclose(y, x, atol=1e-6, err_msg=code)
 
@@ -323,10 +310,9 @@ def test_gap_between_levels():
             assert choose_rank(s, gap=True) == k, (r, low, jitter, k)
 
 
-@pytest.mark.parametrize("n", [30, 100])
-def test_gap_in_noise(n):
+def test_gap_in_noise():
     """Three directions well above square noise, whose last values lie far apart by chance; and exact ranks."""
-    rng, right = default_rng(0), 0
+    n, rng, right = 30, default_rng(0), 0
     for _ in range(100):
         strong = (orthonormal(n, 3, rng) * (6 * np.sqrt(n))) @ orthonormal(n, 3, rng).T
         right += choose_rank(np.linalg.svd(strong + rng.standard_normal((n, n)), compute_uv=False), gap=True) == 3
@@ -351,7 +337,5 @@ def test_part_of_a_spectrum():
 
 def test_color_images():
     image = default_rng(0).random((12, 20, 3))
-    by_color = np.moveaxis(best_rank_k(np.moveaxis(image, 2, 0), 5), 0, 2)
-    np.testing.assert_allclose(by_color[..., 1], best_rank_k(image[..., 1], 5), atol=1e-14)
     with pytest.raises(ValueError, match=r"got 5, and a is a stack of 12 matrices of shape \(20, 3\)$"):
         truncated_svd(image, 5)

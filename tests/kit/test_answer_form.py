@@ -95,31 +95,13 @@ def test_readings(readings):
     ("name", "typed"),
     [
         ("ex-rank-projection", ["1/2", "0.5", "0,5", "50%", " .5 ", "+0.5", "5e-1", "5*10^-1"]),
-        ("ex-rank-tenth", ["204", "204.0", "2.04e2", "2,04 x 10^2"]),
-        ("ex-svd-hand", ["1,618 | 0,618"]),
         ("ex-svd-center", ["35,598", "35.598", "35 598", "35598,0", "35\u00a0598", "3.56*10**4"]),
         ("ex-bilinear-million", ["7.69*10^8 | 4.92 \u00d7 10^10 | 6.4e7", "768.589.824 | 49,216,049,152 | 6,4*10^7"]),
-        ("ex-attention-hand", ["4,223 | 4,836 | 4 | 4,0"]),
-        ("ex-attention-derive", ["0,865 | 7,389 | 63,6"]),
     ],
 )
 def test_right_answers_of_many_countries(submit, name, typed):
     said = submit(name, [text.split(" | ") for text in typed])
     assert {text: words for text, (words, _) in zip(typed, said, strict=True)} == dict.fromkeys(typed, "✓ Right.")
-
-
-@pytest.mark.parametrize(
-    ("name", "typed", "words"),
-    [
-        ("ex-svd-center", "33,913", "That is the singular value of the constant alone."),
-        ("ex-svd-center", "33.913", "That is the singular value of the constant alone."),
-        ("ex-attention-length", "9,8 | 1,340", "The second factor is the other way round"),
-        ("ex-attention-hand", "2,880 | 4,84 | 4 | 4", "The first key is minus ln 2"),
-    ],
-)
-def test_likelier_reading(submit, name, typed, words):
-    ((said, _),) = submit(name, [typed.split(" | ")])
-    assert words in said
 
 
 # For each question what both judges say: of a number or list, typed as Python writes it, or of (what is typed, the same

@@ -19,7 +19,7 @@ from lowrank_tutor.figures import score, spectrum
 from lowrank_tutor.kit import sphinxext
 from lowrank_tutor.kit.block import literal
 from lowrank_tutor.kit.images import encode, has_few_colors, png
-from lowrank_tutor.kit.palette import COLORS, SURFACES, css
+from lowrank_tutor.kit.palette import COLORS, SURFACES
 from lowrank_tutor.kit.questions import draw_first
 from lowrank_tutor.kit.questions.verdict import answer_form
 from lowrank_tutor.kit.sliders import explore
@@ -193,16 +193,16 @@ LOOK = """
 """
 
 
-@pytest.mark.parametrize("root", ["<html>", '<html data-theme="light">', *DARK])
 @pytest.mark.parametrize("name", [*BLOCKS, "layers"])
-def test_blocks_follow_the_page(browser, name, root):
-    make = BLOCKS.get(name, spectrum().to_html)
+def test_blocks_follow_the_page(browser, name):
+    block = BLOCKS.get(name, spectrum().to_html)()
     with browser.new_page() as page:
-        page.set_content(root + make())
-        mode, art = page.evaluate(LOOK, list(COLORS["teal"][:2]))
-    assert mode == ("dark" if root in DARK else "light")
-    if name == "explorer":
-        assert art == ("invert(1) hue-rotate(180deg)" if root in DARK else "none")
+        for root in ("<html>", '<html data-theme="light">', *DARK):
+            page.set_content(root + block)
+            mode, art = page.evaluate(LOOK, list(COLORS["teal"][:2]))
+            assert mode == ("dark" if root in DARK else "light"), root
+            if name == "explorer":
+                assert art == ("invert(1) hue-rotate(180deg)" if root in DARK else "none"), root
 
 
 def test_photographs_stay(browser):
@@ -212,8 +212,3 @@ def test_photographs_stay(browser):
     with browser.new_page() as page:
         page.set_content(DARK[0] + photo.to_html())
         assert page.evaluate(LOOK, ["", ""])[1] == "none"
-
-
-def test_rules_for_the_whole_page():
-    assert css().startswith(":root{--teal:")
-    assert "html.dark" in css()

@@ -42,24 +42,6 @@ def test_right_answers(name):
         assert not check(name, off), off
 
 
-@pytest.mark.parametrize(
-    ("name", "i", "rule", "slack"),
-    [
-        ("ex-rank-hand", 0, "a whole number", 0),
-        ("ex-svd-hand", 0, "to 3 digits", 0.01),  # 1.62
-        ("ex-svd-hand", 1, "to 3 digits", 0.001),  # 0.618
-        ("ex-jl-orthogonal", 0, "to 2 digits", 0.01),  # 0
-        ("ex-svd-noise", 0, "a whole number", 0),  # 5% of zero is zero
-        ("ex-svd-noise", 1, "within 5%", 25.4),
-    ],
-)
-def test_rules(name, i, rule, slack):
-    number = QUESTIONS[name].numbers[i]
-    assert number.rule == rule
-    assert number.slack(number.right) == pytest.approx(slack)
-    assert f"{number.name} ({rule})" in repr(check(name, ...))
-
-
 @pytest.mark.parametrize(("name", "wrong", "words"), HINTS)
 def test_hints(name, wrong, words):
     assert not check(name, wrong)
@@ -105,26 +87,17 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
     ("name", "answer", "words"),
     [
         # rounded too early, or not at all
-        ("ex-attention-derive", [0.87, 7.389, 63.6], f"The estimate: {NEAR}"),
         ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
-        ("ex-svd-hand", [1.6, 0.618], f"○ The larger singular value: {NEAR}"),
         ("ex-linformer-crossover", [303.7, 137.7], "for D = 512: not yet. The answer is a whole number"),
         ("ex-bilinear-million", [7.9e8, 4.92e10, 6.4e7], "You are near, but not within 2%. Round only at the end."),
         # too far off for that
-        ("ex-linformer-crossover", [302.9, 138], "Set the operations of the two layers equal"),
         ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
-        ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "Us depends on the query alone"),
         ("ex-family-axis", [1.5, 4, 6, 1], "Invert the scatter"),  # this solution rounds nothing
         ("ex-svd-hand", [1.69, 0.618], "They are the square roots of the eigenvalues"),  # 4% off
-        ("ex-family-half", [1.8, 3.7], "Set the derivative"),  # 3% off what has a hint
         # several hints are near
         ("ex-svd-tail", [0.302, 2.236, 3], "That is the Frobenius norm of what is cut."),
-        ("ex-svd-center", 33_984, "Squares add up where two sheets are orthogonal."),
-        ("ex-bilinear-root", [3, 2, 4], "That is the cut of the root."),
-        ("ex-caches-cache", [65536, 17.2], "A GiB has 2^30 bytes."),
         # the right numbers in another order; a hint of its own goes first
         ("ex-rank-build", [16, 20], "○ Not yet. These are the right numbers, but in another order."),
-        ("ex-jl-orthogonal", [0.05, 0, 0.0455], "another order."),
         ("ex-svd-hand", [0.618, 1.618], "another order."),
         # a hint that explains two numbers is said once
         (
@@ -157,18 +130,16 @@ def test_direction_as_whole():
             assert others == [f"✓ {name}: right." for name, _ in QUESTIONS["ex-family-axis"].parts[1:]]
 
 
-NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), ["a", 1], [1, [2, 3]], [True, 2], {1: 2}, object()]
+NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), [1, [2, 3]], {1: 2}, np.ma.array(2, mask=True)]
 
 
 @pytest.mark.parametrize(
     ("name", "answers", "error", "words"),
     [
         ("ex-rank-hand", NO_NUMBERS, TypeError, "answer must be a number or a list of numbers, got "),
-        ("ex-rank-hand", [np.ma.array(2, mask=True)], TypeError, "answer must be a number or a list of numbers, got "),
-        ("ex-rank-hand", [np.nan, np.inf, [-np.inf]], ValueError, "answer must be finite, got "),
+        ("ex-rank-hand", [np.nan, [-np.inf]], ValueError, "answer must be finite, got "),
         ("ex-rank-hand", [10**400, [1, -(10**5000)]], ValueError, "answer must be finite, and below 1e308, got "),
         ("ex-rank", [2, ...], ValueError, r"name must be one of ex-rank-hand, .*, got 'ex-rank'"),
-        pytest.param(10**5000, [2], ValueError, "name must be one of .*, got an unprintable int", id="huge-name"),
     ],
 )
 def test_bad_answers(name, answers, error, words):
@@ -183,25 +154,21 @@ def test_no_answer(nothing):
 
 
 def test_dots(monkeypatch):
-    monkeypatch.delenv(PAGE_VARIABLE, raising=False)
+    monkeypatch.setenv(PAGE_VARIABLE, "0")
     verdict = check("ex-rank-gram", ...)
     assert not verdict
-    assert "in place of the dots" in repr(verdict)
     assert verdict._repr_html_() is None
     monkeypatch.setenv(PAGE_VARIABLE, "1")
-    form = check("ex-rank-gram", ...)._repr_html_()
-    assert form.startswith('<form class="check" data-name="ex-rank-gram"')
-    assert "http" not in form
+    assert check("ex-rank-gram", ...)._repr_html_().startswith('<form class="check" data-name="ex-rank-gram"')
     assert check("ex-rank-gram", 1)._repr_html_() is None
 
 
-@each_question
-def test_fields(name):
-    form = answer_form(name, QUESTIONS[name]._replace(otherwise="</script>")).to_html()
+def test_fields():
+    name, question = "ex-rank-hand", QUESTIONS["ex-rank-hand"]
+    form = answer_form(name, question._replace(otherwise="</script>")).to_html()
     assert form.count("</script>") == form.count("<script"), "no word of a hint can end the script"
-    for i, number in enumerate(QUESTIONS[name].numbers):
+    for i, number in enumerate(question.numbers):
         assert f'<label for="{name}-{i}">{html.escape(number.name)}</label>' in form
-        assert f'<small id="{name}-{i}-rule">{number.rule}</small>' in form
 
 
 @pytest.fixture
@@ -212,30 +179,10 @@ def own(monkeypatch):
     return lambda **more: register(**given | more)
 
 
-@pytest.mark.parametrize(
-    ("right", "yes", "no"),
-    [
-        (1e-12, [1e-12, 1.009e-12], [0, 9e-10, 1.02e-12, -1e-12]),
-        (1.6e-19, [1.6e-19, 1.61e-19], [0, 1e-19, 1.62e-19]),
-        (6.02e23, [6.02e23, 6.03e23], [6.04e23]),
-        (2**53 + 1, [2**53 + 1], [2**53, 2.0**53, 2**53 + 2]),
-        (10**30, [10**30, 1e30], [10**30 + 1, 10**30 - 1, 1.0000001e30]),
-        (10**30 + 1, [10**30 + 1], [10**30, 1e30]),
-        (2**60, [2**60, 2.0**60], [2**60 + 1]),
-        (1e-322, [1e-322], [0, 1e-10]),
-        (3, [3, 3.0, 3 + 1e-12, np.float32(3)], [3.001, 2, -3]),
-        (np.int64(3), [3], [4]),
-        (np.float64(0.5), [Fraction(1, 2), sympy.Rational(1, 2), [0.5], np.float32(0.5), np.array([[0.5]])], [0.6]),
-        (Fraction(1, 3), [1 / 3, 0.333], [0.3]),
-    ],
-)
-def test_numbers_of_any_size(own, right, yes, no):
-    own(right=right)
-    assert [one for one in yes if not check("ex-own", one)] == []
-    assert [one for one in no if check("ex-own", one)] == []
-
-
 def test_arrays_and_hints(own):
+    own(right=np.float64(0.5))
+    forms = (Fraction(1, 2), sympy.Rational(1, 2), [0.5], np.float32(0.5), np.array([[0.5]]))
+    assert all(check("ex-own", form) for form in forms)
     hints = {(np.int64(1), 3.02): "Not three.", (1, 3.0): "Not quite three."}
     own(right=np.array([1, 2.5]), ask=["a", "b"], hints=hints, digits=np.int64(2), note="As 1.5.")
     assert check("ex-own", np.array([1, 2.5]))
@@ -248,42 +195,28 @@ REFUSED = "hints must be answers that are refused, each apart from the others, g
 
 
 @pytest.mark.parametrize(
-    ("error", "wrong", "words"),
+    ("wrong", "words"),
     [
-        (TypeError, {"right": "a"}, "right must be a number or a list of numbers, got 'a'"),
-        (ValueError, {"right": np.nan}, "right must be finite, got nan"),
-        (ValueError, {"right": 10**5000}, "right must be finite, and below 1e308, got an unprintable int"),
-        (ValueError, {"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
-        (ValueError, {"right": range(10**18)}, "right must have a number for each name in ask, 1, got range(0, 1000"),
-        (ValueError, {"right": [..., 2]}, "right must have a number for each name in ask, 1, got [Ellipsis, 2]"),
-        (ValueError, {"ask": None}, "ask must name 1 to 9 numbers, got None"),
-        (ValueError, {"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
-        (ValueError, {"ask": range(10**18)}, "ask must name 1 to 9 numbers, got range(0, 1000"),
-        (ValueError, {"ask": 10**5000}, "ask must name 1 to 9 numbers, got an unprintable int"),
-        (TypeError, {"direction": 1}, "direction must be True or False, got 1"),
-        (ValueError, {"ask": ["a", 2], "right": [1, 2]}, "ask must be words, got 2"),
-        (ValueError, {"otherwise": " "}, "otherwise must be words, got ' '"),
-        (ValueError, {"otherwise": 10**5000}, "otherwise must be words, got an unprintable int"),
-        (ValueError, {"note": 10**5000}, "note must be words, got an unprintable int"),
-        (TypeError, {"hints": True}, "hints must be a dict from wrong answers to words, got True"),
-        (TypeError, {"hints": 10**5000}, "hints must be a dict from wrong answers to words, got an unprintable int"),
-        (ValueError, {"hints": {2: 10**5000}}, "hints must hold words, got an unprintable int"),
-        (ValueError, {"hints": {10**5000: "No."}}, "hints must be finite, and below 1e308, got an unprintable int"),
-        (TypeError, {"hints": {"a": "No."}}, "hints must be a number or a list of numbers, got 'a'"),
-        (TypeError, {"within": None}, "within must be a real number, got None"),
-        (ValueError, {"within": 1}, "within must be at least 0 and below 1, got 1.0"),
-        (ValueError, {"digits": 2.0}, "digits must be an integer from 1 to 9, got 2.0"),
-        (ValueError, {"digits": 10}, "digits must be an integer from 1 to 9, got 10"),
-        (ValueError, {"digits": 10**5000}, "digits must be an integer from 1 to 9, got an unprintable int"),
-        (ValueError, {"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
-        (ValueError, {"name": 10**5000}, "name must be lower-case words joined by hyphens, got an unprintable int"),
-        (ValueError, {"name": "ex-rank-hand"}, "name must not be that of an exercise of the book, got 'ex-rank-hand'"),
-        (ValueError, {"hints": {1: "No."}}, f"{REFUSED}1"),
-        (ValueError, {"within": 0.06, "right": 100, "hints": {95: "No."}}, REFUSED),
+        ({"right": "a"}, "right must be a number or a list of numbers, got 'a'"),
+        ({"right": 10**5000}, "right must be finite, and below 1e308, got an unprintable int"),
+        ({"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
+        ({"right": range(10**18)}, "right must have a number for each name in ask, 1, got range(0, 1000"),
+        ({"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
+        ({"ask": ["a", 2], "right": [1, 2]}, "ask must be words, got 2"),
+        ({"otherwise": " "}, "otherwise must be words, got ' '"),
+        ({"hints": True}, "hints must be a dict from wrong answers to words, got True"),
+        ({"hints": {"a": "No."}}, "hints must be a number or a list of numbers, got 'a'"),
+        ({"within": 1}, "within must be at least 0 and below 1, got 1.0"),
+        ({"digits": 10}, "digits must be an integer from 1 to 9, got 10"),
+        ({"direction": 1}, "direction must be True or False, got 1"),
+        ({"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
+        ({"name": "ex-rank-hand"}, "name must not be that of an exercise of the book, got 'ex-rank-hand'"),
+        ({"hints": {1: "No."}}, f"{REFUSED}1"),
+        ({"within": 0.06, "right": 100, "hints": {95: "No."}}, REFUSED),
     ],
 )
-def test_bad_questions(own, error, wrong, words):
-    with pytest.raises(error, match="^" + re.escape(words)):
+def test_bad_questions(own, wrong, words):
+    with pytest.raises((TypeError, ValueError), match="^" + re.escape(words)):
         own(**wrong)
     with pytest.raises(ValueError, match="name must be one of"):
         check("ex-own", 1)

@@ -66,32 +66,18 @@ def test_markdown_columns():
 
 
 @pytest.mark.parametrize(
-    ("error", "call", "message"),
+    ("call", "message"),
     [
-        (TypeError, lambda: table({"k": None}), "columns must be a dict from names to lists of cells, got 'k': None"),
-        (TypeError, lambda: table({"k": "ab"}), "columns must be a dict from names to lists of cells, got 'k': 'ab'"),
-        (TypeError, lambda: table({1: [2]}), "columns must be a dict from names to lists of cells, got 1: [2]"),
-        (TypeError, lambda: table({"k": [1]}, True), "formats must be by the names of columns, got True"),
-        (ValueError, lambda: table({}), "columns must be at least one and equally long, got {"),
-        (ValueError, lambda: table({"a": [1], "b": [1, 2]}), "columns must be at least one and equally long, got {"),
-        (ValueError, lambda: table({"k": [1]}, {"n": ","}), "formats must be by names of columns, k, got 'n'"),
-        (ValueError, lambda: table({"k": [1]}, markdown=["n"]), "markdown must be by names of columns, k, got 'n'"),
-        (ValueError, lambda: table({"k": [1]}, markdown=[[1]]), "markdown must be by names of columns, k, got [1]"),
-        (TypeError, lambda: table({"k": [1]}, {"k": [1]}), "formats must be strings such as '.1%', got [1]"),
-        (TypeError, lambda: table({"k": [1]}, markdown="k"), "markdown must be by the names of columns, got 'k'"),
-        (ValueError, lambda: table({"k": [1]}, {"k": "x!"}), "value must be a number that 'x!' can write, got 1"),
-        (ValueError, lambda: table({"k": [[1]]}), "value must be a number that '.3g' can write, got [1]"),
-        (ValueError, lambda: number("a"), "value must be a number that '.3g' can write, got 'a'"),
-        (ValueError, lambda: number(1j), "value must be a real number, got 1j"),
-        (
-            ValueError,
-            lambda: number(10**5000, ","),
-            "value must be a number that ',' can write, got an unprintable int",
-        ),
-        (ValueError, lambda: number(1.0, ".100f"), "form must ask for at most 99 digits, got '.100f'"),
-        (ValueError, lambda: number(10**400), "value must be a number that '.3g' can write, got 1000"),
+        (lambda: table({"k": "ab"}), "columns must be a dict from names to lists of cells, got 'k': 'ab'"),
+        (lambda: table({"a": [1], "b": [1, 2]}), "columns must be at least one and equally long, got {"),
+        (lambda: table({"k": [1]}, {"n": ","}), "formats must be by names of columns, k, got 'n'"),
+        (lambda: table({"k": [1]}, markdown=["n"]), "markdown must be by names of columns, k, got 'n'"),
+        (lambda: table({"k": [1]}, {"k": "x!"}), "value must be a number that 'x!' can write, got 1"),
+        (lambda: number(1j), "value must be a real number, got 1j"),
+        (lambda: number(1.0, ".100f"), "form must ask for at most 99 digits, got '.100f'"),
+        (lambda: number(10**400), "value must be a number that '.3g' can write, got 1000"),
     ],
 )
-def test_bad_arguments(error, call, message):
-    with pytest.raises(error, match="^" + re.escape(message)):
+def test_bad_arguments(call, message):
+    with pytest.raises((TypeError, ValueError), match="^" + re.escape(message)):
         call()
