@@ -5,7 +5,7 @@ Only shapes, types and devices are checked, never values: that would make a GPU 
 
 import contextlib
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
@@ -142,6 +142,46 @@ def check_heads(heads: object, dim: int) -> int:
     if dim % number:
         raise ValueError(f"heads must divide dim = {dim}, got {number}")
     return number
+
+
+def check_numbers(name: str, rows: int, columns: int) -> None:
+    """Refuse a size that gives a matrix of more than 2**40 numbers, 4 terabytes in float32."""
+    if rows * columns > 2**40:
+        raise ValueError(f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}")
+
+
+def check_sizes(dim: object, heads: object, max_len: object, k: object) -> tuple[int, int, int, int]:
+    """Return the sizes of a layer, whose matrices are (dim, dim) and (k, max_len)."""
+    width, longest = check_integer(dim, "dim", 1), check_integer(max_len, "max_len", 1)
+    sizes = width, check_heads(heads, width), longest, check_integer(k, "k", 1, longest, "max_len")
+    check_numbers("dim", width, width)
+    check_numbers("max_len", sizes[3], longest)
+    return sizes
+
+
+def check_tokens(
+    layer: Any,
+    x: torch.Tensor,
+    token_mask: torch.Tensor | None,
+    causal: bool,
+    name: str = "x",
+    causal_name: str = "causal",
+) -> None:
+    """Refuse tokens that do not fit a layer, under the names that the caller has for them."""
+    if check_bool(causal, causal_name):
+        why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
+        raise ValueError(f"{causal_name} must be False, got True: {why}; use exact attention")
+    batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
+    if not 1 <= n <= layer.max_len:
+        way = "cut it, or make the layer with a larger max_len"
+        raise ValueError(f"{name} must hold between 1 and max_len = {layer.max_len} tokens, got {n}; {way}")
+    if token_mask is not None:
+        check_token_mask(token_mask, layer.e, (batch, n))
+
+
+def bias_of(linear: nn.Module) -> Any:
+    bias = getattr(linear, "bias", None)
+    return bias() if callable(bias) else bias  # quantized layers have a method
 
 
 def check_attention_inputs(

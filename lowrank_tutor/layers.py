@@ -19,12 +19,15 @@ from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
     check_like,
+    check_numbers,
     check_own_methods,
+    check_sizes,
+    check_tokens,
     read_padding,
     shape_of,
     zero_hidden,
 )
-from lowrank_tutor.linformer import LinformerSelfAttention, check_numbers, check_sizes, check_tokens
+from lowrank_tutor.linformer import LinformerSelfAttention
 
 __all__ = ["LinformerCrossAttention", "LinformerEncoderLayer", "from_layer", "from_mha", "resized"]
 
@@ -93,6 +96,8 @@ def resized(layer: Layer, max_len: int) -> Layer:
     The new columns have learned nothing: train with sequences that reach them. The copy shares no tensor with the
     layer, even if several layers share one E.
     """
+    if not isinstance(layer, LinformerSelfAttention):
+        raise TypeError(f"layer must be a LinformerSelfAttention, got {type(layer).__name__}")
     longest = check_integer(max_len, "max_len", 1)
     if longest < layer.max_len:
         raise ValueError(f"max_len must be at least that of the layer, {layer.max_len}, got {longest}")

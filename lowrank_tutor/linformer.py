@@ -27,6 +27,7 @@ from lowrank_tutor._checks import check_bool, check_choice, check_integer, check
 from lowrank_tutor._padding import RowSums, columns_of, padding_rule, rescaled, row_sums
 from lowrank_tutor._tensors import (
     attend,
+    bias_of,
     check_attention_inputs,
     check_device,
     check_dtype,
@@ -34,8 +35,10 @@ from lowrank_tutor._tensors import (
     check_heads,
     check_like,
     check_not_meta,
+    check_numbers,
+    check_sizes,
     check_tensor,
-    check_token_mask,
+    check_tokens,
     is_exporting,
     shape_of,
     zero_hidden,
@@ -181,21 +184,6 @@ def linformer_cost(
     flops += 2 * matrices * n * k if n < max_len else 0
     cost = Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
     return cost.with_feedforward(n, dim, feedforward)
-
-
-def check_numbers(name: str, rows: int, columns: int) -> None:
-    """Refuse a size that gives a matrix of more than 2**40 numbers, 4 terabytes in float32."""
-    if rows * columns > 2**40:
-        raise ValueError(f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}")
-
-
-def check_sizes(dim: object, heads: object, max_len: object, k: object) -> tuple[int, int, int, int]:
-    """Return the sizes of a layer, whose matrices are (dim, dim) and (k, max_len)."""
-    width, longest = check_integer(dim, "dim", 1), check_integer(max_len, "max_len", 1)
-    sizes = width, check_heads(heads, width), longest, check_integer(k, "k", 1, longest, "max_len")
-    check_numbers("dim", width, width)
-    check_numbers("max_len", sizes[3], longest)
-    return sizes
 
 
 class _NoWeight:
@@ -428,28 +416,3 @@ class LinformerSelfAttention(nn.Module):
             self.e = projection
         else:
             self.register_buffer("e", projection.detach().clone())
-
-
-def bias_of(linear: nn.Module) -> Any:
-    bias = getattr(linear, "bias", None)
-    return bias() if callable(bias) else bias  # quantized layers have a method
-
-
-def check_tokens(
-    layer: LinformerSelfAttention,
-    x: Tensor,
-    token_mask: Tensor | None,
-    causal: bool,
-    name: str = "x",
-    causal_name: str = "causal",
-) -> None:
-    """Refuse tokens that do not fit a layer, under the names that the caller has for them."""
-    if check_bool(causal, causal_name):
-        why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
-        raise ValueError(f"{causal_name} must be False, got True: {why}; use exact attention")
-    batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
-    if not 1 <= n <= layer.max_len:
-        way = "cut it, or make the layer with a larger max_len"
-        raise ValueError(f"{name} must hold between 1 and max_len = {layer.max_len} tokens, got {n}; {way}")
-    if token_mask is not None:
-        check_token_mask(token_mask, layer.e, (batch, n))

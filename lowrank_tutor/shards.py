@@ -13,8 +13,8 @@ with needed(__name__):
     import torch
     from torch import Tensor, distributed
 
-from lowrank_tutor._tensors import is_autocast, zero_hidden
-from lowrank_tutor.linformer import LinformerSelfAttention, bias_of, check_tokens
+from lowrank_tutor._tensors import bias_of, check_tokens, is_autocast, zero_hidden
+from lowrank_tutor.linformer import LinformerSelfAttention
 
 __all__ = ["ShardedLinformer"]
 

@@ -20,6 +20,7 @@ from torch import nn
 
 import lowrank_tutor
 from lowrank_tutor import caches
+from lowrank_tutor.linformer import LinformerSelfAttention
 
 OTHER_ROOMS = {"byhand", "figures", "answers", "kit"}
 # Functions of the layers among themselves, which need processes that have found each other.
@@ -130,6 +131,7 @@ MODEL = nn.Sequential(nn.Linear(8, 4))
 NAMES = some("0", unknown="1", number=3, numbers=[3])
 MHA = some(nn.MultiheadAttention(8, 2, batch_first=True), late=nn.MultiheadAttention(8, 2), words="words", none=None)
 ENCODER = some(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), other=nn.ReLU(), words="words", none=None)
+KIND = LinformerSelfAttention
 LAYER = {**SIZES, "sharing": word("headwise"), "dropout": real(0.0)}
 PROJECTION = {**SIZES, "projection": tensor(E)}
 
@@ -275,14 +277,16 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "linformer_cost": {"n": whole(4, high=4), **SIZES, "sharing": word("headwise")},
     "pooling_projection": {"k": whole(2, high=4), "max_len": whole(4)},
     "LinformerSelfAttention": [PROJECTION, LAYER],
-    "LinformerSelfAttention.resized": {"max_len": whole(8, 4)},
     "LinformerSelfAttention.reset_parameters": {"projection": tensor(E, leads=True)},
     "LinformerSelfAttention.forward": {"x": tensor(X)},
-    "LinformerSelfAttention.from_mha": {"mha": MHA, "max_len": whole(4), "k": whole(2, high=4)},
     "LinformerCrossAttention": [PROJECTION, LAYER],
     "LinformerCrossAttention.forward": {"x": tensor(X), "memory": tensor(X)},
     "LinformerEncoderLayer": {**SIZES, "feedforward": whole(8), "dropout": real(0.0), "activation": word("gelu")},
-    "LinformerEncoderLayer.from_layer": {"layer": ENCODER, "max_len": whole(4), "k": whole(2, high=4)},
+    "from_layer": {"layer": ENCODER, "max_len": whole(4), "k": whole(2, high=4)},
+    "from_mha": {
+        "mha": MHA, "max_len": whole(4), "k": whole(2, high=4), "kind": some(KIND, other=nn.Linear, words="words"),
+    },
+    "resized": {"layer": some(KIND(8, 2, 4, 2), other=nn.ReLU(), none=None), "max_len": whole(8, 4)},
     "LinformerEncoderLayer.forward": {
         "src": tensor(X), "src_mask": some(None, weights=torch.zeros(4, 4)),
         "src_key_padding_mask": some(torch.zeros(1, 4), axes=torch.zeros(4), number=torch.ones(1, 4), words="words"),

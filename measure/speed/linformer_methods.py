@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from lowrank_tutor.linformer import LinformerEncoderLayer, linformer_attention
+from lowrank_tutor.layers import LinformerEncoderLayer
+from lowrank_tutor.linformer import linformer_attention
 from measure.packages.layers import Lucidrains, Ours, OursHeadwise, Size, Tatp22, seeded, split
 
 DIM, HEADS, FEEDFORWARD = 512, 8, 4  # feed-forward networks are four times as wide as the tokens

@@ -19,11 +19,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+import lowrank_tutor.kit.sliders.film as films
 from lowrank_tutor._on_demand import needed
 from lowrank_tutor.kit.block import Block, style
 from lowrank_tutor.kit.environment import somebody_is_there
 from lowrank_tutor.kit.images import encode, png
-from lowrank_tutor.kit.sliders import film as films
 from lowrank_tutor.kit.sliders.film import Film, Frame, Panel, page_block, panels_html
 from lowrank_tutor.kit.words import Format, Value, Words, caption_html
 
