@@ -21,22 +21,17 @@ with needed(__name__):
     from lowrank_tutor.instruments.cloud import cloud
     from lowrank_tutor.instruments.dice import dice
     from lowrank_tutor.instruments.draw_first import draw_first
-    from lowrank_tutor.instruments.drift import drift
-    from lowrank_tutor.instruments.equal_steps import equal_steps
     from lowrank_tutor.instruments.instrument import Instrument
-    from lowrank_tutor.instruments.muon import muon
-    from lowrank_tutor.instruments.race import race
     from lowrank_tutor.instruments.score import score
     from lowrank_tutor.instruments.shadow import shadow
     from lowrank_tutor.instruments.sheets import sheets
     from lowrank_tutor.instruments.spectrum import spectrum
     from lowrank_tutor.instruments.tilt import tilt
-    from lowrank_tutor.instruments.two_spectra import two_spectra
     from lowrank_tutor.instruments.votes import votes
     from lowrank_tutor.instruments.windows import windows
 
 __all__ = [
-    "Instrument", "album", "arrows", "attend", "card", "cloud", "dice", "draw_first", "drift", "equal_steps",
-    "muon", "race", "score", "shadow", "sheets", "spectrum", "tilt", "two_spectra", "votes", "windows",
+    "Instrument", "album", "arrows", "attend", "card", "cloud", "dice", "draw_first", "score", "shadow", "sheets",
+    "spectrum", "tilt", "votes", "windows",
 ]  # fmt: skip
 __dir__ = __all__.copy  # completion offers no more than that

@@ -18,16 +18,11 @@ from lowrank_tutor.instruments import (
     cloud,
     dice,
     draw_first,
-    drift,
-    equal_steps,
-    muon,
-    race,
     score,
     shadow,
     sheets,
     spectrum,
     tilt,
-    two_spectra,
     votes,
     windows,
 )
@@ -45,17 +40,12 @@ INSTRUMENTS = {
     "attend": attend,
     "dice": dice,
     "album": lambda: album(load_digits().images[:64]),
-    "drift": lambda: drift(TOKENS, (0.5, 2.0)),
     "votes": votes,
-    "race": race,
-    "muon": muon,
     "card": lambda: card({"all heads": (163_840, 0), "one head": (2_560, 1_000)}),
-    "equal_steps": lambda: equal_steps([[2**i for i in range(8)]], [[1] * 8], [1]),
-    "two_spectra": lambda: two_spectra(np.random.default_rng(0).standard_normal((24, 24)), decay=1),
     "draw_first": lambda: draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True),
 }
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
-WITHOUT_HANDLES = ("album", "card", "drift", "equal_steps")  # native controls alone
+WITHOUT_HANDLES = ("album", "card")  # native controls alone
 KILOBYTES = 85  # a block without its pictures
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
@@ -146,13 +136,8 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "1 word in a sheet": lambda: sheets(1, "the", sentence="the"),
     "8 words in sheets": lambda: sheets(8, sentence="the cat slept it was tired the cat"),
     "own words in sheets": lambda: sheets(1, sentence="My dog", x=TWO),
-    "10 directions": lambda: two_spectra(np.diag(np.arange(10.0) + 1)),
-    "64 directions": lambda: two_spectra(np.random.default_rng(0).standard_normal((64, 64))),
-    "2 tokens that drift": lambda: drift(TOKENS[:1, :, :2, :2, :2], (1.0,)),
     "one design": lambda: card({"one": (1, 0)}),
     "4 cards, full": lambda: card({"all": (163_840, 0), "few": (1, 0)}, n=2**20),
-    "steps far apart": lambda: equal_steps([[10.0 ** (i - 4) for i in range(8)]], [[1] * 8], [1]),
-    "one bar of ten": lambda: muon(spectrum=[1, *[0] * 9]),
     "curve of 2 places": lambda: ASK([0, 1], kind="curve", x=[1, 2], limits=(0, 1)),
     "curve of 20 places": lambda: ASK([0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%"),
     "2 answers": lambda: ASK("a", kind="choice", choices=("a", "b")),
@@ -388,7 +373,7 @@ def test_presets_morph(show, motion):
     assert hand.call("state")["s"] == pytest.approx([*[1] * 11, 0.99])
 
 
-CHOICES = {"votes": "0.9", "race": "H100", "equal_steps": "Adam", "drift": "0.5", "sheets": "was", "card": "one head"}
+CHOICES = {"votes": "0.9", "sheets": "was", "card": "one head"}
 CHOOSE = """
 async (figure, words) => {
   const labels = [...figure.querySelectorAll("label:has([type=radio])")];
@@ -408,8 +393,7 @@ async (figure, words) => {
 @pytest.mark.parametrize("name", CHOICES)
 def test_choices_glide(show, name, motion):
     """What is drawn goes to its place at another choice in 300 ms, and keeps up with the hand that follows."""
-    make = {"equal_steps": partial(equal_steps, [[2**i for i in range(8)]], [[1, 3] * 4], [1])}.get(name)
-    hand = show((make or INSTRUMENTS[name])(), reduced_motion=motion)
+    hand = show(INSTRUMENTS[name](), reduced_motion=motion)
     count, times, after = hand.figure.evaluate(CHOOSE, CHOICES[name])
     assert (count > 0) == (motion == "no-preference")
     assert times == ([300] if count else [])
