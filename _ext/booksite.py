@@ -15,9 +15,9 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from lowrank_tutor import palette
-from lowrank_tutor.page import COLORS, has_few_colors
-from lowrank_tutor.plotting.style import PHOTOGRAPH, PHOTOGRAPH_DPI
+from lowrank_tutor.kit import palette
+from lowrank_tutor.kit.charts.style import PHOTOGRAPH
+from lowrank_tutor.kit.images import COLORS, has_few_colors
 
 INCH = 104  # pixels of a page that an inch of a figure takes; the package draws twice as many for sharp screens
 
@@ -104,18 +104,23 @@ class FigureWidthFromDpi(SphinxPostTransform):
                 path = Path(self.app.srcdir, image["uri"])
                 picture = Image.open(path)
                 if "dpi" in picture.info and "width" not in image:
+                    if _is_photograph(picture):
+                        image["classes"].append(PHOTOGRAPH)
                     _keep_few_colors(path, picture)
                     image["width"] = f"{round(INCH * picture.width / picture.info['dpi'][0])}px"
                     image["classes"].append("no-scaled-link")
-                    if round(picture.info["dpi"][0]) == PHOTOGRAPH_DPI:
-                        image["classes"].append(PHOTOGRAPH)
                 if i > 0:
                     image["alt"] = ""
 
 
+def _is_photograph(picture):
+    """Whether a figure has no paper (``charts.photograph``), in either of the forms in which it is saved."""
+    return picture.mode in ("RGBA", "LA") and picture.getextrema()[-1][0] < 255
+
+
 def _keep_few_colors(path, picture):
     """Rewrite a figure with the colors that it needs, which halves its bytes: some dozens for lines and letters."""
-    if picture.mode == "RGBA" and picture.getextrema()[3][0] < 255:  # a photograph without paper
+    if _is_photograph(picture):
         picture.convert("LA").save(path, dpi=picture.info["dpi"], optimize=True)
     elif picture.mode not in ("P", "LA"):
         solid = picture.convert("RGB")

@@ -17,7 +17,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
-from lowrank_tutor.palette import COLORS, SURFACES
+from lowrank_tutor.kit.palette import COLORS, SURFACES
 
 HOME = "book/index"
 FOLDER = "_static/cards"
@@ -327,7 +327,7 @@ def landing(app, doctree, docname):
 
 
 def figure(app):
-    from lowrank_tutor.instruments import sheets
+    from lowrank_tutor.figures import sheets
 
     return sheets(demo=True).to_html()
 

@@ -13,9 +13,9 @@ from functools import cache
 import numpy as np
 from docutils import nodes
 
-from lowrank_tutor.instruments.sheets import attention, cut
+from lowrank_tutor.figures.sheets import attention, cut
+from lowrank_tutor.kit.palette import COLORS, SURFACES
 from lowrank_tutor.nmf import nmf
-from lowrank_tutor.palette import COLORS, SURFACES
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 WIDE, HIGH = 344, 120  # of one drawing: the width of a phone

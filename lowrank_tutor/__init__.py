@@ -13,13 +13,13 @@ if TYPE_CHECKING:  # what __getattr__ does, for editors
     from lowrank_tutor import (  # noqa: I001
         rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer, shards, roofline,
         caches, states, sentence,
-        byhand, explore, instruments, plotting, tables, exercises,
+        byhand, figures, answers, kit,
     )  # fmt: skip
 
 __all__ = [  # noqa: RUF022 (in the order of the book)
     "rank", "svd", "pca", "lda", "nmf", "factorization", "autoencoder", "jl", "bilinear", "attention", "linformer",
     "shards", "roofline", "caches", "states", "sentence",
-    "byhand", "explore", "instruments", "plotting", "tables", "exercises",
+    "byhand", "figures", "answers", "kit",
 ]  # fmt: skip
 __dir__ = __all__.copy
 __version__ = "0.1.0"

@@ -219,7 +219,8 @@ def check_integer(value: object, name: str, low: int, high: int | None = None, h
     if abs(number) >= LARGEST:
         raise ValueError(f"{name} must be below 2**4096 in size, got an integer of {number.bit_length()} bits")
     if number < low or (high is not None and number > high):
-        rule = f"at least {low}" if high is None else f"between {low} and {high_name} = {high}"
+        upper = f"{high_name} = {high}" if high_name else f"{high}"
+        rule = f"at least {low}" if high is None else f"between {low} and {upper}"
         raise ValueError(f"{name} must be {rule}, got {number}")
     return number
 

@@ -23,8 +23,8 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lowrank_tutor import explore
-from lowrank_tutor.explore import Explorer
+from lowrank_tutor.kit import sliders
+from lowrank_tutor.kit.sliders import Explorer
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -59,7 +59,7 @@ def run(path: Path) -> Ran:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     explorers: dict[str, Explorer] = {}
     shown: list[Any] = []
-    make = explore.explore
+    make = sliders.explore
 
     @functools.wraps(make)
     def keep(*args: Any, **words: Any) -> Explorer:
@@ -69,7 +69,7 @@ def run(path: Path) -> Ran:
         return explorer
 
     printed = io.StringIO()
-    with patch.object(explore, "explore", keep), matplotlib.rc_context(), contextlib.redirect_stdout(printed):
+    with patch.object(sliders, "explore", keep), matplotlib.rc_context(), contextlib.redirect_stdout(printed):
         for number, cell in enumerate(code_cells(path), start=1):
             where = f"<{path.name}, code cell {number}>"
             linecache.cache[where] = (len(cell.source), None, cell.source.splitlines(True), where)  # for tracebacks

@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from lowrank_tutor.palette import COLORS, SURFACES
+from lowrank_tutor.kit.palette import COLORS, SURFACES
 
 PHONE = 328  # pixels that a phone of 360 gives a figure
 PIXELS_AN_INCH = 72  # at least: explore.css and book.css give that much to each panel that fits into a line

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from lowrank_tutor.byhand import rank_one
-from lowrank_tutor.explore import explore
+from lowrank_tutor.kit.sliders import explore
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.svd import relative_error
 
@@ -434,8 +434,8 @@ kernelspec: {name: python3, display_name: Python 3}
 
 from matplotlib.figure import Figure
 from lowrank_tutor.byhand import rank_one
-from lowrank_tutor.exercises import check, register
-from lowrank_tutor.explore import explore
+from lowrank_tutor.kit.questions import check, register
+from lowrank_tutor.kit.sliders import explore
 
 register("ex-my-spring", "The period", 2.5, otherwise="Divide.", hints={5: "That is twice the period."})
 ```
@@ -546,13 +546,13 @@ def test_jupyter_book(tmp_path):
     assert (tmp_path / "_build" / ".lowrank-cache").exists()
 
 
-def test_nbclient_gets_page_form(tmp_path, monkeypatch):
+def test_nbclient_gets_answer_form(tmp_path, monkeypatch):
     """As `jupyter nbconvert --execute` does it, and every other tool that runs notebooks by nbclient."""
     for name, value in own_folder(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("LOWRANK_TUTOR_PAGE", raising=False)
     source = OWN_PAGE.split("```{code-cell}")[2].partition("```")[0].strip()
-    imports = "from matplotlib.figure import Figure\nfrom lowrank_tutor.explore import explore"
+    imports = "from matplotlib.figure import Figure\nfrom lowrank_tutor.kit.sliders import explore"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(f"{imports}\n{source}")])
     nbclient.NotebookClient(notebook, kernel_name="python3", timeout=300).execute()
     (output,) = notebook.cells[0].outputs

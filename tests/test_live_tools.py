@@ -151,7 +151,7 @@ net(x)
 
 ```{code-cell} ipython3
 from lowrank_tutor.bilinear import factorize
-from lowrank_tutor.instruments import dice
+from lowrank_tutor.figures import dice
 ```
 
 ```{code-cell} ipython3

@@ -29,31 +29,23 @@ FILES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if path !
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 ROOMS = sorted({name.partition(".")[0] for name in FILES})
 
-# Imports run one way. Mathematics needs no entry here: a module that imports torch when it is imported is of the kind
-# "torch", any other of the kind "numpy".
-KIND_OF_ROOM = {
-    "_on_demand": "asked",
-    "byhand": "exact",
-    **dict.fromkeys(("palette", "sphinxext"), "setting"),
-    "plotting": "figures",
-    **dict.fromkeys(("exercises", "explore", "instruments", "page"), "page"),
-}
+# Imports run one way: from a folder to those that are named here, and within it. All may use the ground.
+GROUND = {"_checks", "_on_demand"}
 MAY_USE = {
-    "asked": set(),
-    "numpy": {"asked", "numpy"},
-    "torch": {"asked", "numpy", "torch"},
-    "exact": {"asked", "numpy", "torch", "setting", "exact"},  # "setting": a page that is being built may lack formulas
-    "setting": set(),
-    "figures": {"asked", "numpy", "torch", "setting", "figures"},
-    "page": {"asked", "numpy", "torch", "setting", "figures", "page"},
+    "mathematics": set(),  # every module at the top of the package, and its folders that are not named here
+    "byhand": {"mathematics"},
+    "kit": set(),
+    "answers": {"kit"},
+    "figures": {"kit", "mathematics"},
 }
-# What importing a module of a kind must not load. Heavy things that one function needs are imported inside it.
+# What importing a module must not load, unless its folder needs it. Heavy things that one function needs are imported
+# inside it.
 HEAVY = ["torch", "matplotlib", "ipywidgets", "IPython", "sympy", "scipy", "sklearn", "PIL"]
 NEEDS = {
     "torch": ["torch", "sympy", "scipy"],  # torch itself may load the other two
-    "exact": ["sympy"],
+    "byhand": ["sympy"],
+    "kit": ["matplotlib", "PIL"],
     "figures": ["matplotlib", "PIL"],
-    "page": ["matplotlib", "PIL"],
 }
 
 
@@ -66,17 +58,22 @@ def imported_at_once(body):
             yield (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).partition(".")[0]
 
 
-def kind_of(name):
-    of_mathematics = "torch" if "torch" in imported_at_once(TREES[name].body) else "numpy"
-    return KIND_OF_ROOM.get(name.partition(".")[0], of_mathematics)
+def room_of(name):
+    first = name.partition(".")[0]
+    return "ground" if first in GROUND else first if first in MAY_USE else "mathematics"
 
 
-@pytest.mark.parametrize("kind", MAY_USE)
-def test_heavy_imports(kind):
-    modules = ", ".join(["lowrank_tutor", *(f"lowrank_tutor.{name}" for name in FILES if kind_of(name) == kind)])
+def needs_of(name):
+    room = room_of(name)
+    return "torch" if room == "mathematics" and "torch" in imported_at_once(TREES[name].body) else room
+
+
+@pytest.mark.parametrize("needs", sorted({*map(needs_of, FILES)}))
+def test_heavy_imports(needs):
+    modules = ", ".join(["lowrank_tutor", *(f"lowrank_tutor.{name}" for name in FILES if needs_of(name) == needs)])
     code = f"import {modules}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not set(run.stdout.split()) & (set(HEAVY) - set(NEEDS.get(kind, [])))
+    assert not set(run.stdout.split()) & (set(HEAVY) - set(NEEDS.get(needs, [])))
 
 
 def own_imports(name):
@@ -96,8 +93,9 @@ def own_imports(name):
 
 @pytest.mark.parametrize("module", FILES)
 def test_imports_run_one_way(module):
-    used = own_imports(module)
-    assert {kind_of(name) for name in used} <= MAY_USE[kind_of(module)], f"{module} uses {sorted(used)}"
+    room, used = room_of(module), own_imports(module)
+    allowed = {"ground", room, *MAY_USE.get(room, ())} if room != "ground" else {"ground"}
+    assert {room_of(name) for name in used} <= allowed, f"{module} uses {sorted(used)}"
 
 
 def test_no_import_circles():
@@ -134,10 +132,10 @@ print(json.dumps(said))
 
 def test_extras():
     """Every public module is in the README and in api.md, and needs the extra that the README's table says."""
-    public = [room for room in ROOMS if not room.startswith("_") and room not in ("page", "palette", "sphinxext")]
+    public = [room for room in ROOMS if not room.startswith("_")]
     assert sorted(README) == public, "the README's table has a row for each module"
     api = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"automodule:: lowrank_tutor\.(\w+)", api)) == sorted([*public, "sphinxext"])
+    assert sorted(set(re.findall(r"automodule:: lowrank_tutor\.(\w+)", api))) == public
     command = [sys.executable, "-c", HIDDEN, json.dumps([HEAVY, public])]
     said = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     for room, extra in README.items():
@@ -148,12 +146,12 @@ def test_extras():
 
 
 def test_public_names():
-    """``import lowrank_tutor as lr`` is enough, and completion shows what ``__all__`` names, and nothing else."""
+    """``import lowrank_tutor as lr`` is enough, and completion shows what ``__all__`` names."""
     public = {room for room in ROOMS if not room.startswith("_")}
-    assert set(dir(lowrank_tutor)) == set(lowrank_tutor.__all__) == public - {"page", "palette", "sphinxext"}
+    assert set(dir(lowrank_tutor)) == set(lowrank_tutor.__all__) == public
     for room in lowrank_tutor.__all__:
         module = getattr(lowrank_tutor, room)
-        assert dir(module) == sorted(module.__all__), room
+        assert set(module.__all__) <= set(dir(module)), room
         own = {node.name for node in TREES[room].body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         assert {name for name in own if not name.startswith("_")} <= set(module.__all__), room
         wordy = [

@@ -71,7 +71,7 @@ def show(value, tell):
     """Choose the face of a value that the page can show."""
     if value is None:
         return
-    if type(value).__module__ == "lowrank_tutor.explore.explorer":
+    if type(value).__module__ == "lowrank_tutor.kit.sliders.explorer":
         tell("html", explorer_html(value))
     elif hasattr(value, "_ipython_display_") and not isinstance(value, type):
         value._ipython_display_()
@@ -134,8 +134,8 @@ def words(error):
 
 def explorer_html(explorer):
     """Write an explorer's block with its first frame; live.js asks for the others."""
-    from lowrank_tutor.explore.page import SHEET, Film, control_html
-    from lowrank_tutor.page import caption_html, style
+    from lowrank_tutor.kit.block import caption_html, style
+    from lowrank_tutor.kit.sliders.film import SHEET, Film, control_html
 
     explorers.append(explorer)
     film = Film(explorer.name, explorer.caption, explorer.words, explorer.sliders, explorer.start, [])
@@ -150,7 +150,7 @@ def explorer_html(explorer):
 
 def frame_html(explorer, values):
     """Draw one position."""
-    from lowrank_tutor.explore.page import panels_html
+    from lowrank_tutor.kit.sliders.film import panels_html
 
     frame = explorer.frame(**values)
     panels = panels_html(frame, [png(panel.picture) for panel in frame.panels])

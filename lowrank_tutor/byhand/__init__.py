@@ -16,7 +16,7 @@ of integers. Floats are refused, whole ones too, because they may have been roun
 matrix has at most 12 rows and columns, and examples that would fill the page with digits are refused too.
 
 A page that MyST-NB builds shows the formulas if it has ``nb_render_markdown_format = "myst"`` and ``"dollarmath"`` in
-``myst_enable_extensions``. ``lowrank_tutor.sphinxext`` sets the first, and says so where the second is missing.
+``myst_enable_extensions``. ``lowrank_tutor.kit.sphinxext`` sets the first, and says so where the second is missing.
 """
 
 from lowrank_tutor._on_demand import needed

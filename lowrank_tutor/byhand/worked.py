@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from lowrank_tutor.sphinxext import formulas_are_read
+from lowrank_tutor.kit.sphinxext import formulas_are_read
 
 # Shown in place of formulas on a page that would show their dollars.
 WITHOUT_FORMULAS = (

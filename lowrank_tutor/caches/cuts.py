@@ -11,9 +11,9 @@ from lowrank_tutor._checks import check_rank
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
+from lowrank_tutor.kit.tables import Table, table
 from lowrank_tutor.rank import break_even_rank
 from lowrank_tutor.svd import choose_rank
-from lowrank_tutor.tables import Table, table
 
 SHARES = (0.9, 0.95, 0.99)
 

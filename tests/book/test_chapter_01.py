@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from chapters import CHAPTERS
 
-from lowrank_tutor.exercises import check
-from lowrank_tutor.instruments.pictures import grays
+from lowrank_tutor.figures.parts.pictures import grays
+from lowrank_tutor.kit.questions import check
 from lowrank_tutor.rank import numerical_rank, stable_rank
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("01-")]

@@ -5,7 +5,7 @@ import pytest
 from chapters import CHAPTERS
 from sklearn.neighbors import NearestNeighbors
 
-from lowrank_tutor.exercises import check
+from lowrank_tutor.kit.questions import check
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("02-")]
 

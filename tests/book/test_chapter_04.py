@@ -10,8 +10,8 @@ from scipy.optimize import fsolve
 from scipy.spatial.distance import pdist
 from scipy.stats import chi2, norm
 
-from lowrank_tutor.exercises import check
 from lowrank_tutor.jl import min_dim
+from lowrank_tutor.kit.questions import check
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("04-")]
 

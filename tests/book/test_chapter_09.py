@@ -9,7 +9,7 @@ import pytest
 import torch
 from chapters import CHAPTERS, softmax
 
-from lowrank_tutor.instruments import votes
+from lowrank_tutor.figures import votes
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
 

@@ -8,9 +8,10 @@ import sys
 import pytest
 import yaml
 from chapters import CELL_LINES, CHAPTERS, ROOT, WITH_EXPLORERS, code_cells, explorers, judged, judges, run
-from figures import check_fit, check_look, figures
+from figures import check_fit, check_look
+from figures import figures as figures_of
 
-from lowrank_tutor import instruments
+from lowrank_tutor import figures
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
@@ -18,7 +19,7 @@ SHOWN_WIDTH, FOLDED_WIDTH = 76, 120  # characters a line of code; a laptop cuts 
 FOLDED_LINES = 64  # a fold may hold data, pictures and words
 WORDS = range(1500, 3200)  # one sitting
 LAST = ["Exercises", "Remember", "In practice", "Sources"]
-FIGURES = "|".join(["explore", *(name for name in instruments.__all__ if name[0].islower() and name != "draw_first")])
+FIGURES = "|".join(["explore", *(name for name in figures.__all__ if name[0].islower() and name != "draw_first")])
 ANSWER = "```{admonition} The answer\n:class: dropdown\n"
 
 
@@ -60,7 +61,7 @@ def drawn_by(path):
     """The figures that cells show, and those of explorers at both ends."""
     ran = run(path)
     ends = [(e.draw, e.positions()[at]) for e in ran.explorers.values() for at in (0, -1)]
-    return [*map(figures, ran.shown), *(figures(draw(**place)) for draw, place in ends)]
+    return [*map(figures_of, ran.shown), *(figures_of(draw(**place)) for draw, place in ends)]
 
 
 @pytest.mark.parametrize("path", WITH_EXPLORERS, ids=lambda path: path.stem)

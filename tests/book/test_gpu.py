@@ -74,7 +74,7 @@ class SimulatedCard:
         if kernels:  # a fused kernel makes its result and nothing else; without one PyTorch writes the weights out
             attend = "scaled_dot_product_attention"
             monkeypatch.setattr(torch.nn.functional, attend, lambda q, _k, _v, **_rest: torch.empty_like(q))
-        given = ("HEADS", "WIDTH", "CURVE", "LENGTHS", "np", "plotting", "picture")
+        given = ("HEADS", "WIDTH", "CURVE", "LENGTHS", "np", "charts", "picture")
         self.names = {name: page[name] for name in given} | {"table": lambda columns, formats: columns}
         self.said = io.StringIO()
 

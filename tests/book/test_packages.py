@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from chapters import ROOT, run
 
-from lowrank_tutor.tables import number
+from lowrank_tutor.kit.tables import number
 
 CONTRACTS = {"linformer_contract": "linformers", "kernel_contract": "kernels"}
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from lowrank_tutor.instruments import Instrument
+from lowrank_tutor.kit.canvas import Instrument
 
 PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><title>An instrument</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:"></head>

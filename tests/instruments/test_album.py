@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from lowrank_tutor.instruments import album
+from lowrank_tutor.figures import album
 
 PICTURES = load_digits().images[:64]
 

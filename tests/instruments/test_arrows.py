@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lowrank_tutor.instruments import arrows
+from lowrank_tutor.figures import arrows
 
 START = {"a": [[3, 0], [4, 5]], "theta": 0.3}
 

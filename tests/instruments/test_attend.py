@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lowrank_tutor.attention import attention_weights, softmax_attention
-from lowrank_tutor.instruments import attend
+from lowrank_tutor.figures import attend
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 

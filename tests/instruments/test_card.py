@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowrank_tutor.caches import published_caches
-from lowrank_tutor.instruments import card
+from lowrank_tutor.figures import card
 
 DESIGNS = {name: each[:2] for name, each in published_caches().items()}
 

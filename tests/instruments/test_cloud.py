@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from lowrank_tutor.instruments import cloud
+from lowrank_tutor.figures import cloud
 
 
 @pytest.fixture(scope="module")

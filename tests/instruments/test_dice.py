@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from lowrank_tutor.instruments import dice
-from lowrank_tutor.instruments.dice import rows
+from lowrank_tutor.figures import dice
+from lowrank_tutor.figures.dice import rows
 
 
 @pytest.fixture(scope="module")

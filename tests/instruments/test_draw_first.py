@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from visits import violations
 
-from lowrank_tutor import plotting
-from lowrank_tutor.explore import explore
-from lowrank_tutor.instruments import draw_first, tilt
-from lowrank_tutor.instruments.guesses import written
-from lowrank_tutor.page import asset
+from lowrank_tutor.figures import tilt
+from lowrank_tutor.kit import charts
+from lowrank_tutor.kit.block import asset
+from lowrank_tutor.kit.questions import draw_first
+from lowrank_tutor.kit.questions.prediction_words import written
+from lowrank_tutor.kit.sliders import explore
 
 X = [1, 2, 5, 9]
 ASKED = {
@@ -392,7 +393,7 @@ def test_next_figure_shows_the_answer(show, motion, next_one):
         follows, then, end = tilt("window"), {"tilt": 2, "k": 7}, {"picture": "window", "tilt": 2, "k": 7}
     else:
         follows = explore(
-            lambda k: plotting.curves([1, 2], {"a": [1, k]}), k=[1, 2, 4, 9, 12], alt="A line to {k}.", name="line"
+            lambda k: charts.curves([1, 2], {"a": [1, k]}), k=[1, 2, 4, 9, 12], alt="A line to {k}.", name="line"
         )
         then, end = {"k": 4}, ["2"]
     asked = draw_first("How many?", 7, kind="mark", limits=(1, 9), then=then)

@@ -10,14 +10,13 @@ from sklearn.datasets import load_digits
 from visits import SWIPE, swipe, violations
 from walks import OVERLAPS, READY, lost_handles
 
-from lowrank_tutor.instruments import (
+from lowrank_tutor.figures import (
     album,
     arrows,
     attend,
     card,
     cloud,
     dice,
-    draw_first,
     score,
     shadow,
     sheets,
@@ -26,6 +25,7 @@ from lowrank_tutor.instruments import (
     votes,
     windows,
 )
+from lowrank_tutor.kit.questions import draw_first
 
 TOKENS = np.random.default_rng(0).standard_normal((2, 2, 5, 32, 8))
 INSTRUMENTS = {

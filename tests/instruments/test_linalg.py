@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lowrank_tutor.page import asset
+from lowrank_tutor.kit.block import asset
 
 rng = np.random.default_rng(0)
 
@@ -46,7 +46,7 @@ def js(browser):
     page = browser.new_page()
     page.goto("about:blank")
     before = set(page.evaluate("Object.getOwnPropertyNames(window)"))
-    page.add_script_tag(content=asset("instruments/linalg.js"))
+    page.add_script_tag(content=asset("figures/parts/linalg.js"))
     assert set(page.evaluate("Object.getOwnPropertyNames(window)")) - before == {"lowrankLinalg"}
     yield lambda code, *given: page.evaluate(f"(all) => lowrankLinalg.{code}(...all)", list(given))
     page.close()

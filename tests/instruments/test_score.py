@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowrank_tutor.bilinear import reduced_rank_score
-from lowrank_tutor.instruments import score
+from lowrank_tutor.figures import score
 
 
 @pytest.fixture(scope="module")

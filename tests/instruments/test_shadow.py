@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lowrank_tutor.instruments import shadow
+from lowrank_tutor.figures import shadow
 
 
 @pytest.fixture(scope="module")

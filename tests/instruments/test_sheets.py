@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from lowrank_tutor.instruments import sheets
+from lowrank_tutor.figures import sheets
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 

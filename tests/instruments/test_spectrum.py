@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from lowrank_tutor.instruments import spectrum
+from lowrank_tutor.figures import spectrum
 from lowrank_tutor.svd import tail_error
 
 

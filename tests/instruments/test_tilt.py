@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lowrank_tutor.instruments import tilt
-from lowrank_tutor.instruments.pictures import PICTURES, SIZE, grays
+from lowrank_tutor.figures import tilt
+from lowrank_tutor.figures.parts.pictures import PICTURES, SIZE, grays
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lowrank_tutor.instruments import votes
+from lowrank_tutor.figures import votes
 from lowrank_tutor.states import window_attention
 
 

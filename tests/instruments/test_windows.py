@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lowrank_tutor.attention import attention_weights
-from lowrank_tutor.instruments import windows
+from lowrank_tutor.figures import windows
 from lowrank_tutor.sentence import W_K, W_V, WORDS, X
 
 OWN = "my own cat sleeps where your dog used to sleep"

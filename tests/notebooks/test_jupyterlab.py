@@ -22,10 +22,11 @@ import pytest
 from chapters import ROOT
 from playwright.sync_api import Browser, Locator, Page
 
-from lowrank_tutor import instruments
-from lowrank_tutor.sphinxext import PAGE_VARIABLE
+from lowrank_tutor import figures
+from lowrank_tutor.kit.canvas import Instrument
+from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
-CALLS = {name: f"{name}()" for name in instruments.__all__ if name != "Instrument"}
+CALLS = {name: f"{name}()" for name in figures.__all__ if name != "Instrument"}
 CALLS |= {
     "album": "album([[[hash((i, j, n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",
     "card": 'card({"all heads": (131_072, 0), "one head": (2_048, 0)})',
@@ -38,7 +39,7 @@ each_way = pytest.mark.parametrize("name", ["tilt", "spectrum", "draw_first"])
 SLOW = """
 import time
 from matplotlib.figure import Figure
-from lowrank_tutor.explore import explore
+from lowrank_tutor.kit.sliders import explore
 
 drawn = []
 
@@ -52,7 +53,7 @@ def draw(k):
 explore(draw, lambda k: {"position": k, "pictures": len(drawn), "relative_error": 1 / k}, alt="A line.", k=range(1, 41))
 """
 CELLS = {"explorer": SLOW} | {
-    name: f"from lowrank_tutor.instruments import {name}\n\n{call}" for name, call in CALLS.items()
+    name: f"from lowrank_tutor.figures import {name}\n\n{call}" for name, call in CALLS.items()
 }
 HANG = 600  # seconds after which what is silent counts as dead
 
@@ -191,9 +192,9 @@ def test_instrument_shows_itself(lab, name):
     assert figure.get_by_role("button", name="Copy a link").count() == 0  # nobody else can open the address of this Lab
 
 
-def make(name: str) -> instruments.Instrument:
+def make(name: str) -> Instrument:
     """Call the same as the notebook."""
-    made: instruments.Instrument = eval(CALLS[name], vars(instruments))
+    made: Instrument = eval(CALLS[name], vars(figures))
     return made
 
 

@@ -25,7 +25,7 @@ from export_notebooks import stale
 from filelock import FileLock
 from kernels import Kernel, Ran, kernel
 
-from lowrank_tutor.sphinxext import PAGE_VARIABLE
+from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -240,7 +240,7 @@ def test_run_on_wheel(name, wheel_folder, tmp_path):
 SLOW = """
 import time
 from matplotlib.figure import Figure
-from lowrank_tutor.explore import explore
+from lowrank_tutor.kit.sliders import explore
 
 drawn = []
 

@@ -17,8 +17,8 @@ from PIL import Image
 from playwright.sync_api import Locator
 from visits import READ, READERS, VISITS, address_of, block
 
-from lowrank_tutor.explore import Explorer
-from lowrank_tutor.explore.sliders import MAX_POSITIONS
+from lowrank_tutor.kit.sliders import Explorer
+from lowrank_tutor.kit.sliders.sliders import MAX_POSITIONS
 
 MAX_BYTES = 750_000  # an explorer's block on a page
 SMALL = 4  # pictures are compared at a quarter of their size

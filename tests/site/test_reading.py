@@ -10,7 +10,7 @@ from chapters import CHAPTERS
 from playwright.sync_api import Page
 from visits import address_of, settle, title_of
 
-from lowrank_tutor.exercises.questions import QUESTIONS
+from lowrank_tutor.answers import QUESTIONS
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import strips
 
-from lowrank_tutor.palette import COLORS, SURFACES
+from lowrank_tutor.kit.palette import COLORS, SURFACES
 from lowrank_tutor.sentence import W_K, W_Q, X
 
 

@@ -1,0 +1,34 @@
+"""Figures to take hold of, which compute in the reader's browser.
+
+A film (:func:`lowrank_tutor.kit.sliders.explore`) shows what Python drew beforehand. In an instrument anything can be
+dragged, and a reader's own data can come in. Each function returns an
+:class:`~lowrank_tutor.kit.canvas.Instrument`, which shows itself as the last line of a cell: one block of HTML that
+needs no kernel, no library and no network. Where no script runs, and in print, a picture of its first state stands
+there. An argument out of its range raises ``ValueError`` or ``TypeError``.
+
+A figure is ``name.py`` (a function that chooses data and words, and computes the first state with NumPy), ``name.js``
+(one function that draws; ``instrument.js`` of the kit says what it returns), and ``tests/figures/test_name.py``. What
+several figures share lies in ``parts``: ``linalg.js`` and ``background.js`` compute, others draw.
+"""
+
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    from lowrank_tutor.figures.album import album
+    from lowrank_tutor.figures.arrows import arrows
+    from lowrank_tutor.figures.attend import attend
+    from lowrank_tutor.figures.card import card
+    from lowrank_tutor.figures.cloud import cloud
+    from lowrank_tutor.figures.dice import dice
+    from lowrank_tutor.figures.score import score
+    from lowrank_tutor.figures.shadow import shadow
+    from lowrank_tutor.figures.sheets import sheets
+    from lowrank_tutor.figures.spectrum import spectrum
+    from lowrank_tutor.figures.tilt import tilt
+    from lowrank_tutor.figures.votes import votes
+    from lowrank_tutor.figures.windows import windows
+
+__all__ = [
+    "album", "arrows", "attend", "card", "cloud", "dice", "score", "shadow", "sheets", "spectrum", "tilt", "votes",
+    "windows",
+]  # fmt: skip

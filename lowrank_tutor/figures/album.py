@@ -1,0 +1,148 @@
+"""What does a state of fixed size remember? An album of pictures that is written over."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor._checks import as_float_array, check_choice
+from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.kit.canvas.instrument import Instrument
+from lowrank_tutor.kit.charts.arguments import whole
+from lowrank_tutor.kit.charts.style import ORANGE, TEAL, styled
+
+Floats = NDArray[np.float64]
+MOST, SIDE = 64, 8  # pictures, and pixels to a side
+WIDTHS = (16, 32, 64)
+GRAYS = 32  # the darkest: one letter or digit writes a gray
+METHODS = {"sum": "sum", "delta": "delta rule", "best": "best state", "cache": "cache"}
+SAY = (
+    "Of {written} pictures, written under keys of {d} numbers, {given_back} are given back: what their key reads is "
+    "nearer to them than to any other. A cache of as many numbers holds {holds}."
+)
+REMARKS = {
+    "cache": "The cache grows with every picture.",
+    "best": "The best state solves for all pictures at once, and is exact for up to {d} of them.",
+    "old": "The delta rule gives up old pictures for new ones.",
+    "noisy": "A sum keeps something of every picture, so all of them get noisier with each new one.",
+}
+WORDS = {
+    "pictures": "What each key reads now, the oldest first. Teal frame: nearest to its own picture; orange: to another",
+    "state": "The state, {d} by 64. Left and above: the sheet that was written last",
+    "cache": "The cache: a row for each picture, and a key of {d} numbers beside it",
+    "best": "The best state, {d} by 64",
+    "written": "pictures written",
+    "more": "Write one more",
+    "method": "rule",
+    "d": "numbers in a key",
+}
+
+
+def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "sum") -> Instrument:
+    r"""Write pictures into a state one by one, and see what their keys read.
+
+    A key is a random direction of length 1, a value a picture less the mean of all. The *sum* adds :math:`k v^\top`;
+    the *delta rule* adds :math:`k (v - S^\top k)^\top`; the *best state* solves :math:`K S = V` by least squares; a
+    *cache* keeps all. A picture is given back if what its key reads is nearer to it than to any other one written.
+
+    State ``written``, ``d`` and ``method``; numbers ``given_back``, ``error`` (of what is read, relative to the
+    values), ``kept`` (how many numbers are kept) and ``holds`` (how many keys and pictures these would hold).
+
+    Parameters
+    ----------
+    pictures : array_like, shape (64, 8, 8)
+        The pictures, dark where their numbers are large.
+    written : int
+        How many are written at first, from 1 to 64.
+    d : int
+        The width of a key at first: 16, 32 or 64.
+    method : str
+        The rule at first: ``"sum"``, ``"delta"``, ``"best"`` or ``"cache"``.
+    """
+    given = as_float_array(pictures, "pictures").astype(np.float64)
+    if given.shape != (MOST, SIDE, SIDE) or not np.isfinite(given).all():
+        raise ValueError(f"pictures must be finite numbers of shape (64, 8, 8), got shape {given.shape}")
+    written = whole("written", written, 1, MOST)
+    check_choice(method, "method", tuple(METHODS))
+    if d not in WIDTHS:
+        raise ValueError(f"d must be 16, 32 or 64, got {d!r}")
+    low, high = given.min(), given.max()
+    grays = np.rint(GRAYS * (given - low) / ((high - low) or 1)).reshape(MOST, -1)
+    # Sixteenths, from 00 to 99 about 50. Of this draw the counts lie at the medians of twenty.
+    normal = np.random.default_rng(10).standard_normal((MOST, max(WIDTHS)))
+    codes = np.clip(np.rint(16 * normal) + 50, 0, 99)
+    keys = (codes - 50) / 16
+    read = reads(keys, grays, written, d, method)
+    return figure(
+        name="album",
+        parts=("layers",),
+        state={"written": written, "d": d, "method": method},
+        numbers=numbers(read, grays, written, d, method),
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "keys": _digits(codes),
+            "grays": ["".join(np.base_repr(int(one), 36) for one in row) for row in grays],
+            "most": GRAYS,
+            "widths": WIDTHS,
+            "methods": METHODS,
+            "words": WORDS,
+        },
+        readouts={
+            "given_back": ("pictures given back", ","),
+            "error": ("error of what is read", ".0%"),
+            "kept": ("numbers kept", ","),
+            "holds": ("a cache of that size holds", ","),
+        },
+        picture=lambda: _still(read, _nearest(read, grays)),
+    )
+
+
+def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Floats:
+    """Return what each of the first ``written`` keys reads, (written, 64), in grays from 0 to 32."""
+    mean, k = grays.mean(axis=0), keys[:written, :d]
+    k, v = k / np.linalg.norm(k, axis=1, keepdims=True), grays[:written] - mean
+    if method == "cache":
+        return np.asarray(v + mean)
+    state = np.linalg.pinv(k) @ v if method == "best" else np.zeros((d, v.shape[1]))
+    if method in ("sum", "delta"):
+        for key, value in zip(k, v, strict=True):
+            state += np.outer(key, value - (key @ state if method == "delta" else 0))
+    return np.asarray(k @ state + mean)
+
+
+def numbers(read: Floats, grays: Floats, written: int, d: int, method: str) -> dict[str, float]:
+    """Return how many pictures are given back, the error, and how many numbers are kept."""
+    values, kept = grays[:written] - grays.mean(axis=0), (written * (d + SIDE**2) if method == "cache" else d * SIDE**2)
+    return {
+        "given_back": int(_nearest(read, grays).sum()),
+        "error": float(np.linalg.norm(read - grays[:written]) / np.linalg.norm(values)),
+        "kept": kept,
+        "holds": kept // (d + SIDE**2),
+    }
+
+
+def _nearest(read: Floats, grays: Floats) -> NDArray[np.bool_]:
+    """Mark the keys that read something nearer to their own picture than to any other one written."""
+    distances = ((read[:, None] - grays[None, : len(read)]) ** 2).sum(axis=2)
+    return np.asarray(distances.argmin(axis=1) == np.arange(len(read)))
+
+
+def _digits(rows: Floats) -> list[str]:
+    """Write whole numbers from 0 to 99, two digits each."""
+    return ["".join(f"{int(one):02}" for one in row) for row in rows]
+
+
+@styled
+def _still(read: Floats, right: NDArray[np.bool_]) -> Figure:
+    fig, axes = plt.subplots(8, 8, layout="constrained", figsize=(3.6, 3.6))
+    for i, ax in enumerate(axes.flat):
+        ax.set(xticks=[], yticks=[])
+        if i >= len(read):
+            ax.axis("off")
+            continue
+        ax.imshow(read[i].reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=GRAYS)
+        ax.spines[:].set(visible=True, color=TEAL if right[i] else ORANGE, linewidth=1.5)
+    return fig

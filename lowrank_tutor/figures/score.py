@@ -1,0 +1,124 @@
+"""Drag two vectors whose score has rank 1: it depends only on their shadows on two lines."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from lowrank_tutor._checks import as_float_array
+from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument, arrow
+from lowrank_tutor.kit.charts.arguments import point
+from lowrank_tutor.kit.charts.style import ORANGE, TEAL, VIOLET, styled
+
+REACH = 5.0
+LIMIT = 10.0  # of an entry of u and v
+SAY = "The score depends only on a = {a:.2f} from s and b = {b:.2f} from h: a times b is {score:.2f}."
+REMARKS = {
+    "same": "The move was at right angles to the line, so the shadow stays the same, and so does the score.",
+    "flipped": "One shadow flipped to the other side, so the score changed its sign.",
+    "doubled": "One side is twice as long, so the score is twice as large.",
+    "halved": "One side is half as long, so the score is half as large.",
+    "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector is.",
+}
+WORDS = {
+    "plane": "Drag s and h. The thick lines are their shadows. Along a dashed line the shadow stays the same.",
+    "area": "The score is the area a times b in unit squares, negative if a and b have different signs.",
+    "s": "tip of s",
+    "h": "tip of h",
+    "row": {"s": "u", "h": "v"},
+    "a": "a = u · s",
+    "b": "b = v · h",
+    "size": "area ",
+    "full": "Term by term, sᵀWh = ",
+    "short": "From the shadows, a · b = ",
+    "push": "Move s along its dashed line",
+    "flip": "Flip s",
+    "double": "Double or halve s",
+    "no_room": "There is no room for that. Drag s nearer to the middle first.",
+}
+
+
+def score(
+    s: ArrayLike = (1.0, 2.0),
+    u: ArrayLike = (2.0, 1.0),
+    v: ArrayLike = (1.0, -1.0),
+    h: ArrayLike = (3.0, 4.0),
+) -> Instrument:
+    r"""Show two vectors that can be dragged, and their score as the area of a rectangle.
+
+    With $W = u v^\top$ of rank 1 the score $s^\top W h$ is $a b$ with $a = u \cdot s$ and $b = v \cdot h$. They depend
+    only on the shadow of s on the line along u and the shadow of h on the line along v.
+
+    State ``s``, ``h``; numbers ``score`` (computed from all of W), ``a`` and ``b``.
+
+    Parameters
+    ----------
+    s, h : array_like, shape (2,)
+        The vectors at the start, each coordinate from -5 to 5.
+    u, v : array_like, shape (2,) or (1, 2)
+        The vectors that make up the table W, not zero, each entry from -10 to 10.
+
+    Examples
+    --------
+    >>> score().numbers
+    {'score': -4.0, 'a': 4.0, 'b': -1.0}
+    """
+    tips = {"s": point("s", s, REACH), "h": point("h", h, REACH)}
+    rows = {name: as_float_array(value, name).astype(np.float64) for name, value in (("u", u), ("v", v))}
+    for name, row in rows.items():
+        if row.shape not in ((2,), (1, 2)) or not (np.abs(row) <= LIMIT).all() or np.abs(row).max() < 1 / LIMIT:
+            rule = f"two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}"
+            raise ValueError(f"{name} must be {rule}, got {row.tolist()!r}")
+    left, right = rows["u"].reshape(2), rows["v"].reshape(2)
+    start = numbers(tips["s"], left, right, tips["h"])
+    return figure(
+        name="score",
+        state={name: tip.tolist() for name, tip in tips.items()},
+        numbers=start,
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "u": left.tolist(),
+            "v": right.tolist(),
+            "w": np.outer(left, right).tolist(),
+            "reach": REACH,
+            "words": {**WORDS, "table": f"W = uvᵀ with u = {_written(left)} and v = {_written(right)}."},
+        },
+        readouts={"score": ("score sᵀWh", ".2f"), "a": ("a = u · s", ".2f"), "b": ("b = v · h", ".2f")},
+        picture=lambda: _still(tips["s"], left, right, tips["h"]),
+    )
+
+
+def numbers(s: Floats, u: Floats, v: Floats, h: Floats) -> dict[str, float]:
+    """Compute the score of two vectors and the two numbers that it is made of."""
+    return {"score": float(s @ np.outer(u, v) @ h), "a": float(u @ s), "b": float(v @ h)}
+
+
+def _written(row: Floats) -> str:
+    return f"({row[0]:g}, {row[1]:g})"
+
+
+@styled
+def _still(s: Floats, u: Floats, v: Floats, h: Floats) -> Figure:
+    fig, (plane, area) = plt.subplots(1, 2, layout="constrained", figsize=(5.8, 2.9))
+    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, VIOLET, "h")):
+        foot = row * (row @ tip) / (row @ row)
+        far = row / np.abs(row).max() * REACH
+        plane.plot(*np.transpose([-far, far]), "-", color=color, linewidth=1)
+        plane.plot(*np.transpose([foot, tip]), "--", color=color, linewidth=1)
+        plane.plot(*np.transpose([0 * foot, foot]), "-", color=color, linewidth=5, alpha=0.5)
+        arrow(plane, tip, color, name)
+    plane.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
+    found = numbers(s, u, v, h)
+    a, b = found["a"], found["b"]
+    area.fill([0, a, a, 0], [0, 0, b, b], color=ORANGE if found["score"] < 0 else "black", alpha=0.25)
+    area.plot([0, a], [0, 0], "-", color=TEAL, linewidth=4)
+    area.plot([0, 0], [0, b], "-", color=VIOLET, linewidth=4)
+    far = 1.3 * max(abs(a), abs(b), 1.0)
+    area.set(
+        xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}", xlabel="a", ylabel="b"
+    )
+    return fig

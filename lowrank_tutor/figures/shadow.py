@@ -1,0 +1,112 @@
+"""Drag a point and a line, and see how much of the point its shadow on the line keeps."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from lowrank_tutor._checks import as_float_array
+from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument, arrow
+from lowrank_tutor.kit.charts.arguments import point
+from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL, styled
+
+REACH = 5.0
+WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
+SAY = (
+    "At {angle:.0f} degrees to the line, the shadow Πx keeps {share:.0%} of the length of x. "
+    "The number kept is Fx = {along:.2f}, and Πx is {left_out:.2f} away from x."
+)
+REMARKS = {
+    "kept": "x lies on the line: one number says it all.",
+    "lost": "x is perpendicular to the line: nothing of it is kept.",
+    "steep": "One degree more would cost another {more:.2%} of the length of x.",
+    "zero": "x is zero, so there is nothing to keep and nothing to lose.",
+}
+WORDS = {
+    "plane": "Drag x, or turn the line",
+    "curve": "Share of the length kept: drag the point",
+    "degrees": "angle between x and the line",
+    "x": "tip of x",
+    "line": "direction of the line, the row of F",
+    "angle": "angle between x and the line",
+    "turned": " degrees",
+    "kept": "{degrees:.0f} degrees, {kept:.0%} of the length kept",
+}
+CAPTION = (
+    "The line is teal, and so is the shadow on it, which is kept. The part that is left out is orange. The curve shows "
+    "what share of the length is kept at each angle."
+)
+
+
+def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
+    r"""Show the shadow of a point on a line; both can be dragged, and so can the angle between them.
+
+    State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|\Pi x\| / \|x\|$ with $\Pi = F^\top
+    F$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along`` ($Fx$) and
+    ``left_out`` ($\|x - \Pi x\|$).
+
+    Parameters
+    ----------
+    x : array_like, shape (2,)
+        The point at first, each coordinate from -5 to 5.
+    f : array_like, shape (2,)
+        A direction of the line at first, of any length; the row of $F$ has length 1.
+
+    Examples
+    --------
+    >>> {name: round(value, 4) for name, value in shadow().numbers.items()}
+    {'share': 0.8944, 'angle': 26.5651, 'along': 4.0, 'left_out': 2.0}
+    """
+    place, row = point("x", x, REACH), as_float_array(f, "f").astype(np.float64)
+    if row.shape != (2,) or not np.isfinite(row).all() or not row.any():
+        raise ValueError(f"f must be two finite numbers, not both zero, got {f!r}")
+    theta = math.atan2(row[1], row[0])
+    return figure(
+        name="shadow",
+        state={"x": place.tolist(), "theta": theta},
+        numbers=numbers(place, theta),
+        say=SAY,
+        remarks=REMARKS,
+        data={"reach": REACH, "words": WORDS},
+        readouts={
+            "share": ("length kept", ".1%"),
+            "angle": ("angle in degrees", ".1f"),
+            "along": ("Fx, the number kept", ".2f"),
+            "left_out": ("distance from x to Πx", ".2f"),
+        },
+        caption=CAPTION,
+        picture=lambda: _still(place, theta),
+    )
+
+
+def numbers(x: Floats, theta: float) -> dict[str, float]:
+    """Compute the numbers of a point and a line."""
+    row = np.array([math.cos(theta), math.sin(theta)])
+    along = float(row @ x)
+    left_out, length = float(np.linalg.norm(x - along * row)), float(np.linalg.norm(x))
+    angle = math.degrees(math.atan2(left_out, abs(along)))
+    return {"share": abs(along) / length if length else 1.0, "angle": angle, "along": along, "left_out": left_out}
+
+
+@styled
+def _still(x: Floats, theta: float) -> Figure:
+    fig, (plane, curve) = plt.subplots(1, 2, layout="constrained", figsize=(6.4, 3.1))
+    said, row = numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
+    foot, angle, share = (row @ x) * row, said["angle"], said["share"]
+    plane.plot(*np.outer(row, [-WIDE, WIDE]), color=TEAL, linewidth=1)
+    plane.plot(*np.transpose([foot, x]), "--", color=ORANGE)
+    arrow(plane, x, INK, "x")
+    arrow(plane, foot, TEAL, f"Πx: {share:.0%}", down=-12)
+    plane.set(xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE), xticks=(-5, 0, 5), yticks=(-5, 0, 5), aspect="equal")
+    degrees = np.linspace(0, 90, 91)
+    curve.plot(degrees, np.cos(np.radians(degrees)), color=TEAL)
+    curve.plot([0, angle, angle], [share, share, 0], ":", color=TEAL, linewidth=1)
+    curve.plot(angle, share, "o", color=INK)
+    curve.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees", xlim=(0, 95))
+    return fig

@@ -1,0 +1,120 @@
+"""Drag the bars of a spectrum: the picture that has it and the error of each cut follow."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from lowrank_tutor._checks import as_float_array
+from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.figures.parts.pictures import portrait
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.charts.arguments import whole
+from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, styled
+
+COUNT, MOST = 12, 40  # bars: as many as a finger can take hold of, side by side on a phone; as can be seen
+SIZE = 64  # pixels of the picture to a side
+LIMIT = 1000  # of a bar
+
+SAY = "A cut after {k} of {n} sheets leaves an error of {relative_error:.1%}."
+REMARKS = {
+    "flat": "All sheets weigh the same, so no cut is cheap.",
+    "zero": "All bars are down: the picture is black, and there is nothing to cut.",
+    "exact": "The picture itself has rank {rank}, so the cut leaves nothing out.",
+}
+WORDS = {
+    "picture": "picture with these bars",
+    "sum": "its sheets 1 to ",
+    "bars": "singular values: drag the bars",
+    "bar": "singular value ",
+    "curve": "relative error of each cut: drag the cut",
+    "cut": "cut: sheets kept",
+    "layer": "sheet",
+    "kept": "sheets kept",
+    "of": " of ",
+    "presets": "Bars like",
+    "names": {"portrait": "the portrait", "halving": "halving", "falling": "1, 1/2, 1/3, ...", "flat": "all the same"},
+}
+
+
+def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
+    r"""Show a spectrum whose bars can be dragged, and the picture that has it.
+
+    State ``s`` (falling), ``k``; number ``relative_error``, the root of $\sum_{i > k} s_i^2 / \sum_i s_i^2$.
+
+    Parameters
+    ----------
+    s : array_like, shape (n,), optional
+        The singular values at first, 2 to 40 from 0 to 1000, in any order; by default 12 of a portrait.
+    k : int, optional
+        The number of sheets kept at first, 1 to n; by default 4, or all.
+
+    Examples
+    --------
+    >>> spectrum([4, 3] + 10 * [0], k=1).numbers["relative_error"]
+    0.6
+    """
+    bars = _layers(COUNT)[1] if s is None else as_float_array(s, "s").astype(np.float64)
+    wrong = bars[~((bars >= 0) & (bars <= LIMIT))]
+    if bars.ndim != 1 or not 2 <= len(bars) <= MOST or wrong.size:
+        found = wrong[0] if wrong.size else f"shape {bars.shape}"
+        raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {found}")
+    bars, k = np.sort(bars)[::-1], whole("k", min(4, len(bars)) if k is None else k, 1, len(bars))
+    u, own, v = _layers(len(bars))
+    index = np.arange(1, len(bars) + 1)
+    presets = {"portrait": own, "halving": 0.5 ** (index - 1), "falling": 1 / index, "flat": np.ones(len(bars))}
+    scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])
+    return figure(
+        name="spectrum",
+        parts=(
+            "linalg",
+            "layers",
+        ),
+        state={"s": bars.tolist(), "k": k},
+        numbers=numbers(bars, k),
+        values={"n": len(bars)},
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "size": SIZE,
+            "scale": scale,
+            "u": np.round(u, 3).tolist(),
+            "v": np.round(v, 3).tolist(),
+            "presets": {name: np.round(values, 4).tolist() for name, values in presets.items()},
+            "words": WORDS,
+        },
+        readouts={"relative_error": ("relative error", ".1%")},
+        picture=lambda: _still(bars, k, scale),
+    )
+
+
+def numbers(s: Floats, k: int) -> dict[str, float]:
+    """Return the relative error of a cut after k sheets, from falling singular values."""
+    total = float(np.linalg.norm(s))
+    return {"relative_error": float(np.linalg.norm(s[k:])) / (total or 1.0)}
+
+
+def _layers(count: int) -> tuple[Floats, Floats, Floats]:
+    """Return directions and weights of the portrait's first sheets, the weights over the first and rounded."""
+    u, s, vt = np.linalg.svd(portrait(SIZE))
+    return u[:, :count], np.round(s[:count] / s[0], 4), vt[:count].T
+
+
+@styled
+def _still(s: Floats, k: int, scale: float) -> Figure:
+    count = len(s)
+    u, _, v = _layers(count)
+    fig, (picture, bars, curve) = plt.subplots(1, 3, layout="constrained", figsize=(7, 2.3))
+    picture.imshow(scale * (u[:, :k] * s[:k]) @ v[:, :k].T, cmap="gray", vmin=0, vmax=255)
+    picture.set_axis_off()
+    picture.set_title(f"sum of {k} sheets" if k > 1 else "one sheet")
+    index = np.arange(1, count + 1)
+    bars.bar(index, s, color=[TEAL if i <= k else GRAY for i in index])
+    bars.set(title="singular values", xlabel="sheet")
+    errors = [numbers(s, i)["relative_error"] for i in range(count + 1)]
+    curve.plot(range(count + 1), errors, "o-", color=ORANGE, markersize=3)
+    curve.axvline(k, color=ORANGE)
+    curve.set(title="relative error", xlabel="sheets kept", ylim=(0, 1.05))
+    return fig

@@ -1,0 +1,126 @@
+"""What do groups of old tokens cost? A strip of tokens whose first border is dragged, and one vote per group or m."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from lowrank_tutor._checks import check_choice
+from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.kit.canvas.instrument import Instrument
+from lowrank_tutor.kit.charts.arguments import whole
+from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL, styled
+
+Floats = NDArray[np.float64]
+TOKENS, LAST, WIDTH = 32, 16, 8  # how many tokens there are, how many stay exact, and numbers in each
+RHOS = (0.0, 0.9, 0.95, 0.99)
+WAYS = {"one": "one vote per group", "votes": "m votes per group", "none": "the last 16 alone"}
+SAY = (
+    "Groups of {m}, {counted}: the last token gives its older tokens {old:.0%} of its weight, where exact attention "
+    "gives them {exact_old:.0%}. The error of its output is {error:.0%}."
+)
+REMARKS = {"exact": "A group of one token is the token itself.", "apart": "Here neighbors have nothing in common."}
+WORDS = {
+    "strip": "Weights of the last token. Outlined: exact. Filled: with groups",
+    "error": "error of its output",
+    "border": "first border: tokens in a group",
+    "groups": "groups of {m}",
+    "last": "the last 16",
+    "token": "token, the oldest first",
+    "weight": "weight",
+    "way": "votes",
+    "rho": "correlation of neighbors",
+}
+
+
+def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
+    r"""Let the last of 32 tokens see older ones in groups of ``m``, and watch its weights.
+
+    The last 16 tokens are seen one by one. The older ones are cut into groups of ``m``, counted from the first, and
+    what is left over is seen one by one, too. A group has the mean of its keys and of its values, and counts as one
+    token or as ``m``: then :math:`\ln m` is added to its logit.
+
+    State ``m``, ``way`` and ``rho``; numbers ``error`` (of the last token's output), ``old`` and ``exact_old`` (the
+    weight of the 16 older tokens) and ``seen`` (how many keys the last token sees).
+
+    Parameters
+    ----------
+    m : int
+        Tokens in a group at first, from 1 to 16.
+    way : str
+        How a group counts at first: ``"one"``, ``"votes"``, or ``"none"``, which leaves all older tokens out.
+    rho : float
+        The correlation of neighbors at first: 0, 0.9, 0.95 or 0.99.
+
+    Examples
+    --------
+    >>> [f"{votes(8, way).numbers['error']:.0%}" for way in ("votes", "one", "none")]
+    ['4%', '54%', '72%']
+    """
+    m = whole("m", m, 1, LAST)
+    check_choice(way, "way", tuple(WAYS))
+    if rho not in RHOS:
+        raise ValueError(f"rho must be one of {RHOS}, got {rho!r}")
+    rng = np.random.default_rng(87)  # one draw; the page says so
+    drawn = [rng.standard_normal((TOKENS, WIDTH)), rng.standard_normal((3 * WIDTH, WIDTH)) / np.sqrt(WIDTH)]
+    codes = [np.clip(np.rint(scale * part) + 50, 0, 99) for scale, part in zip((16, 32), drawn, strict=True)]
+    noise, maps = ((part - 50) / scale for scale, part in zip((16, 32), codes, strict=True))
+    weights, shared, found = attend(noise, maps, m, way, float(rho))
+    return figure(
+        name="votes",
+        parts=("linalg",),
+        state={"m": m, "way": way, "rho": float(rho)},
+        numbers=found,
+        values={"counted": WAYS[way]},
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "noise": ["".join(f"{int(one):02}" for one in row) for row in codes[0]],
+            "maps": ["".join(f"{int(one):02}" for one in row) for row in codes[1]],
+            "rhos": RHOS,
+            "ways": WAYS,
+            "last": LAST,
+            "room": REMARKS["apart"],
+            "words": WORDS,
+        },
+        readouts={
+            "error": ("error of the output", ".1%"),
+            "old": ("older tokens get", ".0%"),
+            "exact_old": ("they should get", ".0%"),
+            "seen": ("keys seen, of 32", ","),
+        },
+        picture=lambda: _still(weights, shared, m, found["error"]),
+    )
+
+
+def attend(noise: Floats, maps: Floats, m: int, way: str, rho: float) -> tuple[Floats, Floats, dict[str, float]]:
+    """Return the exact weights of the last token, those that each token gets of its group, and the numbers."""
+    x = noise.copy()
+    for i in range(1, TOKENS):
+        x[i] = rho * x[i - 1] + np.sqrt(1 - rho**2) * noise[i]
+    q, k, v = x[-1] @ maps[:WIDTH], x @ maps[WIDTH : 2 * WIDTH], x @ maps[2 * WIDTH :]
+    sizes = np.array([m] * (LAST // m) + [1] * (LAST % m + LAST))
+    starts = np.cumsum(sizes) - sizes
+    keys, values = (np.add.reduceat(part, starts) / sizes[:, None] for part in (k, v))
+    powers = np.exp(keys @ q / np.sqrt(WIDTH)) * (sizes if way == "votes" else 1) * ((starts >= LAST) | (way != "none"))
+    exact, grouped = np.exp(k @ q / np.sqrt(WIDTH)), powers / powers.sum()
+    exact /= exact.sum()
+    shared = np.repeat(grouped / sizes, sizes)
+    error = np.linalg.norm(grouped @ values - exact @ v) / np.linalg.norm(exact @ v)
+    seen = LAST if way == "none" else len(sizes)
+    totals = {"old": float(shared[:LAST].sum()), "exact_old": float(exact[:LAST].sum())}
+    return exact, shared, {"error": float(error), **totals, "seen": seen}
+
+
+@styled
+def _still(exact: Floats, shared: Floats, m: int, error: float) -> Figure:
+    fig, (ax, right) = plt.subplots(1, 2, layout="constrained", figsize=(5.6, 2.5), width_ratios=(6, 1))
+    ax.bar(np.arange(TOKENS) + 0.5, shared, width=1, color=TEAL)
+    ax.bar(np.arange(TOKENS) + 0.5, exact, width=0.8, facecolor="none", edgecolor=INK)
+    ax.axvline(m, color=ORANGE, linewidth=2)
+    ax.set(xlim=(0, TOKENS), xlabel=WORDS["token"], ylabel=WORDS["weight"], title=WORDS["strip"])
+    right.bar([0], [error], color=ORANGE)
+    right.set(ylim=(0, 1.2), xticks=[], title=f"error {error:.0%}")
+    return fig

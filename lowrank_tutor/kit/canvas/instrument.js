@@ -1,0 +1,194 @@
+// What every figure has on its page: a state, numbers, one sentence, and an address that carries the state.
+//
+// An instrument is one function of the tools {figure, place, data, move, morph, tell}, in a file of its name:
+//
+//   const score = ({ place, data, move }) => ({
+//     clean: (state) => state,          // a state as wished: returns it, or throws an Error that says the rule
+//     draw: (state) => {},              // draws into `place`; returns a promise if something is still being computed
+//     numbers: () => ({ score: 1 }),    // of what is drawn, under the names that the Python module gives them
+//     table: () => ({ w: [[1]] }),      // the arrays that the numbers are computed from
+//     values: () => ({}),               // optional: more words for the sentence
+//     remarks: () => ["flat"],          // optional: names of `remarks` in Python, which follow the sentence
+//     clear: () => {},                  // optional: what the state does not hold begins again, too
+//     begun: () => true,                // optional: whether there is anything yet to start again, or to link to
+//     share: (state) => [state, ""],    // optional: what the address may carry, and a sentence about it
+//     eases: { s: 0, k: 1 },            // optional: what a morph moves through, and whether by whole numbers (1)
+//     glow: () => "rank",               // optional: the number that stands at a value that matters, or ""
+//   });
+//
+// Its controls and handles call move({ name: value }), which says in words what is wrong; `check` (values.js) has rules
+// for `clean`. Presets call morph({ name: value }), which goes there in MORPH; after a choice among radio buttons lines
+// and boxes glide by themselves (instrument.css), if they still have as many points. While numbers() has no names, the numbers
+// of the page stay as Python wrote them.
+const PAUSE = 400; // milliseconds of rest before the sentence is said; it is shown at once
+const MORPH = 300; // milliseconds
+
+/** Hand an event of the window on to a figure, and do not keep one that a notebook has thrown away. */
+const passOn = (kind, figure) => {
+  const held = new WeakRef(figure);
+  addEventListener(kind, () => held.deref()?.dispatchEvent(new Event(kind)));
+};
+
+const mount = (figure, build) => {
+  if (figure.instrument) return;
+  const content = figure.querySelector('script[type="application/json"]').textContent;
+  const { state: start, data, formats, say, remarks, words } = JSON.parse(content);
+  const { name } = figure.dataset;
+  const earlier = [...document.querySelectorAll('figure.instrument[data-name="' + name + '"]')].indexOf(figure);
+  const key = earlier > 0 ? name + "-" + (earlier + 1) : name; // a second one of a page has an address of its own
+  const place = figure.querySelector(".instrument-live");
+  const said = figure.querySelector("p[role=status]");
+  const shown = Object.fromEntries([...figure.querySelectorAll("dl data")].map((one) => [one.dataset.name, one]));
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const [room, line] = [controls.element("span"), controls.element("p")]; // the room of the longest sentence
+  said.before(controls.element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line));
+  let state = start, goal = null, rest = 0, pending = 0, wishes = 0, glowing = "", touched = false;
+
+  const show = (text) => {
+    if (!me.begun && text.length > room.textContent.length) room.textContent = text;
+    stage.say(line, text);
+  };
+  const tell = (text) => {
+    clearTimeout(rest);
+    said.textContent = text;
+    show(text);
+  };
+  const sentence = () => {
+    const values = { ...state, ...me.numbers(), ...(me.values ? me.values() : {}) };
+    const more = me.remarks ? me.remarks() : [];
+    return [say, ...more.map((remark) => remarks[remark])].map((template) => fill(template, values)).join(" ");
+  };
+  const write = () => Object.entries(me.numbers()).forEach(([number, value]) => {
+    if (!shown[number]) return; // the instrument itself writes a number that it has not from the start
+    stage.write(shown[number], { value });
+    stage.say(shown[number], format(value, formats[number] || ","));
+  });
+  const describe = () => show(me.begun && !me.begun() ? "" : sentence());
+  const busy = (by) => figure.setAttribute("aria-busy", String(Boolean(pending += by)));
+  const put = async (partial) => {
+    const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));
+    if (unknown) check.fail("state", "made of " + Object.keys(start).join(", "), unknown);
+    state = me.clean({ ...state, ...partial });
+    const later = me.draw(state);
+    buttons.hidden = Boolean(me.begun) && !me.begun();
+    write();
+    if (!later) return describe();
+    busy(1);
+    try {
+      await later;
+    } finally {
+      busy(-1);
+    }
+    write();
+    describe();
+  };
+  const set = (partial) => {
+    wishes++;
+    goal = null;
+    return put(partial);
+  };
+  /** A number that reaches a value that matters blooms, and a phone in the hand ticks. */
+  const bloom = () => {
+    const now = me.glow ? me.glow() : "";
+    if (now && now !== glowing) {
+      if (!calm.matches) shown[now]?.closest("dd").animate({ scale: [1, 1.25, 1] }, MORPH);
+      if (touched && navigator.userActivation?.hasBeenActive) navigator.vibrate?.(8);
+    }
+    glowing = now;
+  };
+  const move = async (partial) => {
+    clearTimeout(rest);
+    try {
+      await set(partial);
+      bloom();
+      clearTimeout(rest);
+      rest = setTimeout(() => tell(sentence()), PAUSE);
+    } catch (error) {
+      tell(error.message);
+    }
+  };
+  /** Whether what is drawn goes to its new place in MORPH, by the style: after a choice, and until a hand moves on. */
+  const glide = (on) => figure.classList.toggle("glides", on);
+  const between = (from, to, share, whole) => {
+    if (Array.isArray(to)) return to.map((value, i) => between(from[i], value, share, whole));
+    return whole && share < 1 ? Math.round(from + share * (to - from)) : from + share * (to - from);
+  };
+  /** Move there in MORPH; any other wish ends it. A reader who wants no motion is there at once. */
+  const morph = async (partial) => {
+    const from = state, to = { ...state, ...partial }, begun = performance.now();
+    const eased = Object.entries(me.eases || {}).filter(([part]) => String(from[part]) !== String(to[part]));
+    const mine = ++wishes;
+    goal = partial;
+    glide(!eased.length);
+    busy(1);
+    try {
+      for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
+        await new Promise(requestAnimationFrame);
+        share = Math.min(1, (performance.now() - begun) / MORPH); // the time of a frame may be before `begun`
+        const parts = eased.map(([part, whole]) => [part, between(from[part], to[part], 1 - (1 - share) ** 3, whole)]);
+        if (share < 1 && mine === wishes) await put({ ...to, ...Object.fromEntries(parts) });
+      }
+    } finally {
+      busy(-1);
+    }
+    if (mine !== wishes) return;
+    goal = null;
+    await move(partial);
+  };
+  /** What a reader does on the way begins at its end. */
+  const land = () => {
+    glide(false);
+    if (goal) set(goal);
+  };
+
+  const others = () => location.hash.slice(1).split("&").filter((part) => part && !part.startsWith(key + "="));
+  const fromAddress = async () => {
+    const mine = location.hash.slice(1).split("&").find((part) => part.startsWith(key + "="));
+    if (!mine) return false;
+    try {
+      await set(unpack(mine.slice(key.length + 1), start));
+      figure.scrollIntoView({ block: "center" });
+      return true;
+    } catch (_) {
+      await set({});
+      tell(words.bad_address);
+      return true;
+    }
+  };
+  const copy = async () => {
+    const [carried, note] = me.share ? me.share(state) : [state, ""];
+    history.replaceState(history.state, "", "#" + [...others(), key + "=" + pack(carried)].join("&"));
+    const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+    tell([copied ? words.copied : words.in_address, note].join(" ").trim());
+  };
+
+  const me = build({ figure, place, data, move, morph, tell });
+  const longest = Object.values(remarks).reduce((most, one) => (one.length > most.length ? one : most), "");
+  if (!me.begun) show([say, longest, me.room].join(" ").replace(/\{[^}]*\}/g, "00000"));
+  line.textContent = "";
+  figure.classList.add("live");
+  ["pointerdown", "click", "keydown"].forEach((kind) => figure.addEventListener(kind, land, true));
+  figure.addEventListener("change", ({ target }) => glide(target.matches("[type=radio], [type=checkbox]")), true);
+  figure.addEventListener("pointerdown", ({ pointerType }) => (touched = pointerType === "touch"), true);
+  figure.instrument = {
+    state: () => structuredClone(state),
+    set,
+    morph,
+    numbers: () => ({ ...me.numbers() }),
+    table: () => structuredClone(me.table()),
+  };
+  const buttons = controls.box(place, "instrument-buttons");
+  controls.button(buttons, words.reset, () => {
+    if (me.clear) me.clear();
+    morph(start);
+  });
+  // Nobody sees the address of a frame, and nobody else can open that of JupyterLab.
+  if (window === window.top && !document.getElementById("jupyter-config-data")) {
+    controls.button(buttons, words.copy, copy);
+  }
+  fromAddress().then((found) => found || set({}));
+  figure.addEventListener("hashchange", fromAddress);
+  passOn("hashchange", figure);
+  // JupyterLab takes keys for its own, "d d" deletes a cell, unless what has the focus says this itself.
+  figure.addEventListener("focusin", ({ target }) => target.setAttribute("data-lm-suppress-shortcuts", "true"));
+};

@@ -1,0 +1,194 @@
+"""Give every figure the same colors, sizes and style, without changing anybody's settings.
+
+Sizes are chosen for the narrowest screen. A phone of 360 pixels gives a figure 328 of them, so that on a figure of
+4.5 inches a point is a pixel, and type of 9 points is 9 pixels high. A wider picture is split into :class:`Panels`.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import functools
+import html
+import io
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.resources import as_file, files
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
+from matplotlib.text import Text
+from numpy.typing import ArrayLike
+
+from lowrank_tutor._checks import check_real
+from lowrank_tutor.kit.charts.arguments import finite, named
+from lowrank_tutor.kit.environment import page_is_built
+from lowrank_tutor.kit.palette import COLORS, SURFACES
+
+P = ParamSpec("P")
+
+# One color, one idea (palette.py): against white each is at least 3 : 1, and all but gray 4.5 : 1, for words are
+# written in them. Lines differ in more than color.
+TEAL, ORANGE, VIOLET, GRAY, GREEN = (color.light for color in COLORS.values())
+INK, MUTED = SURFACES["ink"].light, SURFACES["muted"].light
+HIDDEN = COLORS["orange"].either
+# The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and other dashes.
+LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1, 1, 1, 1, 1))))
+# Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries of both signs, with
+# equal limits on either side of zero; and weights or other entries that are not negative, from zero on.
+SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
+WEIGHTS = LinearSegmentedColormap.from_list("weights", ["white", TEAL])
+
+WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
+PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (_ext/booksite.py): twice as many for sharp screens
+PHOTOGRAPH = "photograph"
+TURN = threading.RLock()
+
+
+class Panels(tuple[Figure, ...]):
+    """Figures of one height that belong together, such as a picture and the curve beside it.
+
+    They stand side by side, from left to right, on a wide page, and one below the other on a phone.
+    """
+
+    __slots__ = ()
+
+    def _ipython_display_(self) -> None:
+        from IPython import display  # only a notebook shows itself
+
+        show: Any = display.display
+        if page_is_built():  # the page arranges pictures itself
+            for figure in self:
+                show(figure)
+        else:
+            row = f'<div style="display:flex;flex-wrap:wrap;gap:8px">{"".join(map(_as_img, self))}</div>'
+            show({"text/plain": f"<{len(self)} panels>", "text/html": row}, raw=True)
+
+
+def _as_img(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    words = html.escape("; ".join(title for ax in figure.axes if (title := ax.get_title(loc="left"))))
+    return f'<img alt="{words}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+
+
+@contextlib.contextmanager
+def book_style() -> Iterator[None]:
+    """Set the book's style and colors for a while. Matplotlib has one set of settings, so threads take turns."""
+    colors, dashes = zip(*LINES, strict=True)
+    cycle = cycler(color=colors, linestyle=dashes)
+    with TURN, as_file(files("lowrank_tutor.kit.charts") / "lowrank.mplstyle") as style:
+        with plt.style.context([style, {"axes.prop_cycle": cycle}]):
+            yield
+
+
+F = TypeVar("F", bound=Figure | tuple[Figure, ...])
+
+
+def styled(draw: Callable[P, F]) -> Callable[P, F]:
+    """Make a function that returns a figure, :class:`Panels` or a tuple of figures draw in the book's style.
+
+    It changes nobody's settings and leaves no figure open.
+    """
+
+    @functools.wraps(draw)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> F:
+        with book_style():
+            others = plt.get_fignums()
+            try:
+                drawn = draw(*args, **kwargs)
+            except BaseException:
+                for number in set(plt.get_fignums()) - set(others):
+                    plt.close(number)
+                raise
+        for figure in (drawn,) if isinstance(drawn, Figure) else drawn:
+            plt.close(figure)  # which gives a figure back the resolution that it was made with, so first
+            if page_is_built():
+                figure.set_dpi(PAGE_DPI)
+        return drawn
+
+    return wrapped
+
+
+def photograph(figure: Figure) -> Figure:
+    """Mark a figure as a photograph, so that a dark page does not invert it, and return it.
+
+    So is a picture whose caption speaks of light and dark. All others are line art. A page knows a photograph by its
+    paper, which is transparent.
+    """
+    figure.set_gid(PHOTOGRAPH)
+    figure.patch.set_alpha(0)  # its paper is that of the page, so its words must be legible on both
+    for text in figure.findobj(Text):
+        text.set_color(SURFACES["ink"].either)
+    return figure
+
+
+def panel(
+    width: float = WIDTH,
+    height: float = 2.6,
+    *,
+    left: float = 0.5,
+    right: float = 0.15,
+    top: float = 0.32,
+    bottom: float = 0.46,
+) -> tuple[Figure, Axes]:
+    """Make a figure with one pair of axes whose place does not depend on what is drawn in them.
+
+    All arguments are inches; ``left`` to ``bottom`` lie between the axes and the edges of the figure. Up to 4.5 wide,
+    type of 9 points can be read on a phone; panels side by side have up to 6.3 together.
+    """
+    sizes = {"width": width, "height": height, "left": left, "right": right, "top": top, "bottom": bottom}
+    for name, size in sizes.items():
+        check_real(size, name, "inches from -100 to 100", -100, 100)
+    fig = plt.figure(figsize=(width, height), layout="none")
+    across, up = (width - left - right) / width, (height - top - bottom) / height
+    return fig, fig.add_axes((left / width, bottom / height, across, up))
+
+
+def sheet(width: float, height: float) -> tuple[Figure, Axes]:
+    """Make a figure whose axes count inches from its upper left corner; y is 0 there and negative below.
+
+    Making a pair of axes takes longer than drawing into it, so many small pictures share one.
+    """
+    fig = plt.figure(figsize=(width, height), layout="none")
+    ax = fig.add_axes((0, 0, 1, 1))
+    ax.set(xlim=(0, width), ylim=(-height, 0), autoscale_on=False)
+    ax.set_axis_off()
+    return fig, ax
+
+
+def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
+    """Draw named lines, each in its own color and dashes or as points; NaN leaves a gap."""
+    x = finite("x", x, None)
+    checked = named("lines", lines, len(x), most=len(looks), gaps=True)
+    for (name, y), (color, dashes) in zip(checked.items(), looks, strict=False):
+        look = {**style, "marker": dashes, "linestyle": ""} if dashes in ("o", "x") else {**style, "linestyle": dashes}
+        ax.plot(x, y, color=color, label=name, **look)
+
+
+def draw_points(ax: Axes, x: ArrayLike, lines: Sequence[ArrayLike], *, at: float, looks: Any = LINES) -> None:
+    """Mark the slider's position on each line; a point beyond the axes becomes an arrow at their edge.
+
+    Set the limits of the axes first.
+    """
+    low, high = sorted(ax.get_ylim())
+    x = np.asarray(x, dtype=float)
+    if not (x == at).any():
+        raise ValueError(f"at must be one of the abscissas x, got {at}")
+    for y, (color, _) in zip(lines, looks, strict=False):
+        (value,) = np.asarray(y, dtype=float)[x == at]
+        mark = "^" if value > high else "v" if value < low else "o"
+        ax.plot(at, np.clip(value, low, high), mark, color=color, markersize=7, clip_on=False, zorder=4)
+
+
+def tick_each(ax: Axes, x: ArrayLike, *, at_most: int = 8) -> None:
+    """Put a tick at each abscissa, and numbers at no more than ``at_most`` of them."""
+    x = np.asarray(x, dtype=float)
+    skip = -(-len(x) // at_most)
+    ax.set_xticks(x, [f"{value:,g}" if i % skip == 0 else "" for i, value in enumerate(x)])
+    ax.minorticks_off()

@@ -1,0 +1,333 @@
+"""A figure with sliders, and its two faces: widgets in a live kernel, an HTML block on a page."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import itertools
+import math
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+
+import lowrank_tutor.kit.sliders.film as page
+from lowrank_tutor._on_demand import needed
+from lowrank_tutor.kit.block import Block, style
+from lowrank_tutor.kit.environment import somebody_is_there
+from lowrank_tutor.kit.images import encode, png
+from lowrank_tutor.kit.sliders.film import Film, Frame, Panel, page_block, panels_html
+from lowrank_tutor.kit.words import Format, Value, Words, caption_html
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+
+# Pixels an inch of a picture. A page shows at most 112, and a sharp screen has two for each of them, which photographs
+# need more than lines do.
+LINE_ART_PIXELS, PHOTOGRAPH_PIXELS = 170, 200
+REDRAW_DELAY = 0.02  # seconds: a move that has been waiting in the kernel's queue arrives within them
+STEP = 500  # milliseconds: how long a live figure that plays rests at each position
+FEW_FRAMES = 12  # are drawn before their weight is estimated
+EARLY_REFUSAL_FACTOR = 2  # how many times too heavy a few samples must be for the rest not to be drawn
+ASLEEP = "The sliders of this figure move while Python runs: to wake them, run its cell again."
+VIEW_WIDTH = "720px"  # of the live face
+PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
+
+
+@dataclass(repr=False, eq=False)
+class Explorer:
+    """A figure with sliders. Made by :func:`explore`; shows itself as the last line of a cell."""
+
+    draw: Callable[..., Figure | Sequence[Figure]]
+    readout: Callable[..., Mapping[str, Value]]
+    sliders: Mapping[str, tuple[Value, ...]]
+    start: Mapping[str, Value]
+    name: str
+    alt: str
+    caption: str
+    labels: Mapping[str, str]
+    formats: Mapping[str, Format]
+    plays: str | None = None
+    limit: int | None = None
+
+    @property
+    def words(self) -> Words:
+        """What sliders and readouts are called, and how their values are written."""
+        return Words(self.labels, self.formats)
+
+    def __repr__(self) -> str:
+        shape = ", ".join(f"{n}: {len(v)} positions" for n, v in self.sliders.items())
+        return f"<Explorer {self.name} ({shape})>"
+
+    def positions(self) -> list[dict[str, Value]]:
+        """Every combination of slider values, the last slider moving fastest."""
+        return [dict(zip(self.sliders, values, strict=True)) for values in itertools.product(*self.sliders.values())]
+
+    def numbers(self, **values: Value) -> dict[str, Value]:
+        """Return the readout at one position, each number checked to be finite."""
+        numbers = self._ask(self.readout, values)
+        if not isinstance(numbers, Mapping):
+            raise TypeError(f"readout must return a dict of named numbers, got {numbers!r}")
+        return {key: _readable(key, number, values) for key, number in numbers.items()}
+
+    def sentence(self, **values: Value) -> str:
+        """Return what the picture shows at one position, in words."""
+        return self.words.sentence(self.alt, values | self.numbers(**values))
+
+    def frame(self, **values: Value) -> Frame:
+        """Draw one position: its pictures, its words and its numbers."""
+        numbers = self.numbers(**values)
+        panels = _panels(self._ask(self.draw, values))
+        return Frame(panels, self.words.sentence(self.alt, values | numbers), numbers)
+
+    def _ask(self, function: Callable[..., Any], values: Mapping[str, Value]) -> Any:
+        """Call the author's function, and say where if it fails."""
+        try:
+            return function(**values)
+        except Exception as error:
+            error.add_note(f"while {self.name!r} was drawn at {values}")
+            raise
+
+    def to_html(self) -> str:
+        """Draw every position and return a self-contained ``<figure class="explorer">``.
+
+        Pictures that differ in size and a block heavier than ``limit`` are refused. Where a few samples show that it
+        would be, by far, the rest is not drawn.
+        """
+        return self._block(self._film()).to_html(linked=False)
+
+    def _block(self, film: Film) -> Block:
+        return page_block(film, self._most_bytes())
+
+    def _most_bytes(self) -> int:
+        return page.MAX_BYTES if self.limit is None else self.limit
+
+    def _film(self) -> Film:
+        """Draw every position."""
+        drawn: dict[tuple[Value, ...], Frame] = {}
+
+        def frame(values: Mapping[str, Value]) -> Frame:
+            key = tuple(values.values())
+            if key not in drawn:
+                drawn[key] = self.frame(**values)
+            return drawn[key]
+
+        everywhere = self.positions()
+        if len(everywhere) > FEW_FRAMES:
+            self._weigh(frame)
+        frames = [frame(values) for values in everywhere]
+        sizes = {tuple(panel.picture.shape[:2] for panel in f.panels) for f in frames}
+        names = {tuple(f.numbers) for f in frames}
+        if len(sizes) > 1:
+            raise ValueError(f"draw must make the same panels at every position, got {sorted(sizes)} pixels")
+        if len(names) > 1:
+            raise ValueError(f"readout must name the same numbers everywhere, got {sorted(names)}")
+        return Film(self.name, self.caption, self.words, self.sliders, self.start, frames, self.plays)
+
+    def _weigh(self, frame: Callable[[Mapping[str, Value]], Frame]) -> None:
+        """Raise if a few samples show that the pictures will be far too heavy."""
+        first = frame(self.start)
+        others = {
+            name: frame({**self.start, name: _far(values, self.start[name])}) for name, values in self.sliders.items()
+        }
+        strips = []
+        for i, panel in enumerate(first.panels):
+            # A slider that leaves a panel alone makes no new pictures of it.
+            seen = {name: other.panels[i].picture for name, other in others.items() if i < len(other.panels)}
+            moved = [name for name, picture in seen.items() if not np.array_equal(picture, panel.picture)]
+            samples = [panel.picture, *(seen[name] for name in moved)]
+            strips.append((samples, math.prod(len(self.sliders[name]) for name in moved)))
+        weight = page.least_weight(strips)
+        if weight > EARLY_REFUSAL_FACTOR * self._most_bytes():
+            raise page.too_heavy(self.name, self._most_bytes(), f"about {weight:,.0f}", len(self.positions()), first)
+
+    def to_widget(self) -> VBox:
+        """Return the live face: an ipywidgets slider, or buttons, for each parameter above the pictures and numbers."""
+        return self._to_widget(self.frame(**self.start))
+
+    def _to_widget(self, first: Frame) -> VBox:
+        with needed("a figure with live sliders"):
+            import ipywidgets  # heavy, and not needed on a page
+
+        def control(name: str, values: tuple[Value, ...]) -> Any:
+            choice = page.is_choice(values) and name != self.plays
+            made = (ipywidgets.ToggleButtons if choice else ipywidgets.SelectionSlider)(
+                options=[(self.words.text(name, v), v) for v in values],
+                value=self.start[name],
+                description=self.words.label(name),
+                style={"description_width": "initial"} | ({"button_width": "initial"} if choice else {}),
+                layout={"width": "100%", "max_width": VIEW_WIDTH},
+            )
+            made.add_class("explorer-control")
+            return made
+
+        sliders = {name: control(name, values) for name, values in self.sliders.items()}
+        controls = dict(sliders)
+        if self.plays:
+            slider = sliders[self.plays]
+            player = ipywidgets.Play(value=slider.index, max=len(self.sliders[self.plays]) - 1, interval=STEP)
+            ipywidgets.link((player, "value"), (slider, "index"))
+            controls[self.plays] = ipywidgets.HBox([slider, player], layout=slider.layout)
+        view = ipywidgets.HTML()
+
+        def update() -> None:
+            try:
+                view.value = _live_view(self, self.frame(**{name: s.value for name, s in sliders.items()}))
+            except Exception:
+                # A notebook hides what a callback raises in a log: show it where the picture would be.
+                view.value = f"<pre>{html.escape(traceback.format_exc())}</pre>"
+                raise
+
+        view.value = _live_view(self, first)
+        redraw = _Redraw(update)
+        for slider in sliders.values():
+            slider.observe(redraw.moved, "value")
+        return ipywidgets.VBox([*controls.values(), view])
+
+    def _repr_mimebundle_(self, **_kwargs: object) -> dict[str, Any]:
+        """Return what each reader can use: sliders where somebody may move them, else a page, a picture, a sentence."""
+        if not somebody_is_there():
+            film = self._film()
+            first = film.frames[film.first]
+            read = self.words.place({**self.start, **first.numbers})
+            return {
+                "text/plain": f"{first.alt} ({read})",
+                "text/html": self._block(film).to_html(),
+                "image/png": png(_side_by_side(first)),
+            }
+        first = self.frame(**self.start)
+        view = {"version_major": 2, "version_minor": 0, "model_id": self._to_widget(first).model_id}
+        return {
+            "text/plain": repr(self),
+            "text/html": _saved_view(self, first),  # what is left when the notebook is read without a kernel
+            "image/png": png(_side_by_side(first), scale=0.5),
+            "application/vnd.jupyter.widget-view+json": view,
+        }
+
+    def _mime_(self) -> tuple[str, str]:
+        """Return what marimo shows: a page of its own, because marimo runs no script that comes with an output."""
+        film = self._film()
+        height = 200 + 90 * len(self.sliders) + max(p.picture.shape[0] for p in film.frames[film.first].panels)
+        block = html.escape(self._block(film).to_html(linked=False))
+        return "text/html", f'<iframe srcdoc="{block}" width="100%" height="{height}" style="border:0"></iframe>'
+
+
+class _Redraw:
+    """Redraws when a slider moves, and skips positions that were passed while a picture was being drawn.
+
+    A move is drawn at once, while its message is handled: Colab may not show what is sent later
+    (googlecolab/colabtools#3373). A move that comes within REDRAW_DELAY of the last picture has been waiting for it,
+    perhaps with others behind it: then the event loop takes those first, and draws once after them.
+    """
+
+    def __init__(self, draw: Callable[[], None]) -> None:
+        self.draw = draw
+        self.drawn = -math.inf  # when the last picture was ready
+        self.ahead = False  # whether the event loop will draw
+
+    def moved(self, _change: object) -> None:
+        """Draw, now or soon."""
+        if self.ahead:
+            return
+        if time.monotonic() - self.drawn > REDRAW_DELAY:
+            self.now()
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no kernel, so that nothing can be waiting
+            self.now()
+        else:
+            self.ahead = True
+            loop.call_later(REDRAW_DELAY, self.now)
+
+    def now(self) -> None:
+        """Draw where the sliders stand."""
+        self.ahead = False
+        try:
+            self.draw()
+        finally:
+            self.drawn = time.monotonic()
+
+
+def _readable(name: str, value: Any, values: Mapping[str, Value]) -> Value:
+    """Return a finite number or words, unpacked from NumPy, PyTorch or a fraction."""
+    plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+    if isinstance(plain, str) and plain.strip():
+        return str(plain)
+    if isinstance(plain, Fraction):
+        plain = float(plain)
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not math.isfinite(plain):
+        raise ValueError(f"readout {name!r} must be a finite number or words, got {value!r} at {values}")
+    return plain
+
+
+def _far(values: Sequence[Value], value: Value) -> Value:
+    """Return the end of a slider that is farther from where it stands."""
+    return values[0] if values.index(value) >= len(values) / 2 else values[-1]
+
+
+def _panels(drawn: Figure | Sequence[Figure]) -> tuple[Panel, ...]:
+    """Rasterize what was drawn."""
+    figures = tuple(drawn) if isinstance(drawn, list | tuple) else (drawn,)
+    if not figures or not all(isinstance(figure, Figure) for figure in figures):
+        raise TypeError(f"draw must return a matplotlib figure or a list of them, got {drawn!r}")
+    return tuple(map(_panel, figures))
+
+
+def _panel(figure: Figure) -> Panel:
+    photograph = figure.get_gid() == PHOTOGRAPH
+    pixels = _pixels(figure, PHOTOGRAPH_PIXELS if photograph else LINE_ART_PIXELS)
+    return Panel(pixels, float(figure.get_figwidth()), photograph)
+
+
+def _pixels(figure: Figure, dpi: int) -> np.ndarray:
+    """Rasterize a figure on white: a frame must be legible on a light page and on a dark one."""
+    callers_dpi, callers_canvas = figure.dpi, figure.canvas
+    canvas: Any = FigureCanvasAgg(figure)
+    figure.set_dpi(dpi)
+    canvas.draw()
+    rgba = Image.fromarray(np.array(canvas.buffer_rgba()))
+    figure.set_canvas(callers_canvas)
+    figure.set_dpi(callers_dpi)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close(figure)  # or a figure per position would stay in memory
+    paper = Image.new("RGBA", rgba.size, "white")
+    return np.asarray(Image.alpha_composite(paper, rgba).convert("RGB"))
+
+
+def _live_view(explorer: Explorer, frame: Frame) -> str:
+    # No network is between a kernel and its page, so the pictures need no effort.
+    sources = [f"data:image/png;base64,{png(panel.picture, compress_level=1)}" for panel in frame.panels]
+    # ipywidgets marks what has lost its kernel, and the style shows the note there.
+    return _still(explorer, frame, sources, '<p class="explorer-note explorer-asleep">' + ASLEEP + "</p>")
+
+
+def _saved_view(explorer: Explorer, frame: Frame) -> str:
+    """Return what a saved notebook shows without its kernel."""
+    sources = [f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels]
+    place = html.escape(explorer.words.place(explorer.start))
+    return _still(explorer, frame, sources, f'<p class="explorer-note">{ASLEEP} Shown here: {place}.</p>')
+
+
+def _still(explorer: Explorer, frame: Frame, sources: Sequence[str], note: str) -> str:
+    return (
+        f'{style(page.STYLES)}<figure class="explorer" '
+        f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">{panels_html(frame, sources)}'
+        f"<dl>{explorer.words.numbers_html(frame.numbers)}</dl>{note}{caption_html(explorer.caption)}</figure>"
+    )
+
+
+def _side_by_side(frame: Frame) -> np.ndarray:
+    """Join a frame's panels into one image, for formats that show only one."""
+    pictures = [panel.picture for panel in frame.panels]
+    tallest = max(picture.shape[0] for picture in pictures)
+    images = [Image.fromarray(p).resize((round(p.shape[1] * tallest / p.shape[0]), tallest)) for p in pictures]
+    return np.concatenate([np.asarray(image) for image in images], axis=1)

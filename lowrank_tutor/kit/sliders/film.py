@@ -1,0 +1,244 @@
+"""The HTML block of an explorer: sliders, first pictures and numbers in the open, all other frames as data."""
+
+from __future__ import annotations
+
+import functools
+import html
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lowrank_tutor.kit.block import Block, Script
+from lowrank_tutor.kit.images import encode, has_few_colors
+from lowrank_tutor.kit.words import Value, Words, caption_html, exact
+
+SCRIPT = Script("explorer", ("kit/touch.js", "kit/sliders/explorer.js"))
+STYLES = ("kit/sliders/explorer.css",)
+MAX_BYTES = 750_000  # one explorer on a page, pictures and all
+
+# Tried in this order until the explorer fits MAX_BYTES: (scale, WebP quality) of line art and of all else. No quality
+# means lossless in few colors: that keeps line art sharp at half the size, and would spoil a photograph.
+Setting = tuple[float, int | None]
+ENCODINGS: tuple[tuple[Setting, Setting], ...] = (
+    ((1, None), (1, 80)),
+    ((1, None), (1, 60)),
+    ((0.75, None), (0.85, 60)),
+    ((0.75, None), (0.75, 50)),
+    ((0.75, 60), (0.65, 50)),
+    ((0.6, 60), (0.55, 45)),
+    ((0.5, 45), (0.5, 35)),
+)
+MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
+MAX_LABELS = 6  # below a slider
+PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a digit of its labels
+
+
+class Panel(NamedTuple):
+    """One picture of a frame, (height, width, 3), its width, and whether a dark page must leave it as it is."""
+
+    picture: np.ndarray
+    inches: float
+    photograph: bool
+
+
+class Frame(NamedTuple):
+    """One position of the sliders: its pictures, its words and its numbers."""
+
+    panels: tuple[Panel, ...]
+    alt: str
+    numbers: dict[str, Value]
+
+
+class Film(NamedTuple):
+    """All that a page shows: the sliders, where they stand at first, and a frame for each position of them."""
+
+    name: str
+    caption: str
+    words: Words
+    sliders: Mapping[str, tuple[Value, ...]]
+    start: Mapping[str, Value]
+    frames: list[Frame]  # the last slider moves fastest
+    plays: str | None = None  # the slider that a button moves by itself
+
+    def is_choice(self, name: str) -> bool:
+        """Whether a row of choices stands for a slider."""
+        return is_choice(self.sliders[name]) and name != self.plays
+
+    @property
+    def first(self) -> int:
+        """The number of the frame that stands there at first."""
+        return list(itertools.product(*self.sliders.values())).index(tuple(self.start.values()))
+
+
+def is_choice(values: Sequence[Value]) -> bool:
+    """Whether these positions are words, or so few that a row of choices is easier to hit."""
+    return isinstance(values[0], str) or len(values) <= MAX_SEGMENTS
+
+
+def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
+    """Encode strips of pictures with the best quality whose total fits ``limit`` bytes, judged by samples first."""
+    samples = [range(0, len(strip), max(1, len(strip) // 6)) for strip in strips]
+    few_colors = [all(has_few_colors(strip[i]) for i in sample) for strip, sample in zip(strips, samples, strict=True)]
+
+    @functools.cache
+    def text(strip: int, i: int, setting: Setting) -> str:
+        return encode(strips[strip][i], *setting)
+
+    for line_art, other in ENCODINGS:
+        settings = [line_art if few else other for few in few_colors]
+        sizes = [[len(text(at, i, settings[at])) for i in sample] for at, sample in enumerate(samples)]
+        if sum(len(strips[at]) * sum(size) / len(size) for at, size in enumerate(sizes)) <= limit:
+            encoded = [[text(at, i, settings[at]) for i in range(len(strip))] for at, strip in enumerate(strips)]
+            if sum(len(one) for strip in encoded for one in strip) <= limit:
+                return encoded
+    return None
+
+
+def panels_html(frame: Frame, sources: Sequence[str]) -> str:
+    """Write the pictures of a frame; the first says what all of them show."""
+    images = []
+    for i, (panel, source) in enumerate(zip(frame.panels, sources, strict=True)):
+        height, width = panel.picture.shape[:2]
+        kind = ' class="photograph"' if panel.photograph else ""
+        alt = html.escape(frame.alt) if i == 0 else ""
+        size = f'width="{width}" height="{height}" style="--inches:{panel.inches:.4g}"'
+        images.append(f'<img alt="{alt}"{kind} {size} src="{source}">')
+    return f'<div class="explorer-panels">{"".join(images)}</div>'
+
+
+def control_html(film: Film, name: str) -> str:
+    """Write one slider with its name, the value it stands at and its scale, or one row of choices."""
+    words, values, value = film.words, film.sliders[name], film.start[name]
+    label, quoted = html.escape(words.label(name)), html.escape(name)
+    texts = [html.escape(words.text(name, v)) for v in values]
+    text = texts[values.index(value)]
+    if film.is_choice(name):
+        choices = "".join(
+            f'<label><input type="radio" name="{film.name}-{quoted}" value="{html.escape(str(v))}"'
+            f'{" checked" if v == value else ""} autocomplete="off"> {t}</label> '
+            for v, t in zip(values, texts, strict=True)
+        )
+        return f'<fieldset data-slider="{quoted}"><legend>{label}</legend> {choices}</fieldset>'
+    steps = {float(b) - float(a) for a, b in itertools.pairwise(values)}
+    if len(steps) == 1 and all(isinstance(v, int) for v in values):  # the range carries the value itself
+        numbers = f'min="{values[0]}" max="{values[-1]}" step="{int(steps.pop())}" value="{value}"'
+        shown = [0, len(values) - 1]
+    else:  # it carries the position, and says the value in words
+        numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" aria-valuetext="{text}"'
+        shown = labeled(texts, values)
+    scale = "".join(f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown)
+    # Without a script it could do nothing: the script shows it.
+    play = '<button type="button" class="explorer-play" hidden>Play</button>' if name == film.plays else ""
+    return (
+        f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} autocomplete="off">'
+        f'</label> <output name="{quoted}" aria-live="off">{text}</output>{play}'
+        f'<div class="explorer-scale" aria-hidden="true">{scale}</div></div>'
+    )
+
+
+def labeled(texts: Sequence[str], values: Sequence[Value]) -> list[int]:
+    """Choose the positions that are written below a slider of uneven steps: both ends, and what fits evenly between.
+
+    Powers of two are preferred to other positions, because they make an even scale of their own.
+    """
+    last = len(texts) - 1
+    powers = [i for i, v in enumerate(values) if isinstance(v, int) and v > 0 and v & (v - 1) == 0]
+    for marks in (powers, range(last + 1)):
+        if len(marks) < 3 or (marks[0], marks[-1]) != (0, last):
+            continue
+        for stride in (n for n in range(1, len(marks) // 2 + 1) if (len(marks) - 1) % n == 0):
+            shown = list(marks[::stride])
+            if len(shown) <= MAX_LABELS and _stand_apart([texts[i] for i in shown], [i / last for i in shown]):
+                return shown
+    return [0, last]
+
+
+def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
+    """Whether labels, each centered below its position and the outer two within the ends, leave gaps on a phone."""
+    half = [PHONE_LETTER * len(text) / 2 for text in texts]
+    middles = [half[0], *(place * PHONE for place in at[1:-1]), PHONE - half[-1]]
+    ends = itertools.pairwise(zip(middles, half, strict=True))
+    return all(right - left >= a + b + PHONE_LETTER for (left, a), (right, b) in ends)
+
+
+def page_block(film: Film, limit: int) -> Block:
+    """Return the block: sliders, first pictures and numbers in the open, the rest for the script."""
+    strips, frames = without_repetition(film.frames)
+    without = fill_block(film, [[""] * len(strip) for strip in strips], frames)
+    encoded = encode_all(strips, limit - len(without.to_html(linked=False).encode()))
+    if encoded is None:
+        raise too_heavy(film.name, limit, "more", len(film.frames), film.frames[0])
+    return fill_block(film, encoded, frames)
+
+
+def too_heavy(name: str, limit: int, weight: str, count: int, frame: Frame) -> ValueError:
+    """Say what a page would have to carry."""
+    sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frame.panels)
+    return ValueError(
+        f"{name!r} must weigh at most {limit:,} bytes, got {weight} with {count} frames of {sizes} pixels: draw fewer "
+        "or smaller ones, or raise limit"
+    )
+
+
+def least_weight(panels: Sequence[tuple[Sequence[np.ndarray], int]]) -> float:
+    """Guess from samples of each panel, and the number of its pictures, what they weigh in the coarsest encoding."""
+    line_art, other = ENCODINGS[-1]
+    total = 0.0
+    for samples, count in panels:
+        setting = line_art if all(map(has_few_colors, samples)) else other
+        total += count * sum(len(encode(picture, *setting)) for picture in samples) / len(samples)
+    return total
+
+
+def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]], list[list[int]]]:
+    """Return for each panel its different pictures, and for each frame which of them it shows."""
+    strips, shown = [], []
+    for panel in range(len(frames[0].panels)):
+        different: dict[bytes, int] = {}
+        strip: list[np.ndarray] = []
+        column = []
+        for frame in frames:
+            picture = frame.panels[panel].picture
+            column.append(different.setdefault(picture.tobytes(), len(strip)))
+            if column[-1] == len(strip):
+                strip.append(picture)
+        strips.append(strip)
+        shown.append(column)
+    return strips, [list(row) for row in zip(*shown, strict=True)]
+
+
+def fill_block(film: Film, strips: list[list[str]], frames: list[list[int]]) -> Block:
+    """Put words and encoded pictures together; each picture stands there once."""
+    words, start = film.words, film.first
+    first = film.frames[start]
+    urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, frames[start], strict=True)]
+    content = {
+        "sliders": [[words.text(n, v) for v in values] for n, values in film.sliders.items()],
+        "alts": [f.alt for f in film.frames],
+        "numbers": [[[exact(v), words.text(n, v)] for n, v in f.numbers.items()] for f in film.frames],
+        # The first pictures stand in the <img>s alone, where the script finds them.
+        "pictures": [
+            ["" if i == at else text for i, text in enumerate(strip)]
+            for strip, at in zip(strips, frames[start], strict=True)
+        ],
+        "frames": frames,
+    }
+    standing = f"""<div class="explorer-sliders">{"".join(control_html(film, name) for name in film.sliders)}</div>
+<noscript><p>The sliders need JavaScript. Shown here: {html.escape(words.place(film.start))}.</p></noscript>
+{panels_html(first, urls)}
+<dl>{words.numbers_html(first.numbers)}</dl>
+<p role="status" class="explorer-said"></p>
+{caption_html(film.caption)}"""
+    attributes = {"data-frames": str(len(film.frames))} | ({"data-plays": film.plays} if film.plays else {})
+    attributes["data-lm-suppress-shortcuts"] = "true"  # JupyterLab would take arrow keys to move to another cell
+    return Block(
+        kind="explorer",
+        name=film.name,
+        first=standing,
+        data=content,
+        script=SCRIPT,
+        styles=STYLES,
+        attributes=attributes,
+    )

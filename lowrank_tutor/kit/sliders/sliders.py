@@ -1,0 +1,184 @@
+"""The call that puts sliders on a figure, and checks every argument before all of it is drawn."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lowrank_tutor._checks import _show
+from lowrank_tutor.kit.sliders.explorer import Explorer
+from lowrank_tutor.kit.words import Format, Value
+
+MAX_POSITIONS = 48  # a slider: more positions than that are no easier to hit than a number is to type
+MAX_CHOICES = 8  # a row of radio buttons
+MAX_FRAMES = 240  # all sliders together
+
+
+def explore(
+    draw: Callable[..., Figure | Sequence[Figure]],
+    readout: Callable[..., Mapping[str, Value]] | None = None,
+    *,
+    alt: str,
+    caption: str = "",
+    name: str | None = None,
+    start: Mapping[str, Value] | None = None,
+    labels: Mapping[str, str] | None = None,
+    formats: Mapping[str, Format] | None = None,
+    play: bool | str = False,
+    limit: int | None = None,
+    **sliders: Iterable[Value],
+) -> Explorer:
+    r"""Put sliders on a figure.
+
+    On a page, a drag across the pictures moves the slider that ``play`` names, or else the first slider of numbers.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(k=...)`` returns a matplotlib figure, or a list of figures (panels), which stand side by side where there
+        is room and one below the other on a phone: they should have one height, and 6.3 inches together at most. A
+        panel up to 4.5 inches wide can be read on a phone in type of 9 points. Number and sizes must be the same at
+        every position. A dark page inverts panels, except those that ``charts.photograph`` has marked.
+    readout : callable, optional
+        ``readout(k=...)`` returns a dict of named finite numbers or words, the same names at every position.
+    alt : str
+        What the picture shows, for people who cannot see it. A template: ``{k}`` is the slider's value as on the page,
+        ``{relative_error:.1%}`` a number of the readout in a format of its own.
+    caption : str, optional
+        A sentence below the figure (plain text).
+    name : str, optional
+        The explorer's name on the page; by default the name of ``draw`` with hyphens.
+    start : mapping, optional
+        Where each slider stands at first; by default at its first value.
+    labels, formats : mapping, optional
+        Words and formats for sliders and readouts, by name. A format is a specification (``".1%"``), a template with
+        a unit (``"{:.2f} s"``), or a function that returns words.
+    play : bool or str
+        Whether a button moves the first slider of numbers by itself, or the name of the slider that it moves. For
+        readers who ask for less motion each press is one step.
+    limit : int, optional
+        The most bytes that the block may have on a page, by default 750,000. Pictures that are too heavy are made
+        smaller and coarser until they fit; what cannot fit is refused.
+    **sliders : iterable of numbers or of words
+        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. A pair such as ``k=(1, 10)`` is
+        refused, because it might mean the range between: write ``range(1, 11)``, or ``[1, 10]``. Words, such as
+        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons, and so do up to 4 numbers. At most 240 frames in
+        all.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> explore(lambda k: Figure(), lambda k: {"double": 2 * k}, alt="Twice {k} is {double}.", name="twice", k=range(4))
+    <Explorer twice (k: 4 positions)>
+    """
+    readout = readout if readout is not None else _no_numbers
+    for argument, function in (("draw", draw), ("readout", readout)):
+        if not callable(function):
+            raise TypeError(f"{argument} must be callable, got {function!r}")
+    for argument, mapping in (("start", start), ("labels", labels), ("formats", formats)):
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise TypeError(f"{argument} must be a dict with a value for each name, got {mapping!r}")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise ValueError(f"limit must be a positive number of bytes, got {limit!r}")
+    if not isinstance(alt, str) or not alt.strip():
+        raise ValueError(f"alt must be words that describe the picture, got {alt!r}")
+    values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
+    if not values:
+        raise ValueError("sliders must be given by name, such as k=range(1, 49), got none")
+    counts = [len(v) for v in values.values()]
+    if math.prod(counts) > MAX_FRAMES:
+        product = " x ".join(map(str, counts)) + f" = {math.prod(counts)}"
+        raise ValueError(f"sliders must give at most {MAX_FRAMES} frames, got {product}")
+    first = {slider: v[0] for slider, v in values.items()}
+    for slider, value in (start or {}).items():
+        if value not in values.get(slider, ()):
+            raise ValueError(f"start must be a position of a slider, got {slider}={value!r}")
+        first[slider] = values[slider][values[slider].index(value)]  # the slider's own 8, not the caller's np.int64(8)
+    named = name if name is not None else getattr(draw, "__name__", "explorer").replace("_", "-")
+    if not isinstance(named, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", named):
+        whose = "" if name is not None else ", which is draw's own: give name="
+        raise ValueError(f"name must be lower-case words joined by hyphens, got {named!r}{whose}")
+    explorer = Explorer(
+        draw, readout, values, first, named, alt, caption, dict(labels or {}), dict(formats or {}),
+        _player(play, values), limit,
+    )  # fmt: skip
+    _check_words(explorer)
+    return explorer
+
+
+def _no_numbers(**_values: Value) -> dict[str, Value]:
+    return {}
+
+
+def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str | None:
+    """Return the name of the slider that a button moves, if there is a button."""
+    if play is False:
+        return None
+    numeric = [name for name, values in sliders.items() if not isinstance(values[0], str)]
+    if not numeric or (play is not True and not (isinstance(play, str) and play in numeric)):
+        raise ValueError(f"play must be True or False or name one of the sliders of numbers {numeric}, got {play!r}")
+    return numeric[0] if play is True else str(play)
+
+
+def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
+    if isinstance(raw, str | Mapping | Set) or not isinstance(raw, Iterable):  # a set has no order
+        raise TypeError(f"{name} must be a sequence of numbers or of words, got {raw!r}")
+    values = tuple(v.item() if isinstance(v, np.generic) else v for v in itertools.islice(raw, MAX_POSITIONS + 1))
+    if len(values) > MAX_POSITIONS:
+        raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got more")
+    words = [v for v in values if isinstance(v, str)]
+    return _choices(name, words) if words and len(words) == len(values) else _numbers(name, raw, values)
+
+
+def _choices(name: str, values: list[str]) -> tuple[str, ...]:
+    if not 2 <= len(values) <= MAX_CHOICES:
+        raise ValueError(f"{name} must have 2 to {MAX_CHOICES} choices, got {len(values)}")
+    if len({v.strip() for v in values} - {""}) < len(values):
+        raise ValueError(f"{name} must have choices that differ and are not empty, got {values}")
+    return tuple(values)
+
+
+def _numbers(name: str, raw: object, values: tuple[Any, ...]) -> tuple[float, ...]:
+    for v in values:
+        if isinstance(v, bool) or not isinstance(v, int | float):
+            raise TypeError(f"{name} must hold numbers alone or words alone, got {v!r}")
+        if not abs(v) <= sys.float_info.max:
+            raise ValueError(f"{name} must hold finite numbers, got {_show(v)}")
+    if isinstance(raw, tuple) and len(values) == 2:  # as ipywidgets.interact has it
+        low, high = values
+        meant = f"range({low}, {high + 1})" if isinstance(low, int) and isinstance(high, int) else "np.linspace"
+        raise ValueError(f"{name} must be all positions, such as {meant}, or the list of these two, got {raw!r}")
+    if len(values) < 2:
+        raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got {len(values)}")
+    if any(b <= a for a, b in itertools.pairwise(values)):
+        raise ValueError(f"{name} must increase, got {list(values)}")
+    return values
+
+
+def _check_words(explorer: Explorer) -> None:
+    """Refuse words for sliders and readouts that do not exist, and formats that do not fit."""
+    numbers = explorer.numbers(**explorer.start)
+    if both := set(numbers) & set(explorer.start):
+        raise ValueError(f"readout must not name a number like a slider, got {sorted(both)}")
+    known = {**explorer.start, **numbers}
+    for argument in ("labels", "formats"):
+        if unknown := set(getattr(explorer, argument)) - set(known):
+            raise ValueError(f"{argument} must name one of {sorted(known)}, got {sorted(unknown)}")
+    for name, spec in explorer.formats.items():
+        try:
+            explorer.words.text(name, known[name])
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+            kind = "words" if isinstance(known[name], str) else "number"
+            unit = "" if callable(spec) or "{" in spec else " (a unit goes into a template, such as '{:.2f} s')"
+            raise ValueError(f"formats must fit the {kind} {known[name]!r}{unit}, got {name}={spec!r}") from error
+    try:
+        explorer.words.sentence(explorer.alt, known)
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f"alt must use only {sorted(known)}, got {explorer.alt!r}") from error

@@ -1,0 +1,167 @@
+"""A Sphinx extension that tells :mod:`lowrank_tutor.kit.sliders` whether a cell runs for a page or for a person.
+
+Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb", "lowrank_tutor.kit.sphinxext"]``. While a
+page is being built, explorers then come out as self-contained HTML: kernels inherit the variable
+``LOWRANK_TUTOR_PAGE``, which is 1 while a page is built and otherwise 0, empty or unset. (Set it to 1 yourself where a
+tool runs the notebook as a person would.) Outputs of cells then hold words and data alone. The extension writes styles
+and scripts into ``_static/kit`` of the site, and each page links those that its blocks need: a change of style runs no
+cell again.
+
+Worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
+``nb_render_markdown_format`` yourself, it becomes ``"myst"``. They need ``"dollarmath"`` among your
+``myst_enable_extensions``, which Jupyter Book has, and say so where it is missing.
+
+With ``nb_execution_mode = "cache"`` the execution cache depends on the package's Python files and data, too: MyST-NB
+alone would keep figures when a helper has changed. Results lie in ``.lowrank-cache`` beside the output folder, in one
+folder for each state of the package. A later build removes old ones: all but the three used last, and never one that
+was used within the last hour, because another build may still need it. Nothing else is ever removed. A cache path that
+you set yourself (``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config.yml``) is used exactly as you
+set it and never emptied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import html
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from lowrank_tutor import __version__
+from lowrank_tutor.kit import palette
+from lowrank_tutor.kit.block import BLOCKS, SHARED_STYLE, Script, scripts_named, sheet
+from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
+
+__all__ = ["package_fingerprint", "setup"]
+
+FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 where a page would show the dollars of a formula
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text/html
+CACHES = ".lowrank-cache"
+MARK = "made-by-lowrank-tutor"  # a folder without it is not ours to remove
+KEPT_CACHES = 3
+IN_USE = 3600  # seconds after its start in which a build may still need its cache
+SHEETS = re.compile(r'data-styles="([^"]*)"')
+SCRIPTS = re.compile(r'data-scripts="([^"]*)"')
+FOLDER = "kit"  # of the static files that blocks need
+SOURCES = {".py", ".json", ".mplstyle"}  # on which outputs of cells depend; styles and scripts are files of the site
+
+
+def package_fingerprint(*more: Path) -> str:
+    """Hash the package's sources and data, and any ``more`` files that exist, into twelve hexadecimal digits."""
+    sources = sorted(p for p in Path(__file__).parents[1].rglob("*") if p.suffix in SOURCES)
+    digest = hashlib.sha256()
+    for path in [*sources, *(p for p in more if p.is_file())]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def formulas_are_read() -> bool:
+    """Whether formulas between dollars may stand in what a cell shows: everywhere, but on some pages."""
+    return os.environ.get(FORMULAS_VARIABLE) != "0"
+
+
+def _choose_what_is_shown(config: Any) -> None:
+    """Prefer HTML over widget output, and allow cell Markdown the same syntax as page Markdown."""
+    # MyST-NB's number for text/html is 30. Choices of the author come later, and count.
+    config.nb_mime_priority_overrides = [
+        *((builder, WIDGET_VIEW, 35) for builder in PAGES),
+        *config.nb_mime_priority_overrides,
+    ]
+    if "nb_render_markdown_format" not in {*config._raw_config, *config.overrides}:
+        config.nb_render_markdown_format = "myst"
+    rendered = config.nb_render_markdown_format == "myst" and "dollarmath" in config.myst_enable_extensions
+    os.environ[FORMULAS_VARIABLE] = "1" if rendered else "0"
+
+
+def _tell_kernels(app: Any, config: Any) -> None:
+    os.environ[PAGE_VARIABLE] = os.environ[LINKED_VARIABLE] = "1"
+    _choose_what_is_shown(config)
+    config.exclude_patterns = [*config.exclude_patterns, f"**{CACHES}"]  # `sphinx-build . public` puts it among sources
+    if config.nb_execution_mode == "cache" and not config.nb_execution_cache_path:
+        pins = Path(app.confdir) / "requirements.txt"
+        # What cells show depends on both.
+        state = package_fingerprint(pins) + ("" if formulas_are_read() else "-text")
+        config.nb_execution_cache_path = str(_cache(Path(app.outdir).parent / CACHES, state))
+
+
+def _cache(home: Path, fingerprint: str) -> Path:
+    """Make the cache of this state of the package, and remove those of ours that were last used longest ago.
+
+    Another build may do the same at this moment, so what was here may be gone a line later.
+    """
+    fresh = home / fingerprint
+    for _ in range(3):
+        with contextlib.suppress(FileExistsError, FileNotFoundError):
+            fresh.mkdir(parents=True, exist_ok=True)
+            (fresh / ".gitignore").write_text("*\n", encoding="utf-8")
+            (fresh / MARK).write_text("A later build may remove this folder.\n", encoding="utf-8")
+            break
+    used = {}  # a mark is as old as the last use of its cache
+    for mark in home.glob(f"*/{MARK}"):
+        with contextlib.suppress(FileNotFoundError):
+            if not mark.parent.is_symlink():
+                used[mark.parent] = mark.stat().st_mtime
+    others = sorted(used.keys() - {fresh}, key=used.__getitem__, reverse=True)
+    for old in others[KEPT_CACHES - 1 :]:
+        if used[old] < time.time() - IN_USE:
+            with contextlib.suppress(OSError):  # whoever renames it removes it; what stays is for a later build
+                shutil.rmtree(old.rename(f"{old}-{os.getpid()}"))
+    return fresh
+
+
+def _link(app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Write the files that the blocks of a page need, and link them."""
+    body = context.get("body", "")
+    for name, content in {**_sheets(body), **_scripts(body)}.items():
+        file = Path(app.outdir, "_static", FOLDER, name)
+        if not file.exists() or file.read_text("utf-8") != content:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, encoding="utf-8")
+        if file.suffix == ".css":
+            app.add_css_file(f"{FOLDER}/{name}")
+        else:
+            app.add_js_file(f"{FOLDER}/{name}", loading_method="defer")
+
+
+def _sheets(body: str) -> dict[str, str]:
+    """Return the style sheets of a page: what the kit has in one file, others by name."""
+    paths = [path for found in SHEETS.findall(body) for path in found.split()]
+    if not paths:
+        return {}
+    kit = sorted(path.relative_to(path.parents[2]).as_posix() for path in Path(__file__).parent.rglob("*/*.css"))
+    others = dict.fromkeys(path for path in paths if path not in kit)
+    shared = palette.css(BLOCKS) + "".join(map(sheet, (SHARED_STYLE, *kit)))
+    return {"kit.css": shared, **{Path(path).name: sheet(path) for path in others}}
+
+
+def _scripts(body: str) -> dict[str, str]:
+    """Return the scripts of a page, the engine before what needs it."""
+    named = {script: None for found in SCRIPTS.findall(body) for script in scripts_named(html.unescape(found))}
+    return {f"{script.file_name}.js": script.definition + _start_all(script) for script in named}
+
+
+def _start_all(script: Script) -> str:
+    """Write the statement that starts the blocks of one kind, where a script is no engine alone."""
+    return (
+        f"document.querySelectorAll('[data-scripts=\"{script.reference()}\"]').forEach((block) => "
+        f"{{ {script.starting('block')} }});\n"
+    )
+
+
+def _forget(_app: Any, _exception: Exception | None) -> None:
+    os.environ.pop(PAGE_VARIABLE, None)
+    os.environ.pop(LINKED_VARIABLE, None)
+    os.environ.pop(FORMULAS_VARIABLE, None)
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Connect to Sphinx."""
+    app.connect("config-inited", _tell_kernels, priority=100)  # before MyST-NB reads its settings
+    app.connect("html-page-context", _link)
+    app.connect("build-finished", _forget)
+    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,362 @@
+"""Figures hold the numbers that they are given, in their places, and leave no trace behind."""
+
+import copy
+import functools
+import itertools
+import re
+import threading
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from figures import check_fit, figures, rendered
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from lowrank_tutor.kit import charts
+from lowrank_tutor.kit.charts import style
+from lowrank_tutor.kit.environment import PAGE_VARIABLE
+
+PHOTO = np.random.default_rng(0).random((12, 9))
+S = np.linalg.svd(PHOTO, compute_uv=False)
+POINTS = np.random.default_rng(1).standard_normal((20, 2))
+DIGITS = np.random.default_rng(2).integers(0, 17, (4, 64))
+SIX = ("the", "cat", "slept", "it", "was", "lexicographically")
+WEIGHTS = np.full((6, 6), 0.1) + 0.4 * np.eye(6)
+WORDS, P = SIX[:3], np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]])
+
+
+@charts.styled
+def on_a_sheet(images, **look):
+    fig, ax = charts.sheet(3.6, 1.0)
+    charts.draw_row(ax, images, (0.1, -0.3), 0.6, **look)
+    return fig
+
+
+@charts.styled
+def on_a_panel(*tip, **look):
+    fig, ax = charts.panel(3, 3)
+    charts.arrow(ax, tip, **look)
+    ax.set(xlim=(-3, 3), ylim=(-3, 3))
+    return fig
+
+
+CALLS = {
+    "arrow": lambda: on_a_panel(1, 2, color=charts.TEAL, name="x"),
+    "bars": lambda: charts.bars({"exact": 2.0, "no attention": 3.2}, {"exact": 0.1, "no attention": 0.0}),
+    "boxes": lambda: charts.boxes({"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}),
+    "by_name": lambda: charts.by_name(
+        "12f", {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]}, spreads={"truth": [0.1] * 3}, ylim=(0, 2)
+    ),
+    "curves": lambda: charts.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
+    "draw_row": lambda: on_a_sheet(DIGITS, title="digits"),
+    "equation": lambda: charts.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, -2]]),
+    "grids": lambda: charts.grids(("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]),
+    "picture": lambda: charts.picture(PHOTO, "rank 9", below=0.25, vmin=0, vmax=2),
+    "word_maps": lambda: charts.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
+}
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(mpl.text.Text) if text.get_text()]
+
+
+def only_axes(name):
+    """The axes of a call's panels, which have one each."""
+    return [ax for figure in figures(CALLS[name]()) for ax in figure.axes]
+
+
+def data(line):
+    return np.transpose(line.get_data()).tolist()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_figures_leave_no_trace(name):
+    before = copy.deepcopy(dict(mpl.rcParams))
+    panels = figures(CALLS[name]())
+    assert (plt.get_fignums(), dict(mpl.rcParams)) == ([], before)
+    check_fit(panels)
+
+
+@pytest.mark.parametrize(("setting", "resolution"), [("1", style.PAGE_DPI), ("0", 120)])
+def test_page_resolution(monkeypatch, setting, resolution):
+    monkeypatch.setenv(PAGE_VARIABLE, setting)
+    assert CALLS["picture"]().dpi == CALLS["curves"]().dpi == resolution
+
+
+def test_styled_takes_several_figures():
+    @charts.styled
+    def three():
+        """Draw."""
+        return [charts.panel()[0], *CALLS["word_maps"]()]
+
+    assert (three.__name__, three.__doc__, len(three())) == ("three", "Draw.", 3)
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize(("said", "shown"), [("1", [Figure, Figure]), ("0", [dict])])
+def test_panels_show_themselves(said, shown, monkeypatch):
+    """A page takes the figures one by one, a notebook in one row."""
+    monkeypatch.setenv(PAGE_VARIABLE, said)
+    seen = []
+    monkeypatch.setattr("IPython.display.display", lambda what, **_: seen.append(type(what)))
+    style.Panels((CALLS["curves"](), CALLS["bars"]()))._ipython_display_()
+    assert seen == shown
+
+
+# Refusals
+
+TWO, SQUARE = [1.0, 2.0], np.eye(2)
+REFUSED = {
+    "arrow": lambda bad: on_a_panel(*bad, color="black"),
+    "bars": lambda bad: charts.bars({"a": bad[1]}),
+    "bars, spreads": lambda bad: charts.bars({"a": 1}, {"a": bad[1]}),
+    "by_name": lambda bad: charts.by_name(["p", "q"], {"a": bad}, ylim=(0, 3)),
+    "by_name, spreads": lambda bad: charts.by_name(["p", "q"], {"a": TWO}, spreads={"a": bad}, ylim=(0, 3)),
+    "curves": lambda bad: charts.curves(TWO, {"a": bad}),
+    "curves, x": lambda bad: charts.curves(bad, {"a": TWO}),
+    "equation": lambda bad: charts.equation([bad], "=", [TWO]),
+    "grids": lambda bad: charts.grids(("a", [bad], ["p"], ["x", "y"])),
+    "picture": lambda bad: charts.picture([bad], "a"),
+    "word_maps": lambda bad: charts.word_maps({"a": [TWO, bad]}, ["p", "q"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_undrawable_numbers(name):
+    before = copy.deepcopy(dict(mpl.rcParams))
+    gap = [np.nan, np.nan] if name == "curves" else [1, np.nan]  # lines may have gaps
+    for bad in (gap, [1, np.inf], [1, 1j], ["a", "b"], [1, None]):
+        with pytest.raises((TypeError, ValueError), match=r"^[\w\[\]' ]+ must (be|have|hold) .*got "):
+            REFUSED[name](bad)
+    assert (plt.get_fignums(), dict(mpl.rcParams)) == ([], before)
+
+
+def test_threads_take_turns():
+    before, entered, left = copy.deepcopy(dict(mpl.rcParams)), threading.Event(), threading.Event()
+
+    def enter():
+        with style.book_style():
+            entered.set()
+            left.wait(10)
+
+    other = threading.Thread(target=enter)
+    with style.book_style(), style.book_style():  # the same thread may enter twice: figures are made of figures
+        other.start()
+        assert not entered.wait(0.2)
+    assert entered.wait(10)
+    left.set()
+    other.join()
+    assert dict(mpl.rcParams) == before
+
+
+def line(**settings):
+    return lambda: charts.curves(TWO, {"a": TWO}, **settings)
+
+
+MESSAGES = {
+    "lines must be a dict with at least one name, got {}": lambda: charts.curves(TWO, {}),
+    "lines must be at most 5, got 6": lambda: charts.by_name(["p"], {str(i): [1] for i in range(6)}, ylim=(0, 1)),
+    "lines['a'] must have shape (2,), got (3,)": lambda: charts.curves(TWO, {"a": [1, 2, 3]}),
+    "x must have shape (any,), got (0,)": lambda: charts.curves([], {"a": []}),
+    "at must be finite, got nan": line(at=np.nan),
+    "at must be one of the abscissas x, got 3": line(at=3),
+    "width must be inches from -100 to 100, got inf": line(width=np.inf),
+    "left must be a real number, got True": line(left=True),
+    "xlim must rise, or have None for an end, got (1, 1)": line(xlim=(1, 1)),
+    "decimals must be between 0 and 15, got -1": lambda: charts.bars({"a": 1}, decimals=-1),
+    "decimals must be between 0 and 15, got 16": lambda: charts.word_maps({"a": [[1]]}, ["a"], decimals=16),
+    "at must be finite, got inf": line(at=10**5000),
+    "spreads must have the names of means, a, b, got a": lambda: charts.bars({"a": 1, "b": 2}, {"a": 1}),
+    "parts must be matrices (two axes) or signs, got shape (2,)": lambda: charts.equation(TWO),
+}
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_messages(message):
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
+        MESSAGES[message]()
+
+
+def test_curves_mark_the_slider():
+    ax = charts.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2, scale=("log", "linear")).axes[0]
+    upright, exact, bound, *marks = ax.lines
+    assert [data(line) for line in (exact, bound)] == [[[1, 3], [2, 2], [3, 1]], [[1, 3], [2, 3], [3, 2]]]
+    assert [data(mark) for mark in marks] == [[[2, 2]], [[2, 3]]]
+    assert list(upright.get_xdata()) == [2, 2]
+    assert {text.get_text(): text.get_color() for text in ax.texts} == {
+        "exact": exact.get_color(), "bound": bound.get_color()
+    }  # fmt: skip
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+
+
+def test_points_beyond_axes():
+    lines = {"far": [9.0, 9.0], "here": [1.0, 1.0], "below": [1e-9, 1e-9]}
+    ax = charts.curves([1, 2], lines, at=2, scale=("linear", "log"), ylim=(1e-3, 5)).axes[0]
+    marks = [mark for mark in ax.lines if mark.get_markersize() == 7]
+    assert [(mark.get_marker(), float(mark.get_ydata()[0])) for mark in marks] == [("^", 5), ("o", 1), ("v", 1e-3)]
+    assert not any(mark.get_clip_on() for mark in marks)
+
+
+def test_bar_lengths():
+    (ax,) = only_axes("bars")
+    assert [bar.get_width() for bar in ax.patches] == [2.0, 3.2]
+    assert [text.get_text() for text in ax.texts] == ["2.00", "3.20"]
+    assert ax.texts[0].get_position()[0] > 2.1
+    assert ax.collections[0].get_segments()[0][:, 0] == pytest.approx([1.9, 2.1])
+    assert not any(line.get_visible() for line in ax.get_ygridlines())
+    colored = charts.bars({"a": 1, "b": 2}, color=style.ORANGE, colors={"b": style.INK}).axes[0].patches
+    assert [to_rgb(bar.get_facecolor()) for bar in colored] == [to_rgb(style.ORANGE), to_rgb(style.INK)]
+
+
+def test_line_names_keep_apart():
+    lines = {name: [0.0, height] for name, height in (("a", 1.0), ("b", 1.0), ("c", 0.98), ("d", 0.0))}
+    ax = charts.by_name(("x", "y"), lines, ylim=(0, 2)).axes[0]
+    rendered(ax.figure)
+    boxes = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    ends = dict(zip(boxes, ax.transData.transform([line.get_xydata()[-1] for line in ax.lines[:4]]), strict=True))
+    assert boxes["c"].y1 < min(boxes[name].y0 for name in "ab")
+    away = {name: abs((box.y0 + box.y1) / 2 - ends[name][1]) / box.height for name, box in boxes.items()}
+    assert max(away.values()) < 1.6
+    assert min(box.x0 - ends[name][0] for name, box in boxes.items()) > 0
+    (ax,) = only_axes("by_name")
+    assert ax.collections[0].get_segments()[2][:, 1] == pytest.approx([1.1, 1.3])
+
+
+def test_arrows_have_names():
+    head, name = on_a_panel(1, 2, color="black", name="x", place=(-6, -3), lw=5).axes[0].texts
+    assert (tuple(head.xyann), tuple(head.xy), tuple(name.xy)) == ((0, 0), (1, 2), (1, 2))
+    assert (name.get_ha(), name.get_va(), name.xyann, head.arrow_patch.get_linewidth()) == ("right", "top", (-6, -3), 5)
+
+
+def test_pictures_keep_their_scale():
+    figure = CALLS["picture"]()
+    (image,) = figure.axes[0].images
+    np.testing.assert_array_equal(image.get_array(), PHOTO)
+    assert image.get_clim() == (0, 2)
+    assert figure.get_gid() == "photograph"
+    box = figure.axes[0].get_position()
+    assert box.height * figure.get_figheight() == pytest.approx(12 / 9 * box.width * figure.get_figwidth())
+
+
+def test_equations_show_entries_and_signs():
+    shown = texts(CALLS["equation"]())
+    minus = "\N{MINUS SIGN}"
+    assert sorted(shown) == sorted(["1", "2", "3", "4.5", "=", "1", "2", "1", f"{minus}2"])  # mathematics writes no @
+    small = charts.equation([[3, -4e-16]], "+", [[1e-3, 1e-11]])  # what rounding leaves of a zero is one
+    assert texts(small) == ["3", "0", "+", "0.001", f"1e{minus}11"]
+    assert [ax.images[0].get_clim()[1] for ax in small.axes if ax.images] == pytest.approx([4.8, 4.8])
+
+
+def test_word_maps_have_own_scales():
+    logits, weights = only_axes("word_maps")
+    assert [ax.images[0].get_clim() for ax in (logits, weights)] == [(0, 4.0), (0, 0.5)]
+    assert [text.get_text() for text in weights.get_yticklabels()] == list(SIX)
+    assert [(text.get_text(), text.get_color()) for text in weights.texts[:2]] == [("0.50", "white"), ("0.10", "black")]
+
+
+GRID = ("P", P, WORDS[1:], WORDS)
+
+
+def test_grids_share_a_scale():
+    first, second = charts.grids(GRID, ("half", P / 2, WORDS[1:], WORDS)).axes
+    for ax, entries in ((first, P), (second, P / 2)):
+        np.testing.assert_array_equal(ax.images[0].get_array(), entries)
+        assert ax.images[0].get_clim() == (0, 1)
+        assert [text.get_text() for text in ax.get_xticklabels()][:3] == list(WORDS)
+        between = [np.arange(cells + 1) - 0.5 for cells in entries.shape]
+        assert [list(axis.get_minorticklocs()) for axis in (ax.yaxis, ax.xaxis)] == [list(at) for at in between]
+        assert ax.xaxis.get_tick_params()["labeltop"]
+    assert [text.get_text() for text in first.get_yticklabels()][:2] == list(WORDS[1:])
+    assert "".join(text.get_text() for text in second.get_yticklabels()) == ""
+
+
+def test_grids_mark_columns_and_rows():
+    (ax,) = charts.grids(GRID, written=True).axes
+    assert {text.get_position(): text.get_text() for text in ax.texts if text.get_text()} == {
+        (0, 0): ".20", (1, 0): ".30", (2, 0): ".50", (1, 1): "1.00"
+    }  # fmt: skip
+    (ax,) = charts.grids(GRID, borders=(2,), hidden=(0, 1), notes=("one", "two")).axes
+    assert [line.get_xdata()[0] for line in ax.lines] == [1.5]
+    assert [patch.get_x() for patch in ax.patches] == [-0.5, 0.5]
+    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [("one", 0), ("two", 1)]
+
+
+def rectangles(figure):
+    """Position and size of each filled box, in inches: (left, bottom, width, height)."""
+    (ax,) = figure.axes
+    return [(*p.get_xy(), p.get_width(), p.get_height()) for p in ax.patches if isinstance(p, Rectangle) and p.fill]
+
+
+def test_boxes_share_a_scale():
+    lines = {"one": [("A", ("m", 2), ("n", 12)), "", ("B", ("n", 12), ("d", 4))], "two": [("C", ("m", 6), ("d", 4))]}
+    a, b, c = rectangles(charts.boxes(lines))
+    unit = a[2] / 12
+    assert [round(side / unit, 6) for box in (a, b, c) for side in box[2:]] == [12, 2, 4, 12, 4, 6]
+    assert a[1] + a[3] / 2 == pytest.approx(b[1] + b[3] / 2)
+    assert a[0] + a[2] < b[0] < b[0] + b[2] < style.WIDTH
+    assert c[1] + c[3] < b[1], "the second line stands below the first"
+
+
+# Words and points, at the extremes of explorers
+
+RANKS, NAMES = 2 ** np.arange(8), ("averages of windows", "random mixtures", "least at this rank")
+LINES = dict(zip(NAMES, (np.geomspace(1, 1e-3, 8), np.full(8, 3.6), np.geomspace(1e-3, 1, 8)), strict=True))
+NARROW = {"width": 2.1, "height": 2.6, "left": 0.4, "right": 0.1}
+EXTREMES = {
+    **{f"curves at {at}, {scale}, {ylim}": functools.partial(
+        charts.curves, RANKS, LINES, at=at, scale=scale, ylim=ylim, xlabel="k", title="relative error", **room)
+       for at in (1, 8, 128) for room in ({}, NARROW) for scale, ylim in (
+           (("linear", "linear"), (0, 1.2)), (("log", "log"), (3e-3, 2)), (("log", "log"), (None, None)))},
+    "flat": lambda: charts.curves(range(9), {"scores": np.ones(9), "weights": np.ones(9)}, title="t", **NARROW),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_words_keep_apart(name):
+    """They stand within the figure, and meet none of each other; names of lines stand beside the axes."""
+    figure = EXTREMES[name]()
+    rendered(figure)
+    (ax,), sheet = figure.axes, figure.bbox
+    assert ax.texts
+    boxes = [word.get_window_extent() for word in (ax._left_title, *ax.texts)]
+    assert not any(box.overlaps(ax.get_window_extent()) for box in boxes)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert all(sheet.x0 <= box.x0 and box.x1 <= sheet.x1 and box.y1 <= sheet.y1 for box in boxes)
+
+
+def luminance(color):
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return np.dot(channels, [0.2126, 0.7152, 0.0722])
+
+
+def on_dark(color):
+    """As explore.css and book.css say: invert(1) hue-rotate(180deg), and screen over the page."""
+    page, inverted = np.array(to_rgb("#14181e")), 1 - np.array(to_rgb(color))
+    weights = np.array([0.213, 0.715, 0.072])  # of the filter's matrix; a half turn is 2 * gray - color
+    turned = np.clip(2 * weights @ inverted - inverted, 0, 1)
+    return 1 - (1 - turned) * (1 - page)
+
+
+def contrast(color, shown=to_rgb):
+    """WCAG 2.1, 1.4.3."""
+    dark, light = sorted(luminance(shown(each)) + 0.05 for each in (color, "white"))
+    return light / dark
+
+
+@pytest.mark.parametrize("shown", [to_rgb, on_dark])
+def test_colors_stand_out(shown):
+    """Lines by 3 : 1 and words by 4.5 : 1 (WCAG 2.1, 1.4.11 and 1.4.3), on white and on a dark page."""
+    with style.book_style():
+        cycle = list(plt.rcParams["axes.prop_cycle"])
+        words = [plt.rcParams[name] for name in ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")]
+    colors = [color for color, _ in style.LINES] + [style.GRAY, style.HIDDEN]
+    if shown is to_rgb:  # no figure of the book reaches the end of the cycle
+        colors += [look["color"] for look in cycle]
+    assert min(contrast(color, shown) for color in colors) >= 3
+    assert min(contrast(color, shown) for color in [*words, style.TEAL, style.ORANGE]) >= 4.5
+    for dashes in ([look["linestyle"] for look in cycle], [dashes for _, dashes in style.LINES]):
+        assert len(set(map(str, dashes))) == len(dashes)
+    assert contrast("#767676") == pytest.approx(4.54, abs=0.01)  # WCAG's own example

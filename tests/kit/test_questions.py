@@ -1,0 +1,289 @@
+"""The checks of the exercises: right answers pass, common wrong ones get their hint, bad input is refused."""
+
+import html
+import itertools
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+from chapters import CHAPTERS
+
+from lowrank_tutor.answers import QUESTIONS
+from lowrank_tutor.kit.environment import PAGE_VARIABLE
+from lowrank_tutor.kit.questions import check, register
+from lowrank_tutor.kit.questions.judge import COUNTED, numbers_of
+from lowrank_tutor.kit.questions.verdict import answer_form
+
+each_question = pytest.mark.parametrize("name", QUESTIONS)
+HINTS = [(name, wrong, words) for name, question in QUESTIONS.items() for wrong, words in question.hints]
+
+
+def test_questions_match_exercises():
+    texts = [path.read_text(encoding="utf-8") for path in CHAPTERS]
+    labels = [label for text in texts for label in re.findall(r"^```\{exercise\}.*\n:label: (\S+)", text, re.M)]
+    assert labels == list(QUESTIONS), "a question for each exercise, in the order of the book"
+
+
+@each_question
+def test_right_answers(name):
+    question = QUESTIONS[name]
+    right = question.right
+    as_asked = [n.right if n.whole else float(f"{n.right:.{max(n.digits, 3) - 1}e}") for n in question.numbers]
+    for form in (right, np.array(right), np.float64(right) if np.isscalar(right) else list(right), as_asked):
+        assert check(name, form), form
+        assert repr(check(name, form)) == "✓ Right."
+    for (i, number), sign in itertools.product(enumerate(question.numbers), (-1, 1)):
+        near, off = ([float(n.right) for n in question.numbers] for _ in range(2))
+        near[i] += sign * 0.98 * number.slack(number.right)
+        off[i] += sign * (1.02 * number.slack(number.right) or 1e-6)
+        assert check(name, near), near
+        assert not check(name, off), off
+
+
+@pytest.mark.parametrize(
+    ("name", "i", "rule", "slack"),
+    [
+        ("ex-rank-hand", 0, "a whole number", 0),
+        ("ex-svd-hand", 0, "to 3 digits", 0.01),  # 1.62
+        ("ex-svd-hand", 1, "to 3 digits", 0.001),  # 0.618
+        ("ex-jl-orthogonal", 0, "to 2 digits", 0.01),  # 0
+        ("ex-svd-noise", 0, "a whole number", 0),  # 5% of zero is zero
+        ("ex-svd-noise", 1, "within 5%", 25.4),
+    ],
+)
+def test_rules(name, i, rule, slack):
+    number = QUESTIONS[name].numbers[i]
+    assert number.rule == rule
+    assert number.slack(number.right) == pytest.approx(slack)
+    assert f"{number.name} ({rule})" in repr(check(name, ...))
+
+
+@pytest.mark.parametrize(("name", "wrong", "words"), HINTS)
+def test_hints(name, wrong, words):
+    assert not check(name, wrong)
+    assert f"ot yet. {words}" in repr(check(name, wrong))
+    assert not re.search(r"[$\\{}]", words), "a hint is shown as plain text"
+    for number, one in zip(QUESTIONS[name].numbers, numbers_of(wrong), strict=True):
+        assert one == number.right or not number.accepts(float(f"{one:.{number.digits - 1}e}")), number
+    assert QUESTIONS[name].unreachable() is None
+
+
+@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if len(question.numbers) > 1])
+def test_each_part_alone(name):
+    question = QUESTIONS[name]
+    right = [number.right for number in question.numbers]
+    assert len({number.name for number in question.numbers}) == len(right)
+    names = [part for part, _ in question.parts]
+    for (wanted, where), (wrong, said) in itertools.product(
+        question.parts, ((..., "still empty."), (-123.0, "not yet. "))
+    ):
+        answer = right.copy()
+        answer[where] = [wrong] * len(right[where])
+        lines = repr(check(name, answer)).splitlines()
+        assert lines.pop(names.index(wanted)).startswith(f"○ {wanted}: {said}")
+        assert lines == [f"✓ {other}: right." for other in names if other != wanted]
+
+
+@each_question
+def test_other_answers(name):
+    numbers = QUESTIONS[name].numbers
+    verdict = check(name, [-123.0 - i for i in range(len(numbers))])
+    assert not verdict
+    assert repr(verdict).splitlines()[0].endswith(f"ot yet. {QUESTIONS[name].otherwise}")
+    too_many = check(name, [*(number.right for number in numbers), 1.0])
+    assert not too_many
+    asked = "one number: " if len(numbers) == 1 else f"a list of {COUNTED[len(numbers)]} numbers: "
+    assert repr(too_many).startswith(f"○ Not yet. Give {asked}{numbers[0].name} (")
+
+
+NEAR = "not yet. You are near: give three digits, and round only at the end."
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "words"),
+    [
+        # rounded too early, or not at all
+        ("ex-attention-derive", [0.87, 7.389, 63.6], f"The estimate: {NEAR}"),
+        ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
+        ("ex-svd-hand", [1.6, 0.618], f"○ The larger singular value: {NEAR}"),
+        ("ex-linformer-crossover", [303.7, 137.7], "for D = 512: not yet. The answer is a whole number"),
+        ("ex-bilinear-million", [7.9e8, 4.92e10, 6.4e7], "You are near, but not within 2%. Round only at the end."),
+        # too far off for that
+        ("ex-linformer-crossover", [302.9, 138], "Set the operations of the two layers equal"),
+        ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
+        ("ex-bilinear-million", [8.2e8, 4.92e10, 6.4e7], "Us depends on the query alone"),
+        ("ex-family-axis", [1.5, 4, 6, 1], "Invert the scatter"),  # this solution rounds nothing
+        ("ex-svd-hand", [1.69, 0.618], "They are the square roots of the eigenvalues"),  # 4% off
+        ("ex-family-half", [1.8, 3.7], "Set the derivative"),  # 3% off what has a hint
+        # several hints are near
+        ("ex-svd-tail", [0.302, 2.236, 3], "That is the Frobenius norm of what is cut."),
+        ("ex-svd-center", 33_984, "Squares add up where two sheets are orthogonal."),
+        ("ex-bilinear-root", [3, 2, 4], "That is the cut of the root."),
+        ("ex-caches-cache", [65536, 17.2], "A GiB has 2^30 bytes."),
+        # the right numbers in another order; a hint of its own goes first
+        ("ex-rank-build", [16, 20], "○ Not yet. These are the right numbers, but in another order."),
+        ("ex-jl-orthogonal", [0.05, 0, 0.0455], "another order."),
+        ("ex-svd-hand", [0.618, 1.618], "another order."),
+        # a hint that explains two numbers is said once
+        (
+            "ex-attention-hand",
+            [2.88, 3.24, 4, ...],
+            "one half.\n○ Softmax, output for 2: not yet.\n✓ Linear, output for",
+        ),
+    ],
+)
+def test_verdicts(name, answer, words):
+    assert words in repr(check(name, answer))
+
+
+def test_direction_as_whole():
+    # A judge of its own: vectors lie on one line if their cross product is zero.
+    scatter, gap = np.diag([4, 1]), np.array([2, 2])
+    known = {
+        "The direction is right.": np.linalg.solve(scatter, gap),
+        "That is the difference of the means.": gap,
+        "That multiplies by the scatter.": scatter @ gap,
+        "That divides by the root of the scatter.": np.linalg.solve(np.sqrt(scatter), gap),
+    }
+    for a, b in itertools.product(range(-9, 10), repeat=2):
+        wanted = [words for words, (c, d) in known.items() if a * d == b * c and (a or b)] or ["Invert the scatter"]
+        first, *others = repr(check("ex-family-axis", [a, b, 6, 1])).splitlines()
+        if (a, b) == (1, 4):
+            assert (first, others) == ("✓ Right.", [])
+        else:
+            assert first.startswith(f"○ The axis w: not yet. {wanted[0]}"), (a, b)
+            assert others == [f"✓ {name}: right." for name, _ in QUESTIONS["ex-family-axis"].parts[1:]]
+
+
+NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), ["a", 1], [1, [2, 3]], [True, 2], {1: 2}, object()]
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "error", "words"),
+    [
+        ("ex-rank-hand", NO_NUMBERS, TypeError, "answer must be a number or a list of numbers, got "),
+        ("ex-rank-hand", [np.ma.array(2, mask=True)], TypeError, "answer must be a number or a list of numbers, got "),
+        ("ex-rank-hand", [np.nan, np.inf, [-np.inf]], ValueError, "answer must be finite, got "),
+        ("ex-rank-hand", [10**400, [1, -(10**5000)]], ValueError, "answer must be finite, and below 1e308, got "),
+        ("ex-rank", [2, ...], ValueError, r"name must be one of ex-rank-hand, .*, got 'ex-rank'"),
+        pytest.param(10**5000, [2], ValueError, "name must be one of .*, got an unprintable int", id="huge-name"),
+    ],
+)
+def test_bad_answers(name, answers, error, words):
+    for answer in answers:
+        with pytest.raises(error, match=f"^{words}"):
+            check(name, answer)
+
+
+@pytest.mark.parametrize("nothing", [..., [...], [...] * 9, []])
+def test_no_answer(nothing):
+    assert repr(check("ex-rank-gram", nothing)).startswith("Put your answer in place of the dots")
+
+
+def test_dots(monkeypatch):
+    monkeypatch.delenv(PAGE_VARIABLE, raising=False)
+    verdict = check("ex-rank-gram", ...)
+    assert not verdict
+    assert "in place of the dots" in repr(verdict)
+    assert verdict._repr_html_() is None
+    monkeypatch.setenv(PAGE_VARIABLE, "1")
+    form = check("ex-rank-gram", ...)._repr_html_()
+    assert form.startswith('<form class="check" data-name="ex-rank-gram"')
+    assert "http" not in form
+    assert check("ex-rank-gram", 1)._repr_html_() is None
+
+
+@each_question
+def test_fields(name):
+    form = answer_form(name, QUESTIONS[name]._replace(otherwise="</script>")).to_html()
+    assert form.count("</script>") == form.count("<script"), "no word of a hint can end the script"
+    for i, number in enumerate(QUESTIONS[name].numbers):
+        assert f'<label for="{name}-{i}">{html.escape(number.name)}</label>' in form
+        assert f'<small id="{name}-{i}-rule">{number.rule}</small>' in form
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """Register a question that is forgotten after the test."""
+    monkeypatch.setattr("lowrank_tutor.kit.questions.registry.QUESTIONS", QUESTIONS.copy())
+    given = {"name": "ex-own", "ask": "a", "right": 1, "otherwise": "Think."}
+    return lambda **more: register(**given | more)
+
+
+@pytest.mark.parametrize(
+    ("right", "yes", "no"),
+    [
+        (1e-12, [1e-12, 1.009e-12], [0, 9e-10, 1.02e-12, -1e-12]),
+        (1.6e-19, [1.6e-19, 1.61e-19], [0, 1e-19, 1.62e-19]),
+        (6.02e23, [6.02e23, 6.03e23], [6.04e23]),
+        (2**53 + 1, [2**53 + 1], [2**53, 2.0**53, 2**53 + 2]),
+        (10**30, [10**30, 1e30], [10**30 + 1, 10**30 - 1, 1.0000001e30]),
+        (10**30 + 1, [10**30 + 1], [10**30, 1e30]),
+        (2**60, [2**60, 2.0**60], [2**60 + 1]),
+        (1e-322, [1e-322], [0, 1e-10]),
+        (3, [3, 3.0, 3 + 1e-12, np.float32(3)], [3.001, 2, -3]),
+        (np.int64(3), [3], [4]),
+        (np.float64(0.5), [Fraction(1, 2), sympy.Rational(1, 2), [0.5], np.float32(0.5), np.array([[0.5]])], [0.6]),
+        (Fraction(1, 3), [1 / 3, 0.333], [0.3]),
+    ],
+)
+def test_numbers_of_any_size(own, right, yes, no):
+    own(right=right)
+    assert [one for one in yes if not check("ex-own", one)] == []
+    assert [one for one in no if check("ex-own", one)] == []
+
+
+def test_arrays_and_hints(own):
+    hints = {(np.int64(1), 3.02): "Not three.", (1, 3.0): "Not quite three."}
+    own(right=np.array([1, 2.5]), ask=["a", "b"], hints=hints, digits=np.int64(2), note="As 1.5.")
+    assert check("ex-own", np.array([1, 2.5]))
+    assert "Not three." in repr(check("ex-own", [5, 3.02])), "the nearest of two"
+    with pytest.raises(ValueError, match=r"got 'ex-onw' \(did you mean 'ex-own'\?\)$"):
+        check("ex-onw", 3)
+
+
+REFUSED = "hints must be answers that are refused, each apart from the others, got "
+
+
+@pytest.mark.parametrize(
+    ("error", "wrong", "words"),
+    [
+        (TypeError, {"right": "a"}, "right must be a number or a list of numbers, got 'a'"),
+        (ValueError, {"right": np.nan}, "right must be finite, got nan"),
+        (ValueError, {"right": 10**5000}, "right must be finite, and below 1e308, got an unprintable int"),
+        (ValueError, {"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
+        (ValueError, {"right": range(10**18)}, "right must have a number for each name in ask, 1, got range(0, 1000"),
+        (ValueError, {"right": [..., 2]}, "right must have a number for each name in ask, 1, got [Ellipsis, 2]"),
+        (ValueError, {"ask": None}, "ask must name 1 to 9 numbers, got None"),
+        (ValueError, {"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
+        (ValueError, {"ask": range(10**18)}, "ask must name 1 to 9 numbers, got range(0, 1000"),
+        (ValueError, {"ask": 10**5000}, "ask must name 1 to 9 numbers, got an unprintable int"),
+        (TypeError, {"direction": 1}, "direction must be True or False, got 1"),
+        (ValueError, {"ask": ["a", 2], "right": [1, 2]}, "ask must be words, got 2"),
+        (ValueError, {"otherwise": " "}, "otherwise must be words, got ' '"),
+        (ValueError, {"otherwise": 10**5000}, "otherwise must be words, got an unprintable int"),
+        (ValueError, {"note": 10**5000}, "note must be words, got an unprintable int"),
+        (TypeError, {"hints": True}, "hints must be a dict from wrong answers to words, got True"),
+        (TypeError, {"hints": 10**5000}, "hints must be a dict from wrong answers to words, got an unprintable int"),
+        (ValueError, {"hints": {2: 10**5000}}, "hints must hold words, got an unprintable int"),
+        (ValueError, {"hints": {10**5000: "No."}}, "hints must be finite, and below 1e308, got an unprintable int"),
+        (TypeError, {"hints": {"a": "No."}}, "hints must be a number or a list of numbers, got 'a'"),
+        (TypeError, {"within": None}, "within must be a real number, got None"),
+        (ValueError, {"within": 1}, "within must be at least 0 and below 1, got 1.0"),
+        (ValueError, {"digits": 2.0}, "digits must be an integer from 1 to 9, got 2.0"),
+        (ValueError, {"digits": 10}, "digits must be an integer from 1 to 9, got 10"),
+        (ValueError, {"digits": 10**5000}, "digits must be an integer from 1 to 9, got an unprintable int"),
+        (ValueError, {"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
+        (ValueError, {"name": 10**5000}, "name must be lower-case words joined by hyphens, got an unprintable int"),
+        (ValueError, {"name": "ex-rank-hand"}, "name must not be that of an exercise of the book, got 'ex-rank-hand'"),
+        (ValueError, {"hints": {1: "No."}}, f"{REFUSED}1"),
+        (ValueError, {"within": 0.06, "right": 100, "hints": {95: "No."}}, REFUSED),
+    ],
+)
+def test_bad_questions(own, error, wrong, words):
+    with pytest.raises(error, match="^" + re.escape(words)):
+        own(**wrong)
+    with pytest.raises(ValueError, match="name must be one of"):
+        check("ex-own", 1)

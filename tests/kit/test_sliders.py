@@ -1,0 +1,674 @@
+"""The slider widget: the markup that readers, tests and assistive technology rely on, its limits, and its live face."""
+
+import base64
+import html
+import io
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+from visits import swipe
+
+from lowrank_tutor.kit import charts
+from lowrank_tutor.kit import sliders as explore
+from lowrank_tutor.kit.environment import PAGE_VARIABLE
+from lowrank_tutor.kit.sliders import Explorer
+from lowrank_tutor.kit.sliders import film as page
+
+HOSTILE = """</script><script>alert(1)</script><!-- <script> "double" 'single' &amp; <b>"""
+
+
+def bar(**values):
+    """A small picture that differs at every position: a bar as long as the sum of the sliders."""
+    figure = Figure(figsize=(1, 0.5))
+    figure.add_axes((0, 0, 1, 1)).barh(0, sum(values.values()))
+    figure.axes[0].set_xlim(0, 100)
+    return figure
+
+
+def double(**values):
+    return {"twice": 2 * sum(values.values())}
+
+
+def make(draw=bar, readout=double, *, alt="A bar of length {k}.", **more):
+    return explore.explore(draw, readout, alt=alt, **{"name": "bar", "k": range(1, 5), **more})
+
+
+class Block(HTMLParser):
+    """What a browser would find in the block: elements with their attributes, and the text inside each."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.found, self.inside = [], []
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        element = {"tag": tag, "text": "", **dict(attrs)}
+        self.found.append(element)
+        if tag not in {"img", "input"}:
+            self.inside.append(element)
+
+    def handle_endtag(self, tag):
+        assert self.inside.pop()["tag"] == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data):
+        for element in self.inside:
+            element["text"] += data
+
+    def all(self, tag):
+        return [e for e in self.found if e["tag"] == tag]
+
+    def one(self, tag):
+        (element,) = self.all(tag)
+        return element
+
+    def data(self):
+        (script,) = [script for script in self.all("script") if script.get("type") == "application/json"]
+        return json.loads(script["text"])
+
+    def pictures(self, panel=0):
+        """One panel of every frame, decoded: the first one shown stands in the <img>, the others among the data."""
+        shown = self.all("img")[panel]["src"].removeprefix("data:image/webp;base64,")
+        texts, frames = self.data()["pictures"][panel], self.data()["frames"]
+        return [Image.open(io.BytesIO(base64.b64decode(texts[frame[panel]] or shown))) for frame in frames]
+
+
+# The markup of the page
+
+
+def test_markup():
+    source = make(caption="Drag it.", name="a-bar", k=range(1, 6)).to_html()
+    block = Block(source)
+    expected = {
+        "figure": {"class": "explorer", "data-name": "a-bar"},
+        "input": {"type": "range", "name": "k", "min": "1", "max": "5", "step": "1", "value": "1"},
+        "output": {"name": "k", "text": "1"},
+        "img": {"alt": "A bar of length 1.", "width": "170", "height": "85", "style": "--inches:1"},
+        "data": {"data-name": "twice", "value": "2", "text": "2"},
+        "dt": {"text": "twice"},
+        "figcaption": {"text": "Drag it."},
+        "noscript": {"text": "The sliders need JavaScript. Shown here: k = 1."},
+    }
+    for tag, attributes in expected.items():
+        assert attributes.items() <= block.one(tag).items()
+    assert "aria-valuetext" not in block.one("input")
+    assert block.one("img")["src"].startswith("data:image/webp;base64,")
+    assert not block.inside, "an element was left open"
+    assert re.search(r"<label>k <input [^>]*></label> <output ", source)
+    assert '<p role="status" class="explorer-said"></p>' in source
+    assert 'aria-live="polite"' not in source, "six bare numbers would be read out"
+
+
+def test_no_readout_no_caption():
+    block = Block(make(readout=None).to_html())
+    assert block.all("data") == []
+    assert block.all("figcaption") == []
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "carried", "words"),
+    [
+        (range(2, 11, 2), 6, ("2", "10", "2", "6"), None),  # evenly spaced integers: the value itself
+        ([-6, -3, 0, 3, 6], 0, ("-6", "6", "3", "0"), None),
+        (np.arange(5, 10), np.int64(6), ("5", "9", "1", "6"), None),
+        ([1, 2, 4, 8, 16], 4, ("0", "4", "1", "2"), "4"),  # else the index, and the value in words
+        ([0.1, 0.2, 0.3, 0.4, 0.5], 0.3, ("0", "4", "1", "2"), "0.3"),
+        ([1000, 2000, 4000, 8000, 9000], 4000, ("0", "4", "1", "2"), "4,000"),
+    ],
+)
+def test_what_a_range_carries(values, start, carried, words):
+    block = Block(make(k=values, start={"k": start}).to_html())
+    slider = block.one("input")
+    assert tuple(slider[name] for name in ("min", "max", "step", "value")) == carried
+    assert slider.get("aria-valuetext") == words
+    assert words in (None, block.one("output")["text"])
+
+
+def test_start():
+    explorer = make(start={"k": 3}, k=range(1, 6))
+    block = Block(explorer.to_html())
+    assert block.one("img")["alt"] == "A bar of length 3."
+    assert [bool(picture) for picture in block.data()["pictures"][0]] == [True, True, False, True, True]  # once
+    assert block.data()["frames"] == [[0], [1], [2], [3], [4]]
+    assert block.one("data")["value"] == "6"
+    assert block.one("output")["text"] == "3"
+
+
+def test_last_slider_moves_fastest():
+    explorer = make(readout=lambda k, e: {"code": 10 * k + e}, alt="At {k}, {e}.", k=[1, 2, 3], e=[5, 7])
+    data = Block(explorer.to_html()).data()
+    expected = [10 * k + e for k, e in product([1, 2, 3], [5, 7])]
+    assert [int(numbers[0][0]) for numbers in data["numbers"]] == expected
+    assert data["alts"] == [f"At {k}, {e}." for k, e in product([1, 2, 3], [5, 7])]
+    assert data["sliders"] == [["1", "2", "3"], ["5", "7"]]
+    assert explorer.positions()[:3] == [{"k": 1, "e": 5}, {"k": 1, "e": 7}, {"k": 2, "e": 5}]
+
+
+def test_labels_and_formats():
+    explorer = make(
+        readout=lambda k: {"relative_error": k / 7},
+        labels={"k": "rank k", "relative_error": "error, relative"},
+        formats={"k": "03d", "relative_error": ".1%"},
+        k=range(1, 6),
+    )
+    block = Block(explorer.to_html())
+    assert block.one("label")["text"].strip() == "rank k"
+    assert block.one("output")["text"] == "001"
+    assert block.one("dt")["text"] == "error, relative"
+    number = block.one("data")
+    assert (number["text"], float(number["value"])) == ("14.3%", 1 / 7)
+    assert block.one("img")["alt"] == "A bar of length 001."
+
+
+def test_readouts_are_exact():
+    numbers = [1 / 3, 5e-324, 1.7976931348623157e308, -0.1, 2**60 + 1, np.float64(1) / 3, np.int64(4), np.float32(0.5)]
+    explorer = make(readout=lambda k: {"a_number": numbers[k]}, k=range(len(numbers)))
+    block = Block(explorer.to_html())
+    assert block.one("dt")["text"] == "a number"
+    shown = [n[0][0] for n in block.data()["numbers"]]
+    plain = [x.item() if isinstance(x, np.generic) else x for x in numbers]
+    assert [type(x)(text) for x, text in zip(plain, shown, strict=True)] == plain
+
+
+def test_transparent_figure():
+    def empty(k):
+        figure = Figure(figsize=(1, 1))
+        figure.patch.set_alpha(0)
+        return figure
+
+    assert (make(draw=empty).frame(k=1).panels[0].picture == 255).all()
+
+
+def test_hostile_words():
+    name = '"><script>'
+    explorer = explore.explore(
+        bar, lambda **_: {HOSTILE: 1.0}, alt=HOSTILE, caption=HOSTILE, name="x", labels={HOSTILE: HOSTILE},
+        formats={name: "<<9"}, **{name: range(5)},
+    )  # fmt: skip
+    block = Block(explorer.to_html())
+    assert not block.inside
+    assert not block.all("b")
+    assert len(block.all("script")) == 3  # the data, and what defines and calls the script
+    assert block.one("input")["name"] == block.one("output")["name"] == name
+    assert block.one("output")["text"] == "0<<<<<<<<"
+    for text in (block.one("img")["alt"], block.one("figcaption")["text"], block.one("dt")["text"]):
+        assert text == HOSTILE
+    assert (block.one("data")["data-name"], block.data()["alts"][1]) == (HOSTILE, HOSTILE)
+
+
+def test_no_requests():
+    block = Block(make(caption="c").to_html())
+    assert not block.all("link")
+    assert [e["src"][:5] for e in block.found if "src" in e] == ["data:"]
+    assert not any("url(" in style["text"] for style in block.all("style"))
+
+
+# Panels
+
+
+def pair(k, e):
+    """Two panels: the first one does not move with e; the second is a photograph."""
+    wide, photo = bar(k=k), bar(k=k, e=e)
+    photo.set_size_inches(2, 0.5)
+    return [wide, charts.photograph(photo)]
+
+
+def test_panels():
+    explorer = make(draw=pair, alt="At {k}, {e}.", k=[1, 2, 3], e=[5, 7], start={"e": 7})
+    block = Block(explorer.to_html())
+    one, photo = block.all("img")
+    assert (one["alt"], photo["alt"]) == ("At 1, 7.", "")
+    assert ("class" in one, photo["class"]) == (False, "photograph")
+    assert (one["style"], photo["style"]) == ("--inches:1", "--inches:2")
+    assert {p.size for p in block.pictures(0)} == {(170, 85)}
+    assert {p.size for p in block.pictures(1)} == {(400, 100)}
+    for panel in (0, 1):
+        drawn = [explorer.frame(**at).panels[panel].picture for at in explorer.positions()]
+        for picture, expected in zip(block.pictures(panel), drawn, strict=True):
+            np.testing.assert_array_equal(np.asarray(picture.convert("RGB")), expected)
+
+
+def test_equal_panels_are_stored_once():
+    data = Block(make(draw=pair, alt="x", k=[1, 2, 3], e=[5, 70]).to_html()).data()
+    assert [len(strip) for strip in data["pictures"]] == [3, 6]
+    assert data["frames"] == [[0, 0], [0, 1], [1, 2], [1, 3], [2, 4], [2, 5]]
+
+
+@pytest.mark.parametrize("nothing", [[], "figure", ["figure"], [Figure(), None]])
+def test_draw_must_return_figures(nothing):
+    with pytest.raises(TypeError, match=r"^draw must return a matplotlib figure or a list of them, got "):
+        make(draw=lambda k: nothing).to_html()
+
+
+# Choices
+
+
+def of_kind(**more):
+    """A choice between two words, above a slider."""
+    return explore.explore(
+        lambda kind, k: bar(k=k + len(kind)), lambda kind, k: {"length": k + len(kind)}, alt="{k}, {kind}", name="bar",
+        kind=["short", "rather <long>"], k=range(1, 6), **more,
+    )  # fmt: skip
+
+
+def test_choices():
+    block = Block(of_kind(start={"kind": "rather <long>"}, labels={"kind": "Which?"}).to_html())
+    assert block.one("legend")["text"] == "Which?"
+    assert block.one("fieldset")["data-slider"] == "kind"
+    *choices, slider = block.all("input")
+    assert [(c["type"], c["name"], c["value"], "checked" in c) for c in choices] == [
+        ("radio", "bar-kind", "short", False), ("radio", "bar-kind", "rather <long>", True)
+    ]  # fmt: skip
+    assert slider["type"] == "range"
+    assert [label["text"].strip() for label in block.all("label")] == ["short", "rather <long>", "k"]
+    assert block.one("output")["name"] == "k"  # a choice shows itself
+    assert block.one("img")["alt"] == "1, rather <long>"
+    few = Block(make(k=[1, 2, 8], start={"k": 2}).to_html())  # so few numbers are choices, too
+    assert [(c["type"], c["value"], "checked" in c) for c in few.all("input")] == [
+        ("radio", "1", False), ("radio", "2", True), ("radio", "8", False)
+    ]  # fmt: skip
+    assert Block(make(k=[1, 2, 8], play=True).to_html()).one("input")["type"] == "range"
+    assert block.data()["alts"][:2] == ["1, short", "2, short"]
+    assert "Which? = rather <long>, k = 1" in block.one("noscript")["text"]
+
+
+LAYERS = [*range(1, 17), *range(20, 65, 4), 96, 128, 192, 256, 276, 277, 384, 512]
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        (range(1, 49), ["1", "48"]),
+        ([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"]),
+        ([1, 2, 4, 8, 16, 32, 64], ["1", "4", "16", "64"]),
+        (LAYERS, ["1", "8", "64", "512"]),
+        ([1, 3, 7, 20, 30, 50], ["1", "3", "7", "20", "30", "50"]),
+        ([1, 3, 7, 20, 30, 50, 70, 90], ["1", "90"]),
+        ([1_000, 20_000, 3_000_000, 40_000_000, 500_000_000], ["1,000", "3,000,000", "500,000,000"]),
+        (["a first word of some length", "another one", "and a last word of some length"], None),
+    ],
+)
+def test_labels_below_a_slider(values, written):
+    """Ends, and what fits between, with gaps on a phone: 7 pixels a letter, 328 a slider."""
+    texts = [v if isinstance(v, str) else f"{v:,}" for v in values]
+    shown, last = page.labeled(texts, values), len(texts) - 1
+    if written:
+        spans = re.findall(r'<span style="--at:([\d.]+)">([^<]*)</span>', make(k=values).to_html())
+        assert [text for _, text in spans] == written
+        assert [float(at) for at, _ in spans] == pytest.approx([texts.index(t) / last for t in written], abs=1e-3)
+    assert (shown[0], shown[-1]) == (0, last)
+    half = [7 * len(texts[i]) / 2 for i in shown]
+    middle = [half[0], *(328 * i / last for i in shown[1:-1]), 328 - half[-1]]
+    if len(shown) > 2:
+        assert (np.add(middle, half)[:-1] + 5 <= np.subtract(middle, half)[1:]).all()
+
+
+@pytest.mark.parametrize(("touched", "tapped"), [("input[type=range]", 5), ("img", 1)])
+def test_touch(browser, touched, tapped):
+    block = make(k=range(1, 10)).to_html()
+    phone = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
+    seen = {}
+    for way in ("up", "tap", "sideways"):  # each on a page of its own, so that no scroll is still under way
+        with browser.new_page(**phone) as page:
+            page.set_content(
+                f'<meta name="viewport" content="width=device-width"><div style="padding:300px 0 2000px">{block}'
+            )
+            slider, taken = page.locator("input[type=range]"), page.locator(touched)
+            taken.evaluate("(taken) => taken.scrollIntoView({ block: 'center' })")
+            box, at = taken.bounding_box(), page.evaluate("scrollY")
+            swipe(page, box["x"] + 0.5 * box["width"], box["y"] + box["height"] / 2, way)
+            if way == "up":
+                page.wait_for_function("(at) => scrollY > at", arg=at)
+            page.wait_for_timeout(200)
+            assert (page.evaluate("scrollY") > at) == (way == "up")
+            seen[way] = int(slider.input_value())
+            assert page.locator("output").inner_text() == str(seen[way])
+    assert seen["up"] == 1
+    assert seen["tap"] == tapped
+    assert seen["sideways"] > tapped
+
+
+DRAGGED = [  # the sliders, where they stand, and where after half the picture's width
+    ("first", {"k": range(9), "e": range(5)}, [0, 0], [4, 0]),
+    ("playing", {"k": range(9), "e": range(5), "play": "e"}, [0, 0], [0, 2]),
+    ("uneven", {"k": [1, 2, 4, 5, 9], "start": {"k": 2}}, [1], [3]),
+    ("choices", {"k": [1, 2, 3]}, [], []),
+]
+
+
+@pytest.mark.parametrize(("sliders", "start", "end"), [row[1:] for row in DRAGGED], ids=[row[0] for row in DRAGGED])
+def test_drag_on_picture(browser, tmp_path, sliders, start, end):
+    """From where the slider stands, a picture's width is its whole range; a click is none, and no picture is taken."""
+    file = tmp_path / "page.html"
+    file.write_text("<meta charset=utf-8>" + make(alt="x", **sliders).to_html(), encoding="utf-8")
+    for motion in ("no-preference", "reduce"):
+        with browser.new_page(viewport={"width": 900, "height": 500}, reduced_motion=motion) as page:
+            page.goto(file.as_uri())
+            panels, image = page.locator(".explorer-panels"), page.locator("img")
+            assert panels.evaluate("(p) => getComputedStyle(p).cursor") == ("ew-resize" if start else "auto")
+            page.evaluate("addEventListener('dragstart', (e) => e.defaultPrevented || (window.taken = true))")
+            values = "(all) => all.map((slider) => Number(slider.value))"
+            box, first = image.bounding_box(), image.get_attribute("src")
+            x, y = box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2
+            page.mouse.click(x, y)
+            assert page.locator("input[type=range]").evaluate_all(values) == start
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x + box["width"] / 4, y)
+            page.mouse.move(x + box["width"] / 2, y + 300)  # beyond the picture, too
+            page.mouse.up()
+            page.mouse.move(x, y)
+            assert page.locator("input[type=range]").evaluate_all(values) == end
+            assert (image.get_attribute("src") != first) == bool(start)
+            assert page.evaluate("window.taken") is (None if start else True)
+            assert page.evaluate("String(getSelection())") == ""
+
+
+def test_layout_of_sliders(browser):
+    with browser.new_page(viewport={"width": 900, "height": 700}) as page:
+        page.set_content(make(alt="x", k=range(1, 6), e=[1, 2, 4, 5, 9]).to_html())
+        boxes = [each.bounding_box() for each in page.locator("input").all()]
+        values = [each.bounding_box() for each in page.locator("output").all()]
+        whole = page.locator(".explorer-sliders").bounding_box()
+    assert boxes[0]["y"] + boxes[0]["height"] < values[1]["y"] < boxes[1]["y"]
+    assert all(value["y"] + value["height"] <= box["y"] + 1 for value, box in zip(values, boxes, strict=True))
+    assert [box["width"] for box in boxes] == [whole["width"]] * 2
+
+
+# Limits
+
+
+def speckle(k):
+    """A picture that compresses badly."""
+    figure = Figure(figsize=(4, 3))
+    noise = np.random.default_rng(k).random((75, 100))
+    figure.add_axes((0, 0, 1, 1)).imshow(noise, cmap="gray", interpolation="bilinear")
+    return figure
+
+
+@pytest.mark.parametrize("positions", [2, 12])  # above 11 a sample stands for all
+def test_heavy_pictures_are_squeezed(monkeypatch, positions):
+    limit = 60_000 * positions
+    monkeypatch.setattr(page, "MAX_BYTES", limit)
+    explorer = make(draw=speckle, k=range(positions))
+    lossless = sum(len(page.encode(explorer.frame(k=k).panels[0].picture, 1.0, None)) for k in range(positions))
+    assert lossless > limit
+    source = explorer.to_html()
+    assert limit / 3 < len(source.encode()) <= limit
+    assert len(Block(source).pictures()) == positions
+
+
+def test_light_pictures_are_exact():
+    explorer = make()
+    for k, frame in enumerate(Block(explorer.to_html()).pictures(), start=1):
+        np.testing.assert_array_equal(np.asarray(frame.convert("RGB")), explorer.frame(k=k).panels[0].picture)
+
+
+def test_too_heavy(monkeypatch):
+    monkeypatch.setattr(page, "MAX_BYTES", 10_000)
+    explorer = make(draw=speckle, name="too-heavy")
+    message = (
+        "'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 680 x 510 pixels: draw fewer or "
+        "smaller ones, or raise limit"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        explorer.to_html()
+
+
+@pytest.mark.parametrize(
+    ("sliders", "message"),
+    [
+        ({"k": range(12), "e": range(48)}, "sliders must give at most 240 frames, got 12 x 48 = 576"),
+        ({"k": range(49)}, "k must have 2 to 48 positions, got more"),
+        ({"k": itertools.count()}, "k must have 2 to 48 positions, got more"),
+        ({"k": [1, 10**5000]}, "k must hold finite numbers, got an unprintable int"),
+        ({}, "sliders must be given by name, such as k=range(1, 49), got none"),
+        ({"k": [1]}, "k must have 2 to 48 positions, got 1"),
+        ({"k": (1, 10)}, "k must be all positions, such as range(1, 11), or the list of these two, got (1, 10)"),
+        ({"k": (0.0, 1.0)}, "k must be all positions, such as np.linspace, or the list of these two, got (0.0, 1.0)"),
+        ({"k": []}, "k must have 2 to 48 positions, got 0"),
+        ({"k": ["a"]}, "k must have 2 to 8 choices, got 1"),
+        ({"k": [*"abcdefghi"]}, "k must have 2 to 8 choices, got 9"),
+        ({"k": ["a", "b", "a"]}, "k must have choices that differ and are not empty, got ['a', 'b', 'a']"),
+        ({"k": ["a", " "]}, "k must have choices that differ and are not empty, got ['a', ' ']"),
+        ({"k": [1, 1]}, "k must increase, got [1, 1]"),
+        ({"k": [2, 1]}, "k must increase, got [2, 1]"),
+        ({"k": [1.0, float("nan")]}, "k must hold finite numbers, got nan"),
+        ({"k": [1.0, float("inf")]}, "k must hold finite numbers, got inf"),
+    ],
+)
+def test_bad_sliders(sliders, message):
+    assert len(make(alt="x", k=range(48), e=range(5)).positions()) == 240  # the most
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        explore.explore(bar, double, alt="x", name="x", **sliders)
+
+
+@pytest.mark.parametrize(
+    ("argument", "error", "message"),
+    [
+        ({"k": 5}, TypeError, "k must be a sequence of numbers or of words, got 5"),
+        ({"k": "12"}, TypeError, "k must be a sequence of numbers or of words, got '12'"),
+        ({"k": ["1", 2]}, TypeError, "k must hold numbers alone or words alone, got '1'"),
+        ({"k": [False, True]}, TypeError, "k must hold numbers alone or words alone, got False"),
+        ({"k": [1, 2j]}, TypeError, "k must hold numbers alone or words alone, got 2j"),
+        ({"draw": 3}, TypeError, "draw must be callable, got 3"),
+        ({"readout": "x"}, TypeError, "readout must be callable, got 'x'"),
+        ({"alt": "  "}, ValueError, "alt must be words that describe the picture, got '  '"),
+        ({"alt": None}, ValueError, "alt must be words that describe the picture, got None"),
+        ({"alt": "{j}"}, ValueError, "alt must use only ['k', 'twice'], got '{j}'"),
+        ({"alt": "{}"}, ValueError, "alt must use only ['k', 'twice'], got '{}'"),
+        ({"alt": "{k.size}"}, ValueError, "alt must use only ['k', 'twice'], got '{k.size}'"),
+        ({"alt": "{k[0]}"}, ValueError, "alt must use only ['k', 'twice'], got '{k[0]}'"),
+        ({"alt": "{k:q}"}, ValueError, "alt must use only ['k', 'twice'], got '{k:q}'"),
+        ({"start": {"k": 9}}, ValueError, "start must be a position of a slider, got k=9"),
+        ({"start": {"j": 1}}, ValueError, "start must be a position of a slider, got j=1"),
+        ({"labels": {"j": "rank"}}, ValueError, "labels must name one of ['k', 'twice'], got ['j']"),
+        ({"formats": {"j": "d"}}, ValueError, "formats must name one of ['k', 'twice'], got ['j']"),
+        (
+            {"formats": {"k": "d Hz"}},
+            ValueError,
+            "formats must fit the number 1 (a unit goes into a template, such as '{:.2f} s'), got k='d Hz'",
+        ),
+        ({"formats": {"k": "{:q} s"}}, ValueError, "formats must fit the number 1, got k='{:q} s'"),
+        ({"start": 2}, TypeError, "start must be a dict with a value for each name, got 2"),
+        ({"limit": 0}, ValueError, "limit must be a positive number of bytes, got 0"),
+        ({"play": "j"}, ValueError, "play must be True or False or name one of the sliders of numbers ['k'], got 'j'"),
+        ({"play": [1]}, ValueError, "play must be True or False or name one of the sliders of numbers ['k'], got [1]"),
+        ({"name": 3}, ValueError, "name must be lower-case words joined by hyphens, got 3"),
+        ({"name": "Two Words"}, ValueError, "name must be lower-case words joined by hyphens, got 'Two Words'"),
+        ({"name": "a-\n"}, ValueError, "name must be lower-case words joined by hyphens, got 'a-\\n'"),
+        ({"readout": lambda k: {"k": k}}, ValueError, "readout must not name a number like a slider, got ['k']"),
+        ({"readout": lambda k: [k]}, TypeError, "readout must return a dict of named numbers, got [1]"),
+    ],
+)
+def test_bad_arguments(argument, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        make(**argument)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -np.inf, " ", None, True, np.True_, 1j, np.ones(1)])
+def test_bad_readout(number):
+    explorer = make(readout=lambda k: {"x": number if k == 3 else 1.0})
+    with pytest.raises(ValueError, match=r"^readout 'x' must be a finite number or words, got .* at \{'k': 3\}$"):
+        explorer.to_html()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"draw": lambda k: Figure(figsize=(k, 1))},
+            "draw must make the same panels at every position, got [((170, 170),), ((170, 340),)] pixels",
+        ),
+        (
+            {"readout": lambda k: {"even" if k % 2 == 0 else "odd": k}},
+            "readout must name the same numbers everywhere, got [('even',), ('odd',)]",
+        ),
+    ],
+)
+def test_unlike_frames(changed, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        make(**changed, k=[1, 2]).to_html()
+
+
+def test_name_of_the_function():
+    def rank_k_photo(k):
+        return bar(k=k)
+
+    assert repr(explore.explore(rank_k_photo, alt="x", k=range(4))) == "<Explorer rank-k-photo (k: 4 positions)>"
+
+
+# The caller's figures
+
+
+def test_figures_are_closed():
+    def with_pyplot(k):
+        figure, axes = plt.subplots(figsize=(1, 1))
+        axes.plot([0, k])
+        return figure
+
+    explorer = make(draw=with_pyplot)
+    explorer.to_html()
+    explorer.to_widget()
+    assert plt.get_fignums() == []
+
+
+def test_figure_drawn_again():
+    figure = Figure(figsize=(1, 1), dpi=72)
+    line = figure.add_subplot().axhline(0)
+    canvas = figure.canvas
+
+    def draw(k):
+        line.set_linewidth(k)
+        return figure
+
+    source = make(draw=draw).to_html()
+    assert (figure.dpi, figure.canvas) == (72, canvas)
+    assert len(set(Block(source).data()["pictures"][0])) == 4
+
+
+# The live face
+
+
+def live(explorer):
+    """The widget's sliders and the view below them."""
+    *sliders, view = explorer.to_widget().children
+    return sliders, view
+
+
+def test_live_controls():
+    few = [0.1, 0.2]  # buttons, as words have
+    explorer = make(alt="x", k=range(1, 6), e=few, start={"e": 0.2}, labels={"e": "width"})
+    (k, e), view = live(explorer)
+    assert (type(k).__name__, type(e).__name__) == ("SelectionSlider", "ToggleButtons")
+    assert (k.description, e.description, k.value, e.value) == ("k", "width", 1, 0.2)
+    assert [label for label, _ in e.options] == ["0.1", "0.2"]
+    assert k.continuous_update
+    assert '<img alt="x"' in view.value
+    assert 'src="data:image/png;base64,' in view.value
+    (kind, _), view = live(of_kind(start={"kind": "rather <long>"}, labels={"kind": "Which?"}))
+    assert (type(kind).__name__, kind.description, kind.value) == ("ToggleButtons", "Which?", "rather <long>")
+    assert kind.options == (("short", "short"), ("rather <long>", "rather <long>"))
+    assert 'alt="1, rather &lt;long&gt;"' in view.value
+
+
+@pytest.fixture
+def no_kernel(monkeypatch):
+    """A browser of other tests has an event loop in this process, which nobody turns while these tests run."""
+
+    def no_loop():
+        raise RuntimeError("no running event loop")
+
+    monkeypatch.setattr("asyncio.get_running_loop", no_loop)
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_live_moves():
+    (slider,), view = live(make(caption="A <b> caption."))
+    before = view.value
+    slider.value = 3
+    assert 'alt="A bar of length 3."' in view.value
+    assert 'data-name="twice" value="6"' in view.value
+    assert html.escape("A <b> caption.") in view.value
+    slider.value = 1
+    assert view.value == before
+    (_, e), view = live(make(draw=pair, alt="At {k}, {e}.", k=[1, 2], e=[5, 7]))
+    source_of = re.compile(r'<img [^>]*src="([^"]+)"')
+    before = source_of.findall(view.value)
+    e.value = 7
+    assert [one == other for one, other in zip(before, source_of.findall(view.value), strict=True)] == [True, False]
+    assert 'class="photograph"' in view.value
+    (kind, _), view = live(of_kind())
+    kind.value = "rather <long>"
+    assert 'data-name="length" value="14"' in view.value
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_live_draws_one_position():
+    drawn = []
+
+    def draw(k):
+        drawn.append(k)
+        return bar(k=k)
+
+    (slider,), _ = live(make(draw=draw, start={"k": 2}))
+    slider.value = 4
+    assert drawn == [2, 4]
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_live_error():
+    def draw(k):
+        if k == 3:
+            raise RuntimeError("no <3>")
+        return bar(k=k)
+
+    (slider,), view = live(make(draw=draw))
+    with pytest.raises(RuntimeError, match="no <3>"):
+        slider.value = 3
+    assert view.value.startswith("<pre>")
+    assert "RuntimeError: no &lt;3&gt;" in view.value
+    slider.value = 4
+    assert "<img" in view.value
+
+
+def test_mimebundle_in_a_kernel(monkeypatch):
+    monkeypatch.delenv(PAGE_VARIABLE, raising=False)
+    bundle = make()._repr_mimebundle_(include=None, exclude=None)
+    view = bundle.pop("application/vnd.jupyter.widget-view+json")
+    # What is left when the notebook is read without its kernel: a picture, and a sentence.
+    assert set(bundle) == {"text/plain", "text/html", "image/png"}
+    assert bundle["text/plain"] == "<Explorer bar (k: 4 positions)>"
+    assert not Block(bundle["text/html"]).all("input")
+    assert "to wake them, run its cell again. Shown here: k = 1." in bundle["text/html"]
+    assert (view["version_major"], view["version_minor"]) == (2, 0)
+    assert re.fullmatch("[0-9a-f]{32}", view["model_id"])
+
+
+def test_mimebundle_on_a_page(monkeypatch):
+    monkeypatch.setenv(PAGE_VARIABLE, "1")
+    monkeypatch.setattr(Explorer, "to_widget", None)
+    bundle = make()._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html", "image/png"}
+    assert bundle["text/html"] == make().to_html()
+    assert bundle["text/plain"] == "A bar of length 1. (k = 1, twice = 2)"
+    image = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
+    np.testing.assert_array_equal(np.asarray(image), make().frame(k=1).panels[0].picture)
+
+
+def test_switch_names_a_file(monkeypatch, tmp_path):
+    thesis = tmp_path / "thesis.txt"
+    thesis.write_text("years of work")
+    monkeypatch.setenv(PAGE_VARIABLE, str(thesis))
+    with pytest.raises(ValueError, match="LOWRANK_TUTOR_PAGE must be 1"):
+        make()._repr_mimebundle_()
+    make().to_html()
+    assert thesis.read_text() == "years of work"

@@ -1,0 +1,97 @@
+"""Tables and numbers as people write them."""
+
+import re
+
+import numpy as np
+import pytest
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.substitution import substitution_plugin
+
+from lowrank_tutor.kit.tables import number, table
+
+
+def test_table():
+    made = table({"n": [10, np.int64(2000)], "share": [0.125, np.float64(1 / 3)], "map": ["a", "b"]}, {"share": ".1%"})
+    assert made.rows == (("10", "12.5%", "a"), ("2,000", "33.3%", "b"))
+    assert made.right == (True, True, False)
+    assert table({"x": [0.123456, 12.3456]}).rows == (("0.123",), ("12.3",))
+    assert table({"x": [None, 0.5]}, {"x": ".0%"})[:3] == (("x",), (("",), ("50%",)), (True,))
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "words"),
+    [
+        (2.34e-7, ".1e", "2.3 · 10⁻⁷"),
+        (np.float64(-6e12), ".3g", "-6 · 10¹²"),
+        (0.0, ".0e", "0"),
+        (0.00123, ".2g", "0.0012"),
+        (0.5, ".1%", "50.0%"),
+    ],
+)
+def test_number(value, form, words):
+    assert number(value, form) == words.replace(" ", "\u202f")
+    assert table({"x": [value]}, {"x": form}).rows == ((number(value, form),),)
+
+
+def test_markdown_and_text():
+    made = table({"k": [1, 100], "word": ["one", "hundred"]})
+    assert made._repr_markdown_() == "| k | word |\n|  ---: | :---  |\n| 1 | one |\n| 100 | hundred |"
+    assert repr(made) == "  k  word\n  1  one\n100  hundred"
+
+
+HOSTILE = ("<script>1</script>", "a|b", "cost $5 and $6", "a*b*c", "_x_ `y` ~z~", "[a](b)", "&amp;", "one\ntwo", "\\|")
+HOSTILE += ("\\(x\\)", "{{x}}")
+
+
+@pytest.mark.parametrize("preset", ["commonmark", "gfm-like"])
+def test_words_are_escaped(preset):
+    parser = MarkdownIt(preset, {"html": True, "linkify": False}).enable("table")
+    parser.use(dollarmath_plugin).use(substitution_plugin)  # a book may have both
+    across, down = table({name: [1] for name in HOSTILE}), table({"name": HOSTILE, "n": range(len(HOSTILE))})
+    for made in (across, down):
+        tokens = [token for token in parser.parse(made._repr_markdown_()) if token.type == "inline"]
+        parts = [part for token in tokens for part in token.children]
+        assert {part.type for part in parts} <= {"text", "text_special", "html_inline"}
+        assert {part.content for part in parts if part.type == "html_inline"} == {"<span>", "</span>"}
+        shown = ["".join(part.content for part in token.children if part.type != "html_inline") for token in tokens]
+        cells = [*made.header, *(cell for row in made.rows for cell in row)]
+        assert shown == [cell.replace("\n", " ") for cell in cells]
+
+
+def test_markdown_columns():
+    made = table({"$x$": ["$y$ and `z`"], "$w$": ["$5"]}, markdown=["$x$"])
+    assert made._repr_markdown_().splitlines()[0] == r"| $x$ | <span>\$</span>w<span>\$</span> |"
+    assert made._repr_markdown_().splitlines()[2] == r"| $y$ and `z` | <span>\$</span>5 |"
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "message"),
+    [
+        (TypeError, lambda: table({"k": None}), "columns must be a dict from names to lists of cells, got 'k': None"),
+        (TypeError, lambda: table({"k": "ab"}), "columns must be a dict from names to lists of cells, got 'k': 'ab'"),
+        (TypeError, lambda: table({1: [2]}), "columns must be a dict from names to lists of cells, got 1: [2]"),
+        (TypeError, lambda: table({"k": [1]}, True), "formats must be by the names of columns, got True"),
+        (ValueError, lambda: table({}), "columns must be at least one and equally long, got {"),
+        (ValueError, lambda: table({"a": [1], "b": [1, 2]}), "columns must be at least one and equally long, got {"),
+        (ValueError, lambda: table({"k": [1]}, {"n": ","}), "formats must be by names of columns, k, got 'n'"),
+        (ValueError, lambda: table({"k": [1]}, markdown=["n"]), "markdown must be by names of columns, k, got 'n'"),
+        (ValueError, lambda: table({"k": [1]}, markdown=[[1]]), "markdown must be by names of columns, k, got [1]"),
+        (TypeError, lambda: table({"k": [1]}, {"k": [1]}), "formats must be strings such as '.1%', got [1]"),
+        (TypeError, lambda: table({"k": [1]}, markdown="k"), "markdown must be by the names of columns, got 'k'"),
+        (ValueError, lambda: table({"k": [1]}, {"k": "x!"}), "value must be a number that 'x!' can write, got 1"),
+        (ValueError, lambda: table({"k": [[1]]}), "value must be a number that '.3g' can write, got [1]"),
+        (ValueError, lambda: number("a"), "value must be a number that '.3g' can write, got 'a'"),
+        (ValueError, lambda: number(1j), "value must be a real number, got 1j"),
+        (
+            ValueError,
+            lambda: number(10**5000, ","),
+            "value must be a number that ',' can write, got an unprintable int",
+        ),
+        (ValueError, lambda: number(1.0, ".100f"), "form must ask for at most 99 digits, got '.100f'"),
+        (ValueError, lambda: number(10**400), "value must be a number that '.3g' can write, got 1000"),
+    ],
+)
+def test_bad_arguments(error, call, message):
+    with pytest.raises(error, match="^" + re.escape(message)):
+        call()
