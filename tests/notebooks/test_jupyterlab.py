@@ -170,7 +170,7 @@ def test_cells_run(lab):
 SHOWN = """
 (figure) => ({
   live: figure.classList.contains("live"),
-  still: figure.querySelector("img.instrument-still").checkVisibility(),
+  still: figure.querySelector(".instrument-still").checkVisibility(),
   numbers: figure.instrument.numbers(),
   width: figure.clientWidth,
   reach: figure.scrollWidth - figure.clientWidth,
