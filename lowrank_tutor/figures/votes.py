@@ -117,5 +117,5 @@ def _still(exact: Floats, shared: Floats, m: int, error: float) -> Figure:
     ax.axvline(m, color=ORANGE, linewidth=2)
     ax.set(xlim=(0, TOKENS), xlabel=WORDS["token"], ylabel=WORDS["weight"], title=WORDS["strip"])
     right.bar([0], [error], color=ORANGE)
-    right.set(ylim=(0, 1.2), xticks=[], title=f"error {error:.0%}")
+    right.set(ylim=(0, 1.2), xticks=[], xlabel=f"error {error:.0%}")
     return fig

@@ -60,8 +60,3 @@ def test_more_is_folded(hand):
     hand.figure.get_by_label("sharpness").fill("0")
     assert hand.shown() == pytest.approx({"share": 1 / 6, "creature": 4 / 3, "happens": 2 / 3})
     hand.said("plain mean")
-    field.fill("my cat sleeps")
-    field.press("Enter")
-    assert hand.call("state")["words"] == "my cat sleeps"
-    check(hand)
-    hand.said("made up")

@@ -1,7 +1,5 @@
 """The truth is shown only after a guess, and the gap between the two is NumPy's."""
 
-import re
-
 import numpy as np
 import pytest
 from visits import violations
@@ -16,7 +14,6 @@ from lowrank_tutor.kit.sliders import explore
 X = [1, 2, 5, 9]
 ASKED = {
     "number": draw_first("How many keys has a piano?", 88, unit="keys"),
-    "percent": draw_first("Which share of the sky is blue?", 0.25, format=".1%"),
     "mark": draw_first("Where is one half?", 0.5, kind="mark", limits=(-1, 1)),
     "log": draw_first("How many layers?", 24, kind="mark", limits=(1, 512), log=True, titles=("layers", "")),
     "choice": draw_first("Which is a fruit?", "apple, red", kind="choice", choices=("apple, red", "stone", "5", "1.0")),
@@ -24,13 +21,12 @@ ASKED = {
 }
 GUESSES = {
     "number": lambda rng: round(rng.normal(0, 1e3), 3),
-    "percent": lambda rng: float(rng.uniform(-1, 2)),
     "mark": lambda rng: float(rng.uniform(-1, 1)),
     "log": lambda rng: int(rng.integers(1, 513)),
     "choice": lambda rng: str(rng.choice(["apple, red", "stone", "5", "1.0"])),
     "curve": lambda rng: rng.uniform(0, 1, 4).tolist(),
 }
-NEAR = {"number": (88, 90, 97), "percent": (0.25, 0.27, 0.28), "mark": (0.5, 0.65, 0.75), "log": (24, 44, 46)}
+NEAR = {"number": (88, 90, 97), "mark": (0.5, 0.65, 0.75), "log": (24, 44, 46)}
 each_kind = pytest.mark.parametrize("name", ASKED)
 
 
@@ -57,7 +53,7 @@ def grade(name, guess, truth):
     spec = ASKED[name].data["spec"]
     if name != "curve" and written(guess, spec) == written(truth, spec):
         return 1
-    if name in ("number", "percent"):
+    if name == "number":
         return float(abs(guess / truth - 1) <= 0.1) / 2
     low, high = np.log(ASKED[name].data["limits"]) if name == "log" else ASKED[name].data["limits"]
     off = np.log(guess / truth) if name == "log" else np.subtract(guess, truth)
@@ -117,7 +113,7 @@ TYPED = [
     (1, "1,499", 1499, "“1,499” was read as 1499."),  # a whole number: digits are grouped
     (1, "1.499", 1499, "“1.499” was read as 1499."),
     (1, "0x10", None, "First type a number"), (1, "1e99", None, "must be"),
-    (2, "12.5 %", 0.125, ""), (2, "25", 0.25, "Right: 25.0%."),
+    (2, "12.5 %", 0.125, ""), (2, "25", 0.25, "Right: 25.0%."), (2, "25.2", 0.252, "0.2 percentage points too high"),
 ]  # fmt: skip
 
 
@@ -151,23 +147,6 @@ def test_written_numbers(browser):
     )
     assert seen == [data["answer"] for _, data in form]
     page.close()
-
-
-def test_verdict_of_near_guesses(show):
-    truth, form = WRITTEN[1]
-    one = draw_first("How much?", truth, format=form)
-    hand = show(one)
-    field = hand.figure.locator("input")
-    for guess in (truth, truth * 1.006, truth * 1.4 + 0.001):
-        hand.call("set", {"guess": None, "shown": False})
-        hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
-        field.fill(repr(guess * (100 if "%" in form else 1)))
-        field.press("Enter")
-        said = hand.said()
-        if said.startswith(f"Right: {one.data['answer']}."):
-            continue
-        assert guess != truth
-        assert float(re.search(r"([\d.,e-]+)( percentage points)? too (low|high)", said)[1].replace(",", "")) > 0, said
 
 
 def test_mark(hands):
@@ -219,8 +198,6 @@ def test_choice(hands):
         assert hand.figure.locator(".right").inner_text() == "✓ apple, red"
         assert hand.figure.locator(".chosen").all_inner_texts() == [word] * (word != "apple, red")
         assert hand.said() == ("Right: apple, red." if word == "apple, red" else "Not quite. The answer: apple, red.")
-    begin(hand)
-    assert hand.figure.locator(".answers :disabled, .right, .chosen").count() == 0
 
 
 def test_curve(hands):

@@ -46,6 +46,9 @@ def test_other_tables(show, u, v):
 
 def test_only_shadows_count(hand):
     start = hand.set(s=[1, 2], h=[3, 4])
+    for key, a in (("ArrowUp", "4.10"), ("ArrowDown", "4.00")):
+        hand.handle("tip of s").press(key)
+        hand.said(f"a = {a}")
     for _ in range(9):  # to an edge of the plane, and back
         hand.button("Move s along its dashed line").click()
         assert hand.shown() == pytest.approx(start)

@@ -61,9 +61,6 @@ def test_hands(hand):
     hand.drag("border 1,", 0, -20)
     assert hand.call("state")["borders"] == [0, 2, 6, 9]
     check(hand)
-    hand.drag("border 3,", 0, -300)  # no farther than the border before it
-    assert hand.call("state")["borders"] == [0, 2, 6, 7]
-    check(hand)
     start(hand)
     border = hand.handle("border 2,")
     for key, at in {"ArrowUp": 5, "ArrowRight": 6, "Shift+ArrowDown": 8, "Home": 4, "End": 8}.items():

@@ -20,3 +20,4 @@ def bars_with_cut(ax: Axes, heights: ArrayLike, k: int, title: str) -> None:
     ax.bar(index, heights, color=[TEAL if i <= k else GRAY for i in index])
     ax.axvline(k + 0.5, color=ORANGE)
     ax.set(title=title, xlabel="sheet")
+    ax.locator_params("x", integer=True)

@@ -79,8 +79,11 @@ class Instrument:
             "words": WORDS,
         }
         still = _image(self.picture(), self.alt) if self.picture else _sentence(self.alt)
+        offer = "You can drag this figure if JavaScript is on. Here you see how it starts."
+        if not self.picture:
+            offer = "You can try it yourself if JavaScript is on."
         standing = f"""{still}
-<noscript><p>You can drag this figure if JavaScript is on. Here you see how it starts.</p></noscript>
+<noscript><p>{offer}</p></noscript>
 <div class="instrument-live"></div>
 <dl>{self.words.numbers_html(self.numbers)}</dl>
 <p role="status"></p>
