@@ -294,7 +294,6 @@ WRONG = {
     "log": [{"log": 1}, {"log": True}, {**WORD, "choices": ("a", "b"), "log": True}],
     "format": [{"format": ".2e"}, {"format": None}],
     "unit": [{"unit": 5}],
-    "note": [{"note": None}],
     "then": [{"then": 3}, {"then": {1: 2}}],
     "titles": [{"titles": "ab"}, {"titles": (1, 2)}],
     "question": [{"question": " "}],

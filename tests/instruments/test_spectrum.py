@@ -60,7 +60,6 @@ def test_keys(hand):
         cut.press(key)
         assert hand.call("state")["k"] == k
         check(hand)
-    assert "12 sheets" in hand.said()
 
 
 def test_picture(hand):
