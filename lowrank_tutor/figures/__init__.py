@@ -20,20 +20,15 @@ with needed(__name__):
     from lowrank_tutor.figures.card import card
     from lowrank_tutor.figures.cloud import cloud
     from lowrank_tutor.figures.dice import dice
-    from lowrank_tutor.figures.drift import drift
-    from lowrank_tutor.figures.equal_steps import equal_steps
-    from lowrank_tutor.figures.muon import muon
-    from lowrank_tutor.figures.race import race
     from lowrank_tutor.figures.score import score
     from lowrank_tutor.figures.shadow import shadow
     from lowrank_tutor.figures.sheets import sheets
     from lowrank_tutor.figures.spectrum import spectrum
     from lowrank_tutor.figures.tilt import tilt
-    from lowrank_tutor.figures.two_spectra import two_spectra
     from lowrank_tutor.figures.votes import votes
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "card", "cloud", "dice", "drift", "equal_steps",
-    "muon", "race", "score", "shadow", "sheets", "spectrum", "tilt", "two_spectra", "votes", "windows",
+    "album", "arrows", "attend", "card", "cloud", "dice", "score", "shadow", "sheets", "spectrum", "tilt", "votes",
+    "windows",
 ]  # fmt: skip

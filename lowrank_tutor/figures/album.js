@@ -3,7 +3,7 @@ const album = ({ place, data, move }) => {
   const { words, widths, methods } = data, SIDE = 8, SIZE = 64, GAP = 3, STEP = SIDE + GAP;
   const grays = data.grays.map((row) => [...row].map((gray) => parseInt(gray, 36))), count = grays.length;
   const normal = data.keys.map((row) => row.match(/../g).map((code) => (code - 50) / 16)); // two digits each
-  const mean = grays[0].map((_, j) => grays.reduce((sum, row) => sum + row[j], 0) / count);
+  const mean = vectors.mean(grays);
   const values = grays.map((row) => row.map((gray, j) => gray - mean[j]));
   const zeros = () => Array.from({ length: SIZE }, () => 0);
   let state = null, table = [], read = [], right = [], last = null; // the sheet that was written last
@@ -12,42 +12,24 @@ const album = ({ place, data, move }) => {
     const part = key.slice(0, d), length = Math.hypot(...part);
     return part.map((x) => x / length);
   });
-  const readBy = (key) => {
-    const out = zeros();
-    key.forEach((x, i) => table[i].forEach((entry, j) => (out[j] += x * entry)));
-    return out;
-  };
+  const { matmul } = lowrankLinalg;
   const add = (key, change) => key.forEach((x, i) => change.forEach((y, j) => (table[i][j] += x * y)));
-  const gram = (rows) => rows.map((a) => rows.map((b) => a.reduce((sum, x, i) => sum + x * b[i], 0)));
-  /** Solve A X = B by elimination, for A = gram(rows) and rows that are independent; B becomes X. */
-  const solve = (a, b) => {
-    const take = (row, from, times) => from.forEach((x, j) => (row[j] -= times * x));
-    a.forEach((pivot, i) => a.forEach((row, r) => {
-      if (r === i) return;
-      const times = row[i] / pivot[i];
-      take(row, pivot, times);
-      take(b[r], b[i], times);
-    }));
-    a.forEach((row, i) => b[i].forEach((x, j) => (b[i][j] = x / row[i])));
-    return b;
-  };
-  /** The state with the least error: K^T (K K^T)^-1 V as long as keys are independent, (K^T K)^-1 K^T V for more. */
+  /** The state with the least error: the pseudo-inverse of the keys times the values. */
   const best = (keys) => {
-    const written = keys.map((_, t) => values[t].slice());
-    if (keys.length <= keys[0].length) return solve(gram(keys), written).forEach((row, t) => add(keys[t], row));
-    keys.forEach((key, t) => add(key, written[t]));
-    solve(gram(keys[0].map((_, i) => keys.map((key) => key[i]))), table);
+    const { u, s, v } = lowrankLinalg.svd(keys), written = values.slice(0, keys.length);
+    s.forEach((size, l) => add(v.map((row) => row[l]), vectors.average(written, u.map((row) => row[l] / size))));
   };
   const compute = ({ written, d, method }) => {
     const keys = keysOf(d, written);
     table = Array.from({ length: d }, zeros);
     if (method === "best") best(keys);
     else keys.forEach((key, t) => {
-      const before = method === "delta" ? readBy(key) : [], change = values[t].map((value, j) => value - (before[j] || 0));
+      const [before] = method === "delta" ? matmul([key], table) : [zeros()];
+      const change = values[t].map((value, j) => value - before[j]);
       add(key, change);
       last = { key, change };
     });
-    read = method === "cache" ? values.slice(0, written) : keys.map(readBy);
+    read = method === "cache" ? values.slice(0, written) : matmul(keys, table);
     right = read.map((row, t) => {
       const far = (i) => row.reduce((sum, x, j) => sum + (x - values[i][j]) ** 2, 0);
       const own = far(t);

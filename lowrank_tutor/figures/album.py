@@ -7,13 +7,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import as_float_array, check_choice
-from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.kit.canvas.instrument import Instrument
+from lowrank_tutor._checks import as_float_array
+from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import ORANGE, TEAL, styled
 
-Floats = NDArray[np.float64]
 MOST, SIDE = 64, 8  # pictures, and pixels to a side
 WIDTHS = (16, 32, 64)
 GRAYS = 32  # the darkest: one letter or digit writes a gray
@@ -65,9 +64,7 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
     if given.shape != (MOST, SIDE, SIDE) or not np.isfinite(given).all():
         raise ValueError(f"pictures must be finite numbers of shape (64, 8, 8), got shape {given.shape}")
     written = whole("written", written, 1, MOST)
-    check_choice(method, "method", tuple(METHODS))
-    if d not in WIDTHS:
-        raise ValueError(f"d must be 16, 32 or 64, got {d!r}")
+    method, d = one_of("method", method, METHODS), one_of("d", d, WIDTHS)
     low, high = given.min(), given.max()
     grays = np.rint(GRAYS * (given - low) / ((high - low) or 1)).reshape(MOST, -1)
     # Sixteenths, from 00 to 99 about 50. Of this draw the counts lie at the medians of twenty.
@@ -77,13 +74,13 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
     read = reads(keys, grays, written, d, method)
     return figure(
         name="album",
-        parts=("layers",),
+        parts=("linalg", "vectors", "layers"),
         state={"written": written, "d": d, "method": method},
         numbers=numbers(read, grays, written, d, method),
         say=SAY,
         remarks=REMARKS,
         data={
-            "keys": _digits(codes),
+            "keys": two_digits(codes),
             "grays": ["".join(np.base_repr(int(one), 36) for one in row) for row in grays],
             "most": GRAYS,
             "widths": WIDTHS,
@@ -130,19 +127,13 @@ def _nearest(read: Floats, grays: Floats) -> NDArray[np.bool_]:
     return np.asarray(distances.argmin(axis=1) == np.arange(len(read)))
 
 
-def _digits(rows: Floats) -> list[str]:
-    """Write whole numbers from 0 to 99, two digits each."""
-    return ["".join(f"{int(one):02}" for one in row) for row in rows]
-
-
 @styled
 def _still(read: Floats, right: NDArray[np.bool_]) -> Figure:
-    fig, axes = plt.subplots(8, 8, layout="constrained", figsize=(3.6, 3.6))
-    for i, ax in enumerate(axes.flat):
-        ax.set(xticks=[], yticks=[])
-        if i >= len(read):
-            ax.axis("off")
-            continue
-        ax.imshow(read[i].reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=GRAYS)
-        ax.spines[:].set(visible=True, color=TEAL if right[i] else ORANGE, linewidth=1.5)
+    fig, axes = plt.subplots(SIDE, MOST // SIDE, layout="constrained", figsize=(3.6, 3.6))
+    for ax in axes.flat:
+        ax.set(xticks=[], yticks=[], visible=False)
+    for ax, values, is_right in zip(axes.flat, read, right, strict=False):
+        ax.imshow(values.reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=GRAYS)
+        ax.spines[:].set(visible=True, color=TEAL if is_right else ORANGE, linewidth=1.5)
+        ax.set_visible(True)
     return fig

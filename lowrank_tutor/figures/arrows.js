@@ -6,11 +6,10 @@ const arrows = ({ place, data, move }) => {
   let state = null, svd = null, eigen = false, clear = () => {};
   const times = ([[a, b], [c, d]], [x, y]) => [a * x + b * y, c * x + d * y];
   const onCircle = (theta) => [Math.cos(theta), Math.sin(theta)];
-  const scaled = ([x, y], by) => [x * by, y * by];
+  const { dot, scaled, written } = vectors;
   const column = (j) => [state.a[0][j], state.a[1][j]];
   const angle = ([x, y]) => Math.atan2(y, x);
   const degrees = (theta) => ((Math.round(theta / TURN) % 360) + 360) % 360;
-  const written = ([x, y]) => "x " + format(x, ".2f") + ", y " + format(y, ".2f");
   const box = (r) => ({ x: [-r, r], y: [-r, r] });
   const around = Array.from({ length: 121 }, (_, i) => onCircle(i * 3 * TURN));
 
@@ -22,8 +21,7 @@ const arrows = ({ place, data, move }) => {
   const outputs = plane(words.outputs, { ...square, ...box(reach) });
   const curve = ellipse && plane(words.curve, { height: 170, margin: [10, 20, 34, 34], x: [0, 180], y: [0, reach] });
   const side = controls.box(panels);
-  const matrix = controls.element("p", { class: "matrix" });
-  side.append(matrix);
+  const matrix = side.appendChild(controls.element("p", { class: "matrix" }));
 
   // What can be taken hold of
   const grid = (value) => Math.round(value * 10) / 10; // so that two columns can lie on one line
@@ -67,8 +65,7 @@ const arrows = ({ place, data, move }) => {
     const seen = controls.toggle(side, { label: words.eigen, input: show });
     clear = () => seen.show((eigen = false));
   }
-  const note = controls.element("p");
-  side.append(note);
+  const note = side.appendChild(controls.element("p"));
 
   // What is drawn
   const across = (panel, name, direction, length, look) =>
@@ -79,7 +76,7 @@ const arrows = ({ place, data, move }) => {
   };
   const isRight = (p, q) => {
     const lengths = Math.hypot(...p) * Math.hypot(...q);
-    return lengths > 1e-12 && Math.abs(p[0] * q[0] + p[1] * q[1]) <= 0.005 * lengths;
+    return lengths > 1e-12 && Math.abs(dot(p, q)) <= 0.005 * lengths;
   };
   /** The images of x and of its perpendicular. */
   const both = () => [0, Math.PI / 2].map((more) => times(state.a, onCircle(state.theta + more)));
@@ -140,15 +137,14 @@ const arrows = ({ place, data, move }) => {
     const reached = Math.max(reach, 1.02 * svd.s[0]);
     outputs.resize(box(reached));
     outputs.axes({});
-    outputs.line("axis x", [[-reached, 0], [reached, 0]], "gray thin dotted");
-    outputs.line("axis y", [[0, -reached], [0, reached]], "gray thin dotted");
+    vectors.axes(outputs, reached);
     outputs.area("ellipse", around.map((point) => times(state.a, point)), "gray");
     outputs.line("edge", around.map((point) => times(state.a, point)), "gray");
     [0, 1].forEach((j) => {
       const tip = column(j), color = ["teal", "violet"][j];
       outputs.arrow("column " + j, [0, 0], tip, color);
       outputs.text("name " + j, scaled(tip, 0.55), ["a\u2081", "a\u2082"][j], color);
-      outputs.place("column " + j, tip, { value: tip[0], min: -reach, max: reach, text: written(tip) });
+      outputs.place("column " + j, tip, { value: tip[0], min: -reach, max: reach, text: written(tip, ".2f") });
     });
     if (!ellipse) drawHalves(reached);
     const entry = (value, j) => controls.element("b", { class: ["teal", "violet"][j] }, format(value, ".3g"));

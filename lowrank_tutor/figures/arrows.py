@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array, check_choice
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument, arrow
+from lowrank_tutor.figures.parts.stills import square
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import number
 from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, VIOLET, styled
 
@@ -102,7 +104,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
     longest = float(np.linalg.norm(matrix, axis=0).max())
     return figure(
         name="arrows",
-        parts=("linalg",),
+        parts=("linalg", "vectors"),
         state={"a": matrix.tolist(), "theta": theta},
         numbers=start,
         values={"degrees": math.floor(math.degrees(theta) + 0.5) % 360},
@@ -115,7 +117,7 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), theta: float = 0.3, *, form: str = "
         },
         readouts=READOUTS[form],
         caption=CAPTIONS[form],
-        picture=lambda: _still(matrix, theta) if form == "ellipse" else _ellipse(matrix),
+        picture=lambda: _still(matrix, theta if form == "ellipse" else None),
     )
 
 
@@ -128,36 +130,20 @@ def numbers(a: Floats, theta: float) -> dict[str, float]:
 
 
 @styled
-def _still(a: Floats, theta: float) -> Figure:
-    fig, (left, right) = plt.subplots(1, 2, layout="none", figsize=(5.6, 2.9))
+def _still(a: Floats, theta: float | None) -> Figure:
+    """Draw the ellipse, beside the circle of the inputs where there is a direction ``theta``."""
+    panels = [(a, "")] if theta is None else [(np.eye(2), "inputs of length 1"), (a, "their outputs")]
+    fig, axes = plt.subplots(1, len(panels), squeeze=False, layout="constrained", figsize=(2.8 * len(panels), 2.9))
     angles = np.linspace(0, 2 * np.pi, 200)
-    circle = np.array([np.cos(angles), np.sin(angles)])
-    x = np.array([math.cos(theta), math.sin(theta)])
-    for ax, points, tip, title in (
-        (left, circle, x, "inputs of length 1"),
-        (right, a @ circle, a @ x, "their outputs"),
-    ):
-        ax.plot(*points, color=GRAY)
-        arrow(ax, tip, ORANGE)
-        reach = 1.15 * max(float(np.abs(points).max()), 1e-3)
-        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", title=title)
-    for tip, color in zip(a.T, (TEAL, VIOLET), strict=True):
-        arrow(right, tip, color)
-    return fig
-
-
-@styled
-def _ellipse(a: Floats) -> Figure:
-    fig, ax = plt.subplots(layout="none", figsize=(2.9, 2.7))
-    angles = np.linspace(0, 2 * np.pi, 200)
-    u, s, _ = np.linalg.svd(a)
-    ax.plot(*(a @ [np.cos(angles), np.sin(angles)]), color=GRAY)
+    for ax, (table, title) in zip(axes[0], panels, strict=True):
+        ax.plot(*(table @ [np.cos(angles), np.sin(angles)]), color=GRAY)
+        u, s, _ = np.linalg.svd(table)
+        square(ax, 1.15 * max(s[0], 1e-3), title)
+        if theta is not None:
+            arrow(ax, table @ [math.cos(theta), math.sin(theta)], color=ORANGE)
     for tip, color, name in zip(a.T, (TEAL, VIOLET), ("$a_1$", "$a_2$"), strict=True):
-        arrow(ax, tip, color, name)
-    for tip, name in zip((u * s * np.where(u[1] < 0, -1, 1)).T, ("$\\sigma_1$", "$\\sigma_2$"), strict=True):
-        ax.plot(*np.transpose([(0, 0), tip]), "--", color=INK)
-        side = "left" if tip[0] > 0 else "right"
-        ax.annotate(name, tip, xytext=(0, 4), textcoords="offset points", ha=side)
-    reach = 1.15 * max(s[0], 1e-3)
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+        arrow(ax, tip, color=color, name=name)
+    if theta is None:
+        for half in (u * s).T:
+            ax.plot(*np.transpose([(0, 0), half]), "--", color=INK)
     return fig

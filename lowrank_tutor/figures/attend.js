@@ -1,14 +1,14 @@
 // One word attends: its query can be turned, arcs are its weights, and springs hold what it gets. Words: attend.py.
 const attend = ({ place, data, move, morph }) => {
   const { words, far, sharpest } = data;
-  const own = sentence(data), { matmul, softmax } = lowrankLinalg;
+  const own = typed(data), { matmul, softmax } = lowrankLinalg;
   const roomy = matchMedia("(min-width: 601px)").matches;
-  let state = null, tokens = [], shown = null, used = null;
+  let state = null, tokens = [], shown = null;
   let asked = [], keys = [], values = [], weights = [], output = [0, 0];
 
   const read = (text) => {
     tokens = own.split(text);
-    const x = tokens.map((word) => own.place(word) < 0 ? own.drawn(word, 2) : data.numbers[own.place(word)]);
+    const x = tokens.map((word) => own.numbers(word, data.numbers));
     [asked, keys, values] = data.maps.map((map) => matmul(x, map).map((row) => Array.from(row)));
   };
   const pair = (point) => "(" + point.map((part) => format(part, ".1f")).join(", ") + ")";
@@ -20,11 +20,10 @@ const attend = ({ place, data, move, morph }) => {
   const panels = controls.box(place, "panels"), HIGH = roomy ? 288 : 220, margin = [12, 12, 34, 40];
   const panel = (title) => stage.panel(controls.titled(panels, title), { label: title, height: HIGH, margin });
   const dial = panel(words.keys), hung = panel(words.values);
-  const turn = (query) => move({ query: query.map((part) => clamp(Math.round(part * 10) / 10, -far, far)) });
+  const turn = (query) => move({ query: vectors.tenths(query, far) });
   dial.paint(turn);
-  dial.handle("query", {
-    label: words.query, color: "ink", drag: turn,
-    step: (dx, dy) => turn([state.query[0] + dx / 10, state.query[1] + dy / 10]),
+  const showQuery = vectors.tip(dial, "query", {
+    label: words.query, color: "ink", reach: far, at: () => state.query, put: turn,
   });
 
   // What few ask for
@@ -34,8 +33,7 @@ const attend = ({ place, data, move, morph }) => {
   });
   const field = own.field(more, (typed) => {
     const text = typed.join(" "), [row = ""] = own.split(text);
-    const x = own.place(row) < 0 ? own.drawn(row, 2) : data.numbers[own.place(row)];
-    move({ words: text, row: 0, query: Array.from(matmul([x], data.maps[0])[0]) });
+    move({ words: text, row: 0, query: Array.from(matmul([own.numbers(row, data.numbers)], data.maps[0])[0]) });
   });
 
   /** Limits that hold all the points and the origin, as wide for a unit across as for one up. */
@@ -97,12 +95,11 @@ const attend = ({ place, data, move, morph }) => {
       }
       const scores = keys.map(([x, y]) => state.sharpness * (x * state.query[0] + y * state.query[1]) / Math.SQRT2);
       weights = Array.from(softmax(scores));
-      output = [0, 1].map((i) => weights.reduce((sum, weight, j) => sum + weight * values[j][i], 0));
+      output = vectors.average(values, weights);
       spoken.draw(state.row, weights, weights, "ink");
       name(dial, keys, [dial.pixel(state.query)]);
       dial.arrow("query", [0, 0], state.query, "ink");
-      const [value, y] = state.query, text = "x " + format(value, ".1f") + ", y " + format(y, ".1f");
-      dial.place("query", state.query, { value, min: -far, max: far, text });
+      showQuery();
       for (let i = 0; i < data.most; i++) {
         const line = hung.line("spring " + i, i < tokens.length ? spring(values[i], output) : [[0, 0]], "ink spring");
         line.style.strokeWidth = 0.4 + 6 * (weights[i] || 0);
@@ -111,11 +108,11 @@ const attend = ({ place, data, move, morph }) => {
       name(hung, values, [hung.pixel(output)]);
       hung.dots("output", [output], "ink large");
       sharpness.show(state.sharpness, words.times + format(state.sharpness, ".1f"));
-      if (state.words !== used) field.show((used = state.words)); // else what is being typed would be lost
+      field.show(state.words);
     },
     numbers: () => ({ share: Math.max(...weights), creature: output[0], happens: output[1] }),
     table: () => ({ keys, values, weights }),
-    clear: () => (used = null),
+    clear: field.clear,
     values: () => {
       const top = Math.max(...weights), level = top - Math.min(...weights) < 1e-6;
       const most = level ? words.everyone : "“" + tokens[weights.indexOf(top)] + "”";
@@ -123,7 +120,7 @@ const attend = ({ place, data, move, morph }) => {
     },
     remarks: () => [
       ...(Math.hypot(...state.query) * state.sharpness === 0 ? ["nothing"] : []),
-      ...(tokens.every((word) => own.place(word) >= 0) ? [] : ["own"]),
+      ...own.remark(tokens),
     ],
   };
 };

@@ -5,11 +5,12 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.windows import TYPED, read
-from lowrank_tutor.kit.canvas.instrument import Instrument
+from lowrank_tutor.figures.parts.figure import figure, one_of
+from lowrank_tutor.figures.parts.typed import phrases, read
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import number, point
 from lowrank_tutor.kit.charts.style import GRAY, INK, styled
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
@@ -29,9 +30,7 @@ CAPTION = (
     "comes to rest at the weighted average."
 )
 PHRASES = {
-    **TYPED,
-    "field": "Your sentence, 1 to 8 words",
-    "many": "These are {value} words: shorten the sentence to 8 at most.",
+    **phrases(MOST),
     "sentence": "Choose the word that listens",
     "chosen": "the word that asks",
     "keys": "Query and keys: drag the arrow",
@@ -77,9 +76,7 @@ def attend(
     {'share': 0.89, 'creature': 3.75, 'happens': 0.06}
     """
     words, _, (x,) = read(sentence, MOST, WORDS, {"x": np.array(X, float)}, {})
-    if word not in words:
-        raise ValueError(f"word must be one of {sentence!r}, got {word!r}")
-    row = words.index(word)
+    row = words.index(one_of("word", word, words))
     asked = x[row] @ W_Q if query is None else point("query", query, REACH)
     sharpness = number("sharpness", sharpness, 0, SHARPEST)
     powers = np.exp(sharpness * x @ W_K @ asked / np.sqrt(2))
@@ -88,7 +85,7 @@ def attend(
     most = "all alike" if np.ptp(weights) < 1e-6 else f"“{words[weights.argmax()]}”"
     return figure(
         name="attend",
-        parts=("linalg", "labels", "sentence", "arcs"),
+        parts=("linalg", "vectors", "labels", "typed", "arcs"),
         state={"row": row, "query": asked.tolist(), "sharpness": sharpness, "words": " ".join(words)},
         numbers={"share": float(share), "creature": float(gets[0]), "happens": float(gets[1])},
         values={"word": word, "most": most, "asks": _pair(asked), "gets": _pair(gets)},
@@ -114,27 +111,20 @@ def attend(
     )
 
 
-def _pair(point: NDArray[np.float64]) -> str:
+def _pair(point: Floats) -> str:
     return "({:.1f}, {:.1f})".format(*point)
 
 
 @styled
-def _still(
-    keys: NDArray[np.float64],
-    values: NDArray[np.float64],
-    query: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    words: list[str],
-) -> Figure:
+def _still(keys: Floats, values: Floats, query: Floats, weights: Floats, words: list[str]) -> Figure:
     fig, axes = plt.subplots(1, 2, layout="constrained", figsize=(4.6, 1.9))
     for ax, points, title in zip(axes, (keys, values), ("keys and the query", "values and the output"), strict=True):
         ax.plot(*points.T, "o", color=GRAY)
         for word, place in zip(words, points, strict=True):
             ax.annotate(word, place, xytext=(4, 4), textcoords="offset points")
-        ax.set(title=title, xlabel="creature", ylabel="what happens", xticks=[0, 2, 4], yticks=[0, 2])
-        ax.grid(visible=False)
-    axes[0].annotate("", query, (0, 0), arrowprops={"arrowstyle": "->", "color": INK, "lw": 2})
+        ax.set(title=title, xlabel="creature", ylabel="what happens")
     axes[0].plot(*query, "")  # within the limits
+    arrow(axes[0], query, color=INK)
     for value, weight in zip(values, weights, strict=True):
         axes[1].plot(*zip(weights @ values, value, strict=True), color=INK, linewidth=0.4 + 8 * weight)
     axes[1].plot(*(weights @ values), "o", color=INK, markersize=9)

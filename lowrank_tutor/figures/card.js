@@ -73,7 +73,7 @@ const card = ({ place, data, move }) => {
 
   return {
     clean: ({ n, kept }) => {
-      if (check.whole("n", n, step, most) % step) check.fail("n", "a multiple of " + step, n);
+      if (check.whole("n", n, step, most) % step) check.fail("n", "a multiple of " + format(step, ","), n);
       return { n, kept: check.one("kept", kept, names) };
     },
     draw: (wished) => {

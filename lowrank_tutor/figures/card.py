@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import GRAY, TEAL, styled
@@ -62,9 +61,7 @@ def card(designs: Mapping[str, tuple[int, int]], n: int = 2**17, kept: str | Non
     at_most = {name: MOST * growing + fixed for name, (growing, fixed) in counts.items()}
     if not counts or not max(at_most.values()) <= at_most[first] <= most:
         raise ValueError(f"designs must be one at least, the largest first, four cards at most, got {dict(designs)!r}")
-    kept = first if kept is None else kept
-    if kept not in counts:
-        raise ValueError(f"kept must be one of {', '.join(counts)}, got {kept!r}")
+    kept = one_of("kept", first if kept is None else kept, counts)
     if whole("n", n, STEP, MOST) % STEP:
         raise ValueError(f"n must be a multiple of {STEP:,}, got {n}")
     pale, gib = ((n * growing + fixed) / 2**29 for growing, fixed in (counts[first], counts[kept]))
@@ -90,17 +87,10 @@ def card(designs: Mapping[str, tuple[int, int]], n: int = 2**17, kept: str | Non
 
 @styled
 def _still(gib: float, at_most: float) -> Figure:
-    fig, axes = plt.subplots(1, CARDS, layout="constrained", figsize=(5.4, 2.0))
-    for i, ax in enumerate(axes):
-        needed = gib > i * ROOM
-        edge = Rectangle((-0.3, -0.3), ACROSS + 0.6, ROOM // ACROSS + 0.6, fill=False, linewidth=1.5)
-        edge.set(edgecolor=TEAL if needed else GRAY, linestyle="-" if needed else "--")
-        ax.add_patch(edge)
-        for cell in range(ROOM):
-            place = (cell % ACROSS + 0.05, cell // ACROSS + 0.05)
-            for size, color, alpha in ((at_most, GRAY, 0.35), (gib, TEAL, 1)):
-                share = min(1, max(0, size - i * ROOM - cell))
-                ax.add_patch(Rectangle(place, 0.9, 0.9, color=color, alpha=alpha * share, linewidth=0))
-        ax.set(xlim=(-0.5, ACROSS + 0.5), ylim=(-0.5, ROOM // ACROSS + 0.5), aspect="equal", title=f"card {i + 1}")
-        ax.set_axis_off()
+    fig, ax = plt.subplots(layout="constrained", figsize=(4.5, 2.2))
+    cards = range(1, CARDS + 1)
+    for size, look in ((at_most, {"color": GRAY, "alpha": 0.35}), (gib, {"color": TEAL})):
+        ax.bar(cards, [min(ROOM, max(0, size - (i - 1) * ROOM)) for i in cards], width=0.6, **look)
+    ax.axhline(ROOM, color=GRAY, linestyle="--")
+    ax.set(xlabel="card", ylabel="GiB", xticks=cards, yticks=(0, ROOM))
     return fig

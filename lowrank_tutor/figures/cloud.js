@@ -4,15 +4,12 @@ const cloud = ({ place, data, move, morph }) => {
   const TURN = Math.PI / 180;
   let center = null, points = null, first = null;
 
-  const holder = controls.element("div", { class: "single" });
-  place.append(holder);
-  const panel = stage.panel(holder, {
+  const panel = stage.panel(controls.box(place, "single"), {
     label: words.plane, width: 320, height: 320, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
   });
-  const put = (point) => move({ center: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
-  panel.handle("center", {
-    label: words.center, color: "teal", drag: (point) => put(panel.snap(point, [[0, 0]])),
-    step: (dx, dy) => put([center[0] + dx / 10, center[1] + dy / 10]),
+  const put = (point) => move({ center: vectors.tenths(point, reach) });
+  const showCenter = vectors.tip(panel, "center", {
+    label: words.center, color: "teal", reach, at: () => center, put, drag: (point) => put(panel.snap(point, [[0, 0]])),
   });
   controls.button(place, words.home, () => morph({ center: [0, 0] }));
 
@@ -27,15 +24,14 @@ const cloud = ({ place, data, move, morph }) => {
     return Math.atan2(Math.abs(p[0] * q[1] - p[1] * q[0]), Math.abs(p[0] * q[0] + p[1] * q[1])) / TURN;
   };
   const draw = () => {
-    panel.line("axis x", [[-reach, 0], [reach, 0]], "gray thin dotted");
-    panel.line("axis y", [[0, -reach], [0, reach]], "gray thin dotted");
+    vectors.axes(panel, reach);
     panel.dots("points", points, "gray small");
     const to = (from, [x, y], length) => [from[0] + x * length, from[1] + y * length];
     const up = ([x, y]) => (y < 0 ? [-x, -y] : [x, y]);
-    const axis = up(first.centered.axis), dot = ([a, b], [c, d]) => a * c + b * d, minus = (p) => p.map((x) => -x);
+    const axis = up(first.centered.axis), minus = (p) => p.map((x) => -x);
     // Toward the mean; near the origin away from the other arrow, whose name it would cover.
     const way = Math.hypot(...center) > 0.3 * reach ? center : minus(axis);
-    const raw = dot(first.raw.axis, way) < 0 ? minus(first.raw.axis) : first.raw.axis;
+    const raw = vectors.dot(first.raw.axis, way) < 0 ? minus(first.raw.axis) : first.raw.axis;
     const tips = [to(center, axis, 0.4 * reach), to([0, 0], raw, 0.5 * reach)];
     panel.arrow("pca", center, tips[0], "teal");
     panel.arrow("raw", [0, 0], tips[1], "violet");
@@ -48,8 +44,7 @@ const cloud = ({ place, data, move, morph }) => {
     const turn = raw[0] * raw[1] < 0 ? [raw[1], -raw[0]] : [-raw[1], raw[0]]; // beside the arrow, off the points at its tip
     const aside = turn[0] * raw[0] > 0 ? minus(turn) : turn;
     name("raw name", to([0, 0], raw, 0.25 * reach), aside, words.raw, "violet", 0);
-    const text = "x " + format(center[0], ".1f") + ", y " + format(center[1], ".1f");
-    panel.place("center", center, { value: center[0], min: -reach, max: reach, text });
+    showCenter();
   };
 
   return {

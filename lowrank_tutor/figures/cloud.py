@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument, arrow
+from lowrank_tutor.figures.parts.stills import square
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import finite, point
 from lowrank_tutor.kit.charts.style import GRAY, TEAL, VIOLET, styled
 
@@ -61,7 +63,7 @@ def cloud(center: ArrayLike | None = None, points: ArrayLike | None = None) -> I
     middle = point("center", mean if center is None else center, REACH)
     return figure(
         name="cloud",
-        parts=("linalg",),
+        parts=("linalg", "vectors"),
         state={"center": middle.tolist()},
         numbers=numbers(shape + middle),
         say=SAY,
@@ -97,11 +99,11 @@ def _shape() -> Floats:
 
 @styled
 def _still(shape: Floats, middle: Floats) -> Figure:
-    fig, ax = plt.subplots(layout="none", figsize=(3.4, 3.4))
+    fig, ax = plt.subplots(layout="constrained", figsize=(3.4, 3.4))
     points = shape + middle
     ax.plot(*points.T, ".", color=GRAY, markersize=3)
     for start, rows, color, name in ((middle, shape, TEAL, "PCA"), (0 * middle, points, VIOLET, "not centered")):
         axis = _first(rows)[0]
-        arrow(ax, start + 4 * axis * (1 if axis[1] >= 0 else -1), color, name, start)
-    ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
+        arrow(ax, start + 4 * axis * (1 if axis[1] >= 0 else -1), start, color=color, name=name)
+    square(ax, REACH)
     return fig

@@ -14,7 +14,7 @@ from lowrank_tutor._on_demand import needed
 from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import finite, number, whole
-from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.style import ORANGE, TEAL, styled
 
 MOST = {"k": 400, "d": 1000, "n": 32, "seed": 1_000_000}
 SIZES = {
@@ -160,13 +160,10 @@ def rows(seed: int, count: int, width: int) -> Floats:
 @styled
 def _still(points: Floats, mapped: Floats, eps: float) -> Figure:
     fig, ax = plt.subplots(layout="constrained", figsize=(4.5, 2.4))
-    found = ratios(points, mapped)
-    inside = np.abs(found - 1) <= eps
-    index = np.arange(1, len(found) + 1)
+    changed = ratios(points, mapped)
+    inside, index = np.abs(changed - 1) <= eps, np.arange(1, len(changed) + 1)
     for which, mark, color in ((inside, "o", TEAL), (~inside, "^", ORANGE)):
-        ax.plot(index[which], np.minimum(found[which], TOP), mark, color=color, markersize=4)
-    ax.axhline(1, color=GRAY, linewidth=1)
-    for level in (1 - eps, 1 + eps):
-        ax.axhline(level, color=ORANGE, linestyle="--")
+        ax.plot(index[which], np.minimum(changed[which], TOP), mark, color=color, markersize=4)
+    ax.hlines((1 - eps, 1 + eps), 0, len(changed) + 1, color=ORANGE, linestyle="--")
     ax.set(ylim=(0, TOP), xlabel="pairs", title="squared distance, after / before")
     return fig

@@ -1,12 +1,9 @@
 // Drag two vectors whose score of rank 1 is the signed area of a rectangle. The words are in score.py.
 const score = ({ place, data, move, morph, tell }) => {
   const { u, v, w, reach, words } = data;
-  const dot = ([a, b], [c, d]) => a * c + b * d;
-  const scaled = ([x, y], by) => [x * by, y * by];
-  const sum = ([a, b], [c, d]) => [a + c, b + d];
+  const { dot, scaled, sum } = vectors;
   const across = ([x, y]) => scaled([-y, x], 1 / Math.max(Math.abs(x), Math.abs(y)));
   const near = (x, y) => Math.abs(x - y) <= 1e-9 * Math.max(1, Math.abs(x), Math.abs(y));
-  const written = ([x, y]) => "x " + format(x, ".1f") + ", y " + format(y, ".1f");
   const VECTORS = { s: { row: u, color: "teal" }, h: { row: v, color: "violet" } };
   const terms = () => state.s.flatMap((a, i) => state.h.map((b, j) => a * w[i][j] * b));
   const numbers = () => ({
@@ -18,11 +15,8 @@ const score = ({ place, data, move, morph, tell }) => {
   let way = 1; // in which direction s is pushed
 
   // What there is to see: one unit is as long on both axes of the rectangle, so that unit squares can be counted
-  const panels = controls.element("div", { class: "panels" });
-  place.append(panels);
-  const cell = (title) => controls.element("div", {}, controls.element("p", {}, title));
-  const [left, right] = [words.plane, words.area].map(cell);
-  panels.append(left, right);
+  const panels = controls.box(place, "panels");
+  const [left, right] = [words.plane, words.area].map((title) => controls.titled(panels, title));
   const plane = stage.panel(left, {
     label: words.plane, width: 300, height: 300, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
   });
@@ -42,12 +36,10 @@ const score = ({ place, data, move, morph, tell }) => {
   area.axes({ x: ticks(wide), y: ticks(high), xTitle: words.a, yTitle: words.b, format: tick });
 
   // What can be taken hold of, and pressed
-  const put = (name, point) =>
-    move({ [name]: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
-  ["s", "h"].forEach((name) => plane.handle(name, {
-    label: words[name], color: VECTORS[name].color, drag: (point) => put(name, point),
-    step: (dx, dy) => put(name, sum(state[name], [dx / 10, dy / 10])),
-  }));
+  const showTip = Object.fromEntries(["s", "h"].map((name) => [name, vectors.tip(plane, name, {
+    label: words[name], color: VECTORS[name].color, reach, at: () => state[name],
+    put: (point) => move({ [name]: vectors.tenths(point, reach) }),
+  })]));
   const fits = (point) => point.every((value) => Math.abs(value) <= reach);
   const push = () => {
     const next = () => sum(state.s, scaled(across(u), way));
@@ -56,11 +48,10 @@ const score = ({ place, data, move, morph, tell }) => {
     else tell(words.no_room);
   };
   const grow = (...factors) => morph({ s: factors.map((by) => scaled(state.s, by)).find(fits) });
-  const presses = controls.element("div", { class: "instrument-buttons" });
+  const presses = controls.box(left, "instrument-buttons");
   controls.button(presses, words.push, push);
   controls.button(presses, words.flip, () => grow(-1));
   controls.button(presses, words.double, () => grow(2, 0.5));
-  left.append(presses);
   const table = controls.element("p", { class: "matrix" });
   const entries = w.flat().map((value) => controls.element("b", {}, format(value, ".3g")));
   table.append("W = ", controls.element("span", {}, ...entries));
@@ -86,7 +77,7 @@ const score = ({ place, data, move, morph, tell }) => {
     plane.arrow(name, [0, 0], tip, color);
     plane.line("shadow " + name, [[0, 0], foot], color + " shade");
     plane.text("name " + name, sum(scaled(tip, 0.55), [0.15, 0.15]), name, color);
-    plane.place(name, tip, { value: tip[0], min: -reach, max: reach, text: written(tip) });
+    showTip[name]();
   };
   const drawArea = ({ score: size, a, b }) => {
     area.line("axis a", [[-wide, 0], [wide, 0]], "gray thin");

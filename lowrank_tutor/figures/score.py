@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument, arrow
+from lowrank_tutor.figures.parts.stills import square
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import point
 from lowrank_tutor.kit.charts.style import ORANGE, TEAL, VIOLET, styled
 
@@ -76,6 +78,7 @@ def score(
     start = numbers(tips["s"], left, right, tips["h"])
     return figure(
         name="score",
+        parts=("vectors",),
         state={name: tip.tolist() for name, tip in tips.items()},
         numbers=start,
         say=SAY,
@@ -106,19 +109,14 @@ def _still(s: Floats, u: Floats, v: Floats, h: Floats) -> Figure:
     fig, (plane, area) = plt.subplots(1, 2, layout="constrained", figsize=(5.8, 2.9))
     for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, VIOLET, "h")):
         foot = row * (row @ tip) / (row @ row)
-        far = row / np.abs(row).max() * REACH
-        plane.plot(*np.transpose([-far, far]), "-", color=color, linewidth=1)
+        plane.axline((0, 0), row, color=color, linewidth=1)
         plane.plot(*np.transpose([foot, tip]), "--", color=color, linewidth=1)
         plane.plot(*np.transpose([0 * foot, foot]), "-", color=color, linewidth=5, alpha=0.5)
-        arrow(plane, tip, color, name)
-    plane.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
-    found = numbers(s, u, v, h)
-    a, b = found["a"], found["b"]
-    area.fill([0, a, a, 0], [0, 0, b, b], color=ORANGE if found["score"] < 0 else "black", alpha=0.25)
+        arrow(plane, tip, color=color, name=name)
+    square(plane, REACH)
+    a, b = float(u @ s), float(v @ h)
+    area.fill([0, a, a, 0], [0, 0, b, b], color=ORANGE if a * b < 0 else "black", alpha=0.25)
     area.plot([0, a], [0, 0], "-", color=TEAL, linewidth=4)
     area.plot([0, 0], [0, b], "-", color=VIOLET, linewidth=4)
-    far = 1.3 * max(abs(a), abs(b), 1.0)
-    area.set(
-        xlim=(-far, far), ylim=(-far, far), aspect="equal", title=f"area {found['score']:.2f}", xlabel="a", ylabel="b"
-    )
+    square(area, 1.3 * max(abs(a), abs(b), 1.0), f"area {a * b:.2f}")
     return fig

@@ -10,8 +10,7 @@ const shadow = ({ place, data, move }) => {
   const length = () => Math.hypot(...state.x);
   const angle = () => Math.atan2(Math.abs(aside()), Math.abs(along())) / TURN;
   const share = () => (length() ? Math.abs(along()) / length() : 1);
-  const scaled = ([x, y], by) => [x * by, y * by];
-  const written = ([x, y]) => "x " + format(x, ".1f") + ", y " + format(y, ".1f");
+  const { scaled, sum } = vectors;
   const curve = Array.from({ length: 91 }, (_, i) => [i, Math.cos(i * TURN)]);
 
   const panels = controls.box(place, "panels");
@@ -24,7 +23,7 @@ const shadow = ({ place, data, move }) => {
   });
   loss.line("curve", curve, "teal");
 
-  const put = (point) => move({ x: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
+  const put = (point) => move({ x: vectors.tenths(point, reach) });
   const turn = (theta) => move({ theta: Math.atan2(Math.sin(theta), Math.cos(theta)) });
   /** Turn x, which keeps its length and its side, until it stands at this angle to the line. */
   const openTo = (degrees) => {
@@ -35,9 +34,9 @@ const shadow = ({ place, data, move }) => {
     label: words.line, color: "teal", large: 15, drag: ([x, y]) => turn(Math.round(Math.atan2(y, x) / TURN) * TURN),
     step: (dx, dy) => turn(state.theta + (dx + dy) * TURN), end: (which) => turn(which < 0 ? 0 : Math.PI / 2),
   });
-  plane.handle("x", {
-    label: words.x, color: "ink", drag: (point) => put(plane.snap(point, [[0, 0], scaled(w(), along())])),
-    step: (dx, dy) => put([state.x[0] + dx / 10, state.x[1] + dy / 10]),
+  const showX = vectors.tip(plane, "x", {
+    label: words.x, color: "ink", reach, at: () => state.x, put,
+    drag: (point) => put(plane.snap(point, [[0, 0], scaled(w(), along())])),
   });
   loss.handle("angle", {
     label: words.angle, color: "ink", large: 15, drag: ([degrees]) => openTo(degrees),
@@ -53,20 +52,19 @@ const shadow = ({ place, data, move }) => {
   };
   const drawPlane = () => {
     const row = w(), foot = scaled(row, along()), up = scaled([-row[1], row[0]], left), far = Math.abs(aside());
-    plane.line("axis x", [[-WIDE, 0], [WIDE, 0]], "gray thin dotted");
-    plane.line("axis y", [[0, -WIDE], [0, WIDE]], "gray thin dotted");
+    vectors.axes(plane, WIDE);
     const edge = scaled(row, 0.98 * WIDE / Math.max(...row.map(Math.abs)));
     plane.line("line", [scaled(edge, -1), edge], "teal thin");
     plane.line("aside", [foot, state.x], "orange dashed");
     plane.arrow("x", [0, 0], state.x, "ink");
     plane.arrow("shadow", [0, 0], foot, "teal");
     const step = 0.05 * reach, back = scaled(row, -ahead * step), over = scaled(up, step);
-    const from = (...parts) => parts.reduce(([a, b], [c, d]) => [a + c, b + d], foot);
+    const from = (...parts) => parts.reduce(sum, foot);
     plane.line("corner", [from(back), from(back, over), from(over)], "orange thin");
     plane.hide("corner", far < 0.12 * reach);
     beside("name x", scaled(state.x, 0.5), [-ahead * row[0] + up[0], -ahead * row[1] + up[1]], "x", "ink");
     beside("name shadow", scaled(foot, 0.6), scaled(up, -1), "\u03a0x: " + format(share(), ".0%"), "teal");
-    plane.place("x", state.x, { value: state.x[0], min: -reach, max: reach, text: written(state.x) });
+    showX();
     const turned = Math.round(state.theta / TURN), said = { value: turned, min: -180, max: 180 };
     plane.place("line", scaled(row, 0.94 * WIDE), { ...said, text: turned + words.turned });
   };

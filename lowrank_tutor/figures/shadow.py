@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument, arrow
+from lowrank_tutor.figures.parts.stills import square
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import point
 from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL, styled
 
@@ -68,6 +70,7 @@ def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
     theta = math.atan2(row[1], row[0])
     return figure(
         name="shadow",
+        parts=("vectors",),
         state={"x": place.tolist(), "theta": theta},
         numbers=numbers(place, theta),
         say=SAY,
@@ -96,17 +99,16 @@ def numbers(x: Floats, theta: float) -> dict[str, float]:
 @styled
 def _still(x: Floats, theta: float) -> Figure:
     fig, (plane, curve) = plt.subplots(1, 2, layout="constrained", figsize=(6.4, 3.1))
-    said, row = numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
-    foot, angle, share = (row @ x) * row, said["angle"], said["share"]
-    plane.plot(*np.outer(row, [-WIDE, WIDE]), color=TEAL, linewidth=1)
+    now, row = numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
+    foot = now["along"] * row
+    plane.axline((0, 0), row, color=TEAL, linewidth=1)
     plane.plot(*np.transpose([foot, x]), "--", color=ORANGE)
-    arrow(plane, x, INK, "x")
-    arrow(plane, foot, TEAL, f"Πx: {share:.0%}", down=-12)
-    plane.set(xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE), xticks=(-5, 0, 5), yticks=(-5, 0, 5), aspect="equal")
+    arrow(plane, x, color=INK, name="x")
+    arrow(plane, foot, color=TEAL, name=f"Πx: {now['share']:.0%}", place=(4, -4))
+    square(plane, WIDE)
     degrees = np.linspace(0, 90, 91)
     curve.plot(degrees, np.cos(np.radians(degrees)), color=TEAL)
-    curve.plot([0, angle, angle], [share, share, 0], ":", color=TEAL, linewidth=1)
-    curve.plot(angle, share, "o", color=INK)
+    curve.plot(now["angle"], now["share"], "o", color=INK)
     curve.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees", xlim=(0, 95))
+    curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees")
     return fig

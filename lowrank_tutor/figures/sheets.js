@@ -1,13 +1,13 @@
 // Lift sheets off a table of attention, and see whom the words still hear. Python's sheets.py has data and words.
 const sheets = ({ figure, place, data, move }) => {
   const { words, most } = data;
-  const own = sentence(data), { matmul } = lowrankLinalg;
+  const own = typed(data), { matmul } = lowrankLinalg;
   const roomy = matchMedia("(min-width: 601px)").matches;
   const SIZE = roomy
     ? { wide: 600, arcs: 108, large: 22, high: 236, cell: 22, rise: 21, table: [372, 24], side: 208, font: 12.5, bars: 128 }
     : { wide: 344, arcs: 70, large: 17.5, high: 148, cell: 12.5, rise: 12, table: [216, 40], side: 106, font: 11, bars: 104 };
   const SLANT = 0.55, FLAT = 0.5; // a sheet lies on the floor: how far its back edge is shifted, how flat it looks
-  let state = null, tokens = [], n = 0, exact = [], kept = [], values = [], layers = null, shown = null, used = null;
+  let state = null, tokens = [], n = 0, exact = [], kept = [], values = [], layers = null, shown = null;
   let wanted = data.demo; // how many sheets the demonstration keeps at the moment
 
   const minus = (a, b) => a.map((row, i) => row.map((x, j) => x - b[i][j]));
@@ -21,7 +21,7 @@ const sheets = ({ figure, place, data, move }) => {
     if (state.words !== shown) {
       tokens = own.split(state.words);
       n = tokens.length;
-      const x = tokens.map((word) => own.place(word) < 0 ? own.drawn(word, 2) : data.numbers[own.place(word)]);
+      const x = tokens.map((word) => own.numbers(word, data.numbers));
       const [asked, found, given] = data.maps.map((map) => matmul(x, map));
       const scores = matmul(asked, asked[0].map((_, j) => found.map((row) => row[j])));
       [exact, values] = [scores.map((row) => lowrankLinalg.softmax(row.map((s) => s / Math.SQRT2))), given];
@@ -160,18 +160,18 @@ const sheets = ({ figure, place, data, move }) => {
       spoken.draw(state.row, exact[state.row], kept[state.row], "teal");
       drawStack();
       drawBars();
-      if (state.words !== used) field.show((used = state.words)); // else what is being typed would be lost
+      field.show(state.words);
       if (demo && state.k !== wanted) demo.end();
     },
     numbers: errors,
     table: () => ({ exact, kept, values }),
-    clear: () => (used = null),
+    clear: field.clear,
     values: () => ({ n, word: tokens[state.row], heard: heard(kept[state.row]), right: heard(exact[state.row]) }),
     room: "00000 ".repeat(13), // two remarks, and words of any length
     remarks: () => [
       state.k === n ? "all" : heard(kept[state.row]) === heard(exact[state.row]) ? "same" : "other",
       ...(state.k === 1 && n > 1 ? ["alike"] : []),
-      ...(tokens.every((word) => own.place(word) >= 0) ? [] : ["own"]),
+      ...own.remark(tokens),
     ],
   };
 };

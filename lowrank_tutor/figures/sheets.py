@@ -5,13 +5,14 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import check_integer
-from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.windows import TYPED, read
-from lowrank_tutor.kit.canvas.instrument import Instrument
-from lowrank_tutor.kit.charts.style import GRAY, ORANGE, SIGNED, TEAL, styled
+from lowrank_tutor.figures.parts.figure import figure, one_of
+from lowrank_tutor.figures.parts.stills import bars_with_cut
+from lowrank_tutor.figures.parts.typed import phrases, read
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.charts.arguments import whole
+from lowrank_tutor.kit.charts.style import SIGNED, styled
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
 
 MOST = 8  # words
@@ -32,9 +33,7 @@ CAPTION = (
     "each word listens to most."
 )
 PHRASES = {
-    **TYPED,
-    "field": "Your sentence, 1 to 8 words",
-    "many": "These are {value} words: shorten the sentence to 8 at most.",
+    **phrases(MOST),
     "sentence": "Choose the word that listens",
     "chosen": "the word that listens",
     "stack": "A stack of sheets",
@@ -86,15 +85,13 @@ def sheets(
     '56%, 31%; 19%, 6%'
     """
     words, known, (rows,) = read(sentence, MOST, WORDS, {"x": np.array(X, float)}, {} if x is None else {"x": x})
-    word = ("cat" if "cat" in words else words[0]) if word is None else word
-    if word not in words:
-        raise ValueError(f"word must be one of {sentence!r}, got {word!r}")
-    k = check_integer(k, "k", 1, len(words), "the number of words")
+    word = one_of("word", ("cat" if "cat" in words else words[0]) if word is None else word, words)
+    k = whole("k", k, 1, len(words))
     weights, values = attention(rows)
     row, kept = words.index(word), cut(weights, k)
     return figure(
         name="sheets",
-        parts=("linalg", "labels", "sentence", "arcs", "demonstrate"),
+        parts=("linalg", "labels", "typed", "arcs", "demonstrate"),
         state={"k": k, "row": row, "words": " ".join(words)},
         numbers=numbers(weights, values, k),
         values={"n": len(words), "word": word, "heard": _most(kept[row], words), "right": _most(weights[row], words)},
@@ -118,32 +115,32 @@ def sheets(
     )
 
 
-def attention(x: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def attention(x: object) -> tuple[Floats, Floats]:
     """Return the attention table and the values of words with the numbers ``x`` (n, 2)."""
     rows = np.asarray(x, dtype=float)
     powers = np.exp(rows @ W_Q @ (rows @ W_K).T / np.sqrt(2))
     return powers / powers.sum(axis=1, keepdims=True), rows @ W_V
 
 
-def cut(table: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def cut(table: Floats, k: int) -> Floats:
     """Return the sum of the first ``k`` sheets of a table."""
     u, s, vt = np.linalg.svd(table)
     return np.asarray((u[:, :k] * s[:k]) @ vt[:k])
 
 
-def numbers(weights: NDArray[np.float64], values: NDArray[np.float64], k: int) -> dict[str, float]:
+def numbers(weights: Floats, values: Floats, k: int) -> dict[str, float]:
     """Return the errors of table and outputs, relative; an output of zero has the error 0."""
     missing = weights - cut(weights, k)
     of_output = np.linalg.norm(missing @ values) / (np.linalg.norm(weights @ values) or 1)
     return {"table_error": float(np.linalg.norm(missing) / np.linalg.norm(weights)), "output_error": float(of_output)}
 
 
-def _most(row: NDArray[np.float64], words: list[str]) -> str:
+def _most(row: Floats, words: list[str]) -> str:
     return "to all alike" if np.ptp(row) < 1e-6 else f"most to “{words[row.argmax()]}”"
 
 
 @styled
-def _still(weights: NDArray[np.float64], kept: NDArray[np.float64], k: int, words: list[str]) -> Figure:
+def _still(weights: Floats, kept: Floats, k: int, words: list[str]) -> Figure:
     fig, axes = plt.subplots(1, 3, layout="constrained", figsize=(5.2, 2.1))
     top, s = weights.max(), np.linalg.svd(weights, compute_uv=False)
     for ax, table, title in zip(axes, (weights, kept), ("the whole table", f"{k} of {len(s)} sheets"), strict=False):
@@ -152,7 +149,5 @@ def _still(weights: NDArray[np.float64], kept: NDArray[np.float64], k: int, word
         ax.set_xticks(range(len(words)), words, rotation=90)
         ax.set_yticks(range(len(words)), words if ax is axes[0] else [])
         ax.grid(visible=False)
-    axes[2].bar(range(1, len(s) + 1), s, color=[TEAL if i < k else GRAY for i in range(len(s))])
-    axes[2].axvline(k + 0.5, color=ORANGE)
-    axes[2].set(xlabel="sheet", title="weights", xticks=range(1, len(s) + 1), yticks=[0, 1])
+    bars_with_cut(axes[2], s, k, "weights")
     return fig

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.pictures import portrait
+from lowrank_tutor.figures.parts.sample_pictures import portrait
+from lowrank_tutor.figures.parts.stills import bars_with_cut
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import whole
-from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.style import ORANGE, styled
 
 COUNT, MOST = 12, 40  # bars: as many as a finger can take hold of, side by side on a phone; as can be seen
 SIZE = 64  # pixels of the picture to a side
@@ -59,8 +60,8 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     bars = _layers(COUNT)[1] if s is None else as_float_array(s, "s").astype(np.float64)
     wrong = bars[~((bars >= 0) & (bars <= LIMIT))]
     if bars.ndim != 1 or not 2 <= len(bars) <= MOST or wrong.size:
-        found = wrong[0] if wrong.size else f"shape {bars.shape}"
-        raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {found}")
+        got = wrong[0] if wrong.size else f"shape {bars.shape}"
+        raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {got}")
     bars, k = np.sort(bars)[::-1], whole("k", min(4, len(bars)) if k is None else k, 1, len(bars))
     u, own, v = _layers(len(bars))
     index = np.arange(1, len(bars) + 1)
@@ -68,10 +69,7 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])
     return figure(
         name="spectrum",
-        parts=(
-            "linalg",
-            "layers",
-        ),
+        parts=("linalg", "layers"),
         state={"s": bars.tolist(), "k": k},
         numbers=numbers(bars, k),
         values={"n": len(bars)},
@@ -104,17 +102,13 @@ def _layers(count: int) -> tuple[Floats, Floats, Floats]:
 
 @styled
 def _still(s: Floats, k: int, scale: float) -> Figure:
-    count = len(s)
-    u, _, v = _layers(count)
+    u, _, v = _layers(len(s))
     fig, (picture, bars, curve) = plt.subplots(1, 3, layout="constrained", figsize=(7, 2.3))
     picture.imshow(scale * (u[:, :k] * s[:k]) @ v[:, :k].T, cmap="gray", vmin=0, vmax=255)
     picture.set_axis_off()
     picture.set_title(f"sum of {k} sheets" if k > 1 else "one sheet")
-    index = np.arange(1, count + 1)
-    bars.bar(index, s, color=[TEAL if i <= k else GRAY for i in index])
-    bars.set(title="singular values", xlabel="sheet")
-    errors = [numbers(s, i)["relative_error"] for i in range(count + 1)]
-    curve.plot(range(count + 1), errors, "o-", color=ORANGE, markersize=3)
+    bars_with_cut(bars, s, k, "singular values")
+    curve.plot([numbers(s, i)["relative_error"] for i in range(len(s) + 1)], "o-", color=ORANGE, markersize=3)
     curve.axvline(k, color=ORANGE)
     curve.set(title="relative error", xlabel="sheets kept", ylim=(0, 1.05))
     return fig

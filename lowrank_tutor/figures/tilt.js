@@ -4,8 +4,8 @@ const tilt = ({ place, data, move, tell }) => {
   const FLOOR = 1e-4; // weights below that are drawn on the axis
   const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
   const sources = {
-    ...pictures.shapes, noise: pictures.noise(size),
-    attention: pictures.fromGrays(data.attention.flat(), data.attention.length),
+    ...samplePictures.shapes, noise: samplePictures.noise(size),
+    attention: samplePictures.fromGrays(data.attention.flat(), data.attention.length),
   };
   const sum = new Float64Array(size * size); // of the first `summed` sheets
   let state = {}, asked = "", pending = null; // what is wished, and what the worker was asked for
@@ -70,7 +70,7 @@ const tilt = ({ place, data, move, tell }) => {
   });
   choice.offer("own", Boolean(data.own));
   photo.offer(others, size, words, tell, (grays) => {
-    sources.own = pictures.fromGrays(grays, size);
+    sources.own = samplePictures.fromGrays(grays, size);
     data.own = ""; // the author's own picture is gone
     asked = ""; // a second photo is another picture of the same name
     choice.offer("own", true);
@@ -82,10 +82,10 @@ const tilt = ({ place, data, move, tell }) => {
   const prepare = async (wished) => {
     const { picture, tilt: degrees } = wished;
     if (!sources[picture]) { // it came with the page
-      sources[picture] = pictures.fromGrays(await photo.fromAddress(data[picture], size), size);
+      sources[picture] = samplePictures.fromGrays(await photo.fromAddress(data[picture], size), size);
       if (asked !== key(wished)) return pending; // something else was asked for meanwhile
     }
-    const turned = pictures.turned(sources[picture], degrees, size, data.fine);
+    const turned = samplePictures.turned(sources[picture], degrees, size, data.fine);
     show(turned);
     const answer = await decompose({ rows: turned, picture, degrees });
     if (asked === key(wished)) pending = null;

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.pictures import FINE, PICTURES, SIZE, as_png, attention, grays, portrait, square
-from lowrank_tutor.kit.canvas.instrument import Instrument
+from lowrank_tutor.figures.parts.sample_pictures import FINE, PICTURES, SIZE, as_png, attention, grays, portrait, square
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import finite, number, whole
 from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, styled
 from lowrank_tutor.svd import choose_rank, tail_error
@@ -32,9 +32,7 @@ WORDS = {
     "too_large": "The picture is too large: choose one with at most 100 million pixels.",
     "long": "Your picture is large, so reading it takes a moment.",
     "no_photo": "There is no picture of your own yet: choose a file first.",
-    "no_camera": "The camera cannot be used here: choose a file instead.",
     "open": "Open a picture",
-    "camera": "Use the camera",
     "explain": "Turn the picture by hand or with the slider. Then drag the cut.",
     "tilt": "tilt",
     "picture": "picture",
@@ -96,7 +94,7 @@ def tilt(picture: str | ArrayLike = "window", degrees: float = 12, k: int = 4) -
     gray = grays(seen, degrees)
     return figure(
         name="tilt",
-        parts=("linalg", "background", "pictures", "photo", "layers"),
+        parts=("linalg", "background", "sample_pictures", "photo", "layers"),
         state={"picture": name, "tilt": degrees, "k": k},
         numbers=numbers(gray, k),
         values={"subject": SUBJECTS[name]},
@@ -132,21 +130,20 @@ def numbers(gray: np.ndarray, k: int) -> dict[str, float]:
 
 
 @styled
-def _still(gray: np.ndarray, k: int) -> Figure:
+def _still(gray: Floats, k: int) -> Figure:
     u, s, vt = np.linalg.svd(gray)
-    fig, (left, middle, right) = plt.subplots(1, 3, layout="none", figsize=(7, 2.5))
-    for ax, place in ((left, (0.01, 0.02, 0.3, 0.84)), (middle, (0.33, 0.02, 0.3, 0.84))):
-        ax.set_position(place)
+    fig, (left, middle, right) = plt.subplots(1, 3, layout="constrained", figsize=(7, 2.5))
+    for ax, drawn, title in (
+        (left, gray, "picture"),
+        (middle, (u[:, :k] * s[:k]) @ vt[:k], "one sheet" if k == 1 else f"sum of {k} sheets"),
+    ):
+        ax.imshow(drawn, cmap="gray", vmin=0, vmax=255)
+        ax.set_title(title)
         ax.set_axis_off()
-    right.set_position((0.72, 0.2, 0.26, 0.66))
-    left.imshow(gray, cmap="gray", vmin=0, vmax=255)
-    left.set_title("picture")
-    middle.imshow((u[:, :k] * s[:k]) @ vt[:k], cmap="gray", vmin=0, vmax=255)
-    middle.set_title("one sheet" if k == 1 else f"sum of {k} sheets")
-    shares = s / (s[0] or 1)
-    index, shares = np.arange(1, SIZE + 1), np.where(shares > 1e-9, np.maximum(shares, 1e-4), np.nan)  # no zeros
-    right.plot(index[:k], shares[:k], "o", color=TEAL, markersize=3)
-    right.plot(index[k:], shares[k:], "o", color=GRAY, markersize=1.5)
+    index, shares = np.arange(1, SIZE + 1), s / (s[0] or 1)
+    for part, color, size in ((slice(k), TEAL, 3), (slice(k, None), GRAY, 1.5)):
+        dots = np.where(shares[part] > 1e-9, np.maximum(shares[part], 1e-4), np.nan)  # no zeros
+        right.plot(index[part], dots, "o", color=color, markersize=size)
     right.axvline(k + 0.5, color=ORANGE)
     right.set(xscale="log", yscale="log", xlabel="sheet", title="weight of each sheet", ylim=(0.8e-4, 1.5))
     return fig

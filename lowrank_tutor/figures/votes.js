@@ -6,24 +6,22 @@ const votes = ({ place, data, move }) => {
   const count = noise.length, width = noise[0].length, percent = (share) => format(share, ".0%");
   let state = null, exact = [], grouped = [], numbers = {};
 
-  const mean = (rows) => rows[0].map((_, j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length);
   const attend = ({ m, way, rho }) => {
     const x = [noise[0]];
     for (let i = 1; i < count; i++) x.push(noise[i].map((e, j) => rho * x[i - 1][j] + Math.sqrt(1 - rho * rho) * e));
     const [q, k, v] = [0, 1, 2].map((i) => lowrankLinalg.matmul(x, maps.slice(i * width, (i + 1) * width)));
     const logits = (keys) => keys.map((key) => key.reduce((sum, y, j) => sum + y * q[count - 1][j], 0) / Math.sqrt(width));
-    const output = (weights, rows) => rows[0].map((_, j) => weights.reduce((sum, w, i) => sum + w * rows[i][j], 0));
     const parts = [], grouping = Math.floor(last / m) * m;
     for (let at = 0; at < count; at += at < grouping ? m : 1) parts.push([at, at < grouping ? m : 1]);
-    const [keys, values] = [k, v].map((rows) => parts.map(([at, size]) => mean(rows.slice(at, at + size))));
+    const [keys, values] = [k, v].map((rows) => parts.map(([at, size]) => vectors.mean(rows.slice(at, at + size))));
     const added = ([at, size]) => way === "none" && at < last ? -Infinity : way === "votes" ? Math.log(size) : 0;
     const weights = lowrankLinalg.softmax(logits(keys).map((logit, i) => logit + added(parts[i])));
-    const whole = lowrankLinalg.softmax(logits(k)), [found, right] = [output(weights, values), output(whole, v)];
+    const whole = lowrankLinalg.softmax(logits(k)), [given, right] = [vectors.average(values, weights), vectors.average(v, whole)];
     const upTo = (all, starts) => all.reduce((sum, w, i) => sum + (starts(i) < last ? w : 0), 0);
     return {
       exact: whole, parts: parts.map(([at, size], i) => ({ at, size, weight: weights[i] })),
       numbers: {
-        error: Math.hypot(...found.map((y, j) => y - right[j])) / Math.hypot(...right),
+        error: Math.hypot(...given.map((y, j) => y - right[j])) / Math.hypot(...right),
         old: upTo(weights, (i) => parts[i][0]), exact_old: upTo(whole, (i) => i),
         seen: way === "none" ? last : parts.length,
       },

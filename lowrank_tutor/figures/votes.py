@@ -5,15 +5,12 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from lowrank_tutor._checks import check_choice
-from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.kit.canvas.instrument import Instrument
+from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
+from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL, styled
 
-Floats = NDArray[np.float64]
 TOKENS, LAST, WIDTH = 32, 16, 8  # how many tokens there are, how many stay exact, and numbers in each
 RHOS = (0.0, 0.9, 0.95, 0.99)
 WAYS = {"one": "one vote per group", "votes": "m votes per group", "none": "the last 16 alone"}
@@ -60,9 +57,7 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
     ['4%', '54%', '72%']
     """
     m = whole("m", m, 1, LAST)
-    check_choice(way, "way", tuple(WAYS))
-    if rho not in RHOS:
-        raise ValueError(f"rho must be one of {RHOS}, got {rho!r}")
+    way, rho = one_of("way", way, WAYS), one_of("rho", rho, RHOS)
     rng = np.random.default_rng(87)  # one draw; the page says so
     drawn = [rng.standard_normal((TOKENS, WIDTH)), rng.standard_normal((3 * WIDTH, WIDTH)) / np.sqrt(WIDTH)]
     codes = [np.clip(np.rint(scale * part) + 50, 0, 99) for scale, part in zip((16, 32), drawn, strict=True)]
@@ -70,15 +65,15 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
     weights, shared, found = attend(noise, maps, m, way, float(rho))
     return figure(
         name="votes",
-        parts=("linalg",),
+        parts=("linalg", "vectors"),
         state={"m": m, "way": way, "rho": float(rho)},
         numbers=found,
         values={"counted": WAYS[way]},
         say=SAY,
         remarks=REMARKS,
         data={
-            "noise": ["".join(f"{int(one):02}" for one in row) for row in codes[0]],
-            "maps": ["".join(f"{int(one):02}" for one in row) for row in codes[1]],
+            "noise": two_digits(codes[0]),
+            "maps": two_digits(codes[1]),
             "rhos": RHOS,
             "ways": WAYS,
             "last": LAST,
@@ -122,5 +117,5 @@ def _still(exact: Floats, shared: Floats, m: int, error: float) -> Figure:
     ax.axvline(m, color=ORANGE, linewidth=2)
     ax.set(xlim=(0, TOKENS), xlabel=WORDS["token"], ylabel=WORDS["weight"], title=WORDS["strip"])
     right.bar([0], [error], color=ORANGE)
-    right.set(ylim=(0, 1.2), xticks=[], title=f"error {error:.0%}")
+    right.set(ylim=(0, 1.2), xticks=[], xlabel=f"error {error:.0%}")
     return fig

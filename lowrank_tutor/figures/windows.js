@@ -2,22 +2,15 @@
 const windows = ({ place, data, move }) => {
   const { reach, most, sharpest, words, fine } = data;
   const COLORS = { exact: "ink", mixed: "teal" };
-  const dot = ([a, b], [c, d]) => a * c + b * d;
-  const mean = (rows) => [0, 1].map((j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length);
-  const average = (weights, rows) => [0, 1].map((j) => weights.reduce((sum, w, i) => sum + w * rows[i][j], 0));
   const even = (k, n) => Array.from({ length: k }, (_, i) => Math.floor(i * n / k));
-  const own = sentence(data), { split } = own;
+  const own = typed(data), { split } = own, { dot, average, mean } = vectors;
   const percent = (share) => format(share, ".0%"), { short } = labels;
-  let rows = 0, used = null; // how many words the list has axes for; the sentence that was used last
+  let rows = 0; // how many words the list has axes for
   let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
 
-  const numbersOf = (word) => {
-    const at = own.place(word); // a key and a value, chosen in Python or made up from its letters alone
-    return at < 0 ? own.drawn(word, 4) : [...data.keys[at], ...data.values[at]];
-  };
   const compute = () => {
     tokens = split(state.words);
-    const all = tokens.map(numbersOf);
+    const all = tokens.map((word) => own.numbers(word, data.keys, data.values));
     [keys, values] = [all.map((four) => four.slice(0, 2)), all.map((four) => four.slice(2))];
     ends = [...state.borders.slice(1), tokens.length];
     members = tokens.map((_, i) => ends.findIndex((end) => i < end));
@@ -25,26 +18,25 @@ const windows = ({ place, data, move }) => {
     const logit = (key) => state.sharpness * dot(key, state.query) / Math.SQRT2;
     const attend = (some) => lowrankLinalg.softmax(some.map(logit));
     weights = { exact: attend(keys), mixed: attend(means[0]) };
-    output = { exact: average(weights.exact, values), mixed: average(weights.mixed, means[1]) };
+    output = { exact: average(values, weights.exact), mixed: average(means[1], weights.mixed) };
   };
   const gap = () =>
     Math.hypot(...[0, 1].map((j) => output.exact[j] - output.mixed[j])) / (Math.hypot(...output.exact) || 1);
 
   // What there is to see, and to take hold of
-  const panels = place.appendChild(controls.element("div", { class: "panels" }));
-  const cell = (title) => panels.appendChild(controls.element("div", {}, controls.element("p", {}, title)));
+  const panels = controls.box(place, "panels");
   const roomy = matchMedia("(min-width: 601px)").matches; // a phone shows all of it on two screens
   const HIGH = { plane: roomy ? 284 : 192, list: 264, result: 152 };
   const size = { width: 300, margin: [8, 8, 8, 8] }, inner = (name) => (HIGH[name] - 16) / 284;
   const open = (name, more) =>
-    stage.panel(cell(words[name]), { label: words[name], ...size, height: HIGH[name], ...more });
+    stage.panel(controls.titled(panels, words[name]), { label: words[name], ...size, height: HIGH[name], ...more });
   const wide = reach / inner("plane"), plane = open("plane", { x: [-wide, wide], y: [-reach, reach] }); // square units
   const list = open("list", { margin: [4, 44, 32, 78] }), result = open("result"), shown = controls.element("b");
   panels.lastChild.firstChild.replaceChildren(shown, words.between_outputs);
-  const side = panels.appendChild(controls.element("div"));
-  const put = (point) => move({ query: point.map((value) => clamp(Math.round(value * 10) / 10, -reach, reach)) });
-  const step = (dx, dy) => put([state.query[0] + dx / 10, state.query[1] + dy / 10]);
-  plane.handle("query", { label: words.query, color: "ink", drag: put, step });
+  const side = controls.box(panels);
+  const showQuery = vectors.tip(plane, "query", {
+    label: words.query, color: "ink", reach, at: () => state.query, put: (point) => move({ query: vectors.tenths(point, reach) }),
+  });
   const shift = (j, to) => {
     const borders = state.borders.slice();
     borders[j] = clamp(Math.round(to), borders[j - 1] + 1, ends[j] - 1);
@@ -148,12 +140,10 @@ const windows = ({ place, data, move }) => {
     draw: (wished) => {
       state = wished;
       compute();
-      plane.line("axis x", [[-wide, 0], [wide, 0]], "gray thin dotted");
-      plane.line("axis y", [[0, -reach], [0, reach]], "gray thin dotted");
+      vectors.axes(plane, wide, reach);
       drawPoints(plane, keys, means[0], HIGH.plane);
       plane.arrow("query", [0, 0], state.query, "ink");
-      const [value, y] = state.query, text = "x " + format(value, ".1f") + ", y " + format(y, ".1f");
-      plane.place("query", state.query, { value, min: -reach, max: reach, text });
+      showQuery();
       drawList();
       placeBorders();
       drawResult();
@@ -161,20 +151,20 @@ const windows = ({ place, data, move }) => {
       stage.write(counter, { max: tokens.length });
       count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
       stage.say(shown, words.gap + format(gap(), ".1%"));
-      if (state.words !== used) field.show((used = state.words)); // else what is being typed would be lost
+      field.show(state.words);
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),
     table: () => ({ keys, values }),
     eases: { query: 0, sharpness: 0 },
     glow: () => (gap() < fine && ends.length < tokens.length ? "gap" : ""),
-    clear: () => (used = null),
+    clear: field.clear,
     values: () => {
       const at = weights.exact.indexOf(Math.max(...weights.exact)), window = members[at];
       const size = ends[window] - state.borders[window];
       return { most: tokens[at], share: weights.exact[at], through: weights.mixed[window] / size };
     },
     remarks: () => {
-      const made = tokens.every((word) => own.place(word) >= 0) ? [] : ["own"];
+      const made = own.remark(tokens);
       if (ends.length === tokens.length) return ["each", ...made];
       if (ends.length === 1) return ["single", ...made];
       if (state.sharpness === 0 || Math.hypot(...state.query) === 0) return ["votes", ...made];

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.figures.parts.typed import REACH, phrases, read
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts.arguments import finite, number, point
-from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.arguments import number, point
+from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL, styled
 
-REACH = 2.6  # of a key and of the query, in each coordinate
 MOST = 12  # words
 SHARPEST = 4.0
 FINE = 0.15  # a gap that is small
@@ -38,13 +36,6 @@ REMARKS = {
     "near": "Words that share a window are alike here, or this query hardly looks at them.",
     "own": "Keys and values of your own words are made up.",
 }
-# What sentence.js says, whatever instrument asks for a sentence.
-TYPED = {
-    "use": "Use it",
-    "empty": "There is no word yet: type a few, with spaces between them.",
-    "strange": "“{value}” is not a word of letters or digits: take it out.",
-    "long": "“{value}” is too long: a word may have 24 letters.",
-}
 WORDS = {
     "plane": "Keys. Drag the query: it looks at keys in its direction. Teal: the mean key of each window.",
     "list": "Weights. Narrow bars: exact. Teal: through windows, shared equally by the words. Drag the borders.",
@@ -61,9 +52,7 @@ WORDS = {
     "times": "scores times ",
     "count": "windows",
     "of": "{k} for {n} words",
-    **TYPED,
-    "field": "Your sentence, 1 to 12 words",
-    "many": "These are {value} words: shorten the sentence to 12 at most.",
+    **phrases(MOST),
     "rule": (
         "Words of the first sentence have numbers chosen by hand: right for a creature, up for what happens. "
         "Others get random ones, drawn from their spelling."
@@ -112,11 +101,12 @@ def windows(
     """
     own = {} if keys is None and values is None else {"keys": keys, "values": values}
     words, known, (k, v) = read(sentence, MOST, SENTENCE.split(), {"keys": KEYS, "values": VALUES}, own)
-    given = as_float_array(range(0, len(words), 3) if borders is None else borders, "borders")
-    first = [int(border) for border in np.nan_to_num(given).ravel()]
-    rising = all(before < after for before, after in pairwise(first))
-    if not first or first[0] != 0 or not rising or first[-1] >= len(words) or first != given.tolist():
-        raise ValueError(f"borders must be whole numbers that rise from 0 to {len(words) - 1} at most, got {borders!r}")
+    wished = as_float_array(range(0, len(words), 3) if borders is None else borders, "borders")
+    first = [int(border) for border in np.nan_to_num(wished).ravel()]
+    rising = all(before < after for before, after in pairwise([*first, len(words)]))
+    if not rising or first[:1] != [0] or first != wished.tolist():
+        rule = f"whole numbers from 0, each larger than the one before and below {len(words)}"
+        raise ValueError(f"borders must be {rule}, got {borders!r}")
     sharpness = number("sharpness", sharpness, 0, SHARPEST)
     asked = point("query", query, REACH)
     exact, mixed = _weights(k, first, sharpness, asked)
@@ -124,7 +114,7 @@ def windows(
     most = int(exact.argmax())
     return figure(
         name="windows",
-        parts=("linalg", "labels", "sentence"),
+        parts=("linalg", "vectors", "labels", "typed"),
         state={"borders": first, "sharpness": sharpness, "query": asked.tolist(), "words": " ".join(words)},
         numbers=numbers(k, v, first, sharpness, asked),
         values={"most": words[most], "share": exact[most], "through": spread[most]},
@@ -147,25 +137,6 @@ def windows(
         },
         picture=lambda: _still(exact, spread, first, words),
     )
-
-
-def read(
-    sentence: Any, most: int, known: Sequence[str], tables: dict[str, Floats], own: dict[str, Any]
-) -> tuple[list[str], Sequence[str], list[Floats]]:
-    """Return the words of a sentence, those that have numbers (as ``sentence.js`` spells them), and a row each."""
-    words = sentence.split() if isinstance(sentence, str) else []
-    if not own:
-        if not 1 <= len(words) <= most or not set(words) <= set(known):
-            raise ValueError(f"sentence must be 1 to {most} words of {' '.join(known)!r}, got {sentence!r}")
-        return words, known, [table[[known.index(word) for word in words]] for table in tables.values()]
-    spelled = [re.sub(r"[\W_]", "", word).lower() for word in words]
-    if not 1 <= len(set(spelled) - {""}) == len(words) <= most or max(map(len, words)) > 24:
-        raise ValueError(f"sentence must be 1 to {most} different words of at most 24 letters, got {sentence!r}")
-    rows = [finite(name, table, len(words), 2) for name, table in own.items()]
-    for name, row in zip(own, rows, strict=True):
-        if np.abs(row).max() > REACH:
-            raise ValueError(f"{name} must be from -{REACH} to {REACH}, got {row[np.abs(row) > REACH][0]}")
-    return words, spelled, rows
 
 
 def numbers(keys: Floats, values: Floats, borders: Sequence[int], sharpness: float, query: Floats) -> dict[str, float]:
@@ -200,10 +171,8 @@ def _still(exact: Floats, spread: Floats, borders: Sequence[int], words: Sequenc
     rows = np.arange(len(words))
     ax.barh(rows, spread, height=1.0, color=TEAL, alpha=0.3, label="through windows")
     ax.barh(rows, exact, height=0.4, color=INK, label="exact")
-    for border in borders[1:]:
-        ax.axhline(border - 0.5, color=ORANGE, linewidth=1.5)
+    ax.hlines(np.array(borders[1:]) - 0.5, 0, exact.max(), color=ORANGE)
     ax.set_yticks(rows, words)
     ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the query")
-    ax.spines[["left", "bottom"]].set_color(GRAY)
     ax.legend(loc="lower right")
     return fig

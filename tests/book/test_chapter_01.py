@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from chapters import CHAPTERS
 
-from lowrank_tutor.figures.parts.pictures import grays
+from lowrank_tutor.figures.parts.sample_pictures import grays
 from lowrank_tutor.kit.questions import check
 from lowrank_tutor.rank import numerical_rank, stable_rank
 

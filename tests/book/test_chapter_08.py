@@ -18,7 +18,41 @@ def off(found, wanted):
     return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
 
 
-EXPLORERS = {}
+def two_spectra(chapter, *, decay, k):
+    """Cut by eigenvectors, not by an SVD."""
+    weights, inputs = chapter["TABLE"], np.diag(np.arange(1, 33) ** -float(decay))
+
+    def cut(table):
+        axes = np.linalg.eigh(table.T @ table)[1][:, -k:]
+        return table @ axes @ axes.T
+
+    outputs = inputs @ weights
+    return {"plain": off(inputs @ cut(weights), outputs), "weighted": off(cut(outputs), outputs)}
+
+
+def equal_steps(chapter, *, optimizer, factor, tokens):
+    """The update has the factor, and for descent so has its gradient."""
+    unscaled = chapter["moved"][int(optimizer == "Adam"), chapter["BATCHES"].index(tokens)].tolist()
+    steps = []
+    for r, step in zip((1, 2, 4, 8, 16, 32, 64, 128), unscaled, strict=True):
+        alpha_r = 1 / (math.sqrt(r) if "√" in factor else r)
+        steps.append(step * (alpha_r if optimizer == "Adam" else alpha_r * alpha_r))
+    return {"ratio": max(steps) / min(steps)}
+
+
+def muon(_chapter, *, rounds):
+    """Multiply a matrix with these singular values, and decompose the result."""
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.standard_normal((size, 10)))[0] for size in (12, 10))
+    g = left @ np.diag([math.sqrt(0.75) * 0.5**i for i in range(10)]) @ right.T
+    for _ in range(rounds):
+        square = g @ g.T
+        g = 3.4445 * g - 4.7750 * square @ g + 2.0315 * square @ square @ g
+    s = np.linalg.svd(g, compute_uv=False)
+    return {"ratio": s[0] / s[-1]}
+
+
+EXPLORERS = {"two-spectra": two_spectra, "equal-steps": equal_steps, "muon": muon}
 
 
 @pytest.mark.parametrize(("r", "batch"), [(1, 1), (8, 64), (128, 8)])

@@ -27,6 +27,11 @@ def seconds(n, gpu, k=None, d=64, heads=8):
     return max(operations / card.flops, 2 * numbers / card.bandwidth)
 
 
+def roof(_page, *, n, gpu):
+    return {name: 1000 * seconds(n, gpu, k) for name, k in (("exact", None), ("some", 256), ("few", 128))}
+
+
+EXPLORERS = {"roof": roof}
 REPORTED = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["linformer_table_3"]["rows"]
 
 

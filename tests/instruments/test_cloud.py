@@ -8,10 +8,7 @@ from sklearn.decomposition import PCA
 
 from lowrank_tutor.figures import cloud
 
-
-@pytest.fixture(scope="module")
-def hand(show):
-    return show(cloud())
+FIGURE = cloud
 
 
 def check(hand):
@@ -32,22 +29,14 @@ def test_random_states(hand):
     hand.tour([{"center": rng.uniform(-10, 10, 2).tolist()} for _ in range(50)], check)
 
 
-def test_drag(hand):
-    hand.set(center=[6, 3])
-    shares = []
-    for dx, dy in ((-60, 30), (-40, 30), (-50, -50), (80, -60), (100, 20)):
-        hand.drag("mean of the cloud", dx, dy)
-        shares.append(check(hand)["share_pca"])
-    assert shares == pytest.approx([shares[0]] * 5)  # centered, it does not notice
-
-
-def test_keys(hand):
+def test_hands(hand):
+    share = hand.set(center=[6, 3])["share_pca"]
+    hand.drag("mean of the cloud", -60, 30)
+    assert check(hand)["share_pca"] == pytest.approx(share)  # centered, it does not notice
     hand.set(center=[1, 1])
-    moves = {"ArrowRight": [1.1, 1], "ArrowUp": [1.1, 1.1], "Shift+ArrowLeft": [0.1, 1.1], "PageDown": [0.1, 0.1]}
-    for key, center in {**moves, "ArrowLeft": [0, 0.1]}.items():
+    for key, center in {"ArrowRight": [1.1, 1], "Shift+ArrowLeft": [0.1, 1], "PageDown": [0.1, 0]}.items():
         hand.handle("mean of the cloud").press(key)
         assert hand.call("state")["center"] == pytest.approx(center)
-        check(hand)
 
 
 def test_origin(hand):

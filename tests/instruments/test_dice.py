@@ -7,10 +7,7 @@ from scipy.stats import chi2
 from lowrank_tutor.figures import dice
 from lowrank_tutor.figures.dice import rows
 
-
-@pytest.fixture(scope="module")
-def hand(show):
-    return show(dice())
+FIGURE = dice
 
 
 def squared(points):
@@ -57,60 +54,29 @@ def test_map_is_gaussian_and_pythons(hand):
     assert np.linalg.norm(np.corrcoef(drawn) - np.eye(400), 2) < 1.1 * (2 * np.sqrt(0.4) + 0.4)
 
 
-def test_sliders(hand):
-    hand.set(k=16, d=100, n=10, eps=0.5, seed=1)
-    hand.figure.get_by_text("other points").click()
-    k, d, n = (hand.figure.get_by_label(words) for words in ("k, numbers", "d, coordinates", "n, points"))
-    for slider, key, name, value in (
-        (k, "ArrowRight", "k", 24), (k, "End", "k", 400), (d, "ArrowLeft", "d", 50), (n, "Home", "n", 2),
-        (n, "ArrowUp", "n", 3),
-    ):  # fmt: skip
-        slider.press(key)
-        there = "([f, name, value]) => f.instrument.state()[name] === value"
-        hand.page.wait_for_function(there, arg=[hand.figure.element_handle(), name, value])
-        hand.settle()
-        check(hand)
-    for slider, share in ((k, 0.3), (d, 0.9), (n, 0.4)):
-        box = slider.bounding_box()
-        slider.click(position={"x": box["width"] * share, "y": box["height"] / 2})
-        hand.settle()
-        check(hand)
-
-
 def test_lines(hand):
     hand.set(k=16, d=20, n=10, eps=0.5, seed=1)
     seen = []
-    for name, dy in (("upper", -20), ("lower", 10), ("upper", 25), ("lower", -12), ("lower", 300)):
+    for name, dy in (("upper", -20), ("lower", 10), ("lower", 300)):
         hand.drag(name, 0, dy)
         seen.append(check(hand)[0]["eps"])
-    assert seen[1] > seen[0] > 0.5
-    assert seen[3] < seen[2] < seen[1]
-    assert seen[4] == 0.99
+    assert 0.5 < seen[0] < seen[1] < seen[2] == 0.99
     hand.set(eps=0.5)
     keys = (("upper", "ArrowUp", 0.51), ("lower", "ArrowUp", 0.5), ("lower", "Shift+ArrowDown", 0.6))
     for name, key, eps in (*keys, ("upper", "Home", 0.01), ("lower", "Home", 0.99)):
         hand.handle(name).press(key)
         assert check(hand)[0]["eps"] == pytest.approx(eps)
-    assert "pairs keep their squared distance" in hand.said("99%")
-    for eps in (0.01, 0.05, 0.3):
-        hand.set(eps=eps)
-        above, below = (hand.handle(name).locator(".hit").bounding_box() for name in ("upper", "lower"))
-        assert above["x"] + above["width"] < below["x"]
 
 
 def test_pair(hand):
     hand.set(k=16, d=20, n=5, eps=0.5, seed=1)
     pair = hand.handle("pair")
-    keys = {"Home": "1 and 2", "ArrowRight": "1 and 3", "ArrowUp": "2 and 3", "ArrowDown": "1 and 3", "End": "4 and 5"}
-    for key, words in keys.items():
+    for key, words in {"Home": "1 and 2", "ArrowRight": "1 and 3", "ArrowUp": "2 and 3", "End": "4 and 5"}.items():
         pair.press(key)
         assert pair.get_attribute("aria-valuetext").startswith(f"points {words}")
-        assert hand.figure.get_by_text(f"points {words}").is_visible()
     _, points, mapped = check(hand)
     ratio = squared(mapped[3:])[0] / squared(points[3:])[0]
     assert pair.get_attribute("aria-valuetext").endswith(f"ratio {ratio:.2f}")
-    hand.drag("pair", -250, 0)
-    assert "points 4 and 5" not in pair.get_attribute("aria-valuetext")
 
 
 def test_throws_are_counted(hand):
@@ -130,36 +96,3 @@ def test_throws_are_counted(hand):
     for eps in (0.5, 0.4, 0.7):
         hand.set(eps=eps)
         assert f"All pairs inside: {(worst <= eps).sum()} of 43." in tally.inner_text()
-    hand.set(k=24)
-    assert "of 1." in tally.inner_text()
-    hand.set(seed=1_000_000, n=3, d=5, k=4)
-    hand.button("Another R").click()
-    hand.settle()
-    assert check(hand)[0]["seed"] == 1  # seeds begin again after the last
-
-
-def test_remarks(hand):
-    hand.set(k=24, d=20, n=3, eps=0.9)
-    hand.figure.get_by_label("k, numbers").press("ArrowRight")
-    assert hand.said("nothing is saved")
-    hand.set(k=3, d=50, n=10, eps=0.3)
-    hand.handle("upper").press("ArrowUp")
-    assert hand.said("promises nothing")
-
-
-def test_a_drag_never_waits(hand):
-    hand.set(k=400, d=1000, n=32, eps=0.5, seed=3)
-    times = hand.figure.evaluate(
-        """async (f) => {
-          const times = [];
-          for (let i = 0; i < 30; i++) {
-            const before = performance.now();
-            const drawn = f.instrument.set(i % 2 ? { eps: 0.2 + i / 100 } : { k: 300 + i });
-            times.push(performance.now() - before);
-            await drawn;
-          }
-          return times;
-        }"""
-    )
-    assert np.median(times) < 16
-    check(hand)

@@ -1,7 +1,5 @@
 """The truth is shown only after a guess, and the gap between the two is NumPy's."""
 
-import re
-
 import numpy as np
 import pytest
 from visits import violations
@@ -16,7 +14,6 @@ from lowrank_tutor.kit.sliders import explore
 X = [1, 2, 5, 9]
 ASKED = {
     "number": draw_first("How many keys has a piano?", 88, unit="keys"),
-    "percent": draw_first("Which share of the sky is blue?", 0.25, format=".1%"),
     "mark": draw_first("Where is one half?", 0.5, kind="mark", limits=(-1, 1)),
     "log": draw_first("How many layers?", 24, kind="mark", limits=(1, 512), log=True, titles=("layers", "")),
     "choice": draw_first("Which is a fruit?", "apple, red", kind="choice", choices=("apple, red", "stone", "5", "1.0")),
@@ -24,15 +21,12 @@ ASKED = {
 }
 GUESSES = {
     "number": lambda rng: round(rng.normal(0, 1e3), 3),
-    "percent": lambda rng: float(rng.uniform(-1, 2)),
     "mark": lambda rng: float(rng.uniform(-1, 1)),
     "log": lambda rng: int(rng.integers(1, 513)),
     "choice": lambda rng: str(rng.choice(["apple, red", "stone", "5", "1.0"])),
     "curve": lambda rng: rng.uniform(0, 1, 4).tolist(),
 }
-NEAR = {"number": (88, 90, 97), "percent": (0.25, 0.27, 0.28), "mark": (0.5, 0.65, 0.75), "log": (24, 44, 46)}
-LIGHT = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+NEAR = {"number": (88, 90, 97), "mark": (0.5, 0.65, 0.75), "log": (24, 44, 46)}
 each_kind = pytest.mark.parametrize("name", ASKED)
 
 
@@ -59,7 +53,7 @@ def grade(name, guess, truth):
     spec = ASKED[name].data["spec"]
     if name != "curve" and written(guess, spec) == written(truth, spec):
         return 1
-    if name in ("number", "percent"):
+    if name == "number":
         return float(abs(guess / truth - 1) <= 0.1) / 2
     low, high = np.log(ASKED[name].data["limits"]) if name == "log" else ASKED[name].data["limits"]
     off = np.log(guess / truth) if name == "log" else np.subtract(guess, truth)
@@ -105,45 +99,21 @@ def test_truth_waits_for_guess(hands, name):
     assert hand.call("state") == {"guess": None, "shown": False}
 
 
-@pytest.mark.parametrize(
-    ("name", "typed", "guess"),
-    [
-        ("number", "1,000", 1000),
-        ("number", " \u22123.5 ", -3.5),
-        ("number", "88", 88),
-        ("number", "9e9", 9e9),
-        ("percent", "12.5 %", 0.125),
-        ("percent", "25", 0.25),
-    ],
+READ = (
+    draw_first("How much?", 2.5, limits=(0, 100)),
+    draw_first("How many?", 1500, unit="rows"),
+    draw_first("Which share?", 0.25, format=".1%"),
 )
-def test_typed_number(hands, name, typed, guess):
-    hand = hands[name]
-    begin(hand)
-    field = hand.figure.locator("input")
-    for wrong in ("", "many", "1e99"):
-        field.fill(wrong)
-        field.press("Enter")
-        assert hand.said("must be" if wrong == "1e99" else "First")
-        assert hand.call("state")["guess"] is None
-    field.fill(typed)
-    field.press("Enter")
-    hand.settle()
-    assert check(name, hand) == guess
-    assert field.is_disabled()
-    assert hand.said().startswith("Right: ") == (guess in (88, 0.25))
-    hand.call("set", {"guess": None, "shown": False})
-    assert field.input_value() == ""
-
-
-READ = draw_first("How much?", 2.5, limits=(0, 100), log=False), draw_first("How many?", 1500, unit="rows")
 TYPED = [
-    (0, "0,5", 0.5, ""), (0, "12,5", 12.5, ""), (0, "250%", 2.5, ""),
+    (0, "0,5", 0.5, ""), (0, "12,5", 12.5, ""), (0, "250%", 2.5, ""), (0, "many", None, "First"),
+    (1, " \u22123.5 ", -3.5, ""),
     (0, "4,223", 4.223, "“4,223” was read as 4.223."),  # as thousands it is beyond the limits
     (0, "4.223", 4.223, "“4.223” was read as 4.223."),
-    (1, "1.234,5", 1234.5, ""), (1, "1 234,5", 1234.5, ""), (1, "1,499.5", 1499.5, ""),
+    (1, "1.234,5", 1234.5, ""), (1, "1 234,5", 1234.5, ""), (1, "1,499.5", 1499.5, ""), (1, "9e9", 9e9, ""),
     (1, "1,499", 1499, "“1,499” was read as 1499."),  # a whole number: digits are grouped
     (1, "1.499", 1499, "“1.499” was read as 1499."),
-    (1, "0x10", None, "First type a number"),
+    (1, "0x10", None, "First type a number"), (1, "1e99", None, "must be"),
+    (2, "12.5 %", 0.125, ""), (2, "25", 0.25, "Right: 25.0%."), (2, "25.2", 0.252, "0.2 percentage points too high"),
 ]  # fmt: skip
 
 
@@ -155,9 +125,8 @@ def test_numbers_of_many_countries(show):
         field = hand.figure.locator("input")
         field.fill(typed)
         field.press("Enter")
-        words = hand.said("First" if guess is None else "")
+        words = hand.said(said)
         assert hand.call("state")["guess"] == guess, typed
-        assert said in words
         assert ("was read as" in words) == ("was read as" in said)
         hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
 
@@ -173,104 +142,51 @@ def test_written_numbers(browser):
     page = browser.new_page()
     form = [(truth, draw_first("How much?", truth, format=form).data) for truth, form in WRITTEN]
     seen = page.evaluate(
-        f"(all) => {{ {asset('instruments/values.js')}\nreturn all.map(([value, spec]) => format(value, spec)) }}",
+        f"(all) => {{ {asset('kit/canvas/values.js')}\nreturn all.map(([value, spec]) => format(value, spec)) }}",
         [[truth, data["spec"]] for truth, data in form],
     )
     assert seen == [data["answer"] for _, data in form]
     page.close()
 
 
-@pytest.mark.parametrize("i", [0, 1, 2, 8])
-def test_verdict_of_near_guesses(show, i):
-    truth, form = WRITTEN[i]
-    one = draw_first("How much?", truth, format=form)
-    hand = show(one)
-    field = hand.figure.locator("input")
-    for guess in (truth, truth * 1.006, truth * 1.4 + 0.001):
-        hand.call("set", {"guess": None, "shown": False})
-        hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
-        field.fill(repr(guess * (100 if "%" in form else 1)))
-        field.press("Enter")
-        said = hand.said()
-        if said.startswith(f"Right: {one.data['answer']}."):
-            continue
-        assert guess != truth
-        assert float(re.search(r"([\d.,e-]+)( percentage points)? too (low|high)", said)[1].replace(",", "")) > 0, said
-
-
-@pytest.mark.parametrize("name", ["mark", "log"])
-def test_drag_of_a_mark(hands, name):
-    hand, seen = hands[name], []
-    for dx in (-60, -20, 10, 40, 900):
+def test_mark(hands):
+    hand, seen = hands["log"], []
+    for dx in (-60, 10, 900):
         begin(hand)
         hand.drag("your guess", dx, 0)
         assert hand.call("numbers") == {}
         press(hand, "That is my guess")
-        seen.append(check(name, hand))
+        seen.append(check("log", hand))
         assert not hand.handle("your guess").is_visible()
     assert seen == sorted(set(seen))
-    assert seen[-1] == (1 if name == "mark" else 512)
-
-
-def test_keys_on_a_mark(hands):
-    for key, guess in {"ArrowRight": 0.02, "Shift+ArrowLeft": -0.2, "Home": -1, "End": 1, "ArrowDown": -0.02}.items():
-        begin(hands["mark"])
-        mark = hands["mark"].handle("your guess")
+    assert seen[-1] == 512
+    begin(hand)
+    mark = hand.handle("your guess")
+    for key, whole in (("Home", 1), ("ArrowUp", 2), ("ArrowUp", 3), ("ArrowUp", 4), ("ArrowDown", 3)):
         mark.press(key)
-        assert mark.get_attribute("aria-valuenow") == str(guess)
-        press(hands["mark"], "That is my guess")
-        assert check("mark", hands["mark"]) == pytest.approx(guess)
-    begin(hands["log"])
-    mark = hands["log"].handle("your guess")
-    mark.press("Home")
-    for whole in (2, 3, 4):
-        mark.press("ArrowUp")
         assert mark.get_attribute("aria-valuenow") == str(whole)
-    mark.press("ArrowDown")
-    press(hands["log"], "That is my guess")
-    assert check("log", hands["log"]) == 3
-    assert "the answer is 24: a factor of 8 too low" in hands["log"].said("You guessed 3,")
+    press(hand, "That is my guess")
+    assert check("log", hand) == 3
+    assert "the answer is 24: a factor of 8 too low" in hand.said("You guessed 3,")
 
 
 TICKS = [
     ((1, 1e15), True, "1 1,000 10⁶ 10⁹ 10¹² 10¹⁵"),
-    ((1, 100_000), True, "1 10 100 1,000 10,000 100,000"),
     ((1e-7, 1), True, "10⁻⁷ 10⁻⁶ 10⁻⁵ 10⁻⁴ 0.001 0.01 0.1 1"),
     ((1, 20), True, "1 2 5 10 20"),
     ((1100, 1900), True, "1,200 1,400 1,600 1,800"),  # no power of ten, nor 2 or 5 times one
     ((0, 0.002), False, "0 0.0005 0.001 0.0015 0.002"),
-    ((0, 5e6), False, "0 1,000,000 2,000,000 3,000,000 4,000,000 5,000,000"),
-    ((1000, 1010), False, "1,000 1,002 1,004 1,006 1,008 1,010"),
-    ((-1, 1), False, "-1 -0.5 0 0.5 1"),
 ]
 
 
 def test_lines_of_all_sizes(show):
-    """Each line has its ticks, and a guess for each of its hundred places."""
     asked = [
         draw_first("Where?", limits[0] + 0.3 * (limits[1] - limits[0]), kind="mark", limits=limits, log=log)
         for limits, log, _ in TICKS
     ]
-    page = show(*asked, **LIGHT).page
-    for i, (limits, _, ticks) in enumerate(TICKS):
-        figure = page.locator("figure").nth(i)
+    page = show(*asked, viewport={"width": 1280, "height": 900}).page
+    for figure, (limits, _, ticks) in zip(page.locator("figure").all(), TICKS, strict=True):
         assert " ".join(figure.locator(".grid text").all_text_contents()) == ticks, limits
-        places = figure.locator("[role=slider]").evaluate(
-            """(mark) => new Set(Array.from({ length: 41 }, (_, i) => {
-              mark.dispatchEvent(new KeyboardEvent("keydown", { key: i ? "ArrowRight" : "Home" }));
-              return mark.ariaValueNow;
-            })).size"""
-        )
-        assert places == 41, limits
-
-
-def test_answer_words_stay_free(hands):
-    hand = hands["log"]
-    for guess in (2, 20, 28, 300):  # the answer is 24
-        hand.call("set", {"guess": guess})
-        line, words = (hand.figure.locator(f"svg {part}").bounding_box() for part in (".line.teal", ".word.ink"))
-        middle = line["x"] + line["width"] / 2
-        assert middle < words["x"] + 1 or middle > words["x"] + words["width"] - 1
 
 
 def test_choice(hands):
@@ -282,32 +198,17 @@ def test_choice(hands):
         assert hand.figure.locator(".right").inner_text() == "✓ apple, red"
         assert hand.figure.locator(".chosen").all_inner_texts() == [word] * (word != "apple, red")
         assert hand.said() == ("Right: apple, red." if word == "apple, red" else "Not quite. The answer: apple, red.")
-    begin(hand)
-    assert hand.figure.locator(".answers :disabled, .right, .chosen").count() == 0
 
 
 def test_curve(hands):
     hand = hands["curve"]
-    for i, dy in enumerate((-40, 30, 200, 12)):
-        begin(hand)
-        hand.drag(f"your guess at {X[i]}", 0, dy)
-        press(hand, "That is my guess")
-        guess = check("curve", hand)
-        assert [value != 0.5 for value in guess] == [j == i for j in range(4)]
     begin(hand)
-    box = hand.figure.locator("svg.paint").bounding_box()
-    hand.page.mouse.move(box["x"] + box["width"] * 0.16, box["y"] + box["height"] * 0.12)
-    hand.page.mouse.down()
-    hand.page.mouse.move(box["x"] + box["width"] * 0.93, box["y"] + box["height"] * 0.8, steps=30)
-    hand.page.mouse.up()
+    hand.drag("your guess at 2", 0, 30)
     press(hand, "That is my guess")
-    painted = check("curve", hand)
-    assert painted == sorted(painted, reverse=True)
-    assert len(set(painted)) == 4
+    assert [value != 0.5 for value in check("curve", hand)] == [False, True, False, False]
     begin(hand)
-    for place, key, height in ((1, "End", 1), (2, "ArrowUp", 0.51), (5, "Shift+ArrowDown", 0.4), (9, "Home", 0)):
+    for place, key in ((1, "End"), (2, "ArrowUp"), (5, "Shift+ArrowDown"), (9, "Home")):
         hand.handle(f"your guess at {place}").press(key)
-        assert float(hand.handle(f"your guess at {place}").get_attribute("aria-valuenow")) == height
     press(hand, "That is my guess")
     assert check("curve", hand) == [1, 0.51, 0.4, 0]
 
@@ -330,52 +231,33 @@ def test_focus(hands):
     assert hand.page.evaluate("document.activeElement.getAttribute('role')") == "slider"
 
 
-@pytest.mark.parametrize("name", ["number", "choice", "curve"])
-def test_address(show, hands, name):
-    hand = hands[name]
-    guess = GUESSES[name](np.random.default_rng(3))
-    hand.call("set", {"guess": guess})
-    press(hand, "Copy a link")
-    address = hand.page.url[hand.page.url.index("#") :]
-    again = show(ASKED[name], address=address)
+@pytest.mark.parametrize(
+    ("name", "guess"), [("number", -12.5), ("choice", "1.0"), ("choice", "5"), ("curve", [0.25, 1, 0, 0.5])]
+)
+def test_address(show, hands, name, guess):
+    hands[name].call("set", {"guess": guess})
+    press(hands[name], "Copy a link")
+    again = show(ASKED[name], address="#" + hands[name].page.url.split("#", 1)[1])
     assert again.call("state") == {"guess": guess, "shown": True}
-    assert show(ASKED[name], address="#draw_first=guess:;shown:false").said("does not understand")
-    if name == "choice":
-        hand.call("set", {"guess": "1.0"})
-        press(hand, "Copy a link")
-        address = hand.page.url[hand.page.url.index("#") :]
-        assert show(ASKED[name], address=address).call("state") == {"guess": "1.0", "shown": True}
 
 
-@pytest.mark.parametrize("where", [LIGHT, PHONE], ids=["light", "phone"])
-def test_accessibility(show, where):
-    hand = show(*ASKED.values(), **where)
+def test_accessibility(show):
+    hand = show(*ASKED.values(), viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True)
     assert violations(hand.page) == []
     hand.page.evaluate(
         "() => Promise.all([...document.querySelectorAll('figure')].map(f => f.instrument.set({shown:true})))"
     )
     assert violations(hand.page) == []
-    assert hand.page.evaluate("document.scrollingElement.scrollWidth") <= where["viewport"]["width"]
-    for figure in hand.page.locator("figure").all():
-        for control in figure.locator("input, button").all():
-            assert not control.is_visible() or control.bounding_box()["height"] >= 28
+    assert hand.page.evaluate("document.scrollingElement.scrollWidth") <= 360
 
 
 @each_kind
-def test_text_and_print(hands, name):
+def test_text(name):
+    """What print, and a page without scripts, show."""
     one = ASKED[name]
-    assert repr(one).startswith(f"<Instrument draw_first: {one.data['question']} The answer: ")
-    assert one.data["answer"] in one.alt
-    words = [text.get_text() for axes in one.picture().axes for text in (axes.title, *axes.texts, axes._left_title)]
-    assert one.data["question"] in " ".join(words).replace("\n", " ")
-    hands[name].page.emulate_media(media="print")
-    assert hands[name].figure.locator("img.instrument-still").is_visible()
-    hands[name].page.emulate_media(media="screen")
-
-
-def test_dollars_in_titles():
-    draw_first("How much?", 2, kind="mark", limits=(1, 3), titles=("$ $$", "")).to_html()
-    draw_first("How much?", [1, 2], kind="curve", x=[1, 2], limits=(0, 3), titles=("$x$", "$ $$")).to_html()
+    assert repr(one) == f"<Instrument draw_first: {one.alt}>"
+    assert one.alt == f"{one.data['question']} The answer: {one.data['answer']}."
+    assert f'<p class="instrument-still">{one.alt}</p>' in one.to_html()
 
 
 CARRIED = """async () => {
@@ -386,9 +268,8 @@ CARRIED = """async () => {
 }"""
 
 
-@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-@pytest.mark.parametrize("next_one", ["instrument", "explorer"])
-def test_next_figure_shows_the_answer(show, motion, next_one):
+@pytest.mark.parametrize(("next_one", "motion"), [("instrument", "no-preference"), ("explorer", "reduce")])
+def test_next_figure_shows_the_answer(show, next_one, motion):
     if next_one == "instrument":
         follows, then, end = tilt("window"), {"tilt": 2, "k": 7}, {"picture": "window", "tilt": 2, "k": 7}
     else:
@@ -413,31 +294,17 @@ WRONG = {
     "log": [{"log": 1}, {"log": True}, {**WORD, "choices": ("a", "b"), "log": True}],
     "format": [{"format": ".2e"}, {"format": None}],
     "unit": [{"unit": 5}],
-    "note": [{"note": None}],
     "then": [{"then": 3}, {"then": {1: 2}}],
     "titles": [{"titles": "ab"}, {"titles": (1, 2)}],
     "question": [{"question": " "}],
     "truth": [
         *({"truth": truth} for truth in (None, 1j, 10**400, "many", np.nan, True, [1, 2])),
         *({**LINE, "truth": truth} for truth in ([1, np.nan], [1, 1j], [1, 4], [1, 2, 3])),
-        {"limits": (0, 1)},
-        {"truth": 10, **MARK},
-        {**WORD, "choices": ("b", "c")},
+        *({"limits": (0, 1)}, {"truth": 10, **MARK}, {**WORD, "choices": ("b", "c")}),
     ],
-    "limits": [
-        {**WORD, "choices": ("a", "b"), "limits": (0, 1)},
-        {**MARK, "limits": None},
-        {**MARK, "limits": (3, 1)},
-        {**MARK, "limits": (0, 9), "log": True},
-    ],
+    "limits": [{**MARK, "limits": limits} for limits in (None, (3, 1))] + [{**MARK, "limits": (0, 9), "log": True}],
     "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"), "ab")] + [{"choices": ("a", "b")}],
-    "x": [
-        {"x": [1]},
-        {**LINE, "x": ["a", 1]},
-        {**LINE, "x": [2, 1]},
-        {**LINE, "x": [0, 1], "log": True},
-        {**LINE, "x": [1]},
-    ],
+    "x": [{"x": [1]}, {**LINE, "x": [0, 1], "log": True}, *({**LINE, "x": x} for x in (["a", 1], [2, 1], [1]))],
 }
 
 

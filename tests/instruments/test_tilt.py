@@ -7,12 +7,9 @@ import pytest
 from PIL import Image
 
 from lowrank_tutor.figures import tilt
-from lowrank_tutor.figures.parts.pictures import PICTURES, SIZE, grays
+from lowrank_tutor.figures.parts.sample_pictures import PICTURES, SIZE, grays
 
-
-@pytest.fixture(scope="module")
-def hand(show):
-    return show(tilt())
+FIGURE = tilt
 
 
 def recomputed(picture, k):
@@ -67,51 +64,35 @@ def test_turn_by_hand(hand):
     hand.page.mouse.up()
 
 
-def test_attention_is_a_picture(hand):
-    """Of the table itself one sheet is 56% off, two are 19%: pixels between two words change little."""
-    errors = [hand.set(picture="attention", tilt=0, k=k)["relative_error"] for k in (1, 2)]
-    assert errors == pytest.approx([0.56, 0.19], abs=0.01)
-
-
 def test_layers_of_a_window(hand):
     layers = [hand.set(picture="window", tilt=degrees)["layers_for_5_percent"] for degrees in (0, 2, 5, 30)]
     assert layers == [1, 7, 17, 55]
     assert layers == [tilt(degrees=degrees).numbers["layers_for_5_percent"] for degrees in (0, 2, 5, 30)]
 
 
-def test_drag(hand):
+def test_cut(hand):
     hand.set(picture="window", tilt=20, k=8)
     seen = []
-    for dx in (25, 40, -30, 60, -300):
+    for dx in (25, 40, -300):
         hand.drag("cut", dx, 5)
         check(hand)
         seen.append(hand.call("state")["k"])
-    assert seen[0] > 8
-    assert seen[1] > seen[0]
-    assert seen[2] < seen[1] < seen[3]
-    assert seen[4] == 1
+    assert 8 < seen[0] < seen[1]
+    assert seen[2] == 1
     box = hand.figure.locator("svg.grab").bounding_box()
     hand.page.mouse.click(box["x"] + box["width"] * 0.8, box["y"] + 30)  # anywhere in the spectrum
     assert hand.call("state")["k"] > 20
     check(hand)
-
-
-def test_keys(hand):
     hand.set(picture="disc", tilt=0, k=8)
     cut = hand.handle("cut")
-    keys = {"ArrowRight": 9, "ArrowUp": 10, "Shift+ArrowRight": 20, "PageDown": 10, "End": 160, "Home": 1}
-    for key, k in {**keys, "ArrowLeft": 1}.items():
+    for key, k in {"ArrowRight": 9, "Shift+ArrowRight": 19, "PageDown": 9, "End": 160, "Home": 1}.items():
         cut.press(key)
         assert hand.call("state")["k"] == k
         assert cut.get_attribute("aria-valuenow") == str(k)
         assert cut.get_attribute("aria-valuetext") == f"{k} of 160 sheets"
-        check(hand)
     hand.set(picture="stripes", tilt=0, k=2)
     hand.handle("cut").press("ArrowLeft")
     hand.said(tilt("stripes", degrees=0, k=1).alt)
-    hand.set(k=80)
-    hand.handle("cut").press("ArrowRight")
-    hand.said("more numbers than the picture")
 
 
 def as_file(image, kind="PNG", name="mine"):
@@ -150,17 +131,13 @@ def test_odd_pictures(show):
         hand.call("set", {"picture": "own"})
     clear = Image.new("RGBA", (50, 80), (0, 0, 0, 0))
     clear.paste((0, 0, 0, 255), (0, 0, 25, 80))
-    for image, value, words in (
-        (Image.new("L", (1, 1), 90), 90, "one even gray"),
-        (Image.new("RGB", (300, 100)), 0, "is black"),
-        (clear, None, "Your picture"),
-    ):
+    black = Image.new("RGB", (300, 100))
+    for image, words in ((Image.new("L", (1, 1), 90), "one even gray"), (black, "is black"), (clear, "Your picture")):
         hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
         bring(hand, as_file(image))
         assert words in hand.said()
         check(hand)
-        gray = np.array(hand.call("table")["picture"])
-        assert value is None or (gray == value).all()
+    gray = np.array(hand.call("table")["picture"])
     assert gray[:, :75].max() == 0
     assert gray[:, 85:].min() == 255  # what is transparent shows white paper
 
@@ -170,41 +147,6 @@ def test_huge_pictures(show):
     bring(hand, as_file(Image.new("1", (20_000, 20_000))))  # a small file, and 1.6 GB of pixels
     assert "at most 100 million pixels" in hand.said()
     assert hand.call("state")["picture"] == "window"
-    tall = Image.new("L", (8000, 6000), 30)
-    tall.paste(220, (0, 0, 8000, 3000))
-    bring(hand, as_file(tall))
-    hand.page.wait_for_function("() => document.querySelector('figure').instrument.state().picture === 'own'")
-    hand.settle()
-    assert check(hand)["layers_for_5_percent"] == 1
-
-
-def test_camera(show):
-    hand = show(tilt())
-    hand.page.evaluate(
-        """() => {
-          const canvas = document.createElement("canvas");
-          [canvas.width, canvas.height] = [320, 240];
-          const pen = canvas.getContext("2d");
-          setInterval(() => { pen.fillStyle = "#777"; pen.fillRect(0, 0, 320, 240); }, 20);
-          window.streams = [];
-          navigator.mediaDevices.getUserMedia = async () => streams[streams.push(canvas.captureStream()) - 1];
-        }"""
-    )
-    hand.figure.get_by_text("other pictures").click()
-    opener = hand.button("Use the camera")
-    opener.click()
-    hand.page.wait_for_function("() => document.querySelector('video')?.videoWidth > 0")
-    opener.click()  # a second one would never be let go
-    hand.button("Take the picture").click()
-    hand.page.wait_for_function("() => document.querySelector('figure').instrument.state().picture === 'own'")
-    tracks = "streams.flatMap((stream) => stream.getTracks().map((track) => track.readyState))"
-    assert hand.page.evaluate(tracks) == ["ended"]
-    assert hand.figure.locator("video").count() == 0
-    assert opener.evaluate("(opener) => opener === document.activeElement"), "the next Tab begins at the top"
-    hand.page.evaluate("() => (navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error('no'))) && 0")
-    hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
-    opener.click()
-    assert "choose a file instead" in hand.said()
 
 
 def test_last_wish_is_drawn(hand):

@@ -29,9 +29,6 @@ CALLS |= {
     "album": "album([[[hash((i, j, n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",
     "card": 'card({"all heads": (131_072, 0), "one head": (2_048, 0)})',
     "draw_first": 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)',
-    "drift": "drift([[[[[t * c % 7 + s for c in range(8)] for t in range(32)]] * 5 for s in (0, 1)]] * 2, (0.5, 2.0))",
-    "equal_steps": "equal_steps([[2**i for i in range(8)]], [[1] * 8], [1])",
-    "two_spectra": "two_spectra([[(i == j) + 1 / (1 + i + j) for j in range(24)] for i in range(24)], decay=1)",
 }
 each_instrument = pytest.mark.parametrize("name", CALLS)
 # A turned frame, painted bars and a drafted guess: one for each way to take hold; tests/instruments tries them all.
@@ -152,7 +149,7 @@ def test_cells_run(lab):
 SHOWN = """
 (figure) => ({
   live: figure.classList.contains("live"),
-  still: figure.querySelector("img.instrument-still").checkVisibility(),
+  still: figure.querySelector(".instrument-still").checkVisibility(),
   numbers: figure.instrument.numbers(),
   width: figure.clientWidth,
   reach: figure.scrollWidth - figure.clientWidth,

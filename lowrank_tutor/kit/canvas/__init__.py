@@ -8,6 +8,6 @@ with. Where no script runs, and in print, a picture of the first state stands th
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
-    from lowrank_tutor.kit.canvas.instrument import Instrument, arrow
+    from lowrank_tutor.kit.canvas.instrument import Instrument
 
-__all__ = ["Instrument", "arrow"]
+__all__ = ["Instrument"]

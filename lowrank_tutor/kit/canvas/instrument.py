@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from PIL import Image
 
 from lowrank_tutor.kit.block import Block, Script
@@ -46,8 +45,8 @@ class Instrument:
     styles: tuple[str, ...] = ()  # further style sheets
     state: Mapping[str, Any]  # at first: words, numbers, switches, lists of numbers, or rows of numbers
     numbers: Mapping[str, float]  # what NumPy computes for that state, by the names that the browser uses
-    picture: Callable[[], Figure]  # draws that state, for print and where no script runs
     say: str  # the sentence for any state, with fields such as {k} or {relative_error:.1%}
+    picture: Callable[[], Figure] | None = None  # draws that state, for print and where no script runs; else a sentence
     values: Mapping[str, Any] = field(default_factory=dict)  # further fields of the sentence, for the start
     remarks: Mapping[str, str] = field(default_factory=dict)  # sentences that may follow, by the script's names
     data: Mapping[str, Any] = field(default_factory=dict)  # what else the script needs
@@ -79,8 +78,12 @@ class Instrument:
             "remarks": self.remarks,
             "words": WORDS,
         }
-        standing = f"""{_image(self.picture(), self.alt)}
-<noscript><p>You can drag this figure if JavaScript is on. Here you see how it starts.</p></noscript>
+        still = _image(self.picture(), self.alt) if self.picture else _sentence(self.alt)
+        offer = "You can drag this figure if JavaScript is on. Here you see how it starts."
+        if not self.picture:
+            offer = "You can try it yourself if JavaScript is on."
+        standing = f"""{still}
+<noscript><p>{offer}</p></noscript>
 <div class="instrument-live"></div>
 <dl>{self.words.numbers_html(self.numbers)}</dl>
 <p role="status"></p>
@@ -105,11 +108,8 @@ class Instrument:
         return {"text/plain": repr(self), "text/html": self.block.to_html()}
 
 
-def arrow(ax: Axes, tip: ArrayLike, color: str, name: str = "", start: ArrayLike = (0, 0), down: float = 4) -> None:
-    """Draw an arrow into a static picture, with its name beside the tip."""
-    tip = (float(np.asarray(tip)[0]), float(np.asarray(tip)[1]))
-    ax.annotate("", tip, tuple(np.asarray(start)), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
-    ax.annotate(name, tip, xytext=(4, down), textcoords="offset points", color=color)
+def _sentence(words: str) -> str:
+    return f'<p class="instrument-still">{html.escape(words)}</p>'
 
 
 def _image(figure: Figure, alt: str) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import check_bool, check_choice, check_real
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import finite
-from lowrank_tutor.kit.questions.prediction_words import FIRST, FORMAT, SENTENCES, WORDS, still, written
+from lowrank_tutor.kit.questions.prediction_words import FIRST, FORMAT, SENTENCES, WORDS, written
 
 KINDS = ("number", "mark", "choice", "curve")
 FILES = ("numbers", "predictions", "ruler", "carry_on", *(f"guess_{kind}" for kind in KINDS), "draw_first")
@@ -150,7 +150,6 @@ def draw_first(
         say="{words}",
         values={"words": said},
         data=data,
-        picture=lambda: still(data),
     )
 
 

@@ -1,17 +1,9 @@
-"""The words of ``draw_first``, and its static picture."""
+"""The words of ``draw_first``, and how it writes numbers."""
 
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
-
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-
-from lowrank_tutor.kit.charts.style import GRAY, styled
 
 FIRST = {
     "number": "First type a number, or press Show me.",
@@ -62,35 +54,3 @@ def written(value: float, spec: str) -> str:
 
 def _plain(number: Decimal, form: str) -> str:
     return format(number.normalize(Context(prec=500)) if number else Decimal(0), form)
-
-
-@styled
-def still(data: Mapping[str, Any]) -> Figure:
-    """Draw a question with its answer, for print and where no script runs."""
-    kind, answer, titles = data["kind"], data["answer"], data["titles"]
-    lines = textwrap.wrap(data["question"], 44)
-    words = data["choices"] if kind == "choice" else [answer]
-    inches = {"curve": 2.3, "mark": 1.0, "number": 0.45, "choice": 0.1 + 0.22 * len(words)}[kind]
-    fig, ax = plt.subplots(layout="constrained", figsize=(4.5, inches + 0.2 * len(lines)))
-    ax.set_title("\n".join(lines), parse_math=False)
-    scale = "log" if data["log"] else "linear"
-    if kind == "curve":
-        ax.plot(data["x"], data["truth"], "o-", color="black")
-        ax.set(xscale=scale, ylim=data["limits"])
-        ax.set_ylabel(titles[1], parse_math=False)
-        ax.set_xticks(data["x"], [f"{at:g}" for at in data["x"]], minor=False)
-        ax.set_xticks([], minor=True)
-    elif kind == "mark":
-        ax.axvline(data["truth"], color="black", linewidth=2)
-        ax.set(xscale=scale, xlim=data["limits"], yticks=[])
-        look: dict[str, Any] = {"textcoords": "offset points", "color": "black", "parse_math": False}
-        ax.annotate(answer, (data["truth"], 0.5), xytext=(4, 0), **look)
-    else:
-        ax.set(ylim=(0, len(words)), xlim=(0, 1))
-        ax.set_axis_off()
-        for i, word in enumerate(words):
-            is_answer, height = word == answer, len(words) - i - 0.5
-            look = {"color": "black", "weight": "bold"} if is_answer else {"color": GRAY}
-            ax.text(0, height, ("answer: " if is_answer else "") + word, va="center", parse_math=False, **look)
-    ax.set_xlabel(titles[0] or (answer if kind == "mark" else ""), parse_math=False)
-    return fig

@@ -1,7 +1,7 @@
-// Gray values of a picture that is turned about its middle, the same that pictures.py computes.
+// Gray values of a picture that is turned about its middle, the same that sample_pictures.py computes.
 //
 // A picture is a function of x and y that gives a gray from 0 to 255; the square from -1 to 1 is what is seen upright.
-const pictures = (() => {
+const samplePictures = (() => {
   const between = (v, low, high) => v > low && v < high;
   const shapes = {
     stripes: (x) => (((Math.floor(x * 5) % 2) + 2) % 2 ? 0 : 255),

@@ -1,4 +1,4 @@
-"""Gray values of pictures that are turned about their middle, the same that ``pictures.js`` computes."""
+"""Gray values of pictures that are turned about their middle, the same that ``sample_pictures.js`` computes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from matplotlib import cbook
 from numpy.typing import NDArray
 from PIL import Image
 
+from lowrank_tutor.kit.canvas.instrument import Floats
 from lowrank_tutor.kit.images import png
 from lowrank_tutor.sentence import W_K, W_Q, X
 
@@ -23,8 +24,6 @@ PICTURES = {
     "portrait": "a portrait",
     "attention": "attention of six words",
 }
-
-Floats = NDArray[np.float64]
 
 
 def grays(picture: str | Floats, degrees: float) -> Floats:
