@@ -8,8 +8,8 @@ import sys
 import pytest
 import yaml
 from chapters import CELL_LINES, CHAPTERS, ROOT, WITH_EXPLORERS, code_cells, explorers, judged, judges, run
-from figures import check_fit, check_look
-from figures import figures as figures_of
+from looks import check_fit, check_look
+from looks import figures as figures_of
 
 from lowrank_tutor import figures
 

@@ -1,0 +1,3 @@
+"""The hands that move a figure."""
+
+from hands import *  # noqa: F403
