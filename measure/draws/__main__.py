@@ -17,8 +17,8 @@ CHAPTERS = tuple(sorted(path.stem.removeprefix("chapter_") for path in Path(__fi
 def drawn_again(chapter: str, seeds: range = SEEDS) -> list[dict[str, Any]]:
     """Return a row for each number of a chapter: its median, its 10th and 90th percentile, its least and largest."""
     draw: Callable[[int], dict[str, float]] = import_module(f"measure.draws.chapter_{chapter}").draw
-    found = [draw(seed) for seed in seeds]
-    return [_row(chapter, name, [one[name] for one in found]) for name in found[0]]
+    drawn = [draw(seed) for seed in seeds]
+    return [_row(chapter, name, [numbers[name] for numbers in drawn]) for name in drawn[0]]
 
 
 def _row(chapter: str, name: str, values: list[float]) -> dict[str, Any]:
@@ -39,8 +39,8 @@ def main(arguments: list[str] | None = None) -> None:
     meta = provenance("python -m measure.draws", ["numpy", "scipy", "torch", "scikit-learn"])
     meta["seeds"] = [SEEDS[0], SEEDS[-1]]
     place = DATA / "draws.json"
-    kept = json.loads(place.read_text(encoding="utf-8"))["rows"] if place.exists() else []
-    rows = [row for row in kept if row["chapter"] not in chosen]
+    old = json.loads(place.read_text(encoding="utf-8"))["rows"] if place.exists() else []
+    rows = [row for row in old if row["chapter"] not in chosen]
     for chapter in chosen:
         new = drawn_again(chapter)
         for row in new:

@@ -51,8 +51,8 @@ def output_errors(rng: np.random.Generator) -> tuple[float, float]:
     right = softmax(queries @ keys.T / math.sqrt(128)) @ values
 
     def error(inner: np.ndarray) -> float:
-        made = softmax(inner / math.sqrt(128)) @ values
-        return float(np.linalg.norm(made - right) / np.linalg.norm(right))
+        output = softmax(inner / math.sqrt(128)) @ values
+        return float(np.linalg.norm(output - right) / np.linalg.norm(right))
 
     return error(y @ fine.T), error(y @ coarse.T + signs)
 

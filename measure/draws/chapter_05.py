@@ -42,15 +42,17 @@ def distances(generator: torch.Generator) -> dict[str, float]:
     s, h = torch.randn(2, 500, 24, generator=generator)
     y = (s @ truth * h).sum(1) + 0.5 * torch.randn(500, generator=generator)
     size, x = truth.norm(), torch.einsum("ni,nj->nij", s, h).flatten(1).double()
-    found = {f"distance, rank {k}": learned(s, h, y, k, generator) for k in (1, 2, 4, 8)}
-    found |= {"distance, full table": learned(s, h, y, None, generator)}
+    tables = {f"distance, rank {k}": learned(s, h, y, k, generator) for k in (1, 2, 4, 8)}
+    tables |= {"distance, full table": learned(s, h, y, None, generator)}
     penalties = (15, 30, 60, 120)
     misfits = [torch.dist(x[400:] @ penalized(x[:400], y[:400].double(), p).flatten(), y[400:]) for p in penalties]
-    found |= {"distance, nuclear norm": penalized(x, y.double(), penalties[int(np.argmin(misfits))])}
+    tables |= {"distance, nuclear norm": penalized(x, y.double(), penalties[int(np.argmin(misfits))])}
     u, values, vt = torch.linalg.svd(x, full_matrices=False)
     ridges = [vt.T @ (values / (values**2 + r) * (u.T @ y.double())) for r in np.geomspace(1, 1e5, 61)]
-    found |= {"distance, best ridge": min(ridges, key=lambda one: torch.dist(one, truth.flatten()).item()).view(24, 24)}
-    return {name: float(torch.dist(table, truth) / size) for name, table in found.items()}
+    tables |= {
+        "distance, best ridge": min(ridges, key=lambda table: torch.dist(table, truth.flatten()).item()).view(24, 24)
+    }
+    return {name: float(torch.dist(table, truth) / size) for name, table in tables.items()}
 
 
 def learned(

@@ -56,13 +56,13 @@ def _logits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> dict[str, floa
 
 
 def _performer(g: torch.Generator) -> dict[str, float]:
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for d in (16, 64):
         draws = [orthogonal_features(256, d, generator=g, dtype=torch.float64) for _ in range(4)]
         q, k, v = torch.randn(3, 1, 1, 128, d, generator=g, dtype=torch.float64)
         for size in (0.25, 0.5, 0.75, 1.0):
             exact = softmax_attention(size * q, size * k, v)[0, 0]
             off = [relative_error(performer_attention(size * q, size * k, v, features=w)[0, 0], exact) for w in draws]
-            found[f"Performer, width {d}, size {size:g}"] = float(np.mean(off))
-            found[f"mean of values, width {d}, size {size:g}"] = relative_error(v[0, 0].mean(0).expand(128, d), exact)
-    return found
+            numbers[f"Performer, width {d}, size {size:g}"] = float(np.mean(off))
+            numbers[f"mean of values, width {d}, size {size:g}"] = relative_error(v[0, 0].mean(0).expand(128, d), exact)
+    return numbers

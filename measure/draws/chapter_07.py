@@ -12,40 +12,30 @@ N, D, K = 128, 32, 16
 
 
 def draw(seed: int) -> dict[str, float]:
-    """Return the errors of averages, of random mixtures and of the best fixed ones, and what learning gains.
-
-    Parameters
-    ----------
-    seed : int
-
-    Returns
-    -------
-    dict
-        Relative errors of the output, in percent.
-    """
+    """Return the errors, in percent, of averages, random mixtures and the best fixed ones, and what learning gains."""
     g = torch.Generator().manual_seed(seed)
-    w, found = torch.randn(3, D, D, generator=g) / D**0.5, {}
+    w, numbers = torch.randn(3, D, D, generator=g) / D**0.5, {}
     for rho in (0.0, 0.9, 0.95):
-        found[f"random, rho {rho:g}"] = off(heads(rho, w, g), torch.randn(K, N, generator=g) / N**0.5)
+        numbers[f"random, rho {rho:g}"] = off(heads(rho, w, g), torch.randn(K, N, generator=g) / N**0.5)
     place = np.arange(N)
     _, vectors = np.linalg.eigh(0.95 ** abs(place[:, None] - place))
     best = torch.from_numpy(vectors[:, -K:].T.copy()).float()
     q, k, v = parts = heads(0.95, w, g)
     weights, exact = attention_weights(q, k), softmax_attention(q, k, v)
     for name, e in (("means of windows", pooling_projection(K, N) * (N / K) ** 0.5), ("the best mixing", best)):
-        found[f"{name}, values alone"] = 100 * ((weights @ (e.T @ (e @ v)) - exact).norm() / exact.norm()).item()
-    found["eigenvectors as E"] = off(parts, best * (K / N) ** 0.5)
-    return found | learned(0.95, 300, w, g)
+        numbers[f"{name}, values alone"] = 100 * ((weights @ (e.T @ (e @ v)) - exact).norm() / exact.norm()).item()
+    numbers["eigenvectors as E"] = off(parts, best * (K / N) ** 0.5)
+    return numbers | learned(0.95, 300, w, g)
 
 
 def learned(rho: float, steps: int, w: torch.Tensor, g: torch.Generator) -> dict[str, float]:
     """Return the errors of both starts before and after so many steps."""
-    test, found = heads(rho, w, g, batch=64), {}
+    test, numbers = heads(rho, w, g, batch=64), {}
     starts = {"averages": pooling_projection(K, N), "random": torch.randn(K, N, generator=g) / N**0.5}
     for name, start in starts.items():
-        found[f"{name} before"] = off(test, start)
-        found[f"{name} after {steps:,} steps"] = off(test, learn(start, rho, w, g, steps))
-    return found
+        numbers[f"{name} before"] = off(test, start)
+        numbers[f"{name} after {steps:,} steps"] = off(test, learn(start, rho, w, g, steps))
+    return numbers
 
 
 def heads(rho: float, w: torch.Tensor, g: torch.Generator, batch: int = 1) -> list[torch.Tensor]:
@@ -74,10 +64,3 @@ def learn(e: torch.Tensor, rho: float, w: torch.Tensor, g: torch.Generator, step
         error.square().mean().backward()
         adam.step()
     return e.detach()
-
-
-if __name__ == "__main__":  # what 3,000 steps gain: about a minute for each seed, so not a part of the record
-    for seed in range(1000, 1006):
-        generator = torch.Generator().manual_seed(seed)
-        tables = torch.randn(3, D, D, generator=generator) / D**0.5
-        print(seed, learned(0.95, 3000, tables, generator), flush=True)

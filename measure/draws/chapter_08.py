@@ -24,19 +24,19 @@ def _rotated(g: torch.Generator) -> dict[str, float]:
     """Rank of 48 rotated keys of rank 8 and 64 numbers, by rounding and at 1%, for three bases."""
     keys = _normal(g, 1, 48, 64) @ _normal(g, 64, 8) @ _normal(g, 4, 8, 16)
     plane = torch.view_as_complex(keys.unflatten(2, (8, 2)))
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for base in (100, 10_000, 500_000):
         angles = torch.arange(48.0)[:, None] / base ** (torch.arange(8) / 8)
         turned = torch.view_as_real(plane * torch.exp(1j * angles)).flatten(2).transpose(0, 1).flatten(1).numpy()
-        found[f"rank after rotation, base {base}"] = numerical_rank(turned)
-        found[f"rank at 1% after rotation, base {base}"] = numerical_rank(turned, rtol=0.01)
-    return found
+        numbers[f"rank after rotation, base {base}"] = numerical_rank(turned)
+        numbers[f"rank at 1% after rotation, base {base}"] = numerical_rank(turned, rtol=0.01)
+    return numbers
 
 
 def _cuts(g: torch.Generator) -> dict[str, float]:
     """Errors of the outputs of a table cut to rank 8 or 2: medians of 50 tables, because those of one scatter."""
-    found = [_cut(g) for _ in range(50)]
-    return {name: float(np.median([one[name] for one in found])) for name in found[0]}
+    cuts = [_cut(g) for _ in range(50)]
+    return {name: float(np.median([cut[name] for cut in cuts])) for name in cuts[0]}
 
 
 def _cut(g: torch.Generator) -> dict[str, float]:
@@ -75,30 +75,30 @@ def _rounded(g: torch.Generator) -> dict[str, float]:
     keys[:, :2] += 20
 
     def scores(keys: torch.Tensor) -> torch.Tensor:
-        found = queries @ keys.T
-        return found - found.mean(dim=1, keepdim=True)
+        products = queries @ keys.T
+        return products - products.mean(dim=1, keepdim=True)
 
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, dim in (("token", 1), ("entry", 0)):
         low, high = keys.amin(dim, keepdim=True), keys.amax(dim, keepdim=True)
         for bits in (8, 4, 2):
             step = (high - low) / (2**bits - 1)
-            kept = low + step * ((keys - low) / step).round()
-            found[f"{bits} bits, a scale for each {name}"] = relative_error(scores(kept), scores(keys))
-    return found
+            rounded = low + step * ((keys - low) / step).round()
+            numbers[f"{bits} bits, a scale for each {name}"] = relative_error(scores(rounded), scores(keys))
+    return numbers
 
 
 def _adapters(g: torch.Generator) -> dict[str, float]:
     b1, a1, b2, a2 = (_normal(g, *shape) for shape in [(96, 4), (4, 96)] * 2)
-    found = {"averaged factors": relative_error((b1 + b2) @ (a1 + a2) / 4, (b1 @ a1 + b2 @ a2) / 2)}
+    numbers = {"averaged factors": relative_error((b1 + b2) @ (a1 + a2) / 4, (b1 @ a1 + b2 @ a2) / 2)}
     w, b, a = (torch.randn(*shape, generator=g) for shape in [(1024, 1024), (1024, 8), (8, 1024)])
     base, product, own = w.bfloat16().float(), b @ a, torch.linalg.qr(a.T).Q
     for size in (1e-3, 1e-2):
         update = product * (size * w.norm() / product.norm())
         arrived = (base + update).bfloat16().float() - base
-        found[f"merged update of {size:g}, error"] = relative_error(arrived, update)
-        found[f"merged update of {size:g}, error on its inputs"] = relative_error(arrived @ own, update @ own)
-    return found
+        numbers[f"merged update of {size:g}, error"] = relative_error(arrived, update)
+        numbers[f"merged update of {size:g}, error on its inputs"] = relative_error(arrived @ own, update @ own)
+    return numbers
 
 
 def _first_step(g: torch.Generator) -> dict[str, float]:

@@ -33,7 +33,7 @@ def _recall(g: torch.Generator) -> dict[str, float]:
     k, v, few = unit(_normal(g, 64, 32), dim=1), pictures - pictures.mean(dim=0), slice(0, 16)
     plain, rule = linear_state(k, v), linear_state(k, v, delta=1.0)
     back = _given_back(rule, k, v)
-    found = {
+    numbers = {
         "64 pictures, sum": float(_given_back(plain, k, v).sum()),
         "64 pictures, sum, error": recall_error(plain, k, v),
         "64 pictures, delta rule": float(back.sum()),
@@ -43,7 +43,7 @@ def _recall(g: torch.Generator) -> dict[str, float]:
         "16 pictures, sum, error": recall_error(linear_state(k[few], v[few]), k[few], v[few]),
         "16 pictures, sum": float(_given_back(linear_state(k[few], v[few]), k[few], v[few]).sum()),
     }
-    return found | _rules(k, _normal(g, 64, 32))
+    return numbers | _rules(k, _normal(g, 64, 32))
 
 
 def _rules(k: torch.Tensor, v: torch.Tensor) -> dict[str, float]:
@@ -59,13 +59,13 @@ def _rules(k: torch.Tensor, v: torch.Tensor) -> dict[str, float]:
         "8 of 16 keys four times": (k[first + second * 4], [*first, *range(32, 40)]),
         "32 keys that share a direction": (unit(k[:32] + k[63], dim=1), range(32)),  # cosines near 1/2
     }
-    found = {}
+    numbers = {}
     for case, (keys, newest) in cases.items():
         steps, values = torch.tensor(newest), v[: len(keys)]
         for name, options in rules.items():
             nearest = torch.cdist(keys[steps] @ linear_state(keys, values, **options), values).argmin(dim=1)
-            found[f"{case}, {name}"] = float((nearest == steps).double().mean())
-    return found
+            numbers[f"{case}, {name}"] = float((nearest == steps).double().mean())
+    return numbers
 
 
 def _blocks(g: torch.Generator) -> dict[str, float]:
@@ -84,7 +84,7 @@ def _blocks(g: torch.Generator) -> dict[str, float]:
 
 def _depth(g: torch.Generator) -> dict[str, float]:
     """Return how far apart 32 tokens are after layers with skips and without, and when they are alike: of 10 draws."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     starts = [(_normal(g, 32, 32), _normal(g, 12, 3, 32, 32) / math.sqrt(32)) for _ in range(10)]
     for size in (0.5, 1.0, 3.0):
         for skip, name in ((0, "alone"), (1, "with skips")):
@@ -97,11 +97,11 @@ def _depth(g: torch.Generator) -> dict[str, float]:
                     tokens = skip * tokens + weights @ tokens @ w_v
                     apart[-1].append(float((tokens - tokens.mean(dim=0)).norm() / tokens.norm()))
             for layers in (12,) if skip else (2, 7):
-                found[f"size {size:g}, {name}, {layers} layers"] = sorted(each[layers - 1] for each in apart)[4]
+                numbers[f"size {size:g}, {name}, {layers} layers"] = sorted(each[layers - 1] for each in apart)[4]
             if not skip:
-                found[f"size {size:g}, {name}, 7 layers, slowest of 10"] = max(each[6] for each in apart)
-                found[f"size {size:g}, {name}, layers until alike"] = sorted(map(_layers_until_alike, apart))[4]
-    return found
+                numbers[f"size {size:g}, {name}, 7 layers, slowest of 10"] = max(each[6] for each in apart)
+                numbers[f"size {size:g}, {name}, layers until alike"] = sorted(map(_layers_until_alike, apart))[4]
+    return numbers
 
 
 def _layers_until_alike(apart: list[float]) -> int:
@@ -117,8 +117,8 @@ def _windows(g: torch.Generator) -> dict[str, float]:
     q, k, v = ((x @ w)[None, None] for w in maps)
     exact = attend(q, k, v, is_causal=True)[0, 0]
     band = torch.ones(128, 128).tril().bool() & ~torch.ones(128, 128).tril(-16).bool()
-    found = {
+    numbers = {
         f"groups of 8, {name}": relative_error(window_attention(q, k, v, window=16, m=8, votes=votes)[0, 0], exact)
         for name, votes in (("m votes", True), ("one vote", False))
     }
-    return found | {"last 16 alone": relative_error(attend(q, k, v, attn_mask=band)[0, 0], exact)}
+    return numbers | {"last 16 alone": relative_error(attend(q, k, v, attn_mask=band)[0, 0], exact)}

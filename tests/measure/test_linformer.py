@@ -7,6 +7,7 @@ import math
 import pytest
 
 from lowrank_tutor.roofline import gpu_floor
+from measure import harness
 from measure.harness import DATA
 from measure.speed import gpu_file, linformer
 from measure.speed.linformer_methods import FUSED, MODES
@@ -78,6 +79,22 @@ def test_shared_record_is_possible(meta, row, message):
     else:
         with pytest.raises(ValueError, match=message):
             gpu_file.check(record)
+
+
+def test_share_writes_file(monkeypatch, tmp_path):
+    """A stand-in for a card: what is measured becomes a file that passes the check above."""
+    plan = linformer.cuda_plan(["float32"], lengths=(64,), ks=(32,), many=128)
+    plan = plan._replace(groups=[group._replace(ks=(32,), peer_ks=(32,)) for group in plan.groups], repeats=2)
+    monkeypatch.setattr(harness, "DATA", tmp_path)
+    monkeypatch.setattr(linformer, "cuda_plan", lambda dtypes: plan)
+    monkeypatch.setattr(linformer, "card", lambda device: CARD)
+    monkeypatch.setattr(linformer, "CudaClock", lambda device: harness.wall_clock)
+    linformer.on_gpu(linformer.torch.device("cpu"), share=True)
+    record = json.loads((tmp_path / "gpu" / "tesla-t4.json").read_text(encoding="utf-8"))
+    gpu_file.check(record)
+    assert {(row["series"], row["batch"]) for row in record["rows"]} == set(
+        itertools.product(("core", "module", "encoder layer"), (1, 2))
+    )
 
 
 def test_shared_files():
