@@ -7,13 +7,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import bars_with_cut
 from lowrank_tutor.figures.parts.typed import phrases, read
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import SIGNED, styled
-from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
+from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
 
 MOST = 8  # words
 SAY = (
@@ -115,32 +116,25 @@ def sheets(
     )
 
 
-def attention(x: object) -> tuple[Floats, Floats]:
-    """Return the attention table and the values of words with the numbers ``x`` (n, 2)."""
-    rows = np.asarray(x, dtype=float)
-    powers = np.exp(rows @ W_Q @ (rows @ W_K).T / np.sqrt(2))
-    return powers / powers.sum(axis=1, keepdims=True), rows @ W_V
-
-
-def cut(table: Floats, k: int) -> Floats:
+def cut(table: FloatArray, k: int) -> FloatArray:
     """Return the sum of the first ``k`` sheets of a table."""
     u, s, vt = np.linalg.svd(table)
     return np.asarray((u[:, :k] * s[:k]) @ vt[:k])
 
 
-def numbers(weights: Floats, values: Floats, k: int) -> dict[str, float]:
+def numbers(weights: FloatArray, values: FloatArray, k: int) -> dict[str, float]:
     """Return the errors of table and outputs, relative; an output of zero has the error 0."""
     missing = weights - cut(weights, k)
     of_output = np.linalg.norm(missing @ values) / (np.linalg.norm(weights @ values) or 1)
     return {"table_error": float(np.linalg.norm(missing) / np.linalg.norm(weights)), "output_error": float(of_output)}
 
 
-def _most(row: Floats, words: list[str]) -> str:
+def _most(row: FloatArray, words: list[str]) -> str:
     return "to all alike" if np.ptp(row) < 1e-6 else f"most to “{words[row.argmax()]}”"
 
 
 @styled
-def _still(weights: Floats, kept: Floats, k: int, words: list[str]) -> Figure:
+def _still(weights: FloatArray, kept: FloatArray, k: int, words: list[str]) -> Figure:
     fig, axes = plt.subplots(1, 3, layout="constrained", figsize=(5.2, 2.1))
     top, s = weights.max(), np.linalg.svd(weights, compute_uv=False)
     for ax, table, title in zip(axes, (weights, kept), ("the whole table", f"{k} of {len(s)} sheets"), strict=False):

@@ -9,9 +9,9 @@ from matplotlib import cbook
 from numpy.typing import NDArray
 from PIL import Image
 
+from lowrank_tutor import sentence
 from lowrank_tutor.kit.canvas.instrument import Floats
 from lowrank_tutor.kit.images import png
-from lowrank_tutor.sentence import W_K, W_Q, X
 
 SIZE = 160  # pixels to a side: a decomposition takes a fraction of a second in a browser
 FINE = 5  # points to a pixel, each way
@@ -71,9 +71,7 @@ def noise() -> Floats:
 
 def attention() -> Floats:
     """Draw the attention of six words as whole grays: the largest weight is white."""
-    words = np.array(X, dtype=float)
-    weights = np.exp(words @ W_Q @ np.transpose(W_K) @ words.T / np.sqrt(2))
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights, _ = sentence.attention()
     return np.asarray(np.round(255 * weights / weights.max()))
 
 
