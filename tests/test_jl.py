@@ -250,6 +250,8 @@ def test_sign_moments(rho):
 
 
 def test_signs_against_all_digits():
+    of_zero = sign_inner_products([[1, 0]], [[0, 1]], [[0, 1]])
+    assert of_zero[0, 0] == pytest.approx(math.sqrt(math.pi / 2))  # the sign of 0 is 1
     edge = math.sqrt(math.pi / 4 - 1 / 2)
     for rho, signs_win in ((0, False), (edge - 1e-6, False), (edge + 1e-6, True), (-1, True)):
         assert (sign_inner_product_std(rho, 7) < inner_product_std(rho, 7)) == signs_win
