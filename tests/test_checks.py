@@ -65,18 +65,12 @@ NUMBER = "x must be a real number, got "
 INSIDE = "x must be at least 0 and below 1, got "
 WORD = 'x must be "up" or "down", got '
 RNG = "rng must be a numpy.random.Generator, a seed (an integer) or None, got "
-with np.errstate(over="ignore"):  # infinite where a long double is no longer than a double
-    BEYOND_FLOAT64 = np.full((2, 2), np.longdouble(1e308) * 100)
 
 WRONG_VALUES = [
     (a, [[1.0, np.nan]], "x must be finite, got nan"),
     (a, [[1.0, np.inf]], "x must be finite, got inf"),
-    (a, np.float32([[1.0, -np.inf]]), "x must be finite, got -inf"),
-    (a, BEYOND_FLOAT64, "x must be finite, got inf"),
     (a, np.zeros((0, 3)), EMPTY + "(0, 3)"),
-    (a, [[1, 2], [3]], RECTANGLE + "[[1, 2], [3]]"),
     (a, NoArray(), RECTANGLE + "NoArray()"),
-    (a, [1.0, 2.0], MATRIX + "(2,)"),
     (a, np.ones((2, 2, 2)), MATRIX + "(2, 2, 2)"),
     (vector, 1.0, VECTOR + "()"),
     (vectors, 1.0, "x must be a vector or an array of vectors (at least one axis), got shape ()"),
@@ -92,10 +86,8 @@ WRONG_VALUES = [
     (lambda v: check_size(v, "x", bits=3), 8, "x must be below 2**3, got 8"),
     (real, 1, INSIDE + "1.0"),
     (real, -5e-324, INSIDE + "-5e-324"),
-    (real, math.nan, INSIDE + "nan"),
     (real, 10**400, INSIDE + "inf"),
     (lambda v: check_real(v, "x", "finite", 0), math.inf, "x must be finite, got inf"),
-    (choice, "Up", WORD + "'Up'"),
     (check_rng, -1, "rng must be at least 0, got -1"),
 ]
 
@@ -117,26 +109,20 @@ class Frame:
 
 
 WRONG_TYPES = [
-    (a, "one", REAL + "'one'"),
     (a, np.array([["a"]]), REAL + "dtype <U1"),
     (a, np.array([[1j]]), REAL + "dtype complex128"),
     (a, Frame([[1, "x"]]), REAL + "dtype object: try .astype(float)"),
     (integer, torch.ones(1, requires_grad=True), INTEGER + "an unprintable Tensor"),
-    (a, [[10**30]], REAL + f"[[{10**30}]]"),  # beyond 64 bits
     (a, np.ma.masked_equal([[1.0, 2.0]], 2.0), "x must be an array without a mask, got a masked array"),
     (a, torch.ones(1, 1, device="meta"), "x must be an array, got a meta tensor, which holds no numbers"),
     (a, torch.ones(1, 1, requires_grad=True), UNREADABLE + ".detach().cpu().float() makes one that it can"),
     (a, torch.eye(2).to_sparse(), UNREADABLE + ".to_dense() makes one that it can"),
     (integer, True, INTEGER + "True"),
-    (integer, 3.0, INTEGER + "3.0"),
     (integer, np.array([3]), INTEGER + "dtype int64"),
     (integer, np.timedelta64(3), INTEGER + repr(np.timedelta64(3))),
     (real, True, NUMBER + "True"),
-    (real, np.array([0.1]), NUMBER + "dtype float64"),
-    (real, np.timedelta64(0), NUMBER + repr(np.timedelta64(0))),
     (choice, None, WORD + "None"),
     (lambda v: check_bool(v, "x"), 1, "x must be True or False, got 1"),
-    (check_rng, True, RNG + "True"),
     (check_rng, "0", RNG + "'0'"),
 ]
 

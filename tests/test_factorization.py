@@ -153,16 +153,6 @@ def test_zero_table():
         assert found.converged
 
 
-def test_generator_decides():
-    table, seen = ratings_of(20, 15, 2, share=0.6)
-    assert factorize_ratings(table, seen, 2, tolerance=0.999, max_sweeps=1).losses.shape == (2,)
-    one, same, other = (factorize_ratings(table, seen, 2, rng=fresh(seed)) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one.c, same.c)
-    assert not np.array_equal(one.c, other.c)
-    np.testing.assert_allclose(one.estimates, other.estimates, atol=0.3)
-    assert not np.array_equal(factorize_ratings(table, seen, 2).c, factorize_ratings(table, seen, 2).c)
-
-
 def test_tolerance_and_sweeps_stop():
     table, seen = ratings_of(30, 20, 3)
     table = table + fresh(3).standard_normal(table.shape)

@@ -131,18 +131,6 @@ def test_labels_keep_their_type(labels, kind):
     np.testing.assert_array_equal(found.classes, sorted(set(np.asarray(labels).tolist())))
 
 
-@pytest.mark.parametrize(("given_type", "result_type"), [(np.float32, np.float32), (np.int64, np.float64)])
-def test_precision_of_the_input(given_type, result_type):
-    x, labels = groups((20, 15, 30), 4)
-    x = (10 * x).astype(given_type)
-    x.flags.writeable = False  # so that changes would fail
-    found, judge = lda(x, labels, 2), lda(x.astype(float), labels, 2)
-    arrays = (found.axes, found.ratio, found.project(x))
-    assert {array.dtype for array in arrays} == {np.dtype(result_type)}
-    np.testing.assert_allclose(found.axes, judge.axes, rtol=1e-5, atol=1e-6)
-    assert (found.classify(x) == judge.classify(x)).mean() > 0.98
-
-
 (LINE, OF_LINE), WORDS = groups((5, 6, 7), 1), "labels must be a vector of numbers or strings"
 DIRECTIONS = "k must be at most the number of directions in which classes spread"
 

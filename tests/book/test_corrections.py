@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from chapters import CELL_LINES, ROOT, code_cells, run
+from chapters import ROOT, run
 
 from lowrank_tutor.attention import attention_weights
 
@@ -13,11 +13,6 @@ PAGE = ROOT / "book" / "corrections.md"
 @pytest.fixture(scope="module")
 def page():
     return run(PAGE).namespace
-
-
-def test_cells_are_short():
-    for cell in code_cells(PAGE):
-        assert len([line for line in cell.source.splitlines() if line.strip()]) <= CELL_LINES, cell.source
 
 
 @pytest.mark.parametrize("size", [1, 16, 50])

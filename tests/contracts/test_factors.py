@@ -30,6 +30,7 @@ from lowrank_tutor.rank import break_even_rank
 TABLE = []
 SIDES = (1, 2, 3, 5)
 SHAPES = list(itertools.product(SIDES, SIDES))
+FEWER_SHAPES = list(itertools.product((1, 2, 4), repeat=2))
 FLOATS = (np.float64, np.float32)
 PENALTIES = [(0, np.float64), (1e-9, np.float64), (1e-7, np.float64), (0.1, np.float64), (1, np.float32)]
 NEARNESS = [(1.0, np.float64), (0.3, np.float64), (0.1, np.float64), (1e-7, np.float64), (1, np.float32)]
@@ -235,9 +236,7 @@ def ridge(factors, values, penalty):
 @promise("factorize_ratings", border="squares or not at a penalty of 1e-8 of the factors'; no penalty; gaps")
 def solves_each_column():
     """The loss is that of the factors, it never rises, and each column of f is its own ridge regression."""
-    for (kind, x, k), (penalty, dtype) in itertools.product(
-        all_tables(("flat", "equal"), itertools.product((1, 2, 4), repeat=2)), PENALTIES
-    ):
+    for (kind, x, k), (penalty, dtype) in itertools.product(all_tables(("flat", "equal"), FEWER_SHAPES), PENALTIES):
         for i, known in enumerate(patterns(*x.shape)):
             if not known.any():
                 continue
@@ -542,7 +541,7 @@ def root_of(moment, d):
 @promise("factorize", "score_error", border="no moment, a singular one, a zero coordinate; more ranks than directions")
 def factors_have_the_least_error():
     """The error is Eckart and Young's of the weighted matrix, and a zero row or column, or a unit, changes nothing."""
-    for kind, w, k in all_tables():
+    for kind, w, k in all_tables(shapes=FEWER_SHAPES):
         for s_moment, h_moment in zip(moments(w.shape[0]), itertools.cycle(moments(w.shape[1])), strict=False):
             weighted = root_of(s_moment, w.shape[0]) @ w @ root_of(h_moment, w.shape[1]).T
             size = np.linalg.norm(weighted)
@@ -653,7 +652,7 @@ def report_is_the_spectrum():
 @promise("compress", border="k or energy; with a moment or without; a bias or none; a zero weight")
 def compression_is_the_best():
     """The product of the two weights is the best of its rank for the inputs, and an energy keeps its share."""
-    for kind, (m, n) in itertools.product(KINDS, SHAPES):
+    for kind, (m, n) in itertools.product(KINDS, FEWER_SHAPES):
         a, s = table_of(kind, m, n), table_of("flat", 2 * n, n, seed=1)
         for moment, bias in ((None, True), (s.T @ s, False)):
             linear = nn.Linear(n, m, bias=bias, dtype=torch.float64)
