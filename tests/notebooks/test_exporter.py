@@ -102,7 +102,7 @@ INLINE = {
 BLOCKS = {
     "formula": ("$$\nx\n$$", "$$\nx\n$$"),
     "numbered formula": ("$$\nx\n$$ (eq-2)", "$$\nx \\tag{2.2}\n$$"),
-    "numbered formula as a directive": ("```{math}\n:label: eq-4\nx\n```", "$$\nx \\tag{2.4}\n$$"),
+    "numbered formula as a directive": ("```{math}\n:label: eq-4\nx\n```", "$$\nx \\tag{2.3}\n$$"),
     "rows that Sphinx aligns": (
         "$$\na &= b \\\\\nc &= d\n$$",
         "$$\n\\begin{aligned}\na &= b \\\\\nc &= d\n\\end{aligned}\n$$",
@@ -130,11 +130,11 @@ BLOCKS = {
     ),
     "theorem": (
         "```{prf:theorem} Best\n:label: thm-2\nLet $x$.\n\n$$\ny\n$$ (eq-5)\n```",
-        "> **Theorem 2.2** (Best). Let $x$.\n>\n> $$ y \\tag{2.5} $$",
+        "> **Theorem 2.2** (Best). Let $x$.\n>\n> $$ y \\tag{2.4} $$",
     ),
     "folded theorem": (
         "```{prf:theorem} Best\n:label: thm-4\n:class: dropdown\nx\n```",
-        "<details>\n<summary><b>Theorem 2.4 (Best)</b></summary>\n\nx\n\n</details>",
+        "<details>\n<summary><b>Theorem 2.3 (Best)</b></summary>\n\nx\n\n</details>",
     ),
     "proof": ("```{prf:proof}\nBy {eq}`eq`.\n```", "*Proof.* By (2.1)."),
     "exercise of its own": ("```{exercise} On *it*\n:label: ex-2\nx\n```", "**Exercise 2.2** (On *it*)\n\nx"),
@@ -236,6 +236,7 @@ class Book:
         config["sphinx"]["config"]["mathjax3_config"] = {"tex": {"macros": MACROS}}
         (root / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
         shutil.copytree(ROOT / "site", root / "site", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "requirements.txt", root)
         (root / "book").mkdir()
         (root / "book" / "references.bib").write_text(WORKS, encoding="utf-8")
         self.pages: list[str] = []
