@@ -116,7 +116,6 @@ FACTS = """
     namedSummaries: count("summary[aria-label]"),
     colab: all('a[href^="https://colab"]', (a) => a.getAttribute("href")),
     download: all("a.btn-download-notebook-button", (a) => a.getAttribute("href")),
-    toPackage: count('article a[href*="api.html#lowrank_tutor."]'),
     wide: all(".bd-content :is(div.math, table, pre, .cell_output)", (e) => e)
       .filter((e) => e.scrollWidth > e.clientWidth + 2 && e.checkVisibility())
       .map((e) => [e.tagName === "PRE" ? "PRE" : e.id || e.tagName,

@@ -189,47 +189,6 @@ def handle(figure: Locator, name: str) -> Locator:
     return figure.locator("[role=slider]:visible").nth(4 if name == "spectrum" else 0)
 
 
-@pytest.fixture(autouse=True)
-def no_button_stays_down(lab: Lab) -> Iterator[None]:
-    """A test that fails within a drag must not fail those that come after it."""
-    yield
-    lab.page.mouse.up()
-
-
-def press(page: Page, grip: Locator) -> dict[str, float]:
-    """Press a handle, and return the box of its knob: again where Lab, which moves its cells a while after it has
-    scrolled, moved them between the look and the press.
-    """
-    knob = grip.locator(".knob")
-    for _ in range(20):
-        knob.hover()
-        box = knob.bounding_box()
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.down()
-        if grip.evaluate("(grip) => grip === document.activeElement") and knob.bounding_box() == box:
-            return dict(box)
-        page.mouse.up()
-    pytest.fail("the pointer missed the handle")
-
-
-@each_way
-def test_pointer(lab, name):
-    page, figure = lab.page, lab.find(name)
-    grip = handle(figure, name)
-    wait_until_computed(page, figure)
-    before, box = figure.inner_text(), press(page, grip)
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    right, down = (0, 30) if name == "spectrum" else (50, 15)  # bars are painted, each where the pointer is
-    for share in (0.3, 0.6, 1):
-        page.mouse.move(x + right * share, y + down * share)
-    page.mouse.up()
-    told = "([figure, before]) => figure.getAttribute('aria-busy') !== 'true' && figure.innerText !== before"
-    page.wait_for_function(told, arg=[figure.element_handle(), before])  # a number, a word, the sentence
-    moved = grip.locator(".knob").bounding_box()
-    assert abs(moved["x"] - box["x"]) + abs(moved["y"] - box["y"]) > 5
-    assert page.evaluate("getSelection().toString()") == ""  # a drag selects no text
-
-
 @each_way
 def test_keys_stay_inside(lab, name):
     """Lab's own keys would leave the cell, copy it, move it, or delete it."""

@@ -68,23 +68,6 @@ def test_blocked_storage(browser, address):
     assert errors == []
 
 
-def test_full_storage(browser, address):
-    with browser.new_context() as context:
-        context.add_init_script(
-            "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }"
-        )
-        page = context.new_page()
-        errors = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{address}/book/glossary.html")
-        page.locator(".theme-switch-button:visible").first.click()
-        page.locator("html[data-mode=dark], html[data-mode=light]").wait_for()
-        page.goto(f"{address}/search.html?q=rank")
-        page.locator("#search-results a").first.click()
-        page.wait_for_url("**/book/**")
-    assert errors == []
-
-
 KEYS = "() => [localStorage, sessionStorage].flatMap((storage) => Object.keys(storage))"
 
 
