@@ -92,7 +92,7 @@ def join_streams(outputs):
 class FigureWidthFromDpi(SphinxPostTransform):
     """Set a figure's width on the page from its resolution, and mark photographs.
 
-    Of several panels that one cell shows, the first says in words what all of them show.
+    Of several panels of one cell, the first says in words what all of them show.
     """
 
     default_priority = 100  # MyST-NB chooses between the formats of an output at 4

@@ -21,6 +21,7 @@ from chapters import ROOT
 from playwright.sync_api import Browser, Locator, Page
 
 from lowrank_tutor import figures
+from lowrank_tutor.kit import draw_first
 from lowrank_tutor.kit.canvas import Instrument
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
@@ -37,7 +38,10 @@ each_instrument = pytest.mark.parametrize("name", CALLS)
 # A turned frame, painted bars and a drafted guess: one for each way to take hold; tests/instruments tries them all.
 each_way = pytest.mark.parametrize("name", ["tilt", "spectrum", "draw_first"])
 
-CELLS = {name: f"from lowrank_tutor.figures import {name}\n\n{call}" for name, call in CALLS.items()}
+CELLS = {
+    name: f"from lowrank_tutor.{'kit' if name == 'draw_first' else 'figures'} import {name}\n\n{call}"
+    for name, call in CALLS.items()
+}
 HANG = 600  # seconds after which what is silent counts as dead
 
 RUN = """
@@ -176,7 +180,7 @@ def test_instrument_shows_itself(lab, name):
 
 def make(name: str) -> Instrument:
     """Call the same as the notebook."""
-    made: Instrument = eval(CALLS[name], vars(figures))
+    made: Instrument = eval(CALLS[name], {**vars(figures), "draw_first": draw_first})
     return made
 
 
