@@ -1,19 +1,22 @@
 """Run a command, unless another make is at work in this folder: ``python site/alone.py COMMAND``.
 
-Any Python can run this, however old, and say that the book needs another one.
+Any Python can run this, however old. Where there is no environment yet, it says which Python can make one.
 """
 
+import fcntl
 import os
 import sys
 
-VERSION = "%d.%d" % sys.version_info[:2]  # noqa: UP031
-if not (3, 11) <= sys.version_info[:2] <= (3, 14):
-    sys.exit("Python 3.11 to 3.14 is needed, and this one is %s: make PYTHON=python3.12 book names another" % VERSION)  # noqa: UP031
-try:
-    import ensurepip  # noqa: F401
-    import fcntl
-except ImportError:
-    sys.exit("This Python cannot make an environment: on Debian and Ubuntu, apt install python%s-venv" % VERSION)  # noqa: UP031
+VERSION = ".".join(map(str, sys.version_info[:2]))
+if not os.path.exists(".venv/bin/python"):
+    if not (3, 11) <= sys.version_info[:2] <= (3, 14):
+        sys.exit(
+            "Python 3.11 to 3.14 is needed, not " + VERSION + ": name another one, as in make PYTHON=python3.12 book"
+        )
+    try:
+        import ensurepip  # noqa: F401
+    except ImportError:
+        sys.exit("This Python cannot make an environment: on Debian and Ubuntu, apt install python" + VERSION + "-venv")
 
 lock = os.open(".venv.lock", os.O_CREAT | os.O_RDWR)
 try:

@@ -92,7 +92,7 @@ def join_streams(outputs):
 class FigureWidthFromDpi(SphinxPostTransform):
     """Set a figure's width on the page from its resolution, and mark photographs.
 
-    Of several panels that one cell shows, the first says in words what all of them show.
+    Of several panels of one cell, the first says in words what all of them show.
     """
 
     default_priority = 100  # MyST-NB chooses between the formats of an output at 4
@@ -107,7 +107,7 @@ class FigureWidthFromDpi(SphinxPostTransform):
                 if "dpi" in picture.info and "width" not in image:
                     if _is_photograph(picture):
                         image["classes"].append(PHOTOGRAPH)
-                    _keep_few_colors(path, picture)
+                    _keep_few_colors(path, picture, Path(self.app.outdir).parent / ".pictures")
                     image["width"] = f"{round(INCH * picture.width / picture.info['dpi'][0])}px"
                     image["classes"].append("no-scaled-link")
                 if i > 0:
@@ -119,14 +119,23 @@ def _is_photograph(picture):
     return picture.mode in ("RGBA", "LA") and picture.getextrema()[-1][0] < 255
 
 
-def _keep_few_colors(path, picture):
-    """Rewrite a figure with the colors that it needs, which halves its bytes: some dozens for lines and letters."""
+def _keep_few_colors(path, picture, folder):
+    """Rewrite a figure with the colors that it needs, which halves its bytes: some dozens for lines and letters.
+
+    MyST-NB names a picture by its content, so a later build finds the result in the folder.
+    """
+    lean = folder / path.name
+    if lean.exists():
+        shutil.copy(lean, path)
+        return
     if _is_photograph(picture):
         picture.convert("LA").save(path, dpi=picture.info["dpi"], optimize=True)
     elif picture.mode not in ("P", "LA"):
         solid = picture.convert("RGB")
         colors = COLORS if has_few_colors(np.asarray(solid)) else 256
         solid.quantize(colors).save(path, dpi=picture.info["dpi"], optimize=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, lean)
 
 
 class MoveCodeBelowFigure(SphinxPostTransform):

@@ -66,85 +66,41 @@ def lost_handles(page: Page) -> list[str]:
     return [words for words in lost if words]
 
 
-# A few positions of all that a reader may move in a figure, and for a question a few guesses.
-MOVES = """
-(figure) => {
-  const all = (css) => [...figure.querySelectorAll(css)].filter((e) => e.checkVisibility());
-  let seed = 1;
-  const random = (below) => Math.floor(below * (seed = seed * 16807 % 2147483647) / 2147483647);
-  const some = (list) => [...new Set([0, Math.floor(list.length / 2), list.length - 1])].flatMap((i) => list[i] ?? []);
-  const press = (handle, key, times = 1, shiftKey = false) => [[handle.ariaLabel, key, times, shiftKey].join(), () => {
-    const event = () => new KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true });
-    for (let i = 0; i < times; i++) handle.dispatchEvent(event());
-  }];
-  const slide = (input, value) => [input.max + ": " + value, () => {
-    input.value = value;
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  }];
-  const answer = (guess, shown = true) => ["guess " + guess, () => figure.instrument.set({ guess, shown })];
-  if (figure.dataset.name === "draw_first") {
-    const { truth } = figure.instrument.table(), { ariaValueMin, ariaValueMax } = figure.querySelector(".handle") ?? {};
-    const [low, high] = ariaValueMin ? [Number(ariaValueMin), Number(ariaValueMax)] : [truth / 2, 2 * truth];
-    const near = [0.97, 1, 1.03].map((times) => Math.min(high, Math.max(low, times * truth)));
-    const guesses = Array.isArray(truth) ? [truth, truth.map(() => low), truth.map(() => high)]
-      : typeof truth === "number" ? [low, high, ...near] : all(".answers button").map((button) => button.textContent);
-    return [answer(null), ...guesses.map((guess) => answer(guess)), answer(null, false)];
-  }
-  const handles = some(all(".handle")), arrows = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
-  return [
-    ...handles.flatMap((handle) => [press(handle, "Home"), press(handle, "End")]),
-    ...Array.from({ length: 5 * handles.length }, () =>
-      press(handles[random(handles.length)], arrows[random(4)], 1 + random(12), random(2) === 0)),
-    ...all("input[type=range]").flatMap((input) => [input.min, input.max, (+input.min + +input.max) / 2]
-      .map((value) => slide(input, value))),
-    ...all("input[type=radio]").map((input) => [input.parentNode.textContent, () => input.click()]),
-  ];
-}
-"""
-# Words of a figure over which others stand, and after which move; of a line of text counts what has ink.
-OVERLAPS = f"""
-async () => {{
-  const moves = {MOVES};
+# Words of a figure over which others stand; of a line of text counts what has ink.
+OVERLAPS = """
+() => {
   const FREE = 0.24; // of a line's height, above and below, at least
-  const seen = (e) => e.checkVisibility({{ visibilityProperty: true, opacityProperty: true }});
+  const seen = (e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const clips = new Map(); // what is there to be heard alone
-  const clipped = (e, figure) => {{
+  const clipped = (e, figure) => {
     const look = () => getComputedStyle(e).clipPath !== "none" || (e !== figure && clipped(e.parentElement, figure));
     if (!clips.has(e)) clips.set(e, look());
     return clips.get(e);
-  }};
-  const inSvg = (text) => {{
-    const {{ x, y, width, height }} = text.getBBox(), matrix = text.getScreenCTM();
+  };
+  const inSvg = (text) => {
+    const { x, y, width, height } = text.getBBox(), matrix = text.getScreenCTM();
     const ends = [[x, y + FREE * height], [x + width, y + (1 - FREE) * height]];
     const [one, other] = ends.map(([a, b]) => new DOMPoint(a, b).matrixTransform(matrix));
     return [Math.min(one.x, other.x), Math.min(one.y, other.y), Math.max(one.x, other.x), Math.max(one.y, other.y)];
-  }};
-  const inHtml = (node) => {{
+  };
+  const inHtml = (node) => {
     const range = document.createRange();
     range.selectNodeContents(node);
-    return [...range.getClientRects()].map(({{ left, top, right, bottom, height }}) =>
+    return [...range.getClientRects()].map(({ left, top, right, bottom, height }) =>
       [left, top + FREE * height, right, bottom - FREE * height]);
-  }};
-  const boxes = (figure) => {{
+  };
+  const boxes = (figure) => {
     const nodes = document.createTreeWalker(figure, NodeFilter.SHOW_TEXT), found = [];
-    for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {{
+    for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {
       const around = node.parentElement, words = node.data.trim(), text = around.closest("text");
       if (!words || around.closest("script, style, noscript") || !seen(around) || clipped(around, figure)) continue;
       (text ? [inSvg(text)] : inHtml(node)).forEach((box) => found.push([words.slice(0, 40), ...box]));
-    }}
+    }
     return found;
-  }};
+  };
   const over = (figure) => boxes(figure).flatMap(([one, a, b, c, d], i, all) => all.slice(i + 1).flatMap(
     ([other, e, f, g, h]) => Math.min(c, g) - Math.max(a, e) > 1 && Math.min(d, h) - Math.max(b, f) > 1
       ? [figure.dataset.name + ": " + one + " | " + other] : []));
-  const found = {{}};
-  for (const figure of document.querySelectorAll("figure:is(.instrument, .explorer)")) {{
-    for (const [words, move] of [["start", () => {{}}], ...moves(figure)]) {{
-      await move();
-      while (figure.getAttribute("aria-busy") === "true") await new Promise((done) => setTimeout(done, 20));
-      over(figure).forEach((pair) => (found[pair] ??= words));
-    }}
-  }}
-  return found;
-}}
+  return [...document.querySelectorAll("figure:is(.instrument, .explorer)")].flatMap(over);
+}
 """

@@ -21,6 +21,7 @@ from chapters import ROOT
 from playwright.sync_api import Browser, Locator, Page
 
 from lowrank_tutor import figures
+from lowrank_tutor.kit import draw_first
 from lowrank_tutor.kit.canvas import Instrument
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
@@ -34,7 +35,10 @@ each_instrument = pytest.mark.parametrize("name", CALLS)
 # A turned frame, painted bars and a drafted guess: one for each way to take hold; tests/instruments tries them all.
 each_way = pytest.mark.parametrize("name", ["tilt", "spectrum", "draw_first"])
 
-CELLS = {name: f"from lowrank_tutor.figures import {name}\n\n{call}" for name, call in CALLS.items()}
+CELLS = {
+    name: f"from lowrank_tutor.{'kit' if name == 'draw_first' else 'figures'} import {name}\n\n{call}"
+    for name, call in CALLS.items()
+}
 HANG = 600  # seconds after which what is silent counts as dead
 
 RUN = """
@@ -173,7 +177,7 @@ def test_instrument_shows_itself(lab, name):
 
 def make(name: str) -> Instrument:
     """Call the same as the notebook."""
-    made: Instrument = eval(CALLS[name], vars(figures))
+    made: Instrument = eval(CALLS[name], {**vars(figures), "draw_first": draw_first})
     return made
 
 
@@ -184,47 +188,6 @@ def wait_until_computed(page: Page, figure: Locator) -> None:
 def handle(figure: Locator, name: str) -> Locator:
     """One that is free to move: the largest bar of a spectrum stays where it is."""
     return figure.locator("[role=slider]:visible").nth(4 if name == "spectrum" else 0)
-
-
-@pytest.fixture(autouse=True)
-def no_button_stays_down(lab: Lab) -> Iterator[None]:
-    """A test that fails within a drag must not fail those that come after it."""
-    yield
-    lab.page.mouse.up()
-
-
-def press(page: Page, grip: Locator) -> dict[str, float]:
-    """Press a handle, and return the box of its knob: again where Lab, which moves its cells a while after it has
-    scrolled, moved them between the look and the press.
-    """
-    knob = grip.locator(".knob")
-    for _ in range(20):
-        knob.hover()
-        box = knob.bounding_box()
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.down()
-        if grip.evaluate("(grip) => grip === document.activeElement") and knob.bounding_box() == box:
-            return dict(box)
-        page.mouse.up()
-    pytest.fail("the pointer missed the handle")
-
-
-@each_way
-def test_pointer(lab, name):
-    page, figure = lab.page, lab.find(name)
-    grip = handle(figure, name)
-    wait_until_computed(page, figure)
-    before, box = figure.inner_text(), press(page, grip)
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    right, down = (0, 30) if name == "spectrum" else (50, 15)  # bars are painted, each where the pointer is
-    for share in (0.3, 0.6, 1):
-        page.mouse.move(x + right * share, y + down * share)
-    page.mouse.up()
-    told = "([figure, before]) => figure.getAttribute('aria-busy') !== 'true' && figure.innerText !== before"
-    page.wait_for_function(told, arg=[figure.element_handle(), before])  # a number, a word, the sentence
-    moved = grip.locator(".knob").bounding_box()
-    assert abs(moved["x"] - box["x"]) + abs(moved["y"] - box["y"]) > 5
-    assert page.evaluate("getSelection().toString()") == ""  # a drag selects no text
 
 
 @each_way

@@ -145,8 +145,3 @@ def test_download(facts, address, path):
         served = answer.read()
     assert served == path.with_suffix(".ipynb").read_bytes(), "run make notebooks, then make book"
     assert json.loads(served)["cells"]
-
-
-@each_chapter
-def test_links_to_package(facts, path):
-    assert facts["toPackage"] > 0

@@ -52,7 +52,6 @@ def test_mouse_and_keys(visit, kind):
     assert link.get_attribute("aria-describedby") == "meaning"
     assert box.bounding_box()["width"] > 100
     box.hover()  # it stays under the mouse
-    page.wait_for_timeout(500)
     assert box.is_visible()
     page.keyboard.press("Escape")
     assert not box.is_visible()

@@ -12,7 +12,7 @@ import yaml
 from chapters import CHAPTERS, ROOT
 from nbformat import NotebookNode
 from PIL import Image
-from visits import PAGES, READERS, VISITS, address_of, violations
+from visits import PAGES, READERS, SAMPLES, VISITS, address_of, violations
 
 HOME = "book/index.html"
 WIDE_SCREEN = {"width": 1280, "height": 900}
@@ -68,23 +68,6 @@ def test_blocked_storage(browser, address):
     assert errors == []
 
 
-def test_full_storage(browser, address):
-    with browser.new_context() as context:
-        context.add_init_script(
-            "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }"
-        )
-        page = context.new_page()
-        errors = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{address}/book/glossary.html")
-        page.locator(".theme-switch-button:visible").first.click()
-        page.locator("html[data-mode=dark], html[data-mode=light]").wait_for()
-        page.goto(f"{address}/search.html?q=rank")
-        page.locator("#search-results a").first.click()
-        page.wait_for_url("**/book/**")
-    assert errors == []
-
-
 KEYS = "() => [localStorage, sessionStorage].flatMap((storage) => Object.keys(storage))"
 
 
@@ -107,8 +90,9 @@ def test_stored_keys(browser, address):
     assert kept == set(re.findall(r"`([\w-]+)`", re.search("own storage holds.*", text)[0].partition(". Browsers")[0]))
 
 
-@each_page
-@pytest.mark.parametrize("who", [who for who, kind in READERS.items() if kind.axe])
+@pytest.mark.parametrize(
+    ("page", "who"), [*((page, "light") for page in PAGES), *((page, "dark phone") for page in SAMPLES)]
+)
 def test_a_page_is_accessible(readers, page, who):
     assert readers[who].see(page).axe == []
 
@@ -152,13 +136,6 @@ def test_head_scripts_wait(site, page):
 
 
 # What stands on a page, and how
-
-
-def test_fonts_are_free_and_small(site):
-    fonts = sorted((site / "_static/fonts").glob("*.woff2"))
-    assert len(fonts) == 2
-    assert all(font.stat().st_size < 70_000 for font in fonts)
-    assert "SIL OPEN FONT LICENSE" in (site / "_static/fonts/OFL.txt").read_text(encoding="utf-8")
 
 
 DEFINITIONS = {"equation-eq-attention", "equation-eq-linformer", "equation-eq-tail", "equation-eq-jl"}
@@ -233,16 +210,26 @@ def test_landing_figure(readers, who):
 
 def test_landing_cards(readers):
     cards = readers["light"].open(HOME).locator("ol.chapters > li")
-    assert cards.count() == len(CHAPTERS)
-    pictures = set()
-    for number, (card, path) in enumerate(zip(cards.all(), CHAPTERS, strict=True), start=1):
-        title = re.search("^# (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)[1]
-        topic, verb = title.split(": ")
-        assert card.locator("a").inner_text().split("\n") == [f"{number}. {topic}", verb]
-        assert card.locator("a").get_attribute("href") == f"{path.stem}.html"
-        assert len(card.locator("p").last.inner_text().split()) >= 10
-        pictures.add(card.locator("svg").inner_html())
-    assert len(pictures) == len(CHAPTERS)
+    assert cards.locator("a").evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [
+        f"{path.stem}.html" for path in CHAPTERS
+    ]
+    assert len(set(cards.locator("svg").evaluate_all("(all) => all.map((e) => e.innerHTML)"))) == len(CHAPTERS)
+
+
+SPOILED = {
+    "color-contrast": '<p style="color: #999; background: #fff">Words too pale to read.</p>',
+    "button-name": "<button></button>",
+}
+
+
+@pytest.mark.parametrize(("rule", "html"), SPOILED.items(), ids=SPOILED)
+def test_axe_finds_defects(readers, rule, html):
+    """Among all others of a page, of whose looks only samples are taken."""
+    page = readers["light"].open("book/glossary.html")
+    page.evaluate("html => document.querySelector('article section').insertAdjacentHTML('beforeend', html)", html)
+    found = [violation.split()[0] for violation in violations(page)]
+    page.evaluate("document.querySelector('article section').lastElementChild.remove()")
+    assert rule in found
 
 
 def test_preview(site):
@@ -255,25 +242,3 @@ def test_site_weight(site):
     print(f"the site: {sum(weights.values()):,} bytes")
     heaviest = sorted(((size, path.name) for path, size in weights.items()), reverse=True)[:5]
     assert sum(weights.values()) <= WHOLE, heaviest
-
-
-SPOILED = {
-    "color-contrast": '<p style="color: #999; background: #fff">Words too pale to read.</p>',
-    "link-in-text-block": (
-        '<p style="color: #000">More words stand here, before <a href="#x" style="color: #333; text-decoration: none">'
-        "a link</a>, than in it.</p>"
-    ),
-    "image-alt": '<img src="data:,">',
-    "button-name": "<button></button>",
-    "label": "<input>",
-}
-
-
-@pytest.mark.parametrize(("rule", "html"), SPOILED.items(), ids=SPOILED)
-def test_axe_finds_defects(readers, rule, html):
-    """Pale words and their kin among all the others of a page, of whose looks only samples are taken."""
-    page = readers["light"].open("book/glossary.html")
-    page.evaluate("html => document.querySelector('article section').insertAdjacentHTML('beforeend', html)", html)
-    found = [violation.split()[0] for violation in violations(page)]
-    page.evaluate("document.querySelector('article section').lastElementChild.remove()")
-    assert rule in found

@@ -100,7 +100,7 @@ def test_answer_fields(readers, path):
 # Ways through the site
 
 
-@pytest.mark.parametrize("who", ["light", "dark, from a file"])
+@pytest.mark.parametrize("who", ["light", "light phone, from a file"])
 def test_search_finds_chapters(readers, who):
     page = readers[who].window.context.new_page()
     page.goto(f"{readers[who].window.start}/book/index.html")

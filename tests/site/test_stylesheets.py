@@ -30,10 +30,3 @@ def test_declarations(page, path):
     found = list(declarations(path.read_text(encoding="utf-8")))
     assert found
     assert page.evaluate("(found) => found.filter(([, name, value]) => !CSS.supports(name, value))", found) == []
-
-
-@pytest.mark.parametrize(
-    "wrong", ["a { colour: red }", "a { color: red margin: 0 }", "@media print { a { top: 2 } }", "a }"]
-)
-def test_mistakes(page, wrong):
-    assert not all(page.evaluate("([, name, value]) => CSS.supports(name, value)", one) for one in declarations(wrong))
