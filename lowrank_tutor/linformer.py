@@ -31,6 +31,7 @@ from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_device,
     check_dtype,
+    check_floating,
     check_generator,
     check_heads,
     check_like,
@@ -303,7 +304,7 @@ class LinformerSelfAttention(nn.Module):
         the constructor was given one. A fixed E stays or is set to ``projection``, which ``to_empty`` makes necessary.
         """
         if projection is not None:
-            check_tensor("projection", projection, (self.k, self.max_len))
+            check_floating("projection", check_tensor("projection", projection, (self.k, self.max_len)))
             if not self.e.is_meta:
                 check_not_meta("projection", projection)
         self._draw(generator, with_e=projection is None and isinstance(self.e, nn.Parameter))

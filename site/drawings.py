@@ -16,16 +16,16 @@ from pathlib import Path
 import numpy as np
 from docutils import nodes
 
-from lowrank_tutor.figures.sheets import attention, cut
 from lowrank_tutor.kit.palette import COLORS, SURFACES
 from lowrank_tutor.nmf import nmf
-from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
+from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
+from lowrank_tutor.svd import best_rank_k
 
 WIDE, HIGH = 344, 120  # of one drawing: the width of a phone
 SLANT, FLAT = 0.55, 0.5  # a sheet lies on the floor, as in sheets.js
 EITHER = {name: color.either for name, color in {**COLORS, **SURFACES}.items()}
 
-TABLE, _ = attention(X)
+TABLE, _ = attention()
 U, S, VT = np.linalg.svd(TABLE)
 SHEETS = [S[i] * np.outer(U[:, i], VT[i]) for i in range(6)]
 
@@ -245,7 +245,7 @@ def scores():
 
 def lifted():
     said = "Six words, with arcs from “slept” to those it listens to; and the stack with four sheets lifted off."
-    left = sentence(4, 104, 336, WORDS.index("slept"), kept=cut(TABLE, 2), high=112, size=15)
+    left = sentence(4, 104, 336, WORDS.index("slept"), kept=best_rank_k(TABLE, 2), high=112, size=15)
     return said, left, cut_stack() + note(NOTE, 55, "lift sheets off:", "who still listens", "to whom?")
 
 

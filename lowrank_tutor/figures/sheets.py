@@ -15,6 +15,7 @@ from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import SIGNED, styled
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
+from lowrank_tutor.svd import best_rank_k
 
 MOST = 8  # words
 SAY = (
@@ -89,7 +90,7 @@ def sheets(
     word = one_of("word", ("cat" if "cat" in words else words[0]) if word is None else word, words)
     k = whole("k", k, 1, len(words))
     weights, values = attention(rows)
-    row, kept = words.index(word), cut(weights, k)
+    row, kept = words.index(word), best_rank_k(weights, k)
     return figure(
         name="sheets",
         parts=("linalg", "labels", "typed", "arcs", "demonstrate"),
@@ -116,15 +117,9 @@ def sheets(
     )
 
 
-def cut(table: FloatArray, k: int) -> FloatArray:
-    """Return the sum of the first ``k`` sheets of a table."""
-    u, s, vt = np.linalg.svd(table)
-    return np.asarray((u[:, :k] * s[:k]) @ vt[:k])
-
-
 def numbers(weights: FloatArray, values: FloatArray, k: int) -> dict[str, float]:
     """Return the errors of table and outputs, relative; an output of zero has the error 0."""
-    missing = weights - cut(weights, k)
+    missing = weights - best_rank_k(weights, k)
     of_output = np.linalg.norm(missing @ values) / (np.linalg.norm(weights @ values) or 1)
     return {"table_error": float(np.linalg.norm(missing) / np.linalg.norm(weights)), "output_error": float(of_output)}
 

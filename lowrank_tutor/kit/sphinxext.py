@@ -38,7 +38,7 @@ from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
 
 __all__ = ["package_fingerprint", "setup"]
 
-FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 where a page would show the dollars of a formula
+FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 where a page would show the dollars of a formula (byhand/worked.py)
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text/html
 CACHES = ".lowrank-cache"
@@ -58,11 +58,6 @@ def package_fingerprint(*more: Path) -> str:
     for path in [*sources, *(p for p in more if p.is_file())]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
-
-
-def formulas_are_read() -> bool:
-    """Whether formulas between dollars may stand in what a cell shows: everywhere, but on some pages."""
-    return os.environ.get(FORMULAS_VARIABLE) != "0"
 
 
 def _choose_what_is_shown(config: Any) -> None:
@@ -85,7 +80,7 @@ def _tell_kernels(app: Any, config: Any) -> None:
     if config.nb_execution_mode == "cache" and not config.nb_execution_cache_path:
         pins = Path(app.confdir) / "requirements.txt"
         # What cells show depends on both.
-        state = package_fingerprint(pins) + ("" if formulas_are_read() else "-text")
+        state = package_fingerprint(pins) + ("-text" if os.environ[FORMULAS_VARIABLE] == "0" else "")
         config.nb_execution_cache_path = str(_cache(Path(app.outdir).parent / CACHES, state))
 
 

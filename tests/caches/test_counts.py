@@ -46,7 +46,7 @@ def test_published_caches():
 @pytest.mark.filterwarnings("ignore")
 def test_published_shapes_in_transformers():
     """Where a source is a default of transformers, the layers say the same."""
-    transformers = pytest.importorskip("transformers", reason="pip install -r requirements-peers.txt (200 MB)")
+    transformers = pytest.importorskip("transformers", reason="pip install transformers")
     rows = json.loads(files("lowrank_tutor").joinpath("data/published.json").read_text())["kv_caches"]["rows"]
     names = {"groups": "num_key_value_heads", "width": "head_dim", "latent": "kv_lora_rank"}
     names |= {"rotary": "qk_rope_head_dim", "index": "index_head_dim"}
