@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from linformers import ENTRIES, MASKS, SHARINGS, array, layer_by_loops, layer_of, lengths, roundings
 from torch import nn
 
+from lowrank_tutor._padding import padding_rule, row_sums
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 
 
@@ -274,16 +275,18 @@ def test_compiled_gradients(compiler):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own code generator
-def test_layer_compiles_to_machine_code(compiler, monkeypatch, tmp_path):
+def test_padding_compiles_to_machine_code(compiler, monkeypatch, tmp_path):
+    """Of a layer, the rule for padding is what the compiler writes anew; it calls matrix products as they are."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    layer, (x,) = layer_of(), tensors((3, 6, 6))
-    compiled = compiler(
-        layer, options={"cpp.vec_isa_ok": False}
-    )  # to ask for vector instructions takes most of the time
-    with torch.no_grad():
-        np.testing.assert_allclose(
-            compiled(x, token_mask=real_tokens()), layer(x, token_mask=real_tokens()), atol=1e-13
-        )
+    (e,), mask = tensors((3, 6)), real_tokens()
+
+    def shares(e, mask):
+        (scale,), logs = padding_rule([row_sums(e, mask, "norm")])
+        return scale, logs
+
+    # To ask for vector instructions takes most of the time.
+    compiled = compiler(shares, options={"cpp.vec_isa_ok": False})(e, mask)
+    torch.testing.assert_close(compiled, shares(e, mask), rtol=0, atol=1e-13)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch maps its attention by a loop
