@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from attentions import real_tokens, said, tensors
+from attentions import said, tensors
 from torch.nn import functional
 
 from lowrank_tutor.attention import linear_attention
@@ -150,91 +150,7 @@ def test_recurrence_as_matrix_product():
     torch.testing.assert_close(linear_state(b, x, decay=a), state)
 
 
-# token by token
-
 WEIGHTS = dict(zip(("w_dkv", "w_uk", "w_uv", "w_q"), tensors((6, 3), (4, 3, 5), (4, 3, 2), (4, 6, 5)), strict=True))
-KEPT = [(2, 2, 4, 4), (2, 2, 4, 3), (2, 1, 4, 4), (2, 2, 4, 4), (2, 2, 4, 3), (2, 1, 4, 1)]  # 4 means, 4 tokens
-STREAMS = {  # a function, what it takes of each token, its other arguments, and shapes of the state of 20 tokens
-    "delta": (delta_attention, "q k v beta", {}, [(2, 2, 4, 3)]),
-    "delta, decay": (delta_attention, "q k v beta log_decay", {"chunk": 3}, [(2, 2, 4, 3)]),
-    "linear": (linear_attention, "q k v", {"causal": True}, [(2, 2, 4, 4), (2, 2, 1, 1)]),
-    "window": (window_attention, "q k v", {"window": 3, "m": 4}, KEPT),
-    "window, gates": (window_attention, "q k v gates", {"window": 4, "m": 4, "votes": False}, [*KEPT, (2, 2, 4, 1)]),
-    "latent": (latent_attention, "x q_rope k_rope", WEIGHTS, [(2, 20, 5), (2, 20)]),
-    "latent, anew": (latent_attention, "x q_rope k_rope", WEIGHTS | {"absorb": False}, [(2, 20, 5), (2, 20)]),
-    "latent, plain": (latent_attention, "x", WEIGHTS | {"absorb": False}, [(2, 20, 3), (2, 20)]),
-}  # fmt: skip
-OF_GROUPS = ("k", "v", "beta", "log_decay", "gates", "w_uk", "w_uv")  # the others belong to heads, or to all
-streams = pytest.mark.parametrize("stream", STREAMS)
-
-
-class Stream:
-    """A function whose tokens come in spans, and with as many heads of keys as of queries all at once."""
-
-    def __init__(self, name, n, groups, masked):
-        self.function, names, options, self.shapes = STREAMS[name]
-        self.groups = groups
-        drawn = dict(zip(("q", "k", "v", "beta", "log_decay"), delta_parts(2, 4, n), strict=True))
-        rest = tensors((2, 4, n, 1), (2, n, 6), (2, 4, n, 2), (2, n, 2), seed=3)
-        drawn |= dict(zip(("gates", "x", "q_rope", "k_rope"), rest, strict=True))
-        drawn = {name: drawn[name] for name in names.split()} | options
-        for name in drawn.keys() & OF_GROUPS:
-            drawn[name] = drawn[name].narrow(self.axis(name), 0, groups)
-        self.given = {name: part.clone().requires_grad_() for name, part in drawn.items() if torch.is_tensor(part)}
-        self.given |= {name: part for name, part in drawn.items() if not torch.is_tensor(part)}
-        if masked:
-            self.given["token_mask"] = real_tokens(2, n) & (torch.arange(n) % 5 != 1)
-
-    def axis(self, name):
-        return 0 if name.startswith("w_") else 1
-
-    def span(self, start, end, state=None, rows=slice(None)):
-        some = dict(self.given)
-        for name in some.keys() - WEIGHTS.keys() - {"causal", "absorb", "chunk", "window", "m", "votes"}:
-            on_axis_1 = name in ("x", "k_rope", "token_mask")
-            some[name] = some[name][rows, start:end] if on_axis_1 else some[name][rows, :, start:end]
-        return self.function(**some, state=state, return_state=True)
-
-    def whole(self):
-        some = dict(self.given)
-        for name in some.keys() & OF_GROUPS:
-            some[name] = some[name].repeat_interleave(4 // self.groups, self.axis(name))
-        return self.function(**some)
-
-
-@streams
-@pytest.mark.parametrize(
-    ("groups", "masked", "spans"),
-    [(2, True, [1] * 20), (1, False, [7, *[1] * 13])],
-    ids=["tokens, masked", "a prompt, one group"],
-)
-def test_token_by_token(stream, groups, masked, spans):
-    of = Stream(stream, sum(spans), groups, masked)
-    outputs, state, start = [], None, 0
-    for length in spans:
-        out, state = of.span(start, start + length, state)
-        outputs.append(out)
-        start += length
-    found, expected = torch.cat(outputs, dim=2), of.whole()
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
-    if groups == 2 and start == 20:
-        assert [tuple(part.shape) for part in ([state] if torch.is_tensor(state) else state)] == of.shapes
-    leaves = [part for part in of.given.values() if torch.is_tensor(part) and part.requires_grad]
-    gradients = (torch.autograd.grad(out.square().sum(), leaves) for out in (found, expected))
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
-
-
-@streams
-def test_reordered_and_wider_state(stream):
-    of, order = Stream(stream, 9, 2, True), torch.tensor([1, 0])
-    state = of.span(0, 6)[1]
-    moved = state[order] if torch.is_tensor(state) else [part[order] for part in state]
-    expected = of.span(6, 9, state)[0]
-    torch.testing.assert_close(of.span(6, 9, moved, order)[0], expected[order], rtol=0, atol=1e-12)
-    for name, part in of.given.items():
-        of.given[name] = part.float() if torch.is_tensor(part) and part.is_floating_point() else part
-    torch.testing.assert_close(of.span(6, 9, state)[0], expected.float(), rtol=0, atol=1e-5)
 
 
 # gradients and bad input

@@ -76,17 +76,14 @@ def test_gradients_under_mask():
     assert torch.autograd.gradcheck(output, (*parts, gates))
 
 
-@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
-def test_windows_in_narrow_types(dtype, bound):
-    *parts, gates = (*heads_of(40), *tensors((2, 3, 40, 1)))
+def test_windows_under_autocast():
+    parts = [*heads_of(40), *tensors((2, 3, 40, 1))]
     options = {"window": 4, "m": 4, "token_mask": real_tokens(2, 40)}
-    exact = window_attention(*parts, gates=gates, **options)
-    narrow = window_attention(*(part.to(dtype) for part in parts), gates=gates.to(dtype), **options)
-    with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
-        inside = window_attention(*(part.float() for part in parts), gates=gates.float(), **options)
-    for found in (narrow, inside):
-        assert found.dtype == dtype
-        assert (found.double() - exact).norm() < bound * exact.norm()
+    exact = window_attention(*parts[:3], gates=parts[3], **options)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = window_attention(*(part.float() for part in parts[:3]), gates=parts[3].float(), **options)
+    assert half.dtype == torch.bfloat16
+    assert (half.double() - exact).norm() < 0.05 * exact.norm()
 
 
 def test_windows_compile(compiler):

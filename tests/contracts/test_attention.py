@@ -352,18 +352,6 @@ def forward_mode(name, n, mask):
     near((slope * out).sum(), expected, 1e-9)
 
 
-AVERAGING = [name for name in FUNCTIONS if name.startswith(("softmax", "linear", "performer", "window"))]
-
-
-@promise("all that average", "weights are a distribution", name=AVERAGING, n=[1, 6, CHUNK + 1], mask=MASKS)
-def a_distribution(name, n, mask):
-    of, real = Tokens(name, n), a_mask(mask, 2, n)
-    of.tokens["v"] = torch.ones_like(of.tokens["v"])
-    out = of.call(token_mask=real)
-    assert (out.isclose(torch.ones_like(out), rtol=0, atol=1e-12) | (out == 0)).all()
-    assert (real is not None and not real.all()) or out.all()
-
-
 ROUNDS = [name for name in FUNCTIONS if "causal" not in name and name.startswith(("softmax", "linear_", "performer"))]
 
 
@@ -476,16 +464,18 @@ def compositions(n):
         yield tuple(b - a for a, b in itertools.pairwise(places))
 
 
-def states_carry_on(name, lengths, mask, dtype=torch.float64):
-    of = Tokens(name, sum(lengths), dtype=dtype)
+def parts_of(state):
+    return [state] if torch.is_tensor(state) else [*state]
+
+
+def states_carry_on(name, lengths, mask, dtype=torch.float64, groups=2):
+    of = Tokens(name, sum(lengths), dtype=dtype, groups=groups)
     real = a_mask(mask, 2, of.n)
     out, state = in_pieces(of, real, lengths)
     near(out, of.call(token_mask=real), DTYPES[dtype])
     _, whole = of.call(token_mask=real, return_state=True)
-    for one, other in zip(
-        [state] if torch.is_tensor(state) else state, [whole] if torch.is_tensor(whole) else whole, strict=True
-    ):
-        near(one.to(torch.float64), other.to(torch.float64), DTYPES[dtype])
+    for part, expected in zip(parts_of(state), parts_of(whole), strict=True):
+        near(part.double(), expected.double(), DTYPES[dtype])
 
 
 promise("functions with a state", "every cut gives the whole", name=STREAMS, lengths=[*compositions(5)],
@@ -495,6 +485,45 @@ promise("functions with a state", "cuts at chunks and blocks give the whole", na
         mask=[None, "holes"])(states_carry_on)  # fmt: skip
 promise("functions with a state", "every type carries on", name=STREAMS, lengths=[(3, 4), (1, 1, 5)], mask=[None],
         dtype=[torch.float32, torch.bfloat16])(states_carry_on)  # fmt: skip
+
+
+@promise("functions with a state", "gradients go through it", name=STREAMS, lengths=[(1,) * 9, (7, 1, 1)],
+         mask=[None, "holes"])  # fmt: skip
+def gradients_through_states(name, lengths, mask):
+    of, real = Tokens(name, 9), a_mask(mask, 2, 9)
+    leaves = of.tokens = {key: part.requires_grad_() for key, part in of.tokens.items()}
+    totals = (out.square().sum() for out in (in_pieces(of, real, lengths)[0], of.call(token_mask=real)))
+    for cut, whole in zip(*(torch.autograd.grad(total, [*leaves.values()]) for total in totals), strict=True):
+        near(cut, whole, 1e-9)
+
+
+KEPT = [(2, 2, 4, 3), (2, 2, 4, 2), (2, 1, 4, 4), (2, 2, 4, 3), (2, 2, 4, 2), (2, 1, 4, 1)]  # 4 means, 4 tokens
+SHAPES = {  # of the states of 20 tokens
+    "linear_attention, causal": ({}, [(2, 2, 3, 3), (2, 2, 1, 1)]),
+    "delta_attention": ({}, [(2, 2, 3, 2)]),
+    "window_attention": ({"window": 3, "m": 4}, KEPT),
+    "window_attention, gates": ({"window": 4, "m": 4, "votes": False}, [*KEPT, (2, 2, 4, 1)]),
+    "latent_attention": ({}, [(2, 20, 7), (2, 20)]),
+}
+
+
+@promise("functions with a state", "it is as small as promised", name=list(SHAPES))
+def shapes_of_states(name):
+    of, (options, shapes) = Tokens(name, 20), SHAPES[name]
+    of.options = of.options | options
+    assert [tuple(part.shape) for part in parts_of(of.call(return_state=True)[1])] == shapes
+
+
+@promise("functions with a state", "sequences may change places, and the state be of a wider type", name=STREAMS)
+def reordered_and_wider(name):
+    of, order, real = Tokens(name, 9), torch.tensor([1, 0]), a_mask("holes", 2, 9)
+    _, state = of.call(of.part(0, 6), token_mask=real[:, :6], return_state=True)
+    moved = state[order] if torch.is_tensor(state) else [part[order] for part in state]
+    out, _ = of.call(of.part(6, 9), token_mask=real[:, 6:], state=state, return_state=True)
+    other, _ = of.call(of.part(6, 9, order), token_mask=real[order, 6:], state=moved, return_state=True)
+    near(other, out[order])
+    narrow = Tokens(name, 9, dtype=torch.float32)
+    near(narrow.call(narrow.part(6, 9), token_mask=real[:, 6:], state=state, return_state=True)[0], out, 1e-5)
 
 
 STRENGTHS = [0.0, -0.1, -20.0, -87.5, -104.0, -745.0, -1e4, -1e5, -1e9, -1e30, -math.inf]
