@@ -80,8 +80,6 @@ SEMISEPARABLE = causal_decay(torch.linspace(0.6, 0.9, 12))
         (lambda: recall_error(torch.zeros(3, 3), HUGE, HUGE), 1),
         (lambda: recall_error(torch.eye(3), TINY, TINY), 0),
         (lambda: newton_schulz(HALF_HUGE).diagonal().tolist(), newton_schulz(torch.eye(3).half()).diagonal().tolist()),
-        (lambda: newton_schulz(HUGE).diagonal().tolist(), newton_schulz(torch.eye(3)).diagonal().tolist()),
-        (lambda: newton_schulz(TINY).diagonal().tolist(), newton_schulz(torch.eye(3)).diagonal().tolist()),
         (lambda: newton_schulz(torch.ones(2, 0, 3)).shape, (2, 0, 3)),
     ],
 )

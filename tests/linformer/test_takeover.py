@@ -61,25 +61,20 @@ def test_other_modules(take, module, message):
     assert said(lambda: take(module(), 8, 3)) == message
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"activation": "gelu"}, {"norm_first": True, "activation": nn.GELU(), "bias": False}]
-)
-def test_whole_encoder_takeover(options):
-    torch.manual_seed(0)
-    options |= {"batch_first": True, "dtype": torch.float64, "layer_norm_eps": 0.1, "dropout": 0.3}
-    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 12, **options), 2, enable_nested_tensor=False)
-    encoder, (x,), real = encoder.eval(), tensors((3, 6, 6)), lengths(6, 4, 1)
+def test_whole_encoder_takeover():
+    """Settings go along, nothing is shared, and what an adapter has wrapped is taken as it is."""
+    options = {"norm_first": True, "activation": nn.GELU(), "bias": False, "layer_norm_eps": 0.1, "dropout": 0.3}
+    old = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True, dtype=torch.float64, **options).eval()
+    (x,), real = tensors((3, 6, 6)), lengths(6, 4, 1)
     with torch.no_grad():
-        for parameter in encoder.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
-        expected = encoder(x, src_key_padding_mask=~real)[real]
-    eye = torch.eye(8, dtype=torch.float64)
-    encoder.layers[0].linear1 = nn.Sequential(encoder.layers[0].linear1)  # as an adapter wraps it
-    layers = [from_layer(old, 8, 8, projection=eye) for old in encoder.layers]
-    assert not {id(p) for new in layers for p in new.parameters()} & {id(p) for p in encoder.parameters()}
-    assert (layers[0].dropout.p, layers[0].self_attn.dropout, layers[0].training) == (0.3, 0.3, False)
-    encoder.layers = nn.ModuleList(layers)
-    out = encoder(x, src_key_padding_mask=~real)
+        for seed, parameter in enumerate(old.parameters()):
+            parameter.add_(0.3 * tensors(tuple(parameter.shape), seed=seed)[0])
+        expected = old(x, src_key_padding_mask=~real)[real]
+    old.linear1 = nn.Sequential(old.linear1)
+    layer = from_layer(old, 8, 8, projection=torch.eye(8, dtype=torch.float64))
+    assert not {id(p) for p in layer.parameters()} & {id(p) for p in old.parameters()}
+    assert (layer.dropout.p, layer.self_attn.dropout, layer.training) == (0.3, 0.3, False)
+    out = layer(x, src_key_padding_mask=~real)
     np.testing.assert_allclose(out.detach()[real], expected, rtol=0, atol=1e-12)
 
 
