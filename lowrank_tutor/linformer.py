@@ -347,7 +347,8 @@ class LinformerSelfAttention(nn.Module):
         """
         batch, n, _ = x.shape
         if padded is None:
-            padded = token_mask is not None or n < self.max_len or is_exporting()  # an export holds for all lengths
+            # An export holds for all lengths, so it must not ask for this one.
+            padded = token_mask is not None or is_exporting() or n < self.max_len
         matrices = [self.e] if self.f is None else [self.e, self.f]
         columns = [columns_of(matrix, start, n).expand(batch, -1, -1) for matrix in matrices]
         mixed = [torch.bmm(part, x) for part in columns]  # EX, (batch, k, D)

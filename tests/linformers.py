@@ -83,8 +83,3 @@ def lengths(*numbers, n=None):
 def nearly_the_identity(eps, dtype=torch.float64):
     """I + eps G: where tokens are hidden, a share of eps^2 or so is left of their rows."""
     return torch.eye(6, dtype=dtype) + eps * tensors((6, 6), seed=5, dtype=dtype)[0]
-
-
-def roundings(dtype):
-    """Half a step of a floating-point type, relative to its numbers."""
-    return 2**-24 if dtype == torch.float32 else 2**-9

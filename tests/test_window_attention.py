@@ -1,11 +1,8 @@
 """A short past and means of what is older, against plain loops, exact attention and Linformer."""
 
-import math
-import re
-
 import pytest
 import torch
-from attentions import real_tokens, tensors
+from attentions import real_tokens, said, tensors
 from torch.nn import functional
 
 from lowrank_tutor.linformer import pooling_projection
@@ -16,16 +13,6 @@ def heads_of(n, d=4, d_v=4, **options):
     return tensors((2, 3, n, d), (2, 3, n, d), (2, 3, n, d_v), **options)
 
 
-@pytest.mark.parametrize("poison", [math.nan, -math.inf, math.inf, 1e9])
-def test_hidden_gates(poison):
-    q, k, v = heads_of(40)
-    gates, mask = tensors((2, 3, 40, 1))[0], real_tokens(2, 40)
-    mask[:, 8:16] = False  # two whole groups
-    dirty = gates.masked_fill(~mask[:, None, :, None], poison)
-    found, wanted = (window_attention(q, k, v, window=3, m=4, gates=g, token_mask=mask) for g in (dirty, gates))
-    assert torch.equal(found, wanted)
-
-
 def test_long_window_is_exact():
     q, k, v = heads_of(24)
     exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -34,20 +21,6 @@ def test_long_window_is_exact():
         *[False] * 23,
         True,
     ]
-
-
-@pytest.mark.parametrize("gated", [False, True])
-def test_later_tokens_unseen(gated):
-    q, k, v = heads_of(150)
-    gates = tensors((2, 3, 150, 4))[0] if gated else None
-    before = window_attention(q, k, v, window=5, m=8, gates=gates)
-    for cut in (1, 60, 128, 149):
-        later = [part.clone() for part in (q, k, v)]
-        for part in later:
-            part[:, :, cut:] = 7
-        after = window_attention(*later, window=5, m=8, gates=None if gates is None else gates + 0)
-        torch.testing.assert_close(after[:, :, :cut], before[:, :, :cut], rtol=0, atol=1e-13)
-        assert not torch.allclose(after[:, :, cut:], before[:, :, cut:])
 
 
 def test_groups_are_linformer_averages():
@@ -89,17 +62,14 @@ def test_gradients_under_mask():
     assert torch.autograd.gradcheck(output, (*parts, gates))
 
 
-@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
-def test_windows_in_narrow_types(dtype, bound):
-    *parts, gates = (*heads_of(40), *tensors((2, 3, 40, 1)))
+def test_windows_under_autocast():
+    parts = [*heads_of(40), *tensors((2, 3, 40, 1))]
     options = {"window": 4, "m": 4, "token_mask": real_tokens(2, 40)}
-    exact = window_attention(*parts, gates=gates, **options)
-    narrow = window_attention(*(part.to(dtype) for part in parts), gates=gates.to(dtype), **options)
-    with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
-        inside = window_attention(*(part.float() for part in parts), gates=gates.float(), **options)
-    for found in (narrow, inside):
-        assert found.dtype == dtype
-        assert (found.double() - exact).norm() < bound * exact.norm()
+    exact = window_attention(*parts[:3], gates=parts[3], **options)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = window_attention(*(part.float() for part in parts[:3]), gates=parts[3].float(), **options)
+    assert half.dtype == torch.bfloat16
+    assert (half.double() - exact).norm() < 0.05 * exact.norm()
 
 
 def test_windows_compile(compiler):
@@ -112,32 +82,20 @@ def test_windows_compile(compiler):
 
 
 Q = torch.zeros(2, 3, 6, 4, dtype=torch.float64)
+FEW = "q must hold between 1 token and as many as k, got shapes"
+NUMBERS = "gates must have one number a token, or as many as keys and as values, got shapes"
 
 
 @pytest.mark.parametrize(
-    ("change", "kind", "message"),
+    ("change", "message"),
     [
-        ({"window": 0}, ValueError, "window must be at least 1, got 0"),
-        ({"m": 0}, ValueError, "m must be at least 1, got 0"),
-        ({"window": 10**30}, ValueError, f"window must be below 2**31, got {10**30}"),
-        ({"m": 2.0}, TypeError, "m must be an integer, got 2.0"),
-        ({"votes": 1}, TypeError, "votes must be True or False, got 1"),
-        ({"k": Q[:, :, :5], "v": Q[:, :, :5]}, ValueError,
-         "q must hold between 1 token and as many as k, got shapes (2, 3, 6, 4) and (2, 3, 5, 4)"),
-        ({"q": Q[:, :, :0]}, ValueError,
-         "q must hold between 1 token and as many as k, got shapes (2, 3, 0, 4) and (2, 3, 6, 4)"),
-        ({"gates": Q[..., 0]}, ValueError, "gates must have shape (2, 3, 6, 1 or d), got shape (2, 3, 6)"),
-        ({"gates": Q[..., :2]}, ValueError, "gates must have one number a token, or as many as keys and as values, "
-         "got shapes (2, 3, 6, 2), (2, 3, 6, 4) and (2, 3, 6, 4)"),
-        ({"v": Q[..., :3], "gates": Q}, ValueError, "gates must have one number a token, or as many as keys and as "
-         "values, got shapes (2, 3, 6, 4), (2, 3, 6, 4) and (2, 3, 6, 3)"),
-        ({"gates": Q.float()}, TypeError, "gates must be of the type of q, torch.float64, got torch.float32"),
-        ({"token_mask": torch.ones(2, 5, dtype=torch.bool)}, ValueError,
-         "token_mask must have shape (batch, n_keys) = (2, 6), got shape (2, 5)"),
-        ({"token_mask": torch.ones(2, 6)}, TypeError,
-         "token_mask must be a bool tensor (True marks a real token), got torch.float32"),
+        ({"window": 10**30}, f"window must be below 2**31, got {10**30}"),
+        ({"k": Q[:, :, :5], "v": Q[:, :, :5]}, f"{FEW} (2, 3, 6, 4) and (2, 3, 5, 4)"),
+        ({"q": Q[:, :, :0]}, f"{FEW} (2, 3, 0, 4) and (2, 3, 6, 4)"),
+        ({"gates": Q[..., :2]}, f"{NUMBERS} (2, 3, 6, 2), (2, 3, 6, 4) and (2, 3, 6, 4)"),
+        ({"v": Q[..., :3], "gates": Q}, f"{NUMBERS} (2, 3, 6, 4), (2, 3, 6, 4) and (2, 3, 6, 3)"),
     ],
-)  # fmt: skip
-def test_bad_input(change, kind, message):
-    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
-        window_attention(**({"q": Q, "k": Q, "v": Q, "window": 2, "m": 2} | change))
+)
+def test_bad_input(change, message):
+    given = {"q": Q, "k": Q, "v": Q, "window": 2, "m": 2} | change
+    assert said(lambda: window_attention(**given)) == f"ValueError: {message}"

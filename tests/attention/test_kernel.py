@@ -1,26 +1,22 @@
 """Linear attention and Performer against NumPy loops, log-space sums, exact attention and their laws."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from attentions import said
 from scipy.special import logsumexp
 from torch.utils.flop_counter import FlopCounterMode
 
 from lowrank_tutor import attention
 from lowrank_tutor.attention import (
     CHUNK,
-    attention_weights,
     linear_attention,
     orthogonal_features,
     performer_attention,
     softmax_attention,
 )
-from lowrank_tutor.rank import numerical_rank
 
 
 def tensors(*shape, seed=0, dtype=torch.float64, scale=1.0):
@@ -91,38 +87,11 @@ def close(actual, expected, atol=1e-12):
 
 @both
 @both_orders
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("n", [1, 4, CHUNK, 2 * CHUNK + 5])
-def test_output_by_loops(method, causal, masked, n):
-    q, k, v = inputs(n)
-    mask = a_mask(n) if masked and n > 1 else None
-    before = [x.clone() for x in (q, k, v)]
-    out = METHODS[method](q, k, v, token_mask=mask, causal=causal)
-    assert out.shape == v.shape
-    close(out, by_loops(method, q, k, v, mask, causal))
-    assert all(torch.equal(x, y) for x, y in zip((q, k, v), before, strict=True)), "inputs are changed"
-
-
-@both
-@pytest.mark.parametrize("n_queries", [0, 1, 3, 9])
-def test_other_numbers_of_queries(method, n_queries):
-    q, k, v = inputs(5, n_queries)
-    out = METHODS[method](q, k, v, token_mask=a_mask(5))
-    assert out.shape == (2, 2, n_queries, 2)
-    close(out, by_loops(method, q, k, v, a_mask(5)))
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.integers(1, 12), st.integers(1, 5), st.integers(1, 3), st.booleans(), st.integers(1, 6), st.integers(0, 10**6)
-)
-def test_chunk_sizes_agree(n, d, heads, masked, chunk, seed):
-    q, k, v = inputs(n, d=d, heads=heads, seed=seed)
-    mask = tensors(2, n, seed=seed) > -1 if masked else None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attention, "CHUNK", chunk)
-        out = linear_attention(q, k, v, token_mask=mask, causal=True)
-    close(out, by_loops("linear", q, k, v, mask, True))
+def test_inputs_stay_unchanged(method, causal):
+    parts = inputs(CHUNK + 5)
+    before = [x.clone() for x in parts]
+    METHODS[method](*parts, token_mask=a_mask(CHUNK + 5), causal=causal).fill_(7)
+    assert all(torch.equal(x, y) for x, y in zip(parts, before, strict=True))
 
 
 def test_linear_attention_by_hand():
@@ -149,26 +118,6 @@ def test_performer_by_hand():
 # what every attention of the book promises
 
 
-@both
-@both_orders
-@pytest.mark.parametrize("poison", [1e3, -1e3, float("nan"), float("inf")])
-def test_hidden_tokens_change_nothing(method, causal, poison):
-    q, k, v = inputs(CHUNK + 9)
-    mask = a_mask(CHUNK + 9)
-    hidden = ~mask[:, None, :, None]
-    results = []
-    for keys, values in ((k, v), (k.masked_fill(hidden, poison), v.masked_fill(hidden, poison))):
-        leaves = [x.clone().requires_grad_() for x in (q, keys, values)]
-        out = METHODS[method](*leaves, token_mask=mask, causal=causal)
-        out.square().sum().backward()
-        results.append([out, *(x.grad for x in leaves)])
-    for clean, dirty in zip(*results, strict=True):
-        assert torch.equal(clean, dirty)
-    for gradient in results[0][2:]:
-        assert not gradient.masked_select(hidden.expand_as(gradient)).any()
-    assert not torch.allclose(METHODS[method](q, k, v, causal=causal)[0], results[0][0][0])  # the mask hid something
-
-
 def test_mask_reaches_the_divisor():
     """Hiding values alone, as performer-pytorch 1.1.4 does, lets hidden keys move the output."""
     q, k, v = inputs(8)
@@ -180,21 +129,7 @@ def test_mask_reaches_the_divisor():
 
 
 @both
-@both_orders
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
-def test_hidden_sequence_gives_zeros(method, causal, dtype):
-    leaves = [x.requires_grad_() for x in inputs(6, dtype=dtype)]
-    out = METHODS[method](*leaves, token_mask=torch.tensor([[True], [False]]).expand(2, 6), causal=causal)
-    assert out.dtype == dtype
-    out.square().sum().backward()
-    for x in (out, *(leaf.grad for leaf in leaves)):
-        assert torch.isfinite(x).all()
-        assert not x[1].any()
-        assert x[0].any()
-
-
-@both
-@pytest.mark.parametrize("n", [2, CHUNK, CHUNK + 1, 2 * CHUNK + 3])
+@pytest.mark.parametrize("n", [2, CHUNK + 1])
 def test_causal_form_ignores_future(method, n):
     q, k, v = inputs(n)
     out = METHODS[method](q, k, v, causal=True)
@@ -266,17 +201,6 @@ def test_gradients_of_features():
 
 @both
 @both_orders
-@pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-5), (torch.float16, 2e-3), (torch.bfloat16, 1.6e-2)])
-def test_precision_of_types(method, causal, dtype, atol):
-    q, k, v = inputs(CHUNK + 9, dtype=dtype)
-    out = METHODS[method](q, k, v, causal=causal)
-    assert out.dtype == dtype
-    expected = by_loops(method, q, k, v, causal=causal, w=W.float().double().numpy())
-    assert np.abs(out.double().numpy() - expected).max() < atol * max(1, np.abs(expected).max())
-
-
-@both
-@both_orders
 def test_long_sums_in_half_precision(method, causal):
     """Added up in bfloat16, 1 + 1 + ... stops at 256."""
     q, k = torch.zeros(2, 1, 1, 2000, 3, dtype=torch.bfloat16)
@@ -299,11 +223,10 @@ def test_autocast_changes_nothing(method, causal):
 
 @both
 @both_orders
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_large_numbers_stay_averages(method, causal, dtype):
+def test_large_numbers_stay_averages(method, causal):
     mask = a_mask(CHUNK + 9)
     for scale in (1e2, 1e4, 1e9):
-        q, k, v = inputs(CHUNK + 9, dtype=dtype, scale=scale)
+        q, k, v = inputs(CHUNK + 9, dtype=torch.float32, scale=scale)
         for signed in (1, -1):
             out = METHODS[method](signed * q.abs(), -k.abs(), v, token_mask=mask, causal=causal)
             assert torch.isfinite(out).all()
@@ -312,19 +235,16 @@ def test_large_numbers_stay_averages(method, causal, dtype):
             assert METHODS[method](q, k, v.sign().abs(), causal=causal).sub(1).abs().max() < 1e-5
 
 
-@both
 @both_orders
 @pytest.mark.parametrize("mask", [None, a_mask(20)], ids=["whole", "masked"])
-def test_vanishing_exponentials(method, causal, mask):
+def test_vanishing_exponentials(causal, mask):
+    """Of Performer: tests/contracts sweep those of linear attention."""
     q, k, v = inputs(20, dtype=torch.float32, scale=4.0)
-    if method == "linear":
-        q, k = q - 140, k - 150
-    else:
-        k = 6 * k
-    assert not torch.tensor(log_features(method, k.double().numpy())).float().exp()[:, :, 3:].any(dim=-1).all()
-    expected = by_loops(method, q, k, v, mask, causal, logs=True)
-    close(METHODS[method](q, k, v, token_mask=mask, causal=causal), expected, atol=2e-4)
-    wide = METHODS[method](q.double(), k.double(), v.double(), token_mask=mask, causal=causal)
+    k = 6 * k
+    assert not torch.tensor(log_features("performer", k.double().numpy())).float().exp()[:, :, 3:].any(dim=-1).all()
+    expected = by_loops("performer", q, k, v, mask, causal, logs=True)
+    close(performer(q, k, v, token_mask=mask, causal=causal), expected, atol=2e-4)
+    wide = performer(q.double(), k.double(), v.double(), token_mask=mask, causal=causal)
     close(wide, expected, atol=1e-9)
 
 
@@ -373,9 +293,9 @@ def test_kernel_estimates():
     truth, law = (X @ Y).exp(), math.sqrt(((X + Y).square().sum().exp().item() - 1) / 8)
     bias, spread = {}, {}
     for kind in ("independent", "orthogonal", "without signs"):
-        found = kernel_estimates(drawing(kind), X, Y, 8, 100_000)
-        bias[kind] = ((found.mean() - truth) / (found.std() / math.sqrt(len(found)))).item()
-        spread[kind] = (found.std() / truth).item()
+        estimates = kernel_estimates(drawing(kind), X, Y, 8, 100_000)
+        bias[kind] = ((estimates.mean() - truth) / (estimates.std() / math.sqrt(len(estimates)))).item()
+        spread[kind] = (estimates.std() / truth).item()
     assert abs(bias["independent"]) < 3
     assert abs(bias["orthogonal"]) < 3
     assert abs(bias["without signs"]) > 6
@@ -408,7 +328,7 @@ def test_performer_converges():
 # the rows of W
 
 
-@pytest.mark.parametrize(("m", "d"), [(1, 1), (3, 8), (8, 8), (20, 8), (5, 1)])
+@pytest.mark.parametrize(("m", "d"), [(3, 8), (20, 8), (5, 1)])
 def test_rows_orthogonal_in_blocks(m, d):
     w = orthogonal_features(m, d, dtype=torch.float64)
     assert w.shape == (m, d)
@@ -464,15 +384,6 @@ def test_type_and_device_of_rows():
 # rank, cost, kernels
 
 
-def test_ranks_of_weights():
-    """Identity matrices as values give the weights themselves."""
-    q, k, _ = inputs(20, batch=1, heads=1, d=3)
-    eye = torch.eye(20, dtype=torch.float64)[None, None]
-    assert numerical_rank(linear_attention(q, k, eye)[0, 0].numpy(), rtol=1e-12) == 3
-    assert numerical_rank(performer(q, k, eye)[0, 0].numpy(), rtol=1e-12) == 7
-    assert numerical_rank(attention_weights(q, k)[0, 0].numpy(), rtol=1e-12) > 12
-
-
 @both
 @both_orders
 def test_operations_grow_linearly(method, causal):
@@ -508,75 +419,42 @@ def test_softmax_attention_is_gaussian_smoother():
 
 # bad input
 
-Q, K, V = inputs(4)
-MASK = torch.ones(2, 4, dtype=torch.bool)
-SHORT = "q must hold as many tokens as k where attention is causal, got shapes "
-
-
-@pytest.mark.parametrize("method", [linear_attention, performer_attention])
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
-    [
-        ((Q, K[:1], V), {}, ValueError, "k must have shape (2, 2, n_keys, 3), got shape (1, 2, 4, 3)"),
-        ((Q, K, V), {"causal": "False"}, TypeError, "causal must be True or False, got 'False'"),
-        ((Q, K, V), {"token_mask": MASK[:, :3]}, ValueError,
-         "token_mask must have shape (batch, n_keys) = (2, 4), got shape (2, 3)"),
-        ((Q[:, :, :3], K, V), {"causal": True}, ValueError, SHORT + "(2, 2, 3, 3) and (2, 2, 4, 3)"),
-        ((Q, K[:, :, :3], V[:, :, :3]), {"causal": True}, ValueError, SHORT + "(2, 2, 4, 3) and (2, 2, 3, 3)"),
-        ((Q.to("meta"), K.to("meta"), V), {}, ValueError, "v must be on the device of q, meta, got cpu"),
-    ],
-)  # fmt: skip
-def test_bad_attention_input(method, arguments, options, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        method(*arguments, **options)
-
 
 @pytest.mark.parametrize(
-    ("function", "options", "error", "message"),
+    ("options", "message"),
     [
-        (performer_attention, {"n_features": 0}, ValueError, "n_features must be at least 1, got 0"),
-        (performer_attention, {"generator": 3}, TypeError,
-         "generator must be a torch.Generator or None, got int: torch.Generator().manual_seed(3) makes one"),
-        (performer_attention, {"features": W[:, :2]}, ValueError,
-         "features must have shape (n_features, 3), got shape (7, 2)"),
-        (performer_attention, {"features": W[:0]}, ValueError, "features must hold at least one row, got shape (0, 3)"),
-        (performer_attention, {"features": W.float()}, TypeError,
-         "features must be of the type of the sums, torch.float64, got torch.float32"),
-        (performer_attention, {"features": W, "generator": torch.Generator()}, ValueError,
-         "generator must be None where features are given, got a generator"),
-        (orthogonal_features, {"n_features": 0}, ValueError, "n_features must be at least 1, got 0"),
-        (orthogonal_features, {"d": 0}, ValueError, "d must be at least 1, got 0"),
-        (orthogonal_features, {"n_features": 2**31}, ValueError, "n_features must be below 2**31, got 2147483648"),
-        (orthogonal_features, {"device": "a"}, ValueError,
-         "device must be a torch.device, a name such as \"cpu\" or None, got 'a'"),
-        (orthogonal_features, {"dtype": torch.int64}, TypeError,
-         "dtype must be a floating-point type, got torch.int64"),
-        (orthogonal_features, {"generator": "0"}, TypeError, "generator must be a torch.Generator or None, got str"),
+        ({"generator": 3}, "TypeError: generator must be a torch.Generator or None, got int: torch.Generator()"
+         ".manual_seed(3) makes one"),
+        ({"features": W[:0]}, "ValueError: features must hold at least one row, got shape (0, 3)"),
+        ({"features": W.float()},
+         "TypeError: features must be of the type of the sums, torch.float64, got torch.float32"),
+        ({"features": W, "generator": torch.Generator()},
+         "ValueError: generator must be None where features are given, got a generator"),
     ],
 )  # fmt: skip
-def test_bad_features(function, options, error, message):
-    given = {"q": Q, "k": K, "v": V} if function is performer_attention else {"n_features": 3, "d": 3}
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        function(**given | options)
+def test_bad_features(options, message):
+    assert said(lambda: performer_attention(*inputs(4), **options)) == message
+    half = [x.bfloat16() for x in inputs(4)]
+    assert performer_attention(*half, features=W.float()).dtype == torch.bfloat16
 
 
-def test_half_precision_takes_float32_features():
-    parts = [x.bfloat16() for x in (Q, K, V)]
-    assert performer_attention(*parts, features=W.float()).dtype == torch.bfloat16
-    message = "features must be of the type of the sums, torch.float32, got torch.bfloat16"
-    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
-        performer_attention(*parts, features=W.bfloat16())
+def test_size_bounds():
+    assert said(lambda: orthogonal_features(2**31, 3)) == "ValueError: n_features must be below 2**31, got 2147483648"
+    q, k, v = inputs(4)
+    message = "ValueError: q must hold as many tokens as k where attention is causal, got shapes "
+    for n_queries, n in ((3, 4), (4, 3)):
+        few = (q[:, :, :n_queries], k[:, :, :n], v[:, :, :n])
+        assert said(lambda few=few: linear_attention(*few, causal=True)).startswith(message)
 
 
 # as functions of PyTorch
 
 
 @both
-@both_orders
-def test_attention_compiles(compiler, method, causal):
+def test_attention_compiles(compiler, method):
     parts, mask = inputs(CHUNK + 3, dtype=torch.float32), a_mask(CHUNK + 3)
-    compiled = compiler(METHODS[method], backend="aot_eager")(*parts, token_mask=mask, causal=causal)
-    close(compiled, METHODS[method](*parts, token_mask=mask, causal=causal), atol=1e-6)
+    compiled = compiler(METHODS[method], backend="aot_eager")(*parts, token_mask=mask, causal=True)
+    close(compiled, METHODS[method](*parts, token_mask=mask, causal=True), atol=1e-6)
 
 
 @both_orders
@@ -590,11 +468,12 @@ def test_compiled_gradients_match_eager(compiler, causal):
         close(one, other)
 
 
-@pytest.mark.parametrize("method", [linear_attention, performer_attention])
+@both
 @both_orders
 def test_meta_tensors(method, causal):
+    function = {"linear": linear_attention, "performer": performer_attention}[method]
     q, k, v = (x.to("meta") for x in inputs(5, d_v=7))
-    assert method(q, k, v, token_mask=torch.ones(2, 5, dtype=torch.bool).to("meta"), causal=causal).shape == v.shape
+    assert function(q, k, v, token_mask=torch.ones(2, 5, dtype=torch.bool).to("meta"), causal=causal).shape == v.shape
 
 
 def test_causal_gradients_write_linearly():

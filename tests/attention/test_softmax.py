@@ -1,8 +1,6 @@
 """Softmax attention against plain loops, PyTorch's own layer, finite differences and a count of operations."""
 
-import functools
 import math
-import re
 
 import numpy as np
 import pytest
@@ -18,13 +16,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from lowrank_tutor.attention import (
     Cost,
     attention_weights,
-    linear_attention,
-    performer_attention,
     softmax_attention,
     softmax_cost,
 )
-from lowrank_tutor.linformer import linformer_attention
-from measure.memory import LiveBytes
 
 FUNCTIONS = {
     "softmax_attention": softmax_attention,
@@ -52,17 +46,6 @@ def test_attention_by_loops(batch, heads, n_queries, n_keys, d, d_v, data):
         assert all(torch.equal(x, y) for x, y in zip((q, k, v), before, strict=True)), "inputs are changed"
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_causal_attention_by_prefixes(masked):
-    q, k, v = triple(2, 3, 5, 5, 4, 2, seed=1)
-    mask = torch.tensor([[False, False, True, False, True], [True, True, True, True, False]]) if masked else None
-    out = softmax_attention(q, k, v, token_mask=mask, causal=True)
-    for i in range(5):
-        keys, values, real = k[:, :, : i + 1], v[:, :, : i + 1], None if mask is None else mask[:, : i + 1]
-        judge = by_loops(q[:, :, i : i + 1], keys, values, real)
-        np.testing.assert_allclose(out[:, :, i : i + 1], judge, rtol=0, atol=1e-13)
-
-
 def test_attention_by_hand():
     q = torch.tensor([[[[2 * math.log(3), 0, 0, 0]]]], dtype=torch.float64)  # divided by the root of d = 4: log 3
     k = torch.tensor([[[[1, 0, 0, 0], [0, 1, 0, 0]]]], dtype=torch.float64)
@@ -80,14 +63,14 @@ def test_attention_by_pytorch_layer():
     mask = torch.tensor([[True, False, True, True, False, True]])
     split = x.view(1, n, heads, d).transpose(1, 2)
     out = softmax_attention(split, split, split, token_mask=mask).transpose(1, 2).flatten(2)
-    one = torch.eye(heads * d, dtype=torch.float64)
+    identity = torch.eye(heads * d, dtype=torch.float64)
 
     def judge(key_padding_mask):
         rows = x.transpose(0, 1)
         return multi_head_attention_forward(
-            rows, rows, rows, heads * d, heads, None, None, None, None, False, 0.0, one, None,
-            key_padding_mask=key_padding_mask, use_separate_proj_weight=True, q_proj_weight=one, k_proj_weight=one,
-            v_proj_weight=one, need_weights=True, average_attn_weights=False,
+            rows, rows, rows, heads * d, heads, None, None, None, None, False, 0.0, identity, None,
+            key_padding_mask=key_padding_mask, use_separate_proj_weight=True, q_proj_weight=identity,
+            k_proj_weight=identity, v_proj_weight=identity, need_weights=True, average_attn_weights=False,
         )  # fmt: skip
 
     theirs, weights = judge(~mask)
@@ -96,61 +79,22 @@ def test_attention_by_pytorch_layer():
     assert (judge(mask)[0].transpose(0, 1) - out).abs().max() > 0.1
 
 
-GROUPED = {
-    "softmax_attention": softmax_attention,
-    "attention_weights": FUNCTIONS["attention_weights"],
-    "linear_attention": linear_attention,
-    "linear_attention, causal": functools.partial(linear_attention, causal=True),
-    "performer_attention": functools.partial(performer_attention, features=tensors((7, 5))[0]),
-    "performer_attention, causal": functools.partial(performer_attention, features=tensors((7, 5))[0], causal=True),
-    "linformer_attention": functools.partial(linformer_attention, e=tensors((2, 6))[0]),
-}
-
-
-@pytest.mark.parametrize("function", GROUPED)
-@pytest.mark.parametrize("mask", [None, real_tokens()], ids=["whole", "masked"])
-def test_grouped_queries(function, mask):
-    q, k, v = triple(heads=4, n_queries=6)
-    own = [part[:, :2].repeat_interleave(2, dim=1) for part in (k, v)]
-    found, expected = (GROUPED[function](q, *pair, token_mask=mask) for pair in ((k[:, :2], v[:, :2]), own))
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-14)
-    assert (found[:, 1] - found[:, 2]).abs().max() > 0.1
-
-
 # masks
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("poison", [1e300, math.nan, math.inf])
-def test_hidden_tokens_change_nothing(function, poison):
-    function, mask = FUNCTIONS[function], real_tokens()
-    hidden = ~mask[:, None, :, None]
-
-    def run(replace):
-        q, k, v = (x.requires_grad_() for x in triple())
-        out = function(q, replace(k), replace(v), token_mask=mask)
-        (out * torch.arange(out.numel()).view(out.shape)).sum().backward()
-        return [out, q.grad, k.grad, torch.zeros(0) if v.grad is None else v.grad]
-
-    clean, dirty = run(lambda x: x), run(lambda x: x.masked_fill(hidden, poison))
-    for one, other in zip(clean, dirty, strict=True):
-        assert torch.equal(one, other)
-        assert torch.isfinite(one).all()
-    assert all(x.abs().sum() > 0 for x in clean[:3])
-    q, k, v = triple()
-    assert (function(q, k, v) - clean[0]).abs().max() > 0.1  # the mask did hide something
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_hidden_sequence_gives_zeros(function, dtype):
-    leaves = [x.requires_grad_() for x in triple(dtype=dtype)]
-    out = FUNCTIONS[function](*leaves, token_mask=real_tokens())
-    out.square().sum().backward()
-    for x in (out, *(leaf.grad for leaf in leaves if leaf.grad is not None)):
-        assert torch.isfinite(x).all()
-        assert not x[2].any()
-        assert x[:2].any()
+def test_hidden_keys_change_no_weight(poison):
+    mask = real_tokens()
+    results = []
+    for replace in (lambda k: k, lambda k: k.masked_fill(~mask[:, None, :, None], poison)):
+        q, k, _ = (x.requires_grad_() for x in triple())
+        weights = attention_weights(q, replace(k), token_mask=mask)
+        (weights * torch.arange(weights.numel()).view(weights.shape)).sum().backward()
+        results.append([weights, q.grad, k.grad])
+    for clean, dirty in zip(*results, strict=True):
+        assert torch.equal(clean, dirty)
+        assert torch.isfinite(clean).all()
+        assert clean.any()
 
 
 # gradients, types, compilation
@@ -161,23 +105,6 @@ def test_hidden_sequence_gives_zeros(function, dtype):
 def test_gradients(function, mask):
     inputs = tuple(x.requires_grad_() for x in triple(n_queries=2, n_keys=6, d=2, d_v=2))
     assert torch.autograd.gradcheck(lambda *x: FUNCTIONS[function](*x, token_mask=mask), inputs, fast_mode=True)
-
-
-@pytest.mark.parametrize("mask", [None, real_tokens()], ids=["whole", "masked"])
-@pytest.mark.parametrize(("dtype", "half_step"), [(torch.float32, 2**-24), (torch.bfloat16, 2**-9)])
-def test_rounding_of_types(dtype, half_step, mask):
-    q, k, v = triple(dtype=dtype)
-    weights, judge = attention_weights(q, k, token_mask=mask), weights_by_loops(q, k, mask)
-    out = softmax_attention(q, k, v, token_mask=mask)
-    assert out.dtype == weights.dtype == dtype
-    # A score s is rounded as a product and again as a quotient, at most 2 |s| half steps off; so are the highest and
-    # all others, which moves a weight by a factor of exp(4 |s| half steps); the weight itself is rounded once more.
-    scores = (q.double() @ k.double().transpose(2, 3) / math.sqrt(5)).abs().max().item()
-    bound = np.expm1((4 * scores + 2) * half_step)
-    np.testing.assert_allclose(weights.double(), judge, rtol=bound, atol=0)
-    # The average of values follows its weights, and is rounded once more.
-    largest = v.double().abs().max().item()
-    np.testing.assert_allclose(out.double(), by_loops(q, k, v, mask), rtol=0, atol=(bound + half_step) * largest)
 
 
 @pytest.mark.parametrize("mask", [None, torch.ones(1, 2, dtype=torch.bool)])
@@ -232,28 +159,6 @@ def test_fused_memory():
         assert written_out.peak >= n * n * 4 > 100 * result
 
 
-# bad input
-
-Q, K, V = triple()
-
-
-@pytest.mark.parametrize(
-    ("function", "change", "message"),
-    [
-        (softmax_attention, {"k": K[0]}, "k must have shape (3, 2, n_keys, 5), got shape (2, 6, 5)"),
-        (softmax_attention, {"v": V[0]}, "v must have shape (3, 2, 6, d_v), got shape (2, 6, 3)"),
-        (attention_weights, {"k": K[0]}, "k must have shape (3, 2, n_keys, 5), got shape (2, 6, 5)"),
-        *((function, {"token_mask": real_tokens(n=5)},
-           "token_mask must have shape (batch, n_keys) = (3, 6), got shape (3, 5)")
-          for function in (softmax_attention, attention_weights)),
-    ],
-)  # fmt: skip
-def test_bad_input(function, change, message):
-    given = {"q": Q, "k": K} | ({"v": V} if function is softmax_attention else {})
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        function(**given | change)
-
-
 # cost
 
 
@@ -289,16 +194,3 @@ def test_cost_by_hand():
     assert softmax_cost(n=3, dim=2, heads=1) == Cost(parameters=4 * 4 + 2, flops=168, scores=9)
     assert softmax_cost(n=3, dim=2, heads=2) == (18, 168, 18)
     assert Cost._fields == ("parameters", "flops", "scores")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((0, 4, 2), ValueError, "n must be at least 1, got 0"),
-        ((8, 0, 1), ValueError, "dim must be at least 1, got 0"),
-        ((8, 4, 3), ValueError, "heads must divide dim = 4, got 3"),
-    ],
-)
-def test_bad_sizes(arguments, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        softmax_cost(*arguments)

@@ -22,25 +22,21 @@ from lowrank_tutor.attention import (
     CHUNK,
     attention_weights,
     linear_attention,
-    orthogonal_features,
     performer_attention,
     softmax_attention,
-    softmax_cost,
 )
 from lowrank_tutor.caches import (
-    LatentCost,
     LoraLinear,
     compress,
     inject_lora,
     latent_attention,
-    latent_cost,
     latent_from_heads,
     merge_lora,
     newton_schulz,
     power_step,
 )
 from lowrank_tutor.layers import LinformerCrossAttention, LinformerEncoderLayer, from_layer, from_mha, resized
-from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention, linformer_cost, pooling_projection
+from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention, pooling_projection
 from lowrank_tutor.states import (
     BLOCK,
     block_ranks,
@@ -172,7 +168,7 @@ class Tokens:
     def filled(self, hidden, value):
         """The same with ``value`` in hidden tokens, but for queries, whose own outputs it would change."""
         return {
-            name: part if name in ("q", "q_rope")
+            name: part if name == "q"
             else part.masked_fill(hidden.view(hidden.shape[0], *[1] * (self.axis(name) - 1), self.n,
                                               *[1] * (part.ndim - self.axis(name) - 1)), value)
             for name, part in self.tokens.items()
@@ -302,7 +298,7 @@ promise("all", "equal plain loops for one sequence and one group", name=[*FUNCTI
 
 
 @promise("all", "hidden tokens change nothing, whatever they hold", name=list(FUNCTIONS), n=[1, 6, CHUNK + 3],
-         mask=MASKS[2:], poison=[math.nan, -math.inf, 1e30])  # fmt: skip
+         mask=MASKS[2:], poison=[math.nan, 1e30])  # fmt: skip
 def hidden_change_nothing(name, n, mask, poison):
     of, real = Tokens(name, n), a_mask(mask, 2, n)
     results = []
@@ -313,14 +309,13 @@ def hidden_change_nothing(name, n, mask, poison):
     for clean, dirty in zip(*results, strict=True):
         assert torch.equal(clean, dirty)
     gradients = dict(zip(of.tokens, results[0][1:], strict=True))
-    for key in gradients.keys() - {"q", "q_rope"}:
+    for key in gradients.keys() - {"q"}:
         hidden = ~real.view(2, *[1] * (of.axis(key) - 1), n, *[1] * (gradients[key].ndim - of.axis(key) - 1))
         assert not gradients[key].masked_select(hidden.expand_as(gradients[key])).any()
 
 
-@promise(
-    "all", "padded equals alone", name=list(FUNCTIONS), n=[1, 5, CHUNK, BLOCK], more=[1, 6, CHUNK], left=[False, True]
-)
+@promise("all", "padded equals alone", name=list(FUNCTIONS), n=[1, 5, CHUNK, BLOCK], more=[1, 6, CHUNK],
+         left=[False, True])  # fmt: skip
 def padded_equals_alone(name, n, more, left):
     if name.startswith("linformer") or (left and more % FUNCTIONS[name][2].get("m", 1)):
         return  # Linformer's columns belong to places, and groups of m begin where the padding does
@@ -357,39 +352,15 @@ def forward_mode(name, n, mask):
     near((slope * out).sum(), expected, 1e-9)
 
 
-AVERAGING = [name for name in FUNCTIONS if name.startswith(("softmax", "linear", "performer", "window"))]
-
-
-@promise("all that average", "weights are a distribution", name=AVERAGING, n=[1, 6, CHUNK + 1], mask=MASKS)
-def a_distribution(name, n, mask):
-    of, real = Tokens(name, n), a_mask(mask, 2, n)
-    of.tokens["v"] = torch.ones_like(of.tokens["v"])
-    out = of.call(token_mask=real)
-    assert (out.isclose(torch.ones_like(out), rtol=0, atol=1e-12) | (out == 0)).all()
-    assert (real is not None and not real.all()) or out.all()
-
-
 ROUNDS = [name for name in FUNCTIONS if "causal" not in name and name.startswith(("softmax", "linear_", "performer"))]
 
 
-@promise("without causal", "the order of keys does not matter, and queries may be fewer or more", name=ROUNDS,
-         n=[1, 6, CHUNK + 1], n_queries=[0, 1, 3, CHUNK + 2], mask=MASKS)  # fmt: skip
-def order_of_keys(name, n, n_queries, mask):
+@promise("without causal", "queries may be fewer or more than keys", name=ROUNDS, n=[1, 6, CHUNK + 1],
+         n_queries=[0, 1, 3, CHUNK + 2], mask=MASKS)  # fmt: skip
+def other_numbers_of_queries(name, n, n_queries, mask):
     of, real = Tokens(name, n), a_mask(mask, 2, n)
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(0))
-    q, k, v = tensors((2, 4, n_queries, 3), seed=3)[0], of.tokens["k"], of.tokens["v"]
-    out = of.function(q, k, v, token_mask=real)
-    near(of.function(q, k[:, :, order], v[:, :, order], token_mask=None if real is None else real[:, order]), out)
-    keys, values = (array(part).repeat(2, axis=1) for part in (k, v))
-    near(
-        out,
-        averaged(
-            log_weights(name.partition("_")[0], array(q), keys),
-            values,
-            None if real is None else array(real) > 0,
-            False,
-        ),
-    )
+    of.tokens["q"] = tensors((2, 4, n_queries, 3), seed=3)[0]
+    near(of.call(token_mask=real), judged(of, real))
 
 
 @promise("attention_weights", "are a distribution over real keys, and those of softmax_attention", n=[1, 2, 7],
@@ -416,7 +387,9 @@ def ranks_of_weights(name, n, causal):
     call, features = (linear_attention, 3) if name == "linear" else (performer, 7)
     weights = call(q, k, eye, causal=causal)[0, 0]
     if not causal:
-        assert torch.linalg.matrix_rank(weights, rtol=1e-12) <= features
+        assert torch.linalg.matrix_rank(weights, rtol=1e-12) == min(n, features)
+        exact = torch.linalg.matrix_rank(attention_weights(q, k)[0, 0], rtol=1e-12)
+        assert exact == n if n < 40 else exact > 12
     else:
         assert torch.linalg.matrix_rank(weights) == n
         assert max(block_ranks(weights, rtol=1e-11)) <= features
@@ -458,35 +431,6 @@ def long_keys(length, causal, dtype):
     near(performer(q, k, torch.ones_like(k), causal=causal), np.ones(k.shape), DTYPES[dtype])
 
 
-@promise("orthogonal_features", "blocks of d directions are orthogonal", m=[1, 2, 3, 4, 7], d=[1, 3])
-def orthogonal_blocks(m, d):
-    g = orthogonal_features(m, d, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    assert g.shape == (m, d)
-    for block in g.split(d):
-        lengths = block.norm(dim=1)
-        near(block @ block.T, torch.diag(lengths**2))
-
-
-@promise(
-    "softmax_cost, linformer_cost",
-    "agree where k = n, but for the mixing",
-    n=[1, 2, 64],
-    dim=[1, 6],
-    feedforward=[None, 1, 12],
-)
-def costs_agree(n, dim, feedforward):
-    exact, mixed = (
-        softmax_cost(n, dim, 1, feedforward=feedforward),
-        linformer_cost(n, dim, 1, n, feedforward=feedforward),
-    )
-    assert mixed.scores == exact.scores == n * n
-    assert mixed.parameters - exact.parameters == n * n
-    assert mixed.flops - exact.flops == 2 * n * n * dim
-    shorter = linformer_cost(n, dim, 1, n, max_len=n + 1, feedforward=feedforward)
-    assert shorter.flops - mixed.flops == 2 * n * n
-    assert shorter.parameters - mixed.parameters == n
-
-
 # token by token
 
 
@@ -508,16 +452,18 @@ def compositions(n):
         yield tuple(b - a for a, b in itertools.pairwise(places))
 
 
-def states_carry_on(name, lengths, mask, dtype=torch.float64):
-    of = Tokens(name, sum(lengths), dtype=dtype)
+def parts_of(state):
+    return [state] if torch.is_tensor(state) else [*state]
+
+
+def states_carry_on(name, lengths, mask, dtype=torch.float64, groups=2):
+    of = Tokens(name, sum(lengths), dtype=dtype, groups=groups)
     real = a_mask(mask, 2, of.n)
     out, state = in_pieces(of, real, lengths)
     near(out, of.call(token_mask=real), DTYPES[dtype])
     _, whole = of.call(token_mask=real, return_state=True)
-    for one, other in zip(
-        [state] if torch.is_tensor(state) else state, [whole] if torch.is_tensor(whole) else whole, strict=True
-    ):
-        near(one.to(torch.float64), other.to(torch.float64), DTYPES[dtype])
+    for part, expected in zip(parts_of(state), parts_of(whole), strict=True):
+        near(part.double(), expected.double(), DTYPES[dtype])
 
 
 promise("functions with a state", "every cut gives the whole", name=STREAMS, lengths=[*compositions(5)],
@@ -529,12 +475,51 @@ promise("functions with a state", "every type carries on", name=STREAMS, lengths
         dtype=[torch.float32, torch.bfloat16])(states_carry_on)  # fmt: skip
 
 
+@promise("functions with a state", "gradients go through it", name=STREAMS, lengths=[(1,) * 9, (7, 1, 1)],
+         mask=[None, "holes"])  # fmt: skip
+def gradients_through_states(name, lengths, mask):
+    of, real = Tokens(name, 9), a_mask(mask, 2, 9)
+    leaves = of.tokens = {key: part.requires_grad_() for key, part in of.tokens.items()}
+    totals = (out.square().sum() for out in (in_pieces(of, real, lengths)[0], of.call(token_mask=real)))
+    for cut, whole in zip(*(torch.autograd.grad(total, [*leaves.values()]) for total in totals), strict=True):
+        near(cut, whole, 1e-9)
+
+
+KEPT = [(2, 2, 4, 3), (2, 2, 4, 2), (2, 1, 4, 4), (2, 2, 4, 3), (2, 2, 4, 2), (2, 1, 4, 1)]  # 4 means, 4 tokens
+SHAPES = {  # of the states of 20 tokens
+    "linear_attention, causal": ({}, [(2, 2, 3, 3), (2, 2, 1, 1)]),
+    "delta_attention": ({}, [(2, 2, 3, 2)]),
+    "window_attention": ({"window": 3, "m": 4}, KEPT),
+    "window_attention, gates": ({"window": 4, "m": 4, "votes": False}, [*KEPT, (2, 2, 4, 1)]),
+    "latent_attention": ({}, [(2, 20, 7), (2, 20)]),
+}
+
+
+@promise("functions with a state", "it is as small as promised", name=list(SHAPES))
+def shapes_of_states(name):
+    of, (options, shapes) = Tokens(name, 20), SHAPES[name]
+    of.options = of.options | options
+    assert [tuple(part.shape) for part in parts_of(of.call(return_state=True)[1])] == shapes
+
+
+@promise("functions with a state", "sequences may change places, and the state be of a wider type", name=STREAMS)
+def reordered_and_wider(name):
+    of, order, real = Tokens(name, 9), torch.tensor([1, 0]), a_mask("holes", 2, 9)
+    _, state = of.call(of.part(0, 6), token_mask=real[:, :6], return_state=True)
+    moved = state[order] if torch.is_tensor(state) else [part[order] for part in state]
+    out, _ = of.call(of.part(6, 9), token_mask=real[:, 6:], state=state, return_state=True)
+    other, _ = of.call(of.part(6, 9, order), token_mask=real[order, 6:], state=moved, return_state=True)
+    near(other, out[order])
+    narrow = Tokens(name, 9, dtype=torch.float32)
+    near(narrow.call(narrow.part(6, 9), token_mask=real[:, 6:], state=state, return_state=True)[0], out, 1e-5)
+
+
 STRENGTHS = [0.0, -0.1, -20.0, -87.5, -104.0, -745.0, -1e4, -1e5, -1e9, -1e30, -math.inf]
 
 
 @promise("delta_attention", "every chunk is the recurrence, whatever the decay", strength=STRENGTHS,
          where=["at one token", "at every third", "everywhere"], chunk=[1, 5, 12, 13, 64], each=[False, True],
-         dtype=[torch.float64, torch.float32, torch.bfloat16])  # fmt: skip
+         dtype=WIDE)  # fmt: skip
 def chunks_are_the_recurrence(strength, where, chunk, each, dtype):
     of = Tokens("delta_attention, decays" if each else "delta_attention, a decay", 13, groups=1, dtype=dtype)
     (name,) = of.tokens.keys() & {"log_decay", "log_decays"}
@@ -570,18 +555,6 @@ def gradients_of_chunks(strength, each):
         assert one.isfinite().all()
         for other in others:
             near(other, one, 1e-10)
-
-
-@promise("delta_attention", "a state of one kind: no decay, one that is 1, or one for each number", chunk=[1, 3, 8])
-def decays_agree(chunk):
-    of = Tokens("delta_attention", 8)
-    of.options["chunk"] = chunk
-    plain = of.call()
-    zero = torch.zeros_like(of.tokens["beta"])
-    near(of.call(log_decay=zero), plain)
-    near(of.call(log_decay=zero[..., None].expand(-1, -1, -1, 3)), plain)
-    some = -torch.rand(zero.shape, generator=torch.Generator().manual_seed(0)).double()
-    near(of.call(log_decay=some[..., None].expand(-1, -1, -1, 3)), of.call(log_decay=some))
 
 
 @promise("window_attention", "equals plain loops on both sides of the window and of each group", n=[1, 2, 3, 4, 9, 10],
@@ -628,7 +601,8 @@ def states_by_products(n, d, decay, delta):
         assert recall_error(state, k, v) == pytest.approx(np.linalg.norm(k @ state - v) / np.linalg.norm(v))
 
 
-@promise("wy", "writes the product of its factors", n=[0, 1, 2, 7], d=[1, 3, 9], dtype=WIDE)
+@promise("wy", "writes the product of its factors", n=[0, 1, 2, 7], d=[1, 3, 9],
+         dtype=[*WIDE, torch.bfloat16])  # fmt: skip
 def reflections(n, d, dtype):
     k, beta = tensors((n, d), (n,), dtype=dtype)
     y, t = wy(k, beta)
@@ -636,15 +610,14 @@ def reflections(n, d, dtype):
     for row, share in zip(array(k), array(beta), strict=True):
         product = (np.eye(d) - share * np.outer(row, row)) @ product
     near(np.eye(d) - array(k).T @ array(y), product, 20 * DTYPES[dtype])
+    assert y.dtype == dtype
     assert torch.equal(t, t.tril())
+    assert torch.equal(t.diagonal(), beta)
     near(y, t @ k, 20 * DTYPES[dtype])
 
 
-@promise(
-    "causal_decay",
-    "is the recurrence, with blocks of rank 1 at most",
-    a=[*itertools.product([0, 1, -2, Fraction(1, 2)], repeat=4)],
-)
+@promise("causal_decay", "is the recurrence, with blocks of rank 1 at most",
+         a=[*itertools.product([0, 1, -2, Fraction(1, 2)], repeat=4)])  # fmt: skip
 def decay_table(a):
     found = causal_decay(torch.tensor([float(x) for x in a], dtype=torch.float64))
     expected = [[float(math.prod(a[j + 1 : i + 1])) if j <= i else 0.0 for j in range(4)] for i in range(4)]
@@ -683,9 +656,8 @@ def linformer_by_rules(n, k, mask, start, rule):
     near(out, linformer_by_loops(q, keys, v, e, f, real, rule), 1e-10)
 
 
-@promise(
-    "linformer_attention", "k = n is exact, in any order of the mixtures", n=[1, 2, 7], n_queries=[1, 5], mask=MASKS
-)
+@promise("linformer_attention", "k = n is exact, in any order of the mixtures", n=[1, 2, 7], n_queries=[1, 5],
+         mask=MASKS)  # fmt: skip
 def identity_is_exact(n, n_queries, mask):
     q, k, v = tensors((2, 2, n_queries, 3), (2, 2, n, 3), (2, 2, n, 2))
     real, e = a_mask(mask, 2, n), torch.eye(n, dtype=torch.float64)
@@ -795,15 +767,11 @@ class Shifted(nn.MultiheadAttention):
 OTHERWISE = {  # what would be copied, and the refusal
     "LoraLinear": (lambda: LoraLinear(Doubled(4, 4), 2), "linear must compute as a torch.nn.Linear"),
     "compress": (lambda: compress(Doubled(4, 4), 2), "linear must compute as a torch.nn.Linear"),
-    "from_mha": (
-        lambda: from_mha(Shifted(6, 2, batch_first=True), 5, 2),
-        "mha must compute as a torch.nn.MultiheadAttention",
-    ),
-    "from_layer": (
-        lambda: from_layer(Halved(6, 2, 12, batch_first=True), 5, 2),
-        "layer must compute as a torch.nn.TransformerEncoderLayer does, got Halved with _sa_block of its own",
-    ),
-}
+    "from_mha": (lambda: from_mha(Shifted(6, 2, batch_first=True), 5, 2),
+                 "mha must compute as a torch.nn.MultiheadAttention"),
+    "from_layer": (lambda: from_layer(Halved(6, 2, 12, batch_first=True), 5, 2),
+                   "layer must compute as a torch.nn.TransformerEncoderLayer does, got Halved with _sa_block of its"),
+}  # fmt: skip
 
 
 @promise("whatever takes a layer over", "a subclass that computes otherwise is refused", row=list(OTHERWISE))
@@ -882,29 +850,6 @@ def latent_orders(n, groups, d_rope, causal, mask):
     near(one, other)
 
 
-@promise("latent_attention", "hidden tokens may hold anything in their rotated queries, too",
-         poison=[math.nan, math.inf], mask=MASKS[2:], absorb=[False, True], causal=[False, True])  # fmt: skip
-def hidden_rotations(poison, mask, absorb, causal):
-    of, real = Tokens("latent_attention", 5), a_mask(mask, 2, 5)
-    results = []
-    for q_rope in (of.tokens["q_rope"], of.tokens["q_rope"].masked_fill(~real[:, None, :, None], poison)):
-        leaves = {key: part.clone().requires_grad_() for key, part in (of.tokens | {"q_rope": q_rope}).items()}
-        out = of.call(leaves, token_mask=real, absorb=absorb, causal=causal)
-        results.append([out, *torch.autograd.grad(out.square().sum(), [*leaves.values()])])
-    for clean, dirty in zip(*results, strict=True):
-        assert torch.equal(clean, dirty)
-
-
-@promise("latent_cost", "counts the products written out", n=[1, 2, 7], heads=[1, 3], d_h=[1, 4], d_c=[1, 5],
-         d_rope=[0, 2], absorb=[False, True])  # fmt: skip
-def cost_of_latents(n, heads, d_h, d_c, d_rope, absorb):
-    if absorb:
-        work = heads * (d_h * d_c + n * (d_c + d_rope) + n * d_c + d_c * d_h)
-    else:
-        work = heads * (2 * n * d_c * d_h + n * (d_h + d_rope) + n * d_h)
-    assert latent_cost(n, heads, d_h, d_c, d_rope, absorb=absorb) == LatentCost(work, n * (d_c + d_rope))
-
-
 @promise("latent_from_heads", "the cut is the best, and exact where k is full", heads=[1, 3], d_h=[1, 2], d_v=[1, 3],
          dtype=WIDE)  # fmt: skip
 def latents_of_heads(heads, d_h, d_v, dtype):
@@ -947,11 +892,11 @@ def moved(model):
 
 
 @promise("LoraLinear", "starts as the layer; merged equals unmerged; factors have 32 bits at least", options=OPTIONS,
-         shape=[(1, 1), (1, 4), (4, 1), (3, 5), (5, 3)], bias=[False, True], dtype=list(DTYPES),
-         autocast=[False, True])  # fmt: skip
-def merged_equals_unmerged(options, shape, bias, dtype, autocast):
-    (x,) = tensors((4, shape[1]), seed=9, dtype=torch.float64)
-    x, autocast = x.to(dtype), autocast and dtype == torch.float32
+         shape=[(1, 1), (1, 4), (4, 1), (3, 5), (5, 3)], bias=[False, True],
+         dtype=[*DTYPES, "autocast"])  # fmt: skip
+def merged_equals_unmerged(options, shape, bias, dtype):
+    autocast, dtype = dtype == "autocast", torch.float32 if dtype == "autocast" else dtype
+    x = tensors((4, shape[1]), seed=9)[0].to(dtype)
     for r in {1, min(shape)}:
         linear = linear_of(*shape, bias, dtype)
         before = linear(x).detach()
@@ -984,12 +929,8 @@ def hooks_act(options, hook):
         layer(x).sum().backward()
 
 
-@promise(
-    "LoraLinear",
-    "a state dict brings its strength along",
-    options=OPTIONS,
-    other=[{"alpha": 7.0}, {"scaling": "alpha/sqrt(r)"}],
-)
+@promise("LoraLinear", "a state dict brings its strength along", options=OPTIONS,
+         other=[{"alpha": 7.0}, {"scaling": "alpha/sqrt(r)"}])  # fmt: skip
 def strength_is_saved(options, other):
     layer, (x,) = moved(LoraLinear(linear_of(5, 4), 2, **options)), tensors((3, 4))
     fresh = LoraLinear(linear_of(5, 4), 2, **(options | other))
@@ -1022,10 +963,10 @@ def packed():
     return model
 
 
-def spoiled(value):
+def spoiled():
     model = Tied()
     with torch.no_grad():
-        model.middle.weight[0, 0] = value
+        model.middle.weight[0, 0] = math.nan
     return model
 
 
@@ -1044,9 +985,7 @@ BOTH, PRINCIPAL = ["head", "middle"], {"init": "principal"}
 REFUSED = {  # a model, what is done to it, and the refusal
     "an unknown name": (Tied, inject(["middle", "no"]), "names must be ends of names"),
     "a rank too high": (Tied, inject(BOTH, 5), "r must be between 1 and min(m, n) = 4"),
-    "a wrong option": (Tied, inject(BOTH, alpha=-1), "alpha must be finite"),
-    "nan in a layer": (lambda: spoiled(math.nan), inject(BOTH, **PRINCIPAL), "linear.weight must be finite, got nan"),
-    "inf in a layer": (lambda: spoiled(math.inf), inject(BOTH, **PRINCIPAL), "linear.weight must be finite, got inf"),
+    "nan in a layer": (spoiled, inject(BOTH, **PRINCIPAL), "linear.weight must be finite, got nan"),
     "a rank below r": (low_rank, inject(BOTH, **PRINCIPAL), "r must be at most the rank of the weight, 1, where"),
     "packed": (packed, inject(BOTH), "linear.weight must be a plain tensor, got Packed"),
     "packed, cut": (packed, lambda model: compress(model.middle, 2), "linear.weight must be a plain tensor, got Pack"),
@@ -1071,11 +1010,8 @@ def refusals_change_nothing(row, frozen):
         )
 
 
-@promise(
-    "merge_lora",
-    "a tied weight is refused until it is untied, and then nothing is lost",
-    names=["head", ["head", "middle"]],
-)
+@promise("merge_lora", "a tied weight is refused until it is untied, and then nothing is lost", names=["head", ["head",
+         "middle"]])  # fmt: skip
 def tied_weights(names):
     model, x = moved(inject_lora(Tied(), names, 2)), torch.arange(6)
     out, embedded = model(x).detach(), model.embed.weight.detach().clone()
@@ -1102,12 +1038,8 @@ def root_layer(options, r):
     near(merge_lora(model)(x), out)
 
 
-@promise(
-    "LoraLinear",
-    "a merge that overflows is refused",
-    dtype=[torch.float16, torch.bfloat16, torch.float32],
-    magnitude=[False, True],
-)
+@promise("LoraLinear", "a merge that overflows is refused", dtype=[torch.float16, torch.bfloat16, torch.float32],
+         magnitude=[False, True])  # fmt: skip
 def merge_overflows(dtype, magnitude):
     layer = LoraLinear(linear_of(3, 5, dtype=dtype), 2, magnitude=magnitude)
     with torch.no_grad():

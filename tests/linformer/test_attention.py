@@ -6,35 +6,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from attentions import by_loops as exact_by_loops
 from attentions import real_tokens, said, tensors, triple
 from hypothesis import given
 from hypothesis import strategies as st
-from linformers import ENTRIES, MASKS, array, by_loops, lengths, nearly_the_identity, roundings
+from linformers import ENTRIES, MASKS, by_loops, lengths, nearly_the_identity
 
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
 from measure.memory import LiveBytes
-
-
-@MASKS
-@pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
-@pytest.mark.parametrize("given_f", [False, True])
-def test_identity_is_exact_attention(mask, dtype, error, given_f):
-    q, k, v = triple(dtype=dtype)
-    one = torch.eye(6, dtype=dtype)
-    out = linformer_attention(q, k, v, one, torch.eye(6, dtype=dtype) if given_f else None, token_mask=mask)
-    np.testing.assert_allclose(out, exact_by_loops(q, k, v, mask), rtol=0, atol=error)
-
-
-@MASKS
-@pytest.mark.parametrize("given_f", [False, True])
-@pytest.mark.parametrize("d_v", [1, 5])
-def test_attention_against_loops(mask, given_f, d_v):
-    q, k, v = triple(d_v=d_v)
-    e, f = tensors((4, 6), (4, 6), seed=1)
-    out = linformer_attention(q, k, v, e, f if given_f else None, token_mask=mask)
-    assert out.shape == (3, 2, 4, d_v)
-    np.testing.assert_allclose(out, by_loops(q, k, v, e, f if given_f else None, mask), rtol=0, atol=1e-13)
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.booleans(), st.integers(0, 10**6), st.data())
@@ -76,22 +54,8 @@ def test_gradients_of_attention(mask, given_f):
     assert torch.autograd.gradcheck(lambda *x: linformer_attention(*x, token_mask=mask), inputs, fast_mode=True)
 
 
-@MASKS
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_rounding_errors(dtype, mask):
-    q, k, v = triple(dtype=dtype)
-    e, f = (x / 4 for x in tensors((4, 6), (4, 6), seed=1, dtype=dtype))
-    out = linformer_attention(q, k, v, e, f, token_mask=mask)
-    assert out.dtype == dtype
-    expected = by_loops(q, k, v, e, f, mask)
-    # Four results are rounded on the way: tokens mixed, rescaled, weights, averages; and a mask's ln s, which is
-    # about 1: what is rounded of it is that share of the weights.
-    count = 4 if mask is None else 5
-    assert np.linalg.norm(array(out) - expected) < count * roundings(dtype) * np.linalg.norm(expected)
-
-
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(("n", "d", "k"), [(2048, 16, 64), (2048, 64, 256), (16384, 16, 256), (16384, 32, 64)])
+@pytest.mark.parametrize(("n", "d", "k"), [(2048, 64, 256), (16384, 16, 256)])
 def test_peak_memory(n, d, k, masked):
     heads = 4
     q, keys, v = torch.zeros(3, 1, heads, n, d)
@@ -109,24 +73,10 @@ Q, K, V = triple()
 E, F = tensors((4, 6), (4, 6), seed=1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((Q.numpy(), K, V, E), "TypeError: q must be a tensor, got ndarray"),
-        ((Q, K, V, E[:, :5]), "ValueError: e must have shape (k, 6), got shape (4, 5)"),
-        ((Q, K, V, E[:0]), "ValueError: e must have between 1 and n_keys = 6 rows, got shape (0, 6)"),
-        ((Q, K, V, torch.cat([E, F])[:7]), "ValueError: e must have between 1 and n_keys = 6 rows, got shape (7, 6)"),
-        ((Q, K, V, E.float()), "TypeError: e must be of the type of q, torch.float64, got torch.float32"),
-        ((Q, K, V, E, F[:3]), "ValueError: f must have shape (4, 6), got shape (3, 6)"),
-        ((Q, K, V, E, F.to("meta")), "ValueError: f must be on the device of q, cpu, got meta"),
-    ],
-)
-def test_bad_input(arguments, message):
-    assert said(lambda: linformer_attention(*arguments)) == message
-    mask = real_tokens(n=8)
-    assert ": token_mask must have shape (batch, n_keys) = (3, 6), " in said(
-        lambda: linformer_attention(Q, K, V, E, token_mask=mask)
-    )
+@pytest.mark.parametrize("rows", [0, 7])
+def test_bad_number_of_rows(rows):
+    message = f"ValueError: e must have between 1 and n_keys = 6 rows, got shape ({rows}, 6)"
+    assert said(lambda: linformer_attention(Q, K, V, torch.cat([E, F])[:rows])) == message
 
 
 def test_extreme_sizes():

@@ -1,13 +1,8 @@
 """Costs, against the parameters and products of a real layer, and averages of windows, against NumPy's means."""
 
-from functools import partial
-
-import numpy as np
 import pytest
 import torch
 from attentions import said, tensors
-from hypothesis import given
-from hypothesis import strategies as st
 from linformers import SHARINGS, layer_of
 from torch import set_grad_enabled
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -89,35 +84,16 @@ def test_cost_by_hand():
     assert softmax_cost(n=3, dim=2, heads=1, feedforward=5) == (18 + 35, 168 + 120, 9)
 
 
-@given(st.integers(1, 12), st.integers(1, 12))
-def test_pooling_averages_windows(k, window):
-    pooling, x = pooling_projection(k, k * window), np.random.default_rng(0).standard_normal(k * window)
-    assert (pooling.shape, pooling.dtype) == ((k, k * window), torch.float32)
-    np.testing.assert_allclose(pooling.double().numpy() @ x, x.reshape(k, window).mean(axis=1), atol=1e-6)
-
-
-cost = partial(linformer_cost, 8, 6, 2)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linformer_cost(0, 6, 2, 3), "n must be at least 1, got 0"),
         (lambda: linformer_cost(9, 6, 2, 3, max_len=8), "n must be between 1 and max_len = 8, got 9"),
-        (lambda: linformer_cost(0, 6, 2, 3, max_len=8), "n must be between 1 and max_len = 8, got 0"),
-        (lambda: cost(3, max_len=0), "max_len must be at least 1, got 0"),
-        (lambda: linformer_cost(8, 0, 2, 3), "dim must be at least 1, got 0"),
+        (lambda: linformer_cost(8, 6, 2, 10, max_len=9), "k must be between 1 and max_len = 9, got 10"),
         (lambda: linformer_cost(8, 6, 4, 3), "heads must divide dim = 6, got 4"),
-        (lambda: cost(0), "k must be between 1 and max_len = 8, got 0"),
-        (lambda: cost(10, max_len=9), "k must be between 1 and max_len = 9, got 10"),
-        (lambda: cost(3, feedforward=0), "feedforward must be at least 1, got 0"),
-        (lambda: cost(3, sharing="none"), 'sharing must be "key-value" or "headwise", got \'none\''),
         (lambda: pooling_projection(3, 8), "k must divide max_len = 8, got 3"),
-        (lambda: pooling_projection(0, 8), "k must be between 1 and max_len = 8, got 0"),
         (lambda: pooling_projection(9, 8), "k must be between 1 and max_len = 8, got 9"),
         (lambda: pooling_projection(2, 10**30),
          f"max_len must give a matrix of at most 2**40 numbers, got 2 times {10**30}"),
-        (lambda: pooling_projection(1, 0), "max_len must be at least 1, got 0"),
     ],
 )  # fmt: skip
 def test_bad_sizes(call, message):

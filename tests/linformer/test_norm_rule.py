@@ -1,7 +1,6 @@
 """The rules for padding: by hand, on equal tokens, against exact attention, and against common alternatives."""
 
 import copy
-import itertools
 import math
 import pickle
 
@@ -10,16 +9,13 @@ import pytest
 import torch
 from attentions import by_loops as exact_by_loops
 from attentions import real_tokens, said, tensors, triple
-from linformers import array, by_loops, layer_by_loops, layer_of, lengths, nearly_the_identity, rule_by_loops
+from linformers import array, layer_by_loops, layer_of, lengths, nearly_the_identity, rule_by_loops
 from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor._padding import padding_rule, row_sums
 from lowrank_tutor.layers import LinformerEncoderLayer, from_layer, from_mha, resized
-from lowrank_tutor.linformer import (
-    linformer_attention,
-    pooling_projection,
-)
+from lowrank_tutor.linformer import linformer_attention, pooling_projection
 
 RULES = pytest.mark.parametrize("rule", ["sum", "norm"])
 AVERAGES = pooling_projection(4, 8).double()
@@ -34,22 +30,21 @@ def layer_of_kind(kind, dtype=torch.float64):
     return layer_of(k=4, projection=nn.Parameter(e) if kind.startswith("learned") else e, dtype=dtype)
 
 
-@pytest.mark.parametrize("n", [1, 4, 8, 20, 40, 100])
-@pytest.mark.parametrize("max_len", [128, 512])
-def test_equal_tokens_stay(max_len, n):
-    """Windows of 8 and of 32 tokens, whole or cut in the middle, by a mask and by a short sequence."""
-    e, (token, q, k) = pooling_projection(16, max_len).double(), tensors((1, 1, 6), (1, 1, 3, 2), (1, 1, max_len, 2))
-    mask, x, window = lengths(n, n=max_len), token.expand(1, max_len, 6), max_len // 16
+@pytest.mark.parametrize("n", [1, 8, 20, 40, 100])
+def test_equal_tokens_stay(n):
+    """Windows of 8 tokens, whole or cut in the middle, by a mask and by a short sequence."""
+    e, (token, q, k) = pooling_projection(16, 128).double(), tensors((1, 1, 6), (1, 1, 3, 2), (1, 1, 128, 2))
+    mask, x = lengths(n, n=128), token.expand(1, 128, 6)
     constant = linformer_attention(q, k, x[None], e, token_mask=mask)
     np.testing.assert_allclose(constant, token[None].expand(1, 1, 3, 6), rtol=1e-13)
     for projection in (e, nn.Parameter(e)):
-        layer = layer_of(max_len=max_len, k=16, projection=projection, bias=True)
+        layer = layer_of(max_len=128, k=16, projection=projection, bias=True)
         nn.init.normal_(layer.to_v.bias)
         expected = layer.to_out(layer.to_v(token[0])).expand(n, 6).detach()
         for out in (layer(x, token_mask=mask)[0, :n], layer(x[:, :n])[0]):
             np.testing.assert_allclose(out.detach(), expected, rtol=0, atol=1e-13)
     shrunk = linformer_attention(q, k, x[None], e, token_mask=mask, rule="norm")
-    assert (n % window == 0) == torch.allclose(shrunk, constant), "the norm rule gives less where a window is cut"
+    assert (n % 8 == 0) == torch.allclose(shrunk, constant), "the norm rule gives less where a window is cut"
 
 
 @pytest.mark.parametrize(("rule", "size"), [(None, 1), ("sum", 1), ("norm", math.sqrt(1 / 2))])
@@ -71,18 +66,6 @@ def test_the_smaller_share_counts():
     for keys, values, (first, second) in ((e, f, (-1, math.sqrt(2))), (f, e, (4, 1))):
         out = linformer_attention(q, k, v, keys, values, token_mask=lengths(2, n=3))
         assert out.item() == pytest.approx((first * 1 / 4 + second * 3 / 2) / (1 / 4 + 1 / 2), rel=1e-14)
-
-
-@pytest.mark.parametrize("rule", [None, "sum", "norm"])
-@pytest.mark.parametrize("given_f", [False, True])
-def test_both_rules_against_loops(rule, given_f):
-    """Rows with and without negative entries, and rules that their entries would not choose."""
-    q, k, v = triple()
-    e, f = tensors((4, 6), (4, 6), seed=1)
-    e[::2], f[1:] = e[::2].abs(), f[1:].abs()
-    f, mask = f if given_f else None, real_tokens()
-    out = linformer_attention(q, k, v, e, f, token_mask=mask, rule=rule)
-    np.testing.assert_allclose(out, by_loops(q, k, v, e, f, mask, rule), rtol=0, atol=1e-13)
 
 
 # which rule a layer follows
@@ -136,11 +119,7 @@ def test_reset_settles_the_rule():
     assert learned.rule == "sum"
 
 
-def test_impossible_rules():
-    for wrong in ("mean", 1):
-        assert ": rule must be " in said(
-            lambda wrong=wrong: linformer_attention(*triple(), torch.eye(6).double(), rule=wrong)
-        )
+def test_no_rule_of_learned_numbers_on_meta():
     message = 'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
     assert said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta")) == message
 
@@ -279,50 +258,22 @@ def test_no_row_in_both_matrices():
 # what a mask promises
 
 
-def gradients(run, x, *leaves):
-    """Return what ``run`` makes of x, and the gradients of x and the leaves for a sum with weights."""
-    x = x.detach().requires_grad_()
-    out = run(x)
-    (out * torch.arange(out.numel()).view(out.shape)).sum().backward()
-    found = [out.detach(), x.grad, *(leaf.grad.clone() for leaf in leaves)]
-    for leaf in leaves:
-        leaf.grad = None
-    return found
-
-
-def check_poison(run, x, hidden, poison, *leaves):
-    """What hidden tokens hold moves neither results nor gradients; return the result."""
-    clean = gradients(run, x, *leaves)
-    for one, other in zip(clean, gradients(run, x.masked_fill(hidden, poison), *leaves), strict=True):
-        assert torch.equal(one, other)
-        assert torch.isfinite(one).all()
-        assert one.abs().sum() > 0
-    return clean
-
-
-@pytest.mark.parametrize("poison", [1e3, math.nan, math.inf])
-@pytest.mark.parametrize("given_f", [False, True])
-@RULES
-def test_hidden_tokens_move_nothing(poison, given_f, rule):
-    q, k, v = triple()
-    leaves = [x.requires_grad_() for x in (q, *tensors((4, 6), (4, 6), seed=1)[: 1 + given_f])]
-    mask, both = real_tokens(), torch.cat([k, v], dim=3)  # (batch, heads, n, d + d_v)
-
-    def run(x, hidden=mask):
-        keys, values = x.split([5, 3], dim=3)
-        return linformer_attention(q, keys, values, *leaves[1:], token_mask=hidden, rule=rule)
-
-    out, *_ = check_poison(run, both, ~mask[:, None, :, None], poison, *leaves)
-    assert (run(both, None) - out).abs().max() > 0.1, "the mask did hide something"
-    np.testing.assert_array_equal(out[2], 0)
-
-
 @pytest.mark.parametrize("poison", [1e3, math.nan, math.inf])
 @KINDS
 def test_hidden_tokens_in_a_layer(poison, kind):
     layer, mask, (x,) = layer_of_kind(kind), real_tokens(), tensors((3, 6, 6))
-    hidden, leaves = ~mask[:, :, None], list(layer.parameters())
-    out, grad_x, *_ = check_poison(lambda x: layer(x, token_mask=mask), x, hidden, poison, *leaves)
+    hidden, parameters = ~mask[:, :, None], list(layer.parameters())
+    results = []
+    for tokens in (x, x.masked_fill(hidden, poison)):
+        tokens = tokens.clone().requires_grad_()
+        out = layer(tokens, token_mask=mask)
+        total = (out * torch.arange(out.numel()).view(out.shape)).sum()
+        results.append([out.detach(), *torch.autograd.grad(total, [tokens, *parameters])])
+    for clean, dirty in zip(*results, strict=True):
+        assert torch.equal(clean, dirty)
+        assert torch.isfinite(clean).all()
+        assert clean.any()
+    out, grad_x, *_ = results[0]
     with torch.no_grad():
         without_gradient = layer(x.masked_fill(hidden, poison), token_mask=mask)
     np.testing.assert_allclose(without_gradient, out, rtol=0, atol=1e-14)
@@ -331,31 +282,10 @@ def test_hidden_tokens_in_a_layer(poison, kind):
     assert (out[mask].abs().sum(dim=1) > 0).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@KINDS
-def test_appended_padding_moves_nothing(kind, dtype):
-    layer, (x, padding) = layer_of_kind(kind, dtype), tensors((2, 5, 6), (2, 3, 6), dtype=dtype)
-    error = 1e-6 if dtype == torch.float32 else 1e-14
-    short = layer(x).detach()
-    for more, filler in itertools.product((1, 2, 3), (None, 7.0, math.nan, math.inf)):
-        filled = padding[:, :more] if filler is None else torch.full_like(padding[:, :more], filler)
-        padded = layer(torch.cat([x, filled], dim=1), token_mask=lengths(5, 5, n=5 + more)).detach()
-        np.testing.assert_allclose(padded[:, :5], short, rtol=0, atol=error)
-        np.testing.assert_array_equal(padded[:, 5:], 0)
-
-
-@KINDS
-@pytest.mark.parametrize("n", [6, 8])
-def test_full_mask_changes_nothing(kind, n):
-    layer, (x,) = layer_of_kind(kind), tensors((3, n, 6))
-    np.testing.assert_allclose(layer(x, token_mask=lengths(n, n, n)).detach(), layer(x).detach(), atol=1e-14)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("zero_row", [False, True])
 @KINDS
-def test_hidden_sequences_give_zeros(kind, dtype, zero_row):
-    layer, (x,), mask = layer_of_kind(kind, dtype), tensors((2, 8, 6), dtype=dtype), lengths(0, 8)
+def test_hidden_sequences_give_zeros(kind, zero_row):
+    layer, (x,), mask = layer_of_kind(kind), tensors((2, 8, 6)), lengths(0, 8)
     if zero_row:
         with torch.no_grad():
             layer.e[0] = 0
@@ -413,14 +343,3 @@ def test_gradients_of_vanishing_shares(dtype, count, rule):
         counted = nearly_the_identity(eps).requires_grad_()
         counted_in_full(*wide, counted, mask).square().sum().backward()
         assert counted.grad[4:].abs().max() > 0.1 / eps
-
-
-@RULES
-def test_gradients_of_tiny_rows(rule):
-    q, k, v = triple(dtype=torch.float32)
-    for size in (1e-15, 1e-18, 1e-19, 1e-20, 1e-22, 1e-30, 1e-38):
-        e = (size * tensors((3, 6), seed=1, dtype=torch.float32)[0]).requires_grad_()
-        out = linformer_attention(q, k, v, e, token_mask=real_tokens(), rule=rule)
-        out.sum().backward()
-        assert torch.isfinite(out).all(), size
-        assert torch.isfinite(e.grad).all(), size

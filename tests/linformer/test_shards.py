@@ -174,8 +174,10 @@ def example(_):
     assert float(re.fullmatch(r"process \d: 136[56] tokens, (\S+) from one process", *printed.call_args.args)[1]) < 1e-5
 
 
-SCENARIOS = {"-".join(map(str, it)): partial(one_sequence, masks=it[0], dtype=it[1], layers=it[2])
-             for it in itertools.product(MASKS, (F64, F32), LAYERS)}  # fmt: skip
+SCENARIOS = {
+    "-".join(map(str, it)): partial(one_sequence, masks=it[0], dtype=it[1], layers=it[2])
+    for it in [*itertools.product(MASKS, [F64], LAYERS), *itertools.product(["masked"], [F32], LAYERS)]
+}
 SCENARIOS |= {it.__name__: it for it in (example, data_parallel, edges, in_encoder)}
 SCENARIOS |= {f"refused {i}": lambda group, row=row: one_differs(group, *row) for i, row in enumerate(REFUSED)}
 SCENARIOS["death"] = death  # the last, because a process is gone

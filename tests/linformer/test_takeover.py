@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from attentions import real_tokens, said, tensors
+from attentions import said, tensors
 from linformers import MASKS, SHARINGS, layer_by_loops, layer_of, lengths
 from torch import nn
 from torch.nn import functional
@@ -24,18 +24,6 @@ def exact_attention(bias=True, **options):
     return mha
 
 
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize(("max_len", "masked"), [(6, False), (8, False), (6, True)])
-def test_takeover_with_identity_is_exact(bias, max_len, masked):
-    mha, (x,) = exact_attention(bias), tensors((3, 6, 6))
-    eye = torch.eye(max_len, dtype=torch.float64)
-    layer = from_mha(mha, max_len, max_len, projection=eye)
-    real = lengths(6, 4, 1) if masked else torch.ones(3, 6, dtype=torch.bool)
-    expected = mha(x, x, x, key_padding_mask=~real)[0]
-    out = layer(x, token_mask=real if masked else None)
-    np.testing.assert_allclose(out.detach()[real], expected.detach()[real], rtol=0, atol=1e-13)
-
-
 def test_takeover_copies_all_settings():
     mha = exact_attention(dropout=0.25).eval()
     layer = from_mha(mha, 8, 3, sharing="headwise")
@@ -52,58 +40,41 @@ def test_takeover_copies_all_settings():
     assert not torch.equal(layer.to_out.weight, mha.out_proj.weight)
 
 
-OTHER_OPTIONS = "ValueError: mha must attend to the tokens alone, got add_bias_kv or add_zero_attn"
+FIRST = "must be batch first, got batch_first=False: hand tokens over as (batch, n, dim), and set"
 NO_LAYER = "TypeError: layer must be a torch.nn.TransformerEncoderLayer with exact attention, got"
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("take", "module", "message"),
     [
-        (lambda: nn.Linear(6, 6), "TypeError: mha must be a torch.nn.MultiheadAttention, got Linear"),
-        (lambda: nn.MultiheadAttention(6, 2), "ValueError: mha must be batch first, got batch_first=False:"
-         " hand tokens over as (batch, n, dim), and set mha.batch_first = True"),
-        (lambda: nn.MultiheadAttention(6, 2, kdim=4, batch_first=True), "ValueError: mha must have keys and values as"
-         " wide as its queries, 6, got keys of width 4 and values of width 6"),
-        (lambda: nn.MultiheadAttention(6, 2, add_bias_kv=True, batch_first=True), OTHER_OPTIONS),
-        (lambda: nn.MultiheadAttention(6, 2, add_zero_attn=True, batch_first=True), OTHER_OPTIONS),
+        (from_mha, lambda: nn.MultiheadAttention(6, 2), f"ValueError: mha {FIRST} mha.batch_first = True"),
+        (from_mha, lambda: nn.MultiheadAttention(6, 2, kdim=4, batch_first=True), "ValueError: mha must have keys and"
+         " values as wide as its queries, 6, got keys of width 4 and values of width 6"),
+        (from_mha, lambda: nn.MultiheadAttention(6, 2, add_zero_attn=True, batch_first=True),
+         "ValueError: mha must attend to the tokens alone, got add_bias_kv or add_zero_attn"),
+        (from_layer, lambda: LinformerEncoderLayer(6, 2, 8, 3, 12), f"{NO_LAYER} LinformerEncoderLayer"),
+        (from_layer, lambda: nn.TransformerEncoderLayer(6, 2, 12),
+         f"ValueError: layer {FIRST} layer.self_attn.batch_first = True"),
     ],
 )  # fmt: skip
-def test_other_attention(call, message):
-    assert said(lambda: from_mha(call(), 8, 3)) == message
+def test_other_modules(take, module, message):
+    assert said(lambda: take(module(), 8, 3)) == message
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: nn.Linear(6, 6), f"{NO_LAYER} Linear"),
-        (lambda: LinformerEncoderLayer(6, 2, 8, 3, 12), f"{NO_LAYER} LinformerEncoderLayer"),
-        (lambda: nn.TransformerEncoderLayer(6, 2, 12), "ValueError: layer must be batch first, got batch_first=False:"
-         " hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"),
-    ],
-)  # fmt: skip
-def test_other_encoders(call, message):
-    assert said(lambda: from_layer(call(), 8, 3)) == message
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"activation": "gelu"}, {"norm_first": True, "activation": nn.GELU(), "bias": False}]
-)
-def test_whole_encoder_takeover(options):
-    torch.manual_seed(0)
-    options |= {"batch_first": True, "dtype": torch.float64, "layer_norm_eps": 0.1, "dropout": 0.3}
-    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 12, **options), 2, enable_nested_tensor=False)
-    encoder, (x,), real = encoder.eval(), tensors((3, 6, 6)), lengths(6, 4, 1)
+def test_whole_encoder_takeover():
+    """Settings go along, nothing is shared, and what an adapter has wrapped is taken as it is."""
+    options = {"norm_first": True, "activation": nn.GELU(), "bias": False, "layer_norm_eps": 0.1, "dropout": 0.3}
+    old = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True, dtype=torch.float64, **options).eval()
+    (x,), real = tensors((3, 6, 6)), lengths(6, 4, 1)
     with torch.no_grad():
-        for parameter in encoder.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
-        expected = encoder(x, src_key_padding_mask=~real)[real]
-    eye = torch.eye(8, dtype=torch.float64)
-    encoder.layers[0].linear1 = nn.Sequential(encoder.layers[0].linear1)  # as an adapter wraps it
-    layers = [from_layer(old, 8, 8, projection=eye) for old in encoder.layers]
-    assert not {id(p) for new in layers for p in new.parameters()} & {id(p) for p in encoder.parameters()}
-    assert (layers[0].dropout.p, layers[0].self_attn.dropout, layers[0].training) == (0.3, 0.3, False)
-    encoder.layers = nn.ModuleList(layers)
-    out = encoder(x, src_key_padding_mask=~real)
+        for seed, parameter in enumerate(old.parameters()):
+            parameter.add_(0.3 * tensors(tuple(parameter.shape), seed=seed)[0])
+        expected = old(x, src_key_padding_mask=~real)[real]
+    old.linear1 = nn.Sequential(old.linear1)
+    layer = from_layer(old, 8, 8, projection=torch.eye(8, dtype=torch.float64))
+    assert not {id(p) for p in layer.parameters()} & {id(p) for p in old.parameters()}
+    assert (layer.dropout.p, layer.self_attn.dropout, layer.training) == (0.3, 0.3, False)
+    out = layer(x, src_key_padding_mask=~real)
     np.testing.assert_allclose(out.detach()[real], expected, rtol=0, atol=1e-12)
 
 
@@ -175,52 +146,33 @@ def test_cross_attention_to_itself(mask, bias):
     np.testing.assert_allclose(out[real], expected[real], rtol=0, atol=1e-14)
 
 
-def test_cross_attention_and_padding():
-    mha, (x, memory) = exact_attention(), tensors((3, 4, 6), (3, 6, 6))
-    cross = from_mha(mha, 8, 8, kind=LinformerCrossAttention, projection=torch.eye(8, dtype=torch.float64))
+def test_padding_of_memory():
+    (x, memory), nan = tensors((3, 4, 6), (3, 6, 6)), torch.full((3, 2, 6), torch.nan, dtype=torch.float64)
+    cross = from_mha(exact_attention(), 8, 3, kind=LinformerCrossAttention)
     assert isinstance(cross, LinformerCrossAttention)
-    expected = mha(x, memory, memory)[0].detach()
-    np.testing.assert_allclose(cross(x, memory).detach(), expected, rtol=0, atol=1e-13)
-    drawn = from_mha(mha, 8, 3, kind=LinformerCrossAttention)
-    padded = torch.cat([memory, torch.full((3, 2, 6), torch.nan, dtype=torch.float64)], dim=1)
-    out = drawn(x, padded, token_mask=lengths(6, 6, 6, n=8)).detach()
-    np.testing.assert_allclose(out, drawn(x, memory).detach(), rtol=0, atol=1e-13)
+    out = cross(x, torch.cat([memory, nan], dim=1), token_mask=lengths(6, 6, 6, n=8)).detach()
+    np.testing.assert_allclose(out, cross(x, memory).detach(), rtol=0, atol=1e-13)
 
 
 (SRC, SHORT) = tensors((3, 6, 6), (3, 4, 6))
 
 
-@pytest.mark.parametrize(
-    ("x", "memory", "options", "message"),
-    [
-        (SHORT, SRC[..., :5], {}, "ValueError: memory must have shape (batch, n, 6), got shape (3, 6, 5)"),
-        (SHORT[:2], SRC, {}, "ValueError: x must have the batch size of memory, got shapes (2, 4, 6) and (3, 6, 6)"),
-        (SHORT[0], SRC, {}, "ValueError: x must have shape (batch, n_queries, 6), got shape (4, 6)"),
-        (SHORT, SRC.repeat(1, 2, 1), {}, "ValueError: memory must hold between 1 and max_len = 8 tokens, got 12; cut"),
-        (SHORT.float(), SRC, {}, "TypeError: x must be of the type of the layer, torch.float64, got torch.float32"),
-        (SHORT.to_sparse(), SRC, {}, "TypeError: x must be a dense tensor, got layout torch.sparse_coo"),
-        (SHORT, SRC, {"token_mask": real_tokens(n=4)},
-         "ValueError: token_mask must have shape (batch, n_keys) = (3, 6), got shape (3, 4)"),
-        (SHORT, SRC, {"causal": True}, "ValueError: causal must be False, got True"),
-    ],
-)  # fmt: skip
-def test_bad_input_of_cross_attention(x, memory, options, message):
+def test_sizes_of_cross_attention():
     cross = LinformerCrossAttention(6, 2, 8, 3, dtype=torch.float64)
-    assert said(lambda: cross(x, memory, **options)).startswith(message)
     assert cross(SRC.repeat(1, 2, 1), SHORT).shape == (3, 12, 6), "queries may be more than max_len"
+    message = "ValueError: x must have the batch size of memory, got shapes (2, 4, 6) and (3, 6, 6)"
+    assert said(lambda: cross(SHORT[:2], SRC)) == message
+    message = "ValueError: memory must hold between 1 and max_len = 8 tokens, got 12; cut"
+    assert said(lambda: cross(SHORT, SRC.repeat(1, 2, 1))).startswith(message)
 
 
-@MASKS
-@pytest.mark.parametrize("sharing", SHARINGS)
-def test_resizing_changes_no_result(mask, sharing):
-    layer, (x, longer) = layer_of(sharing=sharing), tensors((3, 6, 6), (3, 11, 6))
+def test_new_columns_learn():
+    layer, (longer,) = layer_of(sharing="headwise"), tensors((3, 11, 6))
     grown = resized(layer, 11)
-    np.testing.assert_allclose(grown(x, token_mask=mask).detach(), layer(x, token_mask=mask).detach(), atol=1e-14)
-    assert grown.max_len == 11
-    assert grown.e.shape == (3, 11)
-    assert grown(longer).shape == (3, 11, 6)
+    assert (grown.max_len, grown.e.shape) == (11, (3, 11))
     grown(longer).square().sum().backward()
-    assert grown.e.grad[:, 8:].abs().max() > 0, "the new columns learn"
+    assert grown.e.grad[:, 8:].any()
+    assert grown.f.grad[:, 8:].any()
     assert layer.e.grad is None
     assert layer.max_len == 8
 
@@ -230,7 +182,6 @@ def test_resized_projection_stays_fixed():
     assert "e" not in dict(grown.named_parameters())
     assert grown.state_dict()["e"].shape == (4, 9)
     assert said(lambda: resized(grown, 8)) == "ValueError: max_len must be at least that of the layer, 9, got 8"
-    assert said(lambda: resized(grown, 0)) == "ValueError: max_len must be at least 1, got 0"
     frozen = layer_of()
     frozen.e.requires_grad_(False)
     assert not resized(frozen, 8).e.requires_grad
@@ -291,19 +242,10 @@ def test_encoder_layer_settings():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dim": None}, "TypeError: dim must be an integer, got None"),
-        ({"dim": 10**30},
-         f"ValueError: dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
-        ({"heads": 4}, "ValueError: heads must divide dim = 6, got 4"),
-        ({"k": 9}, "ValueError: k must be between 1 and max_len = 8, got 9"),
-        ({"feedforward": -1}, "ValueError: feedforward must be at least 1, got -1"),
         ({"feedforward": 2**40},
          f"ValueError: feedforward must give a matrix of at most 2**40 numbers, got {2**40} times 6"),
-        ({"dropout": None}, "TypeError: dropout must be a real number, got None"),
         ({"activation": "tanh"}, 'ValueError: activation must be "relu" or "gelu", got \'tanh\''),
         ({"activation": 8}, 'TypeError: activation must be "relu", "gelu" or a function, got 8'),
-        ({"norm_first": 1}, "TypeError: norm_first must be True or False, got 1"),
-        ({"dtype": torch.int64}, "TypeError: dtype must be a floating-point type, got torch.int64"),
     ],
 )  # fmt: skip
 def test_bad_encoder_layers(options, message):
@@ -318,17 +260,12 @@ PADDING, MUST = torch.zeros(3, 6, dtype=torch.bool), "src_key_padding_mask must"
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((None,), "TypeError: src must be a tensor, got NoneType"),
-        ((SRC.long(),), "TypeError: src must be of the type of the layer, torch.float64, got torch.int64"),
-        ((SRC[..., :5],), "ValueError: src must have shape (batch, n, 6), got shape (3, 6, 5)"),
         ((SRC, torch.ones(6, 6)), "ValueError: src_mask must be None, got Tensor: there are no n by n weights"),
         ((SRC, None, PADDING[:1]), f"ValueError: {MUST} have shape (3, 6), got shape (1, 6)"),
-        ((SRC, None, PADDING.to("meta")), f"ValueError: {MUST} be on the device of src, cpu, got meta"),
         ((SRC, None, PADDING.int()),
          f"TypeError: {MUST} be of type bool, or floating-point with 0 and -inf, got torch.int32"),
         ((SRC, None, PADDING + -0.5), f"ValueError: {MUST} hold 0 and -inf alone, or bools, got -0.5"),
         ((SRC, None, PADDING + torch.nan), f"ValueError: {MUST} hold 0 and -inf alone, or bools, got nan"),
-        ((SRC, None, None, 1), "TypeError: is_causal must be True or False, got 1"),
         ((SRC, None, None, True), "ValueError: is_causal must be False, got True: every compressed key mixes"),
     ],
 )  # fmt: skip
