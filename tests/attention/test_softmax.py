@@ -19,6 +19,7 @@ from lowrank_tutor.attention import (
     softmax_attention,
     softmax_cost,
 )
+from measure.memory import LiveBytes
 
 FUNCTIONS = {
     "softmax_attention": softmax_attention,
