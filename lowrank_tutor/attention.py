@@ -13,10 +13,8 @@ many; ``token_mask`` speaks of the new tokens alone. A state is several tensors,
 ``[part[order] for part in state]`` puts it in another order. That of `delta_attention` is one tensor, ``state[order]``.
 
 Where a weight is $\varphi(q_i)^\top \varphi(k_j)$, the output of query i is $\varphi(q_i)^\top S / \varphi(q_i)^\top z$
-with $S = \sum_j \varphi(k_j) v_j^\top$ and $z = \sum_j \varphi(k_j)$. No query changes these sums, so n tokens need n
-steps and not n squared, and the weights have rank m at most. Half precision is added up in float32. In the causal form
-query i sees only the keys up to i, and there must be as many queries as keys. The weights then have rank n, but each
-block below their diagonal has rank m at most.
+with $S = \sum_j \varphi(k_j) v_j^\top$ and $z = \sum_j \varphi(k_j)$. Half precision is added up in float32. In the
+causal form query i sees only the keys up to i, and there must be as many queries as keys.
 
 Seen feature by feature, feature f gives the values an average of its own, row f of S divided by $z_f$, and a query
 weighs these m averages by $\mathrm{softmax}_f(\ln \varphi_f(q) + \ln z_f)$, in which nothing vanishes or overflows. In
@@ -60,7 +58,6 @@ __all__ = [
     "Cost", "attention_weights", "linear_attention", "orthogonal_features", "performer_attention",
     "softmax_attention", "softmax_cost",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion offers no more than that
 
 CHUNK = 64  # tokens whose weights on one another the causal form writes out
 
@@ -247,9 +244,8 @@ def performer_attention(
 
     Performer (Choromanski et al. 2020, arXiv:2009.14794): a random direction g gives a query the feature
     $\exp(g^\top x - \|x\|^2/2) / \sqrt{m}$ with $x = q / d^{1/4}$, and a key likewise. Each output is an average of the
-    values, with positive weights. The error falls like $1/\sqrt{m}$ in the end, but its factor grows fast with the
-    norms: with independent directions one estimate of $\exp(x^\top y)$ has the relative standard deviation
-    $\sqrt{(e^{\|x + y\|^2} - 1)/m}$. Where it is far above 1, the plain mean of the values does better.
+    values, with positive weights. With independent directions one estimate of $\exp(x^\top y)$ has the relative
+    standard deviation $\sqrt{(e^{\|x + y\|^2} - 1)/m}$.
 
     Parameters
     ----------
@@ -264,12 +260,9 @@ def performer_attention(
 
     Notes
     -----
-    Exponentials are kept in range by shifts that cancel; nothing is added to the features or to the divisor. In the
-    causal form the shifts are each query's largest feature and each key's. When a key is added up, its own factor comes
-    back relative to the largest among the keys that a query may see. So no later key changes an earlier output, not
-    even its last bit (unless it is infinite or NaN: zero times that is NaN, as in exact attention). There no feature
-    counts less than about e^-39 of the largest in its row (in float64, e^-319), so a query and its keys never share
-    only zeros. Where that makes a difference, the estimate rests on a single feature anyway.
+    Exponentials are kept in range by shifts that cancel; nothing is added to the features or to the divisor. With
+    ``causal`` no later key changes an earlier output, not even its last bit, unless it is infinite or NaN; and no
+    feature counts less than about e^-39 of the largest in its row (in float64, e^-319).
 
     Examples
     --------

@@ -38,7 +38,6 @@ from lowrank_tutor._tensors import (
 from lowrank_tutor.rank import numerical_rank
 
 __all__ = ["block_ranks", "causal_decay", "delta_attention", "linear_state", "recall_error", "window_attention", "wy"]
-__dir__ = __all__.copy  # completion offers no more than that
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"

@@ -98,7 +98,7 @@ def fill_landing_page(app, doctree, docname):
 def figure(app):
     from lowrank_tutor.figures import sheets
 
-    return sheets(demo=True).to_html()
+    return sheets(demo=True).block.to_html(linked=True)
 
 
 def chapters(app):
