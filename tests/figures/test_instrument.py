@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 from visits import SWIPE, swipe, violations
 from walks import OVERLAPS, READY, lost_handles
 
+from lowrank_tutor import figures
 from lowrank_tutor.figures import (
     album,
     arrows,
@@ -21,28 +22,16 @@ from lowrank_tutor.figures import (
     sheets,
     spectrum,
     tilt,
-    votes,
     windows,
 )
 from lowrank_tutor.kit import draw_first
 
 DESIGNS = {"all heads": (163_840, 0), "one head": (2_560, 1_000)}
-INSTRUMENTS = {
-    "tilt": tilt,
-    "arrows": arrows,
-    "spectrum": spectrum,
-    "shadow": shadow,
-    "cloud": cloud,
-    "score": score,
-    "windows": windows,
-    "sheets": sheets,
-    "attend": attend,
-    "dice": dice,
-    "album": partial(album, load_digits().images[:64]),
-    "votes": votes,
-    "card": partial(card, DESIGNS),
-    "draw_first": partial(draw_first, "How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True),
-}
+ARGUMENTS = {"album": [load_digits().images[:64]], "card": [DESIGNS]}  # of figures that cannot do without
+INSTRUMENTS = {name: partial(getattr(figures, name), *ARGUMENTS.get(name, ())) for name in figures.__all__}
+INSTRUMENTS["draw_first"] = partial(
+    draw_first, "How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True
+)
 OTHER_STATES = {
     "tilt": {"picture": "disc", "tilt": 7.5, "k": 3},
     "arrows": {"a": [[1, -2.5], [0.5, 4]], "theta": -1.25},
