@@ -39,7 +39,7 @@ def from_mha(
     max_len: int,
     k: int,
     *,
-    kind: type[Layer] = LinformerSelfAttention,  # type: ignore[assignment]
+    kind: type[Layer] | None = None,
     **options: Any,
 ) -> Layer:
     """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
@@ -52,8 +52,9 @@ def from_mha(
         Exact attention made with ``batch_first=True``, whose keys and values are as wide as its queries.
     max_len, k, **options
         As in `LinformerSelfAttention`. The options are ``projection``, ``sharing``, ``rule`` and ``generator``.
-    kind : type
-        The class of the new layer, such as `LinformerCrossAttention` for the ``multihead_attn`` of a decoder layer.
+    kind : type, optional
+        The class of the new layer, such as `LinformerCrossAttention` for the ``multihead_attn`` of a decoder layer; by
+        default `LinformerSelfAttention`.
 
     Examples
     --------
@@ -64,6 +65,7 @@ def from_mha(
     >>> bool((layer(x) - exact(x, x, x)[0]).abs().max() < 1e-5)
     True
     """
+    kind = LinformerSelfAttention if kind is None else kind  # type: ignore[assignment]
     if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):

@@ -169,7 +169,7 @@ def test_own_data_fits(show):
     assert lost_handles(wide) == []
     narrow = show(*crowded[2:], **PHONE).page
     narrow.evaluate(READY)
-    assert narrow.evaluate(OVERLAPS) == {}
+    assert narrow.evaluate(OVERLAPS) == []
 
 
 NO_POINT = [[11, 0], [1], [1, 2, 3], [np.nan, 0], [1j, 0], None, "a"]
