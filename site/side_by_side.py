@@ -7,8 +7,11 @@ wait for the slowest most of the time.
 import logging
 import os
 import shutil
+from collections.abc import Callable
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 from jupyter_cache import get_cache
 from jupyter_cache.executors.basic import ExecutionWorkerLocalSerial, ProcessData
@@ -26,6 +29,17 @@ def setup(app: Sphinx) -> dict[str, bool]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
+def in_turn(write: Callable[..., Any]) -> Callable[..., Any]:
+    """Let one thread write at a time: chapters that end together would lock each other out of the database."""
+    turn = Lock()
+
+    def write_alone(*bundle: Any, **settings: Any) -> Any:
+        with turn:
+            return write(*bundle, **settings)
+
+    return write_alone
+
+
 def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     if app.config.nb_execution_mode != "cache":
         return
@@ -37,6 +51,7 @@ def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
         shutil.rmtree(folder / "executed", ignore_errors=True)
         (folder / "global.db").unlink(missing_ok=True)
     cache = get_cache(folder)
+    cache.cache_notebook_bundle = in_turn(cache.cache_notebook_bundle)
     folder.mkdir(parents=True, exist_ok=True)
     sources = [env.doc2path(doc) for doc in docnames]
     chapters = [source for source in sources if is_myst_markdown_notebook(Path(source).read_text(encoding="utf-8"))]
