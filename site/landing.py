@@ -9,8 +9,8 @@ HOME = "book/index"
 PREVIEW = "_static/preview.png"  # what a link from elsewhere shows: `make picture` photographs the landing page
 SENTENCES = {
     HOME: (
-        "An interactive book on low rank: lift sheets off a table of attention and see what is lost, from the "
-        "rank of a matrix to the caches of language models."
+        "An interactive book on low rank: cut the attention of a small language model and see what it forgets, from "
+        "the rank of a matrix to the caches of models."
     ),
     "book/01-rank": (
         "What the rank of a matrix is, how to find it by hand, and when two thin factors take less room than the table."
@@ -96,9 +96,9 @@ def fill_landing_page(app, doctree, docname):
 
 
 def figure(app):
-    from lowrank_tutor.figures import sheets
+    from lowrank_tutor.figures import storyteller
 
-    return sheets(demo=True).block.to_html(linked=True)
+    return storyteller(k=6, demo=True).block.to_html(linked=True)
 
 
 def chapters(app):

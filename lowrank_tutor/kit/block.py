@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
+from pathlib import Path
 
 from lowrank_tutor.kit import palette
 from lowrank_tutor.kit.environment import page_links_files
@@ -27,6 +28,11 @@ DECLARED = re.compile(r"^(?:const|var|let) (\w+)", re.MULTILINE)
 def asset(path: str) -> str:
     """Read a text file of the package, such as ``kit/block.css``."""
     return files("lowrank_tutor").joinpath(path).read_text("utf-8")
+
+
+def _as_code(path: str) -> str:
+    name = Path(path).stem.replace("-", "_")
+    return f"const {name} = {json.dumps(json.loads(asset(path)))};\n" if path.endswith(".json") else asset(path)
 
 
 def literal(value: object) -> str:
@@ -46,15 +52,25 @@ class Script:
     files: tuple[str, ...]
     engine: Script | None = None
 
+    @property
+    def chain(self) -> list[Script]:
+        """This script after all that it needs."""
+        return [*(self.engine.chain if self.engine else []), self]
+
     @functools.cached_property
     def text(self) -> str:
-        """The joined files."""
-        return "".join(map(asset, self.files))
+        """The joined files; a file of data becomes a constant of its name, such as ``some_data``."""
+        return "".join(map(_as_code, self.files))
+
+    @property
+    def declared(self) -> list[str]:
+        """The names that the files and the engine declare at their left margin."""
+        return [*(self.engine.declared if self.engine else []), *DECLARED.findall(self.text)]
 
     @property
     def names(self) -> str:
-        """The names that the files declare at their left margin, as the members of an object."""
-        return f"{{ {', '.join(DECLARED.findall(self.text))} }}"
+        """These names as the members of an object."""
+        return f"{{ {', '.join(self.declared)} }}"
 
     @property
     def source(self) -> str:
@@ -126,8 +142,7 @@ class Block:
         return f"<{self.tag}{written}>\n{before}{self.first}\n{data}\n{after}</{self.tag}>"
 
     def _scripts(self) -> str:
-        engine = [self.script.engine] if self.script.engine else []
-        defined = "".join(f"<script>{script.definition}</script>\n" for script in (*engine, self.script))
+        defined = "".join(f"<script>{script.definition}</script>\n" for script in self.script.chain)
         start = self.script.starting(f'document.currentScript.closest("{self.tag}")')
         return f"{defined}<script>{start}</script>\n"
 

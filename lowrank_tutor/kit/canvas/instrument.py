@@ -43,6 +43,7 @@ class Instrument:
     name: str
     scripts: tuple[str, ...]  # files of the package; the last declares the function that draws, the name in camel case
     styles: tuple[str, ...] = ()  # further style sheets
+    engine: Script = ENGINE  # or one with ENGINE as its own: what several figures share, which a page loads once
     state: Mapping[str, Any]  # at first: words, numbers, switches, lists of numbers, or rows of numbers
     numbers: Mapping[str, float]  # what NumPy computes for that state, by the names that the browser uses
     say: str  # the sentence for any state, with fields such as {k} or {relative_error:.1%}
@@ -93,7 +94,7 @@ class Instrument:
             name=self.name,
             first=standing,
             data=data,
-            script=Script(first + "".join(map(str.capitalize, others)), self.scripts, ENGINE),
+            script=Script(first + "".join(map(str.capitalize, others)), self.scripts, self.engine),
             styles=STYLES + self.styles,
         )
 

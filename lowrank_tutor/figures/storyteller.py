@@ -1,0 +1,245 @@
+"""Cut a trained model's attention and see what it forgets: a story, arcs, sheets, a curve to drag, the next word."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from lowrank_tutor import storyteller as model
+from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
+from lowrank_tutor.kit.block import Script
+from lowrank_tutor.kit.canvas.instrument import ENGINE, Instrument
+from lowrank_tutor.kit.charts.arguments import whole
+from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, styled
+
+# What several figures need of the model, in a script of its own.
+MODEL = Script(
+    "storytellerModel", ("figures/parts/linalg.js", "data/storyteller_weights.json", "figures/parts/model.js"), ENGINE
+)
+# Random directions that page and Python share: whole sixteenths.
+DIRECTIONS = np.round(16 * np.random.default_rng(0).standard_normal((256, 16))).clip(-49, 49) / 16
+
+
+class Way(NamedTuple):
+    """A way to cut: its tab, what the curve's axis counts, the settings short of all, and a phrase."""
+
+    tab: str
+    axis: str
+    settings: tuple[int, ...]
+    phrase: str
+    by_words: bool = False  # whether as many as there are words are all
+
+
+BY_WORDS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
+CUTS = {
+    "sheets": Way("Sheets", "sheets kept of each table", BY_WORDS, "{k} sheets of each table", True),
+    "window": Way("Window", "newest words that each word sees", BY_WORDS, "the newest {k} words", True),
+    "means": Way("Averages", "groups of words, averaged", BY_WORDS, "averages of {k} groups", True),
+    "features": Way("Linear", "random features (Performer)", (2, 4, 8, 16, 32, 64, 128, 256), "{k} random features"),
+    "top": Way("Strongest", "words heard, the strongest", BY_WORDS[:8], "the strongest {k} words", True),
+    "bits": Way("Bits", "bits for each number kept", (1, 2, 3, 4, 6, 8), "{k} bits a number"),
+    "scores": Way("Scores", "rank of each head's score matrix", (1, 2, 3, 4, 6, 8, 12), "scores of rank {k}"),
+    "latents": Way("Latents", "numbers kept of each word, for 128", (8, 12, 16, 20, 24, 32, 48), "{k} numbers a word"),
+    "projected": Way("Shadows", "numbers of a key, by a random map", (2, 4, 8, 16, 32, 64, 256), "keys of {k} numbers"),
+    "signs": Way("Signs", "bits of a key: its signs", (8, 16, 32, 64, 128, 256), "keys of {k} bits"),
+}
+TALES = {
+    "far fact": "Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears",
+    "new fact": "Ada wears red . Ben wears blue . now Ada wears pink . the cat slept because it was tired . Ada wears",
+    "who": "Ada has milk . Ben has jam . Mia has tea . the cat slept because it was tired . who has milk ?",
+    "most": "it rained . Ada wears red . it snowed . it rained . Ben has jam . it rained . mostly it",
+    "agreement": "Ada wears red . Ben wears blue . Mia has jam . the old cats near the dog",
+    "reason": "Ada wears red . Ben wears blue . Mia has jam . the cats slept because they were",
+    "copy": "Ada wears red . do mi so la re . Ben wears blue . again : do mi so",
+}
+SAY = "{kept}: the tables are off by {table_error:.0%}, and the model says “{says}”{verdict}."
+REMARKS = {
+    "unknown": "The story does not tell, so it can only guess.",
+    "alone": "In {answered:.0%} of many questions its answer is right; of those like this one, in {like:.0%}.",
+}
+CAPTION = (
+    "Arcs: how much the last word listens to each word before it in the chosen head; thin dashes show the whole table. "
+    "Bars: the chances of the next word; outlines show the uncut model. A cut of a finished table saves nothing by "
+    "itself, and nothing was retrained: this shows what is lost."
+)
+PHRASES = {
+    "job": "What the story tests",
+    "stack": "The sheets of this head's table",
+    "pair": "Below, the table in use; above, the exact one",
+    "heads": "Eight heads in two layers: choose one",
+    "head": "layer {layer}, head {head}",
+    "cut": "How much is kept: drag the ring",
+    "way": "What is cut",
+    "chance": "chance of the right word",
+    "error": "error of the tables",
+    "next": "The next word; outlines: uncut",
+    "tally": "Right answers in 200 stories, by job",
+    "guesses": ", and it can only guess",
+    "everything": "all",
+    "uncut": "Uncut",
+    "with": "With {phrase}",
+    "story": "The story",
+    "change": "another word for “{word}”",
+    "knows": ", and that is right",
+    "forgot": "; right would be “{answer}”",
+}
+
+
+def storyteller(
+    cut: str = "sheets",
+    k: int = 0,
+    tale: str = "far fact",
+    *,
+    cuts: tuple[str, ...] = ("sheets", "window", "means", "features"),
+    head: int | None = None,
+    demo: bool = False,
+) -> Instrument:
+    """Cut the attention of the trained model of :mod:`lowrank_tutor.storyteller`, and see what it forgets.
+
+    State ``story`` (its words), ``cut``, ``k`` and ``head``, 0 to 7; numbers ``right``, the probability of the right
+    next word, ``table_error``, the norm of the tables' errors over that of the tables, ``answered`` and ``job_...``,
+    the shares of right answers in 200 stories (``python -m measure.training.storyteller_cuts``).
+
+    Parameters
+    ----------
+    cut, k : str and int
+        What is cut at first, one of ``cuts``, and how much is kept: one of the settings of ``CUTS``, or 0 for all.
+    tale : str
+        The story at first, by the job that it tests, one of ``TALES``.
+    cuts : tuple of str
+        The cuts that readers may choose, of ``CUTS``.
+    head : int, optional
+        The head whose table is shown, by default the one in which the last word listens most to the answer.
+    demo : bool
+        Whether the figure first shows by itself what a cut does, from all down to little, and back to ``k``.
+
+    Examples
+    --------
+    >>> few, all_of_them = storyteller(k=2).numbers, storyteller().numbers
+    >>> few["right"] < all_of_them["right"], f"{all_of_them['right']:.0%}"
+    (True, '100%')
+    """
+    for name in cuts:
+        one_of("cuts", name, CUTS)
+    words = TALES[one_of("tale", tale, TALES)]
+    n = len(words.split()) + 1
+    k = one_of("k", k, settings(one_of("cut", cut, cuts), n))
+    first = measured(words, cut, k)
+    random = {"features", "projected", "signs"} & {*cuts}
+    return figure(
+        name="storyteller",
+        engine=MODEL,
+        parts=("demonstrate",),
+        state={
+            "story": words,
+            "cut": cut,
+            "k": k,
+            "head": loudest(words) if head is None else whole("head", head, 0, 7),
+        },
+        numbers={name: first.pop(name) for name in ("right", "table_error")} | counted()[cut][k],
+        values=first,
+        say=SAY,
+        remarks=REMARKS,
+        data={
+            "words": PHRASES,
+            "vocabulary": model.WORDS,
+            "kinds": model.KINDS,
+            "cuts": {name: CUTS[name]._asdict() for name in cuts},
+            "counts": {name: list(counted()[name].values()) for name in cuts},
+            "tales": TALES,
+            "directions": two_digits(np.rint(16 * DIRECTIONS) + 50) if random else [],
+            "demo": demonstration(settings(cut, n), k) if demo else [],
+        },
+        picture=lambda: still(words, cut, k),
+        readouts={
+            "right": ("chance of the right word", ".0%"),
+            "table_error": ("error of the tables", ".0%"),
+            "answered": ("right answers in 200 stories", ".0%"),
+            **{f"job_{job.replace(' ', '_')}": (job, ".0%") for job in model.JOBS},
+        },
+        caption=CAPTION,
+    )
+
+
+def settings(cut: str, n: int) -> list[int]:
+    """Return how much a cut may keep of a story of ``n`` words; 0 stands for all."""
+    way = CUTS[cut]
+    return [k for k in way.settings if not way.by_words or k < n] + [0]
+
+
+def demonstration(every: list[int], k: int) -> list[tuple[int, int]]:
+    """Return milliseconds and the places of settings: all, down to the third, and back to ``k``."""
+    down = [(1500 + 180 * step, i) for step, i in enumerate(range(len(every) - 1, 1, -1))]
+    return [(0, len(every) - 1), *down, (down[-1][0] + 1400, every.index(k))]
+
+
+def as_options(cut: str, k: int) -> dict[str, Any]:
+    """Return what a cut is for the functions of the model: ``attend``, or other ``weights``."""
+    weights = {"scores": model.cut_scores, "latents": model.cut_latents}
+    if k == 0:
+        return {}
+    if cut in weights:
+        return {"weights": weights[cut](model.trained_weights(), k)}
+    random = cut in ("features", "projected", "signs")
+    return {"attend": getattr(model, cut)(DIRECTIONS[:k] if random else k)}
+
+
+def measured(words: str, cut: str, k: int) -> dict[str, Any]:
+    """Return what the model says after a story, and how far its tables are off."""
+    ids, options = [model.encode("<s> " + words)], as_options(cut, k)
+    chances = model.next_words("<s> " + words, **options)
+    answer, job = model.answer(words)
+    exact, used = model.tables(ids), model.tables(ids, **options)
+    says = max(chances, key=lambda word: chances[word])
+    equals = next(iter(kind for kind in ("do", "does") if answer in model.KINDS[kind]), None)
+    right = model.KINDS[equals] if job == "agreement" and equals else (answer,)
+    return {
+        "right": sum(chances[word] for word in right),
+        "table_error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
+        "kept": PHRASES["with"].format(phrase=CUTS[cut].phrase.format(k=k)) if k else PHRASES["uncut"],
+        "says": says,
+        "verdict": PHRASES["knows"] if says in right else PHRASES["forgot"].format(answer=answer),
+    }
+
+
+def loudest(words: str) -> int:
+    """Return the head, 0 to 7, in which the last word listens most to the answer, or to the noun of its verb."""
+    said = ["<s>", *words.split()]
+    answer, _ = model.answer(words)
+    places = [i for i, word in enumerate(said) if word == answer] or [len(said) - 4]
+    last = model.tables([model.encode(said)])[0, :, :, -1].reshape(8, -1)
+    return int(last[:, places[-1:]].sum(axis=1).argmax())
+
+
+@cache
+def counted() -> dict[str, dict[int, dict[str, float]]]:
+    """Return the stored shares of right answers by cut and setting: ``answered``, and ``job_...`` for each job."""
+    record = json.loads(files("lowrank_tutor").joinpath("data/storyteller_cuts.json").read_text("utf-8"))
+    return {
+        cut: {row["k"]: {name: share for name, share in row.items() if name not in ("cut", "k")} for row in rows}
+        for cut in CUTS
+        if (rows := [row for row in record["rows"] if row["cut"] in (cut, "none")])
+    }
+
+
+@styled
+def still(words: str, cut: str, k: int) -> Figure:
+    """Draw the curve, for print and where no script runs."""
+    n = len(words.split()) + 1
+    every = settings(cut, n)
+    found = [measured(words, cut, one) for one in every]
+    picture, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
+    ax.plot([one["right"] for one in found], color=TEAL, label=PHRASES["chance"])
+    ax.plot([one["table_error"] for one in found], color=ORANGE, label=PHRASES["error"])
+    ax.axvline(every.index(k), color=GRAY)
+    ax.set_xticks(range(len(every)), [str(one) if one else PHRASES["everything"] for one in every])
+    ax.set(xlabel=CUTS[cut].axis, ylim=(0, 1.05))
+    ax.set_title(f"… {' '.join(words.split()[-6:])} __", loc="left")
+    ax.legend()
+    return picture

@@ -1,0 +1,198 @@
+"""Cuts of the storyteller's attention, in NumPy: what a reader takes away, and what the model then says.
+
+A cut is a function of queries, keys, and values, (..., n, 16) each, that stands in for exact attention: give it as
+``attend`` to :func:`~lowrank_tutor.storyteller.forward`, to a model of :func:`~lowrank_tutor.storyteller.load`, or to
+:func:`~lowrank_tutor.storyteller.grade`. Cuts show what would be lost, and save nothing themselves: they compute the
+whole table first. Two functions cut the model's weights instead, :func:`cut_scores` and :func:`cut_latents`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_size
+from lowrank_tutor.bilinear import factorize
+
+__all__ = [
+    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "means", "projected", "sheets", "signs", "top",
+    "window",
+]  # fmt: skip
+
+Table = Callable[[FloatArray, FloatArray], Any]  # of queries and keys: how much each word listens to each
+Weights = Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Attention with another ``table``, a function of q and k, and with ``values`` that may be rounded."""
+
+    table: Table
+    values: Callable[[FloatArray], FloatArray] = lambda v: v
+
+    def __call__(self, q: Any, k: Any, v: Any) -> Any:
+        """Return what the heads read, (..., n, 16), for arrays or tensors; the result is an array."""
+        q, k, v = (np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (q, k, v))
+        return self.table(q, k) @ self.values(v)
+
+
+def _logits(q: FloatArray, k: FloatArray) -> FloatArray:
+    """Return the scores of words and those before them; later words get -inf."""
+    n, d = q.shape[-2:]
+    return np.where(np.tri(n, dtype=bool), q @ k.swapaxes(-1, -2) / math.sqrt(d), -np.inf)
+
+
+def _softmax(x: FloatArray) -> Any:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def _exact_table(q: FloatArray, k: FloatArray) -> Any:
+    return _softmax(_logits(q, k))
+
+
+exact = Cut(_exact_table)
+
+
+def sheets(count: int) -> Cut:
+    """Keep the first ``count`` singular sheets of each table, and hide what would look ahead."""
+    check_size(count, "count")
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        u, s, vt = np.linalg.svd(_exact_table(q, k))
+        return np.tril((u[..., :count] * s[..., None, :count]) @ vt[..., :count, :])
+
+    return Cut(table)
+
+
+def window(count: int) -> Cut:
+    """Let each word see the newest ``count`` words alone, itself among them."""
+    check_size(count, "count")
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        return _softmax(np.where(np.tri(q.shape[-2], k=-count, dtype=bool), -np.inf, _logits(q, k)))
+
+    return Cut(table)
+
+
+def means(count: int) -> Cut:
+    """Let each word see what stands before it, and itself, as the means of ``count`` groups of neighbors.
+
+    A group has the mean key and the mean value of its words, and votes as often as it has words: chapter 7's averages,
+    made causal. Groups are as equal as they can be; where there are no more words than groups, nothing is averaged.
+    """
+    check_size(count, "count")
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        logits = _logits(q, k)
+        weights = np.zeros_like(logits)
+        for i in range(q.shape[-2]):
+            groups = min(count, i + 1)
+            borders = np.arange(groups + 1) * (i + 1) // groups
+            sizes = np.diff(borders)
+            scores = np.add.reduceat(logits[..., i, : i + 1], borders[:-1], axis=-1) / sizes
+            shares = _softmax(scores + np.log(sizes)) / sizes
+            weights[..., i, : i + 1] = np.repeat(shares, sizes, axis=-1)
+        return weights
+
+    return Cut(table)
+
+
+def features(directions: ArrayLike) -> Cut:
+    r"""Replace $e^{q^\top k/4}$ by Performer's positive features along ``directions``, shape (features, 16)."""
+    w = as_matrix(directions, "directions")
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        q, k = (x / q.shape[-1] ** 0.25 for x in (q, k))
+        rows = (np.exp(x @ w.T - (x**2).sum(axis=-1, keepdims=True) / 2) for x in (q, k))
+        powers = np.tril(next(rows) @ next(rows).swapaxes(-1, -2))
+        return powers / powers.sum(axis=-1, keepdims=True)
+
+    return Cut(table)
+
+
+def projected(directions: ArrayLike) -> Cut:
+    """Compare keys and queries by their images under a random map, whose rows are ``directions``, (numbers, 16)."""
+    w = as_matrix(directions, "directions") / math.sqrt(len(np.asarray(directions)))
+    return Cut(lambda q, k: _softmax(_logits(q, k @ w.T @ w)))
+
+
+def signs(directions: ArrayLike) -> Cut:
+    """Keep of each key its norm, and on which side of each of the ``directions`` it lies: a bit each (chapter 4)."""
+    w = as_matrix(directions, "directions")
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        sides = np.where(k @ w.T >= 0, 1.0, -1.0) * np.linalg.norm(k, axis=-1, keepdims=True)
+        return _softmax(_logits(q, math.sqrt(math.pi / 2) / len(w) * sides @ w))
+
+    return Cut(table)
+
+
+def top(count: int) -> Cut:
+    """Let each word hear the ``count`` words to which it listens most alone; among equals the earlier."""
+    check_size(count, "count")
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        logits = _logits(q, k)
+        order = np.argsort(np.argsort(-logits, axis=-1, kind="stable"), axis=-1, kind="stable")
+        return _softmax(np.where(order < count, logits, -np.inf))
+
+    return Cut(table)
+
+
+def bits(count: int) -> Cut:
+    """Round each head's key and value of a word to ``2**count`` levels, from their least entry to their largest."""
+    levels = 2 ** check_integer(count, "count", 1, 16) - 1
+
+    def rounded(x: FloatArray) -> Any:
+        low, high = x.min(axis=-1, keepdims=True), x.max(axis=-1, keepdims=True)
+        step = np.maximum(high - low, 1e-12) / levels
+        return low + step * np.floor((x - low) / step + 0.5)
+
+    return Cut(lambda q, k: _exact_table(q, rounded(k)), rounded)
+
+
+def cut_scores(weights: Weights, rank: int) -> dict[str, NDArray[np.float64]]:
+    """Return weights whose heads score words by the best matrix of a ``rank``, 1 to 16, near their own.
+
+    A head's score of two words is $x^T W y$, with $W = W_Q W_K^T$ of rank 16 (chapter 5); here W is cut plainly.
+    """
+    check_integer(rank, "rank", 1, 16)
+    changed = dict(weights)
+    for layer in _layer_names(weights):
+        queries, keys = (_heads(weights[f"{layer}.{part}.weight"]) for part in "qk")
+        pairs = [factorize(q.T @ k, rank) for q, k in zip(queries, keys, strict=True)]
+        for part, factors in zip("qk", zip(*pairs, strict=True), strict=True):
+            padded = [np.pad(factor, ((0, 16 - rank), (0, 0))) for factor in factors]
+            changed[f"{layer}.{part}.weight"] = np.concatenate(padded)
+    return changed
+
+
+def cut_latents(
+    weights: Weights, rank: int, moments: Mapping[str, ArrayLike] | None = None
+) -> dict[str, NDArray[np.float64]]:
+    """Return weights whose keys and values, 128 numbers of a word in each layer, follow from ``rank`` numbers of it.
+
+    The matrix that makes both, (128, 64), is cut plainly, or so that keys and values change least for inputs with the
+    second ``moments`` $E[xx^T]$, (64, 64) for each of "layers.0" and "layers.1" (chapter 8).
+    """
+    check_integer(rank, "rank", 1, 64)
+    changed = dict(weights)
+    for layer in _layer_names(weights):
+        both = np.concatenate([weights[f"{layer}.{part}.weight"] for part in "kv"])
+        u, v = factorize(both, rank, h_moment=None if moments is None else moments[layer])
+        changed[f"{layer}.k.weight"], changed[f"{layer}.v.weight"] = np.split(u.T @ v, 2)
+    return changed
+
+
+def _layer_names(weights: Weights) -> list[str]:
+    return sorted({name.rpartition(".q.")[0] for name in weights if ".q." in name})
+
+
+def _heads(weight: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    return np.split(weight, len(weight) // 16)

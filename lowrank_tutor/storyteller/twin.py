@@ -1,0 +1,102 @@
+"""The storyteller's forward pass in NumPy, for pages and for people without PyTorch.
+
+Two layers of four heads of width 16, vectors of 64 numbers, no positions and no biases. Each word's vector carries
+those of the two words before it, so that the score of two words is exactly the bilinear form of chapter 5.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lowrank_tutor._checks import FloatArray
+from lowrank_tutor.storyteller.cuts import exact
+from lowrank_tutor.storyteller.language import WORDS, encode
+
+__all__ = ["HEADS", "LAYERS", "forward", "next_words", "tables", "trained_weights"]
+
+HEADS, LAYERS = 4, 2
+EPS = 1e-6  # of RMSNorm
+FILE = "data/storyteller_weights.json"
+PARTS = ("norm_1", "q", "k", "v", "out", "norm_2", "up", "down")
+Weights = Mapping[str, NDArray[np.float64]]
+
+
+@functools.cache
+def trained_weights() -> dict[str, NDArray[np.float64]]:
+    """Return the trained weights by PyTorch's names: whole numbers of 8 bits, times a scale for each row."""
+    stored = json.loads(files("lowrank_tutor").joinpath(FILE).read_text("utf-8"))
+    numbers = np.frombuffer(base64.b64decode(stored["numbers"]), np.int8)
+    scales = np.frombuffer(base64.b64decode(stored["scales"]), "<f4").astype(np.float64)
+    found, at, row = {}, 0, 0
+    for name, shape in stored["shapes"].items():
+        rows, columns = shape if len(shape) == 2 else (1, *shape)
+        block = numbers[at : at + rows * columns].reshape(rows, columns) * scales[row : row + rows, None]
+        found[name] = block.reshape(shape)
+        at, row = at + rows * columns, row + rows
+    return found
+
+
+def forward(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None) -> FloatArray:
+    """Return the logits of each next word, shape (batch, n, words), for the numbers of words, shape (batch, n).
+
+    ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the heads read, of the same
+    shape; a sequence has one for each layer. ``weights`` are those of :func:`trained_weights`, or changed ones.
+    """
+    w = trained_weights() if weights is None else weights
+    *_, (_, x) = _layers(np.asarray(ids), attend, w)
+    logits: FloatArray = _norm(x, w["norm.weight"]) @ w["embed.weight"].T
+    return logits
+
+
+def tables(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None) -> FloatArray:
+    """Return what every word hears of every other, shape (batch, 2, 4, n, n), a row for each word that listens.
+
+    ``attend`` is a :class:`~lowrank_tutor.storyteller.Cut`, or one for each layer; by default the tables are exact.
+    """
+    w = trained_weights() if weights is None else weights
+    cuts = _one_a_layer(attend)
+    layers = _layers(np.asarray(ids), attend, w)
+    return np.stack([cut.table(q, k) for cut, ((q, k, _), _) in zip(cuts, layers, strict=True)], axis=1)
+
+
+def next_words(words: str | Sequence[str], *, attend: Any = None, weights: Weights | None = None) -> dict[str, float]:
+    """Return the probability of each word to be the next one.
+
+    >>> words = next_words("<s> Ada wears red . Ben wears blue . who wears blue ?")
+    >>> max(words, key=words.get)
+    'Ben'
+    """
+    logits = forward([encode(words)], attend=attend, weights=weights)[0, -1]
+    powers = np.exp(logits - logits.max())
+    return dict(zip(WORDS, (powers / powers.sum()).tolist(), strict=True))
+
+
+def _one_a_layer(attend: Any) -> list[Any]:
+    return list(attend) if isinstance(attend, list | tuple) else [attend or exact] * LAYERS
+
+
+def _layers(ids: NDArray[Any], attend: Any, w: Weights) -> Iterator[tuple[list[FloatArray], Any]]:
+    """Yield each layer's queries, keys, and values, and what comes out of it."""
+    embedded = w["embed.weight"][ids]
+    x = embedded.copy()
+    x[:, 1:] += embedded[:, :-1] @ w["one_back.weight"].T
+    x[:, 2:] += embedded[:, :-2] @ w["two_back.weight"].T
+    for i, cut in enumerate(_one_a_layer(attend)):
+        part = {name: w[f"layers.{i}.{name}.weight"] for name in PARTS}
+        y = _norm(x, part["norm_1"])
+        heads = [(y @ part[name].T).reshape(*ids.shape, HEADS, -1).swapaxes(1, 2) for name in "qkv"]
+        x = x + np.asarray(cut(*heads)).swapaxes(1, 2).reshape(x.shape) @ part["out"].T
+        x = x + np.maximum(_norm(x, part["norm_2"]) @ part["up"].T, 0) @ part["down"].T
+        yield heads, x
+
+
+def _norm(x: FloatArray, gain: FloatArray) -> Any:
+    return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + EPS) * gain
