@@ -30,6 +30,6 @@ with needed(__name__):
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "card", "cloud", "dice", "score", "shadow", "sheets", "spectrum", "storyteller", "tilt", "votes",
-    "windows",
+    "album", "arrows", "attend", "card", "cloud", "dice", "score", "shadow", "sheets", "spectrum", "storyteller",
+    "tilt", "votes", "windows",
 ]  # fmt: skip

@@ -54,7 +54,7 @@ class Script:
 
     @property
     def chain(self) -> list[Script]:
-        """This script after all that it needs."""
+        """The engines, the first of which needs no other, and then the script."""
         return [*(self.engine.chain if self.engine else []), self]
 
     @functools.cached_property
