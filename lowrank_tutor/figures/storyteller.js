@@ -17,8 +17,8 @@ const storyteller = ({ figure, place, data, move }) => {
   const read = (cut, k) => {
     const weights = { scores: model.cutScores, latents: model.cutLatents }[cut];
     const found = weights ? model.run(ids, [], weights(k)) : model.run(ids, k ? [{ cut, k }] : []);
-    if (weights) found.exact = uncut.tables;
-    return { ...found, chances: lowrankLinalg.softmax(found.logits), error: model.error(found) };
+    const error = k ? model.error(found.tables, uncut.tables) : 0;
+    return { ...found, chances: lowrankLinalg.softmax(found.logits), error };
   };
   const chance = ({ chances }) => right.reduce((sum, word) => sum + chances[number[word]], 0);
   const likeliest = ({ chances }) => vocabulary[chances.indexOf(Math.max(...chances))];
@@ -238,7 +238,7 @@ const storyteller = ({ figure, place, data, move }) => {
   // The ring slides down the curve until the word is lost, and back to where the figure starts
   let wanted = null;
   const go = (i) => figure.instrument.set({ k: (wanted = settings(state.cut).at(i)) });
-  const demo = data.demo && demonstrate(figure, {
+  const demo = data.demo.length > 0 && demonstrate(figure, {
     watch: curve.svg, steps: data.demo.map(([time, i]) => [time, () => go(i)]), settle: () => go(data.demo.at(-1)[1]),
   });
 

@@ -198,13 +198,14 @@ def measured(words: str, cut: str, k: int) -> dict[str, Any]:
     exact, used = model.tables(ids), model.tables(ids, **options)
     says = max(chances, key=lambda word: chances[word])
     equals = next(iter(kind for kind in ("do", "does") if answer in model.KINDS[kind]), None)
-    right = model.KINDS[equals] if job == "agreement" and equals else (answer,)
+    right = model.KINDS[equals] if job == "agreement" and equals else (answer,) if answer else ()
+    verdict = "knows" if says in right else "forgot" if right else "guesses"
     return {
         "right": sum(chances[word] for word in right),
         "table_error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
         "kept": PHRASES["with"].format(phrase=CUTS[cut].phrase.format(k=k)) if k else PHRASES["uncut"],
         "says": says,
-        "verdict": PHRASES["knows"] if says in right else PHRASES["forgot"].format(answer=answer),
+        "verdict": PHRASES[verdict].format(answer=answer),
     }
 
 
