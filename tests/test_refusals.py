@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 import lowrank_tutor
-from lowrank_tutor import caches
+from lowrank_tutor import caches, storyteller
 from lowrank_tutor.linformer import LinformerSelfAttention
 
 OTHER_ROOMS = {"byhand", "figures", "answers", "kit"}
@@ -134,6 +134,14 @@ ENCODER = some(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), other=nn.R
 KIND = LinformerSelfAttention
 LAYER = {**SIZES, "sharing": word("headwise"), "dropout": real(0.0)}
 PROJECTION = {**SIZES, "projection": tensor(E)}
+
+SAID = some("Ada wears red", unknown="Ada wears plum", number=3, none=None)
+IDS = some(
+    [[1, 2]], axes=[1, 2], words="words", fractions=[[1.5]], large=[[99]], negative=[[-1]], empty=[[]], none=None
+)
+WEIGHTS = some(storyteller.trained_weights(), words="words", empty={}, number=3)
+ATTEND = some(storyteller.exact, words="words", number=3, three=[storyteller.exact] * 3)
+DIRECTIONS = array(np.ones((3, 16)))
 
 ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "break_even_rank": {"m": whole(3), "n": whole(4)},
@@ -273,6 +281,28 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
         "state": some(None, number=3, words="words"),
     },
     "wy": {"k": tensor(KEYS, leads=True), "beta": tensor(RATES)},
+    "stories": {"n": whole(2), "facts": some(3, one=1, nine=9, fraction=2.5, words="3")},
+    "encode": {"words": SAID},
+    "answer": {"words": SAID},
+    "grade": {
+        "model": some(storyteller.forward, words="words", none=None),
+        "told": some(storyteller.stories(1, rng=0), words="words", none=None, numbers=[1]), "attend": ATTEND,
+    },
+    "forward": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},
+    "tables": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},
+    "next_words": {"words": SAID, "attend": ATTEND, "weights": WEIGHTS},
+    **{cut: {"count": whole(2)} for cut in ("sheets", "window", "means", "top")},
+    "bits": {"count": whole(3, high=16)},
+    **{cut: {"directions": DIRECTIONS} for cut in ("features", "projected", "signs")},
+    "cut_scores": {"weights": WEIGHTS, "rank": whole(2, high=16)},
+    "cut_latents": {
+        "weights": WEIGHTS, "rank": whole(2, high=64), "moments": some(None, words="x", one={"layers.0": np.eye(64)}),
+    },
+    "load": {"weights": WEIGHTS},
+    "train": {"steps": whole(1), "attend": some(None, words="words", number=3), "report": some(None, words="words")},
+    "Storyteller.forward": {"ids": IDS, "attend": some(None, words="words", number=3)},
+    "Storyteller.tables": {"ids": IDS},
+    "Storyteller.encode": {"words": SAID},
     "linformer_attention": {**ATTENTION, "e": tensor(E), "f": tensor(E)},
     "linformer_cost": {"n": whole(4, high=4), **SIZES, "sharing": word("headwise")},
     "pooling_projection": {"k": whole(2, high=4), "max_len": whole(4)},
@@ -349,6 +379,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "PCA": lambda: CALLS["PCA"](1).fit(POINTS),
     "Discriminants": lambda: CALLS["lda"](POINTS, list("aaabbb"), 1),
     "NMF": lambda: CALLS["nmf"](A, 1, starts=1),
+    "Storyteller": storyteller.load,
 }
 
 

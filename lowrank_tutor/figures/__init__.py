@@ -17,6 +17,7 @@ with needed(__name__):
     from lowrank_tutor.figures.album import album
     from lowrank_tutor.figures.arrows import arrows
     from lowrank_tutor.figures.attend import attend
+    from lowrank_tutor.figures.budget import budget
     from lowrank_tutor.figures.card import card
     from lowrank_tutor.figures.cloud import cloud
     from lowrank_tutor.figures.dice import dice
@@ -30,6 +31,7 @@ with needed(__name__):
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "card", "cloud", "dice", "score", "shadow", "sheets", "spectrum", "storyteller",
+    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "score",
+    "shadow", "sheets", "spectrum", "storyteller",
     "tilt", "votes", "windows",
 ]  # fmt: skip

@@ -161,8 +161,8 @@ def grade(model: Callable[..., Any], told: Sequence[Story], *, attend: Any = Non
     """
     if not callable(model):
         raise TypeError(f"model must be a function of the words' numbers, got {type(model).__name__}")
-    if not all(isinstance(story, Story) for story in told):
-        raise TypeError("told must be a list of Story, such as stories(100) returns")
+    if not isinstance(told, list | tuple) or not all(isinstance(story, Story) for story in told):
+        raise TypeError(f"told must be a list of Story, such as stories(100) returns, got {type(told).__name__}")
     right: dict[str, list[bool]] = {job: [] for job in JOBS}
     for words, jobs in told:
         logits = model(np.array([encode(words)]), attend=attend)

@@ -109,6 +109,8 @@ def train(
     Words that test a job count three times. ``report(step, model)`` is called after every hundredth step.
     """
     check_size(steps, "steps")
+    if report is not None and not callable(report):
+        raise TypeError(f"report must be a function of a step and the model, got {type(report).__name__}")
     rng = check_rng(rng)
     torch.manual_seed(int(rng.integers(2**31)))
     model = Storyteller()

@@ -41,6 +41,7 @@ OTHER_STATES = {
     "score": {"s": [-4, 0.1], "h": [2, -5]},
     "windows": {"borders": [0, 2], "sharpness": 2, "query": [1, -1], "words": "so, what; now &then: 50% #1"},
     "sheets": {"k": 3, "row": 1, "words": "my cat sleeps"},
+    "budget": {"first": 8, "second": 0, "rank": 8, "bits": 3, "latents": 0, "heads": [1, 1, 0, 1, 1, 1, 1, 0]},
     "storyteller": {"story": "Ben has tea . Mia has rice . who has tea ?", "cut": "window", "k": 4, "head": 2},
     "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5, "words": "my cat sleeps"},
     "dice": {"k": 24, "d": 50, "n": 5, "eps": 0.25, "seed": 77},

@@ -241,7 +241,8 @@ const storytellerModel = (file) => {
             Array.from({ length: DIM }, (_, j) => a.reduce((sum, row, l) => sum + row[i] * b[l][j], 0))));
         });
         for (let l = 0; l < rank; l++) {
-          const at = (h * WIDTH + l) * DIM, root = Math.sqrt(s[l]);
+          const largest = u[l].reduce((most, x) => (Math.abs(x) > Math.abs(most) ? x : most), 0);
+          const at = (h * WIDTH + l) * DIM, root = Math.sign(largest) * Math.sqrt(s[l]); // signs as in bilinear.factorize
           u[l].forEach((x, i) => (newQ[at + i] = root * x));
           v[l].forEach((x, i) => (newK[at + i] = root * x));
         }
