@@ -121,15 +121,9 @@ def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None =
 def pooling_projection(k: int, max_len: int) -> Tensor:
     """Make the matrix (k, max_len) that averages windows of max_len / k tokens.
 
-    A window that is partly hidden gives the mean of its real tokens, and its weight is their share (the sum rule).
+    A window that is partly hidden gives the mean of its real tokens, and its weight is their share (the sum rule). The
+    number of windows k must divide ``max_len``.
 
-    Parameters
-    ----------
-    k, max_len : int
-        Numbers of windows and of tokens; k must divide ``max_len``.
-
-    Examples
-    --------
     >>> pooling_projection(k=2, max_len=4).tolist()
     [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
     """

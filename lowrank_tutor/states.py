@@ -85,8 +85,6 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     ``state`` (d, d_v) is what `linear_state` returns, ``k`` (n, d) are keys, and ``v`` (n, d_v) the values that they
     should read, not all zero.
 
-    Examples
-    --------
     >>> import torch
     >>> k, v = torch.eye(2), torch.tensor([[3.0], [4.0]])
     >>> recall_error(linear_state(k, v), k, v), recall_error(torch.zeros(2, 1), k, v)
@@ -227,8 +225,6 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
     arXiv:2406.06484). It returns ``y`` (n, d), with which the product is ``I - k.T @ y``, and ``t`` (n, n), lower
     triangular.
 
-    Examples
-    --------
     >>> import torch
     >>> y, t = wy(torch.eye(2), torch.tensor([1.0, 0.5]))
     >>> (torch.eye(2) - torch.eye(2).T @ y).tolist()
@@ -248,15 +244,8 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
     r"""Write a recurrence as a matrix: $L_{ij} = a_{j+1} \cdots a_i$ is left at time i of what was written at time j.
 
     $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Above the diagonal L is zero; blocks below it have rank at
-    most 1 (Dao and Gu 2024, arXiv:2405.21060).
+    most 1 (Dao and Gu 2024, arXiv:2405.21060). The decays ``a`` (n,) are any numbers; the first is never used.
 
-    Parameters
-    ----------
-    a : Tensor, shape (n,)
-        Decays; the first is never used. Any numbers.
-
-    Examples
-    --------
     >>> import torch
     >>> causal_decay(torch.tensor([1, 2, 1, 3])).tolist()
     [[1, 0, 0, 0], [2, 1, 0, 0], [2, 1, 1, 0], [6, 3, 3, 1]]
@@ -271,17 +260,10 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
 def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     """Return the rank of each block below the diagonal: rows from i on, columns before i, for i from 1 to n - 1.
 
-    For the matrix of `causal_decay` it is at most 1, for a recurrence with a state of d numbers at most d.
+    For the matrix of `causal_decay` it is at most 1, for a recurrence with a state of d numbers at most d. ``m`` (n, n)
+    is real and finite, of at least two rows. Singular values below the share ``rtol`` of the block's largest are zero,
+    by default as in ``rank.numerical_rank``.
 
-    Parameters
-    ----------
-    m : Tensor, shape (n, n)
-        Real and finite, of at least two rows.
-    rtol : float, optional
-        As in ``rank.numerical_rank``: singular values below this share of the block's largest are zero.
-
-    Examples
-    --------
     >>> import torch
     >>> block_ranks(causal_decay(torch.tensor([1.0, 2.0, 1.0, 3.0])))
     [1, 1, 1]
