@@ -277,7 +277,6 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "linformer_cost": {"n": whole(4, high=4), **SIZES, "sharing": word("headwise")},
     "pooling_projection": {"k": whole(2, high=4), "max_len": whole(4)},
     "LinformerSelfAttention": [PROJECTION, LAYER],
-    "LinformerSelfAttention.reset_parameters": {"projection": tensor(E, leads=True)},
     "LinformerSelfAttention.forward": {"x": tensor(X)},
     "LinformerCrossAttention": [PROJECTION, LAYER],
     "LinformerCrossAttention.forward": {"x": tensor(X), "memory": tensor(X)},

@@ -868,19 +868,6 @@ def takeover_of_adapted(kind, bias):
     near(layer(x), mha(x, x, x)[0])
 
 
-@promise("LinformerSelfAttention", "weights that cannot be drawn again are refused, and nothing is drawn",
-         kind=["LoRA", "weight_norm"])  # fmt: skip
-def no_draw(kind):
-    layer = LinformerSelfAttention(6, 2, 5, 2)
-    if kind == "LoRA":
-        inject_lora(layer, "to_out", 2)
-    else:
-        nn.utils.parametrizations.weight_norm(layer.to_out)
-    before = {name: part.clone() for name, part in layer.named_parameters()}
-    assert "layers must hold their weight as a parameter, got " in said(layer.reset_parameters)
-    assert all(torch.equal(part, before[name]) for name, part in layer.named_parameters())
-
-
 @promise("linformer_attention", "a row's size changes no share, however small or large",
          size=[1e-30, 1e-20, 1e18, 1e30], start=["averages", "signed"], dtype=WIDE,
          rule=[None, "sum", "norm"])  # fmt: skip
