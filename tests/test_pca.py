@@ -5,8 +5,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matrices import with_spectrum
 from sklearn import decomposition
 
@@ -56,17 +54,6 @@ def test_line_by_hand():
     np.testing.assert_allclose(pca.explained_variance_ratio_, [1, 0], atol=1e-15)
     np.testing.assert_allclose(pca.singular_values_, [np.sqrt(10), 0], atol=1e-15)
     np.testing.assert_allclose(pca.transform([[3, 6]]), [[2 * np.sqrt(5), 0]], atol=1e-14)
-
-
-@settings(deadline=None)
-@given(st.integers(2, 8), st.integers(1, 6), st.integers(0, 100))
-def test_all_axes_lose_nothing(n, d, seed):
-    x = cloud(n, d, seed)
-    pca = PCA(min(n, d))
-    z = pca.fit_transform(x)
-    np.testing.assert_allclose(pca.inverse_transform(z), x, atol=1e-12)
-    largest = np.abs(pca.components_).max(axis=1)
-    assert (pca.components_.max(axis=1) >= largest * (1 - 1e-3)).all()
 
 
 @pytest.mark.parametrize("k", [1, 3])

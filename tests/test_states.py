@@ -1,4 +1,4 @@
-"""States, their chunks and blocks, against plain loops, NumPy and exact fractions."""
+"""States, their chunks and blocks: numbers by hand, laws, and refusals; tests/contracts has loops."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A short past and means of what is older, against plain loops, exact attention and Linformer."""
+"""A short past and means of what is older: averages as in Linformer, votes, and refusals; tests/contracts has loops."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Linear attention and Performer against NumPy loops, log-space sums, exact attention and their laws."""
+"""Linear attention and Performer by hand, against exact attention, and their laws; tests/contracts has loops."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Softmax attention against plain loops, PyTorch's own layer, finite differences and a count of operations."""
+"""Softmax attention by hand, against PyTorch's own layer, and a count of operations; tests/contracts has loops."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Attention to latents, and latents of heads, against plain loops, the other order and spectra."""
+"""Grouped queries as latents, and latents of heads, against spectra; tests/contracts judges attention to latents."""
 
 import math
 

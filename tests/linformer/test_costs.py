@@ -65,8 +65,6 @@ def test_cost_by_hand():
         (lambda: linformer_cost(9, 6, 2, 3, max_len=8), "n must be between 1 and max_len = 8, got 9"),
         (lambda: linformer_cost(8, 6, 2, 10, max_len=9), "k must be between 1 and max_len = 9, got 10"),
         (lambda: linformer_cost(8, 6, 4, 3), "heads must divide dim = 6, got 4"),
-        (lambda: pooling_projection(3, 8), "k must divide max_len = 8, got 3"),
-        (lambda: pooling_projection(9, 8), "k must be between 1 and max_len = 8, got 9"),
         (lambda: pooling_projection(2, 10**30),
          f"max_len must give a matrix of at most 2**40 numbers, got 2 times {10**30}"),
     ],
@@ -79,5 +77,3 @@ def test_size_bounds():
     assert linformer_cost(1, 1, 1, 1) == (4 + 1 + 1, 4 + 6 + 4, 1)
     assert linformer_cost(8, 6, 6, 8, max_len=8) == linformer_cost(8, 6, 6, 8)
     assert linformer_cost(8, 6, 2, 9, max_len=9).scores == 2 * 8 * 9  # more rows than tokens, not than columns
-    assert pooling_projection(8, 8).tolist() == torch.eye(8).tolist()
-    assert pooling_projection(1, 8).tolist() == [[0.125] * 8]

@@ -268,15 +268,6 @@ def test_padding_compiles_to_machine_code(compiler, monkeypatch, tmp_path):
     torch.testing.assert_close(compiled, shares(e, mask), rtol=0, atol=1e-13)
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch maps its attention by a loop
-def test_vmap_over_masks():
-    layer, (x,) = layer_of(), tensors((4, 3, 8, 6))
-    masks = torch.stack([lengths(8, 3, n, n=8) for n in (0, 2, 5, 8)])
-    out = torch.stack([layer(some, token_mask=mask) for some, mask in zip(x, masks, strict=True)])
-    mapped = torch.vmap(lambda some, mask: layer(some, token_mask=mask))(x, masks)
-    np.testing.assert_allclose(mapped.detach(), out.detach(), rtol=0, atol=1e-14)
-
-
 def test_scattered_tokens():
     layer, (x,) = layer_of(), tensors((8, 6, 3))
     scattered, mask = x.permute(2, 0, 1), lengths(8, 3, 0)

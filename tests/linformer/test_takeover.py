@@ -1,4 +1,4 @@
-"""Weights of exact attention, biases, cross-attention, longer and emptied layers, and encoder layers."""
+"""Weights of exact attention, biases, cross-attention, longer layers, and encoder layers."""
 
 import copy
 
