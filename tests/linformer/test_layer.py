@@ -3,7 +3,6 @@
 import copy
 import math
 import pickle
-import shutil
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from linformers import ENTRIES, MASKS, SHARINGS, array, layer_by_loops, layer_of, lengths
 from torch import nn
 
-from lowrank_tutor._padding import padding_rule, row_sums
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 
 
@@ -250,22 +248,6 @@ def test_compiled_gradients(compiler):
         gradients.append([p.grad.clone() for p in layer.parameters()])
     for one, other in zip(*gradients, strict=True):
         np.testing.assert_allclose(other, one, rtol=0, atol=1e-12)
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own code generator
-def test_padding_compiles_to_machine_code(compiler, monkeypatch, tmp_path):
-    """Of a layer, the rule for padding is what the compiler writes anew; it calls matrix products as they are."""
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    (e,), mask = tensors((3, 6)), real_tokens()
-
-    def shares(e, mask):
-        (scale,), logs = padding_rule([row_sums(e, mask, "norm")])
-        return scale, logs
-
-    # To ask for vector instructions takes most of the time.
-    compiled = compiler(shares, options={"cpp.vec_isa_ok": False})(e, mask)
-    torch.testing.assert_close(compiled, shares(e, mask), rtol=0, atol=1e-13)
 
 
 def test_scattered_tokens():
