@@ -269,7 +269,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "linear_state": {"k": tensor(KEYS, leads=True), "v": tensor(VALUES), "decay": real(0.5), "delta": real(0.5)},
     "recall_error": {"state": tensor(torch.ones(4, 3)), "k": tensor(KEYS, leads=True), "v": tensor(VALUES)},
     "window_attention": {
-        **ATTENTION, "window": whole(2), "m": whole(2), "gates": tensor(torch.ones(1, 2, 4, 1)),
+        **ATTENTION, "window": whole(2), "m": whole(2),
         "state": some(None, number=3, words="words"),
     },
     "wy": {"k": tensor(KEYS, leads=True), "beta": tensor(RATES)},

@@ -195,7 +195,7 @@ def latents(**change):
         (lambda: linear(state=PAIR, causal=False), CAUSAL),
         (lambda: latents(return_state=True, causal=False), CAUSAL),
         (lambda: linear(state=Q), f"TypeError: state must be the 2 {GIVES} Tensor"),
-        (lambda: windows(state=SIX, gates=Q), f"TypeError: state must be the 7 {GIVES} 6 parts"),
+        (lambda: windows(state=SIX[1:]), f"TypeError: state must be the 6 {GIVES} 5 parts"),
         (lambda: linear(state=PAIR[::-1]), "ValueError: state[0] must have shape (1, 2, 4, 5), got shape (1, 2, 1, 1)"),
         (lambda: linear(state=[part.to("meta") for part in PAIR]),
          "ValueError: state must be on the device of the new tokens, cpu, got meta"),

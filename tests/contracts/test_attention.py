@@ -125,7 +125,7 @@ FUNCTIONS = {
     "delta_attention, a decay": (delta_attention, "q k v beta log_decay", {"chunk": 3}),
     "delta_attention, decays": (delta_attention, "q k v beta log_decays", {"chunk": 5}),
     "window_attention": (window_attention, "q k v", {"window": 3, "m": 2}),
-    "window_attention, gates": (window_attention, "q k v gates", {"window": 2, "m": 3, "votes": False}),
+    "window_attention, one vote": (window_attention, "q k v", {"window": 2, "m": 3, "votes": False}),
     "latent_attention": (latent_attention, "x q_rope k_rope", WEIGHTS),
     "latent_attention, anew": (latent_attention, "x q_rope k_rope", WEIGHTS | {"absorb": False}),
     "latent_attention, both ways": (latent_attention, "x", WEIGHTS | {"causal": False}),
@@ -141,12 +141,12 @@ class Tokens:
         self.function, names, options = FUNCTIONS[name]
         self.name, self.n, self.batch, self.groups = name, n, batch, groups
         heads = 2 * groups
-        q, k, v, beta, decay, decays, gates = tensors(
+        q, k, v, beta, decay, decays = tensors(
             (batch, heads, n, 3), (batch, groups, n, 3), (batch, groups, n, 2), (batch, groups, n), (batch, groups, n),
-            (batch, groups, n, 3), (batch, groups, n, 1), seed=seed,
+            (batch, groups, n, 3), seed=seed,
         )  # fmt: skip
         x, q_rope, k_rope = tensors((batch, n, 6), (batch, 4, n, 2), (batch, n, 2), seed=seed + 1)
-        drawn = {"q": q, "k": k, "v": v, "beta": 2 * beta.sigmoid(), "log_decay": -decay.exp(), "gates": gates}
+        drawn = {"q": q, "k": k, "v": v, "beta": 2 * beta.sigmoid(), "log_decay": -decay.exp()}
         drawn |= {"log_decays": -decays.exp(), "x": x, "q_rope": q_rope, "k_rope": k_rope}
         if self.function is delta_attention:
             drawn["k"] = functional.normalize(k, dim=3)
@@ -218,17 +218,17 @@ def delta_by_steps(q, k, v, beta, log_decay, mask=None, state=None):
     return np.stack(out, axis=2), s
 
 
-def window_by_rows(q, k, v, window, m, votes, gates, mask):
+def window_by_rows(q, k, v, window, m, votes, mask):
     """Each query by itself: means of groups that are over ``window`` tokens back, then the tokens after them."""
     q, k, v = (array(x) for x in (q, k, v))
     (batch, groups, n, _), n_queries = k.shape, q.shape[2]
     real = np.ones((batch, 1, n)) if mask is None else array(mask)[:, None]
     hidden = np.where(real == 0, -np.inf, 0)
-    shares = (np.ones((batch, groups, n, 1)) if gates is None else np.exp(array(gates))) * real[..., None]
     means = []
     for at in range(0, n - m + 1, m):
-        share, some = shares[:, :, at : at + m], real[:, :, at : at + m].sum(axis=2)
-        share = share / np.where(some[..., None] == 0, 1, share.sum(axis=2))[:, :, None]
+        here = real[:, :, at : at + m]
+        some = here.sum(axis=2)
+        share = (here / np.maximum(some, 1)[..., None])[..., None]
         vote = np.where(some == 0, -np.inf, np.log(np.maximum(some, 1)) if votes else 0.0)
         means.append([(share * part[:, :, at : at + m]).sum(axis=2) for part in (k, v)] + [vote])
     out = []
@@ -267,7 +267,7 @@ def judged(of, mask):
         return delta_by_steps(*(of.tokens[name] for name in ("q", "k", "v", "beta")), decays, mask)[0]
     if of.function is window_attention:
         some = (of.options["window"], of.options["m"], of.options.get("votes", True))
-        return window_by_rows(*(of.tokens[name] for name in "qkv"), *some, of.tokens.get("gates"), mask)
+        return window_by_rows(*(of.tokens[name] for name in "qkv"), *some, mask)
     q, k, v = tokens["q"], *(tokens[name].repeat(heads, axis=1) for name in "kv")
     if of.function is linformer:
         e = mixing(of.n).to(of.tokens["q"].dtype)
@@ -565,7 +565,6 @@ SHAPES = {  # of the states of 20 tokens
     "linear_attention, causal": ({}, [(2, 2, 3, 3), (2, 2, 1, 1)]),
     "delta_attention": ({}, [(2, 2, 3, 2)]),
     "window_attention": ({"window": 3, "m": 4}, KEPT),
-    "window_attention, gates": ({"window": 4, "m": 4, "votes": False}, [*KEPT, (2, 2, 4, 1)]),
     "latent_attention": ({}, [(2, 20, 7), (2, 20)]),
 }
 
@@ -646,15 +645,12 @@ def windows_by_rows(n, window, m, votes, mask):
 
 
 @promise("window_attention", "equals plain loops at the borders of blocks",
-         n=[BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 1], n_queries=[1, BLOCK - 1, BLOCK], mask=[None, "holes"],
-         gates=[None, 1, 3])  # fmt: skip
-def blocks_join(n, n_queries, mask, gates):
+         n=[BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 1], n_queries=[1, BLOCK - 1, BLOCK],
+         mask=[None, "holes"])  # fmt: skip
+def blocks_join(n, n_queries, mask):
     of, real = Tokens("window_attention", n, batch=1, groups=1), a_mask(mask, 1, n)
-    of.tokens["v"] = of.tokens["k"].flip(2)
     of.tokens["q"] = of.tokens["q"][:, :, -n_queries:]
     of.options = {"window": 10, "m": 4}
-    if gates is not None:
-        of.tokens["gates"] = tensors((1, 1, n, gates), seed=8)[0]
     near(of.call(token_mask=real), judged(of, real))
 
 
