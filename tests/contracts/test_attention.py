@@ -921,6 +921,7 @@ def latents_of_heads(heads, d_h, d_v, dtype):
     for k in range(1, min(5, heads * (d_h + d_v)) + 1):
         found = latent_from_heads(w_k, w_v, k)
         assert found.down.shape == (5, k)
+        assert {part.dtype for part in found} == {dtype}
         missed = [array(found.down @ up - w) for up, w in ((found.up_k, w_k), (found.up_v, w_v))]
         error = math.hypot(*(np.linalg.norm(part) / size for part, size in zip(missed, sizes, strict=True)))
         assert error == pytest.approx(math.sqrt((spectrum[k:] ** 2).sum()), abs=20 * DTYPES[dtype])
@@ -958,6 +959,8 @@ def merged_equals_unmerged(options, shape, bias, dtype):
     x = tensors((4, shape[1]), seed=9)[0].to(dtype)
     for r in {1, min(shape)}:
         linear = linear_of(*shape, bias, dtype)
+        if bias:
+            linear.bias.requires_grad_(False)
         before = linear(x).detach()
         layer = LoraLinear(linear, r, **options)
         learned = [part for part in layer.parameters() if part.requires_grad]
@@ -971,7 +974,7 @@ def merged_equals_unmerged(options, shape, bias, dtype):
         near(layer.update(), array(layer.weight) - array(linear.weight), 4 * DTYPES[dtype])
         assert layer.reset_base() is linear
         assert torch.equal(linear(x), before)
-        assert all(part.requires_grad for part in linear.parameters())
+        assert [part.requires_grad for part in linear.parameters()] == [True, False][: 1 + bias]
 
 
 @promise("LoraLinear", "hooks of the layer act", options=OPTIONS[:3], hook=["forward", "prune"])
