@@ -33,15 +33,14 @@ def test_any_mask_in_slow_order(sharing, n, seed, data):
 
 @MASKS
 @pytest.mark.parametrize("sharing", SHARINGS)
-@pytest.mark.parametrize("max_len", [6, 8])
-def test_gradients_of_layers(mask, sharing, max_len):
-    layer, (x,) = layer_of(4, 2, max_len, 3, sharing=sharing), tensors((3, 6, 4))
+def test_gradients_of_layers(mask, sharing):
+    layer, (x,) = layer_of(4, 2, 8, 3, sharing=sharing), tensors((3, 6, 4))
     names, parameters = zip(*((name, p.detach().clone()) for name, p in layer.named_parameters()), strict=True)
 
     def call(x, *values):
         return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,), {"token_mask": mask})
 
-    assert torch.autograd.gradcheck(call, [x.requires_grad_() for x in (x, *parameters)], fast_mode=True)
+    assert torch.autograd.gradcheck(call, [x.requires_grad_() for x in (x, *parameters)])
 
 
 def test_dropout_keeps_the_mean(calls):
