@@ -117,19 +117,15 @@ def resized(layer: Layer, max_len: int) -> Layer:
 class LinformerCrossAttention(LinformerSelfAttention):
     r"""Multi-head attention of one sequence to k mixtures of another.
 
-    All but ``forward`` is as in `LinformerSelfAttention`.
-    ``max_len`` bounds the sequence that is compressed; the one that attends may have any length.
+    All but ``forward`` is as in `LinformerSelfAttention`. ``max_len`` bounds the sequence that is compressed; the one
+    that attends may have any length.
 
-    Examples
-    --------
     >>> import torch
     >>> layer = LinformerCrossAttention(dim=64, heads=4, max_len=512, k=32)
     >>> translation, original = torch.randn(2, 20, 64), torch.randn(2, 300, 64)
     >>> layer(translation, original).shape
     torch.Size([2, 20, 64])
     """
-
-    _sequences: tuple[str, ...] = ("x", "memory")
 
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False

@@ -8,7 +8,7 @@ float64. A refused argument is a ``ValueError``, or a ``TypeError`` where its ty
 
 from __future__ import annotations
 
-from importlib import import_module
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +28,6 @@ class PCA:
 
     $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is $\sigma_i^2
     / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720; Hotelling (1933), doi:10.1037/h0071325.
-    scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step.
 
     With ten points or more for each coordinate the axes are the eigenvectors of the d by d scatter matrix $(X -
     1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, which are found faster, unless small variances would lose digits.
@@ -57,45 +56,29 @@ class PCA:
     """
 
     def __init__(self, n_components: int | float | None = None) -> None:
-        self.n_components = _check_components(n_components)
+        if isinstance(n_components, float | np.floating):
+            check_real(n_components, "n_components", "above 0 and below 1", math.ulp(0.0), 1.0)
+        elif n_components is not None:
+            check_integer(n_components, "n_components", 1)
+        self.n_components = n_components
 
     def __repr__(self) -> str:
         return f"PCA(n_components={self.n_components!s})"
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings as a dict; only scikit-learn uses ``deep``."""
-        return {"n_components": self.n_components}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change ``n_components``, for the next ``fit``, and return the model itself."""
-        for name in params:
-            if name != "n_components":
-                raise ValueError(f"params must be n_components, got {name}")
-        self.n_components = _check_components(params.get("n_components", self.n_components))
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        """Describe the model to scikit-learn, as a pipeline that ends in it requires."""
-        utils = import_module("sklearn.utils")
-        no_target, transformer = utils.TargetTags(required=False), utils.TransformerTags()
-        return utils.Tags(estimator_type=None, target_tags=no_target, transformer_tags=transformer)
-
-    def fit(self, x: ArrayLike, y: object = None) -> Self:
-        """Find the mean and the axes of at least two points, and return the model itself; ``y`` is ignored."""
+    def fit(self, x: ArrayLike) -> Self:
+        """Find the mean and the axes of at least two points, and return the model itself."""
         points = as_matrix(x, "x")
         n, d = points.shape
         if n < 2:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
-        if _is_count(self.n_components):
+        if not (self.n_components is None or isinstance(self.n_components, float | np.floating)):
             check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
         mean = points.mean(axis=0, dtype=np.float64)
         centered = points - mean
         rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
         self.mean_, centered = mean + rest, (centered - rest).astype(points.dtype, copy=False)
-        s, vt = (_axes_by_scatter(centered, self.n_components) if n >= _TALL * d else None) or _axes_by_svd(centered)
-        share = np.square(
-            s.astype(np.float64) / (s[0] or 1)
-        )  # relative to the largest variance; all 0 where there is none
+        s, vt = _right_vectors(centered, self.n_components)
+        share = np.square(s.astype(np.float64) / (s[0] or 1))  # of the largest variance; all 0 where there is none
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
         self.components_ = vt[:k] * _signs_of(vt[:k].T)[:, np.newaxis]
@@ -104,7 +87,7 @@ class PCA:
         self.n_components_, self.n_features_in_ = k, d
         return self
 
-    def fit_transform(self, x: ArrayLike, y: object = None) -> FloatArray:
+    def fit_transform(self, x: ArrayLike) -> FloatArray:
         """Fit, and return the coordinates (n, k) of the points themselves."""
         return self.fit(x).transform(x)
 
@@ -135,20 +118,19 @@ class PCA:
         return matrix, np.result_type(original, self.components_)
 
 
-def _axes_by_svd(centered: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return all singular values, largest first, and the axes as rows."""
-    _, s, vt = np.linalg.svd(centered, full_matrices=False)
+def _right_vectors(a: FloatArray, wanted: int | float | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return all singular values, largest first, and right vectors as rows, accurate for those that are ``wanted``.
+
+    With many rows they come from the scatter matrix, in float64, unless its squares hide a value that is wanted.
+    """
+    if len(a) >= _TALL * a.shape[1] > 0:
+        wider = a.astype(np.float64, copy=False)
+        squares, vectors = np.linalg.eigh(wider.T @ wider)
+        squares = np.maximum(squares[::-1], 0)
+        if squares[_how_many(squares / (squares.sum() or 1), wanted) - 1] > _SAFE * squares[0]:
+            return np.sqrt(squares).astype(a.dtype), vectors.T[::-1].astype(a.dtype)
+    _, s, vt = np.linalg.svd(a, full_matrices=False)
     return s, vt
-
-
-def _axes_by_scatter(centered: FloatArray, wanted: int | float | None) -> tuple[FloatArray, FloatArray] | None:
-    """Return the same from the scatter matrix (d, d), in float64; None if squares hide a variance that is kept."""
-    wider = centered.astype(np.float64, copy=False)
-    squares, vectors = np.linalg.eigh(wider.T @ wider)
-    squares = np.maximum(squares[::-1], 0)
-    if not squares[_how_many(squares / (squares.sum() or 1), wanted) - 1] > _SAFE * squares[0]:
-        return None
-    return np.sqrt(squares).astype(centered.dtype), vectors.T[::-1].astype(centered.dtype)
 
 
 def _how_many(share: FloatArray, wanted: int | float | None) -> int:
@@ -156,16 +138,3 @@ def _how_many(share: FloatArray, wanted: int | float | None) -> int:
     if not isinstance(wanted, float | np.floating):
         return len(share) if wanted is None else int(wanted)
     return min(int(np.searchsorted(np.cumsum(share), wanted, side="right")) + 1, len(share))
-
-
-def _is_count(value: object) -> bool:
-    return value is not None and not isinstance(value, float | np.floating)
-
-
-def _check_components(value: Any) -> Any:
-    """Validate the setting and return the same object, as scikit-learn's ``clone`` requires."""
-    if _is_count(value):
-        check_integer(value, "n_components", 1)
-    elif value is not None and not 0 < check_real(value, "n_components", "above 0 and below 1", 0.0, 1.0):
-        raise ValueError(f"n_components must be above 0 and below 1, got {value}")
-    return value
