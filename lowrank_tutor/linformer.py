@@ -48,6 +48,16 @@ __all__ = ["LinformerSelfAttention", "linformer_attention", "linformer_cost", "p
 Mixtures: TypeAlias = tuple[list[Tensor], list[RowSums]]
 SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")
+# What to do instead, for callers who treat a layer like PyTorch's attention.
+WAYS_OUT = {
+    "key_padding_mask": "token_mask=~key_padding_mask says the same",
+    "src_key_padding_mask": "token_mask=~src_key_padding_mask says the same",
+    "attention_mask": "token_mask=attention_mask.bool() says the same of zeros and ones, (batch, n)",
+    "mask": "token_mask, (batch, n), is True for a real token",
+    "attn_mask": "there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer stood",
+    "need_weights": "there are no n by n weights to return",
+    "is_causal": "each compressed key mixes all tokens, the future too",
+}
 
 
 def linformer_attention(
@@ -227,6 +237,7 @@ class LinformerSelfAttention(nn.Module):
     batch_first = True
     _qkv_same_embed_dim = False
     in_proj_weight, in_proj_bias = _NoWeight(), None
+    _sequences: tuple[str, ...] = ("x",)  # the positional arguments of ``forward``
 
     def __init__(
         self,
@@ -276,6 +287,16 @@ class LinformerSelfAttention(nn.Module):
         """The layer ``to_out``, by the name under which PyTorch reads it."""
         layer: nn.Module = self.to_out
         return layer
+
+    def __call__(self, *tensors: Any, **options: Any) -> Any:
+        """Call `forward` with all its hooks; refuse PyTorch's names for options, and name ours."""
+        if len(tensors) > len(self._sequences):
+            taken = " and ".join(self._sequences)
+            raise TypeError(f"tensors must be {taken}, and masks go by name, got {len(tensors)} tensors")
+        for name in options:
+            if name in WAYS_OUT:
+                raise TypeError(f"options must be token_mask or causal, got {name}: {WAYS_OUT[name]}")
+        return super().__call__(*tensors, **options)
 
     def forward(self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False) -> Tensor:
         r"""Attend from every token to the k mixtures.

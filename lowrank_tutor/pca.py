@@ -9,6 +9,7 @@ float64. A refused argument is a ``ValueError``, or a ``TypeError`` where its ty
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ class PCA:
 
     $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is $\sigma_i^2
     / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720; Hotelling (1933), doi:10.1037/h0071325.
+    scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step.
 
     With ten points or more for each coordinate the axes are the eigenvectors of the d by d scatter matrix $(X -
     1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, which are found faster, unless small variances would lose digits.
@@ -56,17 +58,31 @@ class PCA:
     """
 
     def __init__(self, n_components: int | float | None = None) -> None:
-        if isinstance(n_components, float | np.floating):
-            check_real(n_components, "n_components", "above 0 and below 1", math.ulp(0.0), 1.0)
-        elif n_components is not None:
-            check_integer(n_components, "n_components", 1)
-        self.n_components = n_components
+        self.n_components = _check_components(n_components)
 
     def __repr__(self) -> str:
         return f"PCA(n_components={self.n_components!s})"
 
-    def fit(self, x: ArrayLike) -> Self:
-        """Find the mean and the axes of at least two points, and return the model itself."""
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings as a dict; only scikit-learn uses ``deep``."""
+        return {"n_components": self.n_components}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change ``n_components``, for the next ``fit``, and return the model itself."""
+        for name in params:
+            if name != "n_components":
+                raise ValueError(f"params must be n_components, got {name}")
+        self.n_components = _check_components(params.get("n_components", self.n_components))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the model to scikit-learn, as a pipeline that ends in it requires."""
+        utils = import_module("sklearn.utils")
+        no_target, transformer = utils.TargetTags(required=False), utils.TransformerTags()
+        return utils.Tags(estimator_type=None, target_tags=no_target, transformer_tags=transformer)
+
+    def fit(self, x: ArrayLike, y: object = None) -> Self:
+        """Find the mean and the axes of at least two points, and return the model itself; ``y`` is ignored."""
         points = as_matrix(x, "x")
         n, d = points.shape
         if n < 2:
@@ -87,7 +103,7 @@ class PCA:
         self.n_components_, self.n_features_in_ = k, d
         return self
 
-    def fit_transform(self, x: ArrayLike) -> FloatArray:
+    def fit_transform(self, x: ArrayLike, y: object = None) -> FloatArray:
         """Fit, and return the coordinates (n, k) of the points themselves."""
         return self.fit(x).transform(x)
 
@@ -138,3 +154,12 @@ def _how_many(share: FloatArray, wanted: int | float | None) -> int:
     if not isinstance(wanted, float | np.floating):
         return len(share) if wanted is None else int(wanted)
     return min(int(np.searchsorted(np.cumsum(share), wanted, side="right")) + 1, len(share))
+
+
+def _check_components(value: Any) -> Any:
+    """Validate the setting and return the same object, as scikit-learn's ``clone`` requires."""
+    if isinstance(value, float | np.floating):
+        check_real(value, "n_components", "above 0 and below 1", math.ulp(0.0), 1.0)
+    elif value is not None:
+        check_integer(value, "n_components", 1)
+    return value

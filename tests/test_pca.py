@@ -7,6 +7,12 @@ import numpy as np
 import pytest
 from matrices import with_spectrum
 from sklearn import decomposition
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import best_rank_k, tail_error, truncated_svd
@@ -148,6 +154,21 @@ def test_fitting_again():
             pca.fit(refused)
     for name in ATTRIBUTES:
         np.testing.assert_array_equal(getattr(pca, name), getattr(PCA(2).fit(y), name))
+
+
+def test_scikit_learn_pipeline():
+    x, y = load_digits(return_X_y=True)
+    x, y = x[:300], y[:300]
+    assert clone(PCA(np.int64(3))).get_params() == {"n_components": 3}
+    assert PCA(2).set_params(n_components=0.5).get_params() == {"n_components": 0.5}
+    scores = []
+    for pca in (PCA(2), decomposition.PCA(2, svd_solver="full")):
+        pipe = make_pipeline(pca, KNeighborsClassifier(3))
+        grid = GridSearchCV(pipe, {"pca__n_components": [2, 20, 0.9]}, cv=2).fit(x, y)
+        scores.append(grid.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(*scores, atol=1e-12)
+    last = make_pipeline(StandardScaler(), PCA(2)).fit(x)  # scikit-learn asks the last step for its tags
+    assert last.transform(x).shape == (len(x), 2)
 
 
 FITTED = PCA(2).fit(cloud(20, 4))

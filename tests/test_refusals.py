@@ -26,7 +26,7 @@ OTHER_ROOMS = {"byhand", "figures", "answers", "kit"}
 # Functions of the layers among themselves, which need processes that have found each other.
 BETWEEN_PROCESSES = {"shards"}
 # Methods that only libraries call, or only a function that has checked their arguments.
-SETTINGS = {"set_extra_state", "with_feedforward"}
+SETTINGS = {"get_params", "set_params", "set_extra_state", "with_feedforward"}
 
 A = np.array([[3.0, 0, 1], [4, 5, 2]])
 POINTS = np.array([[-1.0, 0], [1, 0], [0, -2], [0, 2], [9, 0], [11, 0]])

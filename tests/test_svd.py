@@ -127,6 +127,16 @@ def test_tail_errors_by_hand():
     assert tail_error([9e74, 4e74, 3e74], 1) == pytest.approx(5e74, rel=1e-15)
 
 
+@pytest.mark.parametrize(("norm", "order"), [("fro", "fro"), ("spectral", 2)])
+@pytest.mark.parametrize("shape", [(1, 6), (9, 4)])
+def test_relative_errors_agree_with_numpy(shape, norm, order):
+    exact, approx = default_rng(0).standard_normal((2, *shape))
+    expected = np.linalg.norm(approx - exact, order) / np.linalg.norm(exact, order)
+    assert relative_error(approx, exact, norm) == pytest.approx(expected, rel=1e-14)
+    assert relative_error(exact, exact, norm) == 0.0
+    assert type(relative_error(approx, exact, norm)) is float
+
+
 def test_relative_errors_by_hand():
     assert relative_error(np.zeros((2, 2)), np.diag([4, 3])) == 1.0
     assert relative_error(np.diag([4, 0]), np.diag([4, 3])) == 0.6  # Frobenius by default

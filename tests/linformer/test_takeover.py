@@ -79,15 +79,28 @@ def test_whole_encoder_takeover():
 
 
 @pytest.mark.parametrize(
-    "name", ["key_padding_mask", "attention_mask", "mask", "attn_mask", "need_weights", "is_causal"]
-)
-def test_no_option_is_swallowed(name):
+    ("given", "message"),
+    [
+        ({"key_padding_mask": None}, "got key_padding_mask: token_mask=~key_padding_mask says the same"),
+        ({"src_key_padding_mask": None}, "got src_key_padding_mask: token_mask=~src_key_padding_mask says the same"),
+        ({"attention_mask": None}, "got attention_mask: token_mask=attention_mask.bool() says the same of zeros and"
+         " ones, (batch, n)"),
+        ({"mask": None}, "got mask: token_mask, (batch, n), is True for a real token"),
+        ({"attn_mask": None}, "got attn_mask: there are no n by n weights, and LinformerEncoderLayer goes where"
+         " PyTorch's encoder layer stood"),
+        ({"need_weights": False}, "got need_weights: there are no n by n weights to return"),
+        ({"is_causal": True}, "got is_causal: each compressed key mixes all tokens, the future too"),
+    ],
+)  # fmt: skip
+def test_calls_in_pytorchs_style(given, message):
     (x,) = tensors((3, 6, 6))
-    for layer, given in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
-        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'$"):
-            layer(*given, **{name: None})
-        with pytest.raises(TypeError, match="positional argument"):
-            layer(*given, torch.ones(3, 6, dtype=torch.bool))
+    for layer, tokens in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
+        assert said(lambda: layer(*tokens, **given)) == f"TypeError: options must be token_mask or causal, {message}"  # noqa: B023
+        names, count = " and ".join(("x", "memory")[: len(tokens)]), len(tokens) + 1
+        with pytest.raises(TypeError, match=f"^tensors must be {names}, and masks go by name, got {count} tensors$"):
+            layer(*tokens, x)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'length'$"):
+        layer(*tokens, length=None)
 
 
 def biased(layer):
