@@ -84,7 +84,7 @@ def budget(
     >>> budget().numbers["bytes"], budget(bits=4, rank=8).numbers["bytes"]
     (24576, 7680)
     """
-    state = {"first": first, "second": second, "rank": rank, "bits": bits, "latents": latents}
+    state: dict[str, Any] = {"first": first, "second": second, "rank": rank, "bits": bits, "latents": latents}
     for name, value in state.items():
         one_of(name, value, SETTINGS[name])
     if len(heads) != 8 or not {*heads} <= {0, 1}:
