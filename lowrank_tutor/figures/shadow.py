@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import square
+from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import point
-from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
 REACH = 5.0
 WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
@@ -28,16 +27,6 @@ REMARKS = {
     "lost": "x is perpendicular to the line: nothing of it is kept.",
     "steep": "One degree more would cost another {more:.2%} of the length of x.",
     "zero": "x is zero, so there is nothing to keep and nothing to lose.",
-}
-WORDS = {
-    "plane": "Drag x, or turn the line",
-    "curve": "Share of the length kept: drag the point",
-    "degrees": "angle between x and the line",
-    "x": "tip of x",
-    "line": "direction of the line, the row of F",
-    "angle": "angle between x and the line",
-    "turned": " degrees",
-    "kept": "{degrees:.0f} degrees, {kept:.0%} of the length kept",
 }
 CAPTION = (
     "The line is teal, and so is the shadow on it, which is kept. The part that is left out is orange. The curve shows "
@@ -72,10 +61,10 @@ def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
         name="shadow",
         parts=("vectors",),
         state={"x": place.tolist(), "theta": theta},
-        numbers=numbers(place, theta),
+        numbers=_numbers(place, theta),
         say=SAY,
         remarks=REMARKS,
-        data={"reach": REACH, "words": WORDS},
+        data={"reach": REACH},
         readouts={
             "share": ("length kept", ".1%"),
             "angle": ("angle in degrees", ".1f"),
@@ -83,12 +72,11 @@ def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
             "left_out": ("distance from x to Πx", ".2f"),
         },
         caption=CAPTION,
-        picture=lambda: _still(place, theta),
+        picture=still(_draw, place, theta, size=(6.4, 3.1), ncols=2),
     )
 
 
-def numbers(x: Floats, theta: float) -> dict[str, float]:
-    """Compute the numbers of a point and a line."""
+def _numbers(x: Floats, theta: float) -> dict[str, float]:
     row = np.array([math.cos(theta), math.sin(theta)])
     along = float(row @ x)
     left_out, length = float(np.linalg.norm(x - along * row)), float(np.linalg.norm(x))
@@ -96,12 +84,10 @@ def numbers(x: Floats, theta: float) -> dict[str, float]:
     return {"share": abs(along) / length if length else 1.0, "angle": angle, "along": along, "left_out": left_out}
 
 
-@styled
-def _still(x: Floats, theta: float) -> Figure:
-    fig, (plane, curve) = plt.subplots(1, 2, layout="constrained", figsize=(6.4, 3.1))
-    now, row = numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
+def _draw(x: Floats, theta: float, plane: Axes, curve: Axes) -> None:
+    now, row = _numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
     foot = now["along"] * row
-    plane.axline((0, 0), row, color=TEAL, linewidth=1)
+    plane.axline((0, 0), tuple(row), color=TEAL, linewidth=1)
     plane.plot(*np.transpose([foot, x]), "--", color=ORANGE)
     arrow(plane, x, color=INK, name="x")
     arrow(plane, foot, color=TEAL, name=f"Πx: {now['share']:.0%}", place=(4, -4))
@@ -111,4 +97,3 @@ def _still(x: Floats, theta: float) -> Figure:
     curve.plot(now["angle"], now["share"], "o", color=INK)
     curve.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees")
-    return fig
