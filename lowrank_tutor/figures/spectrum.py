@@ -6,12 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.sample_pictures import portrait
 from lowrank_tutor.figures.parts.stills import bars_with_cut, gray_picture, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts.arguments import whole
+from lowrank_tutor.kit.charts.arguments import finite, whole
 from lowrank_tutor.kit.charts.style import ORANGE
 
 COUNT, MOST = 12, 40  # bars: as many as a finger can take hold of, side by side on a phone; as can be seen
@@ -43,10 +42,9 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     >>> spectrum([4, 3] + 10 * [0], k=1).numbers["relative_error"]
     0.6
     """
-    bars = _layers(COUNT)[1] if s is None else as_float_array(s, "s").astype(np.float64)
-    wrong = bars[~((bars >= 0) & (bars <= LIMIT))]
-    if bars.ndim != 1 or not 2 <= len(bars) <= MOST or wrong.size:
-        got = wrong[0] if wrong.size else f"shape {bars.shape}"
+    bars = _layers(COUNT)[1] if s is None else finite("s", s, None)
+    if not 2 <= len(bars) <= MOST or bars.min() < 0 or bars.max() > LIMIT:
+        got = f"{len(bars)} from {bars.min():g} to {bars.max():g}"
         raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {got}")
     bars, k = np.sort(bars)[::-1], whole("k", min(4, len(bars)) if k is None else k, 1, len(bars))
     u, own, v = _layers(len(bars))

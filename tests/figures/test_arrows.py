@@ -76,4 +76,5 @@ def test_eigenvectors(hand):
     hand.set(a=[[0, -1], [1, 0]])
     assert "no real eigenvalue" in hand.figure.inner_text()
     assert hand.figure.locator("path.eigen:visible").count() == 0
-    box.uncheck()
+    hand.button("Start again").click()
+    assert not box.is_checked()

@@ -49,12 +49,6 @@ def hands(show):
     return {name: show(make()) for name, make in INSTRUMENTS.items()}
 
 
-def numbers_in(table):
-    """All numbers of a nested table; JSON writes null for one that is not finite."""
-    parts = table.values() if isinstance(table, dict) else table if isinstance(table, list) else ()
-    return [table] if not parts else [number for part in parts for number in numbers_in(part)]
-
-
 @each_instrument
 def test_walk(hands, show, name):
     """NumPy's numbers and words, no message, no request, and one name left behind; then another state, by a link."""
@@ -76,7 +70,7 @@ def test_walk(hands, show, name):
     assert linked.call("state") == OTHER_STATES[name]
     assert linked.call("numbers") == hand.call("numbers")
     assert linked.call("table") == hand.call("table")
-    assert None not in numbers_in(linked.call("table"))
+    assert "None" not in str(linked.call("table"))  # JSON has null for a number that is not finite
     hand.button("Start again").click()
     hand.settle()
     assert hand.call("state") == one.state
@@ -110,7 +104,6 @@ def test_without_scripts_and_in_print(show, hands):
             assert hands[name].figure.locator(".instrument-live").is_visible() != printed
 
 
-ASK = partial(draw_first, "How high?")
 TWO = [[1, 0.5], [-2, 0]]
 OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "2 bars": lambda: figures.spectrum([1, 2]),
@@ -124,10 +117,6 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "8 words in sheets": lambda: figures.sheets(8, sentence="the cat slept it was tired the cat"),
     "own words in sheets": lambda: figures.sheets(1, sentence="My dog", x=TWO),
     "one design": lambda: figures.card({"one": (1, 0)}),
-    "curve of 20 places": lambda: ASK([0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%"),
-    "20 answers": lambda: ASK("0", kind="choice", choices=[str(i) for i in range(20)]),
-    "large number": lambda: ASK(10**14),
-    "number below zero": lambda: ASK(-12.5),
 }
 
 
@@ -147,7 +136,8 @@ def test_own_data_fits(show):
     wide = show(OWN_DATA["40 bars"](), OWN_DATA["large matrix"](), **LIGHT).page
     wide.evaluate(READY)
     assert lost_handles(wide) == []
-    narrow = show(figures.windows(), OWN_DATA["curve of 20 places"](), **PHONE)
+    curve = draw_first("How high?", [0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%")
+    narrow = show(figures.windows(), curve, **PHONE)
     narrow.set(words="the cat slept it was tired " * 2, borders=list(range(12)))
     narrow.page.evaluate(READY)
     assert narrow.page.evaluate(OVERLAPS) == []
@@ -364,22 +354,6 @@ def test_bad_addresses(show, address):
     hand = show(figures.tilt(), address=address)
     assert "does not understand" in hand.said()
     assert hand.call("state") == figures.tilt().state
-
-
-def test_start_again_clears_the_rest(show):
-    checked = "(f) => f.querySelector('input[type=checkbox]').checked"
-    typed = "(f) => f.querySelector('input[type=text]').value"
-    ways = {
-        "arrows": (checked, lambda figure: figure.locator("input[type=checkbox]").check()),
-        "windows": (typed, lambda figure: figure.get_by_label("Your sentence").fill("a cat sat")),
-    }
-    for name, (read, change) in ways.items():
-        hand = show(INSTRUMENTS[name]())
-        before = hand.figure.evaluate(read)
-        change(hand.figure)
-        hand.button("Start again").click()
-        hand.settle()
-        assert hand.figure.evaluate(read) == before, name
 
 
 @pytest.mark.parametrize("way", SWIPE)
