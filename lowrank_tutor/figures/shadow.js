@@ -15,7 +15,9 @@ const shadow = ({ place, data, move }) => {
 
   const panels = controls.box(place, "panels");
   const open = (label, options) => stage.panel(controls.titled(panels, label), { label, width: 300, ...options });
-  const plane = open("Drag x, or turn the line", { height: 300, margin: [4, 4, 4, 4], x: [-WIDE, WIDE], y: [-WIDE, WIDE] });
+  const plane = open("Drag x, or turn the line", {
+    height: 300, margin: [4, 4, 4, 4], x: [-WIDE, WIDE], y: [-WIDE, WIDE],
+  });
   const loss = open("Share of the length kept: drag the point", {
     height: 250, margin: [22, 18, 34, 46], x: [0, 90], y: [0, 1],
   });

@@ -117,15 +117,15 @@ const tilt = ({ place, data, move, tell }) => {
     const { k } = state;
     addUp(k);
     layerPictures.grays(total, sum);
-    total.title(fill(k === 1 ? "one sheet" : "sum of {k} sheets", { k }));
+    total.title(k === 1 ? "one sheet" : "sum of " + k + " sheets");
     const empty = isZero(found.s[k - 1]), { u, v } = found;
-    newest.title(fill(empty ? "sheet {k} is empty" : "sheet {k} alone", { k }));
+    newest.title("sheet " + k + (empty ? " is empty" : " alone"));
     newest.show(...[u[k - 1], v[k - 1]].map((part) => (empty ? part.map(() => 0) : part)));
     if (!rest.box.hidden) layerPictures.signs(rest, (i) => found.rows[Math.floor(i / size)][i % size] - sum[i], sum.length, 128);
     const points = found.s.flatMap((s, i) => (isZero(s) ? [] : [[i + 1, Math.max(FLOOR, s / found.s[0])]]));
     panel.dots("kept", points.filter(([i]) => i <= k), "teal");
     panel.dots("rest", points.filter(([i]) => i > k), "gray small");
-    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: fill("{k} of 160 sheets", { k }) });
+    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: k + " of 160 sheets" });
     const kept = 2 * size * k, full = size * size;
     bar.rect("kept", [0, 0], [kept, 1], kept > full ? "orange solid" : "teal solid");
     bar.line("full", [[full, 0], [full, 1.4]], "ink");

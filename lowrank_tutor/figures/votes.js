@@ -68,14 +68,14 @@ const votes = ({ place, data, move }) => {
       strip.rect("bar " + i, [at + 0.1, 0], [at + Math.max(0.1, size - 0.1), weight / (size || 1)], "teal solid");
       strip.rect("exact " + i, [i + 0.1, 0], [i + 0.9, exact[i]], "ink outline");
     }
-    strip.text("groups", [last / 2, 1.03 * tallest], fill("groups of {m}", state), "teal middle");
+    strip.text("groups", [last / 2, 1.03 * tallest], "groups of " + state.m, "teal middle");
     strip.hide("groups", state.way === "none");
     border.toggleAttribute("hidden", state.way === "none");
     strip.text("last", [last + last / 2, 1.03 * tallest], "the last 16", "ink middle");
     const { error } = numbers, text = percent(error), at = Math.min(error, 1.2);
     gauge.rect("error", ...(roomy ? [[0.2, 0], [0.8, at]] : [[0, 0.15], [at, 0.85]]), "orange solid");
     gauge.text("off", roomy ? [0.5, at + 0.02] : [at + 0.02, 0.32], text, "orange" + (roomy ? " middle" : ""));
-    strip.place("border", [state.m, 0], { value: state.m, min: 1, max: last, text: fill("groups of {m}", state) });
+    strip.place("border", [state.m, 0], { value: state.m, min: 1, max: last, text: "groups of " + state.m });
   };
 
   return {

@@ -52,7 +52,7 @@ const windows = ({ place, data, move }) => {
   const placeBorders = () => {
     for (let j = grips.length + 1; j < ends.length; j++) {
       list.handle("border " + j, {
-        label: fill("border {j}, between windows", { j }), color: "orange", axis: "y", large: 3,
+        label: "border " + j + ", between windows", color: "orange", axis: "y", large: 3,
         drag: ([, y]) => shift(j, y),
         share: j % 2 ? 0.66 : 0.4, // knobs of neighbors stand apart
         step: (dx, dy) => shift(j, state.borders[j] + dx - dy), end: (which) => shift(j, which * most),
@@ -61,7 +61,7 @@ const windows = ({ place, data, move }) => {
     [...grips].forEach((grip, i) => grip.toggleAttribute("hidden", i + 1 >= ends.length));
     state.borders.slice(1).forEach((at, i) => list.place("border " + (i + 1), [0.5, at], {
       value: at, min: state.borders[i] + 1, max: ends[i + 1] - 1,
-      text: fill("between {before} and {after}", { before: tokens[at - 1], after: tokens[at] }),
+      text: "between " + tokens[at - 1] + " and " + tokens[at],
     }));
   };
   const sliders = controls.box(place, "sliders");
@@ -157,7 +157,7 @@ const windows = ({ place, data, move }) => {
       drawResult();
       sharpness.show(state.sharpness, "scores times " + format(state.sharpness, ".3g"));
       stage.write(counter, { max: tokens.length });
-      count.show(ends.length, fill("{k} for {n} words", { k: ends.length, n: tokens.length }));
+      count.show(ends.length, ends.length + " for " + tokens.length + " words");
       stage.say(shown, "Gap: " + format(gap(), ".1%"));
       field.show(state.words);
     },

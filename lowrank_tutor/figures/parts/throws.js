@@ -3,9 +3,9 @@
 // A throw that was found is {n, d, seeds, points, before, answers}. Pairs are (1, 0), (2, 0), (2, 1), (3, 0), ...
 const throws = (() => {
   /**
-   * What takes long: n points, and their products with every row that R can have. Row i of a
-   * matrix has numbers of its own, so that a larger k or d only adds some. Of each seed it answers these products or,
-   * for a k, how far the worst pair is off. A worker gets this function as text: it uses nothing that stands around it.
+   * What takes long: n points, and their products with every row that R can have. Row i of a matrix has numbers of its
+   * own, so that a larger k or d only adds some. Of each seed it answers these products or, for a k, how far the worst
+   * pair is off. A worker gets this function as text: it uses nothing that stands around it.
    */
   const project = ({ n, d, rows, seeds, k }, linalg) => {
     const stream = (seed, i) => linalg.normal(Math.imul(seed, 0x9e3779b1) + Math.imul(i + 1, 0x85ebca6b));
