@@ -1,7 +1,14 @@
 // The least memory with which a trained model still answers 95%. Python's budget.py has data and words.
 const budget = ({ figure, place, data, move }) => {
-  const { words, settings, goal, long, jobs } = data, { element } = controls;
+  const { settings, goal, long, jobs } = data, { element } = controls;
   const model = storytellerModel(storyteller_weights), WIDTH = 16;
+  const LABELS = {
+    first: "window of the first layer, words",
+    second: "window of the second layer, words",
+    rank: "numbers in a key (rank of the scores)",
+    bits: "bits for each number",
+    latents: "or latents instead of keys and values, numbers",
+  };
   const told = data.stories.map(([ids, asked]) => ({ ids: ids.split(" ").map(Number), asked }));
   let state = null, asked = 0, found = null, last = null, best = null, uncut = true;
   const counted = new Map(); // shares by setting
@@ -47,15 +54,15 @@ const budget = ({ figure, place, data, move }) => {
   };
 
   // The meter, and bars of the jobs
-  const board = controls.box(place, "cutting budget"), left = controls.box(board), side = controls.titled(board, words.jobs);
+  const board = controls.box(place, "cutting budget"), left = controls.box(board), side = controls.titled(board, "Right answers by job");
   const meter = left.appendChild(element("p", { class: "meter" }, element("i", {}, element("b")), element("small")));
   const sliders = Object.fromEntries(Object.entries(settings).map(([name, all]) => {
     const input = (i) => move({ [name]: all[i] });
-    return [name, controls.range(controls.box(left), { label: words[name], min: 0, max: all.length - 1, step: 1, input })];
+    return [name, controls.range(controls.box(left), { label: LABELS[name], min: 0, max: all.length - 1, step: 1, input })];
   }));
-  const heads = controls.box(controls.titled(left, words.heads), "heads");
+  const heads = controls.box(controls.titled(left, "Heads that are kept: tap one to drop it"), "heads");
   const switches = Array.from({ length: 8 }, (_, h) => {
-    const label = fill(words.head, { layer: 1 + Math.floor(h / 4), head: 1 + h % 4 });
+    const label = fill("layer {layer}, head {head}", { layer: 1 + Math.floor(h / 4), head: 1 + h % 4 });
     const turn = () => move({ heads: state.heads.map((on, i) => (i === h ? 1 - on : on)) });
     const button = controls.button(heads, String(1 + h % 4), turn);
     stage.write(button, { "aria-label": label, title: label });
@@ -65,18 +72,18 @@ const budget = ({ figure, place, data, move }) => {
   jobs.forEach((job) =>
     tally.append(element("p", {}, element("span", {}, job), element("i", {}, element("b")), element("small"))));
   const record = left.appendChild(element("p", { class: "record", hidden: "" }, element("span"), " "));
-  controls.button(record, words.show, () => move(best.state));
+  controls.button(record, "Show it", () => move(best.state));
 
   const draw = () => {
     Object.entries(settings).forEach(([name, all]) => {
       const value = state[name], idle = state.latents > 0 && ["rank", "bits"].includes(name);
-      const text = value ? String(value) : name === "latents" ? words.none : words.all;
+      const text = value ? String(value) : name === "latents" ? "none" : "all";
       sliders[name].show(all.indexOf(value), text);
       sliders[name].input.disabled = idle;
     });
     switches.forEach((button, h) => button.setAttribute("aria-pressed", state.heads[h] === 1));
     meter.querySelector("b").style.width = 100 * bytes() / most + "%";
-    stage.say(meter.lastChild, fill(words.times, { times: format(most / bytes(), ".3g") }));
+    stage.say(meter.lastChild, fill("{times} times less than uncut", { times: format(most / bytes(), ".3g") }));
     tally.classList.toggle("counting", !found);
     if (!found) return;
     jobs.forEach((job, i) => {
@@ -85,7 +92,7 @@ const budget = ({ figure, place, data, move }) => {
       stage.say(share, Math.round(100 * value) + "%");
     });
   };
-  const inWords = (one) => fill(words.best, { bytes: format(one.bytes, ","), answered: format(one.answered, ".1%") });
+  const inWords = (one) => fill("Your best so far: {bytes} bytes, with {answered} right.", { bytes: format(one.bytes, ","), answered: format(one.answered, ".1%") });
   const showBest = () => {
     record.hidden = !best;
     if (best) stage.say(record.firstChild, inWords(best));

@@ -33,21 +33,6 @@ CAPTION = (
     "of a word (keys and values of eight heads), of 16 bits each. Where numbers are rounded, each key and each value "
     "also needs its least number and its step, 16 bits each. Cutting a finished table into sheets saves none of this."
 )
-PHRASES = {
-    "first": "window of the first layer, words",
-    "second": "window of the second layer, words",
-    "rank": "numbers in a key (rank of the scores)",
-    "bits": "bits for each number",
-    "latents": "or latents instead of keys and values, numbers",
-    "all": "all",
-    "none": "none",
-    "heads": "Heads that are kept: tap one to drop it",
-    "head": "layer {layer}, head {head}",
-    "jobs": "Right answers by job",
-    "best": "Your best so far: {bytes} bytes, with {answered} right.",
-    "show": "Show it",
-    "times": "{times} times less than uncut",
-}
 
 
 def budget(
@@ -99,7 +84,6 @@ def budget(
         say=SAY,
         remarks=REMARKS,
         data={
-            "words": PHRASES,
             "settings": SETTINGS,
             "goal": GOAL,
             "long": WORDS_OF_A_STORY,
