@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from lowrank_tutor.kit import sphinxext
 from lowrank_tutor.kit.environment import PAGE_VARIABLE, page_is_built, somebody_is_there
-from lowrank_tutor.kit.sphinxext import CACHES, KEPT_CACHES, MARK, package_fingerprint
+from lowrank_tutor.kit.sphinxext import CACHES, MARK, UNUSED, package_fingerprint
 
 CONF = """
 extensions = ["myst_nb", "lowrank_tutor.kit.sphinxext"]
@@ -60,7 +61,7 @@ sys.exit(app.statuscode)
 
 
 # What an author may have beside the output.
-NEIGHBORS = ["cache-notes.txt", *(f"cache-of-my-thesis-{n}/results" for n in range(KEPT_CACHES + 1))]
+NEIGHBORS = ["cache-notes.txt", "cache-of-my-thesis/results"]
 
 
 def write(folder, names):
@@ -165,45 +166,23 @@ def test_fingerprint(tmp_path, monkeypatch):
 # Old caches
 
 
-def use(folder, fingerprint, when):
-    """Use the cache of one state of the package, at a given time."""
-    cache = sphinxext._cache(folder / CACHES, fingerprint)
-    (cache / "results").touch()
-    os.utime(cache / MARK, (when, when))
-    return cache
-
-
-@pytest.mark.parametrize("older", [0, KEPT_CACHES - 1, KEPT_CACHES, 5])
-def test_kept_caches(tmp_path, older):
-    caches = [use(tmp_path, f"{age}", when=1000 - age) for age in reversed(range(older))]
-    fresh = sphinxext._cache(tmp_path / CACHES, "fresh")
-    left = caches[::-1][: KEPT_CACHES - 1]
-    assert sorted(p for p in (tmp_path / CACHES).iterdir() if p.is_dir()) == sorted([*left, fresh])
-
-
-def test_use_decides(tmp_path):
-    used = [use(tmp_path, name, when) for name, when in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)]]
-    assert [cache.exists() for cache in used] == [True, False, True, True, True]
-    for name in "abc":
-        use(tmp_path, name, when=4_000_000_000)  # the clock of another machine
-    assert sphinxext._cache(tmp_path / CACHES, "fresh").exists()
-
-
-def test_recent_caches_stay(tmp_path):
-    caches = [sphinxext._cache(tmp_path / CACHES, f"{n}") for n in range(KEPT_CACHES + 2)]
-    assert all(cache.exists() for cache in caches), "another build may still need them"
-
-
-def test_builds_side_by_side(tmp_path, monkeypatch):
-    monkeypatch.setattr(sphinxext, "IN_USE", -1)  # each removes at once what the others make
-    with ThreadPool(4) as pool:
-        pool.map(lambda n: sphinxext._cache(tmp_path / CACHES, f"{n % 9}"), range(200))
-    assert sphinxext._cache(tmp_path / CACHES, "fresh").exists()
-
-
-def test_linked_home(tmp_path):
+def test_unused_caches_go(tmp_path):
     write(tmp_path, ["mine/.gitignore", "mine/old/results"])
     (tmp_path / CACHES).symlink_to(tmp_path / "mine")
-    cache = sphinxext._cache(tmp_path / CACHES, "fresh")
-    assert (cache / ".gitignore").read_text() == "*\n"
+    used, unused = (sphinxext._cache(tmp_path / CACHES, name) for name in ("used", "unused"))
+    (unused / "results").touch()
+    for cache, age in ((used, UNUSED - 60), (unused, UNUSED + 60)):
+        os.utime(cache / MARK, (time.time() - age,) * 2)
+    fresh = sphinxext._cache(tmp_path / CACHES, "fresh")
+    assert sorted(path.name for path in (tmp_path / CACHES).iterdir()) == [".gitignore", "fresh", "old", "used"]
+    assert (fresh / ".gitignore").read_text() == "*\n"
     assert (tmp_path / "mine/.gitignore").read_text() == "years of work"
+
+
+def test_builds_side_by_side(tmp_path):
+    unused = [sphinxext._cache(tmp_path / CACHES, f"{n}") for n in range(99)]
+    for cache in unused:
+        os.utime(cache / MARK, (0, 0))
+    with ThreadPool(4) as pool:  # all remove the same
+        pool.map(lambda n: sphinxext._cache(tmp_path / CACHES, f"new {n}"), range(4))
+    assert not any(map(Path.exists, unused))
