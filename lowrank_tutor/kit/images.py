@@ -1,4 +1,4 @@
-"""Pictures as text, for the address of an image: WebP or PNG, in base64."""
+"""Figures as pixels, and pictures as text for the address of an image: WebP or PNG, in base64."""
 
 from __future__ import annotations
 
@@ -10,9 +10,28 @@ import numpy as np
 
 if TYPE_CHECKING:
     import PIL.Image
+    from matplotlib.figure import Figure
 
 COLORS = 64  # of a picture that is kept without loss
 FAITHFUL = 2.0  # root mean square, of 255, that the reduction to COLORS may change
+
+
+def pixels(figure: Figure, dpi: int) -> np.ndarray:
+    """Rasterize a figure on white, because it must be legible on a light page and on a dark one."""
+    import matplotlib.pyplot as plt
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    callers_dpi, callers_canvas = figure.dpi, figure.canvas
+    canvas: Any = FigureCanvasAgg(figure)
+    figure.set_dpi(dpi)
+    canvas.draw()
+    rgba = Image.fromarray(np.array(canvas.buffer_rgba()))
+    figure.set_canvas(callers_canvas)
+    figure.set_dpi(callers_dpi)
+    plt.close(figure)  # or a figure per position would stay in memory
+    paper = Image.new("RGBA", rgba.size, "white")
+    return np.asarray(Image.alpha_composite(paper, rgba).convert("RGB"))
 
 
 def _image(picture: np.ndarray, scale: float = 1) -> PIL.Image.Image:

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 from chapters import ROOT
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -168,9 +169,21 @@ def test_colors_can_be_told_apart(shade):
             assert np.linalg.norm(seen[0] - seen[1]) >= 17, (one, other, eyes)
 
 
-@pytest.mark.parametrize("color", [color.either for color in COLORS.values()])
-def test_colors_for_either_page(color):
-    assert min(contrast(color, SURFACES["paper"].light), contrast(color, SURFACES["paper"].dark)) >= 3
+def inverted(color):
+    """A color of line art on a dark page, as block.css has it: invert(1) hue-rotate(180deg), and screen over it."""
+    page, light = (np.array(to_rgb(each)) for each in (SURFACES["paper"].dark, color))
+    weights = np.array([0.213, 0.715, 0.072])  # of the filter's matrix; a half turn is 2 * gray - color
+    turned = np.clip(2 * weights @ (1 - light) - (1 - light), 0, 1)
+    return to_hex(1 - (1 - turned) * (1 - page))
+
+
+@pytest.mark.parametrize("name", COLORS)
+def test_colors_on_dark_pages(name):
+    """Lines by 3 : 1, and by 4.5 : 1 those in whose color words are written (WCAG 2.1, 1.4.11 and 1.4.3)."""
+    light, _, either = COLORS[name]
+    assert min(contrast(either, SURFACES["paper"].light), contrast(either, SURFACES["paper"].dark)) >= 3
+    assert contrast(inverted(light), inverted("#ffffff")) >= (4.5 if name in ("teal", "orange") else 3)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)  # WCAG's own example
 
 
 def test_logo_is_fresh():

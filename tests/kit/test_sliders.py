@@ -20,7 +20,6 @@ from lowrank_tutor.kit import charts
 from lowrank_tutor.kit import sliders as explore
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 from lowrank_tutor.kit.sliders import Explorer
-from lowrank_tutor.kit.sliders import film as page
 
 HOSTILE = """</script><script>alert(1)</script><!-- <script> "double" 'single' &amp; <b>"""
 
@@ -327,41 +326,33 @@ def speckle(k):
 
 
 @pytest.mark.parametrize("positions", [2, 12])  # above 11 a sample stands for all
-def test_heavy_pictures_are_squeezed(monkeypatch, positions):
+def test_heavy_pictures_are_squeezed(positions):
     limit = 20_000 * positions
-    monkeypatch.setattr(page, "MAX_BYTES", limit)
-    source = make(draw=speckle, k=range(positions)).to_html()
+    source = make(draw=speckle, k=range(positions), limit=limit).to_html()
     assert limit / 3 < len(source.encode()) <= limit
     assert len(Block(source).pictures()) == positions
-
-
-def test_too_heavy(monkeypatch):
-    monkeypatch.setattr(page, "MAX_BYTES", 10_000)
-    message = r"^'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 340 x 255 pixels: draw fewer"
+    message = r"^'bar' must weigh at most 10,000 bytes, got more with \d+ frames of 340 x 255 pixels: draw fewer"
     with pytest.raises(ValueError, match=message):
-        make(draw=speckle, name="too-heavy").to_html()
+        make(draw=speckle, k=range(positions), limit=10_000).to_html()
 
 
 REFUSED = [
     ({"k": range(12), "e": range(48)}, "sliders must give at most 240 frames, got 12 x 48 = 576"),
     ({"k": itertools.count()}, "k must have 2 to 48 positions, got more"),
-    ({"k": [1, 10**5000]}, "k must hold finite numbers, got an unprintable int"),
-    ({"k": (1, 10)}, "k must be all positions, such as range(1, 11), or the list of these two, got (1, 10)"),
-    ({"k": [*"abcdefghi"]}, "k must have 2 to 8 choices, got 9"),
-    ({"k": ["a", "b", "a"]}, "k must have choices that differ and are not empty, got ['a', 'b', 'a']"),
+    ({"k": [1, np.inf]}, "k must hold finite numbers, got inf"),
+    ({"k": [2, 1]}, "k must increase, got [2, 1]"),
+    ({"k": [*"abcdefghi"]}, "k must have 2 to 8 positions, got more"),
+    ({"k": ["a", "b", "a"]}, "k must have words that differ and are not empty, got ['a', 'b', 'a']"),
     ({"k": "12"}, "k must be a sequence of numbers or of words, got '12'"),
     ({"k": ["1", 2]}, "k must hold numbers alone or words alone, got '1'"),
     ({"alt": "  "}, "alt must be words that describe the picture, got '  '"),
     ({"alt": "{j}"}, "alt must use only ['k', 'twice'], got '{j}'"),
-    ({"alt": "{k.size}"}, "alt must use only ['k', 'twice'], got '{k.size}'"),
     ({"start": {"k": 9}}, "start must be a position of a slider, got k=9"),
-    (
-        {"formats": {"k": "d Hz"}},
-        "formats must fit the number 1 (a unit goes into a template, such as '{:.2f} s')",
-    ),
+    ({"formats": {"k": "d Hz"}}, "formats must fit 1 (a unit goes into a template, such as '{:.2f} s'), got k='d Hz'"),
     ({"play": "j"}, "play must be True or False or name one of the sliders of numbers ['k'], got 'j'"),
     ({"name": "a-\n"}, "name must be lower-case words joined by hyphens, got 'a-\\n'"),
     ({"readout": lambda k: {"k": k}}, "readout must not name a number like a slider, got ['k']"),
+    ({"labels": {"j": "x"}}, "labels must name one of ['k', 'twice'], got ['j']"),
 ]
 
 
