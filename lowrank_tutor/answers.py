@@ -20,9 +20,8 @@ from __future__ import annotations
 from math import exp, pi, sqrt
 from typing import Any
 
-from lowrank_tutor.kit.questions import check
+from lowrank_tutor.kit.questions import check, exercises
 from lowrank_tutor.kit.questions.judge import Question
-from lowrank_tutor.kit.questions.registry import register_book
 
 __all__ = ["check"]
 
@@ -417,4 +416,4 @@ QUESTIONS = {
     ),
 }
 
-register_book(QUESTIONS)
+exercises.QUESTIONS.update(QUESTIONS)

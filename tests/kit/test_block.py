@@ -23,7 +23,7 @@ from lowrank_tutor.kit.charts import photograph
 from lowrank_tutor.kit.images import encode, has_few_colors, png
 from lowrank_tutor.kit.palette import COLORS, SURFACES
 from lowrank_tutor.kit.questions import draw_first
-from lowrank_tutor.kit.questions.verdict import answer_form
+from lowrank_tutor.kit.questions.exercises import answer_form
 from lowrank_tutor.kit.sliders import explore
 
 BLOCKS = {
@@ -58,7 +58,7 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
     """Both work with several blocks of a kind; the linked one holds no style and no script that runs."""
     monkeypatch.setenv("LOWRANK_TUTOR_PAGE", "1")
     monkeypatch.setenv("LOWRANK_TUTOR_LINKED", "1" if linked else "0")
-    ask = (draw_first("How many?", 3), draw_first("Which?", "a", kind="choice", choices=["a", "b"]))
+    ask = (draw_first("How many?", 0.5), draw_first("Which?", "a", kind="choice", choices=["a", "b"]))
     films = [explore(lambda k: Figure((1, 1)), alt="White {k}.", name=name, k=range(5)) for name in ("one", "two")]
     forms = [check(name, ...) for name in ("ex-rank-hand", "ex-rank-tenth")]
     shown = [*ask, score(), spectrum(), *forms]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from math import floor, isnan, log10, nan
 from typing import NamedTuple
 
@@ -88,21 +87,14 @@ class Number(NamedTuple):
 
 def near(answer: float, wanted: float, slack: float) -> bool:
     """Whether a number is near enough; to a whole number without slack only the rounding of a fraction may lead."""
-    if slack or broken(wanted):  # the slack of the tiniest numbers vanishes
-        return abs(answer - wanted) <= slack * (1 + 1e-9)
-    if broken(answer):
-        return abs(answer - wanted) <= 1e-9
-    return answer == wanted or exactly(answer) == exactly(wanted)  # 2.0**60 stands for itself, 1e30 for its digits
+    if not slack and not broken(wanted):
+        return abs(answer - wanted) <= (1e-9 if broken(answer) else 0)
+    return abs(answer - wanted) <= slack * (1 + 1e-9)  # the slack of the tiniest numbers vanishes
 
 
 def broken(value: float) -> bool:
     """Whether a number is not whole; NaN, which stands for a missing one, is not."""
     return value % 1 != 0
-
-
-def exactly(whole: float) -> int:
-    """Return the integer that the digits of a whole number name: 10**30 for 1e30."""
-    return int(Decimal(repr(whole)))
 
 
 def is_multiple(answer: Sequence[float], known: Sequence[float]) -> bool:
