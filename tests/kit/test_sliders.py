@@ -348,7 +348,7 @@ REFUSED = [
     ({"alt": "  "}, "alt must be words that describe the picture, got '  '"),
     ({"alt": "{j}"}, "alt must use only ['k', 'twice'], got '{j}'"),
     ({"start": {"k": 9}}, "start must be a position of a slider, got k=9"),
-    ({"formats": {"k": "d Hz"}}, "formats must fit 1 (a unit goes into a template, such as '{:.2f} s'), got k='d Hz'"),
+    ({"formats": {"k": "d Hz"}}, "Invalid format specifier"),
     ({"play": "j"}, "play must be True or False or name one of the sliders of numbers ['k'], got 'j'"),
     ({"name": "a-\n"}, "name must be lower-case words joined by hyphens, got 'a-\\n'"),
     ({"readout": lambda k: {"k": k}}, "readout must not name a number like a slider, got ['k']"),

