@@ -34,12 +34,11 @@ def _question(numbers: dict[str, float], otherwise: str, *hints: tuple[Any, ...]
     last fields of `Question`.
     """
     right = tuple(numbers.values())
-    known = []
-    for *wrong, words in hints:
-        answer = tuple(value if one is ... else one for one, value in zip(wrong, right, strict=True))
-        known.append((answer if len(right) > 1 else answer[0], words))
-    names = tuple(numbers) if len(right) > 1 else next(iter(numbers))
-    return Question(names, right if len(right) > 1 else right[0], otherwise, tuple(known), **how)
+    known = [
+        (tuple(value if one is ... else one for one, value in zip(wrong, right, strict=True)), words)
+        for *wrong, words in hints
+    ]
+    return Question(tuple(numbers), right, otherwise, tuple(known), **how)
 
 
 QUESTIONS = {

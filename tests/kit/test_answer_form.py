@@ -8,7 +8,6 @@ from lowrank_tutor.answers import QUESTIONS
 from lowrank_tutor.kit.block import asset
 from lowrank_tutor.kit.questions import check, register
 from lowrank_tutor.kit.questions.exercises import answer_form, question_named
-from lowrank_tutor.kit.questions.judge import numbers_of
 
 # As Enter does it, for one answer after the other: a text for each field.
 SUBMIT = """
@@ -49,20 +48,20 @@ def readings(browser):
 
 def answers_to(question):
     """Answers of every kind: right, common, any, in another order, rounded too early, and each number alone."""
-    right = numbers_of(question.right)
+    right = question.right
     yield from (right, right[::-1], (-123.0,) * len(right))
     yield from (tuple(factor * one for one in right) for factor in (-1, 2, 0.5, 0.3333, 0))
-    yield from (numbers_of(wrong) for wrong, _ in question.hints)
+    yield from (wrong for wrong, _ in question.hints)
     for i, one in enumerate(right):
         others = [float(f"{one:.{digits}e}") for digits in range(3)] + [1.015 * one, 1.04 * one, one + 0.5]
-        for other in (..., -123.0, *others, *(numbers_of(wrong)[i] for wrong, _ in question.hints)):
+        for other in (..., -123.0, *others, *(wrong[i] for wrong, _ in question.hints)):
             yield (*right[:i], other, *right[i + 1 :])
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_field_and_package_agree(submit, name):
     question = QUESTIONS[name]
-    right = numbers_of(question.right)
+    right = question.right
     given = [answer for answer in answers_to(question) if answer != (...,)]
     said = submit(name, [["" if one is ... else repr(one) for one in answer] for answer in given])
     for answer, (words, marks) in zip(given, said, strict=True):

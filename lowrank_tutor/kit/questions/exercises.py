@@ -15,7 +15,7 @@ import numpy as np
 from lowrank_tutor._checks import _show, check_integer, check_real
 from lowrank_tutor.kit.block import Block, Script
 from lowrank_tutor.kit.environment import somebody_is_there
-from lowrank_tutor.kit.questions.judge import ANOTHER_ORDER, COUNTED, MISSING, Answer, Number, Question, numbers_of
+from lowrank_tutor.kit.questions.judge import ANOTHER_ORDER, COUNTED, MISSING, Answer, Number, Question
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -37,7 +37,7 @@ def register(
     right: ArrayLike,
     *,
     otherwise: str,
-    hints: Mapping[Answer, str] | None = None,
+    hints: Mapping[float | Answer, str] | None = None,
     within: float = 0.0,
     digits: int = 3,
     note: str = "",
@@ -106,7 +106,7 @@ def question_named(name: str) -> Question:
     return QUESTIONS[name]
 
 
-def _answer(argument: str, value: ArrayLike, count: int) -> tuple[float, ...]:
+def _answer(argument: str, value: ArrayLike, count: int) -> Answer:
     numbers = tuple(number for number in real_numbers(argument, value) if number is not None)  # dots are no answer
     if len(numbers) != count:
         raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {_show(value)}")
@@ -214,7 +214,7 @@ def answer_form(name: str, question: Question) -> Block:
         ],
         "parts": [[part, *places.indices(len(numbers))[:2]] for part, places in question.parts],
         "hints": [
-            [[(one, number.common_slack(one)) for one, number in zip(numbers_of(wrong), numbers, strict=True)], hint]
+            [[(one, number.common_slack(one)) for one, number in zip(wrong, numbers, strict=True)], hint]
             for wrong, hint in question.hints
         ],
         "otherwise": question.otherwise,
