@@ -6,8 +6,7 @@ import pytest
 
 from lowrank_tutor.answers import QUESTIONS
 from lowrank_tutor.kit.block import asset
-from lowrank_tutor.kit.questions import check, register
-from lowrank_tutor.kit.questions.exercises import answer_form, question_named
+from lowrank_tutor.kit.questions import check, exercises, register
 
 # As Enter does it, for one answer after the other: a text for each field.
 SUBMIT = """
@@ -29,7 +28,8 @@ def submit(browser):
     page.on("pageerror", lambda error: problems.append(str(error)))
 
     def submit(name, answers):
-        page.set_content(f"<html lang=en><body>{answer_form(name, question_named(name)).to_html()}</body></html>")
+        form = exercises.answer_form(name, exercises.QUESTIONS[name])
+        page.set_content(f"<html lang=en><body>{form.to_html()}</body></html>")
         return page.evaluate(SUBMIT, [name, answers])
 
     yield submit
@@ -157,7 +157,7 @@ BORDERS = [
 
 @pytest.mark.parametrize(("asked", "replies"), BORDERS, ids=[str(asked["right"]) for asked, _ in BORDERS])
 def test_borders(monkeypatch, submit, asked, replies):
-    monkeypatch.setattr("lowrank_tutor.kit.questions.exercises.QUESTIONS", QUESTIONS.copy())
+    monkeypatch.setattr(exercises, "QUESTIONS", QUESTIONS.copy())
     register("ex-own", **{"ask": "a", "otherwise": "Think.", **asked})
     for wanted, row in replies.items():
         for entry in row:

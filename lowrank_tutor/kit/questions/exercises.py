@@ -99,13 +99,6 @@ def register(
     QUESTIONS[name] = question
 
 
-def question_named(name: str) -> Question:
-    """Find a registered question."""
-    if name not in QUESTIONS:
-        raise ValueError(f"name must be one of {', '.join(QUESTIONS) or 'those registered'}, got {_show(name)}")
-    return QUESTIONS[name]
-
-
 def _answer(argument: str, value: ArrayLike, count: int) -> Answer:
     numbers = tuple(number for number in real_numbers(argument, value) if number is not None)  # dots are no answer
     if len(numbers) != count:
@@ -149,7 +142,7 @@ class Verdict:
 
     def _repr_html_(self) -> str | None:
         waiting_on_a_page = self.message.startswith(WAITING) and not somebody_is_there()
-        return answer_form(self.name, question_named(self.name)).to_html() if waiting_on_a_page else None
+        return answer_form(self.name, QUESTIONS[self.name]).to_html() if waiting_on_a_page else None
 
 
 def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
@@ -159,14 +152,15 @@ def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     yet. The verdict is true if each is near enough: exact for counts, within the rounding of the exercise otherwise.
     Its text judges each number alone, a direction as a whole, and has a hint for what is not right.
     """
-    question = question_named(name)
-    numbers = real_numbers("answer", answer)
+    if name not in QUESTIONS:
+        raise ValueError(f"name must be one of {', '.join(QUESTIONS) or 'those registered'}, got {_show(name)}")
+    question, numbers = QUESTIONS[name], real_numbers("answer", answer)
     if all(number is None for number in numbers):
         return Verdict(name, False, f"{WAITING} {_asked(question)}")
     if len(numbers) != len(question.numbers):
         return Verdict(name, False, f"{OPEN_MARK} Not yet. {_asked(question)}")
     hints = question.judge(numbers)
-    return Verdict(name, not any(hint is not None for hint in hints), "\n".join(_lines(question, hints)))
+    return Verdict(name, all(hint is None for hint in hints), "\n".join(_lines(question, hints)))
 
 
 def _lines(question: Question, hints: list[str | None]) -> list[str]:
@@ -177,13 +171,9 @@ def _lines(question: Question, hints: list[str | None]) -> list[str]:
         return [f"{OPEN_MARK} Not yet. {ANOTHER_ORDER if ANOTHER_ORDER in hints else hints[0]}"]
     lines: list[str] = []
     for (name, _), hint in zip(question.parts, hints, strict=True):
-        if hint is None:
-            lines.append(f"{RIGHT_MARK} {name}: right.")
-        elif not hint:
-            lines.append(f"{OPEN_MARK} {name}: still empty.")
-        else:
-            repeated = hint in hints[: len(lines)]
-            lines.append(f"{OPEN_MARK} {name}: not yet.{'' if repeated else f' {hint}'}")
+        verdict = "right." if hint is None else "not yet." if hint else "still empty."
+        new = f" {hint}" if hint and hint not in hints[: len(lines)] else ""  # a hint is given once
+        lines.append(f"{RIGHT_MARK if hint is None else OPEN_MARK} {name}: {verdict}{new}")
     return lines
 
 
