@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 from html.parser import HTMLParser
-from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -101,59 +100,6 @@ def test_markup():
     assert {element.get("aria-live", "off") for element in block.found} == {"off"}
     bare = Block(make(readout=None).to_html())
     assert bare.all("data") == bare.all("figcaption") == []
-
-
-@pytest.mark.parametrize(
-    ("values", "start", "carried", "words"),
-    [
-        (range(2, 11, 2), 6, ("2", "10", "2", "6"), None),  # evenly spaced integers: the value itself
-        (np.arange(-6, 10, 3), np.int64(0), ("-6", "9", "3", "0"), None),
-        ([1, 2, 4, 8, 16], 4, ("0", "4", "1", "2"), "4"),  # else the index, and the value in words
-        ([1000, 2000, 4000, 8000, 9000], 4000, ("0", "4", "1", "2"), "4,000"),
-    ],
-)
-def test_what_a_range_carries(values, start, carried, words):
-    block = Block(make(k=values, start={"k": start}).to_html())
-    slider = block.one("input")
-    assert tuple(slider[name] for name in ("min", "max", "step", "value")) == carried
-    assert slider.get("aria-valuetext") == words
-    assert words in (None, block.one("output")["text"])
-
-
-def test_start():
-    explorer = make(start={"k": 3}, k=range(1, 6))
-    block = Block(explorer.to_html())
-    assert block.one("img")["alt"] == "A bar of length 3."
-    assert [bool(picture) for picture in block.data()["pictures"][0]] == [True, True, False, True, True]  # once
-    assert block.data()["frames"] == [[0], [1], [2], [3], [4]]
-    assert block.one("data")["value"] == "6"
-    assert block.one("output")["text"] == "3"
-
-
-def test_last_slider_moves_fastest():
-    explorer = make(readout=lambda k, e: {"code": 10 * k + e}, alt="At {k}, {e}.", k=[1, 2, 3], e=[5, 7])
-    data = Block(explorer.to_html()).data()
-    expected = [10 * k + e for k, e in product([1, 2, 3], [5, 7])]
-    assert [int(numbers[0][0]) for numbers in data["numbers"]] == expected
-    assert data["alts"] == [f"At {k}, {e}." for k, e in product([1, 2, 3], [5, 7])]
-    assert data["sliders"] == [["1", "2", "3"], ["5", "7"]]
-    assert explorer.positions()[:3] == [{"k": 1, "e": 5}, {"k": 1, "e": 7}, {"k": 2, "e": 5}]
-
-
-def test_labels_and_formats():
-    explorer = make(
-        readout=lambda k: {"relative_error": k / 7},
-        labels={"k": "rank k", "relative_error": "error, relative"},
-        formats={"k": "03d", "relative_error": ".1%"},
-        k=range(1, 6),
-    )
-    block = Block(explorer.to_html())
-    assert block.one("label")["text"].strip() == "rank k"
-    assert block.one("output")["text"] == "001"
-    assert block.one("dt")["text"] == "error, relative"
-    number = block.one("data")
-    assert (number["text"], float(number["value"])) == ("14.3%", 1 / 7)
-    assert block.one("img")["alt"] == "A bar of length 001."
 
 
 def test_readouts_are_exact():
@@ -364,8 +310,6 @@ def test_bad_arguments(argument, message):
 
 def test_most_frames():
     assert len(make(alt="x", k=range(48), e=range(5)).positions()) == 240
-    with pytest.raises(ValueError, match=r"^sliders must be given by name, such as k=range\(1, 49\), got none$"):
-        explore.explore(bar, double, alt="x", name="x")
 
 
 @pytest.mark.parametrize("number", [float("nan"), -np.inf, " ", None, True, 1j, np.ones(1)])

@@ -157,9 +157,9 @@ def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]],
     """Return for each panel its different pictures, and for each frame which of them it shows."""
     strips, shown = [], []
     for panel in range(len(frames[0].panels)):
-        pictures = {i: frame.panels[panel].picture for i, frame in enumerate(frames)}
-        keys = [picture.tobytes() for picture in pictures.values()]
-        different = dict(zip(keys, pictures.values(), strict=True))
+        pictures = [frame.panels[panel].picture for frame in frames]
+        keys = [picture.tobytes() for picture in pictures]
+        different = dict(zip(keys, pictures, strict=True))
         places = {key: i for i, key in enumerate(different)}
         strips.append(list(different.values()))
         shown.append([places[key] for key in keys])
