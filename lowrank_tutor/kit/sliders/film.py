@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import itertools
 from collections.abc import Sequence
@@ -21,16 +20,12 @@ SCRIPT = Script("explorer", ("kit/touch.js", "kit/sliders/explorer.js"))
 STYLES = ("kit/sliders/explorer.css",)
 MAX_BYTES = 750_000  # one explorer on a page, pictures and all
 
-# Tried in this order until the explorer fits MAX_BYTES: (scale, WebP quality) of line art and of all else. No quality
-# means lossless in few colors: that keeps line art sharp at half the size, and would spoil a photograph.
-Setting = tuple[float, int | None]
-ENCODINGS: tuple[tuple[Setting, Setting], ...] = (
+# Tried in this order until the explorer fits: (scale, WebP quality) of line art and of all else. No quality means
+# lossless in few colors: that keeps line art sharp at half the size, and would spoil a photograph.
+ENCODINGS = (
     ((1, None), (1, 80)),
-    ((1, None), (1, 60)),
-    ((0.75, None), (0.85, 60)),
-    ((0.75, None), (0.75, 50)),
-    ((0.75, 60), (0.65, 50)),
-    ((0.6, 60), (0.55, 45)),
+    ((0.75, None), (0.8, 60)),
+    ((0.6, 60), (0.6, 50)),
     ((0.5, 45), (0.5, 35)),
 )
 MAX_LABELS = 6  # below a slider
@@ -54,21 +49,15 @@ class Frame(NamedTuple):
 
 
 def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
-    """Encode strips of pictures with the best quality whose total fits ``limit`` bytes, judged by samples first."""
-    samples = [range(0, len(strip), max(1, len(strip) // 6)) for strip in strips]
-    few_colors = [all(has_few_colors(strip[i]) for i in sample) for strip, sample in zip(strips, samples, strict=True)]
-
-    @functools.cache
-    def text(strip: int, i: int, setting: Setting) -> str:
-        return encode(strips[strip][i], *setting)
-
+    """Encode strips of pictures with the best quality whose total fits ``limit`` bytes."""
+    few_colors = [all(map(has_few_colors, strip[:: max(1, len(strip) // 6)])) for strip in strips]
     for line_art, other in ENCODINGS:
         settings = [line_art if few else other for few in few_colors]
-        sizes = [[len(text(at, i, settings[at])) for i in sample] for at, sample in enumerate(samples)]
-        if sum(len(strips[at]) * sum(size) / len(size) for at, size in enumerate(sizes)) <= limit:
-            encoded = [[text(at, i, settings[at]) for i in range(len(strip))] for at, strip in enumerate(strips)]
-            if sum(len(one) for strip in encoded for one in strip) <= limit:
-                return encoded
+        encoded = [
+            [encode(picture, *setting) for picture in strip] for strip, setting in zip(strips, settings, strict=True)
+        ]
+        if sum(len(one) for strip in encoded for one in strip) <= limit:
+            return encoded
     return None
 
 
