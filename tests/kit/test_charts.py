@@ -118,7 +118,7 @@ MESSAGES = {
     "lines must be a dict with at least one name, got {}": lambda: charts.curves(TWO, {}),
     "lines['a'] must have shape (2,), got (3,)": lambda: charts.curves(TWO, {"a": [1, 2, 3]}),
     "at must be one of the abscissas x, got 3": lambda: charts.curves(TWO, {"a": TWO}, at=3),
-    "parts must be matrices (two axes) or signs, got shape (2,)": lambda: charts.equation(TWO),
+    "parts must have shape (any, any), got (2,)": lambda: charts.equation(TWO),
 }
 
 

@@ -81,17 +81,14 @@ def equation(*parts: ArrayLike | str) -> Figure:
 
     ``"@"`` is drawn as mathematics writes it, one matrix beside the other. A phone has room for nine columns.
     """
-    shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
-    for shape in shapes:
-        if len(shape) != 2:
-            raise ValueError(f"parts must be matrices (two axes) or signs, got shape {shape}")
-    parts = tuple(p if isinstance(p, str) else finite("parts", p, None, None) for p in parts)
-    largest = max(float(np.abs(p).max()) for p in parts if not isinstance(p, str))
+    drawn = [p if isinstance(p, str) else finite("parts", p, None, None) for p in parts]
+    shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else p.shape for p in drawn]
+    largest = max(float(np.abs(p).max()) for p in drawn if not isinstance(p, str))
     height, width = max(shape[0] for shape in shapes), sum(shape[1] for shape in shapes)
     unit = min(0.5, (WIDTH - 0.1) / width)
     fig = plt.figure(figsize=(unit * width + 0.1, unit * height + 0.1), layout="none")
     size, at = fig.get_size_inches(), 0.05
-    for part, (rows, columns) in zip(parts, shapes, strict=True):
+    for part, (rows, columns) in zip(drawn, shapes, strict=True):
         wide, high = unit * columns, unit * rows
         low = 0.05 + unit * (height - rows) / 2
         ax = fig.add_axes((at / size[0], low / size[1], wide / size[0], high / size[1]))
