@@ -259,8 +259,8 @@ WRONG = {
         {**WORD, "truth": "c"},
     ],
     "limits": [{"limits": limits} for limits in (None, (3, 1), (0, 1, 2))] + [{"limits": (0, 9), "log": True}],
-    "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"))],
-    "x": [{**LINE, "x": [0, 1], "log": True}, *({**LINE, "x": x} for x in (["a", 1], [2, 1], [1]))],
+    "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"))] + [{"choices": ("a", "b")}],
+    "x": [{**LINE, "x": [0, 1], "log": True}, *({**LINE, "x": x} for x in (["a", 1], [2, 1], [1])), {"x": [1, 2]}],
 }
 
 

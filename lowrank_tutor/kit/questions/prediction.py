@@ -8,6 +8,7 @@ from decimal import Decimal
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import check_choice
@@ -104,6 +105,9 @@ def draw_first(
     <Instrument draw_first: How many legs has a spider? The answer: 8.>
     """
     check_choice(kind, "kind", tuple(FIRST))
+    for name, value, for_kind in (("choices", choices, "choice"), ("x", x, "curve")):
+        if np.size(value) and kind != for_kind:
+            raise ValueError(f'{name} must be left out where kind is "{kind}"')
     if format and not re.fullmatch(FORMAT, format):
         raise ValueError(f'format must be like "," ".2f" ".1%" ".3g" or "g", got {format!r}')
     whole = kind == "mark" and isinstance(truth, Integral)
