@@ -107,7 +107,7 @@ def draw_first(
     check_choice(kind, "kind", tuple(FIRST))
     for name, value, for_kind in (("choices", choices, "choice"), ("x", x, "curve")):
         if np.size(value) and kind != for_kind:
-            raise ValueError(f'{name} must be left out where kind is "{kind}"')
+            raise ValueError(f'{name} must be left out where kind is "{kind}", got {value!r}')
     if format and not re.fullmatch(FORMAT, format):
         raise ValueError(f'format must be like "," ".2f" ".1%" ".3g" or "g", got {format!r}')
     whole = kind == "mark" and isinstance(truth, Integral)
