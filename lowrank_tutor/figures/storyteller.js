@@ -109,7 +109,7 @@ const storyteller = ({ figure, place, data, move }) => {
   let stacked = "";
   const drawStack = (used, exact) => {
     const sheets = state.cut === "sheets", key = [state.story, state.head, sheets || state.cut + state.k].join();
-    stage.say(left.firstChild, sheets ? "The sheets of this head's table" : "Below, the table in use; above, the exact one");
+    stage.say(left.firstChild, sheets ? "Sheets of this head's table" : "In use; above it, uncut");
     if (key !== stacked) {
       const { u, s, v } = sheets ? model.sheetsOf(exact, n, "") : { u: [], s: [], v: [] };
       const tables = sheets
@@ -125,7 +125,7 @@ const storyteller = ({ figure, place, data, move }) => {
     }
     [...stack.children].forEach((canvas, l) => canvas.classList.toggle("off", sheets ? state.k > 0 && l >= state.k : l > 0));
   };
-  const heads = controls.box(controls.titled(left, "Eight heads in two layers: choose one"), "heads");
+  const heads = controls.box(controls.titled(left, "Its eight heads: choose one"), "heads");
   const thumbs = Array.from({ length: model.LAYERS * model.HEADS }, (_, h) => {
     const label = fill("layer {layer}, head {head}", { layer: 1 + Math.floor(h / model.HEADS), head: 1 + (h % model.HEADS) });
     const button = controls.button(heads, element("canvas"), () => move({ head: h }));
@@ -186,7 +186,7 @@ const storyteller = ({ figure, place, data, move }) => {
       stage.say(share, Math.round(100 * now.chances[i]) + "%");
     });
   };
-  const tally = controls.box(controls.titled(rightSide, "Right answers in 200 stories, by job"), "tally");
+  const tally = controls.box(controls.titled(rightSide, "Right answers in 200 stories"), "tally");
   const count = () => counts[state.cut][state.k ? cuts[state.cut].settings.indexOf(state.k) : cuts[state.cut].settings.length];
   const drawTally = () => {
     const now = count(), names = Object.keys(now).filter((name) => name.startsWith("job_"));

@@ -58,14 +58,14 @@ TALES = {
     "reason": "Ada wears red . Ben wears blue . Mia has jam . the cats slept because they were",
     "copy": "Ada wears red . do mi so la re . Ben wears blue . again : do mi so",
 }
-SAY = "{kept}: the tables are off by {table_error:.0%}, and the model says “{says}”{verdict}."
+SAY = "{kept} the model says “{says}”{verdict}. The tables are off by {table_error:.0%}."
 CAPTION = (
     "Arcs: how much the last word listens to each word before it in the chosen head; thin dashes show the whole table. "
     "Bars: the chances of the next word; outlines show the uncut model. A cut of a finished table saves nothing by "
     "itself, and nothing was retrained: this shows what is lost."
 )
 PHRASES = {
-    "uncut": "Uncut",
+    "uncut": "Uncut,",
     "with": "With {phrase}",
     "knows": ", and that is right",
     "forgot": "; right would be “{answer}”",
