@@ -118,3 +118,52 @@ def test_ring_follows_the_curve(hand):
 def test_bad_states_are_refused(hand, state, words):
     with pytest.raises(Exception, match=words):
         hand.call("set", state)
+
+
+# The demonstration takes five seconds: with a clock ten times as fast, half of one.
+FAST = "window.setTimeout = ((real) => (act, wait, ...rest) => real(act, wait / 10, ...rest))(window.setTimeout);"
+WATCH = """
+addEventListener("DOMContentLoaded", () => {
+  const figure = document.querySelector("figure");
+  const note = () => {
+    const { k } = figure.instrument.state();
+    if (k !== seen.at(-1)) seen.push(k);
+  };
+  window.seen = [];
+  note();
+  new MutationObserver(note).observe(figure, { attributes: true, childList: true, subtree: true });
+});
+"""
+DEMO = {"script": FAST + WATCH, "viewport": {"width": 1000, "height": 1200}}
+
+
+@pytest.mark.parametrize(
+    ("motion", "address", "ks"),
+    [
+        ("no-preference", "", [6, 0, 20, 16, 12, 10, 8, 6, 4, 3, 6]),
+        ("reduce", "", [6]),
+        ("no-preference", "#storyteller=k:3", [3]),
+    ],
+)
+def test_demonstration(show, motion, address, ks):
+    hand = show(storyteller(k=6, demo=True), address=address, reduced_motion=motion, **DEMO)
+    hand.page.wait_for_function("(count) => seen.length >= count", arg=len(ks))
+    hand.page.wait_for_timeout(200)
+    hand.page.wait_for_function("(f) => !f.classList.contains('demo')", arg=hand.figure.element_handle())
+    assert hand.page.evaluate("seen") == ks
+
+
+def test_input_ends_demonstration(show):
+    press_elsewhere = """
+      addEventListener("DOMContentLoaded", () => {
+        const figure = document.querySelector("figure"), press = new Event("keydown", { bubbles: true });
+        const wait = () => {
+          if (figure.instrument?.state().k === 0) document.body.dispatchEvent(press);
+          else requestAnimationFrame(wait);
+        };
+        wait();
+      });"""
+    hand = show(storyteller(k=6, demo=True), **DEMO | {"script": FAST + WATCH + press_elsewhere})
+    hand.page.wait_for_function("() => seen.includes(0)")
+    hand.page.wait_for_timeout(400)
+    assert hand.call("state")["k"] == 6
