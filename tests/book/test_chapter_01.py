@@ -11,12 +11,30 @@ from lowrank_tutor.rank import numerical_rank, stable_rank
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("01-")]
 
 
-def rank_tolerance(chapter, *, t):
-    names = {"sheets_and_noise": "noisy", "photograph": "photo"}
-    return {name: np.linalg.matrix_rank(chapter[matrix], rtol=10.0**t) for name, matrix in names.items()}
+def one_sheet(chapter, *, k):
+    """The first k sheets by the eigenvectors of the Gram matrix: the table times the projection onto them."""
+    weights = chapter["weights"]
+    rows = np.linalg.eigh(weights.T @ weights)[1][:, ::-1][:, :k]
+    total = weights @ rows @ rows.T
+    return {
+        "weight": total[-1, chapter["story"].index("red")],
+        "relative_error": np.linalg.norm(total - weights) / np.linalg.norm(weights),
+    }
 
 
-EXPLORERS = {"rank-tolerance": rank_tolerance}
+EXPLORERS = {"one-sheet": one_sheet}
+
+
+def test_sheets_of_a_head(chapter):
+    """Which words the sheets are about, and that twelve of them leave 5% and save nothing."""
+    left, _, right = np.linalg.svd(chapter["weights"])
+    story = chapter["story"]
+    for sheet, listens, to_whom in ((1, 0, 0), (2, 18, 15), (5, 22, 3)):
+        assert (abs(left[:, sheet - 1]).argmax(), abs(right[sheet - 1]).argmax()) == (listens, to_whom)
+    assert [story[i] for i in (0, 18, 15, 22, 3)] == ["<s>", "was", "slept", "wears", "red"]
+    errors = [one_sheet(chapter, k=k)["relative_error"] for k in (11, 12)]
+    assert errors[1] < 0.05 < errors[0]
+    assert 12 * (23 + 23) > np.count_nonzero(np.tri(23)) == 276
 
 
 def sheets_for_5_percent(picture, degrees):
