@@ -142,6 +142,22 @@ def test_rival_of_red(chapter):
     }
 
 
+def test_bits_answer_more_than_signs(chapter):
+    counts = chapter["counts"]
+    assert counts["bits", 2] == pytest.approx(0.96, abs=0.005)
+    assert counts["signs", 32] == pytest.approx(0.94, abs=0.005)
+    assert chapter["promised"] / chapter["ninety_five"] == pytest.approx(87.5, abs=2.5)
+
+
+def test_another_map_fails():
+    """With this map of 32 numbers, fewer than 95% of the answers are right."""
+    cut = storyteller.projected(np.random.default_rng(2).standard_normal((32, 16)))
+    told = storyteller.stories(60, rng=2_000_001)
+    shares = storyteller.grade(storyteller.forward, told, attend=cut)
+    asked = {job: sum(story.jobs.count(job) for story in told) for job in shares}
+    assert sum(shares[job] * asked[job] for job in shares) < 0.95 * sum(asked.values())
+
+
 def test_rows_by_the_exact_law(chapter):
     exact = chapter["asked"]["exact chance"]
     assert exact == [least_rows(n, eps) for n, eps in chapter["cases"]]
