@@ -164,6 +164,10 @@ def test_subjects_of_sheets(chapter):
         ("was", "slept"), ("wears", "wears"), ("wears", "red"),
     ]  # fmt: skip
     assert [each["answers"] for each in subjects[:2]] == ["<s>", "."]
+    c, f = chapter["SHEETS"]["only add"]
+    overlaps = (c.T @ c) * (f @ f.T)
+    sizes = np.sqrt(overlaps.diagonal())
+    assert np.sort((overlaps / sizes / sizes[:, None]).ravel())[-6] < 0.1  # five sheets with themselves, and the rest
     c, f = chapter["SHEETS"]["SVD"]
     has, slept = (chapter["story"].index(word) for word in ("has", "slept"))
     assert c[has, 2] * f[2, slept] < -0.1
