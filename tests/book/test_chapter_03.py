@@ -7,6 +7,9 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
+from lowrank_tutor import storyteller
+from lowrank_tutor.nmf import nmf
+
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("03-")]
 
 
@@ -72,29 +75,45 @@ def height(at):
     return (1 - at[0] * at[1]) ** 2
 
 
-def parts_form(chapter, *, steps):
-    c, f = chapter["factors"][steps]
-    assert min(c.min(), f.min()) >= 0
-    if steps:
-        assert norm(chapter["X"] - c @ f) <= norm(chapter["X"] - np.matmul(*chapter["factors"][steps - 1]))
-    return {"error": norm(chapter["X"] - c @ f) / norm(chapter["X"])}
+def kinds_of_words(chapter, *, kept, kinds):
+    """Find the plane with scikit-learn, which also leaves out directions without scatter."""
+    old, labels = chapter["learned"], chapter["LABELS"][kinds]
+    x = chapter["vectors"] - chapter["vectors"][old].mean(axis=0)
+    if kept < 64:
+        x = x @ np.linalg.svd(x[old], full_matrices=False)[2][:kept].T
+    plane = LinearDiscriminantAnalysis(n_components=2).fit(x[old], labels[old]).transform(x)
+    return {
+        name: told_right(plane[old], labels[old], plane[part], labels[part])
+        for name, part in (("old", old), ("new", ~old))
+    }
 
 
-def one_bent_number(chapter, *, number):
-    """Apply the decoder's two layers by hand."""
-    first, _, second = chapter["bent"].decoder
-    (w1, b1), (w2, b2) = ([p.detach().numpy() for p in (layer.weight, layer.bias)] for layer in (first, second))
-    x = chapter["curved"].mean(axis=0) + w2 @ np.tanh(w1 @ [number] + b1) + b2
-    return {"first": x[0], "second": x[1]}
+def who_asks_whom(chapter, *, way, sheet):
+    """Take the SVD by eigenvectors; a part is judged by the errors, of the page's parts and of the package's best."""
+    head, story = storyteller.tables([storyteller.encode(chapter["story"])])[0, 1, 3], chapter["story"]
+    c, f = chapter["SHEETS"][way]
+    if way == "SVD":
+        f = np.linalg.eigh(head.T @ head)[1][:, ::-1].T[:5]
+        f *= np.where(f.max(axis=1) > -f.min(axis=1), 1, -1)[:, None]
+        c = head @ f.T
+    else:
+        assert min(c.min(), f.min()) >= 0
+        best = nmf(head, 5, rng=0)
+        assert norm(c @ f - head) == pytest.approx(norm(best.c @ best.f - head), rel=1e-3)
+    return {
+        "asks": story[np.abs(c[:, sheet - 1]).argmax()],
+        "answers": story[f[sheet - 1].argmax()],
+        "error": norm(c @ f - head) / norm(head),
+    }
 
 
 EXPLORERS = {
     "family-reconstruction": family_reconstruction,
     "turn-the-axis": turn_the_axis,
     "step-downhill": step_downhill,
-    "parts-form": parts_form,
+    "kinds-of-words": kinds_of_words,
+    "who-asks-whom": who_asks_whom,
     "completion-error": completion_error,
-    "one-bent-number": one_bent_number,
 }
 
 
@@ -115,10 +134,50 @@ def test_order_of_methods(chapter):
 
 
 def test_three_classes(chapter):
-    points, labels = chapter["three"].reshape(12, 2), np.repeat(range(3), 4)
-    found = chapter["lda"](points, labels, 2)
+    around = np.array([[2, 0], [-2, 0], [0, 1], [0, -1]])
+    points = np.concatenate([around + middle for middle in ([-3, 1], [0, -2], [3, 1])])
+    found = chapter["lda"](points, np.repeat(range(3), 4), 2)
     assert found.ratio == pytest.approx([4 / 7, 3 / 7])  # its share, of ratios 4 and 3
     assert found.axes.diagonal() == pytest.approx([0, 0])
+
+
+def test_words_by_lda(chapter):
+    shares = {place: chapter["words_recognized"](*place) for place in chapter["planes"]}
+    assert shares[2, "true"]["new"] == 1
+    assert shares[64, "true"]["new"] == pytest.approx(0.4)
+    assert shares[11, "shuffled"] == pytest.approx({"old": 1, "new": 0.2})
+
+
+def test_dropped_directions(chapter):
+    """Within the kinds 15 words spread in 11 directions, and most of what sets the kinds apart lies outside."""
+    old, labels = chapter["vectors"][chapter["learned"]], chapter["kinds"][chapter["learned"]]
+    means = np.stack([old[labels == kind].mean(axis=0) for kind in labels])
+    _, s, vt = np.linalg.svd(old - means)
+    assert np.sum(s > 1e-9) == 11
+    between = means - old.mean(axis=0)
+    assert norm(between @ vt[:11].T) ** 2 < norm(between) ** 2 / 2
+
+
+def test_subjects_of_sheets(chapter):
+    subjects = [who_asks_whom(chapter, way="only add", sheet=sheet) for sheet in range(1, 6)]
+    assert [(each["asks"], each["answers"]) for each in subjects[2:]] == [
+        ("was", "slept"), ("wears", "wears"), ("wears", "red"),
+    ]  # fmt: skip
+    assert [each["answers"] for each in subjects[:2]] == ["<s>", "."]
+    c, f = chapter["SHEETS"]["only add"]
+    overlaps = (c.T @ c) * (f @ f.T)
+    sizes = np.sqrt(overlaps.diagonal())
+    assert np.sort((overlaps / sizes / sizes[:, None]).ravel())[-6] < 0.1  # five sheets with themselves, and the rest
+    c, f = chapter["SHEETS"]["SVD"]
+    has, slept = (chapter["story"].index(word) for word in ("has", "slept"))
+    assert c[has, 2] * f[2, slept] < -0.1
+
+
+def test_another_start(chapter):
+    """From seed 0 no part answers mostly red."""
+    c, f = chapter["multiply"](seed=0)
+    assert norm(c @ f - chapter["head"]) / norm(chapter["head"]) == pytest.approx(0.33, abs=0.005)
+    assert chapter["story"].index("red") not in f.argmax(axis=1)
 
 
 def test_liked_ratings_bias_estimates(chapter):
