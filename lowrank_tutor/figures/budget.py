@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lowrank_tutor import storyteller as model
 from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.figures.parts.figure import figure, one_of
+from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.figures.storyteller import MODEL
 from lowrank_tutor.kit.canvas.instrument import Instrument
+from lowrank_tutor.kit.charts.style import TEAL
 
 WORDS_OF_A_STORY, GOAL, STORIES = 48, 0.95, 60
 SETTINGS = {  # what a reader may choose; 0 stands for all, and for no latents
@@ -75,12 +78,12 @@ def budget(
     if len(heads) != 8 or not {*heads} <= {0, 1}:
         raise ValueError(f"heads must be eight numbers, 0 or 1, got {list(heads)}")
     state |= {"heads": [int(one) for one in heads]}
-    told = counted_stories()
+    right = shares(state, counted_stories())
     return figure(
         name="budget",
         engine=MODEL,
         state=state,
-        numbers={"bytes": cache_bytes(state), **shares(state, told)},
+        numbers={"bytes": cache_bytes(state), **right},
         say=SAY,
         remarks=REMARKS,
         data={
@@ -88,8 +91,9 @@ def budget(
             "goal": GOAL,
             "long": WORDS_OF_A_STORY,
             "jobs": model.JOBS,
-            "stories": [[" ".join(map(str, model.encode(story.words))), _asked(story)] for story in told],
+            "stories": [[" ".join(map(str, model.encode(story.words))), _asked(story)] for story in counted_stories()],
         },
+        picture=still(bars, right, size=(6.4, 2.4)),
         readouts={
             "bytes": ("bytes kept for a story of 48 words", ","),
             "answered": ("right answers in 60 stories", ".0%"),
@@ -97,6 +101,12 @@ def budget(
         },
         caption=CAPTION,
     )
+
+
+def bars(right: dict[str, float], ax: Axes) -> None:
+    """Draw the shares of right answers by job."""
+    ax.barh(model.JOBS[::-1], [right[f"job_{job.replace(' ', '_')}"] for job in model.JOBS[::-1]], color=TEAL)
+    ax.set(xlim=(0, 1), title="right answers by job")
 
 
 def counted_stories() -> list[model.Story]:
