@@ -1,4 +1,4 @@
-"""Chapter 5: its explorers by Cholesky factors and integers, its tables of scores, and the scores of a trained model."""
+"""Chapter 5: its explorers by Cholesky factors and integers, its tables of scores, and a trained model's scores."""
 
 import functools
 import itertools
