@@ -15,11 +15,6 @@ class Descent(NamedTuple):
     losses: list[float]
     settled: bool = False
 
-    @property
-    def loss(self) -> float:
-        """Return the last loss, that of the factors."""
-        return self.losses[-1]
-
 
 def descend(
     begun: Descent,

@@ -20,9 +20,8 @@ from __future__ import annotations
 from math import exp, pi, sqrt
 from typing import Any
 
-from lowrank_tutor.kit.questions import check
+from lowrank_tutor.kit.questions import check, exercises
 from lowrank_tutor.kit.questions.judge import Question
-from lowrank_tutor.kit.questions.registry import register_book
 
 __all__ = ["check"]
 
@@ -30,17 +29,16 @@ __all__ = ["check"]
 def _question(numbers: dict[str, float], otherwise: str, *hints: tuple[Any, ...], **how: Any) -> Question:
     """Describe the answer of an exercise.
 
-    ``numbers`` maps the name of each number to its right value. A hint is a tuple: a wrong answer, with ``...`` for a
-    number that is right, and then the words for it; ``otherwise`` serves all other wrong answers. ``how`` takes the
-    last fields of `Question`.
+    ``numbers`` maps the name of each number to its right value. A hint is a wrong answer as far as its last number that
+    is wrong, with ``...`` for those that are right, and then the words for it; ``otherwise`` serves all other wrong
+    answers. ``how`` takes the last fields of `Question`.
     """
     right = tuple(numbers.values())
     known = []
     for *wrong, words in hints:
-        answer = tuple(value if one is ... else one for one, value in zip(wrong, right, strict=True))
-        known.append((answer if len(right) > 1 else answer[0], words))
-    names = tuple(numbers) if len(right) > 1 else next(iter(numbers))
-    return Question(names, right if len(right) > 1 else right[0], otherwise, tuple(known), **how)
+        answer = tuple(value if one is ... else one for one, value in zip(wrong, right[: len(wrong)], strict=True))
+        known.append((answer + right[len(wrong) :], words))
+    return Question(tuple(numbers), right, otherwise, tuple(known), **how)
 
 
 QUESTIONS = {
@@ -64,8 +62,8 @@ QUESTIONS = {
         {"Numbers in the two factors": 20, "Degrees of freedom": 16},
         "The factors are 5 by 2 and 2 by 5. Which changes of the factors leave the product unchanged?",
         (..., 20, "An invertible 2 by 2 matrix can move from one factor to the other without changing the product."),
-        (16, ..., "16 is the second number. The factors, written out in full, hold more."),
-        (25, ..., "25 is what the table holds. How many do the two factors hold?"),
+        (16, "16 is the second number. The factors, written out in full, hold more."),
+        (25, "25 is what the table holds. How many do the two factors hold?"),
         (..., 18, "What can move between the factors is a 2 by 2 matrix. How many entries does it have?"),
     ),
     "ex-rank-projection": _question(
@@ -86,12 +84,12 @@ QUESTIONS = {
     "ex-svd-tail": _question(
         {"Relative Frobenius error": sqrt(5 / 55), "Spectral error": 2, "Smallest k": 3},
         "Square the singular values. The Frobenius error takes all that are cut, the spectral error only the largest.",
-        (5 / 55, ..., ..., "That is the share of the energy. The error is its square root."),
-        (sqrt(5), ..., ..., "Relative means divided by the norm of the whole matrix, the square root of 55."),
-        (sqrt(50 / 55), ..., ..., "That is the root of the share that is kept. The error is what is lost."),
-        (..., sqrt(5), ..., "That is the Frobenius norm of what is cut. The spectral norm is its largest value."),
-        (..., 2 / 5, ..., "Only the first error is relative. This one is not divided by anything."),
-        (..., 1, ..., "Which singular values are dropped at rank 3? Take the largest of them."),
+        (5 / 55, "That is the share of the energy. The error is its square root."),
+        (sqrt(5), "Relative means divided by the norm of the whole matrix, the square root of 55."),
+        (sqrt(50 / 55), "That is the root of the share that is kept. The error is what is lost."),
+        (..., sqrt(5), "That is the Frobenius norm of what is cut. The spectral norm is its largest value."),
+        (..., 2 / 5, "Only the first error is relative. This one is not divided by anything."),
+        (..., 1, "Which singular values are dropped at rank 3? Take the largest of them."),
         (..., ..., 4, "Energy is a sum of squares: add them from the top until you pass 90% of their sum."),
         (..., ..., 2, "Two keep 41 of 55, which is less than 90%."),
     ),
@@ -123,16 +121,16 @@ QUESTIONS = {
         (..., 900, "The first singular values carry more than the last: 90% of the energy takes fewer than 90%."),
         (..., 0.508, "Count them; that is a share."),
         (..., 50.8, "Count them; that is a share, in percent."),
-        (1, ..., "Compute the threshold, and compare it with the sum of the roots of both sizes."),
+        (1, "Compute the threshold, and compare it with the sum of the roots of both sizes."),
         within=0.05,
     ),
     # Chapter 3, the family
     "ex-family-which": _question(
         {"The shop": 5, "The doctor": 2, "The chemist": 3, "Methods with a unique answer": 2},
         "What is given and what is asked: missing entries, classes, sums of parts? Look at the table of the methods.",
-        (1, ..., ..., ..., "PCA needs every entry of the table, and most ratings are missing."),
-        (..., 1, ..., ..., "PCA does not know the diagnoses, and the doctor does."),
-        (..., ..., 1, ..., "PCA may subtract, but there is no negative amount of a substance."),
+        (1, "PCA needs every entry of the table, and most ratings are missing."),
+        (..., 1, "PCA does not know the diagnoses, and the doctor does."),
+        (..., ..., 1, "PCA may subtract, but there is no negative amount of a substance."),
         (..., ..., ..., 3, "NMF has other factors from other starts."),
     ),
     "ex-family-axis": _question(
@@ -143,12 +141,12 @@ QUESTIONS = {
             "Axes with a ratio above zero, on a line": 1,
         },
         "Invert the scatter and multiply. The means, seen from their common mean, span one dimension less.",
-        (1 / 2, 2, ..., ..., "The direction is right. Give whole numbers without a common factor, the first positive."),
-        (2, 2, ..., ..., "That is the difference of the means. It ignores how the points scatter."),
-        (4 * 2, 1 * 2, ..., ..., "That multiplies by the scatter. Take its inverse: a wide spread counts for less."),
-        (2 / sqrt(4), 2 / sqrt(1), ..., ..., "That divides by the root of the scatter. Divide by the scatter itself."),
-        (..., ..., 2, ..., "That is the ratio along the first coordinate. Divide in the second one, too."),
-        (..., ..., 8, ..., "That is the scatter of the means. Divide by the scatter within the classes."),
+        (1 / 2, 2, "The direction is right. Give whole numbers without a common factor, the first positive."),
+        (2, 2, "That is the difference of the means. It ignores how the points scatter."),
+        (4 * 2, 1 * 2, "That multiplies by the scatter. Take its inverse: a wide spread counts for less."),
+        (2 / sqrt(4), 2 / sqrt(1), "That divides by the root of the scatter. Divide by the scatter itself."),
+        (..., ..., 2, "That is the ratio along the first coordinate. Divide in the second one, too."),
+        (..., ..., 8, "That is the scatter of the means. Divide by the scatter within the classes."),
         (..., ..., ..., 2, "Means on a line, minus their common mean, all point along that line."),
         (..., ..., ..., 0, "Along the line the means still differ."),
         direction=("The axis w", 2),
@@ -165,23 +163,23 @@ QUESTIONS = {
     "ex-family-choose": _question(
         {"k by the hidden ratings": 5, "k by the known ratings": 8},
         "Fit with a penalty of 1 for each k, and compare the two mean squared errors.",
-        (4, ..., "Nobody has subtracted the mean, so it needs a number as well."),
+        (4, "Nobody has subtracted the mean, so it needs a number as well."),
         (..., 5, "More numbers always fit the known ratings better."),
     ),
     # Chapter 4, Johnson-Lindenstrauss
     "ex-jl-hundred": _question(
         {"k by the formula": 1593, "k by the exact law": 1199},
         "Put n(n - 1)/delta = 990,000 into the formula. For the exact law, let min_dim compute.",
-        (1592, ..., "1592.94 must be rounded up: (4.5) does not allow 1592."),
-        (1513, ..., "Each pair can fail on two sides: 9,900 for 4,950 pairs."),
-        (1381, ..., "The cube is missing: half of the square of epsilon minus a third of its cube."),
+        (1592, "1592.94 must be rounded up: (4.5) does not allow 1592."),
+        (1513, "Each pair can fail on two sides: 9,900 for 4,950 pairs."),
+        (1381, "The cube is missing: half of the square of epsilon minus a third of its cube."),
         (..., 1593, "The second number is what min_dim gives without naming a bound."),
         rounds=(0, 1),
     ),
     "ex-jl-orthogonal": _question(
         {"Mean": 0.0, "Standard deviation": 0.05, "Share beyond 0.1": 0.0455},
         "The mean is the inner product of the vectors themselves, the variance is 1/k for orthogonal unit vectors.",
-        (..., 1 / 400, ..., "That is the variance. The standard deviation is its square root."),
+        (..., 1 / 400, "That is the variance. The standard deviation is its square root."),
         (..., ..., 0.0228, "That is one side. In absolute value both sides count."),
         (..., ..., 0.9545, "That is the share within two standard deviations."),
         digits=2,
@@ -194,10 +192,10 @@ QUESTIONS = {
             "The limit for rho": sqrt(pi / 4 - 1 / 2),
         },
         "The variances are (pi/2 - rho^2)/k and (1 + rho^2)/k, each with its own k. When are both equal for one k?",
-        (pi / 2 / 1024, ..., ..., "That is the variance. The standard deviation is its square root."),
-        (..., 1 / 64, ..., "That is the variance. The standard deviation is its square root."),
-        (..., 1 / 32, ..., "With 16 bits each there is room for 64 numbers only, not for 1,024."),
-        (1 / 32, ..., ..., "A sign alone has more spread: its variance at a right angle is pi/2 divided by k."),
+        (pi / 2 / 1024, "That is the variance. The standard deviation is its square root."),
+        (..., 1 / 64, "That is the variance. The standard deviation is its square root."),
+        (..., 1 / 32, "With 16 bits each there is room for 64 numbers only, not for 1,024."),
+        (1 / 32, "A sign alone has more spread: its variance at a right angle is pi/2 divided by k."),
         (..., ..., pi / 4 - 1 / 2, "That is the square of rho."),
         digits=2,
     ),
@@ -211,16 +209,16 @@ QUESTIONS = {
         {"Kappa for the identity": 20, "Kappa for equal rows": 1, "The least k that beats zero for the identity": 402},
         "In both cases AB = B. What is left is the Frobenius norm of A.",
         (..., ..., 401, "At k = 401 the two errors are equal. The question is where the random map is better."),
-        (400, ..., ..., "The Frobenius norm is the root of the sum of the squares."),
-        (..., 20, ..., "Each of the 160,000 entries of the second A is 1/400: add up their squares."),
+        (400, "The Frobenius norm is the root of the sum of the squares."),
+        (..., 20, "Each of the 160,000 entries of the second A is 1/400: add up their squares."),
     ),
     # Chapter 5, bilinear scoring
     "ex-bilinear-hand": _question(
         {"The score": -4, "Numbers in the factors": 5, "Numbers in the table": 6},
         "Compute Us and Vh, one number each, and multiply. Then count entries.",
-        (4, ..., ..., "Us is 2 - 3: mind the sign."),
+        (4, "Us is 2 - 3: mind the sign."),
         (..., 6, 5, "The factors hold 2 + 3 numbers, the table 2 times 3."),
-        (3, ..., ..., "Us and Vh are multiplied, not added."),
+        (3, "Us and Vh are multiplied, not added."),
     ),
     "ex-bilinear-recognize": _question(
         {
@@ -230,8 +228,8 @@ QUESTIONS = {
             "Rank of W in (d), or 0": 1,
         },
         "Is it a sum of products of one number of s and one of h? Then write the weights into a table.",
-        (..., 3, ..., ..., "A cosine is divided by both lengths: it does not double when s doubles."),
-        (1, ..., ..., ..., "The dot product has the identity for its table."),
+        (..., 3, "A cosine is divided by both lengths: it does not double when s doubles."),
+        (1, "The dot product has the identity for its table."),
         (..., ..., ..., 4, "Four products, but the table is one column times one row."),
     ),
     "ex-bilinear-million": _question(
@@ -241,12 +239,11 @@ QUESTIONS = {
             "With every Vh stored": 768 * 64 + 64e6,
         },
         "Us depends on the query alone: it is computed once. Vh depends on a document: it is computed a million times.",
-        (768**2 * 1e6 + 768e6, ..., ..., "Count the row s W once."),
-        (..., 768 * 64 + 64e6, ..., "Without storing them, each Vh costs 768 times 64."),
+        (768**2 * 1e6 + 768e6, "Count the row s W once."),
+        (..., 768 * 64 + 64e6, "Without storing them, each Vh costs 768 times 64."),
         (
             ...,
             2 * 768 * 64 + 768e6,
-            ...,
             "That is another order, which takes the row Us times V first. The question makes each Vh anew.",
         ),
         within=0.02,
@@ -255,8 +252,8 @@ QUESTIONS = {
     "ex-bilinear-root": _question(
         {"Upper left entry of the root": 3, "Each entry of M": 0.5, "Its mean squared error": 4},
         "The eigenvalues are 16 and 4. Take their roots, keep the eigenvectors, cut, and divide by the root again.",
-        (sqrt(10), ..., ..., "The roots are taken of the eigenvalues, not of the entries."),
-        (..., 2, ..., "That is the cut of the root. Multiply it by the inverse of the root."),
+        (sqrt(10), "The roots are taken of the eigenvalues, not of the entries."),
+        (..., 2, "That is the cut of the root. Multiply it by the inverse of the root."),
         (..., ..., 2, "That is the singular value left out; the mean squared error is its square."),
     ),
     # Chapter 6, attention
@@ -271,8 +268,6 @@ QUESTIONS = {
         (
             5 * exp(1) / (exp(1) + 2),
             5 * exp(2) / (exp(2) + 4),
-            ...,
-            ...,
             "The first key is minus ln 2, and its exponential is one half.",
         ),
         (..., ..., 10 / 3, 10 / 3, "The feature of 1 is 1 + 1."),
@@ -293,8 +288,8 @@ QUESTIONS = {
             "The relative standard deviation, m = 2": sqrt((exp(9) - 1) / 2),
         },
         "Multiply the feature of x by that of y for each g, and average the two products.",
-        (exp(-2.5) + exp(0.5), ..., ..., "That is the sum of the two products."),
-        ((1 + exp(3)) / 2, ..., ..., "The factors exp(-x^2/2) and exp(-y^2/2) are missing."),
+        (exp(-2.5) + exp(0.5), "That is the sum of the two products."),
+        ((1 + exp(3)) / 2, "The factors exp(-x^2/2) and exp(-y^2/2) are missing."),
         (..., ..., sqrt(exp(9) - 1), "That is for one draw. Here are two."),
         (..., ..., (exp(9) - 1) / 2, "That is the variance. Take its root."),
     ),
@@ -348,7 +343,7 @@ QUESTIONS = {
     "ex-caches-lora": _question(
         {"Numbers in the update": 241664, "Smallest rank that saves nothing": 2986},
         "Two factors of rank r hold r(m + n) numbers, the weight mn.",
-        (65536, ..., "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
+        (65536, "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
         (..., 2985, "At rank 2,985 the factors still have a few numbers fewer: round up."),
         (..., 4096, "That is the largest rank there is. Factors stop saving before."),
         rounds=(1,),
@@ -375,17 +370,17 @@ QUESTIONS = {
         },
         "The theorem gives the square: (t - 1)/d. The pair that is read does not disturb itself. And a state solves as "
         "many equations as a key has numbers.",
-        (1 / 4, ..., ..., "That is the mean square. Take the root."),
-        (sqrt(33 / 128), 128, ..., "Of 33 pairs 32 are others. The pair that is read does not disturb itself."),
-        (..., 128, ..., "With 128 pairs 127 are others."),
+        (1 / 4, "That is the mean square. Take the root."),
+        (sqrt(33 / 128), 128, "Of 33 pairs 32 are others. The pair that is read does not disturb itself."),
+        (..., 128, "With 128 pairs 127 are others."),
         (..., ..., 1, "A sum holds one pair exactly. The best state solves for all values at once."),
     ),
     "ex-states-matrix": _question(
         {"Row 3, column 1": 6, "Row 4, column 2": 2, "The determinant": 0},
         "By time i, the input of time j has been multiplied by every a from time j + 1 to i.",
-        (3, 6, ..., "The number of the first time is never used: begin with the one after the column's."),
+        (3, 6, "The number of the first time is never used: begin with the one after the column's."),
         (..., ..., 24, "Multiply the diagonal entries, and subtract the product of the other two."),
-        (5, 3, ..., "At each step the state is multiplied by the next a. Nothing is added."),
+        (5, 3, "At each step the state is multiplied by the next a. Nothing is added."),
     ),
     "ex-states-which": _question(
         {
@@ -396,15 +391,9 @@ QUESTIONS = {
         },
         "The logits are a product through the width. Log-softmax subtracts one number from each row. And what bounds "
         "the rank of the probabilities?",
-        (
-            ...,
-            512,
-            512,
-            ...,
-            "Softmax changes the rank: its logarithm has one more, and the width does not bound its own.",
-        ),
-        (..., ..., 513, ..., "The exponentials undo the bound: only the smaller side of the table is left."),
-        (..., ..., 50000, ..., "A table of 2,000 rows has no rank above 2,000."),
+        (..., 512, 512, "Softmax changes the rank: its logarithm has one more, and the width does not bound its own."),
+        (..., ..., 513, "The exponentials undo the bound: only the smaller side of the table is left."),
+        (..., ..., 50000, "A table of 2,000 rows has no rank above 2,000."),
         (..., ..., ..., 100, "The text has that width. Can you save one? Softmax does not notice the mean of a row."),
     ),
     "ex-states-half": _question(
@@ -417,4 +406,4 @@ QUESTIONS = {
     ),
 }
 
-register_book(QUESTIONS)
+exercises.QUESTIONS.update(QUESTIONS)

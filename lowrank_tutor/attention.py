@@ -102,8 +102,6 @@ def softmax_attention(
     exact, and without the matrix of weights in memory (except on a CPU where ``d_v`` differs from ``d``). With
     ``causal`` a token attends only to itself and those before it.
 
-    Examples
-    --------
     >>> import torch
     >>> q, k = torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 3, 2)
     >>> softmax_attention(q, k, torch.tensor([[[[1.0], [2.0], [6.0]]]])).item()
@@ -125,8 +123,6 @@ def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Ten
 
     Fused kernels avoid this matrix. Hidden keys have weight 0; each row adds up to 1, unless all its keys are hidden.
 
-    Examples
-    --------
     >>> import torch
     >>> attention_weights(torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 4, 2)).tolist()
     [[[[0.25, 0.25, 0.25, 0.25]]]]
@@ -148,8 +144,6 @@ def softmax_cost(n: int, dim: int, heads: int, *, feedforward: int | None = None
     ``n`` are tokens, ``dim`` is the width D of the model. ``heads``, which must divide it, only changes the number of
     score matrices. ``feedforward`` makes it a whole encoder layer: see `Cost.with_feedforward`.
 
-    Examples
-    --------
     >>> softmax_cost(n=1024, dim=512, heads=8)
     Cost(parameters=1049088, flops=4294967296, scores=8388608)
     """
@@ -313,21 +307,10 @@ def orthogonal_features(
     diagonal (Mezzadri 2006, arXiv:math-ph/0609050). Without the signs Q depends on how it is computed and is not
     uniform: estimates are biased, and more features do not help. Rows are as long as those of a Gaussian matrix.
 
-    Parameters
-    ----------
-    n_features : int
-        At least 1; it need not be a multiple of ``d``.
-    d : int
-        At least 1.
-    generator : torch.Generator, optional
-        Draws, on its own device. By default the global generator of torch draws.
-    device : torch.device or str, optional
-        Where the result is kept.
-    dtype : torch.dtype, optional
-        Its floating-point type; half precision is drawn in float32.
+    ``n_features`` and ``d`` are at least 1; the first need not be a multiple of the second. ``generator``, by default
+    torch's global one, draws on its own device. ``device`` is where the result is kept, and ``dtype`` its
+    floating-point type; half precision is drawn in float32.
 
-    Examples
-    --------
     >>> import torch
     >>> g = orthogonal_features(n_features=3, d=8)
     >>> bool(((g @ g.T).fill_diagonal_(0).abs() < 1e-4).all())
@@ -360,38 +343,15 @@ def _by_feature(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the average of the values by each feature, (b, h, m, d_v), and ln z up to a constant, (b, h, 1, m)."""
     k_rows = zero_hidden(k_rows, token_mask)
-    sums, totals = _sums(k_rows, v)
+    totals = k_rows.sum(dim=2, keepdim=True)  # z, (b, g, 1, m)
     totals = torch.where(totals == 0, 1, totals)  # all tokens are hidden
     logs = totals.log() + (k_scale - k_scale.amax(dim=3, keepdim=True))
-    return each_head(sums / totals.mT, heads), each_head(logs, heads)
+    return each_head(k_rows.mT @ v / totals.mT, heads), each_head(logs, heads)
 
 
 def _in_steps() -> bool:
     """Say whether the compiler, forward mode or vmap is at work: they cannot look into an autograd function."""
     return torch.compiler.is_compiling() or is_transformed()
-
-
-def _sums(rows: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return S = rows^T v, (b, h, m, d_v), and z, the sum of the rows, (b, h, 1, m)."""
-    if _in_steps():
-        return rows.mT @ v, rows.sum(dim=2, keepdim=True)
-    s, z = _Sums.apply(rows, v)  # type: ignore[no-untyped-call]
-    return s, z
-
-
-class _Sums(torch.autograd.Function):
-    """Compute S and z with a gradient of the rows that lies in memory as they do, and not transposed."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        ctx.save_for_backward(rows, v)
-        return rows.mT @ v, rows.sum(dim=2, keepdim=True)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        rows, v = ctx.saved_tensors
-        of_s, of_z = gradients
-        return (v @ of_s.mT).add_(of_z), rows @ of_s
 
 
 def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -117,11 +117,9 @@ def resized(layer: Layer, max_len: int) -> Layer:
 class LinformerCrossAttention(LinformerSelfAttention):
     r"""Multi-head attention of one sequence to k mixtures of another.
 
-    All but ``forward`` is as in `LinformerSelfAttention`.
-    ``max_len`` bounds the sequence that is compressed; the one that attends may have any length.
+    All but ``forward`` is as in `LinformerSelfAttention`. ``max_len`` bounds the sequence that is compressed; the one
+    that attends may have any length.
 
-    Examples
-    --------
     >>> import torch
     >>> layer = LinformerCrossAttention(dim=64, heads=4, max_len=512, k=32)
     >>> translation, original = torch.randn(2, 20, 64), torch.randn(2, 300, 64)

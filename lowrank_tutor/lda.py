@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer
+from lowrank_tutor.pca import _right_vectors
 from lowrank_tutor.svd import _signs_of
 
 __all__ = ["Discriminants", "lda"]
 
 _NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
-_TALL = 10  # with at least this many points per coordinate, the small scatter matrix is tried first
-_SAFE = 1e-5  # and used if its least eigenvalue is at least this share of the largest: that costs 5 of 16 digits
 
 
 class Discriminants(NamedTuple):
@@ -91,16 +90,6 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
 def _mean(points: FloatArray) -> FloatArray:
     """Return the mean point, exact in a coordinate where all points agree: rounding there would look like spread."""
     return np.asarray(np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0)))
-
-
-def _right_vectors(a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return singular values and right vectors, from the scatter matrix if there are many rows and it is accurate."""
-    if len(a) >= _TALL * a.shape[1] > 0:
-        squares, vectors = np.linalg.eigh(a.T @ a)
-        if squares[0] >= _SAFE * squares[-1]:
-            return np.sqrt(squares[::-1]), vectors.T[::-1]
-    _, s, vt = np.linalg.svd(a, full_matrices=False)
-    return s, vt
 
 
 def _whitener(deviations: FloatArray) -> FloatArray:

@@ -31,14 +31,11 @@ from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_device,
     check_dtype,
-    check_floating,
     check_generator,
     check_heads,
     check_like,
-    check_not_meta,
     check_numbers,
     check_sizes,
-    check_tensor,
     check_tokens,
     is_exporting,
     shape_of,
@@ -121,15 +118,9 @@ def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None =
 def pooling_projection(k: int, max_len: int) -> Tensor:
     """Make the matrix (k, max_len) that averages windows of max_len / k tokens.
 
-    A window that is partly hidden gives the mean of its real tokens, and its weight is their share (the sum rule).
+    A window that is partly hidden gives the mean of its real tokens, and its weight is their share (the sum rule). The
+    number of windows k must divide ``max_len``.
 
-    Parameters
-    ----------
-    k, max_len : int
-        Numbers of windows and of tokens; k must divide ``max_len``.
-
-    Examples
-    --------
     >>> pooling_projection(k=2, max_len=4).tolist()
     [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
     """
@@ -269,7 +260,7 @@ class LinformerSelfAttention(nn.Module):
         self.sharing = check_choice(sharing, "sharing", SHARINGS)
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         bias = check_bool(bias, "bias")
-        self._given_rule = None if rule is None else check_choice(rule, "rule", RULES)
+        rule = None if rule is None else check_choice(rule, "rule", RULES)
         # Asked by name, PyTorch 2.4 does not tell of `with torch.device(...)`.
         place: dict[str, Any] = {"device": check_device(device) or torch.empty(0).device}
         place["dtype"] = check_dtype(dtype)
@@ -281,8 +272,8 @@ class LinformerSelfAttention(nn.Module):
         else:
             self._use_projection(projection)
         self.f = nn.Parameter(torch.empty((self.k, self.max_len), **place)) if sharing == "headwise" else None
-        self._draw(generator, with_e=projection is None)
-        self.rule = self._settle_rule(projection)
+        self._draw(generator, self.e if projection is None else None, self.f)
+        self.rule = self._settle_rule(projection) if rule is None else rule
 
     def extra_repr(self) -> str:
         """Return the sizes and options for the layer's printed form."""
@@ -296,22 +287,6 @@ class LinformerSelfAttention(nn.Module):
         """The layer ``to_out``, by the name under which PyTorch reads it."""
         layer: nn.Module = self.to_out
         return layer
-
-    def reset_parameters(self, *, projection: Tensor | None = None, generator: torch.Generator | None = None) -> None:
-        """Draw all parameters again, in place, as the constructor does, for example after ``to_empty``.
-
-        A learned E is drawn again, even if it was passed in, or set to ``projection``; its rule is chosen again unless
-        the constructor was given one. A fixed E stays or is set to ``projection``, which ``to_empty`` makes necessary.
-        """
-        if projection is not None:
-            check_floating("projection", check_tensor("projection", projection, (self.k, self.max_len)))
-            if not self.e.is_meta:
-                check_not_meta("projection", projection)
-        self._draw(generator, with_e=projection is None and isinstance(self.e, nn.Parameter))
-        if projection is not None:
-            with torch.no_grad():
-                self.e.copy_(projection)
-        self.rule = self._settle_rule(projection)
 
     def __call__(self, *tensors: Any, **options: Any) -> Any:
         """Call `forward` with all its hooks; refuse PyTorch's names for options, and name ours."""
@@ -384,25 +359,21 @@ class LinformerSelfAttention(nn.Module):
     def _split(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
 
-    def _draw(self, generator: torch.Generator | None, with_e: bool) -> None:
+    def _draw(self, generator: torch.Generator | None, *matrices: Tensor | None) -> None:
         """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len, and set biases to zero."""
         generator = check_generator(generator)
-        linears = (self.to_q, self.to_k, self.to_v, self.to_out)
-        for linear in linears:
-            if not isinstance(getattr(linear, "weight", None), nn.Parameter):  # drawing a computed one changes nothing
-                raise TypeError(f"layers must hold their weight as a parameter, got {type(linear).__name__}")
-        for linear in linears:
+        for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
             nn.init.uniform_(linear.weight, -1 / math.sqrt(self.dim), 1 / math.sqrt(self.dim), generator=generator)
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
-        for matrix in (self.e if with_e else None, self.f):
+        for matrix in matrices:
             if matrix is not None:
                 nn.init.normal_(matrix, std=1 / math.sqrt(self.max_len), generator=generator)
 
     def _settle_rule(self, start: Tensor | None) -> str | None:
-        """Return the given rule, or the one that a learned E calls for at its start; None for a fixed E."""
-        if self._given_rule is not None or not isinstance(self.e, nn.Parameter):
-            return self._given_rule
+        """Return the rule that a learned E calls for at its start; None for a fixed E."""
+        if not isinstance(self.e, nn.Parameter):
+            return None
         if start is not None and start.is_meta:
             raise ValueError('rule must be "sum" or "norm" where a learned projection is on the meta device, got None')
         return "sum" if start is not None and bool((start >= 0).all()) else "norm"

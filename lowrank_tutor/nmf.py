@@ -216,9 +216,9 @@ def nmf(
     for start in islice(_starts(matrix, k, rng), starts):
         begun = Descent(start, [error(*start)])
         tried = follow(begun, _TRIAL_TOLERANCE * tolerance, min(_TRIAL_SWEEPS, max_sweeps))
-        if not followed or tried.loss < furthest:
+        if not followed or tried.losses[-1] < furthest:
             followed.append(follow(tried, tolerance, max_sweeps))
-        furthest = min(furthest, tried.loss)
-    best = min(followed, key=lambda descent: descent.loss)
+        furthest = min(furthest, tried.losses[-1])
+    best = min(followed, key=lambda descent: descent.losses[-1])
     c, f = _by_weight(*best.factors)
     return NMF(c.astype(dtype), f.astype(dtype), np.array(best.losses), best.settled)

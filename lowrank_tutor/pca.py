@@ -8,6 +8,7 @@ float64. A refused argument is a ``ValueError``, or a ``TypeError`` where its ty
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from typing import Any, Self
 
@@ -86,16 +87,14 @@ class PCA:
         n, d = points.shape
         if n < 2:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
-        if _is_count(self.n_components):
+        if not (self.n_components is None or isinstance(self.n_components, float | np.floating)):
             check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
         mean = points.mean(axis=0, dtype=np.float64)
         centered = points - mean
         rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
         self.mean_, centered = mean + rest, (centered - rest).astype(points.dtype, copy=False)
-        s, vt = (_axes_by_scatter(centered, self.n_components) if n >= _TALL * d else None) or _axes_by_svd(centered)
-        share = np.square(
-            s.astype(np.float64) / (s[0] or 1)
-        )  # relative to the largest variance; all 0 where there is none
+        s, vt = _right_vectors(centered, self.n_components)
+        share = np.square(s.astype(np.float64) / (s[0] or 1))  # of the largest variance; all 0 where there is none
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
         self.components_ = vt[:k] * _signs_of(vt[:k].T)[:, np.newaxis]
@@ -135,20 +134,19 @@ class PCA:
         return matrix, np.result_type(original, self.components_)
 
 
-def _axes_by_svd(centered: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return all singular values, largest first, and the axes as rows."""
-    _, s, vt = np.linalg.svd(centered, full_matrices=False)
+def _right_vectors(a: FloatArray, wanted: int | float | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return all singular values, largest first, and right vectors as rows, accurate for those that are ``wanted``.
+
+    With many rows they come from the scatter matrix, in float64, unless its squares hide a value that is wanted.
+    """
+    if len(a) >= _TALL * a.shape[1] > 0:
+        wider = a.astype(np.float64, copy=False)
+        squares, vectors = np.linalg.eigh(wider.T @ wider)
+        squares = np.maximum(squares[::-1], 0)
+        if squares[_how_many(squares / (squares.sum() or 1), wanted) - 1] > _SAFE * squares[0]:
+            return np.sqrt(squares).astype(a.dtype), vectors.T[::-1].astype(a.dtype)
+    _, s, vt = np.linalg.svd(a, full_matrices=False)
     return s, vt
-
-
-def _axes_by_scatter(centered: FloatArray, wanted: int | float | None) -> tuple[FloatArray, FloatArray] | None:
-    """Return the same from the scatter matrix (d, d), in float64; None if squares hide a variance that is kept."""
-    wider = centered.astype(np.float64, copy=False)
-    squares, vectors = np.linalg.eigh(wider.T @ wider)
-    squares = np.maximum(squares[::-1], 0)
-    if not squares[_how_many(squares / (squares.sum() or 1), wanted) - 1] > _SAFE * squares[0]:
-        return None
-    return np.sqrt(squares).astype(centered.dtype), vectors.T[::-1].astype(centered.dtype)
 
 
 def _how_many(share: FloatArray, wanted: int | float | None) -> int:
@@ -158,14 +156,10 @@ def _how_many(share: FloatArray, wanted: int | float | None) -> int:
     return min(int(np.searchsorted(np.cumsum(share), wanted, side="right")) + 1, len(share))
 
 
-def _is_count(value: object) -> bool:
-    return value is not None and not isinstance(value, float | np.floating)
-
-
 def _check_components(value: Any) -> Any:
     """Validate the setting and return the same object, as scikit-learn's ``clone`` requires."""
-    if _is_count(value):
+    if isinstance(value, float | np.floating):
+        check_real(value, "n_components", "above 0 and below 1", math.ulp(0.0), 1.0)
+    elif value is not None:
         check_integer(value, "n_components", 1)
-    elif value is not None and not 0 < check_real(value, "n_components", "above 0 and below 1", 0.0, 1.0):
-        raise ValueError(f"n_components must be above 0 and below 1, got {value}")
     return value

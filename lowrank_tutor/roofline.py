@@ -84,8 +84,6 @@ def gpu_named(name: str, memory: float) -> str | None:
     ``torch.cuda.get_device_name()`` gives the name and ``torch.cuda.mem_get_info()[1]`` the bytes of memory, which tell
     an A100 with 80 GB, whose memory is faster and which is not in the table, from the one with 40 GB.
 
-    Examples
-    --------
     >>> gpu_named("NVIDIA A100-SXM4-40GB", 42.4e9), gpu_named("NVIDIA A100-SXM4-80GB", 85e9)
     ('A100', None)
     """
@@ -117,16 +115,11 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = Non
     With D = ``heads`` times ``d``, exact attention takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer
     takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are
     written and read again. Softmax is left out, which only lowers the floor.
+    Source: Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52(4).
 
-    Examples
-    --------
     >>> exact = gpu_floor(16384, 64, 8, "T4")
     >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")
     8.5 ms, compute
-
-    References
-    ----------
-    Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52(4).
     """
     n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
     card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
@@ -147,8 +140,6 @@ def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1)
 
     With fewer tokens, mixing and reading E cost more than they save.
 
-    Examples
-    --------
     >>> gpu_crossover(256, 64, 8, "T4")
     624
     """
@@ -207,8 +198,6 @@ def attention_bytes(
     another order; the second half holds the tokens, their sum with attention, and n rows of that width before and after
     the activation. The larger half counts.
 
-    Examples
-    --------
     >>> attention_bytes(16384, 64, 8) / 1e9, attention_bytes(16384, 64, 8, fused=False) / 1e9
     (0.067633152, 25.837436928)
     >>> [attention_bytes(16384, 64, 8, k=k, feedforward=2048) / 1e9 for k in (None, 256)]
@@ -239,11 +228,9 @@ def trials(
 ) -> list[Trial]:
     """Choose what to run at each length so that nothing asks for more than four fifths of the ``free`` bytes.
 
-    There are at most 1000 ``lengths``.
-    ``torch.cuda.mem_get_info()[0]`` tells how many are free, `fused_backends` whether attention is fused.
+    There are at most 1000 ``lengths``. ``torch.cuda.mem_get_info()[0]`` tells how many are free, `fused_backends`
+    whether attention is fused.
 
-    Examples
-    --------
     >>> for trial in trials((4096, 16384), 64, 8, 256, free=15e9, fused=False):
     ...     print(trial.n, trial.exact, trial.note)
     4096 True

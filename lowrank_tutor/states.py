@@ -85,8 +85,6 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     ``state`` (d, d_v) is what `linear_state` returns, ``k`` (n, d) are keys, and ``v`` (n, d_v) the values that they
     should read, not all zero.
 
-    Examples
-    --------
     >>> import torch
     >>> k, v = torch.eye(2), torch.tensor([[3.0], [4.0]])
     >>> recall_error(linear_state(k, v), k, v), recall_error(torch.zeros(2, 1), k, v)
@@ -227,8 +225,6 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
     arXiv:2406.06484). It returns ``y`` (n, d), with which the product is ``I - k.T @ y``, and ``t`` (n, n), lower
     triangular.
 
-    Examples
-    --------
     >>> import torch
     >>> y, t = wy(torch.eye(2), torch.tensor([1.0, 0.5]))
     >>> (torch.eye(2) - torch.eye(2).T @ y).tolist()
@@ -248,15 +244,8 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
     r"""Write a recurrence as a matrix: $L_{ij} = a_{j+1} \cdots a_i$ is left at time i of what was written at time j.
 
     $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Above the diagonal L is zero; blocks below it have rank at
-    most 1 (Dao and Gu 2024, arXiv:2405.21060).
+    most 1 (Dao and Gu 2024, arXiv:2405.21060). The decays ``a`` (n,) are any numbers; the first is never used.
 
-    Parameters
-    ----------
-    a : Tensor, shape (n,)
-        Decays; the first is never used. Any numbers.
-
-    Examples
-    --------
     >>> import torch
     >>> causal_decay(torch.tensor([1, 2, 1, 3])).tolist()
     [[1, 0, 0, 0], [2, 1, 0, 0], [2, 1, 1, 0], [6, 3, 3, 1]]
@@ -271,17 +260,10 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
 def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     """Return the rank of each block below the diagonal: rows from i on, columns before i, for i from 1 to n - 1.
 
-    For the matrix of `causal_decay` it is at most 1, for a recurrence with a state of d numbers at most d.
+    For the matrix of `causal_decay` it is at most 1, for a recurrence with a state of d numbers at most d. ``m`` (n, n)
+    is real and finite, of at least two rows. Singular values below the share ``rtol`` of the block's largest are zero,
+    by default as in ``rank.numerical_rank``.
 
-    Parameters
-    ----------
-    m : Tensor, shape (n, n)
-        Real and finite, of at least two rows.
-    rtol : float, optional
-        As in ``rank.numerical_rank``: singular values below this share of the block's largest are zero.
-
-    Examples
-    --------
     >>> import torch
     >>> block_ranks(causal_decay(torch.tensor([1.0, 2.0, 1.0, 3.0])))
     [1, 1, 1]
@@ -303,13 +285,13 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
 @overload
 def window_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
-    gates: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ..., state: State | None = ...,
+    token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[False] = ...,
 ) -> torch.Tensor: ...  # fmt: skip
 @overload
 def window_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
-    gates: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ..., state: State | None = ...,
+    token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
 def window_attention(
@@ -320,7 +302,6 @@ def window_attention(
     window: int,
     m: int,
     votes: bool = True,
-    gates: torch.Tensor | None = None,
     token_mask: torch.Tensor | None = None,
     state: State | None = None,
     return_state: bool = False,
@@ -344,13 +325,10 @@ def window_attention(
     votes : bool
         Whether $\ln$ of the number of a group's real tokens is added to its logit, so that it weighs as much as they
         would with its key; otherwise it weighs like one token.
-    gates : Tensor, shape (batch, groups, n, 1) or (batch, groups, n, d), optional
-        Logits of the tokens within their group: its mean is weighted by their softmax, for each of the d numbers apart
-        if there are as many (values must then have d numbers, too), as in DeepSeek-V4. By default all count alike.
     state : tuple of Tensor, optional
         What earlier tokens left, with the same ``window`` and ``m``: the key and the value of each group of tokens that
-        is seen as a mean from now on, and which of its tokens are real; the key and the value of each later token,
-        whether it is real, and its gates, if there are any. These groups and tokens are the third axis.
+        is seen as a mean from now on, and which of its tokens are real; the key and the value of each later token, and
+        whether it is real. These groups and tokens are the third axis.
     return_state : bool
         Whether to return the new state beside the output.
 
@@ -363,22 +341,14 @@ def window_attention(
     True
     """
     check_attention_inputs(q, k, v, token_mask)
-    batch, _, n, d = k.shape
+    batch, _, n, _ = k.shape
     if not 1 <= q.shape[2] <= n:
         found = f"{shape_of(q)} and {shape_of(k)}"
         raise ValueError(f"q must hold between 1 token and as many as k, got shapes {found}")
     window, m = check_size(window, "window"), check_size(m, "m")
     votes, return_state = check_bool(votes, "votes"), check_bool(return_state, "return_state")
-    if gates is not None:
-        check_like("gates", gates, (*k.shape[:3], "1 or d"), "q", k)
-        if gates.shape[3] != 1 and not gates.shape[3] == d == v.shape[3]:
-            found = f"{shape_of(gates)}, {shape_of(k)} and {shape_of(v)}"
-            raise ValueError(
-                f"gates must have one number a token, or as many as keys and as values, got shapes {found}"
-            )
     real = k.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask
     tokens = [zero_hidden(k, token_mask), zero_hidden(v, token_mask), real[:, None, :, None]]
-    tokens += [] if gates is None else [gates]
     means: list[torch.Tensor] = []
     past = start = 0  # tokens so far, and those of which only means are left
     if state is not None:
@@ -389,8 +359,8 @@ def window_attention(
         if start != _averaged(past, window, m):
             raise ValueError(f"window must be that of the state, got {window}")
         means, tokens = parts[:3], _joined(parts[3:], tokens)
-    k, v, real, *_ = tokens
-    means = _joined(means, _groups(k, v, real, m, None if gates is None else tokens[3]))
+    k, v, real = tokens
+    means = _joined(means, _groups(k, v, real, m))
     keys, values, counted = means  # (batch, groups, n // m, d), (batch, groups, n // m, d_v), (batch, 1, n // m, m)
     log_votes = counted[:, 0].sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
     log_votes = log_votes if votes else torch.where(log_votes.isinf(), log_votes, 0)
@@ -465,9 +435,7 @@ def _joined(older: list[torch.Tensor], newer: list[torch.Tensor]) -> list[torch.
     return [torch.cat([old.to(new.dtype), new], dim=2) for old, new in zip(older, newer, strict=True)]
 
 
-def _groups(
-    k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int, gates: torch.Tensor | None
-) -> list[torch.Tensor]:
+def _groups(k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int) -> list[torch.Tensor]:
     """Average whole groups of m keys and values, and return beside them which tokens are real, (batch, 1, count, m)."""
     whole = k.shape[2] // m * m
 
@@ -475,9 +443,8 @@ def _groups(
         return part[:, :, :whole].reshape(*part.shape[:2], whole // m, m, part.shape[3])
 
     real = split(real)
-    logits = split(k.new_zeros(*k.shape[:3], 1) if gates is None else gates).masked_fill(~real, -math.inf)
-    shares = torch.softmax(logits.masked_fill(~real.any(dim=3, keepdim=True), 0), dim=3)  # an empty one averages zeros
-    return [*((shares * split(part)).sum(dim=3).to(part.dtype) for part in (k, v)), real[..., 0]]
+    shares = real.to(k.dtype) / real.sum(dim=3, keepdim=True).clamp(min=1)  # before the sum, which could overflow
+    return [*((shares * split(part)).sum(dim=3) for part in (k, v)), real[..., 0]]
 
 
 def _added(

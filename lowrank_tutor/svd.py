@@ -80,18 +80,6 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
     return SVD(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
 
 
-def _check_rank_of_each(k: int, shape: tuple[int, ...]) -> int:
-    """Return a rank that each matrix of a stack can have; the message tells who took a color image for one matrix."""
-    try:
-        return check_rank(k, shape[-2:])
-    except ValueError as error:
-        if len(shape) == 2:
-            raise
-        raise ValueError(
-            f"{error}, and a is a stack of {math.prod(shape[:-2])} matrices of shape {shape[-2:]}"
-        ) from None
-
-
 def truncated_svd(a: ArrayLike, k: int) -> SVD:
     r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
@@ -103,7 +91,10 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
     (array([6.708204]), [[1.5, 1.5], [4.5, 4.5]])
     """
     matrix = as_matrices(a, "a", advice=", and randomized_svd takes it as it is")
-    rank = _check_rank_of_each(k, matrix.shape)
+    *stack, m, n = matrix.shape
+    # Who takes a color image for one matrix learns from the message how it was read.
+    bound = f"min(m, n) of each of {math.prod(stack)} matrices of shape {m, n}" if stack else "min(m, n)"
+    rank = check_integer(k, "k", 1, min(m, n), bound)
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 

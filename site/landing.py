@@ -39,6 +39,7 @@ SENTENCES = {
     "book/09-states": (
         "What a table of fixed size can remember in place of a cache, and which theorem is about which rank."
     ),
+    "book/budget": "The least memory with which a small model still answers: cut everything at once, and look.",
     "book/choose": (
         "From a problem to a technique: what it saves, what it costs in quality, who uses it, which library to install."
     ),

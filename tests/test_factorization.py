@@ -78,19 +78,6 @@ def test_descent_by_loops(penalty):
     np.testing.assert_allclose(found.f, q.T, rtol=1e-5, atol=1e-7)
 
 
-def test_gradient_is_zero():
-    table, seen = ratings_of(20, 15, 3)
-    seen[:, 0] = seen[0] = True
-    table = table + 0.3 * fresh(9).standard_normal(table.shape)
-    c, f, _, converged = factorize_ratings(
-        table, seen, 2, regularization=0.3, rng=fresh(), tolerance=1e-14, max_sweeps=20_000
-    )
-    assert converged
-    residual = seen * (c @ f - table)
-    np.testing.assert_allclose(residual @ f.T + 0.3 * c, 0, atol=1e-5)
-    np.testing.assert_allclose(c.T @ residual + 0.3 * f, 0, atol=1e-5)
-
-
 @pytest.mark.parametrize("penalty", [0, 1.5, 4.5])
 def test_full_table_lowers_svd(penalty):
     table = with_spectrum([9, 5, 3, 1], 12, 8)

@@ -185,8 +185,8 @@ def build_wheel(folder):
     shutil.copytree(PACKAGE, tree / "lowrank_tutor", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md"):
         shutil.copyfile(ROOT / name, tree / name)
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*pip, "--no-build-isolation", "--wheel-dir", folder, tree], check=True)
+    build = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"  # as pip calls it
+    subprocess.run([sys.executable, "-c", build], cwd=tree, check=True, capture_output=True)
     (wheel,) = folder.glob("lowrank_tutor-*.whl")
     return wheel
 

@@ -5,8 +5,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matrices import with_spectrum
 from sklearn import decomposition
 from sklearn.base import clone
@@ -62,17 +60,6 @@ def test_line_by_hand():
     np.testing.assert_allclose(pca.explained_variance_ratio_, [1, 0], atol=1e-15)
     np.testing.assert_allclose(pca.singular_values_, [np.sqrt(10), 0], atol=1e-15)
     np.testing.assert_allclose(pca.transform([[3, 6]]), [[2 * np.sqrt(5), 0]], atol=1e-14)
-
-
-@settings(deadline=None)
-@given(st.integers(2, 8), st.integers(1, 6), st.integers(0, 100))
-def test_all_axes_lose_nothing(n, d, seed):
-    x = cloud(n, d, seed)
-    pca = PCA(min(n, d))
-    z = pca.fit_transform(x)
-    np.testing.assert_allclose(pca.inverse_transform(z), x, atol=1e-12)
-    largest = np.abs(pca.components_).max(axis=1)
-    assert (pca.components_.max(axis=1) >= largest * (1 - 1e-3)).all()
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -192,8 +179,7 @@ FITTED = PCA(2).fit(cloud(20, 4))
     [
         (lambda: PCA(1.0), ValueError, "n_components must be above 0 and below 1, got 1.0"),
         (lambda: PCA(0.0), ValueError, "n_components must be above 0 and below 1, got 0.0"),
-        (lambda: PCA(1).set_params(n_components="mle"), TypeError, "n_components must be an integer, got 'mle'"),
-        (lambda: PCA(1).set_params(whiten=True), ValueError, "params must be n_components, got whiten"),
+        (lambda: PCA("mle"), TypeError, "n_components must be an integer, got 'mle'"),
         (lambda: PCA(1).fit([[1]]), ValueError, "x must be two points or more (variance divides by n - 1), got 1"),
         (lambda: PCA(4).fit(np.ones((9, 3))), ValueError, "n_components must be between 1 and min(n, d) = 3, got 4"),
         (lambda: PCA(2).transform([[1.0]]), ValueError, "PCA(n_components=2) must be fitted first: call fit(x)"),

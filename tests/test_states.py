@@ -1,4 +1,4 @@
-"""States, their chunks and blocks, against plain loops, NumPy and exact fractions."""
+"""States, their chunks and blocks: numbers by hand, laws, and refusals; tests/contracts has loops."""
 
 import math
 
@@ -96,24 +96,12 @@ def delta_parts(batch=3, heads=2, n=11, d=4, d_v=3, seed=0, dtype=torch.float64)
     return [part.to(dtype) for part in (q, functional.normalize(k, dim=3), v, 2 * beta, decay.log())]
 
 
-def test_chunks_in_float32():
-    """Autocast changes nothing, and a narrow state goes on in float32."""
-    *parts, log_decay = delta_parts(n=100)
-    exact = delta_attention(*parts, log_decay=log_decay)
-    single = [part.float() for part in parts]
-    with torch.autocast("cpu", torch.bfloat16):
-        inside = delta_attention(*single, log_decay=log_decay.float())
-    assert (inside.double() - exact).norm() < 1e-5 * exact.norm()
+def test_narrow_state_goes_on_in_float32():
+    *parts, _ = delta_parts(dtype=torch.float32)
     narrow = torch.ones(3, 2, 4, 3, dtype=torch.bfloat16)
-    states = [delta_attention(*single, state=state, return_state=True)[1] for state in (narrow, narrow.float())]
+    states = [delta_attention(*parts, state=state, return_state=True)[1] for state in (narrow, narrow.float())]
     assert states[0].dtype == torch.float32
     assert torch.equal(*states)
-
-
-def test_chunks_compile(compiler):
-    parts = delta_parts(dtype=torch.float32)
-    compiled = compiler(delta_attention, backend="eager")
-    torch.testing.assert_close(compiled(*parts[:4], chunk=4), delta_attention(*parts[:4], chunk=4))
 
 
 # masks and blocks
@@ -159,13 +147,12 @@ WEIGHTS = dict(zip(("w_dkv", "w_uk", "w_uv", "w_q"), tensors((6, 3), (4, 3, 5), 
     [
         (lambda k, v, a, b: linear_state(k, v, decay=a.sigmoid(), delta=b.sigmoid()),
          tensors((4, 3), (4, 2), (4,), (4,))),
-        (lambda q, k, v, b, a: delta_attention(q, k, v, b, log_decay=a, chunk=3), delta_parts(1, 1, 5, 2, 2)),
         (wy, tensors((5, 3), (5,))),
         (causal_decay, tensors((5,))),
         (power_step, tensors((5, 4), (4, 2))),
         (lambda x: newton_schulz(x, 2), tensors((4, 3))),
     ],
-    ids=["linear_state", "delta_attention", "wy", "causal_decay", "power_step", "newton_schulz"],
+    ids=["linear_state", "wy", "causal_decay", "power_step", "newton_schulz"],
 )  # fmt: skip
 def test_gradients(function, inputs):
     assert torch.autograd.gradcheck(function, [part.requires_grad_() for part in inputs])
@@ -208,7 +195,7 @@ def latents(**change):
         (lambda: linear(state=PAIR, causal=False), CAUSAL),
         (lambda: latents(return_state=True, causal=False), CAUSAL),
         (lambda: linear(state=Q), f"TypeError: state must be the 2 {GIVES} Tensor"),
-        (lambda: windows(state=SIX, gates=Q), f"TypeError: state must be the 7 {GIVES} 6 parts"),
+        (lambda: windows(state=SIX[1:]), f"TypeError: state must be the 6 {GIVES} 5 parts"),
         (lambda: linear(state=PAIR[::-1]), "ValueError: state[0] must have shape (1, 2, 4, 5), got shape (1, 2, 1, 1)"),
         (lambda: linear(state=[part.to("meta") for part in PAIR]),
          "ValueError: state must be on the device of the new tokens, cpu, got meta"),

@@ -1,6 +1,5 @@
 """The cut spectrum: exact and randomized factors, their error, and where to cut through noise."""
 
-import functools
 import itertools
 import math
 import re
@@ -88,15 +87,6 @@ def test_precision(dtype):
         assert_is_svd(result, 50 * float(np.finfo(expected).eps))
 
 
-@pytest.mark.parametrize("scale", [1e-74, 1e74])
-def test_unit_does_not_matter(scale):
-    a = with_spectrum(20 / I[:60], 80, 60)
-    for function in (truncated_svd, functools.partial(randomized_svd, rng=0)):
-        expected, result = function(a, 3), function(a * scale, 3)
-        np.testing.assert_allclose(result.s / scale, expected.s, rtol=1e-12)
-        np.testing.assert_allclose(result.u, expected.u, atol=1e-7)
-
-
 def test_tall_matrix_fits_memory():
     assert truncated_svd(np.ones((1_000_000, 2)), 1).u.shape == (1_000_000, 1)
     result = truncated_svd(np.zeros((30, 20)), 8)
@@ -157,29 +147,6 @@ def test_relative_errors_by_hand():
 
 
 # Randomized factors
-
-SPECTRA = {
-    "slow power": 1 / np.sqrt(I),
-    "flat": np.ones(200),
-    "repeated": np.r_[np.ones(8), np.full(192, 0.5)],
-    "in groups": np.repeat(1 / np.arange(1.0, 21), 10),
-    "steep": np.logspace(-1, -16, 200),
-    "rank below k": np.r_[3.0, 2.0, 1.0, np.zeros(197)],
-    "rank above the block": np.r_[1 / I[:40], np.zeros(160)],
-}
-
-
-@pytest.mark.parametrize("name", SPECTRA)
-def test_nearly_optimal_on_every_spectrum(name):
-    a = with_spectrum(SPECTRA[name], 300, 200)
-    s = np.linalg.svd(a, compute_uv=False)
-    result, floor = randomized_svd(a, 8, rng=0), 2e-14 * s[0]
-    assert_is_svd(result)
-    assert np.linalg.norm(a - product(result)) <= tail_error(s, 8) * (1 + 1e-4) + floor
-    np.testing.assert_allclose(result.s, s[:8], rtol=2e-3, atol=floor)
-    if name == "rank below k":  # the smallest block finds an exact rank without a pass
-        smallest = randomized_svd(a, 3, oversample=0, power_iterations=0, rng=0)
-        np.testing.assert_allclose(smallest.s, [3, 2, 1], rtol=1e-13)
 
 
 def test_small_values_survive():
@@ -414,15 +381,3 @@ def operator(multiply, back=None, n=5):
 def test_bad_values_are_refused(call, message):
     with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}"):
         call()
-
-
-def test_arguments_are_not_changed():
-    a = 100 * default_rng(0).standard_normal((60, 50))
-    before, s = a.copy(), np.array([2.0, 1.0])
-    a.flags.writeable = s.flags.writeable = False
-    for result in (truncated_svd(a, 2), (best_rank_k(a, 2),), randomized_svd(a, 2)):
-        assert not any(np.shares_memory(x, a) for x in result)
-    relative_error(a, a)
-    tail_error(s, 1)
-    hard_threshold(s, 2, 2)
-    np.testing.assert_array_equal(a, before)

@@ -4,8 +4,8 @@ Chapters ``book/01-rank.md``, ``book/02-svd-pca.md``, ``book/05-bilinear-scoring
 ``book/07-linformer.md``. Each function returns ``Worked(steps, result)``: a notebook shows numbered steps, a sentence
 and a formula each; a terminal shows the same steps as text. Letters: ``a`` is the matrix, called A in the formulas;
 $\sigma_i, u_i, v_i$ are its singular values and vectors; ``s`` and ``h`` are scored by way of ``u`` and ``v``. In
-attention, ``q``, ``k`` and ``v`` are queries, keys and values, a row for each token; ``e`` and ``f`` compress keys and
-values; P is the matrix of weights, $p_i^\top$ its row i. Rows, columns and steps count from 1.
+attention, ``q``, ``k`` and ``v`` are queries, keys and values, a row for each token; ``e`` compresses keys and values;
+P is the matrix of weights, $p_i^\top$ its row i. Rows, columns and steps count from 1.
 
 Numbers must be exact: integers, ``Fraction``, SymPy rationals, strings such as ``"1/3"`` or ``"0.1"``, or NumPy arrays
 of integers. Floats are refused, whole ones too, because they may have been rounded before: the float 0.1 is not 1/10. A

@@ -1,8 +1,8 @@
 r"""Work one head of attention number by number: softmax attention and Linformer.
 
 Chapter ``book/07-linformer.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: Q, K and V are
-queries, keys and values, a row for each token; E and F compress keys and values along the sequence, and $\bar k_j$ is
-row j of E K; $z_i$ is the sum of the powers of e in row i, and P holds the weights, of which $p_i^\top$ is row i.
+queries, keys and values, a row for each token; E compresses keys and values along the sequence, and $\bar k_j$ is row j
+of E K; $z_i$ is the sum of the powers of e in row i, and P holds the weights, of which $p_i^\top$ is row i.
 
 After the scores, every number is a sum of powers of e with rational factors, or one such sum over another. Once equal
 powers are collected, such a sum is zero only if all its factors are (the theorem of Lindemann and Weierstrass). So
@@ -47,14 +47,13 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
     return Worked((*steps, _check_step(n_q, n_k), work), output)
 
 
-def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked:
-    r"""Compress keys and values along the sequence, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
+def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
+    r"""Compress keys and values along the sequence, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (E V)$.
 
-    ``e`` (k, n_keys) holds the share of each key in each of the k compressed keys, k at most n_keys, and ``f``, by
-    default ``e``, the same for values; the others are as in `softmax_attention`. Source: Wang et al. (2020),
-    arXiv:2006.04768, equation 7.
+    ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones, k at most n_keys; the
+    others are as in `softmax_attention`. Source: Wang et al. (2020), arXiv:2006.04768, equation 7, with E = F.
 
-    The values of the steps: E K (k, d); F V (k, d_v); then as in `softmax_attention`, with weights (n_queries, k); how
+    The values of the steps: E K (k, d); E V (k, d_v); then as in `softmax_attention`, with weights (n_queries, k); how
     many weights there are, and how many without compression; the multiplications to compress, those after it, both
     together, those without compression, and the k at which these are as many. The result is the output (n_queries,
     d_v).
@@ -63,33 +62,29 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any, f: Any = None) -> Worked
     Matrix([[3, 1]])
     """
     queries, keys, values = _read(q, k, v)
-    to_keys = as_exact_matrix("e", e)  # (k, n_keys)
-    to_values = to_keys if f is None else as_exact_matrix("f", f)
-    if to_keys.cols != keys.rows:
+    shares = as_exact_matrix("e", e)  # (k, n_keys)
+    if shares.cols != keys.rows:
         raise ValueError(
-            f"e must have a column for each key, got e of shape {to_keys.shape} and k of shape {keys.shape}"
+            f"e must have a column for each key, got e of shape {shares.shape} and k of shape {keys.shape}"
         )
-    if to_keys.rows > to_keys.cols:
-        raise ValueError(f"e must have at most n_keys = {keys.rows} rows, got shape {to_keys.shape}")
-    if to_values.shape != to_keys.shape:
-        raise ValueError(f"f must have the shape of e, {to_keys.shape}, got shape {to_values.shape}")
-    short_keys, short_values = to_keys * keys, to_values * values  # (k, d), (k, d_v)
-    letter, same = ("E", " the same") if f is None else ("F", "")
+    if shares.rows > shares.cols:
+        raise ValueError(f"e must have at most n_keys = {keys.rows} rows, got shape {shares.shape}")
+    short_keys, short_values = shares * keys, shares * values  # (k, d), (k, d_v)
     compress = (
         Step(
-            f"Compress the keys, {keys.rows} to {to_keys.rows}: multiply $E$ by $K$.",
-            tex_product("E K", to_keys, keys, short_keys),
+            f"Compress the keys, {keys.rows} to {shares.rows}: multiply $E$ by $K$.",
+            tex_product("E K", shares, keys, short_keys),
             short_keys,
         ),
         Step(
-            f"Compress the values with{same} ${letter}$: multiply ${letter}$ by $V$.",
-            tex_product(f"{letter} V", to_values, values, short_values),
+            "Compress the values with the same $E$: multiply $E$ by $V$.",
+            tex_product("E V", shares, values, short_values),
             short_values,
         ),
     )
-    steps, output = _softmax_steps(queries, short_keys, short_values, "(E K)", f"{letter} V")
-    check = _check_step(queries.rows, keys.rows, to_keys.rows)
-    work = _linformer_work(queries.rows, keys.rows, to_keys.rows, queries.cols, values.cols)
+    steps, output = _softmax_steps(queries, short_keys, short_values, "(E K)", "E V")
+    check = _check_step(queries.rows, keys.rows, shares.rows)
+    work = _linformer_work(queries.rows, keys.rows, shares.rows, queries.cols, values.cols)
     return Worked((*compress, *steps, check, work), output)
 
 

@@ -33,8 +33,6 @@ class Step(NamedTuple):
 class Worked(NamedTuple):
     """A worked example: its steps in order, and the result.
 
-    Examples
-    --------
     >>> from lowrank_tutor.byhand import rank_one
     >>> print(rank_one([[1, 2], [3, 6]]))
     1. Row 1 is the first that is not zero. Call it v.

@@ -47,8 +47,6 @@ def kv_cache_numbers(
     arXiv:2405.04434, Table 1). ``index`` is the width of a further key, by which a model chooses the tokens that it
     attends to. In 16 bits they take twice as many bytes.
 
-    Examples
-    --------
     >>> kv_cache_numbers(32, heads=32, width=128), kv_cache_numbers(61, latent=512, rotary=64)
     (262144, 35136)
     """
@@ -74,8 +72,6 @@ def published_caches() -> dict[str, PublishedCache]:
     A layer with a window stops growing when the window is full, and a state has its size from the start: both are
     ``fixed``. A layer that stores a vector ``every`` few tokens grows by that share of it.
 
-    Examples
-    --------
     >>> published_caches()["gpt-oss-120b"][:2]
     (18432, 2359296)
     """
@@ -107,8 +103,6 @@ def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: 
     $2 n n_h d_c d_h$, and $n n_h (2 d_h + d_R)$ to attend. The rotated key beside each latent has ``d_rope`` numbers,
     possibly 0.
 
-    Examples
-    --------
     >>> latent_cost(1000, 128, 128, 512, 64, absorb=True)
     LatentCost(multiplications=156041216, read=576000)
     """

@@ -11,7 +11,7 @@ from lowrank_tutor._checks import check_rank
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
-from lowrank_tutor.caches.lora import modules_of, names_ending_in
+from lowrank_tutor.caches.lora import modules_of, names_ending_in, plain_linear
 from lowrank_tutor.rank import break_even_rank
 from lowrank_tutor.svd import choose_rank
 
@@ -54,21 +54,9 @@ def compress(
     u, v = factorize(matrix, rank, h_moment=known)
     if energy is not None:
         rank = max(choose_rank(sorted((u**2).sum(axis=1), reverse=True), energy=energy), 1)  # u @ u.T is diag(s)
-    first = _like(linear, v[:rank], None)
-    return nn.Sequential(first, _like(linear, u[:rank].T, linear.bias)).train(linear.training)
-
-
-def _like(linear: nn.Linear, weight: Any, bias: nn.Parameter | None) -> nn.Linear:
-    """Return a new layer with the type and device of another, which learns if that one does."""
-    place = {"device": linear.weight.device, "dtype": linear.weight.dtype}
-    layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
-        nn.Linear, weight.shape[1], weight.shape[0], bias=bias is not None, **place
-    )
-    with torch.no_grad():
-        layer.weight.copy_(torch.from_numpy(weight)).requires_grad_(linear.weight.requires_grad)
-        if bias is not None:
-            layer.bias.copy_(bias).requires_grad_(bias.requires_grad)
-    return layer
+    first, second = (torch.from_numpy(factor) for factor in (v[:rank], u[:rank].T))
+    pair = plain_linear(linear, first, None), plain_linear(linear, second, linear.bias)
+    return nn.Sequential(*pair).train(linear.training)
 
 
 @contextmanager

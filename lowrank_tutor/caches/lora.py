@@ -161,15 +161,7 @@ class LoraLinear(nn.Module):
         if not (weight.is_meta or bool(weight.isfinite().all())):
             refused = f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
             raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {refused}")
-        place = {"device": self.linear.weight.device, "dtype": self.linear.weight.dtype}
-        plain: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
-            nn.Linear, self.in_features, self.out_features, bias=self.bias is not None, **place
-        )
-        with torch.no_grad():
-            plain.weight.copy_(weight)
-            if self.bias is not None:
-                plain.bias.copy_(self.bias)
-        return plain
+        return plain_linear(self.linear, weight, self.bias).requires_grad_()
 
     def reset_base(self) -> nn.Linear:
         """Return the layer that came in, without the update; its weight and bias learn again if they did before."""
@@ -252,6 +244,19 @@ def merge_lora(model: nn.Module) -> nn.Module:
     }
     _put(model, merged)
     return merged.get(model, model)
+
+
+def plain_linear(linear: nn.Linear, weight: torch.Tensor, bias: nn.Parameter | None) -> nn.Linear:
+    """Return a new layer with the type and device of another, which learns if that one does."""
+    place = {"device": linear.weight.device, "dtype": linear.weight.dtype}
+    layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
+        nn.Linear, weight.shape[1], weight.shape[0], bias=bias is not None, **place
+    )
+    with torch.no_grad():
+        layer.weight.copy_(weight).requires_grad_(linear.weight.requires_grad)
+        if bias is not None:
+            layer.bias.copy_(bias).requires_grad_(bias.requires_grad)
+    return layer
 
 
 def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:

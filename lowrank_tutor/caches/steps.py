@@ -19,8 +19,6 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     From a gradient ``m`` (m, n) and ``q`` (n, r), a guess of r directions or what the last step returned, come ``p``
     (m, r) and the next ``q`` (n, r). The approximation is ``p @ q.T``.
 
-    Examples
-    --------
     >>> import torch
     >>> p, q = power_step(torch.diag(torch.tensor([2.0, 1.0])), torch.tensor([[1.0], [0.0]]))
     >>> (p @ q.T).abs()
@@ -46,8 +44,6 @@ def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
     Muon's coefficients a, b and c do not converge to 1 but come near it fast (Jordan et al., 2024,
     https://kellerjordan.github.io/posts/muon/). Zeros stay zeros.
 
-    Examples
-    --------
     >>> import torch
     >>> newton_schulz(torch.tensor([[3.0, 0.0], [0.0, 0.1]])).diagonal()
     tensor([0.6970, 1.1288])

@@ -6,9 +6,10 @@ dragged, and a reader's own data can come in. Each function returns an
 needs no kernel, no library and no network. Where no script runs, and in print, a picture of its first state stands
 there. An argument out of its range raises ``ValueError`` or ``TypeError``.
 
-A figure is ``name.py`` (a function that chooses data and words, and computes the first state with NumPy), ``name.js``
-(one function that draws; ``instrument.js`` of the kit says what it returns), and ``tests/figures/test_name.py``. What
-several figures share lies in ``parts``: ``linalg.js`` and ``background.js`` compute, others draw.
+A figure is ``name.py`` (a function that chooses data, computes the first state with NumPy, and has the sentences that
+describe a state), ``name.js`` (one function that draws, with the labels of panels and controls; ``instrument.js`` of
+the kit says what it returns), and ``tests/figures/test_name.py``. What several figures share lies in ``parts``:
+``linalg.js`` and ``background.js`` compute, others draw.
 """
 
 from lowrank_tutor._on_demand import needed
@@ -17,6 +18,7 @@ with needed(__name__):
     from lowrank_tutor.figures.album import album
     from lowrank_tutor.figures.arrows import arrows
     from lowrank_tutor.figures.attend import attend
+    from lowrank_tutor.figures.budget import budget
     from lowrank_tutor.figures.card import card
     from lowrank_tutor.figures.cloud import cloud
     from lowrank_tutor.figures.dice import dice
@@ -30,6 +32,7 @@ with needed(__name__):
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "card", "cloud", "dice", "score", "shadow", "sheets", "spectrum", "storyteller", "tilt", "votes",
-    "windows",
+    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "score",
+    "shadow", "sheets", "spectrum", "storyteller",
+    "tilt", "votes", "windows",
 ]  # fmt: skip

@@ -1,6 +1,12 @@
-// An album that is written over: what a state of fixed size gives back. Python's album.py has data and words.
+// An album that is written over: what a state of fixed size gives back. Its data and sentences are in album.py.
 const album = ({ place, data, move }) => {
-  const { words, widths, methods } = data, SIDE = 8, SIZE = 64, GAP = 3, STEP = SIDE + GAP;
+  const { widths, methods } = data, SIDE = 8, SIZE = 64, GAP = 3, STEP = SIDE + GAP;
+  const READ = "What each key reads now, the oldest first. Teal frame: nearest to its own picture; orange: to another";
+  const KEPT = {
+    state: "The state, {d} by 64. Left and above: the sheet that was written last",
+    cache: "The cache: a row for each picture, and a key of {d} numbers beside it",
+    best: "The best state, {d} by 64",
+  };
   const grays = data.grays.map((row) => [...row].map((gray) => parseInt(gray, 36))), count = grays.length;
   const normal = data.keys.map((row) => row.match(/../g).map((code) => (code - 50) / 16)); // two digits each
   const mean = vectors.mean(grays);
@@ -40,8 +46,8 @@ const album = ({ place, data, move }) => {
   // Thumbnails on a canvas, their frames above it
   const panels = controls.box(place, "panels");
   const wide = SIDE * STEP - GAP; // pixels of the canvas, which is shown larger
-  const left = controls.titled(panels, words.pictures), layer = controls.box(left, "frames");
-  const canvas = controls.element("canvas", { width: wide, height: wide, role: "img", "aria-label": words.pictures });
+  const left = controls.titled(panels, READ), layer = controls.box(left, "frames");
+  const canvas = controls.element("canvas", { width: wide, height: wide, role: "img", "aria-label": READ });
   layer.append(canvas);
   const frames = stage.make("svg", { viewBox: [0, 0, wide, wide].join(" "), "aria-hidden": "true" }, layer);
   const rects = grays.map((_, t) => stage.make("rect", {
@@ -54,17 +60,17 @@ const album = ({ place, data, move }) => {
     return [event.clientX - box.left, event.clientY - box.top].map((at) => clamp(Math.floor(at * SIDE / box.width), 0, SIDE - 1));
   }, ([across, down]) => move({ written: down * SIDE + across + 1 }), () => null, true);
   const slider = controls.range(left, {
-    label: words.written, min: 1, max: count, step: 1, input: (written) => move({ written }),
+    label: "pictures written", min: 1, max: count, step: 1, input: (written) => move({ written }),
   });
   const row = controls.box(left, "control");
-  const more = controls.button(row, words.more, () => move({ written: Math.min(count, state.written + 1) }));
+  const more = controls.button(row, "Write one more", () => move({ written: Math.min(count, state.written + 1) }));
   const side = controls.box(panels);
-  const rule = controls.choice(side, { label: words.method, options: methods, input: (method) => move({ method }) });
+  const rule = controls.choice(side, { label: "rule", options: methods, input: (method) => move({ method }) });
   const width = controls.choice(side, {
-    label: words.d, options: Object.fromEntries(widths.map((d) => [d, String(d)])), input: (d) => move({ d: Number(d) }),
+    label: "numbers in a key", options: Object.fromEntries(widths.map((d) => [d, String(d)])), input: (d) => move({ d: Number(d) }),
   });
   const EDGE = 8, THICK = 5; // pixels that the last sheet's column and row stand off, and are wide
-  const map = layerPictures.canvas(side, words.state, SIZE + EDGE);
+  const map = layerPictures.canvas(side, KEPT.state, SIZE + EDGE);
   map.box.classList.add("state");
   if (!matchMedia("(min-width: 601px)").matches) layer.after(map.box); // a phone shows the two at once
 
@@ -88,7 +94,7 @@ const album = ({ place, data, move }) => {
       if (y >= 0) return x + EDGE < THICK ? sheet.key[Math.floor(y / tall)] / scales[0] : 0;
       return y + EDGE < THICK ? sheet.change[x] / scales[1] : 0;
     }, (SIZE + EDGE) ** 2, 1);
-    map.title(fill(words[{ cache: "cache", best: "best" }[state.method] || "state"], state));
+    map.title(fill(KEPT[state.method] || KEPT.state, state));
   };
 
   const kept = () => state.method === "cache" ? state.written * (state.d + SIZE) : state.d * SIZE;

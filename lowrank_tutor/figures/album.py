@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
+from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts.arguments import whole
-from lowrank_tutor.kit.charts.style import ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.arguments import finite, whole
+from lowrank_tutor.kit.charts.style import ORANGE, TEAL
 
 MOST, SIDE = 64, 8  # pictures, and pixels to a side
 WIDTHS = (16, 32, 64)
@@ -26,16 +25,6 @@ REMARKS = {
     "best": "The best state solves for all pictures at once, and is exact for up to {d} of them.",
     "old": "The delta rule gives up old pictures for new ones.",
     "noisy": "A sum keeps something of every picture, so all of them get noisier with each new one.",
-}
-WORDS = {
-    "pictures": "What each key reads now, the oldest first. Teal frame: nearest to its own picture; orange: to another",
-    "state": "The state, {d} by 64. Left and above: the sheet that was written last",
-    "cache": "The cache: a row for each picture, and a key of {d} numbers beside it",
-    "best": "The best state, {d} by 64",
-    "written": "pictures written",
-    "more": "Write one more",
-    "method": "rule",
-    "d": "numbers in a key",
 }
 
 
@@ -60,17 +49,13 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
     method : str
         The rule at first: ``"sum"``, ``"delta"``, ``"best"`` or ``"cache"``.
     """
-    given = as_float_array(pictures, "pictures").astype(np.float64)
-    if given.shape != (MOST, SIDE, SIDE) or not np.isfinite(given).all():
-        raise ValueError(f"pictures must be finite numbers of shape (64, 8, 8), got shape {given.shape}")
+    given = finite("pictures", pictures, MOST, SIDE, SIDE)
     written = whole("written", written, 1, MOST)
     method, d = one_of("method", method, METHODS), one_of("d", d, WIDTHS)
     low, high = given.min(), given.max()
     grays = np.rint(GRAYS * (given - low) / ((high - low) or 1)).reshape(MOST, -1)
-    # Sixteenths, from 00 to 99 about 50. Of this draw the counts lie at the medians of twenty.
-    normal = np.random.default_rng(10).standard_normal((MOST, max(WIDTHS)))
-    codes = np.clip(np.rint(16 * normal) + 50, 0, 99)
-    keys = (codes - 50) / 16
+    # Of this draw the counts lie at the medians of twenty.
+    codes, keys = two_digits(np.random.default_rng(10).standard_normal((MOST, max(WIDTHS))), 16)
     read = reads(keys, grays, written, d, method)
     return figure(
         name="album",
@@ -80,12 +65,11 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
         say=SAY,
         remarks=REMARKS,
         data={
-            "keys": two_digits(codes),
+            "keys": codes,
             "grays": ["".join(np.base_repr(int(one), 36) for one in row) for row in grays],
             "most": GRAYS,
             "widths": WIDTHS,
             "methods": METHODS,
-            "words": WORDS,
         },
         readouts={
             "given_back": ("pictures given back", ","),
@@ -93,7 +77,7 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
             "kept": ("numbers kept", ","),
             "holds": ("a cache of that size holds", ","),
         },
-        picture=lambda: _still(read, _nearest(read, grays)),
+        picture=still(_draw, read, _nearest(read, grays), size=(3.6, 3.6), nrows=SIDE, ncols=SIDE),
     )
 
 
@@ -127,13 +111,10 @@ def _nearest(read: Floats, grays: Floats) -> NDArray[np.bool_]:
     return np.asarray(distances.argmin(axis=1) == np.arange(len(read)))
 
 
-@styled
-def _still(read: Floats, right: NDArray[np.bool_]) -> Figure:
-    fig, axes = plt.subplots(SIDE, MOST // SIDE, layout="constrained", figsize=(3.6, 3.6))
-    for ax in axes.flat:
+def _draw(read: Floats, right: NDArray[np.bool_], *axes: Axes) -> None:
+    for ax in axes:
         ax.set(xticks=[], yticks=[], visible=False)
-    for ax, values, is_right in zip(axes.flat, read, right, strict=False):
+    for ax, values, is_right in zip(axes, read, right, strict=False):
         ax.imshow(values.reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=GRAYS)
         ax.spines[:].set(visible=True, color=TEAL if is_right else ORANGE, linewidth=1.5)
         ax.set_visible(True)
-    return fig

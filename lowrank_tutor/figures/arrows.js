@@ -1,6 +1,6 @@
-// The columns of a 2 x 2 matrix and a unit vector, to be dragged. The words are in arrows.py.
+// The columns of a 2 x 2 matrix and a unit vector, to be dragged. Its sentences are in arrows.py.
 const arrows = ({ place, data, move }) => {
-  const { words, form, reach } = data;
+  const { form, reach } = data;
   const ellipse = form === "ellipse";
   const TURN = Math.PI / 180;
   let state = null, svd = null, eigen = false, clear = () => {};
@@ -17,9 +17,12 @@ const arrows = ({ place, data, move }) => {
   const panels = controls.box(place, ellipse ? "panels" : "panels single"); // one picture stands in the middle
   const square = { width: 288, height: 288, margin: [8, 8, 8, 8] };
   const plane = (label, options) => stage.panel(controls.titled(panels, label), { label, ...options });
-  const inputs = ellipse && plane(words.inputs, { ...square, ...box(1.35) });
-  const outputs = plane(words.outputs, { ...square, ...box(reach) });
-  const curve = ellipse && plane(words.curve, { height: 170, margin: [10, 20, 34, 34], x: [0, 180], y: [0, reach] });
+  const inputs = ellipse && plane("inputs of length 1: drag x", { ...square, ...box(1.35) });
+  const sums = "all x₁a₁ + x₂a₂ with x₁² + x₂² ≤ 1: drag the tips";
+  const outputs = plane(ellipse ? "their outputs Ax: drag the columns" : sums, { ...square, ...box(reach) });
+  const curve = ellipse && plane("length of Ax for each direction of x", {
+    height: 170, margin: [10, 20, 34, 34], x: [0, 180], y: [0, reach],
+  });
   const side = controls.box(panels);
   const matrix = side.appendChild(controls.element("p", { class: "matrix" }));
 
@@ -31,7 +34,8 @@ const arrows = ({ place, data, move }) => {
     move({ a: [0, 1].map((i) => [0, 1].map((l) => (l === j ? [p, q][i] : state.a[i][l]))) });
   };
   [0, 1].forEach((j) => outputs.handle("column " + j, {
-    label: words.columns[j], color: ["teal", "violet"][j], drag: (point) => put(j, outputs.snap(point, onLine(j, point))),
+    label: "tip of the " + ["first", "second"][j] + " column", color: ["teal", "violet"][j],
+    drag: (point) => put(j, outputs.snap(point, onLine(j, point))),
     step: (dx, dy) => put(j, [column(j)[0] + dx / 10, column(j)[1] + dy / 10]),
   }));
   /** A direction that is half a degree from a singular one is taken for it. */
@@ -55,14 +59,14 @@ const arrows = ({ place, data, move }) => {
     end: (which) => turn(which < 0 ? 0 : Math.PI / 2),
   };
   if (ellipse) {
-    inputs.handle("x", { label: words.x, color: "ink", drag: (point) => turn(angle(point)), ...byKeys });
-    curve.handle("angle", { label: words.angle, color: "ink", drag: ([x]) => turn(x * TURN), ...byKeys });
+    inputs.handle("x", { label: "input x of length 1", color: "ink", drag: (point) => turn(angle(point)), ...byKeys });
+    curve.handle("angle", { label: "direction of x", color: "ink", drag: ([x]) => turn(x * TURN), ...byKeys });
     curve.grab("angle");
     const show = (on) => {
       eigen = on;
       draw();
     };
-    const seen = controls.toggle(side, { label: words.eigen, input: show });
+    const seen = controls.toggle(side, { label: "show the eigenvectors too", input: show });
     clear = () => seen.show((eigen = false));
   }
   const note = side.appendChild(controls.element("p"));
@@ -107,13 +111,13 @@ const arrows = ({ place, data, move }) => {
     const [largest, least] = svd.s, apart = Math.min(least, largest - least) > reached / 12; // or one name hides another
     const format = (value, axis) => (axis === "x" || !value ? String(value) : value === largest ? "σ₁" : "σ₂");
     const ticks = [0, ...(apart ? [least] : []), ...(largest ? [largest] : [])];
-    curve.axes({ x: [0, 45, 90, 135, 180], y: ticks, xTitle: words.degrees, format });
+    curve.axes({ x: [0, 45, 90, 135, 180], y: ticks, xTitle: "direction of x in degrees", format });
     curve.line("lengths", lengths, "ink");
     const at = ((state.theta / TURN) % 180 + 180) % 180;
     const long = Math.hypot(...image);
     curve.line("down", [[at, 0], [at, long]], "ink thin dotted");
-    inputs.place("x", x, { value: degrees(state.theta), min: 0, max: 360, text: degrees(state.theta) + words.turned });
-    curve.place("angle", [at, long], { value: Math.round(at), min: 0, max: 180, text: Math.round(at) + words.turned });
+    inputs.place("x", x, { value: degrees(state.theta), min: 0, max: 360, text: degrees(state.theta) + " degrees" });
+    curve.place("angle", [at, long], { value: Math.round(at), min: 0, max: 180, text: Math.round(at) + " degrees" });
   };
   const drawEigen = (reached) => {
     const [[a, b], [c, d]] = state.a;
@@ -131,7 +135,9 @@ const arrows = ({ place, data, move }) => {
       });
     });
     const list = values.map((value) => format(value, ".2f")).join(" and ");
-    note.textContent = !eigen ? "" : list ? words.eigenvalues + list + "." : words.no_eigenvalues;
+    const real = "If x lies on a dashed line, so does Ax. Eigenvalues: " + list + ".";
+    const none = "Ax never lies on the line of x: this matrix has no real eigenvalue.";
+    note.textContent = !eigen ? "" : list ? real : none;
   };
   const draw = () => {
     const reached = Math.max(reach, 1.02 * svd.s[0]);

@@ -1,6 +1,6 @@
-// One word attends: its query can be turned, arcs are its weights, and springs hold what it gets. Words: attend.py.
+// One word attends: its query can be turned, arcs are its weights, and springs hold what it gets. Its sentences are in attend.py.
 const attend = ({ place, data, move, morph }) => {
-  const { words, far, sharpest } = data;
+  const { far, sharpest } = data;
   const own = typed(data), { matmul, softmax } = lowrankLinalg;
   const roomy = matchMedia("(min-width: 601px)").matches;
   let state = null, tokens = [], shown = null;
@@ -14,22 +14,23 @@ const attend = ({ place, data, move, morph }) => {
   const pair = (point) => "(" + point.map((part) => format(part, ".1f")).join(", ") + ")";
 
   const spoken = arcs(place, {
-    title: words.sentence, label: words.chosen, wide: roomy ? 600 : 344, high: roomy ? 108 : 76, large: roomy ? 22 : 17.5,
+    title: "Choose the word that listens", label: "the word that asks",
+    wide: roomy ? 600 : 344, high: roomy ? 108 : 76, large: roomy ? 22 : 17.5,
     choose: (row) => morph({ row, query: asked[row] }),
   });
   const panels = controls.box(place, "panels"), HIGH = roomy ? 288 : 220, margin = [12, 12, 34, 40];
   const panel = (title) => stage.panel(controls.titled(panels, title), { label: title, height: HIGH, margin });
-  const dial = panel(words.keys), hung = panel(words.values);
+  const dial = panel("Query and keys: drag the arrow"), hung = panel("Values, and what the word gets");
   const turn = (query) => move({ query: vectors.tenths(query, far) });
   dial.paint(turn);
   const showQuery = vectors.tip(dial, "query", {
-    label: words.query, color: "ink", reach: far, at: () => state.query, put: turn,
+    label: "tip of the query", color: "ink", reach: far, at: () => state.query, put: turn,
   });
 
   // What few ask for
-  const more = place.appendChild(controls.element("details", { class: "more" }, controls.element("summary", {}, words.more)));
+  const more = place.appendChild(controls.element("details", { class: "more" }, controls.element("summary", {}, "More")));
   const sharpness = controls.range(more, {
-    label: words.sharpness, min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
+    label: "sharpness", min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
   });
   const field = own.field(more, (typed) => {
     const text = typed.join(" "), [row = ""] = own.split(text);
@@ -53,7 +54,7 @@ const attend = ({ place, data, move, morph }) => {
   const frame = (panel, limits) => {
     const ticks = ([low, high]) => [-4, -2, 0, 2, 4].filter((tick) => tick > low && tick < high);
     panel.resize(limits);
-    panel.axes({ x: ticks(limits.x), y: ticks(limits.y), xTitle: words.creature, yTitle: words.happens });
+    panel.axes({ x: ticks(limits.x), y: ticks(limits.y), xTitle: "creature", yTitle: "what happens" });
   };
   const name = (panel, points, keepOff) => {
     const taken = keepOff.map(([x, y]) => [x - 9, y - 9, x + 9, y + 9]);
@@ -107,7 +108,7 @@ const attend = ({ place, data, move, morph }) => {
       }
       name(hung, values, [hung.pixel(output)]);
       hung.dots("output", [output], "ink large");
-      sharpness.show(state.sharpness, words.times + format(state.sharpness, ".1f"));
+      sharpness.show(state.sharpness, "scores times " + format(state.sharpness, ".1f"));
       field.show(state.words);
     },
     numbers: () => ({ share: Math.max(...weights), creature: output[0], happens: output[1] }),
@@ -115,7 +116,7 @@ const attend = ({ place, data, move, morph }) => {
     clear: field.clear,
     values: () => {
       const top = Math.max(...weights), level = top - Math.min(...weights) < 1e-6;
-      const most = level ? words.everyone : "“" + tokens[weights.indexOf(top)] + "”";
+      const most = level ? "all alike" : "“" + tokens[weights.indexOf(top)] + "”";
       return { word: tokens[state.row], most, asks: pair(state.query), gets: pair(output) };
     },
     remarks: () => [

@@ -1,19 +1,15 @@
 """Show what attention does with one word: a query to turn, weights as arcs, and the output on springs."""
 
-from __future__ import annotations
-
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure, one_of
-from lowrank_tutor.figures.parts.typed import phrases, read
+from lowrank_tutor.figures.parts.stills import still
+from lowrank_tutor.figures.parts.typed import phrases
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
-from lowrank_tutor.kit.charts.arguments import number, point
-from lowrank_tutor.kit.charts.style import GRAY, INK, styled
-from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X
+from lowrank_tutor.kit.charts.style import GRAY, INK
+from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
 
 MOST, REACH, SHARPEST = 8, 4.4, 4.0  # words; how far a query goes; what multiplies the scores
 SAY = (
@@ -29,26 +25,9 @@ CAPTION = (
     "the values that words give. Each spring is as stiff as its weight, so the large dot, which is what the word gets, "
     "comes to rest at the weighted average."
 )
-PHRASES = {
-    **phrases(MOST),
-    "sentence": "Choose the word that listens",
-    "chosen": "the word that asks",
-    "keys": "Query and keys: drag the arrow",
-    "values": "Values, and what the word gets",
-    "query": "tip of the query",
-    "creature": "creature",
-    "happens": "what happens",
-    "gets": "gets",
-    "everyone": "all alike",
-    "more": "More",
-    "sharpness": "sharpness",
-    "times": "scores times ",
-}
 
 
-def attend(
-    word: str = "slept", query: ArrayLike | None = None, sharpness: float = 1.0, sentence: str = " ".join(WORDS)
-) -> Instrument:
+def attend(word: str = "slept") -> Instrument:
     r"""Show what one word of a sentence gets by attention, and let readers turn its query.
 
     The word with the query $q$ gives the words the weights $p = \operatorname{softmax}(K q / \sqrt 2)$, and gets
@@ -61,32 +40,23 @@ def attend(
     Parameters
     ----------
     word : str
-        The word that asks at first, one of the sentence.
-    query : array_like, shape (2,), optional
-        What it asks for at first, each number from -4.4 to 4.4; without it, its own query.
-    sharpness : float
-        What multiplies the scores at first, from 0 to 4. The slider for it is folded away.
-    sentence : str
-        The words at first, 1 to 8 of those of ``lowrank_tutor.sentence``. Readers may type others, whose
-        numbers are then made up from their spelling.
+        The word that asks at first, one of "the cat slept it was tired". Readers may type others, whose numbers are
+        then made up from their spelling.
 
     Examples
     --------
     >>> {name: round(value, 2) for name, value in attend("slept").numbers.items()}
     {'share': 0.89, 'creature': 3.75, 'happens': 0.06}
     """
-    words, _, (x,) = read(sentence, MOST, WORDS, {"x": np.array(X, float)}, {})
-    row = words.index(one_of("word", word, words))
-    asked = x[row] @ W_Q if query is None else point("query", query, REACH)
-    sharpness = number("sharpness", sharpness, 0, SHARPEST)
-    powers = np.exp(sharpness * x @ W_K @ asked / np.sqrt(2))
-    weights, values = powers / powers.sum(), x @ W_V
+    row = WORDS.index(one_of("word", word, WORDS))
+    table, values = attention()
+    asked, weights = np.array(X[row], float) @ W_Q, table[row]
     share, gets = weights.max(), weights @ values
-    most = "all alike" if np.ptp(weights) < 1e-6 else f"“{words[weights.argmax()]}”"
+    most = "all alike" if np.ptp(weights) < 1e-6 else f"“{WORDS[weights.argmax()]}”"
     return figure(
         name="attend",
         parts=("linalg", "vectors", "labels", "typed", "arcs"),
-        state={"row": row, "query": asked.tolist(), "sharpness": sharpness, "words": " ".join(words)},
+        state={"row": row, "query": asked.tolist(), "sharpness": 1.0, "words": " ".join(WORDS)},
         numbers={"share": float(share), "creature": float(gets[0]), "happens": float(gets[1])},
         values={"word": word, "most": most, "asks": _pair(asked), "gets": _pair(gets)},
         say=SAY,
@@ -99,7 +69,7 @@ def attend(
             "reach": 2,
             "far": REACH,
             "sharpest": SHARPEST,
-            "words": PHRASES,
+            "words": phrases(MOST),
         },
         readouts={
             "share": ("largest weight", ".0%"),
@@ -107,7 +77,7 @@ def attend(
             "happens": ("output, what happens", ".2f"),
         },
         caption=CAPTION,
-        picture=lambda: _still(x @ W_K, values, asked, weights, words),
+        picture=still(_draw, np.array(X) @ W_K, values, asked, weights, size=(4.6, 1.9), ncols=2),
     )
 
 
@@ -115,17 +85,14 @@ def _pair(point: Floats) -> str:
     return "({:.1f}, {:.1f})".format(*point)
 
 
-@styled
-def _still(keys: Floats, values: Floats, query: Floats, weights: Floats, words: list[str]) -> Figure:
-    fig, axes = plt.subplots(1, 2, layout="constrained", figsize=(4.6, 1.9))
-    for ax, points, title in zip(axes, (keys, values), ("keys and the query", "values and the output"), strict=True):
+def _draw(keys: Floats, values: Floats, query: Floats, weights: Floats, left: Axes, right: Axes) -> None:
+    for ax, points, title in ((left, keys, "keys and the query"), (right, values, "values and the output")):
         ax.plot(*points.T, "o", color=GRAY)
-        for word, place in zip(words, points, strict=True):
+        for word, place in zip(WORDS, points, strict=True):
             ax.annotate(word, place, xytext=(4, 4), textcoords="offset points")
         ax.set(title=title, xlabel="creature", ylabel="what happens")
-    axes[0].plot(*query, "")  # within the limits
-    arrow(axes[0], query, color=INK)
+    left.plot(*query, "")  # within the limits
+    arrow(left, query, color=INK)
     for value, weight in zip(values, weights, strict=True):
-        axes[1].plot(*zip(weights @ values, value, strict=True), color=INK, linewidth=0.4 + 8 * weight)
-    axes[1].plot(*(weights @ values), "o", color=INK, markersize=9)
-    return fig
+        right.plot(*zip(weights @ values, value, strict=True), color=INK, linewidth=0.4 + 8 * weight)
+    right.plot(*(weights @ values), "o", color=INK, markersize=9)

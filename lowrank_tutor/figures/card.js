@@ -1,6 +1,7 @@
-// A card of graphics memory that fills like a tank while a text grows, and spills over. Python's card.py has the words.
+// A card of graphics memory that fills like a tank while a text grows, and spills over. Its sentences are in card.py.
 const card = ({ place, data, move }) => {
-  const { words, designs, room, across, cards, step, most } = data, names = Object.keys(designs);
+  const { designs, room, across, cards, step, most } = data, names = Object.keys(designs);
+  const title = "Cards of 80 GiB, one square per GiB. Pale squares: what " + names[0] + " would need";
   const CELL = matchMedia("(min-width: 601px)").matches ? 16 : 9, PAD = 4, HEAD = 18, GAP = 8;
   const RUN = 2400; // milliseconds
   const wide = across * CELL + 2 * PAD, high = room / across * CELL + 2 * PAD + HEAD, foot = high - PAD;
@@ -10,14 +11,14 @@ const card = ({ place, data, move }) => {
   const gib = (n, kept) => (n * designs[kept][0] + designs[kept][1]) / 2 ** 29;
   const rest = (taken, i) => clamp(taken - i, 0, 1);
   const svg = stage.make("svg", {
-    viewBox: [0, 0, ...size].join(" "), role: "img", "aria-label": words.title, class: "paint",
+    viewBox: [0, 0, ...size].join(" "), role: "img", "aria-label": title, class: "paint",
   });
-  controls.titled(place, words.title).append(svg);
+  controls.titled(place, title).append(svg);
   const drawn = Array.from({ length: cards }, (_, i) => {
     const x = i * (wide + GAP);
     const edge = stage.make("rect", { x, y: HEAD, width: wide, height: high - HEAD, rx: 5 }, svg);
     const name = stage.make("text", { x: x + wide / 2, y: 12, "text-anchor": "middle" }, svg);
-    name.textContent = words.card + (i + 1);
+    name.textContent = "card " + (i + 1);
     const cells = Array.from({ length: room }, (_, cell) => {
       const at = { x: x + PAD + cell % across * CELL + 1, width: CELL - 2, rx: 2 }, row = Math.floor(cell / across);
       const box = { ...at, y: foot - (row + 1) * CELL + 1, height: CELL - 2 };
@@ -41,10 +42,10 @@ const card = ({ place, data, move }) => {
     write((cell * 2 ** 29 - designs[state.kept][1]) / designs[state.kept][0]);
   }, () => null, true);
   const slider = controls.range(place, {
-    label: words.n, min: step, max: most, step, input: (n) => (stop(), move({ n })),
+    label: "tokens", min: step, max: most, step, input: (n) => (stop(), move({ n })),
   });
   const row = controls.box(place, "control");
-  controls.button(row, words.run, () => {
+  controls.button(row, "Keep writing", () => {
     stop();
     const quick = matchMedia("(prefers-reduced-motion: reduce)").matches, start = performance.now();
     const from = state.n < most ? state.n : step;
@@ -56,7 +57,7 @@ const card = ({ place, data, move }) => {
     frame = requestAnimationFrame(tick);
   });
   const kept = controls.choice(row, {
-    label: words.kept, options: Object.fromEntries(names.map((name) => [name, name])),
+    label: "numbers that each token adds", options: Object.fromEntries(names.map((name) => [name, name])),
     input: (name) => move({ kept: name }),
   });
   // Each choice ends in its number, with a bar to scale before it.

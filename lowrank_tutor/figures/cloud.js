@@ -1,17 +1,19 @@
-// A cloud of points to be dragged, and its first direction with and without centering. The words are in cloud.py.
+// A cloud of points to be dragged, and its first direction with and without centering. Its sentences are in cloud.py.
 const cloud = ({ place, data, move, morph }) => {
-  const { words, points: shape, reach } = data;
+  const { points: shape, reach } = data;
   const TURN = Math.PI / 180;
   let center = null, points = null, first = null;
 
   const panel = stage.panel(controls.box(place, "single"), {
-    label: words.plane, width: 320, height: 320, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
+    label: "a cloud of points: drag its mean", width: 320, height: 320, margin: [8, 8, 8, 8],
+    x: [-reach, reach], y: [-reach, reach],
   });
   const put = (point) => move({ center: vectors.tenths(point, reach) });
   const showCenter = vectors.tip(panel, "center", {
-    label: words.center, color: "teal", reach, at: () => center, put, drag: (point) => put(panel.snap(point, [[0, 0]])),
+    label: "mean of the cloud", color: "teal", reach, at: () => center, put,
+    drag: (point) => put(panel.snap(point, [[0, 0]])),
   });
-  controls.button(place, words.home, () => morph({ center: [0, 0] }));
+  controls.button(place, "Put the mean at the origin", () => morph({ center: [0, 0] }));
 
   /** The first right singular vector, and the share of the sum of squares that it takes. */
   const direction = (rows) => {
@@ -40,10 +42,10 @@ const cloud = ({ place, data, move, morph }) => {
       const low = { " end": 100, " middle": 50, "": 8 }[side], within = [clamp(a, low, low + 212), clamp(b + 4, 14, 314)];
       panel.text(which, panel.point(within), text, color + side);
     };
-    name("pca name", tips[0], axis, words.pca, "teal");
+    name("pca name", tips[0], axis, "PCA", "teal");
     const turn = raw[0] * raw[1] < 0 ? [raw[1], -raw[0]] : [-raw[1], raw[0]]; // beside the arrow, off the points at its tip
     const aside = turn[0] * raw[0] > 0 ? minus(turn) : turn;
-    name("raw name", to([0, 0], raw, 0.25 * reach), aside, words.raw, "violet", 0);
+    name("raw name", to([0, 0], raw, 0.25 * reach), aside, "not centered", "violet", 0);
     showCenter();
   };
 

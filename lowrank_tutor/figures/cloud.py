@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import reprlib
-
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import square
+from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
-from lowrank_tutor.kit.charts.arguments import finite, point
-from lowrank_tutor.kit.charts.style import GRAY, TEAL, VIOLET, styled
+from lowrank_tutor.kit.charts.arguments import point
+from lowrank_tutor.kit.charts.style import GRAY, TEAL, VIOLET
 
 REACH = 10.0
 COUNT = 120
@@ -26,66 +23,50 @@ REMARKS = {
     "home": "The mean is the origin, so centering changes nothing.",
     "across": "Without centering the first direction points at the mean, across the cloud.",
 }
-WORDS = {
-    "plane": "a cloud of points: drag its mean",
-    "center": "mean of the cloud",
-    "home": "Put the mean at the origin",
-    "pca": "PCA",
-    "raw": "not centered",
-}
 
 
-def cloud(center: ArrayLike | None = None, points: ArrayLike | None = None) -> Instrument:
-    """Show a cloud of points that can be dragged, and its first direction with and without centering.
+def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
+    """Show a cloud of 120 random points that can be dragged, and its first direction with and without centering.
 
     State ``center``; numbers ``apart`` (the angle between the two directions, in degrees), ``share_pca`` (the explained
     variance ratio of the first axis) and ``share_raw`` (the same without centering).
 
     Parameters
     ----------
-    center : array_like, shape (2,), optional
-        The mean of the points at first, each coordinate from -10 to 10; by default their own, or (6, 3).
-    points : array_like, shape (n, 2), optional
-        Your own points, each coordinate from -10 to 10; by default 120 random ones.
+    center : array_like, shape (2,)
+        The mean of the points at first, each coordinate from -10 to 10.
 
     Examples
     --------
     >>> cloud((0, 0)).numbers["apart"] < 1e-6
     True
     """
-    shape, mean = _shape(), np.array([6.0, 3.0])
-    if points is not None:
-        given = finite("points", points, None, 2)
-        if np.abs(given).max() > REACH or (given == given[0]).all():
-            raise ValueError(f"points must be different ones from -{REACH:g} to {REACH:g}, got {reprlib.repr(points)}")
-        mean = given.mean(axis=0)
-        shape = given - mean
-    middle = point("center", mean if center is None else center, REACH)
+    middle, shape = point("center", center, REACH), _shape()
     return figure(
         name="cloud",
         parts=("linalg", "vectors"),
         state={"center": middle.tolist()},
-        numbers=numbers(shape + middle),
+        numbers=_numbers(shape + middle),
         say=SAY,
         remarks=REMARKS,
-        data={"points": shape.tolist(), "reach": REACH, "words": WORDS},
+        data={"points": shape.tolist(), "reach": REACH},
         readouts={
             "apart": ("degrees between the directions", ".1f"),
             "share_pca": ("share along the first, centered", ".1%"),
             "share_raw": ("share along the first, not centered", ".1%"),
         },
-        picture=lambda: _still(shape, middle),
+        picture=still(_draw, shape, middle, size=(3.4, 3.4)),
     )
 
 
-def numbers(points: Floats) -> dict[str, float]:
-    """Compute the numbers of a cloud of points."""
+def _numbers(points: Floats) -> dict[str, float]:
     (pca, share_pca), (raw, share_raw) = _first(points - points.mean(axis=0)), _first(points)
     across, along = abs(pca[0] * raw[1] - pca[1] * raw[0]), abs(pca @ raw)
     return {"apart": float(np.degrees(np.arctan2(across, along))), "share_pca": share_pca, "share_raw": share_raw}
 
 
 def _first(rows: Floats) -> tuple[Floats, float]:
+    """Return the first right singular vector, and the share of the sum of squares along it."""
     _, s, vt = np.linalg.svd(rows, full_matrices=False)
     return vt[0], float(s[0] ** 2 / (s @ s))
 
@@ -97,13 +78,10 @@ def _shape() -> Floats:
     return np.concatenate([half, -half])
 
 
-@styled
-def _still(shape: Floats, middle: Floats) -> Figure:
-    fig, ax = plt.subplots(layout="constrained", figsize=(3.4, 3.4))
+def _draw(shape: Floats, middle: Floats, ax: Axes) -> None:
     points = shape + middle
     ax.plot(*points.T, ".", color=GRAY, markersize=3)
     for start, rows, color, name in ((middle, shape, TEAL, "PCA"), (0 * middle, points, VIOLET, "not centered")):
         axis = _first(rows)[0]
         arrow(ax, start + 4 * axis * (1 if axis[1] >= 0 else -1), start, color=color, name=name)
     square(ax, REACH)
-    return fig

@@ -1,6 +1,6 @@
-// A random map that can be drawn again, and the pairs of points that keep their distance. The words are in dice.py.
+// A random map that can be drawn again, and the pairs of points that keep their distance. Its sentences are in dice.py.
 const dice = ({ place, data, move, tell }) => {
-  const { words, most, sizes, throws: many } = data;
+  const { most, sizes, top, throws: many } = data;
   let state = null, found = null, measured = {}, numbers = {}, chosen = null;
   const thrown = new Map(); // of each k, d and n the seeds that were thrown, with their worst pairs
   const one = background(throws.project), several = background(throws.project);
@@ -8,30 +8,31 @@ const dice = ({ place, data, move, tell }) => {
 
   // What is seen of the throw; below it, what can be chosen and thrown
   const panels = controls.box(place, "panels");
-  const slider = (holder, name, list) => {
+  const slider = (holder, name, list, label) => {
     const made = controls.range(holder, {
-      label: words[name], min: 0, max: list.length - 1, step: 1, input: (i) => move({ [name]: list[i] }),
+      label, min: 0, max: list.length - 1, step: 1, input: (i) => move({ [name]: list[i] }),
     });
     const off = (i) => Math.abs(list[i] - state[name]); // a state may lie between the places of the slider
     return () => made.show(list.reduce((best, _, i) => (off(i) < off(best) ? i : best), 0), String(state[name]));
   };
-  const first = slider(place, "k", sizes.k);
+  const first = slider(place, "k", sizes.k, "k, numbers kept of each point");
   const buttons = controls.box(place, "control");
   const next = (by) => (state.seed + by - 1) % most.seed + 1;
-  controls.button(buttons, words.another, () => move({ seed: next(1) }));
-  controls.button(buttons, words.many, async () => {
+  controls.button(buttons, "Another R", () => move({ seed: next(1) }));
+  controls.button(buttons, many + " more throws", async () => {
     const { k, d, n } = state, seeds = Array.from({ length: many }, (_, i) => next(i + 1));
-    tell(words.throwing);
-    const { answers } = await several({ n, d, k, rows: k, seeds, own: data.points });
+    tell("Throwing ...");
+    const { answers } = await several({ n, d, k, rows: k, seeds });
     seeds.forEach((seed, i) => remember([k, d, n], seed, answers[i]));
     move(k === state.k && d === state.d && n === state.n ? { seed: seeds[many - 1] } : {});
   });
   const tally = controls.element("span", {}), marks = controls.element("span", { class: "marks", "aria-hidden": "true" });
   buttons.append(tally);
   place.append(marks); // a mark for each of the last throws: teal where all pairs were inside
-  const others = place.appendChild(controls.element("details", {}, controls.element("summary", {}, words.others)));
-  others.hidden = Boolean(data.points); // then these are the author's own
-  const sliders = [first, slider(others, "d", sizes.d), slider(others, "n", sizes.n)];
+  const others = place.appendChild(controls.element("details", {}, controls.element("summary", {}, "other points")));
+  const sliders = [
+    first, slider(others, "d", sizes.d, "d, coordinates of each point"), slider(others, "n", sizes.n, "n, points"),
+  ];
 
   const pair = () => (chosen === null || chosen >= count() ? measured.farthest : chosen);
   const pick = (wished) => {
@@ -40,11 +41,11 @@ const dice = ({ place, data, move, tell }) => {
   };
   const widen = (eps) => move({ eps: clamp(Math.round(eps * 100) / 100, 0.01, 0.99) });
   const worst = () => Math.min(0.99, Math.ceil(100 * measured.worst) / 100); // the least epsilon that holds all pairs
-  const dots = pairs.dots(panels, data, { pair, pick, eps: () => state.eps, widen, worst });
-  const strips = pairs.strips(panels, data);
+  const dots = pairs.dots(panels, top, { pair, pick, eps: () => state.eps, widen, worst });
+  const strips = pairs.strips(panels);
   const showPair = () => {
     const at = pair(), [i, j] = throws.pointsOf(at);
-    const text = words.points + (j + 1) + words.and + (i + 1) + words.ratio + format(measured.ratios[at], ".2f");
+    const text = "points " + (j + 1) + " and " + (i + 1) + ": ratio " + format(measured.ratios[at], ".2f");
     dots.mark(at, text);
     const [before, after] = [(p) => found.points[p], (p) => throws.image(found, p, state.k)].map((of) => {
       const other = of(j);
@@ -71,7 +72,7 @@ const dice = ({ place, data, move, tell }) => {
     const { off, worst, median } = measured, chance = chiSquare.outside(k, eps), union = Math.min(1, count() * chance);
     numbers = { worst, median, inside: off.filter((x) => x <= eps).length, chance, union };
     sliders.forEach((show) => show());
-    tally.textContent = fill(words.tally, counted());
+    tally.textContent = fill("All pairs inside: {good} of {throws}.", counted());
     marks.replaceChildren(...Array.from({ length: many + 1 }, (_, i) => {
       const worst = seen().slice(-many - 1)[i], color = worst <= eps ? "background: var(--teal)" : "background: var(--orange)";
       return controls.element("i", { style: worst === undefined ? "" : color });
@@ -83,15 +84,13 @@ const dice = ({ place, data, move, tell }) => {
 
   return {
     clean: ({ k, d, n, eps, seed }) => ({
-      k: check.whole("k", k, 1, most.k),
-      ...(data.points ? { d: data.points[0].length, n: data.points.length }
-        : { d: check.whole("d", d, 1, most.d), n: check.whole("n", n, 2, most.n) }),
+      k: check.whole("k", k, 1, most.k), d: check.whole("d", d, 1, most.d), n: check.whole("n", n, 2, most.n),
       eps: check.number("eps", eps, 0.01, 0.99), seed: check.whole("seed", seed, 1, most.seed),
     }),
     draw: (wished) => {
       state = wished;
       if (fits(found)) return void draw();
-      return one({ n: state.n, d: state.d, rows: most.k, seeds: [state.seed], own: data.points }).then((answer) => {
+      return one({ n: state.n, d: state.d, rows: most.k, seeds: [state.seed] }).then((answer) => {
         if (!fits(answer)) return;
         found = answer;
         draw();

@@ -1,10 +1,14 @@
-// Drag two vectors whose score of rank 1 is the signed area of a rectangle. The words are in score.py.
+// Drag two vectors whose score of rank 1 is the signed area of a rectangle. Its sentences are in score.py.
 const score = ({ place, data, move, morph, tell }) => {
-  const { u, v, w, reach, words } = data;
+  const { u, v, w, reach } = data;
   const { dot, scaled, sum } = vectors;
+  const TITLES = [
+    "Drag s and h. The thick lines are their shadows. Along a dashed line the shadow stays the same.",
+    "The score is the area a times b in unit squares, negative if a and b have different signs.",
+  ];
   const across = ([x, y]) => scaled([-y, x], 1 / Math.max(Math.abs(x), Math.abs(y)));
   const near = (x, y) => Math.abs(x - y) <= 1e-9 * Math.max(1, Math.abs(x), Math.abs(y));
-  const VECTORS = { s: { row: u, color: "teal" }, h: { row: v, color: "violet" } };
+  const VECTORS = { s: { row: u, name: "u", color: "teal" }, h: { row: v, name: "v", color: "violet" } };
   const terms = () => state.s.flatMap((a, i) => state.h.map((b, j) => a * w[i][j] * b));
   const numbers = () => ({
     score: terms().reduce((sum, term) => sum + term, 0), a: dot(u, state.s), b: dot(v, state.h),
@@ -16,15 +20,15 @@ const score = ({ place, data, move, morph, tell }) => {
 
   // What there is to see: one unit is as long on both axes of the rectangle, so that unit squares can be counted
   const panels = controls.box(place, "panels");
-  const [left, right] = [words.plane, words.area].map((title) => controls.titled(panels, title));
+  const [left, right] = TITLES.map((title) => controls.titled(panels, title));
   const plane = stage.panel(left, {
-    label: words.plane, width: 300, height: 300, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
+    label: TITLES[0], width: 300, height: 300, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-reach, reach],
   });
   const most = [u, v].map(([a, b]) => 1.04 * reach * (Math.abs(a) + Math.abs(b)));
   const [far, deep] = [Math.max(most[0], most[1] / 1.2), Math.max(most[1], most[0] / 2)];
   const inner = 240, unit = 10 ** Math.floor(Math.log10(far / 2.5));
   const area = stage.panel(right, {
-    label: words.area, width: inner + 44, height: 40 + inner * deep / far, margin: [6, 8, 34, 36],
+    label: TITLES[1], width: inner + 44, height: 40 + inner * deep / far, margin: [6, 8, 34, 36],
   });
   const ticks = (most) => {
     const count = Math.floor(most / unit);
@@ -33,11 +37,11 @@ const score = ({ place, data, move, morph, tell }) => {
   const tick = (value) => Math.round(value / unit) % 5 ? "" : format(value, ".3g");
   const [wide, high] = [far, deep]; // the same for all s and h, so that a larger area looks larger
   area.resize({ x: [-wide, wide], y: [-high, high] });
-  area.axes({ x: ticks(wide), y: ticks(high), xTitle: words.a, yTitle: words.b, format: tick });
+  area.axes({ x: ticks(wide), y: ticks(high), xTitle: "a = u · s", yTitle: "b = v · h", format: tick });
 
   // What can be taken hold of, and pressed
   const showTip = Object.fromEntries(["s", "h"].map((name) => [name, vectors.tip(plane, name, {
-    label: words[name], color: VECTORS[name].color, reach, at: () => state[name],
+    label: "tip of " + name, color: VECTORS[name].color, reach, at: () => state[name],
     put: (point) => move({ [name]: vectors.tenths(point, reach) }),
   })]));
   const fits = (point) => point.every((value) => Math.abs(value) <= reach);
@@ -45,18 +49,20 @@ const score = ({ place, data, move, morph, tell }) => {
     const next = () => sum(state.s, scaled(across(u), way));
     if (!fits(next())) way = -way;
     if (fits(next())) morph({ s: next() });
-    else tell(words.no_room);
+    else tell("There is no room for that. Drag s nearer to the middle first.");
   };
   const grow = (...factors) => morph({ s: factors.map((by) => scaled(state.s, by)).find(fits) });
   const presses = controls.box(left, "instrument-buttons");
-  controls.button(presses, words.push, push);
-  controls.button(presses, words.flip, () => grow(-1));
-  controls.button(presses, words.double, () => grow(2, 0.5));
+  controls.button(presses, "Move s along its dashed line", push);
+  controls.button(presses, "Flip s", () => grow(-1));
+  controls.button(presses, "Double or halve s", () => grow(2, 0.5));
   const table = controls.element("p", { class: "matrix" });
   const entries = w.flat().map((value) => controls.element("b", {}, format(value, ".3g")));
   table.append("W = ", controls.element("span", {}, ...entries));
   const [full, short] = [controls.element("p"), controls.element("p")];
-  right.append(table, controls.element("p", {}, words.table), full, short);
+  const listed = (pair) => "(" + pair.map((value) => format(value, "g")).join(", ") + ")";
+  const factors = "W = uvᵀ with u = " + listed(u) + " and v = " + listed(v) + ".";
+  right.append(table, controls.element("p", {}, factors), full, short);
 
   // What is drawn
   /** Return the part of a line through a point that lies in the square. */
@@ -72,7 +78,7 @@ const score = ({ place, data, move, morph, tell }) => {
     const line = chord([0, 0], row);
     plane.line("line " + name, line, color + " thin");
     const beside = sum(scaled(line[1], 0.86), scaled(across(row), -0.25));
-    plane.text("line name " + name, beside, words.row[name], color + " middle");
+    plane.text("line name " + name, beside, VECTORS[name].name, color + " middle");
     plane.line("same " + name, chord(tip, across(row)), color + " thin dashed");
     plane.arrow(name, [0, 0], tip, color);
     plane.line("shadow " + name, [[0, 0], foot], color + " shade");
@@ -90,7 +96,7 @@ const score = ({ place, data, move, morph, tell }) => {
     area.text("name a", [a / 2, (up < 0 ? 0.35 : -1.05) * em], "a", "teal middle");
     area.text("name b", [-aside * 0.5 * em, b / 2 - 0.3 * em], "b", "violet middle");
     const beyond = clamp(b + (up < 0 ? -1.15 : 0.4) * em, -high + 0.3 * em, high - 0.9 * em);
-    area.text("size", [clamp(a / 2, -wide + 3 * em, wide - 3 * em), beyond], words.size + format(size, ".2f"),
+    area.text("size", [clamp(a / 2, -wide + 3 * em, wide - 3 * em), beyond], "area " + format(size, ".2f"),
       (size < 0 ? "orange" : "ink") + " middle");
     area.separate("size", "name a", "name b");
   };
@@ -112,9 +118,10 @@ const score = ({ place, data, move, morph, tell }) => {
       ["s", "h"].forEach(drawVector);
       plane.separate("line name s", "line name h", "name s", "name h");
       drawArea(all);
-      full.textContent = words.full + terms().map(signed).join("") + " = " + signed(all.score, 0);
+      full.textContent = "Term by term, sᵀWh = " + terms().map(signed).join("") + " = " + signed(all.score, 0);
       const times = (value) => value < 0 ? "(" + signed(value, 0) + ")" : signed(value, 0);
-      short.textContent = words.short + times(all.a) + " \u00b7 " + times(all.b) + " = " + signed(all.a * all.b, 0);
+      const product = times(all.a) + " \u00b7 " + times(all.b) + " = " + signed(all.a * all.b, 0);
+      short.textContent = "From the shadows, a · b = " + product;
     },
     numbers,
     eases: { s: 0, h: 0 },

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import square
+from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import point
-from lowrank_tutor.kit.charts.style import ORANGE, TEAL, VIOLET, styled
+from lowrank_tutor.kit.charts.style import ORANGE, TEAL, VIOLET
 
 REACH = 5.0
 LIMIT = 10.0  # of an entry of u and v
@@ -25,30 +24,9 @@ REMARKS = {
     "halved": "One side is half as long, so the score is half as large.",
     "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector is.",
 }
-WORDS = {
-    "plane": "Drag s and h. The thick lines are their shadows. Along a dashed line the shadow stays the same.",
-    "area": "The score is the area a times b in unit squares, negative if a and b have different signs.",
-    "s": "tip of s",
-    "h": "tip of h",
-    "row": {"s": "u", "h": "v"},
-    "a": "a = u · s",
-    "b": "b = v · h",
-    "size": "area ",
-    "full": "Term by term, sᵀWh = ",
-    "short": "From the shadows, a · b = ",
-    "push": "Move s along its dashed line",
-    "flip": "Flip s",
-    "double": "Double or halve s",
-    "no_room": "There is no room for that. Drag s nearer to the middle first.",
-}
 
 
-def score(
-    s: ArrayLike = (1.0, 2.0),
-    u: ArrayLike = (2.0, 1.0),
-    v: ArrayLike = (1.0, -1.0),
-    h: ArrayLike = (3.0, 4.0),
-) -> Instrument:
+def score(s: ArrayLike = (1, 2), u: ArrayLike = (2, 1), v: ArrayLike = (1, -1), h: ArrayLike = (3, 4)) -> Instrument:
     r"""Show two vectors that can be dragged, and their score as the area of a rectangle.
 
     With $W = u v^\top$ of rank 1 the score $s^\top W h$ is $a b$ with $a = u \cdot s$ and $b = v \cdot h$. They depend
@@ -75,41 +53,27 @@ def score(
             rule = f"two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}"
             raise ValueError(f"{name} must be {rule}, got {row.tolist()!r}")
     left, right = rows["u"].reshape(2), rows["v"].reshape(2)
-    start = numbers(tips["s"], left, right, tips["h"])
     return figure(
         name="score",
         parts=("vectors",),
         state={name: tip.tolist() for name, tip in tips.items()},
-        numbers=start,
+        numbers=_numbers(tips["s"], left, right, tips["h"]),
         say=SAY,
         remarks=REMARKS,
-        data={
-            "u": left.tolist(),
-            "v": right.tolist(),
-            "w": np.outer(left, right).tolist(),
-            "reach": REACH,
-            "words": {**WORDS, "table": f"W = uvᵀ with u = {_written(left)} and v = {_written(right)}."},
-        },
+        data={"u": left.tolist(), "v": right.tolist(), "w": np.outer(left, right).tolist(), "reach": REACH},
         readouts={"score": ("score sᵀWh", ".2f"), "a": ("a = u · s", ".2f"), "b": ("b = v · h", ".2f")},
-        picture=lambda: _still(tips["s"], left, right, tips["h"]),
+        picture=still(_draw, tips["s"], left, right, tips["h"], size=(5.8, 2.9), ncols=2),
     )
 
 
-def numbers(s: Floats, u: Floats, v: Floats, h: Floats) -> dict[str, float]:
-    """Compute the score of two vectors and the two numbers that it is made of."""
+def _numbers(s: Floats, u: Floats, v: Floats, h: Floats) -> dict[str, float]:
     return {"score": float(s @ np.outer(u, v) @ h), "a": float(u @ s), "b": float(v @ h)}
 
 
-def _written(row: Floats) -> str:
-    return f"({row[0]:g}, {row[1]:g})"
-
-
-@styled
-def _still(s: Floats, u: Floats, v: Floats, h: Floats) -> Figure:
-    fig, (plane, area) = plt.subplots(1, 2, layout="constrained", figsize=(5.8, 2.9))
+def _draw(s: Floats, u: Floats, v: Floats, h: Floats, plane: Axes, area: Axes) -> None:
     for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, VIOLET, "h")):
         foot = row * (row @ tip) / (row @ row)
-        plane.axline((0, 0), row, color=color, linewidth=1)
+        plane.axline((0, 0), tuple(row), color=color, linewidth=1)
         plane.plot(*np.transpose([foot, tip]), "--", color=color, linewidth=1)
         plane.plot(*np.transpose([0 * foot, foot]), "-", color=color, linewidth=5, alpha=0.5)
         arrow(plane, tip, color=color, name=name)
@@ -119,4 +83,3 @@ def _still(s: Floats, u: Floats, v: Floats, h: Floats) -> Figure:
     area.plot([0, a], [0, 0], "-", color=TEAL, linewidth=4)
     area.plot([0, 0], [0, b], "-", color=VIOLET, linewidth=4)
     square(area, 1.3 * max(abs(a), abs(b), 1.0), f"area {a * b:.2f}")
-    return fig

@@ -1,6 +1,6 @@
-// A point and a line to be dragged, and the shadow that one number keeps of two. The words are in shadow.py.
+// A point and a line to be dragged, and the shadow that one number keeps of two. Its sentences are in shadow.py.
 const shadow = ({ place, data, move }) => {
-  const { words, reach } = data;
+  const { reach } = data;
   const TURN = Math.PI / 180, WIDE = 1.22 * reach; // a shadow may be farther out in one coordinate than its point
   let state = null, ahead = 1, left = 1; // on which side of the origin, and of the line, x was last
   const w = () => [Math.cos(state.theta), Math.sin(state.theta)];
@@ -15,10 +15,14 @@ const shadow = ({ place, data, move }) => {
 
   const panels = controls.box(place, "panels");
   const open = (label, options) => stage.panel(controls.titled(panels, label), { label, width: 300, ...options });
-  const plane = open(words.plane, { height: 300, margin: [4, 4, 4, 4], x: [-WIDE, WIDE], y: [-WIDE, WIDE] });
-  const loss = open(words.curve, { height: 250, margin: [22, 18, 34, 46], x: [0, 90], y: [0, 1] });
+  const plane = open("Drag x, or turn the line", {
+    height: 300, margin: [4, 4, 4, 4], x: [-WIDE, WIDE], y: [-WIDE, WIDE],
+  });
+  const loss = open("Share of the length kept: drag the point", {
+    height: 250, margin: [22, 18, 34, 46], x: [0, 90], y: [0, 1],
+  });
   loss.axes({
-    x: [0, 15, 30, 45, 60, 75, 90], y: [0, 0.25, 0.5, 0.75, 1], xTitle: words.degrees,
+    x: [0, 15, 30, 45, 60, 75, 90], y: [0, 0.25, 0.5, 0.75, 1], xTitle: "angle between x and the line",
     format: (value, axis) => (axis === "x" ? value + "°" : format(value, ".0%")),
   });
   loss.line("curve", curve, "teal");
@@ -31,15 +35,16 @@ const shadow = ({ place, data, move }) => {
     move({ x: scaled([Math.cos(to), Math.sin(to)], Math.min(length() || reach / 2, reach)) });
   };
   plane.handle("line", {
-    label: words.line, color: "teal", large: 15, drag: ([x, y]) => turn(Math.round(Math.atan2(y, x) / TURN) * TURN),
+    label: "direction of the line, the row of F", color: "teal", large: 15,
+    drag: ([x, y]) => turn(Math.round(Math.atan2(y, x) / TURN) * TURN),
     step: (dx, dy) => turn(state.theta + (dx + dy) * TURN), end: (which) => turn(which < 0 ? 0 : Math.PI / 2),
   });
   const showX = vectors.tip(plane, "x", {
-    label: words.x, color: "ink", reach, at: () => state.x, put,
+    label: "tip of x", color: "ink", reach, at: () => state.x, put,
     drag: (point) => put(plane.snap(point, [[0, 0], scaled(w(), along())])),
   });
   loss.handle("angle", {
-    label: words.angle, color: "ink", large: 15, drag: ([degrees]) => openTo(degrees),
+    label: "angle between x and the line", color: "ink", large: 15, drag: ([degrees]) => openTo(degrees),
     step: (dx, dy) => openTo(angle() + dx + dy), end: (which) => openTo(which < 0 ? 0 : 90),
   });
   loss.grab("angle");
@@ -66,10 +71,11 @@ const shadow = ({ place, data, move }) => {
     beside("name shadow", scaled(foot, 0.6), scaled(up, -1), "\u03a0x: " + format(share(), ".0%"), "teal");
     showX();
     const turned = Math.round(state.theta / TURN), said = { value: turned, min: -180, max: 180 };
-    plane.place("line", scaled(row, 0.94 * WIDE), { ...said, text: turned + words.turned });
+    plane.place("line", scaled(row, 0.94 * WIDE), { ...said, text: turned + " degrees" });
   };
   const drawLoss = () => {
-    const degrees = angle(), kept = share(), text = fill(words.kept, { degrees, kept });
+    const degrees = angle(), kept = share();
+    const text = fill("{degrees:.0f} degrees, {kept:.0%} of the length kept", { degrees, kept });
     loss.line("across", [[0, kept], [degrees, kept], [degrees, 0]], "teal thin dotted");
     loss.text("share", [Math.min(degrees + 9, 84), Math.max(kept + 0.05, 0.19)], format(kept, ".0%"), "teal middle");
     loss.place("angle", [degrees, kept], { value: Math.round(degrees), min: 0, max: 90, text });

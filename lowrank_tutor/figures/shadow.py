@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import square
+from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
-from lowrank_tutor.kit.charts.arguments import point
-from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.arguments import finite, point
+from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
 REACH = 5.0
 WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
@@ -28,16 +26,6 @@ REMARKS = {
     "lost": "x is perpendicular to the line: nothing of it is kept.",
     "steep": "One degree more would cost another {more:.2%} of the length of x.",
     "zero": "x is zero, so there is nothing to keep and nothing to lose.",
-}
-WORDS = {
-    "plane": "Drag x, or turn the line",
-    "curve": "Share of the length kept: drag the point",
-    "degrees": "angle between x and the line",
-    "x": "tip of x",
-    "line": "direction of the line, the row of F",
-    "angle": "angle between x and the line",
-    "turned": " degrees",
-    "kept": "{degrees:.0f} degrees, {kept:.0%} of the length kept",
 }
 CAPTION = (
     "The line is teal, and so is the shadow on it, which is kept. The part that is left out is orange. The curve shows "
@@ -64,18 +52,18 @@ def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
     >>> {name: round(value, 4) for name, value in shadow().numbers.items()}
     {'share': 0.8944, 'angle': 26.5651, 'along': 4.0, 'left_out': 2.0}
     """
-    place, row = point("x", x, REACH), as_float_array(f, "f").astype(np.float64)
-    if row.shape != (2,) or not np.isfinite(row).all() or not row.any():
-        raise ValueError(f"f must be two finite numbers, not both zero, got {f!r}")
+    place, row = point("x", x, REACH), finite("f", f, 2)
+    if not row.any():
+        raise ValueError(f"f must be two numbers, not both zero, got {f!r}")
     theta = math.atan2(row[1], row[0])
     return figure(
         name="shadow",
         parts=("vectors",),
         state={"x": place.tolist(), "theta": theta},
-        numbers=numbers(place, theta),
+        numbers=_numbers(place, theta),
         say=SAY,
         remarks=REMARKS,
-        data={"reach": REACH, "words": WORDS},
+        data={"reach": REACH},
         readouts={
             "share": ("length kept", ".1%"),
             "angle": ("angle in degrees", ".1f"),
@@ -83,12 +71,11 @@ def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
             "left_out": ("distance from x to Πx", ".2f"),
         },
         caption=CAPTION,
-        picture=lambda: _still(place, theta),
+        picture=still(_draw, place, theta, size=(6.4, 3.1), ncols=2),
     )
 
 
-def numbers(x: Floats, theta: float) -> dict[str, float]:
-    """Compute the numbers of a point and a line."""
+def _numbers(x: Floats, theta: float) -> dict[str, float]:
     row = np.array([math.cos(theta), math.sin(theta)])
     along = float(row @ x)
     left_out, length = float(np.linalg.norm(x - along * row)), float(np.linalg.norm(x))
@@ -96,12 +83,10 @@ def numbers(x: Floats, theta: float) -> dict[str, float]:
     return {"share": abs(along) / length if length else 1.0, "angle": angle, "along": along, "left_out": left_out}
 
 
-@styled
-def _still(x: Floats, theta: float) -> Figure:
-    fig, (plane, curve) = plt.subplots(1, 2, layout="constrained", figsize=(6.4, 3.1))
-    now, row = numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
+def _draw(x: Floats, theta: float, plane: Axes, curve: Axes) -> None:
+    now, row = _numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
     foot = now["along"] * row
-    plane.axline((0, 0), row, color=TEAL, linewidth=1)
+    plane.axline((0, 0), tuple(row), color=TEAL, linewidth=1)
     plane.plot(*np.transpose([foot, x]), "--", color=ORANGE)
     arrow(plane, x, color=INK, name="x")
     arrow(plane, foot, color=TEAL, name=f"Πx: {now['share']:.0%}", place=(4, -4))
@@ -111,4 +96,3 @@ def _still(x: Floats, theta: float) -> Figure:
     curve.plot(now["angle"], now["share"], "o", color=INK)
     curve.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees")
-    return fig

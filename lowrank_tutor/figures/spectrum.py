@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import as_float_array
 from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.sample_pictures import portrait
-from lowrank_tutor.figures.parts.stills import bars_with_cut
+from lowrank_tutor.figures.parts.stills import bars_with_cut, gray_picture, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts.arguments import whole
-from lowrank_tutor.kit.charts.style import ORANGE, styled
+from lowrank_tutor.kit.charts.arguments import finite, whole
+from lowrank_tutor.kit.charts.style import ORANGE
 
 COUNT, MOST = 12, 40  # bars: as many as a finger can take hold of, side by side on a phone; as can be seen
 SIZE = 64  # pixels of the picture to a side
@@ -24,19 +22,6 @@ REMARKS = {
     "flat": "All sheets weigh the same, so no cut is cheap.",
     "zero": "All bars are down: the picture is black, and there is nothing to cut.",
     "exact": "The picture itself has rank {rank}, so the cut leaves nothing out.",
-}
-WORDS = {
-    "picture": "picture with these bars",
-    "sum": "its sheets 1 to ",
-    "bars": "singular values: drag the bars",
-    "bar": "singular value ",
-    "curve": "relative error of each cut: drag the cut",
-    "cut": "cut: sheets kept",
-    "layer": "sheet",
-    "kept": "sheets kept",
-    "of": " of ",
-    "presets": "Bars like",
-    "names": {"portrait": "the portrait", "halving": "halving", "falling": "1, 1/2, 1/3, ...", "flat": "all the same"},
 }
 
 
@@ -57,21 +42,21 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     >>> spectrum([4, 3] + 10 * [0], k=1).numbers["relative_error"]
     0.6
     """
-    bars = _layers(COUNT)[1] if s is None else as_float_array(s, "s").astype(np.float64)
-    wrong = bars[~((bars >= 0) & (bars <= LIMIT))]
-    if bars.ndim != 1 or not 2 <= len(bars) <= MOST or wrong.size:
-        got = wrong[0] if wrong.size else f"shape {bars.shape}"
+    bars = _layers(COUNT)[1] if s is None else finite("s", s, None)
+    if not 2 <= len(bars) <= MOST or bars.min() < 0 or bars.max() > LIMIT:
+        got = f"{len(bars)} from {bars.min():g} to {bars.max():g}"
         raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {got}")
     bars, k = np.sort(bars)[::-1], whole("k", min(4, len(bars)) if k is None else k, 1, len(bars))
     u, own, v = _layers(len(bars))
     index = np.arange(1, len(bars) + 1)
-    presets = {"portrait": own, "halving": 0.5 ** (index - 1), "falling": 1 / index, "flat": np.ones(len(bars))}
+    flat = np.ones(len(bars))
+    presets = {"the portrait": own, "halving": 0.5 ** (index - 1), "1, 1/2, 1/3, ...": 1 / index, "all the same": flat}
     scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])
     return figure(
         name="spectrum",
         parts=("linalg", "layers"),
         state={"s": bars.tolist(), "k": k},
-        numbers=numbers(bars, k),
+        numbers={"relative_error": _error(bars, k)},
         values={"n": len(bars)},
         say=SAY,
         remarks=REMARKS,
@@ -81,17 +66,14 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
             "u": np.round(u, 3).tolist(),
             "v": np.round(v, 3).tolist(),
             "presets": {name: np.round(values, 4).tolist() for name, values in presets.items()},
-            "words": WORDS,
         },
         readouts={"relative_error": ("relative error", ".1%")},
-        picture=lambda: _still(bars, k, scale),
+        picture=still(_draw, bars, k, scale, size=(7, 2.3), ncols=3),
     )
 
 
-def numbers(s: Floats, k: int) -> dict[str, float]:
-    """Return the relative error of a cut after k sheets, from falling singular values."""
-    total = float(np.linalg.norm(s))
-    return {"relative_error": float(np.linalg.norm(s[k:])) / (total or 1.0)}
+def _error(s: Floats, k: int) -> float:
+    return float(np.linalg.norm(s[k:]) / (np.linalg.norm(s) or 1.0))
 
 
 def _layers(count: int) -> tuple[Floats, Floats, Floats]:
@@ -100,15 +82,10 @@ def _layers(count: int) -> tuple[Floats, Floats, Floats]:
     return u[:, :count], np.round(s[:count] / s[0], 4), vt[:count].T
 
 
-@styled
-def _still(s: Floats, k: int, scale: float) -> Figure:
+def _draw(s: Floats, k: int, scale: float, picture: Axes, bars: Axes, curve: Axes) -> None:
     u, _, v = _layers(len(s))
-    fig, (picture, bars, curve) = plt.subplots(1, 3, layout="constrained", figsize=(7, 2.3))
-    picture.imshow(scale * (u[:, :k] * s[:k]) @ v[:, :k].T, cmap="gray", vmin=0, vmax=255)
-    picture.set_axis_off()
-    picture.set_title(f"sum of {k} sheets" if k > 1 else "one sheet")
+    gray_picture(picture, scale * (u[:, :k] * s[:k]) @ v[:, :k].T, f"sum of {k} sheets" if k > 1 else "one sheet")
     bars_with_cut(bars, s, k, "singular values")
-    curve.plot([numbers(s, i)["relative_error"] for i in range(len(s) + 1)], "o-", color=ORANGE, markersize=3)
+    curve.plot([_error(s, i) for i in range(len(s) + 1)], "o-", color=ORANGE, markersize=3)
     curve.axvline(k, color=ORANGE)
     curve.set(title="relative error", xlabel="sheets kept", ylim=(0, 1.05))
-    return fig

@@ -17,8 +17,8 @@ const storyteller = ({ figure, place, data, move }) => {
   const read = (cut, k) => {
     const weights = { scores: model.cutScores, latents: model.cutLatents }[cut];
     const found = weights ? model.run(ids, [], weights(k)) : model.run(ids, k ? [{ cut, k }] : []);
-    if (weights) found.exact = uncut.tables;
-    return { ...found, chances: lowrankLinalg.softmax(found.logits), error: model.error(found) };
+    const error = k ? model.error(found.tables, uncut.tables) : 0;
+    return { ...found, chances: lowrankLinalg.softmax(found.logits), error };
   };
   const chance = ({ chances }) => right.reduce((sum, word) => sum + chances[number[word]], 0);
   const likeliest = ({ chances }) => vocabulary[chances.indexOf(Math.max(...chances))];
@@ -35,12 +35,12 @@ const storyteller = ({ figure, place, data, move }) => {
 
   // The story: words, arcs from the last one, and the word that the model says
   const tale = controls.choice(place, {
-    label: words.job, options: Object.fromEntries(Object.keys(tales).map((name) => [name, name])),
+    label: "What the story tests", options: Object.fromEntries(Object.keys(tales).map((name) => [name, name])),
     input: (name) => move({ story: tales[name], k: 0, head: -1 }),
   });
   const telling = controls.box(place, "telling");
   const sky = stage.make("svg", { "aria-hidden": "true" }, telling), line = controls.box(telling, "story");
-  line.setAttribute("aria-label", words.story);
+  line.setAttribute("aria-label", "The story");
   const kindOf = (word) => Object.keys(kinds).find((kind) => kinds[kind].includes(word));
   const DOTTED = ["name", "color", "thing", "animal", "animals", "deed", "weather", "note"];
   /** Put another word in a place; a deed goes with its reason. */
@@ -60,7 +60,7 @@ const storyteller = ({ figure, place, data, move }) => {
       const kind = kindOf(word);
       if (!DOTTED.includes(kind)) return element("span", {}, word);
       const options = kinds[kind].map((one) => element("option", one === word ? { selected: "" } : {}, one));
-      const select = element("select", { "aria-label": fill(words.change, { word }) }, ...options);
+      const select = element("select", { "aria-label": fill("another word for “{word}”", { word }) }, ...options);
       const { fontStyle, fontSize, fontFamily } = getComputedStyle(line);
       pen.font = [fontStyle, fontSize, fontFamily].join(" ");
       select.style.width = "calc(" + pen.measureText(word).width / parseFloat(fontSize) + "em + 4px)";
@@ -109,7 +109,7 @@ const storyteller = ({ figure, place, data, move }) => {
   let stacked = "";
   const drawStack = (used, exact) => {
     const sheets = state.cut === "sheets", key = [state.story, state.head, sheets || state.cut + state.k].join();
-    stage.say(left.firstChild, sheets ? words.stack : words.pair);
+    stage.say(left.firstChild, sheets ? "Sheets of this head's table" : "In use; above it, uncut");
     if (key !== stacked) {
       const { u, s, v } = sheets ? model.sheetsOf(exact, n, "") : { u: [], s: [], v: [] };
       const tables = sheets
@@ -125,9 +125,9 @@ const storyteller = ({ figure, place, data, move }) => {
     }
     [...stack.children].forEach((canvas, l) => canvas.classList.toggle("off", sheets ? state.k > 0 && l >= state.k : l > 0));
   };
-  const heads = controls.box(controls.titled(left, words.heads), "heads");
+  const heads = controls.box(controls.titled(left, "Its eight heads: choose one"), "heads");
   const thumbs = Array.from({ length: model.LAYERS * model.HEADS }, (_, h) => {
-    const label = fill(words.head, { layer: 1 + Math.floor(h / model.HEADS), head: 1 + (h % model.HEADS) });
+    const label = fill("layer {layer}, head {head}", { layer: 1 + Math.floor(h / model.HEADS), head: 1 + (h % model.HEADS) });
     const button = controls.button(heads, element("canvas"), () => move({ head: h }));
     stage.write(button, { "aria-label": label, title: label });
     return button;
@@ -136,17 +136,17 @@ const storyteller = ({ figure, place, data, move }) => {
   // The curve, which is the slider
   const middle = controls.box(grid);
   const way = controls.choice(middle, {
-    label: words.way, options: Object.fromEntries(Object.entries(cuts).map(([name, { tab }]) => [name, tab])),
+    label: "What is cut", options: Object.fromEntries(Object.entries(cuts).map(([name, { tab }]) => [name, tab])),
     input: (cut) => move({ cut, k: 0 }),
   });
-  const legend = middle.appendChild(element("p", { class: "legend" }, element("span", {}), element("span", {}, words.error)));
+  const legend = middle.appendChild(element("p", { class: "legend" }, element("span", {}), element("span", {}, "error of the tables")));
   const curve = stage.panel(middle, {
-    label: words.cut, width: 380, height: 230, margin: [10, 12, 36, 38], x: [0, 1], y: [0, 1],
+    label: "How much is kept: drag the ring", width: 380, height: 230, margin: [10, 12, 36, 38], x: [0, 1], y: [0, 1],
   });
   const to = (i) => move({ k: settings(state.cut)[clamp(Math.round(i), 0, settings(state.cut).length - 1)] });
   const here = () => settings(state.cut).indexOf(state.k);
   curve.handle("cut", {
-    label: words.cut, color: "orange", drag: ([x]) => to(x), large: 3,
+    label: "How much is kept: drag the ring", color: "orange", drag: ([x]) => to(x), large: 3,
     step: (dx, dy) => to(here() + dx + dy), end: (which) => to(which < 0 ? 0 : Infinity),
   });
   curve.grab("cut");
@@ -156,7 +156,7 @@ const storyteller = ({ figure, place, data, move }) => {
     curve.resize({ x: [0, last] });
     curve.axes({
       x: every.map((_, i) => i), y: [0, 0.5, 1], xTitle: cuts[state.cut].axis,
-      format: (value, axis) => axis === "y" ? Math.round(100 * value) + "%" : every[value] || words.everything,
+      format: (value, axis) => axis === "y" ? Math.round(100 * value) + "%" : every[value] || "all",
     });
     const points = (of) => found.map((one, i) => [i, Math.min(1, of(one))]);
     curve.area("shade", [[0, 0], ...points(chance), [last, 0]], "teal");
@@ -164,12 +164,12 @@ const storyteller = ({ figure, place, data, move }) => {
     curve.line("chance", points(chance), "teal");
     curve.line("now", [[at, 0], [at, 1]], "orange thin");
     curve.place("cut", [at, chance(now)], { value: at, min: 0, max: last, text: kept() });
-    stage.say(legend.firstChild, words.chance + (answer ? ", “" + answer + "”" : ""));
+    stage.say(legend.firstChild, "chance of the right word" + (answer ? ", “" + answer + "”" : ""));
   };
   const kept = () => state.k ? fill(words.with, { phrase: fill(cuts[state.cut].phrase, state) }) : words.uncut;
 
   // The next word, and how many stories are answered
-  const rightSide = controls.titled(grid, words.next), bars = controls.box(rightSide, "next-words");
+  const rightSide = controls.titled(grid, "The next word; outlines: uncut"), bars = controls.box(rightSide, "next-words");
   const drawBars = (now) => {
     const rank = vocabulary.map((_, i) => i).sort((a, b) =>
       Math.max(now.chances[b], uncut.chances[b]) - Math.max(now.chances[a], uncut.chances[a]));
@@ -186,7 +186,7 @@ const storyteller = ({ figure, place, data, move }) => {
       stage.say(share, Math.round(100 * now.chances[i]) + "%");
     });
   };
-  const tally = controls.box(controls.titled(rightSide, words.tally), "tally");
+  const tally = controls.box(controls.titled(rightSide, "Right answers in 200 stories"), "tally");
   const count = () => counts[state.cut][state.k ? cuts[state.cut].settings.indexOf(state.k) : cuts[state.cut].settings.length];
   const drawTally = () => {
     const now = count(), names = Object.keys(now).filter((name) => name.startsWith("job_"));
@@ -238,7 +238,7 @@ const storyteller = ({ figure, place, data, move }) => {
   // The ring slides down the curve until the word is lost, and back to where the figure starts
   let wanted = null;
   const go = (i) => figure.instrument.set({ k: (wanted = settings(state.cut).at(i)) });
-  const demo = data.demo && demonstrate(figure, {
+  const demo = data.demo.length > 0 && demonstrate(figure, {
     watch: curve.svg, steps: data.demo.map(([time, i]) => [time, () => go(i)]), settle: () => go(data.demo.at(-1)[1]),
   });
 

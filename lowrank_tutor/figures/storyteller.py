@@ -7,23 +7,23 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
 from lowrank_tutor import storyteller as model
 from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
+from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.block import Script
 from lowrank_tutor.kit.canvas.instrument import ENGINE, Instrument
 from lowrank_tutor.kit.charts.arguments import whole
-from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL
 
 # What several figures need of the model, in a script of its own.
 MODEL = Script(
     "storytellerModel", ("figures/parts/linalg.js", "data/storyteller_weights.json", "figures/parts/model.js"), ENGINE
 )
-# Random directions that page and Python share: whole sixteenths.
-DIRECTIONS = np.round(16 * np.random.default_rng(0).standard_normal((256, 16))).clip(-49, 49) / 16
+# Random directions that page and Python share.
+CODES, DIRECTIONS = two_digits(np.random.default_rng(0).standard_normal((256, 16)).clip(-49 / 16, 49 / 16), 16)
 
 
 class Way(NamedTuple):
@@ -58,36 +58,18 @@ TALES = {
     "reason": "Ada wears red . Ben wears blue . Mia has jam . the cats slept because they were",
     "copy": "Ada wears red . do mi so la re . Ben wears blue . again : do mi so",
 }
-SAY = "{kept}: the tables are off by {table_error:.0%}, and the model says “{says}”{verdict}."
-REMARKS = {
-    "unknown": "The story does not tell, so it can only guess.",
-    "alone": "In {answered:.0%} of many questions its answer is right; of those like this one, in {like:.0%}.",
-}
+SAY = "{kept} the model says “{says}”{verdict}. The tables are off by {table_error:.0%}."
 CAPTION = (
     "Arcs: how much the last word listens to each word before it in the chosen head; thin dashes show the whole table. "
     "Bars: the chances of the next word; outlines show the uncut model. A cut of a finished table saves nothing by "
     "itself, and nothing was retrained: this shows what is lost."
 )
 PHRASES = {
-    "job": "What the story tests",
-    "stack": "The sheets of this head's table",
-    "pair": "Below, the table in use; above, the exact one",
-    "heads": "Eight heads in two layers: choose one",
-    "head": "layer {layer}, head {head}",
-    "cut": "How much is kept: drag the ring",
-    "way": "What is cut",
-    "chance": "chance of the right word",
-    "error": "error of the tables",
-    "next": "The next word; outlines: uncut",
-    "tally": "Right answers in 200 stories, by job",
-    "guesses": ", and it can only guess",
-    "everything": "all",
-    "uncut": "Uncut",
+    "uncut": "Uncut,",
     "with": "With {phrase}",
-    "story": "The story",
-    "change": "another word for “{word}”",
     "knows": ", and that is right",
     "forgot": "; right would be “{answer}”",
+    "guesses": ", and it can only guess",
 }
 
 
@@ -145,7 +127,6 @@ def storyteller(
         numbers={name: first.pop(name) for name in ("right", "table_error")} | counted()[cut][k],
         values=first,
         say=SAY,
-        remarks=REMARKS,
         data={
             "words": PHRASES,
             "vocabulary": model.WORDS,
@@ -153,10 +134,10 @@ def storyteller(
             "cuts": {name: CUTS[name]._asdict() for name in cuts},
             "counts": {name: list(counted()[name].values()) for name in cuts},
             "tales": TALES,
-            "directions": two_digits(np.rint(16 * DIRECTIONS) + 50) if random else [],
+            "directions": CODES if random else [],
             "demo": demonstration(settings(cut, n), k) if demo else [],
         },
-        picture=lambda: still(words, cut, k),
+        picture=still(curve, words, cut, k, size=(6.4, 2.6)),
         readouts={
             "right": ("chance of the right word", ".0%"),
             "table_error": ("error of the tables", ".0%"),
@@ -198,13 +179,14 @@ def measured(words: str, cut: str, k: int) -> dict[str, Any]:
     exact, used = model.tables(ids), model.tables(ids, **options)
     says = max(chances, key=lambda word: chances[word])
     equals = next(iter(kind for kind in ("do", "does") if answer in model.KINDS[kind]), None)
-    right = model.KINDS[equals] if job == "agreement" and equals else (answer,)
+    right = model.KINDS[equals] if job == "agreement" and equals else (answer,) if answer else ()
+    verdict = "knows" if says in right else "forgot" if right else "guesses"
     return {
         "right": sum(chances[word] for word in right),
         "table_error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
         "kept": PHRASES["with"].format(phrase=CUTS[cut].phrase.format(k=k)) if k else PHRASES["uncut"],
         "says": says,
-        "verdict": PHRASES["knows"] if says in right else PHRASES["forgot"].format(answer=answer),
+        "verdict": PHRASES[verdict].format(answer=answer),
     }
 
 
@@ -228,18 +210,14 @@ def counted() -> dict[str, dict[int, dict[str, float]]]:
     }
 
 
-@styled
-def still(words: str, cut: str, k: int) -> Figure:
-    """Draw the curve, for print and where no script runs."""
-    n = len(words.split()) + 1
-    every = settings(cut, n)
+def curve(words: str, cut: str, k: int, ax: Axes) -> None:
+    """Draw the chance of the right word, and the error of the tables, by how much is kept."""
+    every = settings(cut, len(words.split()) + 1)
     found = [measured(words, cut, one) for one in every]
-    picture, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
-    ax.plot([one["right"] for one in found], color=TEAL, label=PHRASES["chance"])
-    ax.plot([one["table_error"] for one in found], color=ORANGE, label=PHRASES["error"])
+    ax.plot([one["right"] for one in found], color=TEAL, label="chance of the right word")
+    ax.plot([one["table_error"] for one in found], color=ORANGE, label="error of the tables")
     ax.axvline(every.index(k), color=GRAY)
-    ax.set_xticks(range(len(every)), [str(one) if one else PHRASES["everything"] for one in every])
+    ax.set_xticks(range(len(every)), [str(one) if one else "all" for one in every])
     ax.set(xlabel=CUTS[cut].axis, ylim=(0, 1.05))
     ax.set_title(f"… {' '.join(words.split()[-6:])} __", loc="left")
     ax.legend()
-    return picture

@@ -1,6 +1,6 @@
-// A picture that can be tilted, and its spectrum, which can be cut. The words are in tilt.py.
+// A picture that can be tilted, and its spectrum, which can be cut. Its sentences are in tilt.py.
 const tilt = ({ place, data, move, tell }) => {
-  const { size, words } = data;
+  const { size } = data;
   const FLOOR = 1e-4; // weights below that are drawn on the axis
   const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
   const sources = {
@@ -12,12 +12,12 @@ const tilt = ({ place, data, move, tell }) => {
   let found = null, errors = [], summed = 0; // the picture that was decomposed, with its sheets; the error of each cut
 
   // What there is to see: the picture is turned by its own corners, its spectrum cut by a drag anywhere on it
-  place.append(controls.element("p", {}, words.explain));
+  place.append(controls.element("p", {}, "Turn the picture by hand or with the slider. Then drag the cut."));
   const row = controls.box(place, "pictures");
-  const original = layerPictures.canvas(row, words.picture, size);
+  const original = layerPictures.canvas(row, "picture", size);
   const total = layerPictures.canvas(row, "sum", size);
-  const newest = layerPictures.layer(row, words.sheet, size);
-  const rest = layerPictures.canvas(row, words.rest, size); // stands in the place of the sheet
+  const newest = layerPictures.layer(row, "sheet", size);
+  const rest = layerPictures.canvas(row, "what is left out", size); // stands in the place of the sheet
   rest.box.hidden = true;
   const around = (event) => {
     const { left, top, width, height } = original.canvas.getBoundingClientRect();
@@ -33,27 +33,28 @@ const tilt = ({ place, data, move, tell }) => {
     held = [Math.atan2(y, x), state.tilt];
   }, true);
   const slider = controls.range(place, {
-    label: words.tilt, min: 0, max: data.max_tilt, step: 1, input: (degrees) => move({ tilt: degrees }),
+    label: "tilt", min: 0, max: data.max_tilt, step: 1, input: (degrees) => move({ tilt: degrees }),
   });
   const panels = controls.box(place, "panels");
   const [spectrum, side] = [controls.box(panels), controls.box(panels)];
   const panel = stage.panel(spectrum, {
-    label: words.weights, width: 320, height: 216, margin: [10, 8, 34, 56],
+    label: "weights of the sheets, and the cut", width: 320, height: 216, margin: [10, 8, 34, 56],
     x: [0.9, 1.15 * size], xLog: true, y: [FLOOR * 0.7, 1.6], yLog: true,
   });
   panel.axes({
-    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: words.sheet, yTitle: words.weight,
+    x: [1, 10, 100], y: [1e-4, 1e-3, 1e-2, 0.1, 1], xTitle: "sheet", yTitle: "weight",
     format: (value) => String(value).replace("0.0001", "10\u207b\u2074").replace("0.001", "10\u207b\u00b3"),
   });
   const cut = (k) => move({ k: clamp(Math.round(k), 1, size) });
   const enough = () => errors.findIndex((error) => error <= data.enough);
   panel.handle("cut", {
-    label: words.cut, color: "orange", axis: "x", drag: (at) => cut(panel.snap(at, [[enough() + 0.5, at[1]]])[0] - 0.5),
+    label: "cut: sheets kept", color: "orange", axis: "x",
+    drag: (at) => cut(panel.snap(at, [[enough() + 0.5, at[1]]])[0] - 0.5),
     step: (dx, dy) => cut(state.k + dx + dy), end: (which) => cut(which < 0 ? 1 : size),
   });
   panel.grab("cut");
-  const bar = stage.panel(controls.titled(side, words.numbers), {
-    label: words.numbers, width: 320, height: 62, margin: [24, 26, 18, 8], x: [0, 2 * size * size], y: [0, 1],
+  const bar = stage.panel(controls.titled(side, "numbers kept"), {
+    label: "numbers kept", width: 320, height: 62, margin: [24, 26, 18, 8], x: [0, 2 * size * size], y: [0, 1],
   });
   bar.axes({ x: [0, 2 * size * size], format: (value) => value.toLocaleString("en") });
 
@@ -63,15 +64,14 @@ const tilt = ({ place, data, move, tell }) => {
     rest.box.hidden = !on;
     draw();
   };
-  const leftOut = controls.toggle(side, { label: words.left_out, input: leave });
-  const others = side.appendChild(controls.element("details", {}, controls.element("summary", {}, words.others)));
+  const leftOut = controls.toggle(side, { label: "show what is left out", input: leave });
+  const others = side.appendChild(controls.element("details", {}, controls.element("summary", {}, "other pictures")));
   const choice = controls.choice(others, {
-    label: words.choose, options: { ...data.pictures, own: words.own }, input: (picture) => move({ picture }),
+    label: "picture", options: { ...data.pictures, own: "your own" }, input: (picture) => move({ picture }),
   });
-  choice.offer("own", Boolean(data.own));
-  photo.offer(others, size, words, tell, (grays) => {
+  choice.offer("own", false);
+  photo.offer(others, size, tell, (grays) => {
     sources.own = samplePictures.fromGrays(grays, size);
-    data.own = ""; // the author's own picture is gone
     asked = ""; // a second photo is another picture of the same name
     choice.offer("own", true);
     move({ picture: "own" });
@@ -117,25 +117,27 @@ const tilt = ({ place, data, move, tell }) => {
     const { k } = state;
     addUp(k);
     layerPictures.grays(total, sum);
-    total.title(fill(k === 1 ? words.one : words.sum, { k }));
+    total.title(k === 1 ? "one sheet" : "sum of " + k + " sheets");
     const empty = isZero(found.s[k - 1]), { u, v } = found;
-    newest.title(fill(empty ? words.empty : words.alone, { k }));
+    newest.title("sheet " + k + (empty ? " is empty" : " alone"));
     newest.show(...[u[k - 1], v[k - 1]].map((part) => (empty ? part.map(() => 0) : part)));
     if (!rest.box.hidden) layerPictures.signs(rest, (i) => found.rows[Math.floor(i / size)][i % size] - sum[i], sum.length, 128);
     const points = found.s.flatMap((s, i) => (isZero(s) ? [] : [[i + 1, Math.max(FLOOR, s / found.s[0])]]));
     panel.dots("kept", points.filter(([i]) => i <= k), "teal");
     panel.dots("rest", points.filter(([i]) => i > k), "gray small");
-    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: fill(words.of, { k }) });
+    panel.place("cut", [k + 0.5, 0.01], { value: k, min: 1, max: size, text: k + " of 160 sheets" });
     const kept = 2 * size * k, full = size * size;
     bar.rect("kept", [0, 0], [kept, 1], kept > full ? "orange solid" : "teal solid");
     bar.line("full", [[full, 0], [full, 1.4]], "ink");
-    bar.text("words", [full, 1.7], words.full + full.toLocaleString("en"), "ink middle");
+    bar.text("words", [full, 1.7], "the picture itself: " + full.toLocaleString("en"), "ink middle");
   };
 
   return {
     clean: ({ picture, tilt: degrees, k }) => {
       check.one("picture", picture, [...Object.keys(data.pictures), "own"]);
-      if (picture === "own" && !sources.own && !data.own) throw new Error(words.no_photo);
+      if (picture === "own" && !sources.own) {
+        throw new Error("There is no picture of your own yet: choose a file first.");
+      }
       return { picture, tilt: check.number("tilt", degrees, 0, data.max_tilt), k: check.whole("k", k, 1, size) };
     },
     draw: (wished) => {
@@ -165,6 +167,9 @@ const tilt = ({ place, data, move, tell }) => {
       leftOut.show(false);
       leave(false);
     },
-    share: (all) => all.picture === "own" && !data.own ? [{ ...all, picture: "window" }, words.stays] : [all, ""],
+    share: (all) => all.picture !== "own" ? [all, ""] : [
+      { ...all, picture: "window" },
+      "Your picture stays on this machine, so the link shows the window in its place.",
+    ],
   };
 };

@@ -1,6 +1,6 @@
-// Groups of old tokens, and how many votes they have. Python's votes.py has data and words.
+// Groups of old tokens, and how many votes they have. Its data and sentences are in votes.py.
 const votes = ({ place, data, move }) => {
-  const { words, ways, rhos, last } = data;
+  const { ways, rhos, last } = data;
   const read = (rows, scale) => rows.map((row) => row.match(/../g).map((code) => (code - 50) / scale));
   const noise = read(data.noise, 16), maps = read(data.maps, 32);
   const count = noise.length, width = noise[0].length, percent = (share) => format(share, ".0%");
@@ -34,27 +34,32 @@ const votes = ({ place, data, move }) => {
     const found = attend({ m: last, way, rho });
     return [...found.exact, ...found.parts.map(({ weight }) => weight)];
   })).filter((w) => w < 0.4)); // a group of all sixteen may have more, but its bar is the share of each
-  const strip = stage.panel(controls.titled(panels, words.strip), {
-    label: words.strip, width: roomy ? 480 : 328, height: 200, margin: [18, 6, 34, 50], x: [0, count], y: [0, tallest],
+  const open = (label, options) => stage.panel(controls.titled(panels, label), { label, ...options });
+  const strip = open("Weights of the last token. Outlined: exact. Filled: with groups", {
+    width: roomy ? 480 : 328, height: 200, margin: [18, 6, 34, 50], x: [0, count], y: [0, tallest],
   });
-  strip.axes({ y: [0, 0.05, 0.1, 0.15].filter((y) => y < tallest), xTitle: words.token, yTitle: words.weight, format: percent });
+  strip.axes({
+    y: [0, 0.05, 0.1, 0.15].filter((y) => y < tallest), xTitle: "token, the oldest first", yTitle: "weight",
+    format: percent,
+  });
   strip.line("edge", [[last, 0], [last, tallest]], "ink thin dotted");
-  const gauge = stage.panel(controls.titled(panels, words.error), {
-    label: words.error, width: roomy ? 110 : 328, height: small, margin: roomy ? [18, 10, 34, 36] : [4, 44, 20, 10],
+  const gauge = open("error of its output", {
+    width: roomy ? 110 : 328, height: small, margin: roomy ? [18, 10, 34, 36] : [4, 44, 20, 10],
     [roomy ? "y" : "x"]: [0, 1.2],
   });
   gauge.axes({ [roomy ? "y" : "x"]: [0, 0.5, 1], format: percent });
   const put = (x) => state.way === "none" || move({ m: clamp(Math.round(x), 1, last) });
   strip.handle("border", {
-    label: words.border, color: "orange", axis: "x", large: 4, share: 0.25, drag: ([x]) => put(x),
+    label: "first border: tokens in a group", color: "orange", axis: "x", large: 4, share: 0.25, drag: ([x]) => put(x),
     step: (dx, dy) => put(state.m + dx + dy), end: (which) => put(which < 0 ? 1 : last),
   });
   strip.grab("border");
   const border = strip.svg.querySelector(".handle"); // there is nothing to group where old tokens are left out
   const side = controls.box(place);
-  const way = controls.choice(side, { label: words.way, options: ways, input: (chosen) => move({ way: chosen }) });
+  const way = controls.choice(side, { label: "votes", options: ways, input: (chosen) => move({ way: chosen }) });
   const rho = controls.choice(side, {
-    label: words.rho, options: Object.fromEntries(rhos.map((one, i) => [i, String(one)])), input: (i) => move({ rho: rhos[i] }),
+    label: "correlation of neighbors", options: Object.fromEntries(rhos.map((rho, i) => [i, String(rho)])),
+    input: (i) => move({ rho: rhos[i] }),
   });
 
   const draw = () => {
@@ -63,14 +68,14 @@ const votes = ({ place, data, move }) => {
       strip.rect("bar " + i, [at + 0.1, 0], [at + Math.max(0.1, size - 0.1), weight / (size || 1)], "teal solid");
       strip.rect("exact " + i, [i + 0.1, 0], [i + 0.9, exact[i]], "ink outline");
     }
-    strip.text("groups", [last / 2, 1.03 * tallest], fill(words.groups, state), "teal middle");
+    strip.text("groups", [last / 2, 1.03 * tallest], "groups of " + state.m, "teal middle");
     strip.hide("groups", state.way === "none");
     border.toggleAttribute("hidden", state.way === "none");
-    strip.text("last", [last + last / 2, 1.03 * tallest], words.last, "ink middle");
+    strip.text("last", [last + last / 2, 1.03 * tallest], "the last 16", "ink middle");
     const { error } = numbers, text = percent(error), at = Math.min(error, 1.2);
     gauge.rect("error", ...(roomy ? [[0.2, 0], [0.8, at]] : [[0, 0.15], [at, 0.85]]), "orange solid");
     gauge.text("off", roomy ? [0.5, at + 0.02] : [at + 0.02, 0.32], text, "orange" + (roomy ? " middle" : ""));
-    strip.place("border", [state.m, 0], { value: state.m, min: 1, max: last, text: fill(words.groups, state) });
+    strip.place("border", [state.m, 0], { value: state.m, min: 1, max: last, text: "groups of " + state.m });
   };
 
   return {

@@ -1,15 +1,13 @@
 """What do groups of old tokens cost? A strip of tokens whose first border is dragged, and one vote per group or m."""
 
-from __future__ import annotations
-
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
+from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import whole
-from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
 TOKENS, LAST, WIDTH = 32, 16, 8  # how many tokens there are, how many stay exact, and numbers in each
 RHOS = (0.0, 0.9, 0.95, 0.99)
@@ -19,17 +17,6 @@ SAY = (
     "gives them {exact_old:.0%}. The error of its output is {error:.0%}."
 )
 REMARKS = {"exact": "A group of one token is the token itself.", "apart": "Here neighbors have nothing in common."}
-WORDS = {
-    "strip": "Weights of the last token. Outlined: exact. Filled: with groups",
-    "error": "error of its output",
-    "border": "first border: tokens in a group",
-    "groups": "groups of {m}",
-    "last": "the last 16",
-    "token": "token, the oldest first",
-    "weight": "weight",
-    "way": "votes",
-    "rho": "correlation of neighbors",
-}
 
 
 def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
@@ -59,9 +46,8 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
     m = whole("m", m, 1, LAST)
     way, rho = one_of("way", way, WAYS), one_of("rho", rho, RHOS)
     rng = np.random.default_rng(87)  # one draw; the page says so
-    drawn = [rng.standard_normal((TOKENS, WIDTH)), rng.standard_normal((3 * WIDTH, WIDTH)) / np.sqrt(WIDTH)]
-    codes = [np.clip(np.rint(scale * part) + 50, 0, 99) for scale, part in zip((16, 32), drawn, strict=True)]
-    noise, maps = ((part - 50) / scale for scale, part in zip((16, 32), codes, strict=True))
+    noise_codes, noise = two_digits(rng.standard_normal((TOKENS, WIDTH)), 16)
+    map_codes, maps = two_digits(rng.standard_normal((3 * WIDTH, WIDTH)) / np.sqrt(WIDTH), 32)
     weights, shared, found = attend(noise, maps, m, way, float(rho))
     return figure(
         name="votes",
@@ -72,13 +58,12 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
         say=SAY,
         remarks=REMARKS,
         data={
-            "noise": two_digits(codes[0]),
-            "maps": two_digits(codes[1]),
+            "noise": noise_codes,
+            "maps": map_codes,
             "rhos": RHOS,
             "ways": WAYS,
             "last": LAST,
             "room": REMARKS["apart"],
-            "words": WORDS,
         },
         readouts={
             "error": ("error of the output", ".1%"),
@@ -86,7 +71,7 @@ def votes(m: int = 8, way: str = "one", rho: float = 0.95) -> Instrument:
             "exact_old": ("they should get", ".0%"),
             "seen": ("keys seen, of 32", ","),
         },
-        picture=lambda: _still(weights, shared, m, found["error"]),
+        picture=still(_draw, weights, shared, m, found["error"], size=(5.6, 2.5), ncols=2, width_ratios=(6, 1)),
     )
 
 
@@ -109,13 +94,11 @@ def attend(noise: Floats, maps: Floats, m: int, way: str, rho: float) -> tuple[F
     return exact, shared, {"error": float(error), **totals, "seen": seen}
 
 
-@styled
-def _still(exact: Floats, shared: Floats, m: int, error: float) -> Figure:
-    fig, (ax, right) = plt.subplots(1, 2, layout="constrained", figsize=(5.6, 2.5), width_ratios=(6, 1))
+def _draw(exact: Floats, shared: Floats, m: int, error: float, ax: Axes, right: Axes) -> None:
     ax.bar(np.arange(TOKENS) + 0.5, shared, width=1, color=TEAL)
     ax.bar(np.arange(TOKENS) + 0.5, exact, width=0.8, facecolor="none", edgecolor=INK)
     ax.axvline(m, color=ORANGE, linewidth=2)
-    ax.set(xlim=(0, TOKENS), xlabel=WORDS["token"], ylabel=WORDS["weight"], title=WORDS["strip"])
+    ax.set(xlim=(0, TOKENS), xlabel="token, the oldest first", ylabel="weight")
+    ax.set_title("Weights of the last token. Outlined: exact. Filled: with groups")
     right.bar([0], [error], color=ORANGE)
     right.set(ylim=(0, 1.2), xticks=[], xlabel=f"error {error:.0%}")
-    return fig

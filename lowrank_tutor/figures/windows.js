@@ -1,7 +1,7 @@
-// Windows over a sentence and a query among its keys, to be dragged. The words are in windows.py.
+// Windows over a sentence and a query among its keys, to be dragged. Its sentences are in windows.py.
 const windows = ({ place, data, move }) => {
-  const { reach, most, sharpest, words, fine } = data;
-  const COLORS = { exact: "ink", mixed: "teal" };
+  const { reach, most, sharpest, fine } = data;
+  const COLORS = { exact: "ink", mixed: "teal" }, NAMES = { exact: "exact", mixed: "windows" };
   const even = (k, n) => Array.from({ length: k }, (_, i) => Math.floor(i * n / k));
   const own = typed(data), { split } = own, { dot, average, mean } = vectors;
   const percent = (share) => format(share, ".0%"), { short } = labels;
@@ -28,14 +28,20 @@ const windows = ({ place, data, move }) => {
   const roomy = matchMedia("(min-width: 601px)").matches; // a phone shows all of it on two screens
   const HIGH = { plane: roomy ? 284 : 192, list: 264, result: 152 };
   const size = { width: 300, margin: [8, 8, 8, 8] }, inner = (name) => (HIGH[name] - 16) / 284;
-  const open = (name, more) =>
-    stage.panel(controls.titled(panels, words[name]), { label: words[name], ...size, height: HIGH[name], ...more });
-  const wide = reach / inner("plane"), plane = open("plane", { x: [-wide, wide], y: [-reach, reach] }); // square units
-  const list = open("list", { margin: [4, 44, 32, 78] }), result = open("result"), shown = controls.element("b");
-  panels.lastChild.firstChild.replaceChildren(shown, words.between_outputs);
+  const open = (name, label, more) =>
+    stage.panel(controls.titled(panels, label), { label, ...size, height: HIGH[name], ...more });
+  const wide = reach / inner("plane"), axes = { x: [-wide, wide], y: [-reach, reach] }; // square units
+  const looks = "Keys. Drag the query: it looks at keys in its direction. Teal: the mean key of each window.";
+  const bars = "Weights. Narrow bars: exact. Teal: through windows, shared equally by the words. Drag the borders.";
+  const plane = open("plane", looks, axes), list = open("list", bars, { margin: [4, 44, 32, 78] });
+  const result = open("result", "Values, and what the query gets, exactly and through windows");
+  const shown = controls.element("b");
+  const between = "The line between what the query gets exactly and through windows. Gray: the values.";
+  panels.lastChild.firstChild.replaceChildren(shown, between);
   const side = controls.box(panels);
   const showQuery = vectors.tip(plane, "query", {
-    label: words.query, color: "ink", reach, at: () => state.query, put: (point) => move({ query: vectors.tenths(point, reach) }),
+    label: "tip of the query", color: "ink", reach, at: () => state.query,
+    put: (point) => move({ query: vectors.tenths(point, reach) }),
   });
   const shift = (j, to) => {
     const borders = state.borders.slice();
@@ -46,7 +52,8 @@ const windows = ({ place, data, move }) => {
   const placeBorders = () => {
     for (let j = grips.length + 1; j < ends.length; j++) {
       list.handle("border " + j, {
-        label: fill(words.border, { j }), color: "orange", axis: "y", large: 3, drag: ([, y]) => shift(j, y),
+        label: "border " + j + ", between windows", color: "orange", axis: "y", large: 3,
+        drag: ([, y]) => shift(j, y),
         share: j % 2 ? 0.66 : 0.4, // knobs of neighbors stand apart
         step: (dx, dy) => shift(j, state.borders[j] + dx - dy), end: (which) => shift(j, which * most),
       });
@@ -54,20 +61,21 @@ const windows = ({ place, data, move }) => {
     [...grips].forEach((grip, i) => grip.toggleAttribute("hidden", i + 1 >= ends.length));
     state.borders.slice(1).forEach((at, i) => list.place("border " + (i + 1), [0.5, at], {
       value: at, min: state.borders[i] + 1, max: ends[i + 1] - 1,
-      text: fill(words.between, { before: tokens[at - 1], after: tokens[at] }),
+      text: "between " + tokens[at - 1] + " and " + tokens[at],
     }));
   };
   const sliders = controls.box(place, "sliders");
   const sharpness = controls.range(sliders, {
-    label: words.sharpness, min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
+    label: "sharpness", min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
   });
   const count = controls.range(sliders, {
-    label: words.count, min: 1, max: most, step: 1, input: (k) => move({ borders: even(k, tokens.length) }),
+    label: "windows", min: 1, max: most, step: 1, input: (k) => move({ borders: even(k, tokens.length) }),
   });
   const counter = sliders.lastChild.querySelector("input");
   const field = own.field(side, (typed) =>
     move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) }));
-  side.append(controls.element("p", {}, words.rule));
+  side.append(controls.element("p", {}, "Words of the first sentence have numbers chosen by hand: right for a creature, "
+    + "up for what happens. Others get random ones, drawn from their spelling."));
 
   // What is drawn
   const drawPoints = (panel, rows, centers, height, named = []) => {
@@ -89,7 +97,7 @@ const windows = ({ place, data, move }) => {
   const drawList = () => {
     const n = tokens.length;
     if (n !== rows) list.resize({ y: [n, 0] });
-    if (n !== rows) list.axes({ x: [0, 0.5, 1], xTitle: words.weight, format: percent });
+    if (n !== rows) list.axes({ x: [0, 0.5, 1], xTitle: "weight (right: of a whole window)", format: percent });
     rows = n;
     for (let j = 0; j < most; j++) {
       const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
@@ -116,7 +124,7 @@ const windows = ({ place, data, move }) => {
       "gray thin dotted");
     const upper = output.exact[1] >= output.mixed[1] ? "exact" : "mixed"; // its name stands above, the other's below
     const named = Object.keys(COLORS).map((way) =>
-      [words[way], [output[way][0], output[way][1] + (way === upper ? 0.13 : -0.27) * half], way]);
+      [NAMES[way], [output[way][0], output[way][1] + (way === upper ? 0.13 : -0.27) * half], way]);
     result.line("gap", [output.exact, output.mixed], "orange"); // before the words, too
     drawPoints(result, values, means[1], HIGH.result, named);
     named.forEach(([word, at, way]) => {
@@ -147,10 +155,10 @@ const windows = ({ place, data, move }) => {
       drawList();
       placeBorders();
       drawResult();
-      sharpness.show(state.sharpness, words.times + format(state.sharpness, ".3g"));
+      sharpness.show(state.sharpness, "scores times " + format(state.sharpness, ".3g"));
       stage.write(counter, { max: tokens.length });
-      count.show(ends.length, fill(words.of, { k: ends.length, n: tokens.length }));
-      stage.say(shown, words.gap + format(gap(), ".1%"));
+      count.show(ends.length, ends.length + " for " + tokens.length + " words");
+      stage.say(shown, "Gap: " + format(gap(), ".1%"));
       field.show(state.words);
     },
     numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),

@@ -54,7 +54,7 @@ class Script:
 
     @property
     def chain(self) -> list[Script]:
-        """This script after all that it needs."""
+        """The engines, the first of which needs no other, and then the script."""
         return [*(self.engine.chain if self.engine else []), self]
 
     @functools.cached_property
@@ -81,7 +81,8 @@ class Script:
     @property
     def place(self) -> str:
         """Where a page keeps that object. Outputs of different versions can share a notebook, so its text names it."""
-        return f'lowrankTutor["{_digest(self.source + (self.engine.source if self.engine else ""))}"]'
+        text = self.source + (self.engine.source if self.engine else "")
+        return f'lowrankTutor["{hashlib.sha256(text.encode()).hexdigest()[:8]}"]'
 
     @property
     def definition(self) -> str:
@@ -137,14 +138,13 @@ class Block:
         if linked:
             attributes |= {"data-scripts": self.script.reference(), "data-styles": " ".join(self.styles)}
         written = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items())
-        before, after = ("", "") if linked else (style(self.styles), self._scripts())
+        styles, scripts = "", ""
+        if not linked:
+            start = self.script.starting(f'document.currentScript.closest("{self.tag}")')
+            defined = [script.definition for script in self.script.chain]
+            styles, scripts = style(self.styles), "".join(f"<script>{code}</script>\n" for code in (*defined, start))
         data = f'<script type="application/json">{literal(self.data)}</script>'
-        return f"<{self.tag}{written}>\n{before}{self.first}\n{data}\n{after}</{self.tag}>"
-
-    def _scripts(self) -> str:
-        defined = "".join(f"<script>{script.definition}</script>\n" for script in self.script.chain)
-        start = self.script.starting(f'document.currentScript.closest("{self.tag}")')
-        return f"{defined}<script>{start}</script>\n"
+        return f"<{self.tag}{written}>\n{styles}{self.first}\n{data}\n{scripts}</{self.tag}>"
 
 
 def style(paths: Iterable[str]) -> str:
@@ -156,7 +156,3 @@ def style(paths: Iterable[str]) -> str:
 def sheet(path: str) -> str:
     """Read a style sheet without indents and comments."""
     return re.sub(r"(?s)/\*.*?\*/\n?|(?m:^ +)", "", asset(path))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,33 +1,46 @@
-"""Pictures as text, for the address of an image: WebP or PNG, in base64."""
+"""Figures as pixels, and pictures as text for the address of an image: WebP or PNG, in base64."""
 
 from __future__ import annotations
 
 import base64
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
-
-if TYPE_CHECKING:
-    import PIL.Image
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
 
 COLORS = 64  # of a picture that is kept without loss
 FAITHFUL = 2.0  # root mean square, of 255, that the reduction to COLORS may change
 
 
-def _image(picture: np.ndarray, scale: float = 1) -> PIL.Image.Image:
-    from PIL import Image  # who only checks answers needs no Pillow
+def pixels(figure: Figure, dpi: int) -> np.ndarray:
+    """Rasterize a figure on white, because it must be legible on a light page and on a dark one."""
+    callers_dpi, callers_canvas = figure.dpi, figure.canvas
+    canvas: Any = FigureCanvasAgg(figure)
+    figure.set_dpi(dpi)
+    canvas.draw()
+    rgba = Image.fromarray(np.array(canvas.buffer_rgba()))
+    figure.set_canvas(callers_canvas)
+    figure.set_dpi(callers_dpi)
+    plt.close(figure)  # or a figure per position would stay in memory
+    paper = Image.new("RGBA", rgba.size, "white")
+    return np.asarray(Image.alpha_composite(paper, rgba).convert("RGB"))
 
+
+def _scaled(picture: np.ndarray, scale: float) -> Image.Image:
     image = Image.fromarray(picture)
     size = round(image.width * scale), round(image.height * scale)
     return image if scale == 1 else image.resize(size, Image.Resampling.LANCZOS)
 
 
-def _few_colors(image: PIL.Image.Image) -> PIL.Image.Image:
+def _few_colors(image: Image.Image) -> Image.Image:
     return image.quantize(COLORS).convert("RGB")
 
 
-def _saved(image: PIL.Image.Image, kind: str, **settings: Any) -> str:
+def _saved(image: Image.Image, kind: str, **settings: Any) -> str:
     buffer = io.BytesIO()
     image.save(buffer, kind, **settings)
     return base64.b64encode(buffer.getvalue()).decode()
@@ -35,12 +48,12 @@ def _saved(image: PIL.Image.Image, kind: str, **settings: Any) -> str:
 
 def png(picture: np.ndarray, *, scale: float = 1, **settings: Any) -> str:
     """Encode a picture as PNG, in base64."""
-    return _saved(_image(picture, scale), "png", **settings)
+    return _saved(_scaled(picture, scale), "png", **settings)
 
 
 def encode(picture: np.ndarray, scale: float, quality: int | None) -> str:
     """Encode a picture as WebP, in base64: without a quality it keeps its best COLORS colors, and those exactly."""
-    image = _image(picture, scale)
+    image = _scaled(picture, scale)
     if quality is None:
         return _saved(_few_colors(image), "webp", lossless=True, quality=40, method=3)
     return _saved(image, "webp", quality=quality, method=4)
@@ -48,5 +61,5 @@ def encode(picture: np.ndarray, scale: float, quality: int | None) -> str:
 
 def has_few_colors(picture: np.ndarray) -> bool:
     """Whether a few colors are enough, as they are for line art."""
-    change = np.asarray(_few_colors(_image(picture)), dtype=float) - picture
+    change = np.asarray(_few_colors(Image.fromarray(picture)), dtype=float) - picture
     return bool(np.sqrt(np.mean(change**2)) <= FAITHFUL)

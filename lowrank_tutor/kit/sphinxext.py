@@ -13,10 +13,9 @@ Worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unle
 
 With ``nb_execution_mode = "cache"`` the execution cache depends on the package's Python files and data, too: MyST-NB
 alone would keep figures when a helper has changed. Results lie in ``.lowrank-cache`` beside the output folder, in one
-folder for each state of the package. A later build removes old ones: all but the three used last, and never one that
-was used within the last hour, because another build may still need it. Nothing else is ever removed. A cache path that
-you set yourself (``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config.yml``) is used exactly as you
-set it and never emptied.
+folder for each state of the package. A build removes those that no build has used for two days, and nothing else. A
+cache path that you set yourself (``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config.yml``) is used
+exactly as you set it and never emptied.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from typing import Any
 
 from lowrank_tutor import __version__
 from lowrank_tutor.kit import palette
-from lowrank_tutor.kit.block import BLOCKS, SHARED_STYLE, Script, scripts_named, sheet
+from lowrank_tutor.kit.block import BLOCKS, SHARED_STYLE, scripts_named, sheet
 from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
 
 __all__ = ["package_fingerprint", "setup"]
@@ -43,8 +42,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text/html
 CACHES = ".lowrank-cache"
 MARK = "made-by-lowrank-tutor"  # a folder without it is not ours to remove
-KEPT_CACHES = 3
-IN_USE = 3600  # seconds after its start in which a build may still need its cache
+UNUSED = 2 * 24 * 3600  # seconds after which a cache is removed; no build takes so long
 SHEETS = re.compile(r'data-styles="([^"]*)"')
 SCRIPTS = re.compile(r'data-scripts="([^"]*)"')
 FOLDER = "kit"  # of the static files that blocks need
@@ -63,10 +61,8 @@ def package_fingerprint(*more: Path) -> str:
 def _choose_what_is_shown(config: Any) -> None:
     """Prefer HTML over widget output, and allow cell Markdown the same syntax as page Markdown."""
     # MyST-NB's number for text/html is 30. Choices of the author come later, and count.
-    config.nb_mime_priority_overrides = [
-        *((builder, WIDGET_VIEW, 35) for builder in PAGES),
-        *config.nb_mime_priority_overrides,
-    ]
+    ours = [(builder, WIDGET_VIEW, 35) for builder in PAGES]
+    config.nb_mime_priority_overrides = [*ours, *config.nb_mime_priority_overrides]
     if "nb_render_markdown_format" not in {*config._raw_config, *config.overrides}:
         config.nb_render_markdown_format = "myst"
     rendered = config.nb_render_markdown_format == "myst" and "dollarmath" in config.myst_enable_extensions
@@ -85,27 +81,15 @@ def _tell_kernels(app: Any, config: Any) -> None:
 
 
 def _cache(home: Path, fingerprint: str) -> Path:
-    """Make the cache of this state of the package, and remove those of ours that were last used longest ago.
-
-    Another build may do the same at this moment, so what was here may be gone a line later.
-    """
+    """Make the cache of this state of the package, and remove those of ours that no build has used for long."""
     fresh = home / fingerprint
-    for _ in range(3):
-        with contextlib.suppress(FileExistsError, FileNotFoundError):
-            fresh.mkdir(parents=True, exist_ok=True)
-            (fresh / ".gitignore").write_text("*\n", encoding="utf-8")
-            (fresh / MARK).write_text("A later build may remove this folder.\n", encoding="utf-8")
-            break
-    used = {}  # a mark is as old as the last use of its cache
+    fresh.mkdir(parents=True, exist_ok=True)
+    (fresh / ".gitignore").write_text("*\n", encoding="utf-8")
+    (fresh / MARK).write_text("A later build may remove this folder.\n", encoding="utf-8")
     for mark in home.glob(f"*/{MARK}"):
-        with contextlib.suppress(FileNotFoundError):
-            if not mark.parent.is_symlink():
-                used[mark.parent] = mark.stat().st_mtime
-    others = sorted(used.keys() - {fresh}, key=used.__getitem__, reverse=True)
-    for old in others[KEPT_CACHES - 1 :]:
-        if used[old] < time.time() - IN_USE:
-            with contextlib.suppress(OSError):  # whoever renames it removes it; what stays is for a later build
-                shutil.rmtree(old.rename(f"{old}-{os.getpid()}"))
+        with contextlib.suppress(OSError):  # another build may remove it at this moment
+            if mark.stat().st_mtime < time.time() - UNUSED:  # a mark is as old as the last use of its cache
+                shutil.rmtree(mark.parent, ignore_errors=True)
     return fresh
 
 
@@ -129,29 +113,23 @@ def _sheets(body: str) -> dict[str, str]:
     if not paths:
         return {}
     kit = sorted(path.relative_to(path.parents[2]).as_posix() for path in Path(__file__).parent.rglob("*/*.css"))
-    others = dict.fromkeys(path for path in paths if path not in kit)
-    shared = palette.css(BLOCKS) + "".join(map(sheet, (SHARED_STYLE, *kit)))
-    return {"kit.css": shared, **{Path(path).name: sheet(path) for path in others}}
+    others = {Path(path).name: sheet(path) for path in paths if path not in kit}
+    return {"kit.css": palette.css(BLOCKS) + "".join(map(sheet, (SHARED_STYLE, *kit))), **others}
 
 
 def _scripts(body: str) -> dict[str, str]:
-    """Return the scripts of a page, the engine before what needs it."""
+    """Return the scripts of a page, the engine before what needs it; each starts the blocks of its kind."""
     named = dict.fromkeys(s for names in SCRIPTS.findall(body) for s in scripts_named(html.unescape(names)))
-    return {f"{script.file_name}.js": script.definition + _start_all(script) for script in named}
-
-
-def _start_all(script: Script) -> str:
-    """Write the statement that starts the blocks of one kind, where a script is no engine alone."""
-    return (
-        f"document.querySelectorAll('[data-scripts=\"{script.reference()}\"]').forEach((block) => "
-        f"{{ {script.starting('block')} }});\n"
-    )
+    start = "document.querySelectorAll('[data-scripts=\"{}\"]').forEach((block) => {{ {} }});\n"
+    return {
+        f"{script.file_name}.js": script.definition + start.format(script.reference(), script.starting("block"))
+        for script in named
+    }
 
 
 def _forget(_app: Any, _exception: Exception | None) -> None:
-    os.environ.pop(PAGE_VARIABLE, None)
-    os.environ.pop(LINKED_VARIABLE, None)
-    os.environ.pop(FORMULAS_VARIABLE, None)
+    for variable in (PAGE_VARIABLE, LINKED_VARIABLE, FORMULAS_VARIABLE):
+        os.environ.pop(variable, None)
 
 
 def setup(app: Any) -> dict[str, Any]:

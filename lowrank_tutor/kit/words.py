@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -33,8 +34,15 @@ class Words(NamedTuple):
         return ", ".join(f"{self.label(n)} = {self.text(n, v)}" for n, v in values.items())
 
     def sentence(self, template: str, values: Mapping[str, Value]) -> str:
-        """Fill a template: a name without a format of its own is written as it stands on the page."""
-        return template.format_map({name: _Written(self, name, value) for name, value in values.items()})
+        """Fill a template: ``{k}`` is written as on the page, ``{k:.1%}`` in a format of its own."""
+
+        def written(field: re.Match[str]) -> str:
+            name, how = field.groups()
+            if name not in values:
+                raise ValueError(f"alt must use only {sorted(values)}, got {template!r}")
+            return format(values[name], how) if how else self.text(name, values[name])
+
+        return re.sub(r"\{([^{}:]*):?([^{}]*)\}", written, template)
 
     def numbers_html(self, numbers: Mapping[str, Value]) -> str:
         """Write readouts: words for people, full precision for machines."""
@@ -54,16 +62,3 @@ def exact(value: Value) -> str:
 def caption_html(words: str) -> str:
     """Write the caption of a figure, if it has one."""
     return f"<figcaption>{html.escape(words)}</figcaption>" if words else ""
-
-
-class _Written:
-    """A value inside a template: without a format of its own it is written in the words of the page."""
-
-    def __init__(self, words: Words, name: str, value: Value) -> None:
-        self.words, self.name, self.value = words, name, value
-
-    def __format__(self, how: str) -> str:
-        return format(self.value, how) if how else self.words.text(self.name, self.value)
-
-    def __repr__(self) -> str:
-        return repr(self.value)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,10 +25,10 @@ __all__ = [
 
 Table = Callable[[FloatArray, FloatArray], Any]  # of queries and keys: how much each word listens to each
 Weights = Mapping[str, NDArray[np.float64]]
+WIDTH = 16  # of a head
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(NamedTuple):
     """Attention with another ``table``, a function of q and k, and with ``values`` that may be rounded."""
 
     table: Table
@@ -39,6 +38,13 @@ class Cut:
         """Return what the heads read, (..., n, 16), for arrays or tensors; the result is an array."""
         q, k, v = (np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (q, k, v))
         return self.table(q, k) @ self.values(v)
+
+
+def _directions(value: ArrayLike) -> FloatArray:
+    w = as_matrix(value, "directions")
+    if w.shape[1] != WIDTH:
+        raise ValueError(f"directions must have shape (directions, {WIDTH}), got {w.shape}")
+    return w
 
 
 def _logits(q: FloatArray, k: FloatArray) -> FloatArray:
@@ -105,7 +111,7 @@ def means(count: int) -> Cut:
 
 def features(directions: ArrayLike) -> Cut:
     r"""Replace $e^{q^\top k/4}$ by Performer's positive features along ``directions``, shape (features, 16)."""
-    w = as_matrix(directions, "directions")
+    w = _directions(directions)
 
     def table(q: FloatArray, k: FloatArray) -> Any:
         q, k = (x / q.shape[-1] ** 0.25 for x in (q, k))
@@ -118,13 +124,13 @@ def features(directions: ArrayLike) -> Cut:
 
 def projected(directions: ArrayLike) -> Cut:
     """Compare keys and queries by their images under a random map, whose rows are ``directions``, (numbers, 16)."""
-    w = as_matrix(directions, "directions") / math.sqrt(len(np.asarray(directions)))
-    return Cut(lambda q, k: _softmax(_logits(q, k @ w.T @ w)))
+    w = _directions(directions)
+    return Cut(lambda q, k: _softmax(_logits(q, k @ w.T @ w / len(w))))
 
 
 def signs(directions: ArrayLike) -> Cut:
     """Keep of each key its norm, and on which side of each of the ``directions`` it lies: a bit each (chapter 4)."""
-    w = as_matrix(directions, "directions")
+    w = _directions(directions)
 
     def table(q: FloatArray, k: FloatArray) -> Any:
         sides = np.where(k @ w.T >= 0, 1.0, -1.0) * np.linalg.norm(k, axis=-1, keepdims=True)
@@ -162,13 +168,13 @@ def cut_scores(weights: Weights, rank: int) -> dict[str, NDArray[np.float64]]:
 
     A head's score of two words is $x^T W y$, with $W = W_Q W_K^T$ of rank 16 (chapter 5); here W is cut plainly.
     """
-    check_integer(rank, "rank", 1, 16)
-    changed = dict(weights)
+    check_integer(rank, "rank", 1, WIDTH)
+    changed = dict(check_weights(weights))
     for layer in _layer_names(weights):
         queries, keys = (_heads(weights[f"{layer}.{part}.weight"]) for part in "qk")
         pairs = [factorize(q.T @ k, rank) for q, k in zip(queries, keys, strict=True)]
         for part, factors in zip("qk", zip(*pairs, strict=True), strict=True):
-            padded = [np.pad(factor, ((0, 16 - rank), (0, 0))) for factor in factors]
+            padded = [np.pad(factor, ((0, WIDTH - rank), (0, 0))) for factor in factors]
             changed[f"{layer}.{part}.weight"] = np.concatenate(padded)
     return changed
 
@@ -182,12 +188,30 @@ def cut_latents(
     second ``moments`` $E[xx^T]$, (64, 64) for each of "layers.0" and "layers.1" (chapter 8).
     """
     check_integer(rank, "rank", 1, 64)
-    changed = dict(weights)
+    changed = dict(check_weights(weights))
+    moments = {} if moments is None else _check_moments(moments)
     for layer in _layer_names(weights):
         both = np.concatenate([weights[f"{layer}.{part}.weight"] for part in "kv"])
-        u, v = factorize(both, rank, h_moment=None if moments is None else moments[layer])
+        u, v = factorize(both, rank, h_moment=moments.get(layer))
         changed[f"{layer}.k.weight"], changed[f"{layer}.v.weight"] = np.split(u.T @ v, 2)
     return changed
+
+
+def check_weights(weights: object) -> Weights:
+    """Return weights by name, or refuse anything else."""
+    if not isinstance(weights, Mapping):
+        raise TypeError(f"weights must be a dict such as trained_weights() returns, got {type(weights).__name__}")
+    if missing := [name for name in ("embed.weight", "norm.weight", "layers.0.q.weight") if name not in weights]:
+        raise ValueError(f"weights must have the names of trained_weights(), got none for {missing[0]}")
+    return weights
+
+
+def _check_moments(moments: object) -> Mapping[str, ArrayLike]:
+    if not isinstance(moments, Mapping):
+        raise TypeError(f"moments must be a dict of a matrix for each layer, got {type(moments).__name__}")
+    if {*moments} != {"layers.0", "layers.1"}:
+        raise ValueError(f'moments must be given for "layers.0" and "layers.1", got {sorted(map(str, moments))}')
+    return moments
 
 
 def _layer_names(weights: Weights) -> list[str]:
@@ -195,4 +219,4 @@ def _layer_names(weights: Weights) -> list[str]:
 
 
 def _heads(weight: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    return np.split(weight, len(weight) // 16)
+    return np.split(weight, len(weight) // WIDTH)

@@ -93,6 +93,8 @@ def stories(n: int, *, facts: int | None = None, rng: object = None) -> list[Sto
 
 def encode(words: str | Sequence[str]) -> list[int]:
     """Return the numbers of words in ``WORDS``; a text is split at its spaces."""
+    if not isinstance(words, str | list | tuple):
+        raise TypeError(f"words must be a text or a list of words, got {type(words).__name__}")
     words = words.split() if isinstance(words, str) else words
     if strange := [word for word in words if word not in _NUMBER]:
         raise ValueError(f"words must be among storyteller.WORDS, got {strange[0]!r}")
@@ -105,8 +107,8 @@ def answer(words: str | Sequence[str]) -> tuple[str, str]:
     >>> answer("<s> Ada wears red . Ben wears blue . who wears blue ?")
     ('Ben', 'who')
     """
-    said = list(words.split() if isinstance(words, str) else words)
-    encode(said)
+    encode(words)
+    said = words.split() if isinstance(words, str) else list(words)
     triples = list(zip(said, said[1:], said[2:], strict=False))  # only earlier sentences are complete
     match said[-7:]:
         case [*_, "now", name, "wears"] if name in NAMES:
@@ -157,6 +159,10 @@ def grade(model: Callable[..., Any], told: Sequence[Story], *, attend: Any = Non
     >>> right["agreement"], right["far fact"] < 0.5
     (1.0, True)
     """
+    if not callable(model):
+        raise TypeError(f"model must be a function of the words' numbers, got {type(model).__name__}")
+    if not isinstance(told, list | tuple) or not all(isinstance(story, Story) for story in told):
+        raise TypeError(f"told must be a list of Story, such as stories(100) returns, got {type(told).__name__}")
     right: dict[str, list[bool]] = {job: [] for job in JOBS}
     for words, jobs in told:
         logits = model(np.array([encode(words)]), attend=attend)

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lowrank_tutor._checks import check_rng, check_size
+from lowrank_tutor.storyteller.cuts import check_weights
 from lowrank_tutor.storyteller.language import WORDS, Story, encode, stories
-from lowrank_tutor.storyteller.twin import HEADS, LAYERS, tables, trained_weights
+from lowrank_tutor.storyteller.twin import HEADS, LAYERS, check_ids, one_a_layer, tables, trained_weights
 
 __all__ = ["Storyteller", "load", "train"]
 
@@ -42,7 +43,7 @@ class Layer(nn.Module):
         """Return the layer's output for ``x``, (batch, n, 64)."""
         y = self.norm_1(x)
         q, k, v = (part(y).unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in (self.q, self.k, self.v))
-        read = torch.as_tensor(attend(q, k, v), dtype=x.dtype)
+        read = torch.as_tensor(attend(q, k, v), dtype=x.dtype, device=x.device)
         x = x + self.out(read.transpose(1, 2).flatten(2))
         out: Tensor = x + self.down(F.relu(self.up(self.norm_2(x))))
         return out
@@ -65,10 +66,9 @@ class Storyteller(nn.Module):
         ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the heads read, of the same
         shape; a sequence has one for each layer.
         """
-        words = self.embed(torch.as_tensor(ids))
+        words = self.embed(ids if isinstance(ids, Tensor) else torch.as_tensor(check_ids(ids)))
         x = words + F.pad(self.one_back(words), (0, 0, 1, -1)) + F.pad(self.two_back(words), (0, 0, 2, -2))
-        attends = attend if isinstance(attend, list | tuple) else [attend or causal_attention] * LAYERS
-        for layer, one in zip(self.layers, attends, strict=True):
+        for layer, one in zip(self.layers, one_a_layer(attend, causal_attention), strict=True):
             x = layer(x, one)
         logits: Tensor = self.norm(x) @ self.embed.weight.T
         return logits
@@ -92,7 +92,7 @@ def load(weights: dict[str, Any] | None = None) -> Storyteller:
     95616
     """
     model = Storyteller()
-    chosen = trained_weights() if weights is None else weights
+    chosen = trained_weights() if weights is None else check_weights(weights)
     model.load_state_dict({name: torch.tensor(weight) for name, weight in chosen.items()})
     return model.eval()
 
@@ -109,6 +109,8 @@ def train(
     Words that test a job count three times. ``report(step, model)`` is called after every hundredth step.
     """
     check_size(steps, "steps")
+    if report is not None and not callable(report):
+        raise TypeError(f"report must be a function of a step and the model, got {type(report).__name__}")
     rng = check_rng(rng)
     torch.manual_seed(int(rng.integers(2**31)))
     model = Storyteller()

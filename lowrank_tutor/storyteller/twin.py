@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray
-from lowrank_tutor.storyteller.cuts import exact
+from lowrank_tutor.storyteller.cuts import Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
 __all__ = ["HEADS", "LAYERS", "forward", "next_words", "tables", "trained_weights"]
@@ -50,8 +50,8 @@ def forward(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = Non
     ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the heads read, of the same
     shape; a sequence has one for each layer. ``weights`` are those of :func:`trained_weights`, or changed ones.
     """
-    w = trained_weights() if weights is None else weights
-    *_, (_, x) = _layers(np.asarray(ids), attend, w)
+    w = trained_weights() if weights is None else check_weights(weights)
+    *_, (_, x) = _layers(check_ids(ids), one_a_layer(attend, exact), w)
     logits: FloatArray = _norm(x, w["norm.weight"]) @ w["embed.weight"].T
     return logits
 
@@ -61,9 +61,11 @@ def tables(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None
 
     ``attend`` is a :class:`~lowrank_tutor.storyteller.Cut`, or one for each layer; by default the tables are exact.
     """
-    w = trained_weights() if weights is None else weights
-    cuts = _one_a_layer(attend)
-    layers = _layers(np.asarray(ids), attend, w)
+    w = trained_weights() if weights is None else check_weights(weights)
+    cuts = one_a_layer(attend, exact)
+    if strange := [cut for cut in cuts if not isinstance(cut, Cut)]:
+        raise TypeError(f"attend must be a Cut, which has a table, got {type(strange[0]).__name__}")
+    layers = _layers(check_ids(ids), cuts, w)
     return np.stack([cut.table(q, k) for cut, ((q, k, _), _) in zip(cuts, layers, strict=True)], axis=1)
 
 
@@ -79,17 +81,33 @@ def next_words(words: str | Sequence[str], *, attend: Any = None, weights: Weigh
     return dict(zip(WORDS, (powers / powers.sum()).tolist(), strict=True))
 
 
-def _one_a_layer(attend: Any) -> list[Any]:
-    return list(attend) if isinstance(attend, list | tuple) else [attend or exact] * LAYERS
+def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
+    """Return the numbers of words, shape (batch, n)."""
+    found = np.asarray(ids)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"ids must be numbers of words, got {found.dtype}")
+    if found.ndim != 2 or found.size == 0:
+        raise ValueError(f"ids must have shape (batch, n), got {found.shape}")
+    if found.min() < 0 or found.max() >= len(WORDS):
+        raise ValueError(f"ids must be from 0 to {len(WORDS) - 1}, got {found.min()} to {found.max()}")
+    return found
 
 
-def _layers(ids: NDArray[Any], attend: Any, w: Weights) -> Iterator[tuple[list[FloatArray], Any]]:
+def one_a_layer(attend: Any, usual: Any) -> list[Any]:
+    """Return what takes the place of attention in each layer."""
+    cuts = list(attend) if isinstance(attend, list | tuple) and not callable(attend) else [attend or usual] * LAYERS
+    if len(cuts) != LAYERS or not all(map(callable, cuts)):
+        raise TypeError(f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, got {attend!r}")
+    return cuts
+
+
+def _layers(ids: NDArray[Any], cuts: list[Any], w: Weights) -> Iterator[tuple[list[FloatArray], Any]]:
     """Yield each layer's queries, keys, and values, and what comes out of it."""
     embedded = w["embed.weight"][ids]
     x = embedded.copy()
     x[:, 1:] += embedded[:, :-1] @ w["one_back.weight"].T
     x[:, 2:] += embedded[:, :-2] @ w["two_back.weight"].T
-    for i, cut in enumerate(_one_a_layer(attend)):
+    for i, cut in enumerate(cuts):
         part = {name: w[f"layers.{i}.{name}.weight"] for name in PARTS}
         y = _norm(x, part["norm_1"])
         heads = [(y @ part[name].T).reshape(*ids.shape, HEADS, -1).swapaxes(1, 2) for name in "qkv"]

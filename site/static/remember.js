@@ -46,8 +46,11 @@
     keep("answers", form.dataset.name, typed(form).some((text) => text.trim()) && { typed: typed(form), right });
   });
 
+  document.addEventListener("best", ({ target: figure, detail }) => keep("bests", figure.dataset.name, detail));
+
   const restore = async () => {
-    const { guesses, answers } = record(read()[page]);
+    const { guesses, answers, bests } = record(read()[page]);
+    for (const figure of all("figure.instrument")) figure.instrument?.recall?.(record(bests)[figure.dataset.name]);
     for (const figure of all("figure[data-name=draw_first]")) {
       const kept = record(guesses)[question(figure)];
       if (!kept || figure.instrument.state().shown) continue; // an address may have brought a guess of its own
@@ -91,15 +94,17 @@
     const empty = [...place.childNodes];
     const show = () => {
       const pages = Object.entries(read()).map(([name, of]) => [name, record(of)]).sort(([one], [other]) => (one < other ? -1 : 1));
-      const parts = pages.flatMap(([name, { title, asked, exercises, guesses, answers }]) => {
+      const parts = pages.flatMap(([name, { title, asked, exercises, guesses, answers, bests }]) => {
         const address = inAddress(name) + ".html", made = Object.entries(record(guesses)).map(([q, one]) => [q, record(one)]);
         const tried = Object.keys(record(answers)).length, done = Object.values(record(answers)).filter((one) => record(one).right === true).length;
-        if (!made.length && !tried) return [];
+        const found = Object.values(record(bests)).map((one) => record(one).words).filter(isText);
+        if (!made.length && !tried && !found.length) return [];
         const count = (grade) => made.filter(([, one]) => one.guess != null && one.grade === grade).length;
         const scored = `${made.length} answered: ${count(1)} right and ${count(0.5)} near, of ${(isNumber(asked) && asked) || made.length} questions. `;
         return [
           element("h2", {}, element("a", { href: address }, isText(title) ? title : name)),
-          element("p", {}, scored, tried ? `Exercises: ${done} of ${(isNumber(exercises) && exercises) || tried} right.` : ""),
+          ...found.map((words) => element("p", {}, words)),
+          made.length + tried === 0 ? "" : element("p", {}, scored, tried ? `Exercises: ${done} of ${(isNumber(exercises) && exercises) || tried} right.` : ""),
           element("ul", {}, ...made.map(([words, one]) => element("li", {},
             element("a", { href: `${address}#${isText(one.at) ? inAddress(one.at) : ""}` }, words), ` ${verdict(one)}`))),
         ];

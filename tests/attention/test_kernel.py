@@ -1,4 +1,4 @@
-"""Linear attention and Performer against NumPy loops, log-space sums, exact attention and their laws."""
+"""Linear attention and Performer by hand, against exact attention, and their laws; tests/contracts has loops."""
 
 import math
 
@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 from attentions import said
-from scipy.special import logsumexp
 from torch.utils.flop_counter import FlopCounterMode
 
-from lowrank_tutor import attention
 from lowrank_tutor.attention import (
     CHUNK,
     linear_attention,
@@ -44,33 +42,6 @@ both = pytest.mark.parametrize("method", METHODS)
 both_orders = pytest.mark.parametrize("causal", [False, True])
 
 
-def log_features(name, x, w=None):
-    """The logarithm of each feature by its definition, for NumPy rows x (..., d)."""
-    if name == "linear":
-        return np.where(x > 0, np.log1p(np.maximum(x, 0)), x)
-    w = W.numpy() if w is None else w
-    x = x / x.shape[-1] ** 0.25
-    return x @ w.T - np.sum(x * x, axis=-1, keepdims=True) / 2 - math.log(len(w)) / 2
-
-
-def by_loops(name, q, k, v, mask=None, causal=False, w=None, logs=False):
-    """Each output as one weighted average, in float64; with ``logs`` weights are summed as logarithms."""
-    q, k, v = (x.detach().double().numpy() for x in (q, k, v))
-    out = np.zeros((*q.shape[:3], v.shape[3]))
-    for b, h, i in np.ndindex(q.shape[:3]):
-        seen = [j for j in range(k.shape[2]) if (mask is None or bool(mask[b, j])) and not (causal and j > i)]
-        if not seen:
-            continue
-        phi_q, phi_k = log_features(name, q[b, h, i], w), log_features(name, k[b, h, seen], w)
-        if logs:
-            exponents = logsumexp(phi_q + phi_k, axis=-1)
-            weights = np.exp(exponents - exponents.max())
-        else:
-            weights = np.exp(phi_k) @ np.exp(phi_q)
-        out[b, h, i] = weights @ v[b, h, seen] / weights.sum()
-    return out
-
-
 def a_mask(n, batch=2):
     """Hide every third token, the first among them, and the last sequence altogether."""
     mask = (torch.arange(n) + torch.arange(batch)[:, None]) % 3 > 0
@@ -83,15 +54,6 @@ def close(actual, expected, atol=1e-12):
 
 
 # the definition
-
-
-@both
-@both_orders
-def test_inputs_stay_unchanged(method, causal):
-    parts = inputs(CHUNK + 5)
-    before = [x.clone() for x in parts]
-    METHODS[method](*parts, token_mask=a_mask(CHUNK + 5), causal=causal).fill_(7)
-    assert all(torch.equal(x, y) for x, y in zip(parts, before, strict=True))
 
 
 def test_linear_attention_by_hand():
@@ -122,36 +84,10 @@ def test_mask_reaches_the_divisor():
     """Hiding values alone, as performer-pytorch 1.1.4 does, lets hidden keys move the output."""
     q, k, v = inputs(8)
     mask = torch.arange(8).expand(2, 8) < 5
-    short = by_loops("performer", q, k[:, :, :5], v[:, :, :5])
+    short = performer(q, k[:, :, :5], v[:, :, :5]).numpy()
     close(performer(q, k, v, token_mask=mask), short)
     values_only = performer(q, k, v.masked_fill(~mask[:, None, :, None], 0))
     assert np.linalg.norm(values_only.numpy() - short) > 0.05 * np.linalg.norm(short)
-
-
-@both
-@pytest.mark.parametrize("n", [2, CHUNK + 1])
-def test_causal_form_ignores_future(method, n):
-    q, k, v = inputs(n)
-    out = METHODS[method](q, k, v, causal=True)
-    for place in {n - 1, n // 2, min(CHUNK, n - 1)}:
-        for scale in (1.0, 1e3):  # keys so long that a shift by the largest of all would leave only zeros before them
-            others = [x.clone() for x in (q, k, v)]
-            for i, x in enumerate(others):
-                x[:, :, place:] = tensors(*x[:, :, place:].shape, seed=50 + i, scale=scale)
-            changed = METHODS[method](*others, causal=True)
-            assert torch.equal(changed[:, :, :place], out[:, :, :place])
-            assert torch.isfinite(changed).all()
-            assert not torch.allclose(changed[:, :, place:], out[:, :, place:])
-
-
-@both
-@both_orders
-@pytest.mark.parametrize("masked", [False, True])
-def test_gradients(method, causal, masked, monkeypatch):
-    monkeypatch.setattr(attention, "CHUNK", 2)
-    leaves = [x.requires_grad_() for x in inputs(5, heads=1)]
-    mask = a_mask(5) if masked else None
-    assert torch.autograd.gradcheck(lambda *x: METHODS[method](*x, token_mask=mask, causal=causal), leaves)
 
 
 KEYS_BELOW_ZERO = [x - 3 * (i == 1) for i, x in enumerate(inputs(16, d=4))]
@@ -211,18 +147,6 @@ def test_long_sums_in_half_precision(method, causal):
 
 @both
 @both_orders
-def test_autocast_changes_nothing(method, causal):
-    q, k, v = inputs(9, dtype=torch.float32)
-    plain = METHODS[method](q, k, v, causal=causal)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(METHODS[method](q, k, v, causal=causal), plain)
-        mixed = METHODS[method](q, k.bfloat16(), v.bfloat16(), causal=causal)
-    assert mixed.dtype == torch.float32
-    close(mixed, plain, atol=0.05)
-
-
-@both
-@both_orders
 def test_large_numbers_stay_averages(method, causal):
     mask = a_mask(CHUNK + 9)
     for scale in (1e2, 1e4, 1e9):
@@ -233,19 +157,6 @@ def test_large_numbers_stay_averages(method, causal):
             assert out[0].max() <= v[0].max() + 1e-5
             assert out[0].min() >= v[0].min() - 1e-5
             assert METHODS[method](q, k, v.sign().abs(), causal=causal).sub(1).abs().max() < 1e-5
-
-
-@both_orders
-@pytest.mark.parametrize("mask", [None, a_mask(20)], ids=["whole", "masked"])
-def test_vanishing_exponentials(causal, mask):
-    """Of Performer: tests/contracts sweep those of linear attention."""
-    q, k, v = inputs(20, dtype=torch.float32, scale=4.0)
-    k = 6 * k
-    assert not torch.tensor(log_features("performer", k.double().numpy())).float().exp()[:, :, 3:].any(dim=-1).all()
-    expected = by_loops("performer", q, k, v, mask, causal, logs=True)
-    close(performer(q, k, v, token_mask=mask, causal=causal), expected, atol=2e-4)
-    wide = performer(q.double(), k.double(), v.double(), token_mask=mask, causal=causal)
-    close(wide, expected, atol=1e-9)
 
 
 def test_disjoint_features_average_values():
@@ -450,13 +361,6 @@ def test_size_bounds():
 # as functions of PyTorch
 
 
-@both
-def test_attention_compiles(compiler, method):
-    parts, mask = inputs(CHUNK + 3, dtype=torch.float32), a_mask(CHUNK + 3)
-    compiled = compiler(METHODS[method], backend="aot_eager")(*parts, token_mask=mask, causal=True)
-    close(compiled, METHODS[method](*parts, token_mask=mask, causal=True), atol=1e-6)
-
-
 @both_orders
 def test_compiled_gradients_match_eager(compiler, causal):
     compiled = compiler(linear_attention, backend="aot_eager")
@@ -466,14 +370,6 @@ def test_compiled_gradients_match_eager(compiler, causal):
         found.append(torch.autograd.grad(method(*leaves, causal=causal).square().sum(), leaves))
     for one, other in zip(*found, strict=True):
         close(one, other)
-
-
-@both
-@both_orders
-def test_meta_tensors(method, causal):
-    function = {"linear": linear_attention, "performer": performer_attention}[method]
-    q, k, v = (x.to("meta") for x in inputs(5, d_v=7))
-    assert function(q, k, v, token_mask=torch.ones(2, 5, dtype=torch.bool).to("meta"), causal=causal).shape == v.shape
 
 
 def test_causal_gradients_write_linearly():

@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 import torch
-from matrices import fresh, with_spectrum
+from matrices import fresh
 
 from lowrank_tutor.bilinear import (
     factorize,
@@ -17,7 +17,6 @@ from lowrank_tutor.bilinear import (
     score,
     score_error,
 )
-from lowrank_tutor.svd import tail_error
 
 
 def moment(d, r=None, seed=0, mean=1.0):
@@ -77,14 +76,12 @@ def test_bad_input_is_refused(call, message):
     ("bad", "message"),
     [
         (np.eye(3), "be of shape (2, 2) to match w, got shape (3, 3)"),
-        (np.ones((2, 3)), "be of shape (2, 2) to match w, got shape (2, 3)"),
         ([[1, 0.5], [0.4, 1]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
         ([[1e8, 0.5], [0.4, 1e-8]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
         ([[1, 0], [0, -1e-9]], "be positive semidefinite, got -1e-09 on its diagonal"),
         ([[1, 2], [2, 1]], "be positive semidefinite, got the eigenvalue -1 (at unit diagonal)"),
         ([[4, 2.1], [2.1, 1]], "be positive semidefinite, got the eigenvalue -0.05 (at unit diagonal)"),
         ([[1, 1], [1, 0]], ZERO),
-        ([[0, 0], [1, 1]], ZERO),
         ([[0, 1], [0, 1]], ZERO),
     ],
 )
@@ -163,27 +160,6 @@ def test_single_precision_moments():
 
 # learned factors
 
-TARGETS = {
-    "wide": (fresh(1).standard_normal((8, 25)), [2, 7]),
-    "asymmetric similarity": (np.array([[1, 0.2, 0.1], [0.9, 1, 0.3], [0.2, 0.6, 1]]), [1, 2]),
-    "halving": (with_spectrum(0.5 ** np.arange(8), 20, 15), [4]),
-    "nearly equal": (with_spectrum([1, 0.99, 0.98], 12, 12), [1, 2]),
-    "a hundredth": (with_spectrum([1, 0.5, 0.01, 0.003], 12, 12), [2, 3]),
-}
-CASES = [(name, k) for name, (_, ranks) in TARGETS.items() for k in ranks]
-
-
-@pytest.mark.parametrize(("name", "k"), CASES)
-def test_descent_nears_optimum(name, k):
-    target = TARGETS[name][0]
-    fit = fit_factors(target, k, rng=fresh(0))
-    optimum = tail_error(np.linalg.svd(target, compute_uv=False), k) ** 2 / 2
-    start = np.linalg.norm(target) ** 2 / 2
-    assert optimum * (1 - 1e-12) <= fit.losses[-1] <= 1.01 * optimum + 1e-12 * start
-    assert fit.losses.shape == (2001,)
-    assert (np.diff(fit.losses) <= 1e-14 * fit.losses[0]).all()
-    assert fit.losses[0] == pytest.approx(start, rel=0.25)
-
 
 def test_one_gradient_step():
     target = 9 * fresh().standard_normal((4, 3))
@@ -200,24 +176,3 @@ def test_one_gradient_step():
     assert start.losses.tolist() == pytest.approx([loss.item()], rel=1e-14)
     np.testing.assert_allclose(step.u, start.u - rate * u.grad.numpy(), atol=1e-13)
     np.testing.assert_allclose(step.v, start.v - rate * v.grad.numpy(), atol=1e-13)
-
-
-# the caller
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.int64])
-def test_arguments_are_left_alone(dtype):
-    w, s, h, a = (
-        (10 * fresh(i).standard_normal(shape)).astype(dtype) for i, shape in enumerate([(4, 3), (5, 4), (5, 3), (6, 4)])
-    )
-    a = (a.T @ a).astype(dtype)
-    for x in (w, s, h, a):
-        x.flags.writeable = False  # so that changes would fail
-    score(s, w, h)
-    u, v = factorize(w, 2, s_moment=a)
-    score_error(w, u, v, s_moment=a)
-    reduced_rank_score(s, u, v, h)
-    learned = fit_factors(w, 1, steps=2)
-    assert {x.dtype for x in (u, v, *learned)} == {np.dtype(float)}
-    for result in (u, v, *learned[:2]):
-        assert not any(np.shares_memory(result, x) for x in (w, s, h, a))

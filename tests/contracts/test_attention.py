@@ -96,7 +96,8 @@ WEIGHTS = {name: weight / 3 for name, weight in WEIGHTS.items()}
 
 
 def performer(q, k, v, **options):
-    return performer_attention(q, k, v, features=DIRECTIONS.to(torch.promote_types(q.dtype, torch.float32)), **options)
+    features = DIRECTIONS.to(q.device, torch.promote_types(q.dtype, torch.float32))
+    return performer_attention(q, k, v, features=features, **options)
 
 
 @functools.cache
@@ -106,7 +107,7 @@ def mixing(n):
 
 def linformer(q, k, v, **options):
     n = k.shape[2]
-    e = mixing(n).to(q.dtype)
+    e = mixing(n).to(q)
     return linformer_attention(q, k, v, e.abs(), e, **options)
 
 
@@ -124,7 +125,7 @@ FUNCTIONS = {
     "delta_attention, a decay": (delta_attention, "q k v beta log_decay", {"chunk": 3}),
     "delta_attention, decays": (delta_attention, "q k v beta log_decays", {"chunk": 5}),
     "window_attention": (window_attention, "q k v", {"window": 3, "m": 2}),
-    "window_attention, gates": (window_attention, "q k v gates", {"window": 2, "m": 3, "votes": False}),
+    "window_attention, one vote": (window_attention, "q k v", {"window": 2, "m": 3, "votes": False}),
     "latent_attention": (latent_attention, "x q_rope k_rope", WEIGHTS),
     "latent_attention, anew": (latent_attention, "x q_rope k_rope", WEIGHTS | {"absorb": False}),
     "latent_attention, both ways": (latent_attention, "x", WEIGHTS | {"causal": False}),
@@ -140,12 +141,12 @@ class Tokens:
         self.function, names, options = FUNCTIONS[name]
         self.name, self.n, self.batch, self.groups = name, n, batch, groups
         heads = 2 * groups
-        q, k, v, beta, decay, decays, gates = tensors(
+        q, k, v, beta, decay, decays = tensors(
             (batch, heads, n, 3), (batch, groups, n, 3), (batch, groups, n, 2), (batch, groups, n), (batch, groups, n),
-            (batch, groups, n, 3), (batch, groups, n, 1), seed=seed,
+            (batch, groups, n, 3), seed=seed,
         )  # fmt: skip
         x, q_rope, k_rope = tensors((batch, n, 6), (batch, 4, n, 2), (batch, n, 2), seed=seed + 1)
-        drawn = {"q": q, "k": k, "v": v, "beta": 2 * beta.sigmoid(), "log_decay": -decay.exp(), "gates": gates}
+        drawn = {"q": q, "k": k, "v": v, "beta": 2 * beta.sigmoid(), "log_decay": -decay.exp()}
         drawn |= {"log_decays": -decays.exp(), "x": x, "q_rope": q_rope, "k_rope": k_rope}
         if self.function is delta_attention:
             drawn["k"] = functional.normalize(k, dim=3)
@@ -217,17 +218,17 @@ def delta_by_steps(q, k, v, beta, log_decay, mask=None, state=None):
     return np.stack(out, axis=2), s
 
 
-def window_by_rows(q, k, v, window, m, votes, gates, mask):
+def window_by_rows(q, k, v, window, m, votes, mask):
     """Each query by itself: means of groups that are over ``window`` tokens back, then the tokens after them."""
     q, k, v = (array(x) for x in (q, k, v))
     (batch, groups, n, _), n_queries = k.shape, q.shape[2]
     real = np.ones((batch, 1, n)) if mask is None else array(mask)[:, None]
     hidden = np.where(real == 0, -np.inf, 0)
-    shares = (np.ones((batch, groups, n, 1)) if gates is None else np.exp(array(gates))) * real[..., None]
     means = []
     for at in range(0, n - m + 1, m):
-        share, some = shares[:, :, at : at + m], real[:, :, at : at + m].sum(axis=2)
-        share = share / np.where(some[..., None] == 0, 1, share.sum(axis=2))[:, :, None]
+        here = real[:, :, at : at + m]
+        some = here.sum(axis=2)
+        share = (here / np.maximum(some, 1)[..., None])[..., None]
         vote = np.where(some == 0, -np.inf, np.log(np.maximum(some, 1)) if votes else 0.0)
         means.append([(share * part[:, :, at : at + m]).sum(axis=2) for part in (k, v)] + [vote])
     out = []
@@ -266,7 +267,7 @@ def judged(of, mask):
         return delta_by_steps(*(of.tokens[name] for name in ("q", "k", "v", "beta")), decays, mask)[0]
     if of.function is window_attention:
         some = (of.options["window"], of.options["m"], of.options.get("votes", True))
-        return window_by_rows(*(of.tokens[name] for name in "qkv"), *some, of.tokens.get("gates"), mask)
+        return window_by_rows(*(of.tokens[name] for name in "qkv"), *some, mask)
     q, k, v = tokens["q"], *(tokens[name].repeat(heads, axis=1) for name in "kv")
     if of.function is linformer:
         e = mixing(of.n).to(of.tokens["q"].dtype)
@@ -352,6 +353,77 @@ def forward_mode(name, n, mask):
     near((slope * out).sum(), expected, 1e-9)
 
 
+@promise("all", "gradients are those of finite differences", name=list(FUNCTIONS), mask=[None, "holes"])
+def finite_differences(name, mask):
+    of, real = Tokens(name, 6), a_mask(mask, 2, 6)
+    of.tokens |= {key: of.options.pop(key) for key in WEIGHTS.keys() & of.options.keys()}
+
+    def total(tokens):
+        out = of.call(tokens, token_mask=real)
+        return (out * torch.arange(out.numel()).view(out.shape).cos()).sum()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lowrank_tutor.attention.CHUNK", 2)
+        patch.setattr("lowrank_tutor.states.BLOCK", 4)
+        leaves = {key: part.clone().requires_grad_() for key, part in of.tokens.items()}
+        for key, gradient in zip(leaves, torch.autograd.grad(total(leaves), [*leaves.values()]), strict=True):
+            (way,) = tensors(gradient.shape, seed=7)
+            ahead, back = (total(of.tokens | {key: of.tokens[key] + step * way}) for step in (1e-5, -1e-5))
+            near((ahead - back) / 2e-5, (gradient * way).sum(), 1e-7)
+
+
+@promise("all", "autocast changes no more than rounding, and nothing where sums are our own", name=list(FUNCTIONS))
+def under_autocast(name):
+    of, real = Tokens(name, CHUNK + 2, dtype=torch.float32), a_mask("holes", 2, CHUNK + 2)
+    plain, (first, *others) = of.call(token_mask=real), of.tokens
+    with torch.autocast("cpu", torch.bfloat16):
+        out = of.call(token_mask=real)
+        mixed = of.call({first: of.tokens[first]} | {key: of.tokens[key].bfloat16() for key in others}, token_mask=real)
+    if name.startswith(("linear", "performer", "delta")):
+        assert torch.equal(out, plain)
+    for found in (out, mixed):
+        near(found, plain, 0.05)
+
+
+@promise("all", "arguments stay as they are, and a meta tensor gives the shape", name=list(FUNCTIONS),
+         mask=[None, "holes"])  # fmt: skip
+def arguments_and_shapes(name, mask):
+    of, real = Tokens(name, CHUNK + 5), a_mask(mask, 2, CHUNK + 5)
+    before = {key: part.clone() for key, part in of.tokens.items()}
+    out = of.call(token_mask=real).fill_(7)
+    assert all(torch.equal(part, before[key]) for key, part in of.tokens.items())
+    of.tokens, of.options = (
+        {key: part.to("meta") if torch.is_tensor(part) else part for key, part in given.items()}
+        for given in (of.tokens, of.options)
+    )
+    there = of.call(token_mask=None if real is None else real.to("meta"))
+    assert (there.is_meta, there.shape) == (True, out.shape)
+
+
+FORWARD = [name for name in FUNCTIONS if "causal" in name or name.startswith(("delta", "window", "latent"))]
+
+
+@promise("causal forms", "no later token changes an earlier output", name=FORWARD[:-1], n=[2, CHUNK + 1],
+         scale=[1.0, 1e3])  # fmt: skip
+def future_is_unseen(name, n, scale):
+    """Keys are so long that a shift by the largest of all would leave only zeros before them."""
+    of, others = Tokens(name, n), Tokens(name, n, seed=50).tokens
+    out = of.call()
+    for place in {n - 1, n // 2, min(CHUNK, n - 1)}:
+        tokens = {
+            key: torch.cat([part.narrow(of.axis(key), 0, place),
+                            (scale if key in "qkvx" else 1) * others[key].narrow(of.axis(key), place, n - place)],
+                           dim=of.axis(key))
+            for key, part in of.tokens.items()
+        }  # fmt: skip
+        changed = of.call(tokens)
+        near(changed[:, :, :place], out[:, :, :place])
+        if name.startswith(("linear", "performer")):  # not even the last bit
+            assert torch.equal(changed[:, :, :place], out[:, :, :place])
+            assert torch.isfinite(changed).all()
+        assert not torch.allclose(changed[:, :, place:], out[:, :, place:])
+
+
 ROUNDS = [name for name in FUNCTIONS if "causal" not in name and name.startswith(("softmax", "linear_", "performer"))]
 
 
@@ -369,6 +441,9 @@ def weights_of_softmax(n, n_queries, mask, dtype, groups):
     q, k, v = (x.to(dtype) for x in tensors((2, 2, n_queries, 3), (2, groups, n, 3), (2, groups, n, 2)))
     real = a_mask(mask, 2, n)
     weights = attention_weights(q, k, token_mask=real)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(attention_weights(q, k, token_mask=real), weights)
+    assert attention_weights(q.to("meta"), k.to("meta")).shape == weights.shape
     assert (weights >= 0).all()
     seen = np.ones((2, n)) if real is None else array(real)
     assert not (array(weights) * (1 - seen)[:, None, None]).any()
@@ -377,6 +452,11 @@ def weights_of_softmax(n, n_queries, mask, dtype, groups):
     )
     mixed = array(weights) @ array(v).repeat(2 // groups, axis=1)
     near(softmax_attention(q, k, v, token_mask=real), mixed, DTYPES[dtype])
+    if dtype == torch.float64:
+        leaves, every = [x.clone().requires_grad_() for x in (q, k)], v.repeat_interleave(2 // groups, dim=1)
+        outs = softmax_attention(*leaves, v, token_mask=real), attention_weights(*leaves, token_mask=real) @ every
+        for one, other in zip(*(torch.autograd.grad(out.square().sum(), leaves) for out in outs), strict=True):
+            near(one, other)
 
 
 @promise("linear_attention, performer_attention", "weights have the rank that is promised",
@@ -425,10 +505,16 @@ def features_apart(apart, causal, mask, dtype):
 
 
 @promise("performer_attention", "a query and its keys never share only zeros, however long they are",
-         length=[1, 10, 100, 1e4], causal=[False, True], dtype=WIDE)  # fmt: skip
-def long_keys(length, causal, dtype):
-    q, k = (length * x.to(dtype) for x in tensors((2, 1, CHUNK + 9, 3), (2, 1, CHUNK + 9, 3)))
+         length=[1, 10, 30, 100, 1e4], causal=[False, True], mask=[None, "holes"], dtype=WIDE)  # fmt: skip
+def long_keys(length, causal, mask, dtype):
+    shape = (2, 1, CHUNK + 9, 3)
+    q, k, v = (scale * x.to(dtype) for x, scale in zip(tensors(shape, shape, shape), (length, length, 1), strict=True))
     near(performer(q, k, torch.ones_like(k), causal=causal), np.ones(k.shape), DTYPES[dtype])
+    if length <= 30:  # beyond that, exponents have no digits left
+        real = a_mask(mask, 2, CHUNK + 9)
+        expected = averaged(log_weights("performer", array(q), array(k)), array(v),
+                            None if real is None else real.numpy(), causal)  # fmt: skip
+        near(performer(q, k, v, token_mask=real, causal=causal), expected, 1e3 * DTYPES[dtype])
 
 
 # token by token
@@ -467,7 +553,7 @@ def states_carry_on(name, lengths, mask, dtype=torch.float64, groups=2):
 
 
 promise("functions with a state", "every cut gives the whole", name=STREAMS, lengths=[*compositions(5)],
-        mask=[None, "holes", "left padding", "a hidden sequence"])(states_carry_on)  # fmt: skip
+        mask=[None, "holes", "a hidden sequence"])(states_carry_on)  # fmt: skip
 promise("functions with a state", "cuts at chunks and blocks give the whole", name=STREAMS,
         lengths=[(CHUNK - 1, 2), (CHUNK, 1), (CHUNK + 1, CHUNK), (1, BLOCK), (BLOCK, 1), (BLOCK + 1, 5, BLOCK)],
         mask=[None, "holes"])(states_carry_on)  # fmt: skip
@@ -490,7 +576,6 @@ SHAPES = {  # of the states of 20 tokens
     "linear_attention, causal": ({}, [(2, 2, 3, 3), (2, 2, 1, 1)]),
     "delta_attention": ({}, [(2, 2, 3, 2)]),
     "window_attention": ({"window": 3, "m": 4}, KEPT),
-    "window_attention, gates": ({"window": 4, "m": 4, "votes": False}, [*KEPT, (2, 2, 4, 1)]),
     "latent_attention": ({}, [(2, 20, 7), (2, 20)]),
 }
 
@@ -571,15 +656,12 @@ def windows_by_rows(n, window, m, votes, mask):
 
 
 @promise("window_attention", "equals plain loops at the borders of blocks",
-         n=[BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 1], n_queries=[1, BLOCK - 1, BLOCK], mask=[None, "holes"],
-         gates=[None, 1, 3])  # fmt: skip
-def blocks_join(n, n_queries, mask, gates):
+         n=[BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 1], n_queries=[1, BLOCK - 1, BLOCK],
+         mask=[None, "holes"])  # fmt: skip
+def blocks_join(n, n_queries, mask):
     of, real = Tokens("window_attention", n, batch=1, groups=1), a_mask(mask, 1, n)
-    of.tokens["v"] = of.tokens["k"].flip(2)
     of.tokens["q"] = of.tokens["q"][:, :, -n_queries:]
     of.options = {"window": 10, "m": 4}
-    if gates is not None:
-        of.tokens["gates"] = tensors((1, 1, n, gates), seed=8)[0]
     near(of.call(token_mask=real), judged(of, real))
 
 
@@ -645,12 +727,13 @@ def ranks_of_recurrences(n, size, dtype):
 
 
 @promise("linformer_attention", "equals plain loops for every k, matrix and rule", n=[1, 2, 5], k=[1, 2, 5], mask=MASKS,
-         start=["averages", "signed", "zeros", "two"], rule=[None, "sum", "norm"])  # fmt: skip
+         start=["averages", "signed", "zeros", "sparse", "two"], rule=[None, "sum", "norm"])  # fmt: skip
 def linformer_by_rules(n, k, mask, start, rule):
     k = min(k, n)
     q, keys, v, e = tensors((2, 2, 3, 3), (2, 2, n, 3), (2, 2, n, 2), (k, n))
-    e = {"averages": e.abs(), "zeros": e * (torch.arange(k) > 0)[:, None]}.get(start, e)
-    f = e.abs() if start == "two" else None
+    own = torch.arange(n) % k == torch.arange(k)[:, None]  # rows that share no token: a mask may empty some
+    e = {"averages": e.abs(), "zeros": e * (torch.arange(k) > 0)[:, None], "sparse": e * own}.get(start, e)
+    f = e.flip(0).abs() if start == "two" else None
     real = a_mask(mask, 2, n)
     out = linformer_attention(q, keys, v, e, f, token_mask=real, rule=rule)
     near(out, linformer_by_loops(q, keys, v, e, f, real, rule), 1e-10)
@@ -792,19 +875,6 @@ def takeover_of_adapted(kind, bias):
     near(layer(x), mha(x, x, x)[0])
 
 
-@promise("LinformerSelfAttention", "weights that cannot be drawn again are refused, and nothing is drawn",
-         kind=["LoRA", "weight_norm"])  # fmt: skip
-def no_draw(kind):
-    layer = LinformerSelfAttention(6, 2, 5, 2)
-    if kind == "LoRA":
-        inject_lora(layer, "to_out", 2)
-    else:
-        nn.utils.parametrizations.weight_norm(layer.to_out)
-    before = {name: part.clone() for name, part in layer.named_parameters()}
-    assert "layers must hold their weight as a parameter, got " in said(layer.reset_parameters)
-    assert all(torch.equal(part, before[name]) for name, part in layer.named_parameters())
-
-
 @promise("linformer_attention", "a row's size changes no share, however small or large",
          size=[1e-30, 1e-20, 1e18, 1e30], start=["averages", "signed"], dtype=WIDE,
          rule=[None, "sum", "norm"])  # fmt: skip
@@ -862,6 +932,7 @@ def latents_of_heads(heads, d_h, d_v, dtype):
     for k in range(1, min(5, heads * (d_h + d_v)) + 1):
         found = latent_from_heads(w_k, w_v, k)
         assert found.down.shape == (5, k)
+        assert {part.dtype for part in found} == {dtype}
         missed = [array(found.down @ up - w) for up, w in ((found.up_k, w_k), (found.up_v, w_v))]
         error = math.hypot(*(np.linalg.norm(part) / size for part, size in zip(missed, sizes, strict=True)))
         assert error == pytest.approx(math.sqrt((spectrum[k:] ** 2).sum()), abs=20 * DTYPES[dtype])
@@ -899,6 +970,8 @@ def merged_equals_unmerged(options, shape, bias, dtype):
     x = tensors((4, shape[1]), seed=9)[0].to(dtype)
     for r in {1, min(shape)}:
         linear = linear_of(*shape, bias, dtype)
+        if bias:
+            linear.bias.requires_grad_(False)
         before = linear(x).detach()
         layer = LoraLinear(linear, r, **options)
         learned = [part for part in layer.parameters() if part.requires_grad]
@@ -912,7 +985,7 @@ def merged_equals_unmerged(options, shape, bias, dtype):
         near(layer.update(), array(layer.weight) - array(linear.weight), 4 * DTYPES[dtype])
         assert layer.reset_base() is linear
         assert torch.equal(linear(x), before)
-        assert all(part.requires_grad for part in linear.parameters())
+        assert [part.requires_grad for part in linear.parameters()] == [True, False][: 1 + bias]
 
 
 @promise("LoraLinear", "hooks of the layer act", options=OPTIONS[:3], hook=["forward", "prune"])
@@ -1091,6 +1164,14 @@ def equal_steps(shape, steps, scale, dtype, rank):
     expected = 0 if scale == 0 else 1
     near(newton_schulz(scale * x, steps), expected * (u * s) @ vt, 20 * DTYPES[dtype])
     near(newton_schulz(scale * x[None], steps)[0], expected * (u * s) @ vt, 20 * DTYPES[dtype])
+
+
+# Not with many chunks, which are many times the same; Linformer's layer has tests of its own.
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.startswith(("linformer", "delta_attention,"))])
+def test_compiles_to_one_graph(compiler, name):
+    of, real = Tokens(name, BLOCK + 3, dtype=torch.float32), a_mask("holes", 2, BLOCK + 3)
+    compiled = compiler(of.call, backend="eager")
+    near(compiled(of.tokens, token_mask=real), of.call(token_mask=real), 1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype")

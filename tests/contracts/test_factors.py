@@ -456,7 +456,7 @@ def min_dim_is_the_smallest():
     """The chance of k is small enough, and that of k - 1 is not."""
     bounds = {"chi-square": jl.norm_failure_probability, "chernoff": jl.norm_failure_chernoff,
               "dasgupta-gupta": jl.norm_failure_bound}  # fmt: skip
-    cases = itertools.product((2, 3, 10**6), (0.05, 0.3, 0.9, 0.999), (1e-9, 0.05, 0.999), bounds.items())
+    cases = itertools.product((2, 3, 10**6, 10**100), (0.05, 0.3, 0.9, 0.999), (1e-9, 0.05, 0.999), bounds.items())
     for n, eps, delta, (name, bound) in cases:
         with case(n=n, eps=eps, delta=delta, bound=name):
             k = jl.min_dim(n, eps, delta=delta, bound=name)

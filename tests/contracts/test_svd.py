@@ -337,5 +337,5 @@ def test_part_of_a_spectrum():
 
 def test_color_images():
     image = default_rng(0).random((12, 20, 3))
-    with pytest.raises(ValueError, match=r"got 5, and a is a stack of 12 matrices of shape \(20, 3\)$"):
+    with pytest.raises(ValueError, match=r"of each of 12 matrices of shape \(20, 3\) = 3, got 5$"):
         truncated_svd(image, 5)

@@ -50,7 +50,7 @@ def test_map_is_gaussian_and_pythons(hand):
     assert points == pytest.approx(rows(0, 8, 20))
     assert mapped == pytest.approx(points @ rows(77, 30, 20).T / np.sqrt(30))
     drawn = rows(5, 400, 1000)
-    assert (drawn.mean(), drawn.std()) == pytest.approx((0, 1), abs=0.005)
+    assert (drawn.mean(), drawn.std(), (np.abs(drawn) < 1.96).mean()) == pytest.approx((0, 1, 0.95), abs=0.005)
     assert np.linalg.norm(np.corrcoef(drawn) - np.eye(400), 2) < 1.1 * (2 * np.sqrt(0.4) + 0.4)
 
 
@@ -61,11 +61,6 @@ def test_lines(hand):
         hand.drag(name, 0, dy)
         seen.append(check(hand)[0]["eps"])
     assert 0.5 < seen[0] < seen[1] < seen[2] == 0.99
-    hand.set(eps=0.5)
-    keys = (("upper", "ArrowUp", 0.51), ("lower", "ArrowUp", 0.5), ("lower", "Shift+ArrowDown", 0.6))
-    for name, key, eps in (*keys, ("upper", "Home", 0.01), ("lower", "Home", 0.99)):
-        hand.handle(name).press(key)
-        assert check(hand)[0]["eps"] == pytest.approx(eps)
 
 
 def test_pair(hand):

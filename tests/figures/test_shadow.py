@@ -1,7 +1,5 @@
 """A point and a line are dragged: the shadow, its length and the angle are NumPy's."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -44,20 +42,6 @@ def test_drag_of_the_angle(hand):
         assert np.linalg.norm(turned) == pytest.approx(np.linalg.norm(x))
         sides = [np.sign([w[0] @ at, np.linalg.det([w[0], at])]).tolist() for at in (x, turned)]
         assert sides[0] == sides[1]
-
-
-def test_keys(hand):
-    hand.set(x=[1, 2], theta=0)
-    for key, degrees in {"ArrowUp": 1, "Shift+ArrowLeft": -14, "End": 90, "Home": 0}.items():
-        hand.handle("direction of the line").press(key)
-        assert math.degrees(hand.call("state")["theta"]) == pytest.approx(degrees)
-        check(hand)
-    hand.set(x=[-3, -4], theta=0)  # 53 degrees
-    keys = {"ArrowRight": 54, "ArrowDown": 53, "Shift+ArrowUp": 68, "End": 90, "ArrowLeft": 89, "Home": 0}
-    for key, degrees in keys.items():
-        hand.handle("angle between").press(key)
-        assert check(hand)["angle"] == pytest.approx(degrees)
-    assert hand.call("state")["x"] == pytest.approx([-5, 0])
 
 
 def test_remarks(hand):

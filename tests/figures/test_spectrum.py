@@ -48,20 +48,6 @@ def test_painted_bars(hand):
     assert len(set(s)) >= 10
 
 
-def test_keys(hand):
-    hand.set(s=[1, *[0.5] * 11], k=4)
-    bar = hand.handle("singular value 2")
-    for key, value in {"ArrowUp": 0.51, "Shift+ArrowUp": 0.61, "ArrowLeft": 0.6, "End": 1, "Home": 0}.items():
-        bar.press(key)
-        assert check(hand)[1] == pytest.approx(value)
-        assert bar.get_attribute("aria-valuetext") == f"{value:.2f}"
-    cut = hand.handle("cut")
-    for key, k in {"ArrowRight": 5, "Shift+ArrowRight": 8, "End": 12, "ArrowLeft": 11, "Home": 1}.items():
-        cut.press(key)
-        assert hand.call("state")["k"] == k
-        check(hand)
-
-
 def test_picture(hand):
     hand.button("halving").click()
     hand.set(s=[0.4, 0.1, 0.05, *[0] * 9], k=2)

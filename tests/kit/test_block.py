@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 from chapters import ROOT
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -22,7 +23,7 @@ from lowrank_tutor.kit.charts import photograph
 from lowrank_tutor.kit.images import encode, has_few_colors, png
 from lowrank_tutor.kit.palette import COLORS, SURFACES
 from lowrank_tutor.kit.questions import draw_first
-from lowrank_tutor.kit.questions.verdict import answer_form
+from lowrank_tutor.kit.questions.exercises import answer_form
 from lowrank_tutor.kit.sliders import explore
 
 BLOCKS = {
@@ -57,7 +58,7 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
     """Both work with several blocks of a kind; the linked one holds no style and no script that runs."""
     monkeypatch.setenv("LOWRANK_TUTOR_PAGE", "1")
     monkeypatch.setenv("LOWRANK_TUTOR_LINKED", "1" if linked else "0")
-    ask = (draw_first("How many?", 3), draw_first("Which?", "a", kind="choice", choices=["a", "b"]))
+    ask = (draw_first("How many?", 0.5), draw_first("Which?", "a", kind="choice", choices=["a", "b"]))
     films = [explore(lambda k: Figure((1, 1)), alt="White {k}.", name=name, k=range(5)) for name in ("one", "two")]
     forms = [check(name, ...) for name in ("ex-rank-hand", "ex-rank-tenth")]
     shown = [*ask, score(), spectrum(), *forms]
@@ -168,9 +169,21 @@ def test_colors_can_be_told_apart(shade):
             assert np.linalg.norm(seen[0] - seen[1]) >= 17, (one, other, eyes)
 
 
-@pytest.mark.parametrize("color", [color.either for color in COLORS.values()])
-def test_colors_for_either_page(color):
-    assert min(contrast(color, SURFACES["paper"].light), contrast(color, SURFACES["paper"].dark)) >= 3
+def inverted(color):
+    """A color of line art on a dark page, as block.css has it: invert(1) hue-rotate(180deg), and screen over it."""
+    page, light = (np.array(to_rgb(each)) for each in (SURFACES["paper"].dark, color))
+    weights = np.array([0.213, 0.715, 0.072])  # of the filter's matrix; a half turn is 2 * gray - color
+    turned = np.clip(2 * weights @ (1 - light) - (1 - light), 0, 1)
+    return to_hex(1 - (1 - turned) * (1 - page))
+
+
+@pytest.mark.parametrize("name", COLORS)
+def test_colors_on_dark_pages(name):
+    """Lines by 3 : 1, and by 4.5 : 1 those in whose color words are written (WCAG 2.1, 1.4.11 and 1.4.3)."""
+    light, _, either = COLORS[name]
+    assert min(contrast(either, SURFACES["paper"].light), contrast(either, SURFACES["paper"].dark)) >= 3
+    assert contrast(inverted(light), inverted("#ffffff")) >= (4.5 if name in ("teal", "orange") else 3)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)  # WCAG's own example
 
 
 def test_logo_is_fresh():

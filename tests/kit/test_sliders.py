@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 from html.parser import HTMLParser
-from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,7 +19,6 @@ from lowrank_tutor.kit import charts
 from lowrank_tutor.kit import sliders as explore
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 from lowrank_tutor.kit.sliders import Explorer
-from lowrank_tutor.kit.sliders import film as page
 
 HOSTILE = """</script><script>alert(1)</script><!-- <script> "double" 'single' &amp; <b>"""
 
@@ -102,59 +100,6 @@ def test_markup():
     assert {element.get("aria-live", "off") for element in block.found} == {"off"}
     bare = Block(make(readout=None).to_html())
     assert bare.all("data") == bare.all("figcaption") == []
-
-
-@pytest.mark.parametrize(
-    ("values", "start", "carried", "words"),
-    [
-        (range(2, 11, 2), 6, ("2", "10", "2", "6"), None),  # evenly spaced integers: the value itself
-        (np.arange(-6, 10, 3), np.int64(0), ("-6", "9", "3", "0"), None),
-        ([1, 2, 4, 8, 16], 4, ("0", "4", "1", "2"), "4"),  # else the index, and the value in words
-        ([1000, 2000, 4000, 8000, 9000], 4000, ("0", "4", "1", "2"), "4,000"),
-    ],
-)
-def test_what_a_range_carries(values, start, carried, words):
-    block = Block(make(k=values, start={"k": start}).to_html())
-    slider = block.one("input")
-    assert tuple(slider[name] for name in ("min", "max", "step", "value")) == carried
-    assert slider.get("aria-valuetext") == words
-    assert words in (None, block.one("output")["text"])
-
-
-def test_start():
-    explorer = make(start={"k": 3}, k=range(1, 6))
-    block = Block(explorer.to_html())
-    assert block.one("img")["alt"] == "A bar of length 3."
-    assert [bool(picture) for picture in block.data()["pictures"][0]] == [True, True, False, True, True]  # once
-    assert block.data()["frames"] == [[0], [1], [2], [3], [4]]
-    assert block.one("data")["value"] == "6"
-    assert block.one("output")["text"] == "3"
-
-
-def test_last_slider_moves_fastest():
-    explorer = make(readout=lambda k, e: {"code": 10 * k + e}, alt="At {k}, {e}.", k=[1, 2, 3], e=[5, 7])
-    data = Block(explorer.to_html()).data()
-    expected = [10 * k + e for k, e in product([1, 2, 3], [5, 7])]
-    assert [int(numbers[0][0]) for numbers in data["numbers"]] == expected
-    assert data["alts"] == [f"At {k}, {e}." for k, e in product([1, 2, 3], [5, 7])]
-    assert data["sliders"] == [["1", "2", "3"], ["5", "7"]]
-    assert explorer.positions()[:3] == [{"k": 1, "e": 5}, {"k": 1, "e": 7}, {"k": 2, "e": 5}]
-
-
-def test_labels_and_formats():
-    explorer = make(
-        readout=lambda k: {"relative_error": k / 7},
-        labels={"k": "rank k", "relative_error": "error, relative"},
-        formats={"k": "03d", "relative_error": ".1%"},
-        k=range(1, 6),
-    )
-    block = Block(explorer.to_html())
-    assert block.one("label")["text"].strip() == "rank k"
-    assert block.one("output")["text"] == "001"
-    assert block.one("dt")["text"] == "error, relative"
-    number = block.one("data")
-    assert (number["text"], float(number["value"])) == ("14.3%", 1 / 7)
-    assert block.one("img")["alt"] == "A bar of length 001."
 
 
 def test_readouts_are_exact():
@@ -326,42 +271,32 @@ def speckle(k):
     return figure
 
 
-@pytest.mark.parametrize("positions", [2, 12])  # above 11 a sample stands for all
-def test_heavy_pictures_are_squeezed(monkeypatch, positions):
-    limit = 20_000 * positions
-    monkeypatch.setattr(page, "MAX_BYTES", limit)
-    source = make(draw=speckle, k=range(positions)).to_html()
-    assert limit / 3 < len(source.encode()) <= limit
-    assert len(Block(source).pictures()) == positions
-
-
-def test_too_heavy(monkeypatch):
-    monkeypatch.setattr(page, "MAX_BYTES", 10_000)
-    message = r"^'too-heavy' must weigh at most 10,000 bytes, got more with 4 frames of 340 x 255 pixels: draw fewer"
+def test_heavy_pictures_are_squeezed():
+    source = make(draw=speckle, k=range(3), limit=60_000).to_html()
+    assert 20_000 < len(source.encode()) <= 60_000
+    assert len(Block(source).pictures()) == 3
+    message = r"^'bar' must weigh at most 10,000 bytes, got more with 3 frames of 340 x 255 pixels: draw fewer"
     with pytest.raises(ValueError, match=message):
-        make(draw=speckle, name="too-heavy").to_html()
+        make(draw=speckle, k=range(3), limit=10_000).to_html()
 
 
 REFUSED = [
     ({"k": range(12), "e": range(48)}, "sliders must give at most 240 frames, got 12 x 48 = 576"),
     ({"k": itertools.count()}, "k must have 2 to 48 positions, got more"),
-    ({"k": [1, 10**5000]}, "k must hold finite numbers, got an unprintable int"),
-    ({"k": (1, 10)}, "k must be all positions, such as range(1, 11), or the list of these two, got (1, 10)"),
-    ({"k": [*"abcdefghi"]}, "k must have 2 to 8 choices, got 9"),
-    ({"k": ["a", "b", "a"]}, "k must have choices that differ and are not empty, got ['a', 'b', 'a']"),
+    ({"k": [1, np.inf]}, "k must hold finite numbers, got inf"),
+    ({"k": [2, 1]}, "k must increase, got [2, 1]"),
+    ({"k": [*"abcdefghi"]}, "k must have 2 to 8 positions, got more"),
+    ({"k": ["a", "b", "a"]}, "k must have words that differ and are not empty, got ['a', 'b', 'a']"),
     ({"k": "12"}, "k must be a sequence of numbers or of words, got '12'"),
     ({"k": ["1", 2]}, "k must hold numbers alone or words alone, got '1'"),
     ({"alt": "  "}, "alt must be words that describe the picture, got '  '"),
     ({"alt": "{j}"}, "alt must use only ['k', 'twice'], got '{j}'"),
-    ({"alt": "{k.size}"}, "alt must use only ['k', 'twice'], got '{k.size}'"),
     ({"start": {"k": 9}}, "start must be a position of a slider, got k=9"),
-    (
-        {"formats": {"k": "d Hz"}},
-        "formats must fit the number 1 (a unit goes into a template, such as '{:.2f} s')",
-    ),
+    ({"formats": {"k": "d Hz"}}, "Invalid format specifier"),
     ({"play": "j"}, "play must be True or False or name one of the sliders of numbers ['k'], got 'j'"),
     ({"name": "a-\n"}, "name must be lower-case words joined by hyphens, got 'a-\\n'"),
     ({"readout": lambda k: {"k": k}}, "readout must not name a number like a slider, got ['k']"),
+    ({"labels": {"j": "x"}}, "labels must name one of ['k', 'twice'], got ['j']"),
 ]
 
 
@@ -373,8 +308,6 @@ def test_bad_arguments(argument, message):
 
 def test_most_frames():
     assert len(make(alt="x", k=range(48), e=range(5)).positions()) == 240
-    with pytest.raises(ValueError, match=r"^sliders must be given by name, such as k=range\(1, 49\), got none$"):
-        explore.explore(bar, double, alt="x", name="x")
 
 
 @pytest.mark.parametrize("number", [float("nan"), -np.inf, " ", None, True, 1j, np.ones(1)])

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from lowrank_tutor.kit import sphinxext
 from lowrank_tutor.kit.environment import PAGE_VARIABLE, page_is_built, somebody_is_there
-from lowrank_tutor.kit.sphinxext import CACHES, KEPT_CACHES, MARK, package_fingerprint
+from lowrank_tutor.kit.sphinxext import CACHES, MARK, UNUSED, package_fingerprint
 
 CONF = """
 extensions = ["myst_nb", "lowrank_tutor.kit.sphinxext"]
@@ -48,8 +49,7 @@ from sphinx.application import Sphinx
 from lowrank_tutor.kit import sphinxext
 
 source, out, fingerprint = sys.argv[1:]
-if fingerprint:
-    sphinxext.package_fingerprint = lambda *more: fingerprint
+sphinxext.package_fingerprint = lambda *more: fingerprint
 app = Sphinx(source, source, out, out + "/../doctrees", "html", warningiserror=True)
 print("PAGE VARIABLE", os.environ.get("LOWRANK_TUTOR_PAGE"))
 app.build()
@@ -59,65 +59,29 @@ sys.exit(app.statuscode)
 """
 
 
-# What an author may have beside the output.
-NEIGHBORS = ["cache-notes.txt", *(f"cache-of-my-thesis-{n}/results" for n in range(KEPT_CACHES + 1))]
-
-
-def write(folder, names):
-    for path in (folder / name for name in names):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("years of work")
-        os.utime(path.parent, (0, 0))
-
-
-class Book:
-    """Built by ``sphinx-build . public``: the output, and what lies beside it, stand among the sources."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        (folder / "conf.py").write_text(CONF)
-        (folder / "index.md").write_text(PAGE)
-
-    def build(self, fingerprint=""):
-        args = [sys.executable, "-c", BUILD, self.folder, self.folder / "public", fingerprint]
-        env = {**os.environ, "HOME": str(self.folder), "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(self.folder)}
-        done = subprocess.run([str(a) for a in args], capture_output=True, text=True, env=env, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def page(self):
-        return (self.folder / "public" / "index.html").read_text()
-
-    def runs(self):
-        return len((self.folder / "runs").read_text())
-
-    def caches(self):
-        return sorted(p.name for p in (self.folder / CACHES).glob("*") if p.is_dir())
+def build(folder, fingerprint):
+    """Run ``sphinx-build . public``: the output, and what lies beside it, stand among the sources."""
+    args = [sys.executable, "-c", BUILD, folder, folder / "public", fingerprint]
+    env = {**os.environ, "HOME": str(folder), "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder)}
+    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (folder / "public" / "index.html").read_text()
+    assert '<figure class="explorer" data-name="white" data-frames="2"' in page
+    assert "jupyter-widgets/" not in page  # the script that would wake widgets
+    return done.stdout
 
 
 def test_plain_book(tmp_path):
-    book = Book(tmp_path)
-    write(tmp_path, NEIGHBORS)
-    said = book.build("one")
-    page = book.page()
-    assert '<figure class="explorer" data-name="white" data-frames="2"' in page
-    assert "application/vnd.jupyter.widget" not in page
-    assert "jupyter-widgets/" not in page  # the script that would wake widgets
-    assert "&lt;Explorer" not in page  # text/html wins over text/plain
+    (tmp_path / "conf.py").write_text(CONF)
+    (tmp_path / "index.md").write_text(PAGE)
+    said = build(tmp_path, "one")
     # While the page is built the kernels know; afterwards nobody is told any more.
-    assert re.search(r"^PAGE VARIABLE 1$", said, re.M)
-    assert re.search(r"^AFTERWARDS None$", said, re.M)
+    assert re.findall(r"^(?:PAGE VARIABLE|AFTERWARDS) (\w+)$", said, re.M) == ["1", "None"]
     assert Path(re.search(r"^CACHE (.*)$", said, re.M)[1]) == tmp_path / CACHES / "one"
-
-    book.build("one")
-    assert book.runs() == 1  # unchanged: not executed again
-    book.build("two")
-    assert book.runs() == 2  # the package changed: executed again
-    assert '<figure class="explorer" data-name="white"' in book.page()
-    book.build("one")
-    assert book.runs() == 2  # changed back: the old results are still there
-    assert book.caches() == ["one", "two"]
-    assert all((tmp_path / name).exists() for name in NEIGHBORS)
+    # Unchanged, it is not executed again; when the package changes, it is; changed back, the old results are there.
+    for fingerprint, runs in (("one", "x"), ("two", "xx"), ("one", "xx")):
+        build(tmp_path, fingerprint)
+        assert (tmp_path / "runs").read_text() == runs
 
 
 # The switch
@@ -165,45 +129,22 @@ def test_fingerprint(tmp_path, monkeypatch):
 # Old caches
 
 
-def use(folder, fingerprint, when):
-    """Use the cache of one state of the package, at a given time."""
-    cache = sphinxext._cache(folder / CACHES, fingerprint)
-    (cache / "results").touch()
-    os.utime(cache / MARK, (when, when))
-    return cache
-
-
-@pytest.mark.parametrize("older", [0, KEPT_CACHES - 1, KEPT_CACHES, 5])
-def test_kept_caches(tmp_path, older):
-    caches = [use(tmp_path, f"{age}", when=1000 - age) for age in reversed(range(older))]
+def test_unused_caches_go(tmp_path):
+    (tmp_path / CACHES / "of my thesis").mkdir(parents=True)
+    os.utime(tmp_path / CACHES / "of my thesis", (0, 0))
+    used, unused = (sphinxext._cache(tmp_path / CACHES, name) for name in ("used", "unused"))
+    (unused / "results").touch()
+    for cache, age in ((used, UNUSED - 60), (unused, UNUSED + 60)):
+        os.utime(cache / MARK, (time.time() - age,) * 2)
     fresh = sphinxext._cache(tmp_path / CACHES, "fresh")
-    left = caches[::-1][: KEPT_CACHES - 1]
-    assert sorted(p for p in (tmp_path / CACHES).iterdir() if p.is_dir()) == sorted([*left, fresh])
+    assert sorted(path.name for path in (tmp_path / CACHES).iterdir()) == ["fresh", "of my thesis", "used"]
+    assert (fresh / ".gitignore").read_text() == "*\n"
 
 
-def test_use_decides(tmp_path):
-    used = [use(tmp_path, name, when) for name, when in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)]]
-    assert [cache.exists() for cache in used] == [True, False, True, True, True]
-    for name in "abc":
-        use(tmp_path, name, when=4_000_000_000)  # the clock of another machine
-    assert sphinxext._cache(tmp_path / CACHES, "fresh").exists()
-
-
-def test_recent_caches_stay(tmp_path):
-    caches = [sphinxext._cache(tmp_path / CACHES, f"{n}") for n in range(KEPT_CACHES + 2)]
-    assert all(cache.exists() for cache in caches), "another build may still need them"
-
-
-def test_builds_side_by_side(tmp_path, monkeypatch):
-    monkeypatch.setattr(sphinxext, "IN_USE", -1)  # each removes at once what the others make
-    with ThreadPool(4) as pool:
-        pool.map(lambda n: sphinxext._cache(tmp_path / CACHES, f"{n % 9}"), range(200))
-    assert sphinxext._cache(tmp_path / CACHES, "fresh").exists()
-
-
-def test_linked_home(tmp_path):
-    write(tmp_path, ["mine/.gitignore", "mine/old/results"])
-    (tmp_path / CACHES).symlink_to(tmp_path / "mine")
-    cache = sphinxext._cache(tmp_path / CACHES, "fresh")
-    assert (cache / ".gitignore").read_text() == "*\n"
-    assert (tmp_path / "mine/.gitignore").read_text() == "years of work"
+def test_builds_side_by_side(tmp_path):
+    unused = [sphinxext._cache(tmp_path / CACHES, f"{n}") for n in range(99)]
+    for cache in unused:
+        os.utime(cache / MARK, (0, 0))
+    with ThreadPool(4) as pool:  # all remove the same
+        pool.map(lambda n: sphinxext._cache(tmp_path / CACHES, f"new {n}"), range(4))
+    assert not any(map(Path.exists, unused))

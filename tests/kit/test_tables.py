@@ -1,7 +1,5 @@
 """Tables and numbers as people write them."""
 
-import re
-
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
@@ -16,7 +14,7 @@ def test_table():
     assert made.rows == (("10", "12.5%", "a"), ("2,000", "33.3%", "b"))
     assert made.right == (True, True, False)
     assert table({"x": [0.123456, 12.3456]}).rows == (("0.123",), ("12.3",))
-    assert table({"x": [None, 0.5]}, {"x": ".0%"})[:3] == (("x",), (("",), ("50%",)), (True,))
+    assert table({"x": [None, 0.5]}, {"x": ".0%"}) == (("x",), (("",), ("50%",)), (True,))
 
 
 @pytest.mark.parametrize(
@@ -59,25 +57,8 @@ def test_words_are_escaped(preset):
         assert shown == [cell.replace("\n", " ") for cell in cells]
 
 
-def test_markdown_columns():
-    made = table({"$x$": ["$y$ and `z`"], "$w$": ["$5"]}, markdown=["$x$"])
-    assert made._repr_markdown_().splitlines()[0] == r"| $x$ | <span>\$</span>w<span>\$</span> |"
-    assert made._repr_markdown_().splitlines()[2] == r"| $y$ and `z` | <span>\$</span>5 |"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: table({"k": "ab"}), "columns must be a dict from names to lists of cells, got 'k': 'ab'"),
-        (lambda: table({"a": [1], "b": [1, 2]}), "columns must be at least one and equally long, got {"),
-        (lambda: table({"k": [1]}, {"n": ","}), "formats must be by names of columns, k, got 'n'"),
-        (lambda: table({"k": [1]}, markdown=["n"]), "markdown must be by names of columns, k, got 'n'"),
-        (lambda: table({"k": [1]}, {"k": "x!"}), "value must be a number that 'x!' can write, got 1"),
-        (lambda: number(1j), "value must be a real number, got 1j"),
-        (lambda: number(1.0, ".100f"), "form must ask for at most 99 digits, got '.100f'"),
-        (lambda: number(10**400), "value must be a number that '.3g' can write, got 1000"),
-    ],
-)
-def test_bad_arguments(call, message):
-    with pytest.raises((TypeError, ValueError), match="^" + re.escape(message)):
-        call()
+def test_bad_arguments():
+    with pytest.raises(ValueError, match=r"^columns must be at least one and equally long, got "):
+        table({"a": [1], "b": [1, 2]})
+    with pytest.raises(ValueError, match=r"^formats must be by names of columns, k, got \['n'\]$"):
+        table({"k": [1]}, {"n": ","})

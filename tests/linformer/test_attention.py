@@ -1,32 +1,15 @@
-"""The function against exact attention, plain loops, finite differences and a count of bytes."""
+"""The function by hand, against finite differences, and a count of bytes; tests/contracts judges it by loops."""
 
 import itertools
 import math
 
-import numpy as np
 import pytest
 import torch
 from attentions import real_tokens, said, tensors, triple
-from hypothesis import given
-from hypothesis import strategies as st
-from linformers import ENTRIES, MASKS, by_loops, lengths, nearly_the_identity
+from linformers import lengths, nearly_the_identity
 
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
 from measure.memory import LiveBytes
-
-
-@given(st.integers(1, 5), st.integers(1, 5), st.booleans(), st.integers(0, 10**6), st.data())
-def test_any_mask_against_loops(n, n_queries, given_f, seed, data):
-    q, k, v = triple(2, 2, n_queries, n, 3, 2, seed=seed)
-    rows = data.draw(st.integers(1, n))
-    matrix = st.lists(ENTRIES, min_size=rows * n, max_size=rows * n)
-    e, f = (torch.tensor(data.draw(matrix), dtype=torch.float64).view(rows, n) for _ in range(2))
-    mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * n, max_size=2 * n))).view(2, n)
-    f = f if given_f else None
-    expected = by_loops(q, k, v, e, f, mask)
-    np.testing.assert_allclose(linformer_attention(q, k, v, e, f, token_mask=mask), expected, rtol=0, atol=1e-12)
-    if mask.all():
-        np.testing.assert_allclose(linformer_attention(q, k, v, e, f), expected, rtol=0, atol=1e-12)
 
 
 def test_pooling_by_hand():
@@ -51,7 +34,7 @@ def test_gradients_of_attention(mask, given_f):
     if mask is not None and mask.any(dim=1).all():  # little is left of some rows
         matrices = [nearly_the_identity(0.03), nearly_the_identity(-0.05)]
     inputs = [x.requires_grad_() for x in (*triple(n_queries=2, d=2, d_v=2), *matrices[: 1 + given_f])]
-    assert torch.autograd.gradcheck(lambda *x: linformer_attention(*x, token_mask=mask), inputs, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda *x: linformer_attention(*x, token_mask=mask), inputs)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -84,16 +67,3 @@ def test_extreme_sizes():
         assert linformer_attention(Q, K, V, torch.cat([E, F])[:rows]).shape == (3, 2, 4, 3)
     assert linformer_attention(*triple(0), E).shape == (0, 2, 4, 3)
     assert linformer_attention(*triple(n_queries=0), E).shape == (3, 2, 0, 3)
-    q, k, v, e, mask = (x.to("meta") for x in (Q, K, V, E, real_tokens()))
-    for token_mask in (None, mask):
-        assert linformer_attention(q, k, v, e, token_mask=token_mask).shape == (3, 2, 4, 3)
-
-
-@MASKS
-def test_inputs_stay_unchanged(mask):
-    inputs = [*triple(), *tensors((4, 6), (4, 6), seed=1)]
-    before, mask_before = [x.clone() for x in inputs], None if mask is None else mask.clone()
-    for count in (4, 5):
-        linformer_attention(*inputs[:count], token_mask=mask).fill_(7)
-    assert all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True))
-    assert mask is None or torch.equal(mask, mask_before)

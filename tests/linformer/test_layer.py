@@ -3,7 +3,6 @@
 import copy
 import math
 import pickle
-import shutil
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from linformers import ENTRIES, MASKS, SHARINGS, array, layer_by_loops, layer_of, lengths
 from torch import nn
 
-from lowrank_tutor._padding import padding_rule, row_sums
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 
 
@@ -35,15 +33,14 @@ def test_any_mask_in_slow_order(sharing, n, seed, data):
 
 @MASKS
 @pytest.mark.parametrize("sharing", SHARINGS)
-@pytest.mark.parametrize("max_len", [6, 8])
-def test_gradients_of_layers(mask, sharing, max_len):
-    layer, (x,) = layer_of(4, 2, max_len, 3, sharing=sharing), tensors((3, 6, 4))
+def test_gradients_of_layers(mask, sharing):
+    layer, (x,) = layer_of(4, 2, 8, 3, sharing=sharing), tensors((3, 6, 4))
     names, parameters = zip(*((name, p.detach().clone()) for name, p in layer.named_parameters()), strict=True)
 
     def call(x, *values):
         return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,), {"token_mask": mask})
 
-    assert torch.autograd.gradcheck(call, [x.requires_grad_() for x in (x, *parameters)], fast_mode=True)
+    assert torch.autograd.gradcheck(call, [x.requires_grad_() for x in (x, *parameters)])
 
 
 def test_dropout_keeps_the_mean(calls):
@@ -250,31 +247,6 @@ def test_compiled_gradients(compiler):
         gradients.append([p.grad.clone() for p in layer.parameters()])
     for one, other in zip(*gradients, strict=True):
         np.testing.assert_allclose(other, one, rtol=0, atol=1e-12)
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own code generator
-def test_padding_compiles_to_machine_code(compiler, monkeypatch, tmp_path):
-    """Of a layer, the rule for padding is what the compiler writes anew; it calls matrix products as they are."""
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    (e,), mask = tensors((3, 6)), real_tokens()
-
-    def shares(e, mask):
-        (scale,), logs = padding_rule([row_sums(e, mask, "norm")])
-        return scale, logs
-
-    # To ask for vector instructions takes most of the time.
-    compiled = compiler(shares, options={"cpp.vec_isa_ok": False})(e, mask)
-    torch.testing.assert_close(compiled, shares(e, mask), rtol=0, atol=1e-13)
-
-
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch maps its attention by a loop
-def test_vmap_over_masks():
-    layer, (x,) = layer_of(), tensors((4, 3, 8, 6))
-    masks = torch.stack([lengths(8, 3, n, n=8) for n in (0, 2, 5, 8)])
-    out = torch.stack([layer(some, token_mask=mask) for some, mask in zip(x, masks, strict=True)])
-    mapped = torch.vmap(lambda some, mask: layer(some, token_mask=mask))(x, masks)
-    np.testing.assert_allclose(mapped.detach(), out.detach(), rtol=0, atol=1e-14)
 
 
 def test_scattered_tokens():

@@ -110,15 +110,6 @@ def test_the_rule_is_settled_once(options, rule):
     np.testing.assert_allclose(layer(x, token_mask=mask).detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-13)
 
 
-def test_reset_settles_the_rule():
-    learned, given = (layer_of(k=4, projection=nn.Parameter(AVERAGES.clone()), rule=rule) for rule in (None, "sum"))
-    for layer in (learned, given):
-        layer.reset_parameters()
-    assert (learned.rule, given.rule) == ("norm", "sum")
-    learned.reset_parameters(projection=AVERAGES)
-    assert learned.rule == "sum"
-
-
 def test_no_rule_of_learned_numbers_on_meta():
     message = 'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
     assert said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta")) == message

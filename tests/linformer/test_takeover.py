@@ -1,4 +1,4 @@
-"""Weights of exact attention, biases, cross-attention, longer and emptied layers, and encoder layers."""
+"""Weights of exact attention, biases, cross-attention, longer layers, and encoder layers."""
 
 import copy
 
@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor.layers import LinformerCrossAttention, LinformerEncoderLayer, from_layer, from_mha, resized
-from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
+from lowrank_tutor.linformer import pooling_projection
 
 
 def exact_attention(bias=True, **options):
@@ -185,43 +185,6 @@ def test_resized_projection_stays_fixed():
     frozen = layer_of()
     frozen.e.requires_grad_(False)
     assert not resized(frozen, 8).e.requires_grad
-
-
-@pytest.mark.parametrize(("sharing", "bias"), [("key-value", False), ("headwise", True)])
-def test_reset_after_to_empty(sharing, bias):
-    with torch.device("meta"):
-        layer = LinformerSelfAttention(6, 2, 8, 3, sharing=sharing, bias=bias)
-    layer.to_empty(device="cpu")
-    with torch.no_grad():
-        for parameter in layer.parameters():
-            parameter.fill_(torch.nan)
-    layer.reset_parameters(generator=torch.Generator().manual_seed(0))
-    fresh = LinformerSelfAttention(
-        6, 2, 8, 3, sharing=sharing, bias=bias, generator=torch.Generator().manual_seed(0), device="cpu"
-    )
-    for name, value in fresh.state_dict().items():
-        assert torch.equal(layer.state_dict()[name], value), name
-
-
-def test_reset_of_fixed_projections():
-    windows = pooling_projection(4, 8)
-    kept = LinformerSelfAttention(6, 2, 8, 4, projection=windows)
-    drawn = kept.to_q.weight.detach().clone()
-    for wrong, message in (
-        (windows.to("meta"), "TypeError: projection must hold numbers, got a meta tensor"),
-        (windows.T, "ValueError: projection must have shape (4, 8), got shape (8, 4)"),
-    ):
-        assert said(lambda wrong=wrong: kept.reset_parameters(projection=wrong)) == message
-    assert torch.equal(kept.to_q.weight, drawn)
-    kept.reset_parameters()
-    assert not torch.equal(kept.to_q.weight, drawn)
-    assert torch.equal(kept.e, windows)
-    made_there = LinformerSelfAttention(6, 2, 8, 4, projection=windows.to("meta"), device="meta")
-    made_there.reset_parameters(projection=windows)  # there are no numbers there still
-    for layer in (kept.to("meta"), made_there):
-        lost = layer.to_empty(device="cpu")
-        lost.reset_parameters(projection=windows)
-        assert torch.equal(lost.e, windows)
 
 
 def test_encoder_layer_settings():

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 
 STYLES = ("figures/figures.css",)
@@ -23,6 +25,7 @@ def one_of(name: str, value: Choice, choices: Iterable[Choice]) -> Choice:
     return value
 
 
-def two_digits(rows: Floats) -> list[str]:
-    """Write each row of whole numbers from 0 to 99 as one text, two digits each."""
-    return ["".join(f"{int(code):02}" for code in row) for row in rows]
+def two_digits(rows: Floats, scale: int) -> tuple[list[str], Floats]:
+    """Write each row as one text, two digits a number: steps of 1 / scale about 50. Return texts, and rounded rows."""
+    codes = np.clip(np.rint(scale * rows) + 50, 0, 99)
+    return ["".join(f"{int(code):02}" for code in row) for row in codes], (codes - 50) / scale

@@ -1,12 +1,11 @@
 // The storyteller's forward pass and the cuts of its attention, as in lowrank_tutor.storyteller (twin.py, cuts.py).
 //
 //   const model = storytellerModel(file);                  // the content of data/storyteller_weights.json
-//   const { logits, tables, exact } = model.run(ids, { cut: "window", k: 8 });
+//   const { logits, tables } = model.run(ids, { cut: "window", k: 8 });
 //   const { logits } = model.run(ids, [{ cut: "bits", k: 2 }, { cut: "window", k: 8 }], model.cutScores(4));
 //
-// A table is a Float64Array of n x n weights, a row for each word that listens. `exact` holds the tables that the same
-// queries and keys have without the cut, and `tables` those that were used, both for 2 layers times 4 heads. Several cuts
-// at once: the first that gives a table does, and every one that rounds does.
+// A table is a Float64Array of n x n weights, a row for each word that listens; there are 2 layers times 4 heads. Of
+// several cuts at once the last that makes a table does, and every one that changes keys.
 const storytellerModel = (file) => {
   const DIM = 64, HEADS = 4, WIDTH = 16, LAYERS = 2, EPS = 1e-6;
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
@@ -178,16 +177,13 @@ const storytellerModel = (file) => {
       });
       const [q] = part, mine = cuts.filter(({ heads: only }) => !only || only.includes(layer * HEADS + h));
       let [, k, v] = part;
-      const exact = softmax(scores(q, k, n), n);
       mine.filter(({ cut }) => KEYS[cut]).forEach(({ cut, k: m }) => {
         k = KEYS[cut](k, n, m);
         if (cut === "bits") v = rounded(v, m);
       });
-      const x = k === part[1] && !mine.some(({ cut }) => TABLES[cut]) ? null : scores(q, k, n);
-      const whole = k === part[1] ? exact : softmax(x, n);
-      const table = mine.filter(({ cut }) => TABLES[cut]).reduce((now, { cut, k: m }) =>
-        TABLES[cut]({ q, k, x, n, m, svd: () => sheetsOf(whole, n, key && whole === exact ? key + h : "") }), whole);
-      into.exact.push(exact);
+      const x = scores(q, k, n), whole = softmax(x, n), untouched = k === part[1];
+      const table = mine.filter(({ cut }) => TABLES[cut]).reduce((_, { cut, k: m }) =>
+        TABLES[cut]({ q, k, x, n, m, svd: () => sheetsOf(whole, n, key && untouched ? key + h : "") }), whole);
       into.tables.push(table);
       for (let i = 0; i < n; i++) {
         for (let j = 0; j <= i; j++) {
@@ -201,7 +197,7 @@ const storytellerModel = (file) => {
 
   /** Read the words, and return the logits of the next one, or with `all` those after each word. */
   const run = (ids, cuts = [], weights = trained, all = false) => {
-    const n = ids.length, words = new Float64Array(n * DIM), found = { tables: [], exact: [] };
+    const n = ids.length, words = new Float64Array(n * DIM), found = { tables: [] };
     ids.forEach((id, t) => words.set(weights.embed.subarray(id * DIM, (id + 1) * DIM), t * DIM));
     const x = words.slice();
     add(x, linear(words, weights.one_back, n, DIM), DIM);
@@ -219,8 +215,8 @@ const storytellerModel = (file) => {
     return { logits: linear(last, weights.embed, last.length / DIM, weights.embed.length / DIM), ...found };
   };
 
-  /** sqrt of the sum of squares of (tables - exact), over that of exact: how far off the tables in use are. */
-  const error = ({ tables, exact }) => {
+  /** How far tables are from the exact ones: the norm of their difference over that of the exact ones. */
+  const error = (tables, exact) => {
     let off = 0, size = 0;
     exact.forEach((table, h) => table.forEach((value, at) => {
       off += (value - tables[h][at]) ** 2;
@@ -245,7 +241,8 @@ const storytellerModel = (file) => {
             Array.from({ length: DIM }, (_, j) => a.reduce((sum, row, l) => sum + row[i] * b[l][j], 0))));
         });
         for (let l = 0; l < rank; l++) {
-          const at = (h * WIDTH + l) * DIM, root = Math.sqrt(s[l]);
+          const largest = u[l].reduce((most, x) => (Math.abs(x) > Math.abs(most) ? x : most), 0);
+          const at = (h * WIDTH + l) * DIM, root = Math.sign(largest) * Math.sqrt(s[l]); // signs as in bilinear.factorize
           u[l].forEach((x, i) => (newQ[at + i] = root * x));
           v[l].forEach((x, i) => (newK[at + i] = root * x));
         }

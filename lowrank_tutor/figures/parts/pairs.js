@@ -3,12 +3,13 @@ const pairs = (() => {
   const size = { width: 336, height: 230, margin: [12, 14, 34, 40] };
 
   /** All pairs. `pair` and `eps` say what stands now; pick(pair) and widen(eps) are called for what is wished. */
-  const dots = (place, { words, top }, { pair, pick, eps, widen, worst }) => {
-    const label = words.dots, panel = stage.panel(controls.titled(place, label), { label, ...size, y: [0, top] });
+  const dots = (place, top, { pair, pick, eps, widen, worst }) => {
+    const label = "a dot for each pair: press one, or drag the lines";
+    const panel = stage.panel(controls.titled(place, label), { label, ...size, y: [0, top] });
     const at = (ratio, i) => [i + 0.5, Math.min(ratio, top)];
     let ratios = [];
     panel.handle("pair", {
-      label: words.pair, color: "violet", step: (dx, dy) => pick(pair() + dx + dy),
+      label: "pair of points", color: "violet", step: (dx, dy) => pick(pair() + dx + dy),
       end: (which) => pick(which < 0 ? 0 : Infinity),
       drag: (point) => {
         const [a, b] = panel.pixel(point);
@@ -21,7 +22,8 @@ const pairs = (() => {
     });
     panel.grab("pair");
     [["above", 1], ["below", -1]].forEach(([name, sign]) => panel.handle(name, { // knobs apart, however near the lines
-      label: words[name], color: "orange", axis: "y", share: 0.5 - 0.2 * sign, 
+      label: sign > 0 ? "upper line, 1 plus epsilon" : "lower line, 1 minus epsilon", color: "orange", axis: "y",
+      share: 0.5 - 0.2 * sign,
       drag: (at) => widen(sign * (panel.snap(at, [[at[0], 1 + sign * worst()]])[1] - 1)),
       step: (dx, dy) => widen(eps() + sign * (dx + dy) / 100), end: (which) => widen(which * sign < 0 ? 0.01 : 0.99),
     }));
@@ -30,7 +32,7 @@ const pairs = (() => {
       take: (others) => {
         ratios = others;
         panel.resize({ x: [0, ratios.length] });
-        panel.axes({ y: [0, 1, 2, 3], xTitle: words.across, yTitle: words.up });
+        panel.axes({ y: [0, 1, 2, 3], xTitle: "pairs", yTitle: "squared distance, after / before" });
       },
       draw: (eps) => {
         const count = ratios.length, small = count > 150 ? " small" : "";
@@ -49,13 +51,13 @@ const pairs = (() => {
   };
 
   /** One pair: its differences before and after the throw, all on one scale, so that fewer numbers are a shorter strip. */
-  const strips = (place, { words }) => {
-    const label = words.strips, holder = controls.titled(place, label);
+  const strips = (place) => {
+    const label = "coordinates of one pair", holder = controls.titled(place, label);
     const panel = stage.panel(holder, { label, ...size, y: [-1, 1] });
     const strip = (name, values, middle, color, [width, height]) => {
       const corners = values.flatMap((x, c) => [c, c + 1].map((at) => [at * width, middle + height * x]));
       panel.area(name, [[0, middle], ...corners, [values.length * width, middle]], color + " solid");
-      panel.text(name + " words", [0, middle + 0.42], words[name] + values.length, color);
+      panel.text(name + " words", [0, middle + 0.42], "differences " + name + ": " + values.length, color);
     };
     return {
       show: (title, before, after) => {

@@ -25,18 +25,19 @@ const photo = (() => {
 
   const MOST = 1e8, LONG = 1.6e7; // pixels: 100 million take 400 MB, and 16 million a second
   /** Grays of a file; without a picture in it, or with one too large, an Error that says so. */
-  const fromFile = async (file, size, words, tell) => {
+  const fromFile = async (file, size, tell) => {
     let picture, pixels = 0;
     try {
       const [width, height] = file.size > MOST ? [MOST, 2] : await extent(file);
       pixels = width * height;
       if (pixels > MOST) throw new Error();
-      if (pixels > LONG) tell(words.long);
+      if (pixels > LONG) tell("Your picture is large, so reading it takes a moment.");
       const side = 4 * size, across = width < height; // decoded, and made smaller, off the page: no drag stops
       const smaller = { [across ? "resizeWidth" : "resizeHeight"]: side, resizeQuality: "high" };
       picture = await createImageBitmap(file, Math.min(width, height) > side ? smaller : {});
     } catch (_) {
-      throw new Error(pixels > MOST ? words.too_large : words.no_picture);
+      throw new Error(pixels > MOST ? "The picture is too large: choose one with at most 100 million pixels."
+        : "The file cannot be read as a picture: choose a PNG, a JPEG or a WebP.");
     }
     const grays = square(picture, picture.width, picture.height, size);
     picture.close();
@@ -53,7 +54,7 @@ const photo = (() => {
 
   let open = false; // the camera is, or the browser still asks whether it may be
   /** Open the camera in `place`; the button there takes the picture, and both camera and preview go. */
-  const fromCamera = async (place, size, words) => {
+  const fromCamera = async (place, size) => {
     if (open) return null;
     open = true;
     let stream = null;
@@ -70,7 +71,7 @@ const photo = (() => {
         controls.button(place, "Close the camera", () => resolve(null));
       });
     } catch (_) {
-      throw new Error(words);
+      throw new Error("The camera cannot be used here: choose a file instead.");
     } finally {
       if (stream) stream.getTracks().forEach((track) => track.stop());
       place.replaceChildren();
@@ -79,10 +80,10 @@ const photo = (() => {
   };
 
   /** Put a file's button and the camera's into `place`; use(grays) gets what a reader brings, tell(words) what is wrong. */
-  const offer = (place, size, words, tell, use) => {
+  const offer = (place, size, tell, use) => {
     const own = controls.box(place, "control"), camera = controls.box(place, "control");
     const file = controls.element("input", { type: "file", accept: "image/*" });
-    own.append(controls.element("label", { class: "file" }, file, words.open));
+    own.append(controls.element("label", { class: "file" }, file, "Open a picture"));
     const take = async (grays) => {
       try {
         const values = await grays;
@@ -92,11 +93,11 @@ const photo = (() => {
       }
     };
     file.addEventListener("change", () => {
-      if (file.files[0]) take(fromFile(file.files[0], size, words, tell));
+      if (file.files[0]) take(fromFile(file.files[0], size, tell));
       file.value = ""; // so that the same file can be chosen again
     });
-    const opener = controls.button(own, words.camera, async () => {
-      await take(fromCamera(camera, size, words.no_camera));
+    const opener = controls.button(own, "Use the camera", async () => {
+      await take(fromCamera(camera, size));
       if (!camera.firstChild) opener.focus(); // the button pressed last is gone
     });
   };

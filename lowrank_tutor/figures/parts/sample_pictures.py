@@ -1,7 +1,5 @@
 """Gray values of pictures that are turned about their middle, the same that ``sample_pictures.js`` computes."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
@@ -26,7 +24,7 @@ PICTURES = {
 }
 
 
-def grays(picture: str | Floats, degrees: float) -> Floats:
+def grays(picture: str, degrees: float) -> Floats:
     """Draw a tilted picture: whole grays from 0 to 255, each the mean of the points in its pixel."""
     at = (2 * np.arange(SIZE * FINE) + 1) / (SIZE * FINE) - 1
     x, y = at[None, :], at[:, None]
@@ -36,10 +34,8 @@ def grays(picture: str | Floats, degrees: float) -> Floats:
     return np.asarray(np.floor(mean + 0.5))  # as the browser rounds
 
 
-def values(picture: str | Floats, x: Floats, y: Floats) -> Floats:
+def values(picture: str, x: Floats, y: Floats) -> Floats:
     """Look up a picture's gray at points of the plane; the square from -1 to 1 is what is seen upright."""
-    if not isinstance(picture, str):
-        return np.asarray(picture[fold(y, SIZE), fold(x, SIZE)])
     if picture == "stripes":
         return np.where(np.floor(5 * x) % 2 == 0, 255.0, 0.0)
     if picture == "window":
@@ -83,16 +79,6 @@ def portrait(size: int = SIZE) -> Floats:
         left = (image.size[0] - side) // 2
         box = (left, 0, left + side, side)
         return np.asarray(image.convert("L").resize((size, size), Image.Resampling.LANCZOS, box), dtype=float)
-
-
-def square(image: Floats) -> Floats:
-    """Return the middle square of a picture as whole grays: its largest entry is white."""
-    (rows, columns), side = image.shape, min(image.shape)
-    left, top = (columns - side) // 2, (rows - side) // 2
-    way = Image.Resampling.LANCZOS if side > SIZE else Image.Resampling.NEAREST  # a small table stays as sharp as it is
-    gray = Image.fromarray((255 * image / (image.max() or 1)).astype(np.float32))
-    drawn = np.asarray(gray.resize((SIZE, SIZE), way, (left, top, left + side, top + side)), dtype=float)
-    return np.asarray(np.clip(np.round(drawn), 0, 255))
 
 
 def as_png(gray: Floats) -> str:

@@ -3,11 +3,11 @@
 // A throw that was found is {n, d, seeds, points, before, answers}. Pairs are (1, 0), (2, 0), (2, 1), (3, 0), ...
 const throws = (() => {
   /**
-   * What takes long: n points, or those that are given, and their products with every row that R can have. Row i of a
-   * matrix has numbers of its own, so that a larger k or d only adds some. Of each seed it answers these products or,
-   * for a k, how far the worst pair is off. A worker gets this function as text: it uses nothing that stands around it.
+   * What takes long: n points, and their products with every row that R can have. Row i of a matrix has numbers of its
+   * own, so that a larger k or d only adds some. Of each seed it answers these products or, for a k, how far the worst
+   * pair is off. A worker gets this function as text: it uses nothing that stands around it.
    */
-  const project = ({ n, d, rows, seeds, k, own }, linalg) => {
+  const project = ({ n, d, rows, seeds, k }, linalg) => {
     const stream = (seed, i) => linalg.normal(Math.imul(seed, 0x9e3779b1) + Math.imul(i + 1, 0x85ebca6b));
     const list = (count, draw) => Float64Array.from({ length: count }, draw);
     const dot = (x, y) => {
@@ -26,7 +26,7 @@ const throws = (() => {
       }
       return squares;
     };
-    const points = own || Array.from({ length: n }, (_, i) => list(d, stream(0, i)));
+    const points = Array.from({ length: n }, (_, i) => list(d, stream(0, i)));
     const before = distances(points, d);
     const answers = seeds.map((seed) => {
       const products = points.map(() => new Float64Array(rows));

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,10 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from PIL import Image
 
 from lowrank_tutor.kit.block import Block, Script
-from lowrank_tutor.kit.images import encode, has_few_colors
+from lowrank_tutor.kit.images import encode, has_few_colors, pixels
 from lowrank_tutor.kit.words import Words, caption_html
 
 Floats = NDArray[np.float64]
@@ -70,7 +68,7 @@ class Instrument:
     @property
     def block(self) -> Block:
         """The figure as HTML, data, scripts, and styles."""
-        first, *others = self.name.split("_")
+        first, *others = self.name.split("_")  # the function in camel case
         data = {
             "state": self.state,
             "data": self.data,
@@ -79,9 +77,11 @@ class Instrument:
             "remarks": self.remarks,
             "words": WORDS,
         }
-        still = _image(self.picture(), self.alt) if self.picture else _sentence(self.alt)
-        offer = "You can drag this figure if JavaScript is on. Here you see how it starts."
-        if not self.picture:
+        if self.picture:
+            still = _image(self.picture(), self.alt)
+            offer = "You can drag this figure if JavaScript is on. Here you see how it starts."
+        else:
+            still = f'<p class="instrument-still">{html.escape(self.alt)}</p>'
             offer = "You can try it yourself if JavaScript is on."
         standing = f"""{still}
 <noscript><p>{offer}</p></noscript>
@@ -109,14 +109,8 @@ class Instrument:
         return {"text/plain": repr(self), "text/html": self.block.to_html()}
 
 
-def _sentence(words: str) -> str:
-    return f'<p class="instrument-still">{html.escape(words)}</p>'
-
-
 def _image(figure: Figure, alt: str) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
-    picture = np.asarray(Image.open(buffer).convert("RGB"))
+    picture = pixels(figure, DPI)
     ways = [75, None] if has_few_colors(picture) else [75]
     encoded, (height, width) = min((encode(picture, 1.0, way) for way in ways), key=len), picture.shape[:2]
     return (

@@ -16,7 +16,7 @@ const check = {
 };
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
-/** Write a number by a specification of Python, "," ".2f" ".1%" ".3g" or "g", without exponents; guesses.py does so, too. */
+/** Write a number by a specification of Python, "," ".2f" ".1%" ".3g" or "g", without exponents; prediction.py does so, too. */
 const format = (value, spec) => {
   const digits = Number((spec.match(/\d+/) || [spec === "g" ? 6 : 0])[0]);
   if (typeof value !== "number") return String(value);

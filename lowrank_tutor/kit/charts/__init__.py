@@ -9,15 +9,8 @@ line of a cell. A chapter composes what it alone needs on a :func:`panel` or a :
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
-    from lowrank_tutor.kit.charts.boxes import boxes
-    from lowrank_tutor.kit.charts.charts import (
-        arrow,
-        bars,
-        by_name,
-        curves,
-    )
-    from lowrank_tutor.kit.charts.labels import label_lines
-    from lowrank_tutor.kit.charts.pictures import draw_row, equation, grids, picture, word_maps
+    from lowrank_tutor.kit.charts.charts import arrow, bars, by_name, curves, label_lines
+    from lowrank_tutor.kit.charts.pictures import boxes, draw_row, equation, grids, picture, word_maps
     from lowrank_tutor.kit.charts.style import (
         GRAY,
         INK,

@@ -27,12 +27,10 @@ def finite(name: str, value: Any, *shape: int | None, gaps: bool = False) -> Flo
     return array
 
 
-def named(name: str, value: Any, *shape: int | None, most: int | None = None, gaps: bool = False) -> dict[str, Floats]:
-    """Return finite numbers by name, each of this shape, and at most ``most`` of them."""
+def named(name: str, value: Any, *shape: int | None, gaps: bool = False) -> dict[str, Floats]:
+    """Return finite numbers by name, each of this shape."""
     if not isinstance(value, Mapping) or not value:
         raise TypeError(f"{name} must be a dict with at least one name, got {_show(value)}")
-    if most is not None and len(value) > most:  # the rest would be left out of the picture
-        raise ValueError(f"{name} must be at most {most}, got {len(value)}")
     return {one: finite(f"{name}[{one!r}]", numbers, *shape, gaps=gaps) for one, numbers in value.items()}
 
 

@@ -1,34 +1,26 @@
-"""Draw charts of numbers: curves, bars and arrows.
+"""Draw charts of numbers: curves, bars and arrows, each line named where it ends, so that nobody needs a legend.
 
 Where a function takes ``**room``, these are the arguments of :func:`panel`, in inches.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import check_integer, check_real
 from lowrank_tutor.kit.charts.arguments import finite, named
-from lowrank_tutor.kit.charts.labels import label_lines
-from lowrank_tutor.kit.charts.style import (
-    GRAY,
-    INK,
-    LINES,
-    TEAL,
-    WIDTH,
-    draw_lines,
-    draw_points,
-    panel,
-    styled,
-    tick_each,
-)
+from lowrank_tutor.kit.charts.style import GRAY, INK, LINES, MUTED, TEAL, WIDTH, panel, styled
+
+APART, WRAP = 6, 14  # points from a line to its name; letters after which a name goes on below
 
 
 @styled
@@ -50,26 +42,22 @@ def curves(
     ``lines`` maps a name to ordinates (number,) over the abscissas ``x`` (number,), which increase; NaN leaves a gap.
     Points stand at ``at``, one of the abscissas; one beyond the axes is an arrow at their edge. ``scale`` is "linear"
     or "log" for each axis. Give ``xlim`` and ``ylim`` where a slider must not move the ends of the axes. ``looks`` are
-    a color and dashes for each line, five by default; dashes "o" and "x" are points.
+    a color and dashes for each line; dashes "o" and "x" are points.
     """
     x = finite("x", x, None)
-    if at is not None:
-        check_real(at, "at", "finite", -1e300, 1e300)
-    for name, (low, high) in (("xlim", xlim), ("ylim", ylim)):
-        if low is not None and high is not None and not low < high:
-            raise ValueError(f"{name} must rise, or have None for an end, got ({low}, {high})")
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
     if at is not None:
         ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
-    draw_lines(ax, x, lines, looks=looks, marker="o" if len(x) < 10 else "")
-    title = title or (next(iter(lines)) if len(lines) == 1 else "")
+    heights = _draw_lines(ax, x, lines, looks, marker="o" if len(x) < 10 else "")
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], xlim=xlim, ylim=ylim)
     if scale[0] == "log" and len(x) <= 12:
-        tick_each(ax, x, at_most=round(fig.get_figwidth()) + 2)
+        skip = -(-len(x) // (round(fig.get_figwidth()) + 2))  # a tick at each abscissa, a number where there is room
+        ax.set_xticks(x, [f"{value:,g}" if i % skip == 0 else "" for i, value in enumerate(x)])
+        ax.minorticks_off()
     elif scale[0] == "linear" and len(x) <= 12 and (x == x.round()).all():
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if at is not None:
-        draw_points(ax, x, list(lines.values()), at=at, looks=looks)
+        _draw_points(ax, x == at, heights, at, looks)
     if len(lines) > 1:
         label_lines(ax)
     return fig
@@ -91,12 +79,9 @@ def bars(
     ``colors`` maps names of bars to the color that each has instead of ``color``.
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
-    check_integer(decimals, "decimals", 0, 15)
-    if spreads and named("spreads", spreads).keys() != means.keys():
-        raise ValueError(f"spreads must have the names of means, {', '.join(means)}, got {', '.join(spreads)}")
     left, right = 0.12 + 0.074 * max(map(len, means)), 0.05  # inches
     fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
-    half = spreads or dict.fromkeys(means, 0.0)
+    half: dict[str, Any] = named("spreads", spreads) if spreads else dict.fromkeys(means, 0.0)
     farthest = max(means[name] + half[name] for name in means)
     for place, (name, mean) in enumerate(means.items()):
         ax.barh(place, mean, height=0.62, color=(colors or {}).get(name, color), alpha=0.75)
@@ -125,15 +110,14 @@ def by_name(
     title: str = "",
     looks: Sequence[tuple[str, Any]] = LINES,
 ) -> Figure:
-    """Plot at most five lines over places that have names instead of numbers; each line is named at its end.
+    """Plot lines over places that have names instead of numbers; each line is named at its end.
 
     ``lines`` maps a name to the heights (len(names),) of a line, from left to right, and ``spreads``, for the lines
     that have one, to half the length of an interval around each. ``looks`` is as in `curves`.
     """
-    lines = named("lines", lines, len(names), most=len(looks))
     intervals = named("spreads", spreads, len(names)) if spreads else {}
     fig, ax = panel(height=2.9)
-    draw_lines(ax, range(len(names)), lines, looks=looks, marker="o", markersize=5)
+    _draw_lines(ax, np.arange(len(names)), lines, looks, marker="o", markersize=5)
     for line in list(ax.lines):
         half = intervals.get(str(line.get_label()))
         ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", color=line.get_color(), capsize=3)
@@ -163,3 +147,77 @@ def arrow(
     side = "left" if place[0] > 0 else "right" if place[0] < 0 else "center"
     word = ax.annotate(name, tuple(tip), xytext=place, textcoords="offset points", color=color, fontsize=12, ha=side)
     word.set(va="bottom" if place[1] >= 0 else "top", path_effects=[withStroke(linewidth=3, foreground="white")])
+
+
+def label_lines(ax: Axes) -> Axes:
+    """Write the name of each line where it ends, narrow the axes until the names fit, and return the axes.
+
+    The axes are made by :func:`panel`; a line is named by its label. Call it last: names stay where the limits and
+    scales of the axes have put them. Those that would meet are moved apart, in the order of their lines.
+    """
+    fig: Any = ax.figure
+    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+    look: dict[str, Any] = {"va": "center", "fontsize": 9, "linespacing": 1.05, "annotation_clip": False, "zorder": 5}
+    look |= {"textcoords": "offset points", "path_effects": [withStroke(linewidth=2.5, foreground="white")]}
+    words: list[Any] = []
+    for line in lines:
+        name = str(line.get_label())
+        name = name if "\n" in name else textwrap.fill(name, WRAP, break_long_words=False)
+        color = MUTED if line.get_color() == GRAY else line.get_color()  # words need more contrast than lines
+        words.append(ax.annotate(name, (0.5, 0.5), (0, 0), "axes fraction", color=color, **look))
+    if not words:
+        return ax
+    wide, high = np.transpose([word.get_window_extent().size for word in words]) * 72 / fig.dpi  # points
+    box, right = ax.get_position(), 1 - (wide.max() + APART + 3) / (72 * fig.get_figwidth())
+    ax.set_position((box.x0, box.y0, min(box.x1, right) - box.x0, box.height))
+    ends = np.array([_end(ax, line) for line in lines]) * 72 / fig.dpi
+    low, top = ax.bbox.y0 * 72 / fig.dpi, ax.bbox.y1 * 72 / fig.dpi
+    before = [np.nanmean(line.get_transform().transform(line.get_xydata())[:, 1]) for line in lines]
+    along = np.argsort(ends[:, 0])
+    up = np.lexsort((before, (ends[:, 1] / 3).round()))  # where ends meet: as before them
+    for column in np.split(along, np.flatnonzero(np.diff(ends[along, 0]) > wide.max() + APART) + 1):
+        here = [i for i in up if i in column]
+        for i, height in zip(here, _apart(ends[here, 1], high[here] + 3, low, top), strict=True):
+            words[i].xy, words[i].xycoords = ax.transData.inverted().transform(ends[i] * fig.dpi / 72), "data"
+            words[i].xyann = (APART, height - ends[i, 1])
+    return ax
+
+
+def _end(ax: Axes, line: Any) -> tuple[float, float]:
+    """Return the pixel where a line ends within the axes; one above or below them is at their edge."""
+    x, y = line.get_transform().transform(line.get_xydata()).T
+    seen = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (x <= ax.bbox.x1 + 1))
+    last = seen[-1] if seen.size else -1
+    at_edge = x[last] > ax.bbox.x1 - 0.08 * ax.bbox.width  # where names stand in one column
+    return float(ax.bbox.x1 if at_edge else x[last]), float(np.clip(y[last], ax.bbox.y0, ax.bbox.y1))
+
+
+def _apart(heights: np.ndarray, sizes: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Move rising heights as little as possible, until things of these sizes have room above each other."""
+    steps = np.append(0, np.cumsum(sizes[:-1] + sizes[1:]) / 2)
+    wanted, number = heights - steps, range(len(heights))
+    # The nearest rising sequence (isotonic regression, by its formula of minima and maxima).
+    rising = [max(min(wanted[i : k + 1].mean() for k in number[j:]) for i in number[: j + 1]) for j in number]
+    lowest, highest = low + sizes[0] / 2, high - sizes[-1] / 2 - steps[-1]
+    moved: np.ndarray = np.clip(rising, lowest, max(lowest, highest)) + steps
+    return moved
+
+
+def _draw_lines(ax: Axes, x: Any, lines: Mapping[str, ArrayLike], looks: Any, **style: Any) -> list[np.ndarray]:
+    """Draw named lines, each in its own color and dashes or as points, and return their heights; NaN leaves a gap."""
+    heights = named("lines", lines, len(x), gaps=True)
+    for (name, y), (color, dashes) in zip(heights.items(), cycle(looks), strict=False):
+        look = {**style, "marker": dashes, "linestyle": ""} if dashes in ("o", "x") else {**style, "linestyle": dashes}
+        ax.plot(x, y, color=color, label=name, **look)
+    return list(heights.values())
+
+
+def _draw_points(ax: Axes, here: np.ndarray, heights: Sequence[np.ndarray], at: float, looks: Any) -> None:
+    """Mark the slider's position on each line; a point beyond the axes becomes an arrow at their edge."""
+    if not here.any():
+        raise ValueError(f"at must be one of the abscissas x, got {at}")
+    low, high = sorted(ax.get_ylim())
+    for y, (color, _) in zip(heights, cycle(looks), strict=False):
+        (value,) = y[here]
+        mark = "^" if value > high else "v" if value < low else "o"
+        ax.plot(at, np.clip(value, low, high), mark, color=color, markersize=7, clip_on=False, zorder=4)

@@ -1,4 +1,4 @@
-"""Draw what a table holds: photographs, rows of small images, equations of matrices, and tables with words."""
+"""Draw tables: photographs, rows of small images, equations of matrices, tables with words, and matrices as boxes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,29 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import check_integer
 from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.charts.style import (
     GRAY,
     HIDDEN,
+    INK,
     ORANGE,
     SIGNED,
+    TEAL,
     WEIGHTS,
     WIDTH,
     Panels,
     panel,
     photograph,
+    sheet,
     styled,
 )
 
 LEGIBLE = 0.85  # of the way from white to teal: up to there black words are the clearer ones, beyond it white ones
 
+ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
+
+# A matrix's name, and for its height and its width a letter and how long that side is.
+Box = tuple[str, tuple[str, float], tuple[str, float]]
 # A table's title, its entries (m, n), and a word for each of its rows and columns.
 Grid = tuple[str, ArrayLike, Sequence[str], Sequence[str]]
 
@@ -75,17 +81,14 @@ def equation(*parts: ArrayLike | str) -> Figure:
 
     ``"@"`` is drawn as mathematics writes it, one matrix beside the other. A phone has room for nine columns.
     """
-    shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else np.shape(p) for p in parts]
-    for shape in shapes:
-        if len(shape) != 2:
-            raise ValueError(f"parts must be matrices (two axes) or signs, got shape {shape}")
-    parts = tuple(p if isinstance(p, str) else finite("parts", p, None, None) for p in parts)
-    largest = max(float(np.abs(p).max()) for p in parts if not isinstance(p, str))
+    drawn = [p if isinstance(p, str) else finite("parts", p, None, None) for p in parts]
+    shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else p.shape for p in drawn]
+    largest = max(float(np.abs(p).max()) for p in drawn if not isinstance(p, str))
     height, width = max(shape[0] for shape in shapes), sum(shape[1] for shape in shapes)
     unit = min(0.5, (WIDTH - 0.1) / width)
     fig = plt.figure(figsize=(unit * width + 0.1, unit * height + 0.1), layout="none")
     size, at = fig.get_size_inches(), 0.05
-    for part, (rows, columns) in zip(parts, shapes, strict=True):
+    for part, (rows, columns) in zip(drawn, shapes, strict=True):
         wide, high = unit * columns, unit * rows
         low = 0.05 + unit * (height - rows) / 2
         ax = fig.add_axes((at / size[0], low / size[1], wide / size[0], high / size[1]))
@@ -114,14 +117,14 @@ def word_maps(
     maps: Mapping[str, ArrayLike],
     words: Sequence[str],
     *,
-    decimals: int | None = None,
+    decimals: int,
     axes: tuple[str, str] = ("looks", "is looked at"),
 ) -> Panels:
     """Show tables (n, n) that have the same n words on both axes, side by side.
 
     ``maps`` maps a title to a table without negative entries: a row for each word that looks, a column for each looked
-    at. White is zero, and the darkest is the largest entry of each table. With ``decimals``, entries are written into
-    the picture. ``axes`` say what the word of a row does, and the word of a column.
+    at. White is zero, and the darkest is the largest entry of each table. Entries are written into the picture with
+    some ``decimals``. ``axes`` say what the word of a row does, and the word of a column.
     """
     maps = named("maps", maps, len(words), len(words))
     longest = max(map(len, words))
@@ -138,9 +141,7 @@ def word_maps(
         ax.tick_params(length=0)
         ax.grid(False)
         ax.spines[:].set_visible(False)
-        if decimals is not None:
-            check_integer(decimals, "decimals", 0, 15)
-            _write_entries(ax, table, f"{{:.{decimals}f}}".format, dark=LEGIBLE * highest)
+        _write_entries(ax, table, f"{{:.{decimals}f}}".format, dark=LEGIBLE * highest)
         ax.set(title=title, xlabel=axes[1], ylabel=axes[0])
         drawn.append(fig)
     return Panels(drawn)
@@ -194,4 +195,42 @@ def grids(
         ax.axvline(border - 0.5, color=ORANGE, linewidth=2)
     for row, note in enumerate(notes):
         ax.text(columns - 0.3, row, note, va="center")
+    return fig
+
+
+@styled
+def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] = ()) -> Figure:
+    """Draw matrices as rectangles, all to one scale, with the signs between them.
+
+    ``lines`` maps a heading to the boxes and signs of its line. A box is a name, and for its height and its width a
+    letter and how long that side is. Those whose names are ``marked`` are what a method brings in, and teal.
+    """
+    margin, head, foot = 0.25, 0.5, 0.12  # inches
+    shapes = [[part for part in line if not isinstance(part, str)] for line in lines.values()]
+    scale = min(
+        (WIDTH - 2 * margin - ROOM * (len(each) - 1)) / sum(wide for _, _, (_, wide) in each) for each in shapes
+    )
+    tallest = [scale * max(high for _, (_, high), _ in each) for each in shapes]
+    fig, ax = sheet(WIDTH, sum(tallest) + len(lines) * (head + foot))
+    top = 0.0
+    for (heading, line), tall in zip(lines.items(), tallest, strict=True):
+        ax.text(margin / 3, top - 0.06, heading, va="top", fontweight="bold")
+        x, sign, middle = margin, "", top - head - tall / 2
+        for part in line:
+            if isinstance(part, str):
+                sign = part
+                continue
+            if x > margin:
+                ax.text(x + ROOM * 0.3, middle, sign, ha="center", va="center", fontsize=12)
+                x += ROOM
+            name, (rows, high), (columns, wide) = part
+            width, height = scale * wide, scale * high
+            face = (TEAL, 0.22) if name in marked else (INK, 0.08)
+            corner = (x, middle - height / 2)
+            ax.add_patch(Rectangle(corner, width, height, facecolor=face, edgecolor=face[0], lw=1.2))
+            ax.text(x + width / 2, middle, name, ha="center", va="center")
+            ax.text(x + width / 2, middle + height / 2 + 0.03, columns, ha="center", va="bottom")
+            ax.text(x - 0.04, middle, rows, ha="right", va="center")
+            x, sign = x + width, ""
+        top -= head + tall + foot
     return fig

@@ -6,28 +6,20 @@ Sizes are chosen for the narrowest screen. A phone of 360 pixels gives a figure 
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import functools
 import html
-import io
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.resources import as_file, files
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.text import Text
-from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import check_real
-from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.environment import page_is_built
+from lowrank_tutor.kit.images import pixels, png
 from lowrank_tutor.kit.palette import COLORS, SURFACES
 
 P = ParamSpec("P")
@@ -39,6 +31,8 @@ INK, MUTED = SURFACES["ink"].light, SURFACES["muted"].light
 HIDDEN = COLORS["orange"].either
 # The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and other dashes.
 LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1, 1, 1, 1, 1))))
+CYCLE = cycler(color=[color for color, _ in LINES], linestyle=[dashes for _, dashes in LINES])
+STYLE: Any = ["lowrank_tutor.kit.charts.lowrank", {"axes.prop_cycle": CYCLE}]
 # Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries of both signs, with
 # equal limits on either side of zero; and weights or other entries that are not negative, from zero on.
 SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
@@ -46,8 +40,7 @@ WEIGHTS = LinearSegmentedColormap.from_list("weights", ["white", TEAL])
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
 PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (site/mend.py): twice as many for sharp screens
-PHOTOGRAPH = "photograph"
-TURN = threading.RLock()
+PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
 
 
 class Panels(tuple[Figure, ...]):
@@ -71,20 +64,8 @@ class Panels(tuple[Figure, ...]):
 
 
 def _as_img(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
     words = html.escape("; ".join(title for ax in figure.axes if (title := ax.get_title(loc="left"))))
-    return f'<img alt="{words}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
-
-
-@contextlib.contextmanager
-def book_style() -> Iterator[None]:
-    """Set the book's style and colors for a while. Matplotlib has one set of settings, so threads take turns."""
-    colors, dashes = zip(*LINES, strict=True)
-    cycle = cycler(color=colors, linestyle=dashes)
-    with TURN, as_file(files("lowrank_tutor.kit.charts") / "lowrank.mplstyle") as style:
-        with plt.style.context([style, {"axes.prop_cycle": cycle}]):
-            yield
+    return f'<img alt="{words}" src="data:image/png;base64,{png(pixels(figure, round(figure.dpi)))}">'
 
 
 F = TypeVar("F", bound=Figure | tuple[Figure, ...])
@@ -98,17 +79,15 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
 
     @functools.wraps(draw)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> F:
-        with book_style():
-            others = plt.get_fignums()
+        others = set(plt.get_fignums())
+        with plt.style.context(STYLE):
             try:
                 drawn = draw(*args, **kwargs)
-            except BaseException:
-                for number in set(plt.get_fignums()) - set(others):
-                    plt.close(number)
-                raise
-        for figure in (drawn,) if isinstance(drawn, Figure) else drawn:
-            plt.close(figure)  # which gives a figure back the resolution that it was made with, so first
-            if page_is_built():
+            finally:
+                for number in set(plt.get_fignums()) - others:
+                    plt.close(number)  # which gives a figure back the resolution that it was made with, so first
+        if page_is_built():
+            for figure in (drawn,) if isinstance(drawn, Figure) else drawn:
                 figure.set_dpi(PAGE_DPI)
         return drawn
 
@@ -142,9 +121,6 @@ def panel(
     All arguments are inches; ``left`` to ``bottom`` lie between the axes and the edges of the figure. Up to 4.5 wide,
     type of 9 points can be read on a phone; panels side by side have up to 6.3 together.
     """
-    sizes = {"width": width, "height": height, "left": left, "right": right, "top": top, "bottom": bottom}
-    for name, size in sizes.items():
-        check_real(size, name, "inches from -100 to 100", -100, 100)
     fig = plt.figure(figsize=(width, height), layout="none")
     across, up = (width - left - right) / width, (height - top - bottom) / height
     return fig, fig.add_axes((left / width, bottom / height, across, up))
@@ -160,35 +136,3 @@ def sheet(width: float, height: float) -> tuple[Figure, Axes]:
     ax.set(xlim=(0, width), ylim=(-height, 0), autoscale_on=False)
     ax.set_axis_off()
     return fig, ax
-
-
-def draw_lines(ax: Axes, x: ArrayLike, lines: Mapping[str, ArrayLike], *, looks: Any = LINES, **style: Any) -> None:
-    """Draw named lines, each in its own color and dashes or as points; NaN leaves a gap."""
-    x = finite("x", x, None)
-    checked = named("lines", lines, len(x), most=len(looks), gaps=True)
-    for (name, y), (color, dashes) in zip(checked.items(), looks, strict=False):
-        look = {**style, "marker": dashes, "linestyle": ""} if dashes in ("o", "x") else {**style, "linestyle": dashes}
-        ax.plot(x, y, color=color, label=name, **look)
-
-
-def draw_points(ax: Axes, x: ArrayLike, lines: Sequence[ArrayLike], *, at: float, looks: Any = LINES) -> None:
-    """Mark the slider's position on each line; a point beyond the axes becomes an arrow at their edge.
-
-    Set the limits of the axes first.
-    """
-    low, high = sorted(ax.get_ylim())
-    x = np.asarray(x, dtype=float)
-    if not (x == at).any():
-        raise ValueError(f"at must be one of the abscissas x, got {at}")
-    for y, (color, _) in zip(lines, looks, strict=False):
-        (value,) = np.asarray(y, dtype=float)[x == at]
-        mark = "^" if value > high else "v" if value < low else "o"
-        ax.plot(at, np.clip(value, low, high), mark, color=color, markersize=7, clip_on=False, zorder=4)
-
-
-def tick_each(ax: Axes, x: ArrayLike, *, at_most: int = 8) -> None:
-    """Put a tick at each abscissa, and numbers at no more than ``at_most`` of them."""
-    x = np.asarray(x, dtype=float)
-    skip = -(-len(x) // at_most)
-    ax.set_xticks(x, [f"{value:,g}" if i % skip == 0 else "" for i, value in enumerate(x)])
-    ax.minorticks_off()

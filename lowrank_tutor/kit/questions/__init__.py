@@ -10,8 +10,7 @@ guess, and shows the answer only after it.
 from typing import TYPE_CHECKING
 
 from lowrank_tutor._on_demand import on_demand
-from lowrank_tutor.kit.questions.registry import register
-from lowrank_tutor.kit.questions.verdict import Verdict, check
+from lowrank_tutor.kit.questions.exercises import Verdict, check, register
 
 if TYPE_CHECKING:  # its picture needs matplotlib, which who only checks answers need not have
     from lowrank_tutor.kit.questions.prediction import draw_first

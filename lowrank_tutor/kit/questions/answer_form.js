@@ -3,16 +3,11 @@ const answerForm = (form) => {
   const data = JSON.parse(form.querySelector('script[type="application/json"]').textContent);
   const inputs = [...form.querySelectorAll("input")];
   const output = form.querySelector("output");
-  // Whole numbers beyond 2**53 come as digits, and are compared as integers; see near() in judge.py.
-  const exactly = (one) => (typeof one === "string" ? BigInt(one) : one);
-  data.numbers.forEach((number) => (number.right = exactly(number.right)));
-  data.hints.forEach(([wrong]) => wrong.forEach((pair) => (pair[0] = exactly(pair[0]))));
-  const apart = (one, other) => Math.abs(Number(one) - Number(other));
-  const broken = (value) => typeof value !== "bigint" && value !== Math.floor(value);
-  const near = (given, wanted, slack) => {
-    if (slack || broken(wanted)) return apart(given, wanted) <= slack * (1 + 1e-9);
-    return broken(given) ? apart(given, wanted) <= 1e-9 : given == wanted; // across types, 4 == 4n
-  };
+  const apart = (one, other) => Math.abs(one - other);
+  const broken = (value) => value !== Math.floor(value);
+  const near = (given, wanted, slack) => slack || broken(wanted)
+    ? apart(given, wanted) <= slack * (1 + 1e-9)
+    : apart(given, wanted) <= (broken(given) ? 1e-9 : 0);
   const accepts = (value, { right, slack }) => near(value, right, slack);
   /** The number that a text means: of two ways to read its comma the right one, or else the likelier. */
   const number = (text, wanted) => {
@@ -20,16 +15,16 @@ const answerForm = (form) => {
     const nearer = (best, one) => (apart(one, wanted.right) < apart(best, wanted.right) ? one : best);
     return all.find((one) => accepts(one, wanted)) ?? all.reduce(nearer, all[0]) ?? NaN;
   };
-  const rising = (one, other) => (one > other) - (one < other); // also of a BigInt and a Number
+  const rising = (one, other) => one - other;
   const isRounded = (given, { right, whole, fewer, nearly }) =>
     whole
       ? broken(given) && apart(given, right) < nearly
-      : apart(given, right) <= nearly || fewer.includes(Number(given));
+      : apart(given, right) <= nearly || fewer.includes(given);
   /** Whether two vectors point along the same line; one with fractions may be rounded. */
   const isMultiple = (given, known) => {
-    const slack = given.some(broken) ? 0.003 : 1e-9, sizes = known.map((one) => Math.abs(Number(one)));
+    const slack = given.some(broken) ? 0.003 : 1e-9, sizes = known.map(Math.abs);
     const largest = sizes.indexOf(Math.max(...sizes));
-    const scaled = (vector) => vector.map((one) => Number(one) / (Number(vector[largest]) || 1));
+    const scaled = (vector) => vector.map((one) => one / (vector[largest] || 1));
     const wanted = scaled(known);
     return scaled(given).every((one, i) => Math.abs(one - wanted[i]) <= slack);
   };
@@ -45,7 +40,7 @@ const answerForm = (form) => {
       if (mine.includes(null)) return false;
       return mine.length > 1 ? isMultiple(mine, known.map(([one]) => one)) : near(mine[0], ...known[0]);
     };
-    const relative = (sum, [one], i) => sum + apart(values[i], one) / (Math.abs(Number(one)) || 1);
+    const relative = (sum, [one], i) => sum + apart(values[i], one) / (Math.abs(one) || 1);
     const far = ([wrong]) => cut(wrong, part).reduce(relative, 0);
     const nearest = (fitting) => fitting.reduce((best, one) => (far(best) <= far(one) ? best : one))[1];
     const known = data.hints.filter(([wrong]) => !allAccept(cut(wrong, part).map(([one]) => one)));

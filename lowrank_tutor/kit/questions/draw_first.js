@@ -1,7 +1,7 @@
-// A guess first, then the truth: a number, a mark on a line, a word, or a curve. The words are in prediction_words.py. Each time it
-// is drawn, the figure sends the event "guess", which bubbles and has both in words: a page can unfold what explains it.
+// A guess first, then the truth: a mark on a line, a word, or a curve. The words are in prediction.py. Each time it is
+// drawn, the figure sends the event "guess", which bubbles and has both in words: a page can unfold what explains it.
 const drawFirst = ({ figure, place, data, move, tell }) => {
-  const { kind, truth, answer, question, x, note, then, words } = data;
+  const { kind, truth, answer, question, x, then, words } = data;
   let state = { guess: null, shown: false };
 
   const answered = async (partial) => {
@@ -26,9 +26,8 @@ const drawFirst = ({ figure, place, data, move, tell }) => {
   const sentence = () => {
     const { guess, shown } = state, { sentences } = words;
     if (!shown) return words.first;
-    const said = guess === null ? fill(sentences.shown, { truth: answer })
+    return guess === null ? fill(sentences.shown, { truth: answer })
       : fill(sentences[own.said(guess)], { guess: own.write(guess), truth: answer, gap: own.far(own.gap(guess)) });
-    return [said, own.reading?.(guess), note].filter(Boolean).join(" ");
   };
 
   return {

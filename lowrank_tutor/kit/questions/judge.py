@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from math import floor, isnan, log10, nan
 from typing import NamedTuple
 
@@ -11,12 +10,7 @@ ANOTHER_ORDER = "These are the right numbers, but in another order."
 MISSING = "A number is still missing."
 COUNTED = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
 
-Answer = float | tuple[float, ...]
-
-
-def numbers_of(answer: Answer) -> tuple[float, ...]:
-    """Return the numbers of an answer as a tuple, even if there is only one."""
-    return answer if isinstance(answer, tuple) else (answer,)
+Answer = tuple[float, ...]
 
 
 class Number(NamedTuple):
@@ -88,11 +82,9 @@ class Number(NamedTuple):
 
 def near(answer: float, wanted: float, slack: float) -> bool:
     """Whether a number is near enough; to a whole number without slack only the rounding of a fraction may lead."""
-    if slack or broken(wanted):  # the slack of the tiniest numbers vanishes
-        return abs(answer - wanted) <= slack * (1 + 1e-9)
-    if broken(answer):
-        return abs(answer - wanted) <= 1e-9
-    return answer == wanted or exactly(answer) == exactly(wanted)  # 2.0**60 stands for itself, 1e30 for its digits
+    if not slack and not broken(wanted):
+        return abs(answer - wanted) <= (1e-9 if broken(answer) else 0)
+    return abs(answer - wanted) <= slack * (1 + 1e-9)  # the slack of the tiniest numbers vanishes
 
 
 def broken(value: float) -> bool:
@@ -100,12 +92,7 @@ def broken(value: float) -> bool:
     return value % 1 != 0
 
 
-def exactly(whole: float) -> int:
-    """Return the integer that the digits of a whole number name: 10**30 for 1e30."""
-    return int(Decimal(repr(whole)))
-
-
-def is_multiple(answer: Sequence[float], known: Sequence[float]) -> bool:
+def is_multiple(answer: Answer, known: Answer) -> bool:
     """Whether two vectors point along the same line; one with fractions may be rounded."""
     slack = 0.003 if any(map(broken, answer)) else 1e-9
     largest = max(range(len(known)), key=lambda i: abs(known[i]))
@@ -120,7 +107,7 @@ def _last_digit(value: float, digits: int) -> float:
 class Question(NamedTuple):
     """The names of the numbers, the right answer, and hints for known wrong answers and for every other one."""
 
-    ask: str | tuple[str, ...]
+    ask: tuple[str, ...]
     right: Answer
     otherwise: str
     hints: tuple[tuple[Answer, str], ...]
@@ -133,9 +120,8 @@ class Question(NamedTuple):
     @property
     def numbers(self) -> tuple[Number, ...]:
         """The numbers asked for, in order."""
-        names = (self.ask,) if isinstance(self.ask, str) else self.ask
-        pairs = enumerate(zip(names, numbers_of(self.right), strict=True))
-        whole = [isinstance(right, int) and not self.within * right for right in numbers_of(self.right)]
+        pairs = enumerate(zip(self.ask, self.right, strict=True))
+        whole = [isinstance(right, int) and not self.within * right for right in self.right]
         return tuple(
             Number(name, right, whole[i], self.digits, self.within, i in self.rounds) for i, (name, right) in pairs
         )
@@ -154,37 +140,34 @@ class Question(NamedTuple):
 
     def unreachable(self) -> Answer | None:
         """Return a known wrong answer that is accepted or gets another one's hint; None if there is none."""
-        return next((wrong for wrong, hint in self.hints if hint not in self.judge(numbers_of(wrong))), None)
+        return next((wrong for wrong, hint in self.hints if hint not in self.judge(wrong)), None)
 
-    def _hint(self, answer: tuple[float, ...], part: slice) -> str | None:
+    def _hint(self, answer: Answer, part: slice) -> str | None:
         """Return the hint for the whole answer if there is one, else that for the part alone."""
         numbers, mine = self.numbers[part], answer[part]
         if any(map(isnan, mine)):
             return "" if all(map(isnan, mine)) else MISSING
         if all(map(Number.accepts, numbers, mine)):
             return None
-        known = [(numbers_of(wrong), hint) for wrong, hint in self.hints]
-        known = [(wrong, hint) for wrong, hint in known if not all(map(Number.accepts, numbers, wrong[part]))]
-        whole = [
-            (wrong, hint) for wrong, hint in known if all(self._matches(answer, wrong, each) for _, each in self.parts)
-        ]
-        if not whole and not self._matches(answer, numbers_of(self.right), part) and self._swapped(answer):
+        known = [hint for hint in self.hints if not all(map(Number.accepts, numbers, hint[0][part]))]
+        whole = [hint for hint in known if all(self._matches(answer, hint[0], each) for _, each in self.parts)]
+        if not whole and not self._matches(answer, self.right, part) and self._swapped(answer):
             return ANOTHER_ORDER
-        if fitting := whole or [(wrong, hint) for wrong, hint in known if self._matches(answer, wrong, part)]:
-            return min(fitting, key=lambda pair: _distance(mine, pair[0][part]))[1]  # of equally near ones, the first
+        if fitting := whole or [hint for hint in known if self._matches(answer, hint[0], part)]:
+            return min(fitting, key=lambda hint: _distance(mine, hint[0][part]))[1]  # of equally near ones, the first
         rounded = all(n.accepts(value) or n.is_rounded(value) for n, value in zip(numbers, mine, strict=True))
         return numbers[0].rounded_words if rounded else self.otherwise
 
-    def _matches(self, answer: tuple[float, ...], known: tuple[float, ...], part: slice) -> bool:
+    def _matches(self, answer: Answer, known: Answer, part: slice) -> bool:
         """Whether a part is that of a known answer: near it, or in the case of a direction a multiple of it."""
         numbers, mine, wanted = self.numbers[part], answer[part], known[part]
         return is_multiple(mine, wanted) if len(numbers) > 1 else numbers[0].is_common(*mine, *wanted)
 
-    def _swapped(self, answer: tuple[float, ...]) -> bool:
+    def _swapped(self, answer: Answer) -> bool:
         """Whether the right numbers are given, in whatever order."""
         numbers = sorted(self.numbers, key=lambda number: number.right)
         return all(map(Number.is_common, numbers, sorted(answer), [number.right for number in numbers]))
 
 
-def _distance(answer: Sequence[float], wrong: Sequence[float]) -> float:
+def _distance(answer: Answer, wrong: Answer) -> float:
     return sum(abs(g - w) / (abs(w) or 1) for g, w in zip(answer, wrong, strict=True))

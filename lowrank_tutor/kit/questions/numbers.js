@@ -1,9 +1,8 @@
-// Reads a text as the numbers that it can mean, for answer fields (exercises.js) and for guesses (guess_number.js).
+// Reads a text as the numbers that it can mean, for answer fields (answer_form.js).
 //
 // readings("4,223") is [4223, 4.223]: an English page groups digits by commas, and most of the world has a decimal
 // comma. The first is the reading of an English page. [] is no number. "1/2", "24%", "7.7*10^8", "1e-5", "1.234,5", the
-// typographic minus and a dash in its place are read, too. A whole number beyond 2**53 is a BigInt, which keeps all of
-// its digits.
+// typographic minus and a dash in its place are read, too.
 //
 // Notebooks read a dollar as the beginning of a formula: (?![^]) is the end of a text here.
 const readings = (text) => {
@@ -23,19 +22,11 @@ const readings = (text) => {
     const single = /^(?:\d+(?:[.,]\d*)?|[.,]\d+)(?![^])/.test(digits) ? [digits.replace(",", ".")] : [];
     return mark === "." ? [...single, ...grouped] : [...grouped, ...single];
   };
-  const number = (sign, digits, power) => {
-    const value = Number(sign + digits + "e" + power);
-    const [whole, part = ""] = digits.replace(/(\.\d*?)0+(?![^])/, (_, kept) => kept).split(".");
-    const zeros = Number(power) - part.length;
-    if (!(Math.abs(value) >= 2 ** 53 && Number.isFinite(value) && zeros >= 0)) return value;
-    const exact = BigInt(whole + part + "0".repeat(zeros));
-    return sign === "-" ? -exact : exact;
-  };
   const form = /^([+-]?)(\d[\d., ]*|[.,]\d+)(?:e([+-]?\d+))?(?:\/([\d., ]+))?(%?)(?![^])/i;
   const [, sign, top, power = "0", bottom, percent] = plain.match(form) || [];
   if (top === undefined) return [];
-  const tops = decimals(top).map((digits) => number(sign, digits, power));
+  const tops = decimals(top).map((digits) => Number(sign + digits + "e" + power));
   const bottoms = (bottom === undefined ? ["1"] : decimals(bottom)).map((digits) => digits * (percent ? 100 : 1));
-  const all = tops.flatMap((a) => bottoms.map((b) => (b === 1 ? a : Number(a) / b)));
-  return all.every((value) => typeof value === "bigint" || Number.isFinite(value)) ? all : [];
+  const all = tops.flatMap((a) => bottoms.map((b) => a / b));
+  return all.every(Number.isFinite) ? all : [];
 };

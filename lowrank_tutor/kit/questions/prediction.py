@@ -4,20 +4,46 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import check_bool, check_choice, check_real
+from lowrank_tutor._checks import check_choice
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import finite
-from lowrank_tutor.kit.questions.prediction_words import FIRST, FORMAT, SENTENCES, WORDS, written
 
-KINDS = ("number", "mark", "choice", "curve")
-FILES = ("numbers", "predictions", "ruler", "carry_on", *(f"guess_{kind}" for kind in KINDS), "draw_first")
-LIMIT = 1e15  # of a number
+FIRST = {
+    "mark": "First drag the mark, or press Show me.",
+    "choice": "First press an answer, or Show me.",
+    "curve": "First drag the points to where you expect them, or press Show me.",
+}
+SENTENCES = {
+    "shown": "The answer: {truth}.",
+    "correct": "Right: {truth}.",
+    "wrong": "Not quite. The answer: {truth}.",
+    "low": "You guessed {guess}, and the answer is {truth}: {gap} too low.",
+    "high": "You guessed {guess}, and the answer is {truth}: {gap} too high.",
+    "curve": "On average your points are {gap} away from the answer.",
+}
+WORDS = {
+    "eyebrow": "Predict",
+    "commit": "That is my guess",
+    "show": "Show me",
+    "choose": "Your guess",
+    "mark": "your guess",
+    "drag": "drag the mark to your guess",
+    "at": "your guess at ",
+    "guess": "you: ",
+    "truth": "answer: ",
+    "right_one": "✓ ",
+    "factor": "a factor of ",
+    "points": " percentage points",
+}
+FILES = ("predictions", "ruler", "carry_on", *(f"guess_{kind}" for kind in FIRST), "draw_first")
+FORMAT = r",|g|\.\d\d?[f%]|\.[1-9]\d?g"  # what both Python and the browser can write
 MOST = 20  # places of a curve, or words to choose from: as many as a finger tells apart
 
 
@@ -25,15 +51,14 @@ def draw_first(
     question: str,
     truth: Any,
     *,
-    kind: str = "number",
+    kind: str = "mark",
     choices: Sequence[str] = (),
     x: ArrayLike = (),
-    limits: tuple[float, float] | None = None,
+    limits: tuple[float, float] = (0, 1),
     log: bool = False,
     titles: tuple[str, str] = ("", ""),
     format: str = "",
     unit: str = "",
-    note: str = "",
     then: Mapping[str, float | str | bool] | None = None,
 ) -> Instrument:
     """Ask for a guess, and show the truth only after it.
@@ -53,92 +78,70 @@ def draw_first(
     truth : float, str or array_like
         The answer: a number, one of ``choices``, or the heights of a curve at ``x``.
     kind : str
-        ``"number"``: to be typed. ``"mark"``: a place on a line between ``limits``. ``"choice"``: one of ``choices``.
-        ``"curve"``: a height between ``limits`` at each place of ``x``.
+        ``"mark"``: a place on a line between ``limits``. ``"choice"``: one of ``choices``. ``"curve"``: a height
+        between ``limits`` at each place of ``x``.
     choices : sequence of str
-        The answers to choose from.
+        The answers to choose from, 2 to 20 of them.
     x : array_like, shape (n,)
         The places of a curve, rising, 2 to 20 of them.
-    limits : (float, float), optional
+    limits : (float, float)
         The ends of the line, or of the vertical axis of a curve.
     log : bool
         Whether the line, or the horizontal axis of a curve, is logarithmic.
     titles : (str, str)
         Words for the horizontal and the vertical axis.
     format : str
-        How numbers are written: ``","``, ``".2f"``, ``".1%"`` (then a guess is typed in percent), ``".3g"``, ``"g"``.
-        By default ``","`` for a whole number and ``".3g"`` for another. A guess is right if it is written as the truth
-        is.
+        How numbers are written: ``","``, ``".2f"``, ``".1%"``, ``".3g"``, ``"g"``. By default ``","`` for a whole
+        number and ``".3g"`` for another. A guess is right if it is written as the truth is.
     unit : str
         What follows a number, such as ``"layers"``.
-    note : str
-        A sentence that follows the answer.
     then : mapping, optional
         What the next figure of the page moves to once the reader has answered: a part of the state of an instrument
         (``{"k": 7}``), or for sliders of ``explore`` what is written beside them.
 
     Examples
     --------
-    >>> draw_first("How many legs has a spider?", 8)
+    >>> draw_first("How many legs has a spider?", 8, limits=(2, 20))
     <Instrument draw_first: How many legs has a spider? The answer: 8.>
     """
-    check_choice(kind, "kind", KINDS)
-    check_bool(log, "log")
-    if not isinstance(question, str) or not question.strip():
-        raise ValueError(f"question must be words, got {question!r}")
-    if then is not None and not (isinstance(then, Mapping) and all(isinstance(name, str) for name in then)):
-        raise TypeError(f"then must be a dict from names to values, got {then!r}")
-    for name, words in (("unit", unit), ("note", note), ("format", format)):
-        if not isinstance(words, str):
-            raise TypeError(f"{name} must be words, got {words!r}")
+    check_choice(kind, "kind", tuple(FIRST))
+    for name, value, for_kind in (("choices", choices, "choice"), ("x", x, "curve")):
+        if np.size(value) and kind != for_kind:
+            raise ValueError(f'{name} must be left out where kind is "{kind}", got {value!r}')
     if format and not re.fullmatch(FORMAT, format):
         raise ValueError(f'format must be like "," ".2f" ".1%" ".3g" or "g", got {format!r}')
-    if not isinstance(titles, tuple | list) or len(titles) != 2 or not all(isinstance(words, str) for words in titles):
-        raise ValueError(f"titles must be words for two axes, got {titles!r}")
-    for name, value, kinds in (
-        ("choices", choices, ("choice",)),
-        ("x", np.atleast_1d(x).tolist(), ("curve",)),
-        ("log", log, ("mark", "curve")),
-        ("limits", limits, ("number", "mark", "curve")),
-    ):
-        if value and kind not in kinds:
-            raise ValueError(f"{name} must be left out where kind is {kind!r}, got {value!r}")
-    places = finite("x", x, None) if kind == "curve" else np.empty(0)
-    if limits is not None or kind in ("mark", "curve"):
-        limits = _check_limits(limits, above=0 if log and kind == "mark" else -LIMIT)
-    if kind == "choice":
-        _check_choices(choices, truth)
-    elif kind == "curve":
-        truth = _check_curve(truth, places, limits, log)
-    else:
-        low, high = limits or (-LIMIT, LIMIT)
-        number = check_real(truth, "truth", rule := f"a number from {low:g} to {high:g}", low)
-        if number > high:
-            raise ValueError(f"truth must be {rule}, got {truth!r}")
-        truth = int(truth) if isinstance(truth, Integral) else number
-    whole = isinstance(truth, int)
+    whole = kind == "mark" and isinstance(truth, Integral)
     spec = format or ("," if whole else ".3g")
     after = "" if not unit else unit if unit == "%" else f" {unit}"
-    if kind == "curve":
-        pairs = zip(places.tolist(), truth, strict=True)
-        answer = ", ".join(f"{written(value, spec)}{after} at {written(at, 'g')}" for at, value in pairs)
+    places: list[float] = []
+    if kind == "choice":
+        if not 2 <= len(set(choices)) == len(choices) <= MOST:
+            raise ValueError(f"choices must be 2 to {MOST} different words, got {choices!r}")
+        if truth not in choices:
+            raise ValueError(f"truth must be one of {', '.join(choices)}, got {truth!r}")
+        answer, ends = truth, None
+    elif kind == "mark":
+        ends = _rising("limits", limits, log, 2)
+        truth = int(_between(truth, ends)) if whole else _between(truth, ends)
+        answer = _written(truth, spec) + after
     else:
-        answer = truth if kind == "choice" else written(truth, spec) + after
-    said = " ".join(part for part in (question, SENTENCES["shown"].format(truth=answer), note) if part)
+        places, ends = _rising("x", x, log, MOST), _rising("limits", limits, False, 2)
+        truth = _between(truth, ends, len(places))
+        pairs = zip(places, truth, strict=True)
+        answer = ", ".join(f"{_written(value, spec)}{after} at {_written(at, 'g')}" for at, value in pairs)
     data = {
         "kind": kind,
         "question": question,
         "truth": truth,
         "answer": answer,
         "choices": list(choices),
-        "x": places.tolist(),
-        "limits": limits,
+        "x": places,
+        "limits": ends,
         "log": log,
         "whole": whole,
         "spec": spec,
         "unit": after,
         "titles": titles,
-        "note": note,
         "then": then,
         "words": {**WORDS, "first": FIRST[kind], "sentences": SENTENCES},
     }
@@ -148,36 +151,27 @@ def draw_first(
         state={"guess": None, "shown": False},
         numbers={},
         say="{words}",
-        values={"words": said},
+        values={"words": f"{question} {SENTENCES['shown'].format(truth=answer)}"},
         data=data,
     )
 
 
-def _check_limits(limits: tuple[float, float] | None, above: float) -> tuple[float, float]:
-    pair = finite("limits", (1, 0) if limits is None else limits, 2)
-    if not above <= pair[0] < pair[1] <= LIMIT or (above == 0 and pair[0] == 0):
-        rule = "two rising numbers" + (" above 0, for a logarithmic line" if above == 0 else "")
-        raise ValueError(f"limits must be {rule}, got {limits!r}")
-    return float(pair[0]), float(pair[1])
+def _rising(name: str, value: ArrayLike, log: bool, most: int) -> list[float]:
+    numbers: list[float] = finite(name, value, None).tolist()
+    if not 2 <= len(numbers) <= most or numbers != sorted(set(numbers)) or (log and numbers[0] <= 0):
+        rule = f"2 to {most} rising numbers" if most > 2 else "two rising numbers"
+        raise ValueError(f"{name} must be {rule}{' above 0' if log else ''}, got {value!r}")
+    return numbers
 
 
-def _check_choices(choices: Sequence[str], truth: object) -> None:
-    words = isinstance(choices, list | tuple) and all(isinstance(word, str) and word for word in choices)
-    if not words or not 2 <= len(set(choices)) == len(choices) <= MOST:
-        raise ValueError(f"choices must be 2 to {MOST} different words, got {choices!r}")
-    if not isinstance(truth, str) or truth not in choices:
-        raise ValueError(f"truth must be one of {', '.join(choices)}, got {truth!r}")
+def _between(truth: ArrayLike, limits: Sequence[float], *shape: int) -> Any:
+    numbers = finite("truth", truth, *shape)
+    if not ((limits[0] <= numbers) & (numbers <= limits[1])).all():
+        raise ValueError(f"truth must be from {limits[0]:g} to {limits[1]:g}, got {truth!r}")
+    return numbers.tolist()
 
 
-def _check_curve(
-    truth: ArrayLike, places: np.ndarray[Any, np.dtype[np.float64]], limits: tuple[float, float] | None, log: bool
-) -> list[float]:
-    low, high = limits or (-LIMIT, LIMIT)
-    lowest = 0 if log else -np.inf
-    if not 2 <= places.size <= MOST or not (np.diff(places) > 0).all() or (log and places[0] <= lowest):
-        rule = f"2 to {MOST} rising numbers" + (" above 0, for a logarithmic axis" if log else "")
-        raise ValueError(f"x must be {rule}, got {places.tolist()!r}")
-    heights = finite("truth", truth, places.size)
-    if not ((heights >= low) & (heights <= high)).all():
-        raise ValueError(f"truth must be {places.size} numbers from {low:g} to {high:g}, got {truth!r}")
-    return [float(height) for height in heights]
+def _written(value: float, spec: str) -> str:
+    """Write a number without exponents, as ``format`` in values.js does, which rounds ties away from zero."""
+    text = format(value, spec)
+    return f"{Decimal(text):f}" if spec.endswith("g") else text

@@ -1,5 +1,5 @@
-// What the four ways to guess share (guess_number.js, guess_mark.js, guess_choice.js, guess_curve.js): how a guess is made
-// and judged, and how the truth unfolds over it.
+// What the three ways to guess share (guess_mark.js, guess_choice.js, guess_curve.js): how a guess is made and judged, and
+// how the truth unfolds over it.
 //
 // predictions.ways[kind](asked, holder, data, commit) puts what is asked into one place and what is drawn into the other:
 //   read, clear      read() is the guess that stands there, or null if there is none yet; clear() takes it away
@@ -8,7 +8,7 @@
 //   gap, far         gap(guess) is the number that says how far off it is; far(gap) writes that in words
 //   grade            grade(guess) is 1 if it is right, 1/2 if it is near, and 0 if not
 //   write, said      write(guess) in words; said(guess) names the sentence that answers it
-const NEAR = 0.1; // of the line, of the axis of a curve, or of a number that is typed
+const NEAR = 0.1; // of the line, or of the axis of a curve
 const predictions = (() => {
   const DIGITS = "-0123456789", RAISED = "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
   const isPercent = (spec) => spec.endsWith("%");
@@ -43,17 +43,17 @@ const predictions = (() => {
   /** A difference in words: that of two percentages is in points. */
   const apart = (data) => (gap) => isPercent(data.spec) ? format(100 * gap, ".3g") + data.words.points :
     unlike(gap, 0, format(gap, data.spec)) + data.unit;
-  /** How one number is judged, typed or marked: on a logarithmic line by the factor between it and the truth. */
+  /** How a mark is judged: on a logarithmic line by the factor between it and the truth. */
   const judge = (data) => {
     const { truth, log, limits, words } = data;
     const right = (guess) => written(guess, data) === written(truth, data);
-    const off = (guess) => limits ? stage.part(guess, limits, log) - stage.part(truth, limits, log) : guess / truth - 1;
+    const off = (guess) => stage.part(guess, limits, log) - stage.part(truth, limits, log);
     return {
       gap: (guess) => log ? Math.max(guess / truth, truth / guess) : Math.abs(guess - truth),
       far: log ? (gap) => words.factor + unlike(gap, 1, format(gap, ".3g")) : apart(data),
       grade: (guess) => right(guess) ? 1 : Number(Math.abs(off(guess)) <= NEAR) / 2,
       write: (guess) => written(guess, data),
-      // Right is what is written alike: draw_first.py wrote the answer by the same rules as this page writes a guess.
+      // Right is what is written alike.
       said: (guess) => right(guess) ? "correct" : guess < truth ? "low" : "high",
     };
   };

@@ -23,7 +23,7 @@ const ruler = (holder, data) => {
       limits = wished;
       panel.resize({ x: limits });
       const round = predictions.ticks(limits, log), last = stage.part(round[round.length - 1], limits, log);
-      const far = data.limits && last < 0.85; // from the end of the line, which is then written, too
+      const far = last < 0.85; // from the end of the line, which is then written, too
       panel.axes({ x: far ? [...round, limits[1]] : round, xTitle: titles[0], format: predictions.tick(spec, predictions.areTens(limits, log)) });
     },
     reveal: ({ guess, shown }) => {

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import html
 import itertools
 import math
-import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-import lowrank_tutor.kit.sliders.film as films
 from lowrank_tutor._on_demand import needed
-from lowrank_tutor.kit.block import Block, style
+from lowrank_tutor.kit.block import style
+from lowrank_tutor.kit.charts.style import PHOTOGRAPH
 from lowrank_tutor.kit.environment import somebody_is_there
-from lowrank_tutor.kit.images import encode, png
-from lowrank_tutor.kit.sliders.film import Film, Frame, Panel, page_block, panels_html
+from lowrank_tutor.kit.images import encode, pixels, png
+from lowrank_tutor.kit.sliders.film import MAX_BYTES, STYLES, Frame, Panel, page_block, panels_html
 from lowrank_tutor.kit.words import Format, Value, Words, caption_html
 
 if TYPE_CHECKING:
@@ -33,11 +31,11 @@ if TYPE_CHECKING:
 # Pixels an inch of a picture. A page shows at most 112, and a sharp screen has two for each of them, which photographs
 # need more than lines do.
 LINE_ART_PIXELS, PHOTOGRAPH_PIXELS = 170, 200
+MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
 REDRAW_DELAY = 0.02  # seconds: a move that has been waiting in the kernel's queue arrives within them
 STEP = 500  # milliseconds: how long a live figure that plays rests at each position
 ASLEEP = "The sliders of this figure move while Python runs: to wake them, run its cell again."
 VIEW_WIDTH = "720px"  # of the live face
-PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
 
 
 @dataclass(repr=False, eq=False)
@@ -53,8 +51,8 @@ class Explorer:
     caption: str
     labels: Mapping[str, str]
     formats: Mapping[str, Format]
-    plays: str | None = None
-    limit: int | None = None
+    plays: str | None = None  # the slider that a button moves by itself
+    limit: int = MAX_BYTES
 
     @property
     def words(self) -> Words:
@@ -69,12 +67,19 @@ class Explorer:
         """Every combination of slider values, the last slider moving fastest."""
         return [dict(zip(self.sliders, values, strict=True)) for values in itertools.product(*self.sliders.values())]
 
+    @property
+    def first(self) -> int:
+        """The number of the position that stands there at first."""
+        return self.positions().index(dict(self.start))
+
+    def is_choice(self, name: str) -> bool:
+        """Whether a slider is a row of choices: its positions are words, or so few that buttons are easier to hit."""
+        values = self.sliders[name]
+        return name != self.plays and (isinstance(values[0], str) or len(values) <= MAX_SEGMENTS)
+
     def numbers(self, **values: Value) -> dict[str, Value]:
         """Return the readout at one position, each number checked to be finite."""
-        numbers = self._ask(self.readout, values)
-        if not isinstance(numbers, Mapping):
-            raise TypeError(f"readout must return a dict of named numbers, got {numbers!r}")
-        return {key: _readable(key, number, values) for key, number in numbers.items()}
+        return {key: _readable(key, number, values) for key, number in self._ask(self.readout, values).items()}
 
     def sentence(self, **values: Value) -> str:
         """Return what the picture shows at one position, in words."""
@@ -99,35 +104,29 @@ class Explorer:
 
         Pictures that differ in size and a block heavier than ``limit`` are refused.
         """
-        return self._block(self._film()).to_html(linked=False)
+        return page_block(self, self.frames()).to_html(linked=False)
 
-    def _block(self, film: Film) -> Block:
-        return page_block(film, self._most_bytes())
-
-    def _most_bytes(self) -> int:
-        return films.MAX_BYTES if self.limit is None else self.limit
-
-    def _film(self) -> Film:
+    def frames(self) -> list[Frame]:
         """Draw every position."""
         frames = [self.frame(**values) for values in self.positions()]
-        sizes = {tuple(panel.picture.shape[:2] for panel in f.panels) for f in frames}
-        names = {tuple(f.numbers) for f in frames}
+        sizes = {tuple(panel.picture.shape[:2] for panel in frame.panels) for frame in frames}
+        names = {tuple(frame.numbers) for frame in frames}
         if len(sizes) > 1:
             raise ValueError(f"draw must make the same panels at every position, got {sorted(sizes)} pixels")
         if len(names) > 1:
             raise ValueError(f"readout must name the same numbers everywhere, got {sorted(names)}")
-        return Film(self.name, self.caption, self.words, self.sliders, self.start, frames, self.plays)
+        return frames
 
-    def to_widget(self) -> VBox:
-        """Return the live face: an ipywidgets slider, or buttons, for each parameter above the pictures and numbers."""
-        return self._to_widget(self.frame(**self.start))
+    def to_widget(self, first: Frame | None = None) -> VBox:
+        """Return the live face: an ipywidgets slider, or buttons, for each parameter above the pictures and numbers.
 
-    def _to_widget(self, first: Frame) -> VBox:
+        ``first`` is the frame at the start, if it has been drawn.
+        """
         with needed("a figure with live sliders"):
             import ipywidgets  # heavy, and not needed on a page
 
         def control(name: str, values: tuple[Value, ...]) -> Any:
-            choice = films.is_choice(values) and name != self.plays
+            choice = self.is_choice(name)
             widget = (ipywidgets.ToggleButtons if choice else ipywidgets.SelectionSlider)(
                 options=[(self.words.text(name, v), v) for v in values],
                 value=self.start[name],
@@ -149,43 +148,58 @@ class Explorer:
 
         def update() -> None:
             try:
-                view.value = _live_view(self, self.frame(**{name: s.value for name, s in sliders.items()}))
+                view.value = self._still(self.frame(**{name: s.value for name, s in sliders.items()}))
             except Exception:
                 # A notebook hides what a callback raises in a log: show it where the picture would be.
                 view.value = f"<pre>{html.escape(traceback.format_exc())}</pre>"
                 raise
 
-        view.value = _live_view(self, first)
+        view.value = self._still(first or self.frame(**self.start))
         redraw = _Redraw(update)
         for slider in sliders.values():
             slider.observe(redraw.moved, "value")
         return ipywidgets.VBox([*controls.values(), view])
 
+    def _still(self, frame: Frame, *, saved: bool = False) -> str:
+        """Return what stands below live sliders, or what a ``saved`` notebook shows without its kernel."""
+        if saved:
+            sources = [f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels]
+            note = f'<p class="explorer-note">{ASLEEP} Shown here: {html.escape(self.words.place(self.start))}.</p>'
+        else:  # no network is between a kernel and its page, so the pictures need no effort
+            sources = [f"data:image/png;base64,{png(panel.picture, compress_level=1)}" for panel in frame.panels]
+            # ipywidgets marks what has lost its kernel, and the style shows the note there.
+            note = f'<p class="explorer-note explorer-asleep">{ASLEEP}</p>'
+        return (
+            f'{style(STYLES)}<figure class="explorer" '
+            f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">{panels_html(frame, sources)}'
+            f"<dl>{self.words.numbers_html(frame.numbers)}</dl>{note}{caption_html(self.caption)}</figure>"
+        )
+
     def _repr_mimebundle_(self, **_kwargs: object) -> dict[str, Any]:
         """Return what each reader can use: sliders where somebody may move them, else a page, a picture, a sentence."""
         if not somebody_is_there():
-            film = self._film()
-            first = film.frames[film.first]
+            frames = self.frames()
+            first = frames[self.first]
             read = self.words.place({**self.start, **first.numbers})
             return {
                 "text/plain": f"{first.alt} ({read})",
-                "text/html": self._block(film).to_html(),
+                "text/html": page_block(self, frames).to_html(),
                 "image/png": png(_side_by_side(first)),
             }
         first = self.frame(**self.start)
-        view = {"version_major": 2, "version_minor": 0, "model_id": self._to_widget(first).model_id}
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.to_widget(first).model_id}
         return {
             "text/plain": repr(self),
-            "text/html": _saved_view(self, first),  # what is left when the notebook is read without a kernel
+            "text/html": self._still(first, saved=True),
             "image/png": png(_side_by_side(first), scale=0.5),
             "application/vnd.jupyter.widget-view+json": view,
         }
 
     def _mime_(self) -> tuple[str, str]:
         """Return what marimo shows: a page of its own, because marimo runs no script that comes with an output."""
-        film = self._film()
-        height = 200 + 90 * len(self.sliders) + max(p.picture.shape[0] for p in film.frames[film.first].panels)
-        block = html.escape(self._block(film).to_html(linked=False))
+        frames = self.frames()
+        height = 200 + 90 * len(self.sliders) + max(panel.picture.shape[0] for panel in frames[0].panels)
+        block = html.escape(page_block(self, frames).to_html(linked=False))
         return "text/html", f'<iframe srcdoc="{block}" width="100%" height="{height}" style="border:0"></iframe>'
 
 
@@ -206,16 +220,12 @@ class _Redraw:
         """Draw, now or soon."""
         if self.ahead:
             return
-        if time.monotonic() - self.drawn > REDRAW_DELAY:
-            self.now()
-            return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # no kernel, so that nothing can be waiting
-            self.now()
-        else:
-            self.ahead = True
-            loop.call_later(REDRAW_DELAY, self.now)
+        if time.monotonic() - self.drawn <= REDRAW_DELAY:
+            with contextlib.suppress(RuntimeError):  # no kernel, so that nothing can be waiting
+                asyncio.get_running_loop().call_later(REDRAW_DELAY, self.now)
+                self.ahead = True
+                return
+        self.now()
 
     def now(self) -> None:
         """Draw where the sliders stand."""
@@ -227,12 +237,10 @@ class _Redraw:
 
 
 def _readable(name: str, value: Any, values: Mapping[str, Value]) -> Value:
-    """Return a finite number or words, unpacked from NumPy, PyTorch or a fraction."""
+    """Return a finite number or words, unpacked from NumPy or PyTorch."""
     plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
     if isinstance(plain, str) and plain.strip():
-        return str(plain)
-    if isinstance(plain, Fraction):
-        plain = float(plain)
+        return plain
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not math.isfinite(plain):
         raise ValueError(f"readout {name!r} must be a finite number or words, got {value!r} at {values}")
     return plain
@@ -247,46 +255,9 @@ def _panels(drawn: Figure | Sequence[Figure]) -> tuple[Panel, ...]:
 
 
 def _panel(figure: Figure) -> Panel:
-    photograph = figure.get_gid() == PHOTOGRAPH
-    pixels = _pixels(figure, PHOTOGRAPH_PIXELS if photograph else LINE_ART_PIXELS)
-    return Panel(pixels, float(figure.get_figwidth()), photograph)
-
-
-def _pixels(figure: Figure, dpi: int) -> np.ndarray:
-    """Rasterize a figure on white: a frame must be legible on a light page and on a dark one."""
-    callers_dpi, callers_canvas = figure.dpi, figure.canvas
-    canvas: Any = FigureCanvasAgg(figure)
-    figure.set_dpi(dpi)
-    canvas.draw()
-    rgba = Image.fromarray(np.array(canvas.buffer_rgba()))
-    figure.set_canvas(callers_canvas)
-    figure.set_dpi(callers_dpi)
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close(figure)  # or a figure per position would stay in memory
-    paper = Image.new("RGBA", rgba.size, "white")
-    return np.asarray(Image.alpha_composite(paper, rgba).convert("RGB"))
-
-
-def _live_view(explorer: Explorer, frame: Frame) -> str:
-    # No network is between a kernel and its page, so the pictures need no effort.
-    sources = [f"data:image/png;base64,{png(panel.picture, compress_level=1)}" for panel in frame.panels]
-    # ipywidgets marks what has lost its kernel, and the style shows the note there.
-    return _still(explorer, frame, sources, '<p class="explorer-note explorer-asleep">' + ASLEEP + "</p>")
-
-
-def _saved_view(explorer: Explorer, frame: Frame) -> str:
-    """Return what a saved notebook shows without its kernel."""
-    sources = [f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels]
-    place = html.escape(explorer.words.place(explorer.start))
-    return _still(explorer, frame, sources, f'<p class="explorer-note">{ASLEEP} Shown here: {place}.</p>')
-
-
-def _still(explorer: Explorer, frame: Frame, sources: Sequence[str], note: str) -> str:
-    return (
-        f'{style(films.STYLES)}<figure class="explorer" '
-        f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">{panels_html(frame, sources)}'
-        f"<dl>{explorer.words.numbers_html(frame.numbers)}</dl>{note}{caption_html(explorer.caption)}</figure>"
-    )
+    is_photograph = figure.get_gid() == PHOTOGRAPH
+    picture = pixels(figure, PHOTOGRAPH_PIXELS if is_photograph else LINE_ART_PIXELS)
+    return Panel(picture, float(figure.get_figwidth()), is_photograph)
 
 
 def _side_by_side(frame: Frame) -> np.ndarray:

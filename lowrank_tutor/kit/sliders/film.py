@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lowrank_tutor.kit.block import Block, Script
 from lowrank_tutor.kit.images import encode, has_few_colors
-from lowrank_tutor.kit.words import Value, Words, caption_html, exact
+from lowrank_tutor.kit.words import Value, caption_html, exact
+
+if TYPE_CHECKING:
+    from lowrank_tutor.kit.sliders.explorer import Explorer
 
 SCRIPT = Script("explorer", ("kit/touch.js", "kit/sliders/explorer.js"))
 STYLES = ("kit/sliders/explorer.css",)
 MAX_BYTES = 750_000  # one explorer on a page, pictures and all
 
-# Tried in this order until the explorer fits MAX_BYTES: (scale, WebP quality) of line art and of all else. No quality
-# means lossless in few colors: that keeps line art sharp at half the size, and would spoil a photograph.
-Setting = tuple[float, int | None]
-ENCODINGS: tuple[tuple[Setting, Setting], ...] = (
+# Tried in this order until the explorer fits: (scale, WebP quality) of line art and of all else. No quality means
+# lossless in few colors: that keeps line art sharp at half the size, and would spoil a photograph.
+ENCODINGS = (
     ((1, None), (1, 80)),
-    ((1, None), (1, 60)),
-    ((0.75, None), (0.85, 60)),
-    ((0.75, None), (0.75, 50)),
-    ((0.75, 60), (0.65, 50)),
-    ((0.6, 60), (0.55, 45)),
+    ((0.75, None), (0.8, 60)),
+    ((0.6, 60), (0.6, 50)),
     ((0.5, 45), (0.5, 35)),
 )
-MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
 MAX_LABELS = 6  # below a slider
 PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a digit of its labels
 
@@ -51,48 +48,16 @@ class Frame(NamedTuple):
     numbers: dict[str, Value]
 
 
-class Film(NamedTuple):
-    """All that a page shows: the sliders, where they stand at first, and a frame for each position of them."""
-
-    name: str
-    caption: str
-    words: Words
-    sliders: Mapping[str, tuple[Value, ...]]
-    start: Mapping[str, Value]
-    frames: list[Frame]  # the last slider moves fastest
-    plays: str | None = None  # the slider that a button moves by itself
-
-    def is_choice(self, name: str) -> bool:
-        """Whether a row of choices stands for a slider."""
-        return is_choice(self.sliders[name]) and name != self.plays
-
-    @property
-    def first(self) -> int:
-        """The number of the frame that stands there at first."""
-        return list(itertools.product(*self.sliders.values())).index(tuple(self.start.values()))
-
-
-def is_choice(values: Sequence[Value]) -> bool:
-    """Whether these positions are words, or so few that a row of choices is easier to hit."""
-    return isinstance(values[0], str) or len(values) <= MAX_SEGMENTS
-
-
 def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
-    """Encode strips of pictures with the best quality whose total fits ``limit`` bytes, judged by samples first."""
-    samples = [range(0, len(strip), max(1, len(strip) // 6)) for strip in strips]
-    few_colors = [all(has_few_colors(strip[i]) for i in sample) for strip, sample in zip(strips, samples, strict=True)]
-
-    @functools.cache
-    def text(strip: int, i: int, setting: Setting) -> str:
-        return encode(strips[strip][i], *setting)
-
+    """Encode strips of pictures with the best quality whose total fits ``limit`` bytes."""
+    few_colors = [all(map(has_few_colors, strip[:: max(1, len(strip) // 6)])) for strip in strips]
     for line_art, other in ENCODINGS:
         settings = [line_art if few else other for few in few_colors]
-        sizes = [[len(text(at, i, settings[at])) for i in sample] for at, sample in enumerate(samples)]
-        if sum(len(strips[at]) * sum(size) / len(size) for at, size in enumerate(sizes)) <= limit:
-            encoded = [[text(at, i, settings[at]) for i in range(len(strip))] for at, strip in enumerate(strips)]
-            if sum(len(one) for strip in encoded for one in strip) <= limit:
-                return encoded
+        encoded = [
+            [encode(picture, *setting) for picture in strip] for strip, setting in zip(strips, settings, strict=True)
+        ]
+        if sum(len(one) for strip in encoded for one in strip) <= limit:
+            return encoded
     return None
 
 
@@ -108,15 +73,15 @@ def panels_html(frame: Frame, sources: Sequence[str]) -> str:
     return f'<div class="explorer-panels">{"".join(images)}</div>'
 
 
-def control_html(film: Film, name: str) -> str:
+def control_html(explorer: Explorer, name: str) -> str:
     """Write one slider with its name, the value it stands at and its scale, or one row of choices."""
-    words, values, value = film.words, film.sliders[name], film.start[name]
+    words, values, value = explorer.words, explorer.sliders[name], explorer.start[name]
     label, quoted = html.escape(words.label(name)), html.escape(name)
     texts = [html.escape(words.text(name, v)) for v in values]
     text = texts[values.index(value)]
-    if film.is_choice(name):
+    if explorer.is_choice(name):
         choices = "".join(
-            f'<label><input type="radio" name="{film.name}-{quoted}" value="{html.escape(str(v))}"'
+            f'<label><input type="radio" name="{explorer.name}-{quoted}" value="{html.escape(str(v))}"'
             f'{" checked" if v == value else ""} autocomplete="off"> {t}</label> '
             for v, t in zip(values, texts, strict=True)
         )
@@ -130,7 +95,7 @@ def control_html(film: Film, name: str) -> str:
         shown = labeled(texts, values)
     scale = "".join(f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown)
     # Without a script it could do nothing: the script shows it.
-    play = '<button type="button" class="explorer-play" hidden>Play</button>' if name == film.plays else ""
+    play = '<button type="button" class="explorer-play" hidden>Play</button>' if name == explorer.plays else ""
     return (
         f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} autocomplete="off">'
         f'</label> <output name="{quoted}" aria-live="off">{text}</output>{play}'
@@ -163,64 +128,59 @@ def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
     return all(right - left >= a + b + PHONE_LETTER for (left, a), (right, b) in ends)
 
 
-def page_block(film: Film, limit: int) -> Block:
+def page_block(explorer: Explorer, frames: Sequence[Frame]) -> Block:
     """Return the block: sliders, first pictures and numbers in the open, the rest for the script."""
-    strips, frames = without_repetition(film.frames)
-    without = fill_block(film, [[""] * len(strip) for strip in strips], frames)
-    encoded = encode_all(strips, limit - len(without.to_html(linked=False).encode()))
+    strips, shown = without_repetition(frames)
+    without = fill_block(explorer, frames, [[""] * len(strip) for strip in strips], shown)
+    encoded = encode_all(strips, explorer.limit - len(without.to_html(linked=False).encode()))
     if encoded is None:
-        sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in film.frames[0].panels)
+        sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frames[0].panels)
         raise ValueError(
-            f"{film.name!r} must weigh at most {limit:,} bytes, got more with {len(film.frames)} frames of {sizes} "
-            "pixels: draw fewer or smaller ones, or raise limit"
+            f"{explorer.name!r} must weigh at most {explorer.limit:,} bytes, got more with {len(frames)} frames of "
+            f"{sizes} pixels: draw fewer or smaller ones, or raise limit"
         )
-    return fill_block(film, encoded, frames)
+    return fill_block(explorer, frames, encoded, shown)
 
 
 def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]], list[list[int]]]:
     """Return for each panel its different pictures, and for each frame which of them it shows."""
     strips, shown = [], []
     for panel in range(len(frames[0].panels)):
-        different: dict[bytes, int] = {}
-        strip: list[np.ndarray] = []
-        column = []
-        for frame in frames:
-            picture = frame.panels[panel].picture
-            column.append(different.setdefault(picture.tobytes(), len(strip)))
-            if column[-1] == len(strip):
-                strip.append(picture)
-        strips.append(strip)
-        shown.append(column)
+        pictures = [frame.panels[panel].picture for frame in frames]
+        keys = [picture.tobytes() for picture in pictures]
+        different = dict(zip(keys, pictures, strict=True))
+        places = {key: i for i, key in enumerate(different)}
+        strips.append(list(different.values()))
+        shown.append([places[key] for key in keys])
     return strips, [list(row) for row in zip(*shown, strict=True)]
 
 
-def fill_block(film: Film, strips: list[list[str]], frames: list[list[int]]) -> Block:
+def fill_block(explorer: Explorer, frames: Sequence[Frame], strips: list[list[str]], shown: list[list[int]]) -> Block:
     """Put words and encoded pictures together; each picture stands there once."""
-    words, start = film.words, film.first
-    first = film.frames[start]
-    urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, frames[start], strict=True)]
+    words, first, there = explorer.words, frames[explorer.first], shown[explorer.first]
+    urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, there, strict=True)]
     content = {
-        "sliders": [[words.text(n, v) for v in values] for n, values in film.sliders.items()],
-        "alts": [f.alt for f in film.frames],
-        "numbers": [[[exact(v), words.text(n, v)] for n, v in f.numbers.items()] for f in film.frames],
+        "sliders": [[words.text(n, v) for v in values] for n, values in explorer.sliders.items()],
+        "alts": [f.alt for f in frames],
+        "numbers": [[[exact(v), words.text(n, v)] for n, v in f.numbers.items()] for f in frames],
         # The first pictures stand in the <img>s alone, where the script finds them.
         "pictures": [
-            ["" if i == at else text for i, text in enumerate(strip)]
-            for strip, at in zip(strips, frames[start], strict=True)
+            ["" if i == at else text for i, text in enumerate(strip)] for strip, at in zip(strips, there, strict=True)
         ],
-        "frames": frames,
+        "frames": shown,
     }
-    standing = f"""<div class="explorer-sliders">{"".join(control_html(film, name) for name in film.sliders)}</div>
-<noscript><p>The sliders need JavaScript. Shown here: {html.escape(words.place(film.start))}.</p></noscript>
+    controls = "".join(control_html(explorer, name) for name in explorer.sliders)
+    standing = f"""<div class="explorer-sliders">{controls}</div>
+<noscript><p>The sliders need JavaScript. Shown here: {html.escape(words.place(explorer.start))}.</p></noscript>
 {panels_html(first, urls)}
 <dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>
-{caption_html(film.caption)}"""
-    attributes = {"data-frames": str(len(film.frames))} | ({"data-plays": film.plays} if film.plays else {})
+{caption_html(explorer.caption)}"""
+    attributes = {"data-frames": str(len(frames))} | ({"data-plays": explorer.plays} if explorer.plays else {})
     attributes["data-lm-suppress-shortcuts"] = "true"  # JupyterLab would take arrow keys to move to another cell
     return Block(
         kind="explorer",
-        name=film.name,
+        name=explorer.name,
         first=standing,
         data=content,
         script=SCRIPT,

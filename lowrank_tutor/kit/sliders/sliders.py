@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from lowrank_tutor._checks import _show
 from lowrank_tutor.kit.sliders.explorer import Explorer
+from lowrank_tutor.kit.sliders.film import MAX_BYTES
 from lowrank_tutor.kit.words import Format, Value
 
 MAX_POSITIONS = 48  # a slider: more positions than that are no easier to hit than a number is to type
@@ -32,7 +31,7 @@ def explore(
     labels: Mapping[str, str] | None = None,
     formats: Mapping[str, Format] | None = None,
     play: bool | str = False,
-    limit: int | None = None,
+    limit: int = MAX_BYTES,
     **sliders: Iterable[Value],
 ) -> Explorer:
     r"""Put sliders on a figure.
@@ -63,12 +62,11 @@ def explore(
     play : bool or str
         Whether a button moves the first slider of numbers by itself, or the name of the slider that it moves. For
         readers who ask for less motion each press is one step.
-    limit : int, optional
-        The most bytes that the block may have on a page, by default 750,000. Pictures that are too heavy are made
-        smaller and coarser until they fit; what cannot fit is refused.
+    limit : int
+        The most bytes that the block may have on a page. Pictures that are too heavy are made smaller and coarser until
+        they fit; what cannot fit is refused.
     **sliders : iterable of numbers or of words
-        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. A pair such as ``k=(1, 10)`` is
-        refused, because it might mean the range between: write ``range(1, 11)``, or ``[1, 10]``. Words, such as
+        One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. Words, such as
         ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons, and so do up to 4 numbers. At most 240 frames in
         all.
 
@@ -78,15 +76,6 @@ def explore(
     >>> explore(lambda k: Figure(), lambda k: {"double": 2 * k}, alt="Twice {k} is {double}.", name="twice", k=range(4))
     <Explorer twice (k: 4 positions)>
     """
-    readout = readout if readout is not None else _no_numbers
-    for argument, function in (("draw", draw), ("readout", readout)):
-        if not callable(function):
-            raise TypeError(f"{argument} must be callable, got {function!r}")
-    for argument, mapping in (("start", start), ("labels", labels), ("formats", formats)):
-        if mapping is not None and not isinstance(mapping, Mapping):
-            raise TypeError(f"{argument} must be a dict with a value for each name, got {mapping!r}")
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise ValueError(f"limit must be a positive number of bytes, got {limit!r}")
     if not isinstance(alt, str) or not alt.strip():
         raise ValueError(f"alt must be words that describe the picture, got {alt!r}")
     values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
@@ -106,15 +95,11 @@ def explore(
         whose = "" if name is not None else ", which is draw's own: give name="
         raise ValueError(f"name must be lower-case words joined by hyphens, got {named!r}{whose}")
     explorer = Explorer(
-        draw, readout, values, first, named, alt, caption, dict(labels or {}), dict(formats or {}),
+        draw, readout or (lambda **_: {}), values, first, named, alt, caption, dict(labels or {}), dict(formats or {}),
         _player(play, values), limit,
     )  # fmt: skip
     _check_words(explorer)
     return explorer
-
-
-def _no_numbers(**_values: Value) -> dict[str, Value]:
-    return {}
 
 
 def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str | None:
@@ -122,41 +107,33 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
     if play is False:
         return None
     numeric = [name for name, values in sliders.items() if not isinstance(values[0], str)]
-    if not numeric or (play is not True and not (isinstance(play, str) and play in numeric)):
+    name = next(iter(numeric), "") if play is True else play
+    if name not in numeric:
         raise ValueError(f"play must be True or False or name one of the sliders of numbers {numeric}, got {play!r}")
-    return numeric[0] if play is True else str(play)
+    return name
 
 
 def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
-    if isinstance(raw, str | Mapping | Set) or not isinstance(raw, Iterable):  # a set has no order
+    if isinstance(raw, str | Set):  # a set has no order
         raise TypeError(f"{name} must be a sequence of numbers or of words, got {raw!r}")
-    values = tuple(v.item() if isinstance(v, np.generic) else v for v in itertools.islice(raw, MAX_POSITIONS + 1))
-    if len(values) > MAX_POSITIONS:
-        raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got more")
-    words = [v for v in values if isinstance(v, str)]
-    return _choices(name, words) if words and len(words) == len(values) else _numbers(name, raw, values)
-
-
-def _choices(name: str, values: list[str]) -> tuple[str, ...]:
-    if not 2 <= len(values) <= MAX_CHOICES:
-        raise ValueError(f"{name} must have 2 to {MAX_CHOICES} choices, got {len(values)}")
-    if len({v.strip() for v in values} - {""}) < len(values):
-        raise ValueError(f"{name} must have choices that differ and are not empty, got {values}")
-    return tuple(values)
-
-
-def _numbers(name: str, raw: object, values: tuple[Any, ...]) -> tuple[float, ...]:
+    values: tuple[Any, ...] = tuple(
+        v.item() if isinstance(v, np.generic) else v for v in itertools.islice(raw, MAX_POSITIONS + 1)
+    )
+    words = bool(values) and all(isinstance(v, str) for v in values)
+    most = MAX_CHOICES if words else MAX_POSITIONS
+    if not 2 <= len(values) <= most:
+        raise ValueError(
+            f"{name} must have 2 to {most} positions, got {len(values) if len(values) <= most else 'more'}"
+        )
+    if words:
+        if len({v.strip() for v in values} - {""}) < len(values):
+            raise ValueError(f"{name} must have words that differ and are not empty, got {list(values)}")
+        return values
     for v in values:
         if isinstance(v, bool) or not isinstance(v, int | float):
             raise TypeError(f"{name} must hold numbers alone or words alone, got {v!r}")
-        if not abs(v) <= sys.float_info.max:
-            raise ValueError(f"{name} must hold finite numbers, got {_show(v)}")
-    if isinstance(raw, tuple) and len(values) == 2:  # as ipywidgets.interact has it
-        low, high = values
-        meant = f"range({low}, {high + 1})" if isinstance(low, int) and isinstance(high, int) else "np.linspace"
-        raise ValueError(f"{name} must be all positions, such as {meant}, or the list of these two, got {raw!r}")
-    if len(values) < 2:
-        raise ValueError(f"{name} must have 2 to {MAX_POSITIONS} positions, got {len(values)}")
+        if not math.isfinite(v):
+            raise ValueError(f"{name} must hold finite numbers, got {v}")
     if any(b <= a for a, b in itertools.pairwise(values)):
         raise ValueError(f"{name} must increase, got {list(values)}")
     return values
@@ -165,20 +142,11 @@ def _numbers(name: str, raw: object, values: tuple[Any, ...]) -> tuple[float, ..
 def _check_words(explorer: Explorer) -> None:
     """Refuse words for sliders and readouts that do not exist, and formats that do not fit."""
     numbers = explorer.numbers(**explorer.start)
-    if both := set(numbers) & set(explorer.start):
+    if both := numbers.keys() & explorer.start:
         raise ValueError(f"readout must not name a number like a slider, got {sorted(both)}")
     known = {**explorer.start, **numbers}
     for argument in ("labels", "formats"):
         if unknown := set(getattr(explorer, argument)) - set(known):
             raise ValueError(f"{argument} must name one of {sorted(known)}, got {sorted(unknown)}")
-    for name, spec in explorer.formats.items():
-        try:
-            explorer.words.text(name, known[name])
-        except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-            kind = "words" if isinstance(known[name], str) else "number"
-            unit = "" if callable(spec) or "{" in spec else " (a unit goes into a template, such as '{:.2f} s')"
-            raise ValueError(f"formats must fit the {kind} {known[name]!r}{unit}, got {name}={spec!r}") from error
-    try:
-        explorer.words.sentence(explorer.alt, known)
-    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-        raise ValueError(f"alt must use only {sorted(known)}, got {explorer.alt!r}") from error
+    explorer.words.place(known)  # early, because a page draws for minutes before it writes
+    explorer.words.sentence(explorer.alt, known)

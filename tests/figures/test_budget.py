@@ -1,0 +1,85 @@
+"""The budget: bytes by hand, answers as the twin in NumPy gives them, and the best result, which stays."""
+
+import numpy as np
+import pytest
+
+from lowrank_tutor.figures import budget
+from lowrank_tutor.figures.budget import SETTINGS, cache_bytes, counted_stories, shares
+
+FIGURE = budget
+UNCUT = {"first": 0, "second": 0, "rank": 16, "bits": 16, "latents": 0, "heads": [1] * 8}
+STATES = [
+    {"bits": 3},
+    {"rank": 4, "second": 16},
+    {"first": 8, "bits": 4, "rank": 8},
+    {"heads": [0, 1, 1, 1, 1, 1, 0, 1], "bits": 2},
+    {"latents": 24, "first": 12},
+    {"latents": 16, "heads": [1, 1, 1, 1, 0, 0, 0, 0]},
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, 48 * 2 * 4 * 32 * 2),
+        ({"rank": 8}, 48 * 2 * 4 * (8 + 16) * 2),
+        ({"bits": 4}, 48 * 2 * 4 * (32 * 4 + 4 * 16) / 8),
+        ({"first": 8, "heads": [1, 0, 0, 0, 1, 1, 0, 0]}, (8 * 1 + 48 * 2) * 32 * 2),
+        ({"latents": 12, "bits": 1, "rank": 1}, 48 * 2 * 12 * 2),
+        ({"latents": 12, "heads": [1, 1, 1, 1, 0, 0, 0, 0]}, 48 * 12 * 2),
+    ],
+)
+def test_bytes_by_hand(change, expected):
+    assert cache_bytes(UNCUT | change) == expected
+
+
+def test_answers_are_numpys(hand):
+    """A number on the border of two answers may fall the other way: one question in a hundred, at most."""
+    told = counted_stories()
+    assert len(told) == 60
+
+    def check(seen):
+        numbers, expected = seen.shown(), shares(seen.call("state"), told)
+        assert numbers.pop("bytes") == cache_bytes(seen.call("state"))
+        assert numbers["answered"] == pytest.approx(expected["answered"], abs=0.01)
+        assert np.mean([numbers[name] == pytest.approx(expected[name]) for name in expected]) >= 0.75
+
+    hand.tour([UNCUT | state for state in STATES], check)
+
+
+def test_sliders_heads_and_the_best(hand):
+    hand.set(**UNCUT)
+    hand.figure.evaluate("(f) => { window.bests = []; f.addEventListener('best', (e) => bests.push(e.detail)); }")
+    slider = hand.figure.get_by_label("bits for each number")
+    slider.fill(str(SETTINGS["bits"].index(4)))
+    hand.said("your best so far")
+    assert hand.call("state")["bits"] == 4
+    hand.button("layer 2, head 1").click()
+    hand.page.wait_for_function("(f) => f.instrument.state().heads[4] === 0", arg=hand.figure.element_handle())
+    hand.settle()
+    assert hand.figure.get_by_label("numbers in a key").is_enabled()
+    hand.figure.get_by_label("or latents").fill("0")
+    hand.settle()
+    assert not hand.figure.get_by_label("numbers in a key").is_enabled(), "latents have no keys of their own"
+    kept = hand.page.evaluate("bests")
+    assert [one["bytes"] for one in kept] == sorted((one["bytes"] for one in kept), reverse=True)
+    hand.button("Show it").click()
+    hand.page.wait_for_function(
+        "([f, bits]) => f.instrument.state().bits === bits", arg=[hand.figure.element_handle(), 4]
+    )
+    hand.settle()
+    assert all(one["answered"] >= 0.95 for one in kept)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"bits": 5}, "bits must be one of"),
+        ({"first": 3}, "first must be one of"),
+        ({"heads": [1] * 7}, "heads must be eight"),
+        ({"heads": [2] * 8}, "heads must be eight"),
+    ],
+)
+def test_bad_settings_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        budget(**arguments)

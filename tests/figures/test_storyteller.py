@@ -1,0 +1,169 @@
+"""Cut a trained model's attention on the page: what it says is PyTorch's, for every cut, and for many stories."""
+
+import numpy as np
+import pytest
+from hands import Seen
+
+from lowrank_tutor import storyteller as st
+from lowrank_tutor.figures import storyteller
+from lowrank_tutor.figures.storyteller import CUTS, DIRECTIONS, MODEL, TALES, as_options, counted, measured, settings
+
+FIGURE = storyteller
+STORIES = [story for story in st.stories(60, facts=3, rng=4711) if len(story.words) <= 40]
+
+RUN = """
+async ([place, runs]) => {
+  const { storytellerModel, storyteller_weights } = eval(place), model = storytellerModel(storyteller_weights);
+  model.directions = Float64Array.from(runs.directions);
+  const weights = { scores: model.cutScores, latents: model.cutLatents };
+  return runs.all.map(({ ids, cut, k }) => {
+    const found = model.run(ids, weights[cut] ? [] : { cut, k }, weights[cut]?.(k), true);
+    return [...found.logits].map((value) => Number(value.toPrecision(9)));
+  });
+}
+"""
+
+
+def said(words, cut, k):
+    """What PyTorch says: the logits after each word."""
+    options = as_options(cut, k)
+    model = st.load(options.get("weights")).double()  # a number on the border of two levels must not fall the other way
+    return model(model.encode(words), attend=options.get("attend"))[0].detach().numpy()
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_page_is_pytorch(hand, cut):
+    steps = CUTS[cut].settings
+    runs = [(story.words, steps[i % len(steps)]) for i, story in enumerate((STORIES * 2)[: max(24, len(steps))])]
+    asked = {"directions": DIRECTIONS.ravel().tolist()}
+    asked["all"] = [{"ids": st.encode(words), "cut": cut, "k": k} for words, k in runs]
+    for (words, k), logits in zip(runs, hand.page.evaluate(RUN, [f"window.{MODEL.place}", asked]), strict=True):
+        assert np.reshape(logits, (len(words), -1)) == pytest.approx(said(words, cut, k), abs=1e-4), (cut, k)
+
+
+def check(seen):
+    """Compute what the figure shows by the twin, and take the shares from the record."""
+    state, numbers = seen.call("state"), seen.shown()
+    expected = measured(state["story"], state["cut"], state["k"])
+    assert numbers["right"] == pytest.approx(expected["right"], abs=1e-6)
+    assert numbers["table_error"] == pytest.approx(expected["table_error"], abs=1e-6)
+    assert {name: numbers[name] for name in numbers if name not in ("right", "table_error")} == counted()[state["cut"]][
+        state["k"]
+    ]
+    ids, attend = [st.encode("<s> " + state["story"])], as_options(state["cut"], state["k"])
+    assert np.reshape(seen.call("table")["tables"], (2, 4, len(ids[0]), -1)) == pytest.approx(
+        st.tables(ids, **attend)[0], abs=1e-6
+    )
+    assert f"“{expected['says']}”" in (seen.said["words"] if isinstance(seen, Seen) else seen.figure.inner_text())
+
+
+def test_every_setting_of_every_story(hand):
+    cuts = hand.figure.evaluate("(figure) => JSON.parse(figure.querySelector('script').textContent).data.cuts")
+    states = [
+        {"story": words, "cut": cut, "k": k}
+        for i, words in enumerate(TALES.values())
+        for cut in cuts
+        for k in settings(cut, len(words.split()) + 1)[i % 3 :: 3]
+    ]
+    hand.tour(states, check)
+
+
+@pytest.mark.parametrize("cut", [cut for cut in CUTS if cut not in ("sheets", "window", "means", "features")])
+def test_other_cuts_show_their_numbers(show, cut):
+    hand = show(storyteller(cut=cut, cuts=(cut,), k=CUTS[cut].settings[1], tale="who"))
+    hand.tour([{"cut": cut, "k": k} for k in (*CUTS[cut].settings[::2], 0)], check)
+
+
+def test_tapped_words_change_the_story(hand):
+    hand.set(**storyteller().state)
+    hand.figure.get_by_label("another word for “red”").select_option("gold")
+    hand.said("“gold”, and that is right")
+    assert hand.call("state")["story"].startswith("Ada wears gold .")
+    hand.figure.get_by_label("another word for “slept”").select_option("sang")
+    hand.page.wait_for_function(
+        "(f) => f.instrument.state().story.includes('sang because it was happy')", arg=hand.figure.element_handle()
+    )
+    hand.figure.get_by_label("another word for “Ada”").last.select_option("Zoe")
+    hand.said("can only guess")
+    check(hand)
+    assert sum(hand.call("next").values()) == pytest.approx(1)
+
+
+def test_ring_follows_the_curve(hand):
+    hand.set(**storyteller().state)
+    ring = hand.handle("How much is kept")
+    for key, k in {"Home": 1, "ArrowRight": 2, "Shift+ArrowUp": 6, "End": 0, "ArrowLeft": 20}.items():
+        ring.press(key)
+        assert hand.call("state")["k"] == k
+    assert ring.get_attribute("aria-valuetext") == "With 20 sheets of each table"
+    hand.figure.get_by_label("Window", exact=True).check()
+    assert hand.call("state")["cut"] == "window"
+    hand.figure.get_by_label("who", exact=True).check()
+    hand.settle()
+    assert hand.call("state")["story"] == TALES["who"]
+    hand.figure.get_by_label("layer 1, head 2").click()
+    assert hand.call("state")["head"] == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"story": "Ada wears plum"}, "story must be of the words that the model knows"),
+        ({"story": " ".join(["."] * 41)}, "story must be at most 40 words"),
+        ({"cut": "knife"}, "cut must be one of"),
+        ({"k": 5}, "k must be one of"),
+        ({"head": 8}, "head must be a whole number"),
+    ],
+)
+def test_bad_states_are_refused(hand, state, words):
+    with pytest.raises(Exception, match=words):
+        hand.call("set", state)
+
+
+# The demonstration takes five seconds: with a clock ten times as fast, half of one.
+FAST = "window.setTimeout = ((real) => (act, wait, ...rest) => real(act, wait / 10, ...rest))(window.setTimeout);"
+WATCH = """
+addEventListener("DOMContentLoaded", () => {
+  const figure = document.querySelector("figure");
+  const note = () => {
+    const { k } = figure.instrument.state();
+    if (k !== seen.at(-1)) seen.push(k);
+  };
+  window.seen = [];
+  note();
+  new MutationObserver(note).observe(figure, { attributes: true, childList: true, subtree: true });
+});
+"""
+DEMO = {"script": FAST + WATCH, "viewport": {"width": 1000, "height": 1200}}
+
+
+@pytest.mark.parametrize(
+    ("motion", "address", "ks"),
+    [
+        ("no-preference", "", [6, 0, 20, 16, 12, 10, 8, 6, 4, 3, 6]),
+        ("reduce", "", [6]),
+        ("no-preference", "#storyteller=k:3", [3]),
+    ],
+)
+def test_demonstration(show, motion, address, ks):
+    hand = show(storyteller(k=6, demo=True), address=address, reduced_motion=motion, **DEMO)
+    hand.page.wait_for_function("(count) => seen.length >= count", arg=len(ks))
+    hand.page.wait_for_timeout(200)
+    hand.page.wait_for_function("(f) => !f.classList.contains('demo')", arg=hand.figure.element_handle())
+    assert hand.page.evaluate("seen") == ks
+
+
+def test_input_ends_demonstration(show):
+    press_elsewhere = """
+      addEventListener("DOMContentLoaded", () => {
+        const figure = document.querySelector("figure"), press = new Event("keydown", { bubbles: true });
+        const wait = () => {
+          if (figure.instrument?.state().k === 0) document.body.dispatchEvent(press);
+          else requestAnimationFrame(wait);
+        };
+        wait();
+      });"""
+    hand = show(storyteller(k=6, demo=True), **DEMO | {"script": FAST + WATCH + press_elsewhere})
+    hand.page.wait_for_function("() => seen.includes(0)")
+    hand.page.wait_for_timeout(400)
+    assert hand.call("state")["k"] == 6
