@@ -1,7 +1,7 @@
 """The site's drawings: a strip that opens each chapter, and the logo.
 
 A strip shows the same stack of sheets, in a state that says what the chapter does to it. The stack is the attention
-table of six words, as in `lowrank_tutor.figures.sheets`, and every sheet, bar and arc has its real size. A strip is
+table of the six words of chapter 6, and every sheet, bar and arc has its real size. A strip is
 two drawings side by side: a phone shows the first, and so does the chapter's card on the landing page. They take the
 colors of the page, in light and dark; a notebook, where nothing can be known of the page, gets them as pictures in
 colors that fit both.
@@ -22,7 +22,7 @@ from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
 from lowrank_tutor.svd import best_rank_k
 
 WIDE, HIGH = 344, 120  # of one drawing: the width of a phone
-SLANT, FLAT = 0.55, 0.5  # a sheet lies on the floor, as in sheets.js
+SLANT, FLAT = 0.55, 0.5  # a sheet lies on the floor
 EITHER = {name: color.either for name, color in {**COLORS, **SURFACES}.items()}
 
 TABLE, _ = attention()

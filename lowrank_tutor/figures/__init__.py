@@ -24,7 +24,6 @@ with needed(__name__):
     from lowrank_tutor.figures.dice import dice
     from lowrank_tutor.figures.score import score
     from lowrank_tutor.figures.shadow import shadow
-    from lowrank_tutor.figures.sheets import sheets
     from lowrank_tutor.figures.spectrum import spectrum
     from lowrank_tutor.figures.storyteller import storyteller
     from lowrank_tutor.figures.tilt import tilt
@@ -33,6 +32,6 @@ with needed(__name__):
 
 __all__ = [
     "album", "arrows", "attend", "budget", "card", "cloud", "dice", "score",
-    "shadow", "sheets", "spectrum", "storyteller",
+    "shadow", "spectrum", "storyteller",
     "tilt", "votes", "windows",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Attention: NumPy judges of its explorers, of the sentence of six words and of the bound on the rank."""
+"""Attention: NumPy judges of its explorer, of six words and of the bound on the rank, and what the storyteller says."""
 
 import math
 
@@ -8,49 +8,41 @@ import torch
 from chapters import CHAPTERS, softmax
 from scipy.special import iv
 
-from lowrank_tutor.attention import attention_weights
+from lowrank_tutor import storyteller
+from lowrank_tutor.attention import attention_weights, linear_attention
+from lowrank_tutor.figures.storyteller import TALES, counted, measured
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("06-")]
-N, D = 256, 32
 
 
-def attention_rank(chapter, *, sharpness, rho):
-    x = chapter["noise"].numpy().copy()
-    for i in range(1, N):
-        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * chapter["noise"].numpy()[i]
-    q, keys, values = (x @ chapter[name].numpy() for name in ("W_q", "W_k", "W_v"))
-    logits = sharpness * q @ keys.T / math.sqrt(D)
-    p = softmax(logits)
-    u, s, vt = np.linalg.svd(p)
-    return {
-        "logits": np.linalg.matrix_rank(logits, tol=1e-10 * np.linalg.norm(logits, 2)),
-        "softmax": (s > 1e-6 * s[0]).sum(),
-        "cut": np.linalg.norm(((u[:, 16:] * s[16:]) @ vt[16:]) @ values) / np.linalg.norm(p @ values),
-    }
+def head_rank(_chapter, *, layer, head, rank):
+    """Cut by projections onto left singular vectors, and count the answers word by word."""
+    sums, right = np.zeros(4), []
+
+    def attend(q, k, v):
+        n = q.shape[2]
+        p = np.array([softmax(np.where(np.tri(n) > 0, a @ b.T / 4, -np.inf)) for a, b in zip(q[0], k[0], strict=True)])
+        lead = np.linalg.eigh(p[head - 1] @ p[head - 1].T)[1][:, -rank:]
+        cut = np.tril(lead @ (lead.T @ p[head - 1]))
+        missed, values = cut - p[head - 1], v[0, head - 1]
+        for place, x in enumerate((missed, p[head - 1], missed @ values, p[head - 1] @ values)):
+            sums[place] += np.linalg.norm(x) ** 2
+        p[head - 1] = cut
+        return (p @ v[0])[None]
+
+    for story in storyteller.stories(60, rng=1)[:40]:
+        ids = [storyteller.encode(story.words)]
+        attends = [attend if i == layer else storyteller.exact for i in (1, 2)]
+        likeliest = storyteller.forward(ids, attend=attends)[0].argmax(axis=1)
+        for i, job in enumerate(story.jobs):
+            if job:
+                said, wanted = storyteller.WORDS[likeliest[i - 1]], story.words[i]
+                kinds = [storyteller.KINDS[kind] for kind in ("do", "does") if job == "agreement"]
+                right.append(said == wanted or any(said in kind and wanted in kind for kind in kinds))
+    return {"table": np.sqrt(sums[0] / sums[1]), "output": np.sqrt(sums[2] / sums[3]), "right": np.mean(right)}
 
 
-def performer_error(chapter, *, d, length):
-    """The features without any shift, which double precision allows for entries as small as these."""
-    q, keys, values = (part[0, 0].numpy() for part in chapter["base"][d])
-    q, keys = length * q, length * keys
-    exact = softmax(q @ keys.T / math.sqrt(d)) @ values
-
-    def features(x, w):
-        x = x / d**0.25
-        return np.exp(x @ w.T - (x**2).sum(axis=1, keepdims=True) / 2)
-
-    errors = []
-    for draw in chapter["draws"][d]:
-        weights = features(q, draw.numpy()[:256]) @ features(keys, draw.numpy()[:256]).T
-        result = weights / weights.sum(axis=1, keepdims=True) @ values
-        errors.append(np.linalg.norm(result - exact) / np.linalg.norm(exact))
-    return {
-        "performer": np.mean(errors),
-        "mean": np.linalg.norm(values.mean(axis=0) - exact) / np.linalg.norm(exact),
-    }
-
-
-EXPLORERS = {"attention-rank": attention_rank, "performer-error": performer_error}
+EXPLORERS = {"head-rank": head_rank}
 
 SIX = {"the": (0, 0), "cat": (2, 0), "slept": (0, 2), "it": (1, 0), "was": (0, 1), "tired": (1, 1)}
 
@@ -64,16 +56,6 @@ def test_six_words_by_hand(chapter):
     assert list(chapter["WORDS"]) == list(SIX)
     np.testing.assert_allclose(chapter["weights"], table)
     np.testing.assert_allclose(chapter["output"], np.array(table) @ [(2 * a, b) for a, b in SIX.values()])
-
-
-def test_row_beside_performer_curve(chapter):
-    q, keys, _ = (part[0, 0].numpy() for part in chapter["base"][16])
-    true = softmax(0.25 * q[:1] @ (0.25 * keys).T / 4)[0]
-    row = chapter["performer_error"](d=16, length=0.25)[0].axes[0]
-    exact = next(line for line in row.lines if line.get_label() == "exact")
-    np.testing.assert_allclose(exact.get_ydata(), true[:16], rtol=1e-6)
-    estimated = next(line for line in row.lines if line.get_label() == "estimated")
-    assert np.abs(estimated.get_ydata() - true[:16]).max() < 0.1 * true.max()
 
 
 @pytest.mark.parametrize("size", [0.01, 0.5, 3.0])
@@ -106,7 +88,74 @@ def test_polynomial_bounds_rank(d):
         assert (s > tolerance).sum() <= math.comb(degree(np.ptp(np.log(p), axis=1).max() / 2, tolerance) + d, d)
 
 
-def test_bounds_in_bars(chapter):
-    counted = chapter["counted"]
-    ranks, bounds = ([counted[f"d = {d}, {what}"] for d in (1, 2, 3, 4)] for what in ("rank of P", "bound"))
-    assert all(rank <= bound for rank, bound in zip(ranks, bounds, strict=True))
+def test_opening():
+    """Six sheets and sixteen averages are off alike; the first know the color, the others do not."""
+    six, sixteen = (measured(TALES["far fact"], cut, k) for cut, k in (("sheets", 6), ("means", 16)))
+    assert [round(found["table_error"], 2) for found in (six, sixteen)] == [0.21, 0.22]
+    assert [found["says"] for found in (six, sixteen)] == ["red", "white"]
+    window, sheets = counted()["window"][16], counted()["sheets"][6]
+    assert window["job_far_fact"] == pytest.approx(0.5, abs=0.03)
+    assert window["job_reason"] == window["job_copy"] == 1
+    assert sheets["job_far_fact"] == pytest.approx(0.91, abs=0.01)
+    assert min(sheets, key=sheets.get) == "job_copy"
+
+
+def test_heads_and_jobs(chapter):
+    """With one sheet each: which heads lose no answer, which job is whose, and two that stand in for each other."""
+    one = {(layer, head): chapter["one_cut"](layer, head, 1) for layer in (1, 2) for head in (1, 2, 3, 4)}
+    spared = [place for place, (right, *_) in one.items() if right["all"] >= 0.99]
+    assert spared == [(1, 1), (1, 2), (2, 1), (2, 4)]
+    off = [one[place][2] for place in spared]
+    assert [round(min(off), 2), round(max(off), 2)] == [0.68, 0.96]
+    assert round(one[2, 2][0]["who"], 1) == 0.4
+    assert [place for place, (right, *_) in one.items() if right["copy"] < 0.9] == [(1, 3), (2, 3)]
+    assert all(right["far fact"] > 0.97 for right, *_ in one.values())
+
+    def both(q, k, v):
+        p = storyteller.exact.table(q, k)
+        u, s, vt = np.linalg.svd(p[0, 2:])
+        p[0, 2:] = np.tril((u[..., :1] * s[:, None, :1]) @ vt[:, :1])
+        return p @ v
+
+    assert round(chapter["graded"]([storyteller.exact, both])["far fact"], 2) == 0.09
+
+
+def test_table_of_cuts(chapter):
+    """Which jobs survive, and which do not."""
+    by_job = chapter["by_job"]
+    for job in ("agreement", "reference"):
+        assert min(right[job] for right in by_job.values()) > 0.93
+    assert max(by_job[name]["far fact"] for name in ("window of 16", "newest 8, and means of 4")) < 0.35
+    assert by_job["8 sheets of each table"]["copy"] < 0.5
+    assert set(by_job["none"].values()) == {1}
+
+
+def test_directions_of_a_head(chapter):
+    assert chapter["fewest"] == {"where to look": 6, "what to bring": 3}
+    every = {pair: shares[-1] for pair, shares in chapter["pairs"].items()}
+    assert every == {"where to look": 1, "what to bring": 1}
+    same = storyteller.forward([storyteller.encode(chapter["TALE"])])
+    for pair in (("q", "k"), ("out", "v")):
+        weights = chapter["in_pairs"](pair, 16)
+        np.testing.assert_allclose(storyteller.forward([storyteller.encode(chapter["TALE"])], weights=weights), same)
+
+
+def test_linear_storyteller(chapter):
+    q, k, v = torch.randn(3, 1, 4, 20, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    torch.testing.assert_close(chapter["linear"](q, k, v), linear_attention(q, k, v, causal=True))
+    right = chapter["right"]
+    assert right["reference"] == 1
+    assert all(0.55 < right[job] < 0.65 for job in ("agreement", "reason", "most"))
+    assert all(right[job] < 0.3 for job in ("copy", "far fact", "new fact", "who"))
+
+
+def test_features_needed(chapter):
+    """The longest pairs are those of head 3 in layer 2."""
+    middle = chapter["middle"]
+    assert middle.argmax() == 6
+    assert middle[:4].max() < middle[4:].min()
+    assert np.expm1(middle[6]) / 0.01 == pytest.approx(4.8e11, rel=0.01)
+    assert round(chapter["performer"][256], 1) == 0.6
+    spared = counted()["features"][256]
+    assert max(spared[f"job_{job}"] for job in ("far_fact", "new_fact", "who", "copy")) < 0.6
+    assert min(spared[f"job_{job}"] for job in ("agreement", "reference", "reason", "most")) > 0.85

@@ -27,7 +27,6 @@ OTHER_STATES = {
     "cloud": {"center": [-3, 0.5]},
     "score": {"s": [-4, 0.1], "h": [2, -5]},
     "windows": {"borders": [0, 2], "sharpness": 2, "query": [1, -1], "words": "so, what; now &then: 50% #1"},
-    "sheets": {"k": 3, "row": 1, "words": "my cat sleeps"},
     "budget": {"first": 8, "second": 0, "rank": 8, "bits": 3, "latents": 0, "heads": [1, 1, 0, 1, 1, 1, 1, 0]},
     "storyteller": {"story": "Ben has tea . Mia has rice . who has tea ?", "cut": "window", "k": 4, "head": 2},
     "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5, "words": "my cat sleeps"},
@@ -119,8 +118,6 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "least throw": lambda: figures.dice(k=1, d=1, n=2, eps=0.01),
     "no score": lambda: figures.score(s=(0, 0)),
     "point at the origin": lambda: figures.shadow((0, 0)),
-    "8 words in sheets": lambda: figures.sheets(8, sentence="the cat slept it was tired the cat"),
-    "own words in sheets": lambda: figures.sheets(1, sentence="My dog", x=TWO),
     "one design": lambda: figures.card({"one": (1, 0)}),
 }
 
@@ -154,7 +151,6 @@ NO_ARGUMENTS = {  # what Python alone is asked
     "shadow": {"x": [[np.nan, 0], [1j, 0], [1, 2, 3]], "f": [[0, 0], [np.inf, 1], [1j, 1]]},
     "spectrum": {"s": [[1], [1] * 41, [np.nan] * 12, [-1] * 12, [1001] * 12, "a"], "k": [True]},
     "tilt": {"picture": [None, np.eye(2)], "degrees": [-1, 46, [2], None]},
-    "sheets": {"word": ["dog"], "sentence": ["", "a dog", None]},
     "attend": {"word": ["dog", None]},
     "album": {"pictures": [np.ones((9, 8, 8)), np.full((64, 8, 8), np.nan)]},
     "card": {"designs": [{}, {"a": (1.5, 0)}, {"a": (1, -1)}, {"a": (163_840, 1)}, {"a": (1, 0)} | DESIGNS]},
@@ -170,7 +166,6 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
         "borders": [[], [1, 2], [0, 4, 4], [0, 12], [0, 1.5]], "sharpness": [-0.1, 4.1, None],
         "query": [[2.7, 0], [1]],
     },
-    "sheets": {"k": [0, 7, 1.5]},
     "attend": {"query": [[5, 0]], "sharpness": [-1, 4.1]},
     "votes": {"m": [0, 17, 2.5], "way": ["two"], "rho": [0.5]},
     "album": {"written": [0, 65], "d": [8], "method": ["mean"]},
@@ -257,7 +252,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("name", ["attend", "sheets", "windows"])
+@pytest.mark.parametrize("name", ["attend", "windows"])
 def test_typed_sentences(hands, name):
     """From none to one too many: each is taken, or it is said what is wrong with it."""
     hand = hands[name]
