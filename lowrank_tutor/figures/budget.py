@@ -26,8 +26,8 @@ SETTINGS = {  # what a reader may choose; 0 stands for all, and for no latents
 }
 SAY = "The cache of a story of 48 words takes {bytes:,} bytes, and {answered:.0%} of the questions are answered."
 REMARKS = {
-    "start": "Nothing is cut yet. With how few bytes does the model still answer 95%?",
-    "enough": "That is enough. Can you do with less?",
+    "start": "Nothing is cut yet: find the fewest bytes that still answer 95%.",
+    "enough": "That is enough, and you did with less before.",
     "best": "That is enough, and your best so far.",
     "short": "That is too little: 95% are asked for.",
 }

@@ -14,6 +14,8 @@ from nbformat import NotebookNode
 from PIL import Image
 from visits import PAGES, READERS, SAMPLES, VISITS, address_of, violations
 
+from lowrank_tutor.figures import storyteller
+
 HOME = "book/index.html"
 WIDE_SCREEN = {"width": 1280, "height": 900}
 DESCRIPTION = r'<meta name="description" content="([^"]*)"'
@@ -191,15 +193,16 @@ def test_landing_figure(readers, who):
     kinds = page.locator("article section > *").evaluate_all("(all) => all.slice(0, 3).map((e) => e.tagName)")
     assert kinds == ["H1", "P", "FIGURE"]
     assert not page.locator(".bd-sidebar-primary, .bd-sidebar-secondary").locator("visible=true").count()
-    figure = page.locator('figure.instrument[data-name="sheets"]')
-    ring = figure.get_by_role("slider", name="sheets that are kept")
+    figure = page.locator('figure.instrument[data-name="storyteller"]')
+    ring = figure.get_by_role("slider", name="How much is kept")
     page.evaluate("scrollTo(0, 0)")
     box = ring.locator(".hit").bounding_box()
     assert box["y"] + box["height"] < page.viewport_size["height"], "the handle is on the first screen"
-    for key, shown in (("Home", ["56%", "31%"]), ("ArrowRight", ["19%", "6%"]), ("ArrowRight", ["8%", "2%"])):
+    for key, k in (("Home", 1), ("ArrowRight", 2), ("ArrowRight", 3)):
         ring.press(key)
+        shown = [f"{storyteller(k=k).numbers[name]:.0%}" for name in ("right", "table_error", "answered")]
         page.wait_for_function(
-            "([all, shown]) => [...all.querySelectorAll('data')].map((d) => d.textContent).join() === shown.join()",
+            "([all, shown]) => shown.every((text, i) => all.querySelectorAll('data')[i].textContent === text)",
             arg=[figure.element_handle(), shown],
         )
     doors = page.locator("article section > figure + p a")
