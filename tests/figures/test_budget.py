@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from chapters import ROOT
 
 from lowrank_tutor.figures import budget
 from lowrank_tutor.figures.budget import SETTINGS, cache_bytes, counted_stories, shares
@@ -69,6 +70,21 @@ def test_sliders_heads_and_the_best(hand):
     )
     hand.settle()
     assert all(one["answered"] >= 0.95 for one in kept)
+
+
+@pytest.mark.parametrize(
+    ("change", "size", "answered"),
+    [
+        ({"first": 16, "rank": 10, "bits": 3, "heads": [1, 0, 1, 1, 0, 1, 1, 0]}, "2,556", "95.5%"),
+        ({"first": 8, "latents": 24}, "2,688", "95.2%"),
+    ],
+)
+def test_settings_of_the_page(change, size, answered):
+    page = (ROOT / "book" / "budget.md").read_text(encoding="utf-8")
+    assert f"{cache_bytes(UNCUT | change):,}" == size
+    assert f"{shares(UNCUT | change, counted_stories())['answered']:.1%}" == answered
+    assert size in page
+    assert answered in page
 
 
 @pytest.mark.parametrize(
