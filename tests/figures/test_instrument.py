@@ -39,7 +39,7 @@ OTHER_STATES = {
     "shadow": {"x": [-1.5, 2], "theta": 2.5},
     "cloud": {"center": [-3, 0.5]},
     "score": {"s": [-4, 0.1], "h": [2, -5]},
-    "windows": {"borders": [0, 2], "sharpness": 2, "query": [1, -1], "words": "so, what; now &then: 50% #1"},
+    "windows": {"borders": [0, 2, 9]},
     "sheets": {"k": 3, "row": 1, "words": "my cat sleeps"},
     "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5, "words": "my cat sleeps"},
     "dice": {"k": 24, "d": 50, "n": 5, "eps": 0.25, "seed": 77},
@@ -135,9 +135,9 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "least throw": lambda: dice(k=1, d=1, n=2, eps=0.01),
     "no score": lambda: score(s=(0, 0)),
     "point at the origin": lambda: shadow((0, 0)),
-    "1 word in a window": lambda: windows(sentence="the", borders=[0]),
-    "12 words in windows": lambda: windows(sentence="the cat slept it was tired " * 2, borders=range(12)),
-    "own words in windows": lambda: windows(sentence="My dog", keys=TWO, values=TWO),
+    "1 window": lambda: windows([0]),
+    "23 windows": lambda: windows(range(23)),
+    "another story in windows": lambda: windows(tale="most"),
     "8 words in sheets": lambda: sheets(8, sentence="the cat slept it was tired the cat"),
     "own words in sheets": lambda: sheets(1, sentence="My dog", x=TWO),
     "one design": lambda: card({"one": (1, 0)}),
@@ -147,7 +147,7 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "large number": lambda: ASK(10**14),
     "number below zero": lambda: ASK(-12.5),
 }
-CROWDED = ("40 bars", "large matrix", "12 words in windows", "curve of 20 places")
+CROWDED = ("40 bars", "large matrix", "23 windows", "curve of 20 places")
 
 
 def test_own_data(show):
@@ -181,8 +181,7 @@ NO_ARGUMENTS = {  # what Python alone is asked
     shadow: {"x": NO_POINT, "f": [[0, 0], [np.inf, 1], [1j, 1]]},
     spectrum: {"s": [[1], [1] * 41, [np.nan] * 12, [-1] * 12, [1001] * 12, "a", [1j] * 12], "k": [0, 13, True]},
     tilt: {"picture": [None, [[0, -1]]], "degrees": [-1, 46, [2], None], "k": [True, 2.0]},
-    windows: {"sharpness": [np.nan], "query": NO_POINT, "sentence": ["", "the dog slept", "the " * 13, None]},
-    partial(windows, keys=TWO, values=TWO): {"sentence": ["so So", "- so", "so " + "o" * 25]},
+    windows: {"tale": ["", None]},
     sheets: {"word": ["dog"], "sentence": ["", "a dog", None]},
     partial(sheets, sentence="a dog", x=TWO): {"x": [[[3, 0], [0, 0]]]},
     attend: {"word": ["dog"], "query": NO_POINT[1:3], "sharpness": [np.nan], "sentence": ["", None]},
@@ -206,10 +205,7 @@ NO_STATES = {  # what the browser refuses, too
     "shadow": {"x": [[6, 0]]},
     "cloud": {"center": [[11, 0]]},
     "dice": {"k": [0, 401], "d": [0, 1001], "n": [1, 33], "eps": [0, 1], "seed": [0, 1_000_001]},
-    "windows": {
-        "borders": [[], [1, 2], [0, 4, 4], [0, 12], [0, 1.5]], "sharpness": [-0.1, 4.1, None],
-        "query": [[2.7, 0], [1]],
-    },
+    "windows": {"borders": [[], [1, 2], [0, 4, 4], [0, 23], [0, 1.5]]},
     "sheets": {"k": [0, 7, 1.5]},
     "attend": {"query": [[5, 0]], "sharpness": [-1, 4.1]},
     "votes": {"m": [0, 17, 2.5], "way": ["two"], "rho": [0.5]},
@@ -252,7 +248,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("name", ["attend", "sheets", "windows"])
+@pytest.mark.parametrize("name", ["attend", "sheets"])
 def test_typed_sentences(hands, name):
     """From none to one too many: each is taken, or it is said what is wrong with it."""
     hand = hands[name]
@@ -369,7 +365,7 @@ def test_start_again_clears_the_rest(show):
     typed = "(f) => f.querySelector('input[type=text]').value"
     ways = {
         "arrows": (checked, lambda figure: figure.locator("input[type=checkbox]").check()),
-        "windows": (typed, lambda figure: figure.get_by_label("Your sentence").fill("a cat sat")),
+        "attend": (typed, lambda figure: figure.get_by_label("Your sentence").fill("a cat sat")),
     }
     for name, (read, change) in ways.items():
         hand = show(INSTRUMENTS[name]())
@@ -395,7 +391,7 @@ SAID = "(all) => all.map((handle) => handle.getAttribute('aria-valuetext'))"
 WAYS_TO_HOLD = {
     "bars": spectrum,
     "a cut, and a picture that turns": tilt,
-    "tips and borders": windows,
+    "borders": windows,
     "a curve": lambda: draw_first("How fast?", [4, 3, 2, 1], kind="curve", x=[1, 2, 3, 4], limits=(0, 5)),
 }
 AT_REST = """async () => {
