@@ -50,7 +50,7 @@ const windows = ({ place, data, move }) => {
       list.text("total " + j, [1.24, (from + to) / 2 + n / 76], percent(share * (to - from)), "teal end");
       ["mixed ", "edge ", "total "].forEach((name) => list.hide(name + j, j >= ends.length));
       list.rect("exact " + j, [0, j + 0.3], [exact[j], j + 0.7], "ink solid");
-      list.text("word " + j, [-0.03, j + 0.5 + n / 76], story[j], "ink end");
+      list.text("word " + j, [-0.03, j + 0.5 + n / 76], j ? story[j] : "\u25b8", "ink end");
     }
   };
   const drawBars = () => {

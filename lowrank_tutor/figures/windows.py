@@ -29,7 +29,7 @@ WORDS = {
     "border": "border {j}, between windows",
     "between": "between {before} and {after}",
     "weight": "weight (right: of a whole window)",
-    "count": "windows, as equal as they can be",
+    "count": "equal windows",
     "of": "{k} for {n} words",
     "knows": ", and that is right",
     "forgot": "; right would be “{answer}”",
@@ -59,7 +59,7 @@ def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Ins
     --------
     >>> start, better = windows().numbers, windows(borders=[0, 3, 4]).numbers
     >>> f"{start['right']:.0%}, {better['right']:.0%}"
-    '10%, 100%'
+    '12%, 100%'
     """
     words = ["<s>", *TALES[one_of("tale", tale, TALES)].split()]
     wished = as_float_array(range(0, len(words), 4) if borders is None else borders, "borders")

@@ -44,7 +44,6 @@ OTHER_STATES = {
     "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5, "words": "my cat sleeps"},
     "dice": {"k": 24, "d": 50, "n": 5, "eps": 0.25, "seed": 77},
     "album": {"written": 20, "d": 16, "method": "best"},
-    "votes": {"m": 3, "way": "votes", "rho": 0.9},
     "card": {"n": 2**19, "kept": "one head"},
     "draw_first": {"guess": 50, "shown": True},
 }
@@ -208,7 +207,6 @@ NO_STATES = {  # what the browser refuses, too
     "windows": {"borders": [[], [1, 2], [0, 4, 4], [0, 23], [0, 1.5]]},
     "sheets": {"k": [0, 7, 1.5]},
     "attend": {"query": [[5, 0]], "sharpness": [-1, 4.1]},
-    "votes": {"m": [0, 17, 2.5], "way": ["two"], "rho": [0.5]},
     "album": {"written": [0, 65], "d": [8], "method": ["mean"]},
     "card": {"n": [0, 10_000, 2**20 + 2**13], "kept": ["12", 8]},
     "spectrum": {"k": [0, 13]},

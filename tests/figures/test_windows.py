@@ -65,7 +65,7 @@ def test_hands(hand):
 
 
 def test_count(hand):
-    count = hand.figure.get_by_label("windows, as")
+    count = hand.figure.get_by_label("equal windows")
     for number, words in ((str(N), "window of its own"), ("1", "single window"), ("5", "")):
         count.fill(number)
         assert check(hand)["windows"] == int(number)
