@@ -76,7 +76,8 @@ def test_groups():
                 starts = np.array([*range(0, old, m), *range(old, i + 1)])
                 sizes = np.diff([*starts, i + 1])
                 scores = np.add.reduceat(q[..., i, None, :] @ k[..., : i + 1, :].swapaxes(-1, -2) / 4, starts, axis=-1)
-                weights = softmax(scores[..., 0, :] / sizes + np.log(sizes if votes > 1 else np.ones(len(sizes))))
+                powers = np.exp(scores[..., 0, :] / sizes) * (sizes if votes > 1 else 1)
+                weights = powers / powers.sum(axis=-1, keepdims=True)
                 shared[..., i, : i + 1] = np.repeat(weights / sizes, sizes, axis=-1)
             return shared
 

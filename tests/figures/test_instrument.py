@@ -363,7 +363,7 @@ def test_start_again_clears_the_rest(show):
     typed = "(f) => f.querySelector('input[type=text]').value"
     ways = {
         "arrows": (checked, lambda figure: figure.locator("input[type=checkbox]").check()),
-        "attend": (typed, lambda figure: figure.get_by_label("Your sentence").fill("a cat sat")),
+        "sheets": (typed, lambda figure: figure.get_by_label("Your sentence").fill("a cat sat")),
     }
     for name, (read, change) in ways.items():
         hand = show(INSTRUMENTS[name]())
