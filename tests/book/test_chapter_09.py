@@ -33,7 +33,7 @@ def test_depth(chapter):
             x = skip * x + softmax(x @ w_q @ (x @ w_k).T / math.sqrt(32)) @ x @ w_v
         distance = np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x)
         assert chapter["apart"](size, skip)[2] == pytest.approx(distance), name
-    layers = {way: np.isfinite(chapter["apart"](*way)).sum() for way in ((1, 0), (3, 0), (1, 1))}
+    layers = {way: sum(far > 1e-15 for far in chapter["apart"](*way)) for way in ((1, 0), (3, 0), (1, 1))}
     assert layers == {(1, 0): 4, (3, 0): 9, (1, 1): 13}
 
 
