@@ -27,11 +27,9 @@ with needed(__name__):
     from lowrank_tutor.figures.spectrum import spectrum
     from lowrank_tutor.figures.storyteller import storyteller
     from lowrank_tutor.figures.tilt import tilt
-    from lowrank_tutor.figures.votes import votes
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "score",
-    "shadow", "spectrum", "storyteller",
-    "tilt", "votes", "windows",
+    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "score", "shadow", "spectrum", "storyteller",
+    "tilt", "windows",
 ]  # fmt: skip

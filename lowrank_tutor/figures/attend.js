@@ -1,16 +1,10 @@
 // One word attends: its query can be turned, arcs are its weights, and springs hold what it gets. Its sentences are in attend.py.
 const attend = ({ place, data, move, morph }) => {
-  const { far, sharpest } = data;
-  const own = typed(data), { matmul, softmax } = lowrankLinalg;
+  const { tokens, far, sharpest } = data, { matmul, softmax } = lowrankLinalg;
   const roomy = matchMedia("(min-width: 601px)").matches;
-  let state = null, tokens = [], shown = null;
-  let asked = [], keys = [], values = [], weights = [], output = [0, 0];
+  const [asked, keys, values] = data.maps.map((map) => matmul(data.numbers, map).map((row) => Array.from(row)));
+  let state = null, weights = [], output = [0, 0];
 
-  const read = (text) => {
-    tokens = own.split(text);
-    const x = tokens.map((word) => own.numbers(word, data.numbers));
-    [asked, keys, values] = data.maps.map((map) => matmul(x, map).map((row) => Array.from(row)));
-  };
   const pair = (point) => "(" + point.map((part) => format(part, ".1f")).join(", ") + ")";
 
   const spoken = arcs(place, {
@@ -31,10 +25,6 @@ const attend = ({ place, data, move, morph }) => {
   const more = place.appendChild(controls.element("details", { class: "more" }, controls.element("summary", {}, "More")));
   const sharpness = controls.range(more, {
     label: "sharpness", min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
-  });
-  const field = own.field(more, (typed) => {
-    const text = typed.join(" "), [row = ""] = own.split(text);
-    move({ words: text, row: 0, query: Array.from(matmul([own.numbers(row, data.numbers)], data.maps[0])[0]) });
   });
 
   /** Limits that hold all the points and the origin, as wide for a unit across as for one up. */
@@ -61,10 +51,10 @@ const attend = ({ place, data, move, morph }) => {
     const written = tokens.map((word) => labels.short(word));
     const free = labels.place(points.map(panel.pixel), written, weights, taken, [margin[3], 0, 300, HIGH - margin[2]]);
     panel.dots("words", points, "gray");
-    for (let i = 0; i < data.most; i++) {
-      panel.text("word " + i, free[i] ? panel.point(free[i]) : [0, 0], labels.short(tokens[i]), "ink middle");
+    tokens.forEach((token, i) => {
+      panel.text("word " + i, free[i] ? panel.point(free[i]) : [0, 0], labels.short(token), "ink middle");
       panel.hide("word " + i, !free[i]);
-    }
+    });
   };
   /** A spring between two points, in pixels: straight ends, and coils between them. */
   const spring = (from, to) => {
@@ -77,23 +67,17 @@ const attend = ({ place, data, move, morph }) => {
     });
   };
 
+  spoken.words(tokens);
+  frame(dial, around([[-far, -far], [far, far], ...keys], 1)); // wherever the query may go
+  frame(hung, around(values, 1.3));
   return {
     eases: { query: 0 },
-    clean: (wished) => {
-      const found = own.parse(wished.words);
-      return {
-        row: check.whole("row", wished.row, 0, found.length - 1), query: check.list("query", wished.query, 2, -far, far),
-        sharpness: check.number("sharpness", wished.sharpness, 0, sharpest), words: found.join(" "),
-      };
-    },
+    clean: ({ row, query, sharpness }) => ({
+      row: check.whole("row", row, 0, tokens.length - 1), query: check.list("query", query, 2, -far, far),
+      sharpness: check.number("sharpness", sharpness, 0, sharpest),
+    }),
     draw: (wished) => {
       state = wished;
-      if (state.words !== shown) {
-        read((shown = state.words));
-        spoken.words(tokens);
-        frame(dial, around([[-far, -far], [far, far], ...keys], 1)); // wherever the query may go
-        frame(hung, around(values, 1.3));
-      }
       const scores = keys.map(([x, y]) => state.sharpness * (x * state.query[0] + y * state.query[1]) / Math.SQRT2);
       weights = Array.from(softmax(scores));
       output = vectors.average(values, weights);
@@ -101,27 +85,20 @@ const attend = ({ place, data, move, morph }) => {
       name(dial, keys, [dial.pixel(state.query)]);
       dial.arrow("query", [0, 0], state.query, "ink");
       showQuery();
-      for (let i = 0; i < data.most; i++) {
-        const line = hung.line("spring " + i, i < tokens.length ? spring(values[i], output) : [[0, 0]], "ink spring");
-        line.style.strokeWidth = 0.4 + 6 * (weights[i] || 0);
-        hung.hide("spring " + i, i >= tokens.length);
-      }
+      values.forEach((value, i) => {
+        hung.line("spring " + i, spring(value, output), "ink spring").style.strokeWidth = 0.4 + 6 * weights[i];
+      });
       name(hung, values, [hung.pixel(output)]);
       hung.dots("output", [output], "ink large");
       sharpness.show(state.sharpness, "scores times " + format(state.sharpness, ".1f"));
-      field.show(state.words);
     },
     numbers: () => ({ share: Math.max(...weights), creature: output[0], happens: output[1] }),
     table: () => ({ keys, values, weights }),
-    clear: field.clear,
     values: () => {
       const top = Math.max(...weights), level = top - Math.min(...weights) < 1e-6;
       const most = level ? "all alike" : "“" + tokens[weights.indexOf(top)] + "”";
       return { word: tokens[state.row], most, asks: pair(state.query), gets: pair(output) };
     },
-    remarks: () => [
-      ...(Math.hypot(...state.query) * state.sharpness === 0 ? ["nothing"] : []),
-      ...own.remark(tokens),
-    ],
+    remarks: () => (Math.hypot(...state.query) * state.sharpness === 0 ? ["nothing"] : []),
   };
 };

@@ -5,21 +5,17 @@ from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import still
-from lowrank_tutor.figures.parts.typed import phrases
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.style import GRAY, INK
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
 
-MOST, REACH, SHARPEST = 8, 4.4, 4.0  # words; how far a query goes; what multiplies the scores
+REACH, SHARPEST = 4.4, 4.0  # how far a query goes; what multiplies the scores
 SAY = (
     "Asking for {asks}, “{word}” gives {share:.0%} of its weight to {most}. It gets {gets}: the average of all values "
     "with these weights."
 )
-REMARKS = {
-    "nothing": "A word that asks for nothing gets the plain mean of all values.",
-    "own": "The numbers of your own words are made up from their spelling.",
-}
+REMARKS = {"nothing": "A word that asks for nothing gets the plain mean of all values."}
 CAPTION = (
     "Each arc is as thick as its weight. Left: the query (arrow) and the keys by which words are found (dots). Right: "
     "the values that words give. Each spring is as stiff as its weight, so the large dot, which is what the word gets, "
@@ -34,14 +30,13 @@ def attend(word: str = "slept") -> Instrument:
     $V^\top p$, the average of their values. Springs from all values, each as stiff as its weight, hold a dot at that
     place.
 
-    State ``row`` (the word, counted from 0), ``query``, ``sharpness`` and ``words`` (the sentence); numbers ``share``
-    (the largest weight), ``creature`` and ``happens`` (what the word gets).
+    State ``row`` (the word, counted from 0), ``query`` and ``sharpness``; numbers ``share`` (the largest weight),
+    ``creature`` and ``happens`` (what the word gets).
 
     Parameters
     ----------
     word : str
-        The word that asks at first, one of "the cat slept it was tired". Readers may type others, whose numbers are
-        then made up from their spelling.
+        The word that asks at first, one of "the cat slept it was tired".
 
     Examples
     --------
@@ -55,21 +50,18 @@ def attend(word: str = "slept") -> Instrument:
     most = "all alike" if np.ptp(weights) < 1e-6 else f"“{WORDS[weights.argmax()]}”"
     return figure(
         name="attend",
-        parts=("linalg", "vectors", "labels", "typed", "arcs"),
-        state={"row": row, "query": asked.tolist(), "sharpness": 1.0, "words": " ".join(WORDS)},
+        parts=("linalg", "vectors", "labels", "arcs"),
+        state={"row": row, "query": asked.tolist(), "sharpness": 1.0},
         numbers={"share": float(share), "creature": float(gets[0]), "happens": float(gets[1])},
         values={"word": word, "most": most, "asks": _pair(asked), "gets": _pair(gets)},
         say=SAY,
         remarks=REMARKS,
         data={
-            "known": WORDS,
+            "tokens": WORDS,
             "numbers": X,
             "maps": [W_Q, W_K, W_V],
-            "most": MOST,
-            "reach": 2,
             "far": REACH,
             "sharpest": SHARPEST,
-            "words": phrases(MOST),
         },
         readouts={
             "share": ("largest weight", ".0%"),

@@ -1,48 +1,22 @@
-// Windows over a sentence and a query among its keys, to be dragged. Its sentences are in windows.py.
+// Windows over a story, whose borders are dragged, and the next word of a model that reads through them. See windows.py.
 const windows = ({ place, data, move }) => {
-  const { reach, most, sharpest, fine } = data;
-  const COLORS = { exact: "ink", mixed: "teal" }, NAMES = { exact: "exact", mixed: "windows" };
-  const even = (k, n) => Array.from({ length: k }, (_, i) => Math.floor(i * n / k));
-  const own = typed(data), { split } = own, { dot, average, mean } = vectors;
-  const percent = (share) => format(share, ".0%"), { short } = labels;
-  let rows = 0; // how many words the list has axes for
-  let state = null, tokens = [], keys = [], values = [], ends = [], members = [], means = [], weights = {}, output = {};
-
-  const compute = () => {
-    tokens = split(state.words);
-    const all = tokens.map((word) => own.numbers(word, data.keys, data.values));
-    [keys, values] = [all.map((four) => four.slice(0, 2)), all.map((four) => four.slice(2))];
-    ends = [...state.borders.slice(1), tokens.length];
-    members = tokens.map((_, i) => ends.findIndex((end) => i < end));
-    means = [keys, values].map((rows) => ends.map((end, j) => mean(rows.slice(state.borders[j], end))));
-    const logit = (key) => state.sharpness * dot(key, state.query) / Math.SQRT2;
-    const attend = (some) => lowrankLinalg.softmax(some.map(logit));
-    weights = { exact: attend(keys), mixed: attend(means[0]) };
-    output = { exact: average(values, weights.exact), mixed: average(means[1], weights.mixed) };
+  const { words, story, head, vocabulary, answer } = data, n = story.length, LISTED = 6;
+  const model = storytellerModel(storyteller_weights), ids = story.map((word) => vocabulary.indexOf(word));
+  const even = (k) => Array.from({ length: k }, (_, i) => Math.floor(i * n / k));
+  const percent = (share) => format(share, ".0%"), last = (table) => table.subarray(n * (n - 1));
+  let state = null, ends = [], chances = [], found = null;
+  const read = (borders) => {
+    const now = model.run(ids, borders ? [{ cut: "means", k: borders }] : []);
+    return { ...now, chances: lowrankLinalg.softmax(now.logits) };
   };
-  const gap = () =>
-    Math.hypot(...[0, 1].map((j) => output.exact[j] - output.mixed[j])) / (Math.hypot(...output.exact) || 1);
+  const uncut = read(null), likeliest = () => vocabulary[chances.indexOf(Math.max(...chances))];
 
-  // What there is to see, and to take hold of
   const panels = controls.box(place, "panels");
-  const roomy = matchMedia("(min-width: 601px)").matches; // a phone shows all of it on two screens
-  const HIGH = { plane: roomy ? 284 : 192, list: 264, result: 152 };
-  const size = { width: 300, margin: [8, 8, 8, 8] }, inner = (name) => (HIGH[name] - 16) / 284;
-  const open = (name, label, more) =>
-    stage.panel(controls.titled(panels, label), { label, ...size, height: HIGH[name], ...more });
-  const wide = reach / inner("plane"), axes = { x: [-wide, wide], y: [-reach, reach] }; // square units
-  const looks = "Keys. Drag the query: it looks at keys in its direction. Teal: the mean key of each window.";
-  const bars = "Weights. Narrow bars: exact. Teal: through windows, shared equally by the words. Drag the borders.";
-  const plane = open("plane", looks, axes), list = open("list", bars, { margin: [4, 44, 32, 78] });
-  const result = open("result", "Values, and what the query gets, exactly and through windows");
-  const shown = controls.element("b");
-  const between = "The line between what the query gets exactly and through windows. Gray: the values.";
-  panels.lastChild.firstChild.replaceChildren(shown, between);
-  const side = controls.box(panels);
-  const showQuery = vectors.tip(plane, "query", {
-    label: "tip of the query", color: "ink", reach, at: () => state.query,
-    put: (point) => move({ query: vectors.tenths(point, reach) }),
+  const list = stage.panel(controls.titled(panels, words.list), {
+    label: words.list, width: 300, height: 430, margin: [4, 44, 32, 66], y: [n, 0],
   });
+  list.axes({ x: [0, 0.5, 1], xTitle: words.weight, format: percent });
+  const bars = controls.box(controls.titled(panels, words.next), "next-words");
   const shift = (j, to) => {
     const borders = state.borders.slice();
     borders[j] = clamp(Math.round(to), borders[j - 1] + 1, ends[j] - 1);
@@ -52,131 +26,79 @@ const windows = ({ place, data, move }) => {
   const placeBorders = () => {
     for (let j = grips.length + 1; j < ends.length; j++) {
       list.handle("border " + j, {
-        label: "border " + j + ", between windows", color: "orange", axis: "y", large: 3,
-        drag: ([, y]) => shift(j, y),
-        share: j % 2 ? 0.66 : 0.4, // knobs of neighbors stand apart
-        step: (dx, dy) => shift(j, state.borders[j] + dx - dy), end: (which) => shift(j, which * most),
+        label: fill(words.border, { j }), color: "orange", axis: "y", large: 3, drag: ([, y]) => shift(j, y),
+        share: [0.25, 0.5, 0.75][j % 3], // knobs of neighbors stand apart
+        step: (dx, dy) => shift(j, state.borders[j] + dx - dy), end: (which) => shift(j, which * n),
       });
     }
     [...grips].forEach((grip, i) => grip.toggleAttribute("hidden", i + 1 >= ends.length));
     state.borders.slice(1).forEach((at, i) => list.place("border " + (i + 1), [0.5, at], {
       value: at, min: state.borders[i] + 1, max: ends[i + 1] - 1,
-      text: "between " + tokens[at - 1] + " and " + tokens[at],
+      text: fill(words.between, { before: story[at - 1], after: story[at] }),
     }));
   };
-  const sliders = controls.box(place, "sliders");
-  const sharpness = controls.range(sliders, {
-    label: "sharpness", min: 0, max: sharpest, step: 0.1, input: (value) => move({ sharpness: value }),
+  const count = controls.range(controls.box(place, "sliders"), {
+    label: words.count, min: 1, max: n, step: 1, input: (k) => move({ borders: even(k) }),
   });
-  const count = controls.range(sliders, {
-    label: "windows", min: 1, max: most, step: 1, input: (k) => move({ borders: even(k, tokens.length) }),
-  });
-  const counter = sliders.lastChild.querySelector("input");
-  const field = own.field(side, (typed) =>
-    move({ words: typed.join(" "), borders: even(Math.min(4, typed.length) || 1, typed.length) }));
-  side.append(controls.element("p", {}, "Words of the first sentence have numbers chosen by hand: right for a creature, "
-    + "up for what happens. Others get random ones, drawn from their spelling."));
 
-  // What is drawn
-  const drawPoints = (panel, rows, centers, height, named = []) => {
-    const taken = named.map(([word, at]) => labels.box(word, panel.pixel(at)));
-    const free = labels.place(rows.map(panel.pixel), tokens.map((word) => short(word)), weights.exact, taken, [0, 0, 300, height]);
-    const twin = (i) => rows.findIndex((row, j) => tokens[j] === tokens[i] && String(row) === String(rows[i])) < i;
-    const each = Array.from({ length: most }, (_, i) => i);
-    each.forEach((i) => { // all lines before all words: none is struck through
-      panel.line("spoke " + i, rows[i] ? [rows[i], centers[members[i]]] : [], "teal thin");
-      panel.hide("spoke " + i, !rows[i]);
-    });
-    panel.dots("tokens", rows, "gray");
-    panel.dots("means", centers, "teal");
-    each.forEach((i) => { // a word that is there twice, on one point, is written once
-      panel.text("word " + i, free[i] ? panel.point(free[i]) : [0, 0], short(tokens[i]), "gray middle");
-      panel.hide("word " + i, !free[i] || twin(i));
-    });
-  };
   const drawList = () => {
-    const n = tokens.length;
-    if (n !== rows) list.resize({ y: [n, 0] });
-    if (n !== rows) list.axes({ x: [0, 0.5, 1], xTitle: "weight (right: of a whole window)", format: percent });
-    rows = n;
-    for (let j = 0; j < most; j++) {
-      const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = weights.mixed[j] / (to - from) || 0;
+    const [exact, used] = [last(uncut.tables[head]), last(found.tables[head])];
+    for (let j = 0; j < n; j++) {
+      const [from, to] = [state.borders[j] || 0, ends[j] || 0], share = j < ends.length ? used[from] : 0;
       list.rect("mixed " + j, [0, from], [share, to], "teal");
       list.line("edge " + j, [[0, from], [share, from], [share, to], [0, to]], "teal thin");
-      list.text("total " + j, [1.24, (from + to) / 2 + n / 58], percent(weights.mixed[j] || 0), "teal end");
+      list.text("total " + j, [1.24, (from + to) / 2 + n / 76], percent(share * (to - from)), "teal end");
       ["mixed ", "edge ", "total "].forEach((name) => list.hide(name + j, j >= ends.length));
-    }
-    for (let i = 0; i < most; i++) {
-      list.rect("exact " + i, [0, i + 0.3], [weights.exact[i] || 0, i + 0.7], "ink solid");
-      list.text("word " + i, [-0.03, i + 0.5 + n / 58], short(tokens[i]), "ink end");
-      ["exact ", "word "].forEach((name) => list.hide(name + i, i >= n));
+      list.rect("exact " + j, [0, j + 0.3], [exact[j], j + 0.7], "ink solid");
+      list.text("word " + j, [-0.03, j + 0.5 + n / 76], j ? story[j] : "\u25b8", "ink end");
     }
   };
-  const drawResult = () => {
-    const all = [...values, [0, 0]], tall = inner("result");
-    const [[x, wide], [y, high]] = [0, 1].map((j) => {
-      const [low, up] = [Math.min, Math.max].map((pick) => pick(...all.map((row) => row[j])));
-      return [(low + up) / 2, (up - low) / 2];
-    });
-    const half = 1.2 * Math.max(high, wide * tall, 0.1);
-    result.resize({ x: [x - half / tall, x + half / tall], y: [y - half, y + half] });
-    result.line("axes", [[x - half / tall, 0], [x + half / tall, 0], [0, 0], [0, y - half], [0, y + half]],
-      "gray thin dotted");
-    const upper = output.exact[1] >= output.mixed[1] ? "exact" : "mixed"; // its name stands above, the other's below
-    const named = Object.keys(COLORS).map((way) =>
-      [NAMES[way], [output[way][0], output[way][1] + (way === upper ? 0.13 : -0.27) * half], way]);
-    result.line("gap", [output.exact, output.mixed], "orange"); // before the words, too
-    drawPoints(result, values, means[1], HIGH.result, named);
-    named.forEach(([word, at, way]) => {
-      result.dots(way, [output[way]], COLORS[way] + " large");
-      result.text("name " + way, at, word, COLORS[way] + " middle");
+  const drawBars = () => {
+    const most = (i) => Math.max(chances[i], uncut.chances[i]), right = vocabulary.indexOf(answer);
+    const rank = vocabulary.map((_, i) => i).sort((a, b) => most(b) - most(a));
+    const listed = [...new Set([right, ...rank])].slice(0, LISTED);
+    while (bars.children.length < LISTED) {
+      const { element } = controls;
+      bars.append(element("p", {}, element("span"), element("i", {}, element("b"), element("u")), element("small")));
+    }
+    listed.forEach((i, at) => {
+      const [name, bar, share] = bars.children[at].children;
+      bars.children[at].classList.toggle("wrong", i !== right);
+      stage.say(name, vocabulary[i]);
+      [chances, uncut.chances].forEach((of, which) => (bar.children[which].style.width = 100 * of[i] + "%"));
+      stage.say(share, percent(chances[i]));
     });
   };
 
   return {
-    clean: (wished) => {
-      const found = own.parse(wished.words), { borders } = wished;
-      const rule = "whole numbers from 0, each larger than the one before and below " + found.length;
+    clean: ({ borders }) => {
+      const rule = "whole numbers from 0, each larger than the one before and below " + n;
       const fits = Array.isArray(borders) && borders[0] === 0 && borders.every((border, i) =>
-        Number.isInteger(border) && border < found.length && (i === 0 || border > borders[i - 1]));
-      return {
-        borders: fits ? borders : check.fail("borders", rule, borders),
-        sharpness: check.number("sharpness", wished.sharpness, 0, sharpest),
-        query: check.list("query", wished.query, 2, -reach, reach), words: found.join(" "),
-      };
+        Number.isInteger(border) && border < n && (i === 0 || border > borders[i - 1]));
+      return { borders: fits ? borders : check.fail("borders", rule, borders) };
     },
     draw: (wished) => {
       state = wished;
-      compute();
-      vectors.axes(plane, wide, reach);
-      drawPoints(plane, keys, means[0], HIGH.plane);
-      plane.arrow("query", [0, 0], state.query, "ink");
-      showQuery();
+      ends = [...state.borders.slice(1), n];
+      found = read(state.borders);
+      chances = found.chances;
       drawList();
       placeBorders();
-      drawResult();
-      sharpness.show(state.sharpness, "scores times " + format(state.sharpness, ".3g"));
-      stage.write(counter, { max: tokens.length });
-      count.show(ends.length, ends.length + " for " + tokens.length + " words");
-      stage.say(shown, "Gap: " + format(gap(), ".1%"));
-      field.show(state.words);
+      drawBars();
+      count.show(ends.length, fill(words.of, { k: ends.length, n }));
     },
-    numbers: () => ({ gap: gap(), weights_exact: weights.exact.length, weights_mixed: weights.mixed.length }),
-    table: () => ({ keys, values }),
-    eases: { query: 0, sharpness: 0 },
-    glow: () => (gap() < fine && ends.length < tokens.length ? "gap" : ""),
-    clear: field.clear,
-    values: () => {
-      const at = weights.exact.indexOf(Math.max(...weights.exact)), window = members[at];
-      const size = ends[window] - state.borders[window];
-      return { most: tokens[at], share: weights.exact[at], through: weights.mixed[window] / size };
-    },
+    numbers: () => ({
+      right: chances[vocabulary.indexOf(answer)], table_error: model.error({ ...found, exact: uncut.tables }), windows: ends.length,
+    }),
+    table: () => ({ tables: found.tables.map((table) => Array.from({ length: n }, (_, i) => Array.from(table.slice(i * n, i * n + n)))) }),
+    glow: () => (likeliest() === answer && ends.length < 5 ? "right" : ""),
+    values: () => ({
+      says: likeliest(), verdict: likeliest() === answer ? words.knows : fill(words.forgot, { answer }),
+    }),
     remarks: () => {
-      const made = own.remark(tokens);
-      if (ends.length === tokens.length) return ["each", ...made];
-      if (ends.length === 1) return ["single", ...made];
-      if (state.sharpness === 0 || Math.hypot(...state.query) === 0) return ["votes", ...made];
-      return [...(gap() < fine ? ["near"] : []), ...made];
+      if (ends.length === n) return ["each"];
+      if (ends.length === 1) return ["single"];
+      return likeliest() === answer && ends.length < 5 ? ["few"] : [];
     },
   };
 };

@@ -1,103 +1,135 @@
-"""Drag the borders of windows over a sentence, and a query among its keys, and see what windows lose."""
+"""Drag the borders of windows over a story, and see whether a trained model that reads through them still knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor import storyteller as model
+from lowrank_tutor._checks import FloatArray, as_float_array
+from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import still
-from lowrank_tutor.figures.parts.typed import REACH, phrases
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.figures.storyteller import MODEL, TALES, loudest
+from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
-WIDE = 3  # words in a window at first
-QUERY = (2.5, 0.0)  # at first
-SHARPEST = 4.0
-FINE = 0.15  # a gap that is small
-SENTENCE = "the old gray cat slept because it was tired after the hunt"
-# How much a word names a creature, and how much it tells what happens: six words have the numbers of sentence.
-_CHOSEN = "0 0, 0.7 0.4, 1.4 -0.4, 2 0, 0 2, -0.7 0.6, 1 0, 0 1, 1 1, -0.6 1.2, 0 0, 0.9 1.7"
-KEYS = np.array([[float(number) for number in pair.split()] for pair in _CHOSEN.split(", ")])
-VALUES = KEYS * [2, 1]  # a creature counts twice
-SAY = (
-    "The query looks most at “{most}”, with {share:.0%} of its weight; through windows that word gets {through:.0%}. "
-    "The outputs are {gap:.0%} apart, with {weights_mixed} weights in place of {weights_exact}."
-)
+SAY = "With {windows} windows the tables are off by {table_error:.0%}, and the model says “{says}”{verdict}."
 REMARKS = {
     "each": "Every word is a window of its own, so nothing is lost and nothing saved.",
-    "single": "With a single window every query gets the same: the mean of all values.",
-    "votes": "This query has no preference: each window has one vote, whether it holds one word or many.",
-    "near": "Words that share a window are alike here, or this query hardly looks at them.",
-    "own": "Keys and values of your own words are made up.",
+    "single": "With a single window, every word gets the mean of all that came before it.",
+    "few": "These few averages are enough: they keep the word that is asked for by itself.",
 }
+WORDS = {
+    "list": "What the last word listens to. Narrow bars: exact. Teal: through windows. Drag the borders.",
+    "next": "The next word; outlines: exact attention",
+    "border": "border {j}, between windows",
+    "between": "between {before} and {after}",
+    "weight": "weight (right: of a whole window)",
+    "count": "equal windows",
+    "of": "{k} for {n} words",
+    "knows": ", and that is right",
+    "forgot": "; right would be “{answer}”",
+}
+CAPTION = (
+    "Each window acts as one token, with the mean of its words' keys and values, in all eight heads; it votes as often "
+    "as it has words. Weights are those of one head. Nothing was retrained."
+)
 
 
-def windows() -> Instrument:
-    r"""Show windows over twelve words, whose borders can be dragged, and what a query loses by them.
+def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Instrument:
+    """Show windows over a story, whose borders can be dragged, and what the trained model then says next.
 
-    Exact attention gives the query the output $PV$ with $P = \operatorname{softmax}(\beta K q / \sqrt 2)$, where the
-    sharpness $\beta$ multiplies the logits. Through windows, each acts as one token, with the mean of its keys and the
-    mean of its values. A reader may type other words; their keys and values are then made up from their spelling.
+    In every head of :mod:`lowrank_tutor.storyteller` a window acts as one token, with the mean key and the mean value
+    of its words, and votes as often as it has words; a word inside a window sees the window's earlier part.
 
-    State ``borders`` (the first token of each window, counted from 0: every third at first), ``sharpness``, ``query``,
-    ``words`` (the sentence); numbers ``gap`` (the distance of the two outputs over the norm of the exact one),
-    ``weights_exact`` and ``weights_mixed`` (how many weights there are).
+    State ``borders``; numbers ``right`` (chance of the right word), ``table_error`` (of the tables) and ``windows``.
+
+    Parameters
+    ----------
+    borders : sequence of int, optional
+        The first word of each window at first, counted from 0: rising, and the first is 0. By default every fourth.
+    tale : str
+        A story, by the job that it tests, one of ``TALES`` of :mod:`lowrank_tutor.figures.storyteller`.
 
     Examples
     --------
-    >>> f"{windows().numbers['gap']:.0%}"
-    '62%'
+    >>> start, better = windows().numbers, windows(borders=[0, 3, 4]).numbers
+    >>> f"{start['right']:.0%}, {better['right']:.0%}"
+    '12%, 100%'
     """
-    words, borders = SENTENCE.split(), list(range(0, len(KEYS), WIDE))
-    exact, mixed = _weights(KEYS), _weights(_means(KEYS))
-    output, shared = exact @ VALUES, np.repeat(mixed / WIDE, WIDE)
-    most = int(exact.argmax())
+    words = ["<s>", *TALES[one_of("tale", tale, TALES)].split()]
+    wished = as_float_array(range(0, len(words), 4) if borders is None else borders, "borders")
+    first = [int(border) for border in np.nan_to_num(wished).ravel()]
+    rising = all(before < after for before, after in pairwise([*first, len(words)]))
+    if not rising or first[:1] != [0] or first != wished.tolist():
+        rule = f"whole numbers from 0, each larger than the one before and below {len(words)}"
+        raise ValueError(f"borders must be {rule}, got {borders!r}")
+    found, head = measured(words, first), loudest(TALES[tale])
+    heard = [found.pop(name).reshape(8, len(words), -1)[head, -1] for name in ("exact", "used")]
     return figure(
         name="windows",
-        parts=("linalg", "vectors", "labels", "typed"),
-        state={"borders": borders, "sharpness": 1.0, "query": list(QUERY), "words": SENTENCE},
-        numbers={
-            "gap": float(np.linalg.norm(output - mixed @ _means(VALUES)) / np.linalg.norm(output)),
-            "weights_exact": len(exact),
-            "weights_mixed": len(mixed),
-        },
-        values={"most": words[most], "share": exact[most], "through": shared[most]},
+        engine=MODEL,
+        state={"borders": first},
+        numbers={name: found.pop(name) for name in ("right", "table_error", "windows")},
+        values=found,
         say=SAY,
         remarks=REMARKS,
         data={
-            "keys": KEYS.tolist(),
-            "values": VALUES.tolist(),
-            "known": words,
-            "reach": REACH,
-            "most": len(words),
-            "sharpest": SHARPEST,
-            "fine": FINE,
-            "words": phrases(len(words)),
+            "words": WORDS, "story": words, "head": head, "vocabulary": model.WORDS, "answer": model.answer(words)[0],
         },
         readouts={
-            "gap": ("gap between the outputs", ".1%"),
-            "weights_exact": ("weights, exact", ","),
-            "weights_mixed": ("weights through windows", ","),
+            "right": ("chance of the right word", ".0%"),
+            "table_error": ("error of the tables", ".0%"),
+            "windows": ("windows", ","),
         },
-        picture=still(_draw, exact, shared, borders, words, size=(4.6, 1 + 0.2 * len(words))),
-    )
+        caption=CAPTION,
+        picture=still(_draw, *heard, first, words, size=(4.6, 1 + 0.2 * len(words))),
+    )  # fmt: skip
 
 
-def _means(rows: Floats) -> Floats:
-    """Return the mean row of each window."""
-    return np.asarray(rows.reshape(-1, WIDE, 2).mean(axis=1))
+def through(borders: Sequence[int]) -> model.Cut:
+    """Let each word see what stands before it, and itself, as the means of windows that start at ``borders``."""
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        logs = np.log(np.maximum(model.exact.table(q, k), 1e-300))
+        shared = np.zeros_like(logs)
+        for i in range(q.shape[-2]):
+            starts = [border for border in borders if border <= i]
+            sizes = np.diff([*starts, i + 1])
+            votes = sizes * np.exp(np.add.reduceat(logs[..., i, : i + 1], starts, axis=-1) / sizes)
+            shares = votes / votes.sum(axis=-1, keepdims=True)
+            shared[..., i, : i + 1] = np.repeat(shares / sizes, sizes, axis=-1)
+        return shared
+
+    return model.Cut(table)
 
 
-def _weights(keys: Floats) -> Floats:
-    """Return the weights of the query over keys."""
-    powers = np.exp(keys @ QUERY / np.sqrt(2))
-    return np.asarray(powers / powers.sum())
+def measured(words: Sequence[str], borders: Sequence[int]) -> dict[str, Any]:
+    """Return what the model says through windows, and its tables, exact and used."""
+    ids, cut = [model.encode(words)], through(borders)
+    chances, (answer, _) = model.next_words(words, attend=cut), model.answer(words)
+    exact, used = model.tables(ids), model.tables(ids, attend=cut)
+    says = max(chances, key=lambda word: chances[word])
+    return {
+        "right": chances[answer],
+        "table_error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
+        "windows": len(borders),
+        "says": says,
+        "verdict": WORDS["knows"] if says == answer else WORDS["forgot"].format(answer=answer),
+        "exact": exact,
+        "used": used,
+    }
 
 
-def _draw(exact: Floats, shared: Floats, borders: list[int], words: list[str], ax: Axes) -> None:
+def _draw(exact: FloatArray, spread: FloatArray, borders: Sequence[int], words: Sequence[str], ax: Axes) -> None:
     rows = np.arange(len(words))
-    ax.barh(rows, shared, height=1.0, color=TEAL, alpha=0.3, label="through windows")
+    ax.barh(rows, spread, height=1.0, color=TEAL, alpha=0.3, label="through windows")
     ax.barh(rows, exact, height=0.4, color=INK, label="exact")
     ax.hlines(np.array(borders[1:]) - 0.5, 0, exact.max(), color=ORANGE)
     ax.set_yticks(rows, words)
-    ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the query")
+    ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the last word")
     ax.legend(loc="lower right")

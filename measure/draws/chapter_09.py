@@ -1,13 +1,12 @@
-"""Draw chapter 9 again: recall of states, ranks of softmax blocks, depth with skips, groups of old tokens."""
+"""Draw chapter 9 again: recall of states, depth with skips, groups of old tokens."""
 
 import math
 
 import torch
 from sklearn.datasets import load_digits
 
-from lowrank_tutor.rank import numerical_rank
-from lowrank_tutor.states import block_ranks, linear_state, recall_error, window_attention
-from lowrank_tutor.svd import relative_error, tail_error
+from lowrank_tutor.states import linear_state, recall_error, window_attention
+from lowrank_tutor.svd import relative_error
 
 unit = torch.nn.functional.normalize
 attend = torch.nn.functional.scaled_dot_product_attention
@@ -16,7 +15,7 @@ attend = torch.nn.functional.scaled_dot_product_attention
 def draw(seed: int) -> dict[str, float]:
     """Return the numbers of one seed."""
     g = torch.Generator().manual_seed(seed)
-    return _recall(g) | _blocks(g) | _depth(g) | _windows(g)
+    return _recall(g) | _depth(g) | _windows(g)
 
 
 def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
@@ -33,7 +32,7 @@ def _recall(g: torch.Generator) -> dict[str, float]:
     k, v, few = unit(_normal(g, 64, 32), dim=1), pictures - pictures.mean(dim=0), slice(0, 16)
     plain, rule = linear_state(k, v), linear_state(k, v, delta=1.0)
     back = _given_back(rule, k, v)
-    numbers = {
+    return {
         "64 pictures, sum": float(_given_back(plain, k, v).sum()),
         "64 pictures, sum, error": recall_error(plain, k, v),
         "64 pictures, delta rule": float(back.sum()),
@@ -42,43 +41,6 @@ def _recall(g: torch.Generator) -> dict[str, float]:
         "64 pictures, delta rule, error of the oldest eighth": recall_error(rule, k[:8], v[:8]),
         "16 pictures, sum, error": recall_error(linear_state(k[few], v[few]), k[few], v[few]),
         "16 pictures, sum": float(_given_back(linear_state(k[few], v[few]), k[few], v[few]).sum()),
-    }
-    return numbers | _rules(k, _normal(g, 64, 32))
-
-
-def _rules(k: torch.Tensor, v: torch.Tensor) -> dict[str, float]:
-    """Return the share of keys whose newest value each way to write gives back; a gate leaves 95% at each step."""
-    rules = {
-        "sum": {}, "gate and sum": {"decay": 0.95}, "delta rule": {"delta": 1.0},
-        "gate and delta rule": {"decay": 0.95, "delta": 1.0},
-    }  # fmt: skip
-    first, second = list(range(8)), list(range(8, 16))
-    cases = {  # the keys in the order in which they are written, and the steps that write the newest values
-        "32 keys once": (k[:32], range(32)),
-        "16 keys four times": (k[(first + second) * 4], range(48, 64)),
-        "8 of 16 keys four times": (k[first + second * 4], [*first, *range(32, 40)]),
-        "32 keys that share a direction": (unit(k[:32] + k[63], dim=1), range(32)),  # cosines near 1/2
-    }
-    numbers = {}
-    for case, (keys, newest) in cases.items():
-        steps, values = torch.tensor(newest), v[: len(keys)]
-        for name, options in rules.items():
-            nearest = torch.cdist(keys[steps] @ linear_state(keys, values, **options), values).argmin(dim=1)
-            numbers[f"{case}, {name}"] = float((nearest == steps).double().mean())
-    return numbers
-
-
-def _blocks(g: torch.Generator) -> dict[str, float]:
-    """Return ranks of the block of the later 32 rows and the earlier 32 columns, and its error cut to rank 16."""
-    q, k = _normal(g, 64, 4), _normal(g, 64, 4)
-    later = torch.ones(64, 64).triu(1).bool()
-    softmax = torch.softmax((q @ k.T).masked_fill(later, -math.inf), dim=1)
-    spectrum = torch.linalg.svdvals(softmax[32:, :32]).numpy()
-    return {
-        "highest rank of a block": max(block_ranks(softmax)),
-        "rank of the block at 1%": numerical_rank(softmax[32:, :32].numpy(), rtol=0.01),
-        "highest rank at 1%": max(block_ranks(softmax, rtol=0.01)),
-        "block cut to rank 16": tail_error(spectrum, 16) / tail_error(spectrum, 0),
     }
 
 

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from chapters import CHAPTERS, softmax
 
+from lowrank_tutor import storyteller
+from lowrank_tutor.figures import windows
+from lowrank_tutor.figures.storyteller import TALES, counted, measured
+
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("07-")]
 N, D = 128, 32
 
@@ -38,6 +42,60 @@ def linformer_error(chapter, *, k, rho):
 
 
 EXPLORERS = {"linformer-error": linformer_error}
+
+
+def test_averages_of_a_story():
+    """What the text says of the figures: which averages say red, how far off the tables are, and how many answers."""
+    said = {k: measured(TALES["far fact"], "means", k) for k in (8, 16, 20)}
+    assert [said[k]["says"] for k in said] == ["red", "white", "red"]
+    assert [round(100 * said[k]["table_error"]) for k in (8, 16)] == [41, 22]
+    assert (
+        measured(TALES["far fact"], "window", 20)["right"]
+        > 0.99
+        > 0.2
+        > measured(TALES["far fact"], "window", 16)["right"]
+    )
+    assert [round(100 * counted()[cut][16]["answered"]) for cut in ("means", "window")] == [81, 72]
+    six, three = windows(range(0, 23, 4)), windows([0, 3, 4])
+    assert [round(100 * one.numbers["table_error"]) for one in (six, three)] == [73, 76]
+    assert "“gray”" in six.alt
+    assert three.numbers["right"] > 0.995
+    cells = list(range(23))
+    for border in cells[1:]:
+        assert (windows([at for at in cells if at != border]).numbers["right"] < 0.5) == (border in (3, 4))
+
+
+def test_neighbors_in_stories():
+    """Keys of neighboring words correlate by about 0.2, values hardly: over heads of both layers."""
+    rows: dict[str, list[list[np.ndarray]]] = {"keys": [], "values": []}
+
+    def keep(q, k, v):
+        rows["keys"].append(k[0].swapaxes(0, 1).reshape(len(k[0][0]), -1))
+        rows["values"].append(v[0].swapaxes(0, 1).reshape(len(v[0][0]), -1))
+        return storyteller.exact(q, k, v)
+
+    for story in storyteller.stories(60, rng=0):
+        storyteller.forward([storyteller.encode(story.words)], attend=keep)
+    for name, expected in (("keys", 0.2), ("values", 0.05)):
+        by_layer = []
+        for layer in (rows[name][::2], rows[name][1::2]):
+            mean = np.concatenate(layer).mean(axis=0)
+            pairs = [((x - mean)[1:] * (x - mean)[:-1]).sum(axis=1) for x in layer]
+            by_layer.append(np.concatenate(pairs).mean() / ((np.concatenate(layer) - mean) ** 2).sum(axis=1).mean())
+        assert np.mean(by_layer) == pytest.approx(expected, abs=0.05), name
+
+
+def test_filled_words(chapter):
+    """Right far facts, by design and by the number of people, as the text says."""
+    rows = [
+        row for row in chapter["stored"]("storyteller_designs")["rows"] if row["task"] == "fill" and row["step"] == 1200
+    ]
+    far = {(row["design"], row["facts"]): round(100 * row["job_far_fact"]) for row in rows}
+    assert [far[design, 4] for design in ("Linformer", "averages", "window")] == [84, 45, 20]
+    assert [far["Linformer", people] for people in (2, 4, 8)] == [93, 84, 76]
+    fills = chapter["fills"]
+    assert max(fills[design]["job_who"] for design in ("Linformer", "averages", "window")) < 0.2
+    assert [fills[design]["job_copy"] > 0.99 for design in ("Linformer", "averages", "window")] == [False, False, True]
 
 
 def test_best_mixing(chapter):

@@ -1,4 +1,4 @@
-"""States and theorems: layers, chunks, errors of states, and what models keep."""
+"""States and theorems: layers, chunks, errors of states, trained states, and what models keep."""
 
 import json
 import math
@@ -9,23 +9,38 @@ import pytest
 import torch
 from chapters import CHAPTERS, softmax
 
-from lowrank_tutor.figures import votes
+from lowrank_tutor import storyteller
+from lowrank_tutor.figures.storyteller import TALES
 
+RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.json").read_text())["rows"]
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
 
 
-def drift(chapter, *, layers, size):
+def past(chapter, *, words):
+    """Singular values of at least 1% of the largest, in the block of later rows and earlier columns."""
+    spectrum = np.linalg.svd(chapter["P"].numpy()[words:, :words], compute_uv=False)
+    return {"rank": int((spectrum > 0.01 * spectrum[0]).sum())}
+
+
+EXPLORERS = {"past": past}
+
+
+def test_depth(chapter):
     """Without skips tokens are mixed by weights; with skips they are added."""
-    apart = []
-    for skip in (0, 1):
+    for name, (size, skip) in chapter["ways"].items():
         x = chapter["first"].numpy()
-        for w_q, w_k, w_v in size * chapter["maps"].numpy()[:layers]:
+        for w_q, w_k, w_v in size * chapter["maps"].numpy()[:2]:
             x = skip * x + softmax(x @ w_q @ (x @ w_k).T / math.sqrt(32)) @ x @ w_v
-        apart.append(np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x))
-    return dict(zip(("alone", "skips"), apart, strict=True))
+        distance = np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x)
+        assert chapter["apart"](size, skip)[2] == pytest.approx(distance), name
+    layers = {way: sum(far > 1e-15 for far in chapter["apart"](*way)) for way in ((1, 0), (3, 0), (1, 1))}
+    assert layers == {(1, 0): 4, (3, 0): 9, (1, 1): 13}
 
 
-EXPLORERS = {"drift": drift}
+def test_past_fits(chapter):
+    """The head's past has more than 16 directions from the 17th word on, until 24 are left."""
+    above = [words for words in range(1, 71) if past(chapter, words=words)["rank"] > 16]
+    assert (above[0], above[-1]) == (17, 71 - 24)
 
 
 def test_chunks_match_single_steps(chapter):
@@ -49,11 +64,57 @@ def test_errors_follow_the_theorem(chapter):
     assert found["best state"][:2] == pytest.approx([0, 0], abs=1e-9)
 
 
-def test_best_groups():
-    """With m votes, groups of 8 alone leave so few keys and an error below 5%."""
-    numbers = {m: votes(m, "votes").numbers for m in range(1, 17)}
-    keys = {m: found["seen"] for m, found in numbers.items() if found["error"] < 0.05}
-    assert [m for m in keys if keys[m] <= 18] == [8]
+def test_groups():
+    """By the twin: a group's mean logit, its size as votes, and the newest 8 words one by one."""
+    story = storyteller.encode("<s> " + TALES["far fact"])
+
+    def cut(m, votes):
+        def table(q, k):
+            shared = np.zeros((*q.shape[:-1], q.shape[-2]))
+            for i in range(q.shape[-2]):
+                old = max(0, i - 7) // m * m
+                starts = np.array([*range(0, old, m), *range(old, i + 1)])
+                sizes = np.diff([*starts, i + 1])
+                scores = np.add.reduceat(q[..., i, None, :] @ k[..., : i + 1, :].swapaxes(-1, -2) / 4, starts, axis=-1)
+                powers = np.exp(scores[..., 0, :] / sizes) * (sizes if votes > 1 else 1)
+                weights = powers / powers.sum(axis=-1, keepdims=True)
+                shared[..., i, : i + 1] = np.repeat(weights / sizes, sizes, axis=-1)
+            return shared
+
+        return storyteller.Cut(table)
+
+    rows = [row for row in RECORD if row["task"] == "groups"]
+    assert len(rows) == 7
+    for row in rows:
+        chances = storyteller.next_words(
+            [storyteller.WORDS[word] for word in story], attend=cut(row["m"], row["votes"])
+        )
+        assert max(chances, key=chances.get) == row["says"], row
+
+
+def test_learned_states():
+    """The delta rule learns before attention, a sum never does; a sum below attention is enough."""
+    runs = {
+        (row["design"], row["step"]): row["answered"] for row in RECORD if row["task"] == "write" and row["facts"] == 8
+    }
+    assert runs["delta", 600] == pytest.approx(0.95, abs=0.005)
+    assert runs["attention", 1200] == pytest.approx(0.97, abs=0.005)
+    assert runs["attention", 900] < 0.9
+    (facts,) = [
+        row["job_far_fact"]
+        for row in RECORD
+        if row["task"] == "write" and row["design"] == "linear" and row["facts"] == 8 and row["step"] == 1800
+    ]
+    assert round(100 * facts) == 27
+    tales = {(row["design"], row["sentences"]): row["says"] for row in RECORD if row["task"] == "tale"}
+    assert [tales["linear", 1], tales["delta", 2], tales["delta", 3], tales["attention", 3]] == [
+        "black",
+        "red",
+        "pink",
+        "pink",
+    ]
+    assert max(runs["linear", step] for step in range(300, 1801, 300)) < 0.7
+    assert min(runs[design, 1800] for design in ("attention", "delta", "linear, then attention")) > 0.99
 
 
 def test_layers_match_counted_caches(chapter):

@@ -26,13 +26,12 @@ OTHER_STATES = {
     "shadow": {"x": [-1.5, 2], "theta": 2.5},
     "cloud": {"center": [-3, 0.5]},
     "score": {"s": [-4, 0.1], "h": [2, -5]},
-    "windows": {"borders": [0, 2], "sharpness": 2, "query": [1, -1], "words": "so, what; now &then: 50% #1"},
+    "windows": {"borders": [0, 2, 9]},
     "budget": {"first": 8, "second": 0, "rank": 8, "bits": 3, "latents": 0, "heads": [1, 1, 0, 1, 1, 1, 1, 0]},
     "storyteller": {"story": "Ben has tea . Mia has rice . who has tea ?", "cut": "window", "k": 4, "head": 2},
-    "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5, "words": "my cat sleeps"},
+    "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5},
     "dice": {"k": 24, "d": 50, "n": 5, "eps": 0.25, "seed": 77},
     "album": {"written": 20, "d": 16, "method": "best"},
-    "votes": {"m": 3, "way": "votes", "rho": 0.9},
     "card": {"n": 2**19, "kept": "one head"},
     "draw_first": {"guess": 50, "shown": True},
 }
@@ -108,7 +107,6 @@ def test_without_scripts_and_in_print(show, hands):
             assert hands[name].figure.locator(".instrument-live").is_visible() != printed
 
 
-TWO = [[1, 0.5], [-2, 0]]
 OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "2 bars": lambda: figures.spectrum([1, 2]),
     "40 bars": lambda: figures.spectrum(0.9 ** np.arange(40), 30),
@@ -118,6 +116,9 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "least throw": lambda: figures.dice(k=1, d=1, n=2, eps=0.01),
     "no score": lambda: figures.score(s=(0, 0)),
     "point at the origin": lambda: figures.shadow((0, 0)),
+    "1 window": lambda: figures.windows([0]),
+    "23 windows": lambda: figures.windows(range(23)),
+    "another story in windows": lambda: figures.windows(tale="most"),
     "one design": lambda: figures.card({"one": (1, 0)}),
 }
 
@@ -140,7 +141,7 @@ def test_own_data_fits(show):
     assert lost_handles(wide) == []
     curve = draw_first("How high?", [0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%")
     narrow = show(figures.windows(), curve, **PHONE)
-    narrow.set(words="the cat slept it was tired " * 2, borders=list(range(12)))
+    narrow.set(borders=list(range(23)))
     narrow.page.evaluate(READY)
     assert narrow.page.evaluate(OVERLAPS) == []
 
@@ -151,6 +152,7 @@ NO_ARGUMENTS = {  # what Python alone is asked
     "shadow": {"x": [[np.nan, 0], [1j, 0], [1, 2, 3]], "f": [[0, 0], [np.inf, 1], [1j, 1]]},
     "spectrum": {"s": [[1], [1] * 41, [np.nan] * 12, [-1] * 12, [1001] * 12, "a"], "k": [True]},
     "tilt": {"picture": [None, np.eye(2)], "degrees": [-1, 46, [2], None]},
+    "windows": {"tale": ["", None]},
     "attend": {"word": ["dog", None]},
     "album": {"pictures": [np.ones((9, 8, 8)), np.full((64, 8, 8), np.nan)]},
     "card": {"designs": [{}, {"a": (1.5, 0)}, {"a": (1, -1)}, {"a": (163_840, 1)}, {"a": (1, 0)} | DESIGNS]},
@@ -162,12 +164,8 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "shadow": {"x": [[6, 0]]},
     "cloud": {"center": [[11, 0]]},
     "dice": {"k": [0, 401], "d": [0, 1001], "n": [1, 33], "eps": [0, 1], "seed": [0, 1_000_001]},
-    "windows": {
-        "borders": [[], [1, 2], [0, 4, 4], [0, 12], [0, 1.5]], "sharpness": [-0.1, 4.1, None],
-        "query": [[2.7, 0], [1]],
-    },
+    "windows": {"borders": [[], [1, 2], [0, 4, 4], [0, 23], [0, 1.5]]},
     "attend": {"query": [[5, 0]], "sharpness": [-1, 4.1]},
-    "votes": {"m": [0, 17, 2.5], "way": ["two"], "rho": [0.5]},
     "album": {"written": [0, 65], "d": [8], "method": ["mean"]},
     "card": {"n": [0, 10_000, 2**20 + 2**13], "kept": ["12", 8]},
     "spectrum": {"k": [0, 13]},
@@ -221,10 +219,9 @@ KEYS = [  # a state, a handle, and what each key, one after the other, makes of 
         "Home": [1] + [0] * 11}),
     ("spectrum", {"k": 4}, "cut", "k", {"ArrowRight": 5, "Shift+ArrowRight": 8, "End": 12, "ArrowLeft": 11, "Home": 1}),
     ("tilt", {"k": 8}, "cut", "k", {"ArrowRight": 9, "Shift+ArrowRight": 19, "PageDown": 9, "End": 160, "Home": 1}),
-    ("votes", {"m": 3}, "first border", "m", {"ArrowRight": 4, "Shift+ArrowRight": 8, "End": 16, "Home": 1}),
     ("windows", {"borders": [0, 3, 6, 9]}, "border 2,", "borders",
      {"ArrowUp": [0, 3, 5, 9], "Shift+ArrowDown": [0, 3, 8, 9], "Home": [0, 3, 4, 9], "End": [0, 3, 8, 9]}),
-    ("windows", {"query": [2.5, 0]}, "tip of the query", "query",
+    ("attend", {"query": [2.5, 0]}, "tip of the query", "query",
      {"ArrowUp": [2.5, 0.1], "Shift+ArrowLeft": [1.5, 0.1]}),
 ]  # fmt: skip
 
@@ -236,35 +233,6 @@ def test_keys(hands, name, start, handle, part, keys):
     for key, value in keys.items():
         hand.handle(handle).press(key)
         assert (hand.call("state") | hand.shown())[part] == pytest.approx(value), key
-
-
-SENTENCES = {
-    "": "no word yet",
-    " \t ": "no word yet",
-    "a": "",
-    "the " * 8: "",
-    "the " * 13: "shorten the sentence",
-    "a" * 24: "",
-    "a" * 25: "too long",
-    "so ?!": "not a word",
-    "a cat 🐈 slept": "“🐈” is not a word",
-    "<img> <script>alert(1)</script>": "too long",
-}
-
-
-@pytest.mark.parametrize("name", ["attend", "windows"])
-def test_typed_sentences(hands, name):
-    """From none to one too many: each is taken, or it is said what is wrong with it."""
-    hand = hands[name]
-    hand.figure.evaluate("(figure) => figure.querySelectorAll('details').forEach((fold) => (fold.open = true))")
-    for typed, wrong in SENTENCES.items():
-        hand.call("set", INSTRUMENTS[name]().state)
-        before = hand.call("state")["words"]
-        hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
-        hand.figure.get_by_label("Your sentence").fill(typed)
-        hand.figure.get_by_label("Your sentence").press("Enter")
-        hand.said(wrong)
-        assert hand.call("state")["words"] == (before if wrong else typed.strip()), typed
 
 
 @pytest.mark.parametrize(("screen", "least"), [(LIGHT, 24), (PHONE, 44)], ids=["mouse", "finger"])
@@ -371,7 +339,7 @@ SAID = "(all) => all.map((handle) => handle.getAttribute('aria-valuetext'))"
 WAYS_TO_HOLD = {
     "bars": figures.spectrum,
     "a cut, and a picture that turns": figures.tilt,
-    "tips and borders": figures.windows,
+    "borders": figures.windows,
     "a curve": lambda: draw_first("How fast?", [4, 3, 2, 1], kind="curve", x=[1, 2, 3, 4], limits=(0, 5)),
 }
 AT_REST = """async () => {

@@ -84,17 +84,20 @@ const storytellerModel = (file) => {
     }
     return table;
   };
-  /** Each row's words in k groups of neighbors, with the mean logit of each, and as many votes as words. */
+  /** Each row's words in k groups of neighbors, or in groups that start at the places k, with the mean logit of each, and
+   * as many votes as words. */
   const means = (x, n, k) => {
     const table = new Float64Array(n * n);
     for (let i = 0; i < n; i++) {
-      const groups = Math.min(k, i + 1), border = (g) => Math.floor((g * (i + 1)) / groups);
-      const found = Array.from({ length: groups }, (_, g) => {
-        const row = x.subarray(i * n + border(g), i * n + border(g + 1));
+      const groups = Math.min(k, i + 1), even = (_, g) => Math.floor((g * (i + 1)) / groups);
+      const starts = Array.isArray(k) ? k.filter((at) => at <= i) : Array.from({ length: groups }, even);
+      const ends = [...starts.slice(1), i + 1];
+      const found = starts.map((start, g) => {
+        const row = x.subarray(i * n + start, i * n + ends[g]);
         return row.reduce((a, b) => a + b, 0) / row.length + Math.log(row.length);
       });
       lowrankLinalg.softmax(found).forEach((share, g) =>
-        table.fill(share / (border(g + 1) - border(g)), i * n + border(g), i * n + border(g + 1)));
+        table.fill(share / (ends[g] - starts[g]), i * n + starts[g], i * n + ends[g]));
     }
     return table;
   };
