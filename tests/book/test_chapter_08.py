@@ -1,7 +1,10 @@
 """Caches and adapters: the chapter's figures, its small adapter, and PyTorch's own hook."""
 
+import functools
+import json
 import math
-from unittest import mock
+import operator
+import statistics
 
 import numpy as np
 import pytest
@@ -9,7 +12,13 @@ import torch
 from chapters import CHAPTERS
 from torch import distributed, nn
 
-from lowrank_tutor.caches import LoraLinear, power_step
+from lowrank_tutor import storyteller
+from lowrank_tutor.caches import LoraLinear, input_moments, power_step
+from lowrank_tutor.figures.storyteller import TALES, counted, measured
+from lowrank_tutor.storyteller.model import causal_attention
+from measure.harness import DATA
+from measure.training.storyteller_cuts import short_stories
+from measure.training.storyteller_lora import OTHER
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
 
@@ -18,26 +27,34 @@ def off(found, wanted):
     return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
 
 
-def two_spectra(chapter, *, decay, k):
-    """Cut by eigenvectors, not by an SVD."""
-    weights, inputs = chapter["TABLE"], np.diag(np.arange(1, 33) ** -float(decay))
+def jobs_left(chapter, *, numbers, cut):
+    """Cut by eigenvectors, not by an SVD, and let the package read and grade one story at a time."""
+    weights, inputs = dict(storyteller.trained_weights()), chapter["INPUTS"]
+    missed = size = 0.0
+    for i in range(2):
+        names = [f"layers.{i}.{part}.weight" for part in "kv"]
+        both = np.concatenate([weights[name] for name in names])
+        moment = np.eye(64) if cut == "plain" else chapter["cuts"][cut][f"layers.{i}"]
+        axes = np.linalg.eigh(both @ moment @ both.T)[1][:, -numbers:]
+        changed = axes @ axes.T @ both
+        missed += ((inputs[i] @ (changed - both).T) ** 2).sum()
+        size += ((inputs[i] @ both.T) ** 2).sum()
+        weights |= dict(zip(names, np.split(changed, 2), strict=True))
+    return {"error": math.sqrt(missed / size), "right": share(chapter["told"], weights=weights)}
 
-    def cut(table):
-        axes = np.linalg.eigh(table.T @ table)[1][:, -k:]
-        return table @ axes @ axes.T
 
-    outputs = inputs @ weights
-    return {"plain": off(inputs @ cut(weights), outputs), "weighted": off(cut(outputs), outputs)}
+def share(told, *, attend=None, weights=None):
+    """The share of right answers, each question counting once."""
+    shares = storyteller.grade(functools.partial(storyteller.forward, weights=weights), told, attend=attend)
+    asked = {job: sum(story.jobs.count(job) for story in told) for job in shares}
+    return sum(shares[job] * asked[job] for job in shares) / sum(asked.values())
 
 
-def equal_steps(chapter, *, optimizer, factor, tokens):
-    """The update has the factor, and for descent so has its gradient."""
-    unscaled = chapter["moved"][int(optimizer == "Adam"), chapter["BATCHES"].index(tokens)].tolist()
-    steps = []
-    for r, step in zip((1, 2, 4, 8, 16, 32, 64, 128), unscaled, strict=True):
-        alpha_r = 1 / (math.sqrt(r) if "√" in factor else r)
-        steps.append(step * (alpha_r if optimizer == "Adam" else alpha_r * alpha_r))
-    return {"ratio": max(steps) / min(steps)}
+def learning(_chapter, *, rank, training):
+    """The last point of each curve, by another way through the record."""
+    rows = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["rows"]
+    ends = [row["curve"][-1] for row in rows if row["rank"] == rank and row["way"] == training]
+    return {name: statistics.mean(end[name] for end in ends) for name in ("rule", "others", "jobs")}
 
 
 def muon(_chapter, *, rounds):
@@ -52,42 +69,137 @@ def muon(_chapter, *, rounds):
     return {"ratio": s[0] / s[-1]}
 
 
-EXPLORERS = {"two-spectra": two_spectra, "equal-steps": equal_steps, "muon": muon}
+EXPLORERS = {"jobs-left": jobs_left, "learning": learning, "muon": muon}
 
 
-@pytest.mark.parametrize(("r", "batch"), [(1, 1), (8, 64), (128, 8)])
-def test_first_steps(chapter, r, batch):
-    """The steps that the figure scales are those of PyTorch's optimizers on the package's layer."""
-    squares = []
-    for tokens, errors, a in chapter["draws"][:4]:
-        x, row = tokens[:batch], []
-        for optimizer in (torch.optim.SGD, torch.optim.Adam):
-            layer = LoraLinear(nn.Linear(128, 128, bias=False, dtype=torch.float64), r)  # alpha is r: the factor is 1
-            layer.a.data.copy_(a[:r])
-            (layer(x) * errors[:batch]).sum().backward()
-            optimizer([layer.b], lr=0.01).step()
-            row.append(float((x @ layer.update().T / 0.01).detach().square().mean()))
-        squares.append(row)
-    with mock.patch.dict(chapter["first_steps"].__globals__, draws=chapter["draws"][:4]):
-        steps = chapter["first_steps"](r, batch)
-    assert steps.tolist() == pytest.approx(np.sqrt(np.mean(squares, axis=0)), rel=1e-5)
+@pytest.mark.parametrize("r", [1, 8, 64])
+def test_first_step_of_adam(r):
+    """One token moves by the rate, times the sum of the sizes of its products with the rows of A."""
+    torch.manual_seed(0)
+    layer = LoraLinear(nn.Linear(96, 64, bias=False, dtype=torch.float64), r)  # alpha is r: the factor is 1
+    x, errors = torch.randn(96, dtype=torch.float64), torch.randn(64, dtype=torch.float64)
+    (layer(x) * errors).sum().backward()
+    torch.optim.Adam([layer.b], lr=0.01).step()
+    moved = (layer.update() @ x).abs() / 0.01
+    torch.testing.assert_close(moved, (layer.a @ x).abs().sum().expand(64), rtol=1e-4, atol=1e-4)
 
 
-def test_scores_by_both_moments(chapter):
-    """The least error of each kind, by NumPy's SVD of the turned table."""
-    a, b, w = (chapter[name].numpy() for name in ("MOMENT", "QUERY_MOMENT", "W_K"))
-    root_a, root_b = np.sqrt(a), np.linalg.cholesky(b)
+@pytest.fixture(scope="module")
+def short():
+    """The 200 stories that the live figure counts."""
+    return short_stories()
 
-    def cut(m):
-        u, s, vt = np.linalg.svd(m, full_matrices=False)
-        return (u[:, :8] * s[:8]) @ vt[:8]
 
-    def error(m):
-        return off(root_a @ m @ root_b, root_a @ w @ root_b)
+def test_storyteller_in_few_bits(short):
+    """Scales of KIVI, no large entries, and weights in fewer bits than they are stored in."""
 
-    for_keys = np.linalg.solve(root_a, cut(root_a @ w))
-    for_scores = np.linalg.solve(root_a, cut(root_a @ w @ root_b)) @ np.linalg.inv(root_b)
-    assert chapter["of_scores"] == pytest.approx([error(m) for m in (cut(w), for_keys, for_scores)], rel=1e-6)
+    def rounded(x, axis):
+        low, step = x.min(axis, keepdims=True), np.ptp(x, axis, keepdims=True) / 3
+        return low + step * np.rint((x - low) / step)
+
+    kivi = storyteller.Cut(lambda q, k: storyteller.exact.table(q, rounded(k, -2)), lambda v: rounded(v, -1))
+    assert share(short, attend=kivi) == pytest.approx(0.98, abs=0.005)
+    assert [round(counted()["bits"][k]["answered"], 2) for k in (2, 3)] == [0.96, 1]
+    assert measured(TALES["far fact"], "bits", 1)["says"] == "soup"
+
+    keys = []
+    for story in short[:40]:
+        storyteller.forward(
+            [storyteller.encode(story.words)], attend=lambda q, k, v: keys.append(k[0]) or storyteller.exact(q, k, v)
+        )
+    for layer in (keys[::2], keys[1::2]):
+        sizes = np.sqrt((np.concatenate(layer, axis=1) ** 2).mean(axis=1))
+        assert sizes.max() < 2 * np.median(sizes)
+
+    def coarse(weight, bits):
+        scale = np.abs(weight).max(axis=1, keepdims=True) / (2 ** (bits - 1) - 1)
+        return np.rint(weight / scale) * scale
+
+    for bits, right in ((4, 0.999), (3, 0.95), (2, 0.11)):
+        weights = {name: coarse(w, bits) if w.ndim == 2 else w for name, w in storyteller.trained_weights().items()}
+        assert share(short, weights=weights) == pytest.approx(right, abs=0.006), bits
+
+
+def test_words_dropped(chapter):
+    """Evict head by head, in plain loops; and of single words two decide."""
+    assert round(counted()["top"][6]["answered"], 3) == 0.998
+    story = chapter["told"][0].words[:20]
+    exact = storyteller.tables([storyteller.encode(story)])[0, 0]
+    cuts = storyteller.tables([storyteller.encode(story)], attend=chapter["most_heard"](8))[0, 0]
+    for table, cut in zip(exact, cuts, strict=True):
+        kept, heard = [], np.zeros(20)
+        for i, row in enumerate(table):
+            kept.append(i)
+            row = np.array([row[j] if j in kept else 0 for j in range(20)])
+            heard += row / row.sum()
+            np.testing.assert_allclose(cut[i], row / row.sum(), atol=1e-9)
+            if len(kept) > 8:
+                kept.remove(min(kept, key=lambda j: heard[j]))
+    decisive = [chapter["TALE"][i] for i, chance in enumerate(chapter["red"]) if chance < 0.5]
+    assert decisive == ["wears", "red"]
+    assert min(chance for chance in chapter["red"] if chance > 0.5) > 0.99
+    assert max(chapter["heard"]) == chapter["heard"][0]
+
+
+def test_moments_and_use(chapter):
+    """Moments of stories without padding, and the use of their words, one story at a time."""
+    model = storyteller.load()
+    with input_moments(model, "k") as moments:
+        for story in chapter["lessons"]:
+            model([storyteller.encode(story.words)])
+    for i in range(2):
+        found = chapter["cuts"]["every word alike"][f"layers.{i}"]
+        np.testing.assert_allclose(found, moments[f"layers.{i}.k"], rtol=1e-3, atol=1e-4)
+
+    starts = np.cumsum([0, *(len(story.words) for story in chapter["lessons"])])
+    for i in (0, 7, 150):
+        story, made, total = chapter["lessons"][i], [], 0
+
+        def attend(q, k, v, made=made):
+            made.append((k, v))
+            return causal_attention(q, k, v)
+
+        ids = storyteller.encode(story.words)
+        logits = model([ids], attend=attend)[0].double()
+        for at, sign in zip(
+            chapter["place"][chapter["story"] == i], chapter["signs"][chapter["story"] == i], strict=True
+        ):
+            assert story.jobs[at]
+            row, word = logits[at - 1], ids[at]
+            total += sign * (row[word] - torch.cat([row[:word], row[word + 1 :]]).logsumexp(0))
+        slopes = torch.autograd.grad(total, [each for pair in made for each in pair])
+        sizes = [slope.square().sum(dim=(0, 1, 3)) for slope in slopes]
+        wanted = torch.stack([sizes[0] + sizes[1], sizes[2] + sizes[3]]).double()
+        torch.testing.assert_close(chapter["use"][:, starts[i] : starts[i + 1]], wanted, rtol=1e-2, atol=1e-5)
+
+
+def test_whose_use(chapter):
+    """What the page says of the three cuts."""
+    right = {n: [chapter["right_by_job"](n, cut)["all"] for cut in chapter["cuts"]] for n in (8, 12, 16, 20, 24)}
+    errors = {n: [chapter["off_by"](chapter["INPUTS"], n, cut) for cut in chapter["cuts"]] for n in right}
+    assert all(max(each) == each[2] for each in right.values())
+    assert all(min(each) == each[1] for each in errors.values())
+    assert [right[n][1] > right[n][0] for n in right] == [False, False, False, True, True]
+    whole, *which = zip(*chapter["errors"].values(), strict=True)
+    assert whole[1] == min(whole)
+    assert all(each[1] == max(each) for each in which)
+    assert share(chapter["told"], weights=storyteller.cut_latents(storyteller.trained_weights(), 32)) == 1
+
+
+def test_fibs(chapter):
+    """The reader's lesson is that of the record, and the model fails it as trained."""
+    lessons = [chapter["with_fibs"](story) for story in storyteller.stories(20, facts=3, rng=4)]
+    fibs = [(ids.tolist(), counts.tolist().index(3)) for ids, counts in lessons if 3 in counts]
+    assert len(fibs) > 5
+    for ids, at in fibs:
+        words = [storyteller.WORDS[i] for i in ids[: at + 1]]
+        truth, _ = storyteller.answer(words[:at])
+        assert words[at - 2] == "Ada"
+        assert words[at] == OTHER[truth]
+        assert max(storyteller.next_words(words[:at]).items(), key=operator.itemgetter(1))[0] == truth
+    learned = sum(part.numel() for part in chapter["learned"])
+    assert learned == 2048
+    assert chapter["losses"].isfinite().all()
 
 
 def test_shrunken_adapter(chapter):
