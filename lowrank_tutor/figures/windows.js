@@ -88,7 +88,7 @@ const windows = ({ place, data, move }) => {
       count.show(ends.length, fill(words.of, { k: ends.length, n }));
     },
     numbers: () => ({
-      right: chances[vocabulary.indexOf(answer)], table_error: model.error({ ...found, exact: uncut.tables }), windows: ends.length,
+      right: chances[vocabulary.indexOf(answer)], table_error: model.error(found.tables, uncut.tables), windows: ends.length,
     }),
     table: () => ({ tables: found.tables.map((table) => Array.from({ length: n }, (_, i) => Array.from(table.slice(i * n, i * n + n)))) }),
     glow: () => (likeliest() === answer && ends.length < 5 ? "right" : ""),

@@ -93,7 +93,7 @@ def stories(n: int, *, facts: int | None = None, rng: object = None) -> list[Sto
 
 def encode(words: str | Sequence[str]) -> list[int]:
     """Return the numbers of words in ``WORDS``; a text is split at its spaces."""
-    if not isinstance(words, str | list | tuple):
+    if not isinstance(words, str | list | tuple | np.ndarray):
         raise TypeError(f"words must be a text or a list of words, got {type(words).__name__}")
     words = words.split() if isinstance(words, str) else words
     if strange := [word for word in words if word not in _NUMBER]:
