@@ -7,7 +7,7 @@ const budget = ({ figure, place, data, move }) => {
     second: "window of the second layer, words",
     rank: "numbers in a key (rank of the scores)",
     bits: "bits for each number",
-    latents: "or latents instead of keys and values, numbers",
+    latents: "or latents instead, numbers",
   };
   const told = data.stories.map(([ids, asked]) => ({ ids: ids.split(" ").map(Number), asked }));
   let state = null, asked = 0, found = null, last = null, best = null, uncut = true;
@@ -83,7 +83,8 @@ const budget = ({ figure, place, data, move }) => {
     });
     switches.forEach((button, h) => button.setAttribute("aria-pressed", state.heads[h] === 1));
     meter.querySelector("b").style.width = 100 * bytes() / most + "%";
-    stage.say(meter.lastChild, fill("{times} times less than uncut", { times: format(most / bytes(), ".3g") }));
+    const less = fill("{times} times less than uncut", { times: format(most / bytes(), ".3g") });
+    stage.say(meter.lastChild, uncut ? "as much as the uncut model keeps" : less);
     tally.classList.toggle("counting", !found);
     if (!found) return;
     jobs.forEach((job, i) => {
