@@ -25,7 +25,7 @@ SENTENCES = {
         "Random directions keep distances. How many do your points need, and when is the bound useless?"
     ),
     "book/05-bilinear-scoring": (
-        "Compare two vectors by way of a few numbers: what it saves, which factors are the best, how they are learned."
+        "Compare two vectors through a few numbers: what it saves, which factors are best, how they are learned."
     ),
     "book/06-attention": (
         "What attention does to a sentence, which of its ranks is low, and what linear attention and Performer change."

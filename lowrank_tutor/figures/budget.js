@@ -7,10 +7,10 @@ const budget = ({ figure, place, data, move }) => {
     second: "window of the second layer, words",
     rank: "numbers in a key (rank of the scores)",
     bits: "bits for each number",
-    latents: "or latents instead, numbers",
+    latents: "latent numbers per word",
   };
   const told = data.stories.map(([ids, asked]) => ({ ids: ids.split(" ").map(Number), asked }));
-  let state = null, asked = 0, found = null, last = null, best = null, uncut = true;
+  let state = null, asked = 0, found = null, last = null, best = null, uncut = true, running = null;
   const counted = new Map(); // shares by setting
 
   const bytes = () => [state.first, state.second].reduce((sum, window, layer) => {
@@ -83,8 +83,8 @@ const budget = ({ figure, place, data, move }) => {
     });
     switches.forEach((button, h) => button.setAttribute("aria-pressed", state.heads[h] === 1));
     meter.querySelector("b").style.width = 100 * bytes() / most + "%";
-    const less = fill("{times} times less than uncut", { times: format(most / bytes(), ".3g") });
-    stage.say(meter.lastChild, uncut ? "as much as the uncut model keeps" : less);
+    const less = fill("{times} times smaller than uncut", { times: format(most / bytes(), ".2g") });
+    stage.say(meter.lastChild, uncut ? "as much as the uncut model keeps" : bytes() ? less : "nothing is kept");
     tally.classList.toggle("counting", !found);
     if (!found) return;
     jobs.forEach((job, i) => {
@@ -123,13 +123,16 @@ const budget = ({ figure, place, data, move }) => {
         showBest();
       };
       draw();
+      running = null;
       if (found) return judge();
-      return count().then((shares) => {
-        if (!shares) return;
+      stage.say(figure.querySelector("data[data-name=answered]"), "…");
+      running = count().then((shares) => {
+        if (!shares) return running; // another setting is being counted: its answers are waited for
         counted.set(key, (found = last = shares));
         draw();
         judge();
       });
+      return running;
     },
     numbers: () => ({ bytes: bytes(), ...last }),
     table: () => ({}),

@@ -24,16 +24,16 @@ SETTINGS = {  # what a reader may choose; 0 stands for all, and for no latents
     "bits": (1, 2, 3, 4, 6, 8, 16),
     "latents": (8, 12, 16, 20, 24, 32, 48, 0),
 }
-SAY = "The cache of a story of 48 words takes {bytes:,} bytes, and {answered:.0%} of the questions are answered."
+SAY = "The cache of a story of 48 words takes {bytes:,} bytes, and {answered:.0%} of the answers are right."
 REMARKS = {
     "start": "Nothing is cut yet: find the fewest bytes that still answer 95%.",
-    "enough": "That is enough, and you did with less before.",
+    "enough": "That is enough, but you have done it with less.",
     "best": "That is enough, and your best so far.",
-    "short": "That is too little: 95% are asked for.",
+    "short": "Not enough: the goal is 95%.",
 }
 CAPTION = (
     "60 stories of at most 48 words are read anew for each setting, in your browser. The uncut model keeps 256 numbers "
-    "of a word (keys and values of eight heads), of 16 bits each. Where numbers are rounded, each key and each value "
+    "per word (keys and values of eight heads), at 16 bits each. Where numbers are rounded, each key and each value "
     "also needs its least number and its step, 16 bits each. Cutting a finished table into sheets saves none of this."
 )
 

@@ -109,7 +109,7 @@ const storyteller = ({ figure, place, data, move }) => {
   let stacked = "";
   const drawStack = (used, exact) => {
     const sheets = state.cut === "sheets", key = [state.story, state.head, sheets || state.cut + state.k].join();
-    stage.say(left.firstChild, sheets ? "Sheets of this head's table" : "In use; above it, uncut");
+    stage.say(left.firstChild, sheets ? "Sheets of this head's table" : "Cut table; uncut above");
     if (key !== stacked) {
       const { u, s, v } = sheets ? model.sheetsOf(exact, n, "") : { u: [], s: [], v: [] };
       const tables = sheets
@@ -153,23 +153,25 @@ const storyteller = ({ figure, place, data, move }) => {
   const drawCurve = () => {
     const every = settings(state.cut), found = every.map((k) => run(state.cut, k)), last = every.length - 1;
     const at = here(), now = found[at];
-    curve.resize({ x: [0, last] });
+    curve.resize({ x: [0, last], y: [0, Math.max(1, ...found.map(({ error }) => error))] });
     curve.axes({
       x: every.map((_, i) => i), y: [0, 0.5, 1], xTitle: cuts[state.cut].axis,
       format: (value, axis) => axis === "y" ? Math.round(100 * value) + "%" : every[value] || "all",
     });
-    const points = (of) => found.map((one, i) => [i, Math.min(1, of(one))]);
+    const points = (of) => found.map((one, i) => [i, of(one)]);
     curve.area("shade", [[0, 0], ...points(chance), [last, 0]], "teal");
     curve.line("error", points(({ error }) => error), "orange");
     curve.line("chance", points(chance), "teal");
     curve.line("now", [[at, 0], [at, 1]], "orange thin");
     curve.place("cut", [at, chance(now)], { value: at, min: 0, max: last, text: kept() });
-    stage.say(legend.firstChild, "chance of the right word" + (answer ? ", “" + answer + "”" : ""));
+    ["shade", "chance"].forEach((name) => curve.hide(name, !right.length));
+    stage.say(legend.firstChild, right.length ? "chance of “" + right.join("” or “") + "”" : "no word follows");
   };
-  const kept = () => state.k ? fill(words.with, { phrase: fill(cuts[state.cut].phrase, state) }) : words.uncut;
+  const phrase = ({ single, phrase: many }) => (state.k === 1 ? single : fill(many, state));
+  const kept = () => (state.k ? fill(words.with, { phrase: phrase(cuts[state.cut]) }) : words.uncut);
 
   // The next word, and how many stories are answered
-  const rightSide = controls.titled(grid, "The next word; outlines: uncut"), bars = controls.box(rightSide, "next-words");
+  const rightSide = controls.titled(grid, "The next word (outline: uncut)"), bars = controls.box(rightSide, "next-words");
   const drawBars = (now) => {
     const rank = vocabulary.map((_, i) => i).sort((a, b) =>
       Math.max(now.chances[b], uncut.chances[b]) - Math.max(now.chances[a], uncut.chances[a]));
@@ -183,6 +185,7 @@ const storyteller = ({ figure, place, data, move }) => {
       stage.say(name, vocabulary[i]);
       bar.firstChild.style.width = 100 * now.chances[i] + "%";
       bar.lastChild.style.width = 100 * uncut.chances[i] + "%";
+      bar.lastChild.hidden = uncut.chances[i] < 0.005;
       stage.say(share, Math.round(100 * now.chances[i]) + "%");
     });
   };
@@ -265,6 +268,7 @@ const storyteller = ({ figure, place, data, move }) => {
       const now = run(state.cut, state.k);
       return { right: chance(now), table_error: now.error, ...count() };
     },
+    remarks: () => (state.k ? [state.cut] : []),
     table: () => ({
       tables: run(state.cut, state.k).tables.map((table) => Array.from({ length: n }, (_, i) => Array.from(table.slice(i * n, i * n + n)))),
     }),

@@ -27,27 +27,40 @@ CODES, DIRECTIONS = two_digits(np.random.default_rng(0).standard_normal((256, 16
 
 
 class Way(NamedTuple):
-    """A way to cut: its tab, what the curve's axis counts, the settings short of all, and a phrase."""
+    """A way to cut: its tab, what the curve's axis counts, the settings short of all, and what is left, as a phrase."""
 
     tab: str
     axis: str
     settings: tuple[int, ...]
     phrase: str
+    single: str  # the phrase for 1
     by_words: bool = False  # whether as many as there are words are all
 
 
 BY_WORDS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
 CUTS = {
-    "sheets": Way("Sheets", "sheets kept of each table", BY_WORDS, "{k} sheets of each table", True),
-    "window": Way("Window", "newest words that each word sees", BY_WORDS, "the newest {k} words", True),
-    "means": Way("Averages", "groups of words, averaged", BY_WORDS, "averages of {k} groups", True),
-    "features": Way("Linear", "random features (Performer)", (2, 4, 8, 16, 32, 64, 128, 256), "{k} random features"),
-    "top": Way("Strongest", "words heard, the strongest", BY_WORDS[:8], "the strongest {k} words", True),
-    "bits": Way("Bits", "bits for each number kept", (1, 2, 3, 4, 6, 8), "{k} bits a number"),
-    "scores": Way("Scores", "rank of each head's score matrix", (1, 2, 3, 4, 6, 8, 12), "scores of rank {k}"),
-    "latents": Way("Latents", "numbers kept of each word, for 128", (8, 12, 16, 20, 24, 32, 48), "{k} numbers a word"),
-    "projected": Way("Shadows", "numbers of a key, by a random map", (2, 4, 8, 16, 32, 64, 256), "keys of {k} numbers"),
-    "signs": Way("Signs", "bits of a key: its signs", (8, 16, 32, 64, 128, 256), "keys of {k} bits"),
+    "sheets": Way(
+        "Sheets", "sheets kept of each table", BY_WORDS, "{k} sheets of each table", "1 sheet of each table", True
+    ),
+    "window": Way("Window", "newest words that each word sees", BY_WORDS, "the newest {k} words", "itself alone", True),
+    "means": Way("Averages", "groups of words, averaged", BY_WORDS, "averages of {k} groups", "one average", True),
+    "features": Way(
+        "Linear", "random features (Performer)", (2, 4, 8, 16, 32, 64, 128, 256), "{k} random features", ""
+    ),
+    "top": Way(
+        "Strongest", "words heard, the strongest", BY_WORDS[:8], "the strongest {k} words", "the strongest word", True
+    ),
+    "bits": Way("Bits", "bits for each number kept", (1, 2, 3, 4, 6, 8), "{k} bits per number", "1 bit per number"),
+    "scores": Way(
+        "Scores", "rank of each head's scores", (1, 2, 3, 4, 6, 8, 12), "scores of rank {k}", "scores of rank 1"
+    ),
+    "latents": Way(
+        "Latents", "numbers kept of each word, for 128", (8, 12, 16, 20, 24, 32, 48), "{k} numbers per word", ""
+    ),
+    "projected": Way(
+        "Shadows", "numbers of a key, by a random map", (2, 4, 8, 16, 32, 64, 256), "keys of {k} numbers", ""
+    ),
+    "signs": Way("Signs", "bits of a key: its signs", (8, 16, 32, 64, 128, 256), "keys of {k} bits", ""),
 }
 TALES = {
     "far fact": "Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears",
@@ -58,18 +71,30 @@ TALES = {
     "reason": "Ada wears red . Ben wears blue . Mia has jam . the cats slept because they were",
     "copy": "Ada wears red . do mi so la re . Ben wears blue . again : do mi so",
 }
-SAY = "{kept} the model says “{says}”{verdict}. The tables are off by {table_error:.0%}."
+SAY = "{kept} the model says “{says}”{verdict} The tables are off by {table_error:.0%}."
+REMARKS = {  # why a cut forgets
+    "sheets": "Sheets are dropped by their size, whatever they are about.",
+    "window": "A window loses whatever is older than it.",
+    "means": "An average blends words that stand side by side.",
+    "features": "Random features only estimate the weights, and blur those that must be sharp.",
+    "top": "The rest is lost, even if much of it says the same.",
+    "bits": "Numbers that are nearly alike become the same.",
+    "scores": "Directions that seldom decide a score are dropped.",
+    "latents": "Keys and values share fewer directions than they had.",
+    "projected": "A random map keeps all keys about as far apart, and none exactly.",
+    "signs": "Signs tell the direction of a key, roughly.",
+}
 CAPTION = (
-    "Arcs: how much the last word listens to each word before it in the chosen head; thin dashes show the whole table. "
-    "Bars: the chances of the next word; outlines show the uncut model. A cut of a finished table saves nothing by "
-    "itself, and nothing was retrained: this shows what is lost."
+    "Arcs (shades on a narrow screen) show how much the last word listens to each word in the chosen head; dashes show "
+    "the uncut table. The error is the norm of what the tables have changed, relative to the uncut ones. Cutting a "
+    "finished table saves nothing by itself, and nothing was retrained: this shows what is lost."
 )
 PHRASES = {
     "uncut": "Uncut,",
     "with": "With {phrase}",
-    "knows": ", and that is right",
-    "forgot": "; right would be “{answer}”",
-    "guesses": ", and it can only guess",
+    "knows": " and is right.",
+    "forgot": " instead of “{answer}.”",
+    "guesses": " and can only guess.",
 }
 
 
@@ -127,6 +152,7 @@ def storyteller(
         numbers={name: first.pop(name) for name in ("right", "table_error")} | counted()[cut][k],
         values=first,
         say=SAY,
+        remarks=REMARKS,
         data={
             "words": PHRASES,
             "vocabulary": model.WORDS,
@@ -184,10 +210,16 @@ def measured(words: str, cut: str, k: int) -> dict[str, Any]:
     return {
         "right": sum(chances[word] for word in right),
         "table_error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
-        "kept": PHRASES["with"].format(phrase=CUTS[cut].phrase.format(k=k)) if k else PHRASES["uncut"],
+        "kept": kept(CUTS[cut], k),
         "says": says,
         "verdict": PHRASES[verdict].format(answer=answer),
     }
+
+
+def kept(way: Way, k: int) -> str:
+    """Say how much a cut leaves."""
+    phrase = way.single if k == 1 else way.phrase.format(k=k)
+    return PHRASES["with"].format(phrase=phrase) if k else PHRASES["uncut"]
 
 
 def loudest(words: str) -> int:

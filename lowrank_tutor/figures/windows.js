@@ -93,6 +93,7 @@ const windows = ({ place, data, move }) => {
     table: () => ({ tables: found.tables.map((table) => Array.from({ length: n }, (_, i) => Array.from(table.slice(i * n, i * n + n)))) }),
     glow: () => (likeliest() === answer && ends.length < 5 ? "right" : ""),
     values: () => ({
+      count: ends.length + (ends.length > 1 ? " windows" : " window"),
       says: likeliest(), verdict: likeliest() === answer ? words.knows : fill(words.forgot, { answer }),
     }),
     remarks: () => {

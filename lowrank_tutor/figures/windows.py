@@ -17,7 +17,7 @@ from lowrank_tutor.figures.storyteller import MODEL, TALES, loudest
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
-SAY = "With {windows} windows the tables are off by {table_error:.0%}, and the model says “{says}”{verdict}."
+SAY = "With {count} the model says “{says}”{verdict} The tables are off by {table_error:.0%}."
 REMARKS = {
     "each": "Every word is a window of its own, so nothing is lost and nothing saved.",
     "single": "With a single window, every word gets the mean of all that came before it.",
@@ -31,8 +31,8 @@ WORDS = {
     "weight": "weight (right: of a whole window)",
     "count": "equal windows",
     "of": "{k} for {n} words",
-    "knows": ", and that is right",
-    "forgot": "; right would be “{answer}”",
+    "knows": " and is right.",
+    "forgot": " instead of “{answer}.”",
 }
 CAPTION = (
     "Each window acts as one token, with the mean of its words' keys and values, in all eight heads; it votes as often "
@@ -119,6 +119,7 @@ def measured(words: Sequence[str], borders: Sequence[int]) -> dict[str, Any]:
         "table_error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
         "windows": len(borders),
         "says": says,
+        "count": f"{len(borders)} window{'s' if len(borders) > 1 else ''}",
         "verdict": WORDS["knows"] if says == answer else WORDS["forgot"].format(answer=answer),
         "exact": exact,
         "used": used,

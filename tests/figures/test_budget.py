@@ -48,8 +48,8 @@ def test_answers_are_numpys(hand):
     hand.tour([UNCUT | state for state in STATES], check)
 
 
-def test_sliders_heads_and_the_best(hand):
-    hand.set(**UNCUT)
+def test_sliders_heads_and_the_best(show):
+    hand = show(budget())
     hand.figure.evaluate("(f) => { window.bests = []; f.addEventListener('best', (e) => bests.push(e.detail)); }")
     slider = hand.figure.get_by_label("bits for each number")
     slider.fill(str(SETTINGS["bits"].index(4)))
@@ -59,7 +59,7 @@ def test_sliders_heads_and_the_best(hand):
     hand.page.wait_for_function("(f) => f.instrument.state().heads[4] === 0", arg=hand.figure.element_handle())
     hand.settle()
     assert hand.figure.get_by_label("numbers in a key").is_enabled()
-    hand.figure.get_by_label("or latents").fill("0")
+    hand.figure.get_by_label("latent numbers").fill("0")
     hand.settle()
     assert not hand.figure.get_by_label("numbers in a key").is_enabled(), "latents have no keys of their own"
     kept = hand.page.evaluate("bests")

@@ -77,7 +77,7 @@ def test_other_cuts_show_their_numbers(show, cut):
 def test_tapped_words_change_the_story(hand):
     hand.set(**storyteller().state)
     hand.figure.get_by_label("another word for “red”").select_option("gold")
-    hand.said("“gold”, and that is right")
+    hand.said("“gold” and is right")
     assert hand.call("state")["story"].startswith("Ada wears gold .")
     hand.figure.get_by_label("another word for “slept”").select_option("sang")
     hand.page.wait_for_function(
