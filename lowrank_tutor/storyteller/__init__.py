@@ -1,7 +1,7 @@
 """The storyteller: one small trained language model, its stories, and cuts of its attention.
 
 Of the words before it, a model of two layers and four heads guesses the next one. It knows 81 words, and its little
-stories test eight jobs (:mod:`lowrank_tutor.storyteller.language`). Take away what you like, and see what it forgets:
+stories test eight jobs, which ``storyteller/language.py`` lists. Take away what you like, and see what it forgets:
 
 >>> from lowrank_tutor import storyteller
 >>> story = "<s> Ada wears red . Ben wears blue . the cat slept because it was tired . Ada wears"
