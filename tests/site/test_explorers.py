@@ -38,7 +38,7 @@ def written(explorer: Explorer, name: str, value: float) -> str:
     how = explorer.formats.get(name, "," if isinstance(value, int) else ".4g")
     if callable(how):
         return how(value)
-    return how.format(value) if "{" in how else format(value, how)
+    return value if isinstance(value, str) else how.format(value) if "{" in how else format(value, how)
 
 
 def chosen(explorer: Explorer, name: str) -> bool:
