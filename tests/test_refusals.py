@@ -256,7 +256,10 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
         "x": some(GAMMA, axes=GAMMA[0], words="words", none=None, integers=GAMMA.long()), "steps": whole(2, 0),
     },
     "power_step": {"m": tensor(torch.ones(3, 2)), "q": tensor(torch.ones(2, 1))},
-    "rank_report": {"model": some(MODEL, words="words", none=None, empty={}, tensor=GAMMA)},
+    "rank_report": [
+        {"model": some(MODEL, words="words", none=None, empty={}, tensor=GAMMA)},
+        {"model": some(MODEL), "names": NAMES, "rank": whole(1), "progress": some(list, words="words", number=3)},
+    ],
     "attention_weights": {"q": tensor(Q, leads=True), "k": tensor(K)},
     "linear_attention": {
         **ATTENTION, "causal": FLAG._replace(value=True), "state": some(None, number=3, words="words"),

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 import torch
@@ -188,9 +189,10 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 
     ``names`` are the ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second
-    layer alone. Each must name an ``nn.Linear`` at least once. The name of a model that is itself such a layer is "",
-    and its adapter is returned. The options are those of `LoraLinear`. Only the adapters learn from then on, earlier
-    ones among them. A layer that stands in several places stays one. A refusal changes nothing.
+    layer alone, where ``*`` stands for anything, as in "1.*". Each must name an ``nn.Linear`` at least once. The name
+    of a model that is itself such a layer is "", and its adapter is returned. The options are those of `LoraLinear`.
+    Only the adapters learn from then on, earlier ones among them. A layer that stands in several places stays one. A
+    refusal changes nothing.
 
     >>> import torch
     >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
@@ -273,14 +275,14 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
 
 
 def names_ending_in(ends: str | Iterable[str], names: Iterable[str]) -> list[str]:
-    """Return the names of linear layers that end in one of ``ends``, each of which must fit one."""
+    """Return the names of layers that end in one of ``ends``, each of which must fit one; ``*`` stands for anything."""
     wanted = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else [ends]
     if not all(isinstance(end, str) for end in wanted):
         raise TypeError(f"names must be a string or several, got {ends!r}")
-    matches = {end: [name for name in names if f".{name}".endswith(f".{end}")] for end in wanted}
+    matches = {end: [name for name in names if fnmatchcase(f".{name}", f"*.{end}")] for end in wanted}
     if missing := [end for end in wanted or [""] if not matches.get(end)]:
         known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
-        raise ValueError(f"names must be ends of names of linear layers ({known}), got {missing[0]!r}")
+        raise ValueError(f"names must be ends of names of layers ({known}), got {missing[0]!r}")
     return list(dict.fromkeys(itertools.chain.from_iterable(matches.values())))
 
 

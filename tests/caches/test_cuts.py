@@ -58,6 +58,47 @@ def test_zero_weight():
     assert compress(linear, energy=0.9)[0].out_features == 1
 
 
+class Shared(nn.Module):
+    """Three layers that share inputs, one after them that does not, and one that changes its inputs in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.out, self.up = (nn.Linear(4, 4).double() for _ in range(5))
+
+    def forward(self, x, calls="qkv"):
+        y = sum(getattr(self, name)(x) for name in calls)
+        with torch.no_grad():
+            return self.up(y.add_(self.out(y)))
+
+
+@pytest.mark.parametrize("inference", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_shared_inputs_share_a_moment(inference, dtype):
+    model, x = Shared(), uneven(4)
+    met = {name: [] for name in ("q", "k", "v", "out", "up")}
+    for name, rows in met.items():
+        getattr(model, name).register_forward_pre_hook(lambda _, args, rows=rows: rows.append(args[0].clone()))
+    with torch.inference_mode(inference), input_moments(model, dtype=dtype) as moments:
+        model(x), model(2 * x)
+    for name, rows in met.items():
+        given = torch.cat(rows).reshape(-1, 4)
+        torch.testing.assert_close(moments[name], (given.T @ given / len(given)).to(dtype))
+    assert len({id(part) for part in moments.values()}) == (5 if inference else 3)
+    assert {part.dtype for part in moments.values()} == {dtype}
+
+
+@pytest.mark.parametrize("calls", [("qkv", "q"), ("qk", "k"), ("qk", "kq")])
+def test_inputs_shared_at_first_alone(calls):
+    model, x = Shared(), uneven(4)
+    with pytest.raises(ValueError, match="names must be of layers that always share inputs or never, got q and k"):  # noqa: PT012
+        with input_moments(model):
+            for each in calls:
+                model(x.clone(), each)
+    with input_moments(model, "k") as moments:
+        model(x, "kq"), model(x, "k")
+    assert set(moments) == {"k"}
+
+
 class Twice(nn.Module):
     """A layer that is called by keyword, one in a box, and one that is never called."""
 
@@ -71,7 +112,7 @@ class Twice(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("names", "met"), [(None, {"first", "box.0"}), ("0", {"box.0"}), (["idle", "box.0"], {"box.0"})]
+    ("names", "met"), [(None, {"first", "box.0"}), ("0", {"box.0"}), (["idle", "box.*"], {"box.0"}), ("f*t", {"first"})]
 )
 def test_moments_of_inputs(names, met):
     model, x = Twice().double(), uneven(4, (3, 7))
@@ -116,7 +157,24 @@ def test_report():
             assert report[f"k for {share:.0%}"][row] == counts[0]
 
 
-ENDS = "names must be ends of names of linear layers (first, 0, idle), got"
+def test_report_of_leading_part():
+    """Of a spectrum that decays, and of one that hardly does, the first values keep what NumPy's keep, or less."""
+    (flat,) = tensors((120, 90), dtype=torch.float64)
+    weights = {"a.weight": flat, "b.weight": flat / torch.arange(1.0, 91) ** 2, "c.weight": torch.zeros(5, 3)}
+    full, wrapped = rank_report(weights), []
+    report = rank_report(weights, "*", rank=8, progress=lambda rows: wrapped.extend(rows) or rows)
+    assert [name for name, _ in wrapped] == report["name"] == [*weights]
+    for row, weight in enumerate(weights.values()):
+        squares = np.linalg.svd(weight.numpy(), compute_uv=False) ** 2
+        share = squares[:8].sum() / (squares.sum() or 1)
+        assert 0.99 * share <= report["energy at k = 8"][row] <= share + 1e-12
+        assert report["stable rank"][row] == pytest.approx(full["stable rank"][row], rel=0.01)
+    assert rank_report(weights, ["a", "c"], rank=200)["energy at k = 200"] == pytest.approx([1, 0])
+    single = rank_report(weights, dtype=torch.float32)
+    assert single["stable rank"] == pytest.approx(full["stable rank"], rel=1e-5)
+
+
+ENDS = "names must be ends of names of layers (first, 0, idle), got"
 META, CASES = nn.Linear(3, 3, device="meta"), layer_of()
 
 

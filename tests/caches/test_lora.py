@@ -207,7 +207,7 @@ def test_model_and_back(case, options):
     assert not any(part.requires_grad for part in model.parameters())
 
 
-NAMES = "ValueError: names must be ends of names of linear layers"
+NAMES = "ValueError: names must be ends of names of layers"
 
 
 @pytest.mark.parametrize(
