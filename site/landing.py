@@ -44,7 +44,7 @@ SENTENCES = {
         "From a problem to a technique: what it saves, what it costs in quality, who uses it, which library to install."
     ),
     "book/use-linformer": (
-        "Put Linformer into a PyTorch model of your own, and check what it costs you before you keep it."
+        "Put a window or Linformer into a model of your own, layer by layer, and check the loss before you keep it."
     ),
     "book/use-sliders": (
         "Put sliders that need no Python behind them on the pages of your own book, and fields that check an answer."

@@ -254,14 +254,16 @@ def test_mixed_after_rotation(seed):
     assert errors == sorted(errors), errors
 
 
-PLUG_IN = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-(PLUG_IN,) = (code for code in PLUG_IN if "window_attention" in code)
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+PLUG_IN, REPLACE = (next(code for code in BLOCKS if name in code) for name in ("def windows(", "def loss("))
 
 
 def a_writer(method="window=64, m=8", name="Llama", **more):
     """A small model that writes, before and after the recipe."""
     transformers = pytest.importorskip("transformers")
-    exec(PLUG_IN.replace("window=64, m=8", method), {})
+    names = {}
+    exec(PLUG_IN.replace("window=64, m=8", method), names)
+    names["windowed"].update(range(2))
     config = getattr(transformers, f"{name}Config")(
         vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, initializer_range=0.3, pad_token_id=0, eos_token_id=None, **more,
@@ -289,6 +291,23 @@ def test_attention_plug_in(method):
     assert same == (method == "window=64, m=1")
     model(text, labels=text).loss.backward()
     assert all(part.grad.abs().max() > 0 for part in model.parameters())
+
+
+@others_warn
+def test_layers_replaced_one_by_one(capsys):
+    """Nothing replaced is the exact loss, the first is the more harmless layer, and all are windows everywhere."""
+    exact, model = a_writer("window=4, m=3")
+    ids = torch.randint(1, 50, (2, 30))
+    names = {"torch": torch, "model": model, "ids": ids}
+    exec(PLUG_IN.replace("window=64, m=8", "window=4, m=3"), names)
+    exec(REPLACE, names)
+    loss = names["loss"]
+    with torch.no_grad():
+        assert loss() == pytest.approx(float(exact(ids, labels=ids).loss), abs=1e-9)
+    assert len({loss(), loss(0), loss(1), loss(0, 1)}) == 4
+    first = min((0, 1), key=loss)
+    losses = [f"{loss(*layers):.3f} with windows in {[*layers]}" for layers in ((), (first,), (first, 1 - first))]
+    assert capsys.readouterr().out.splitlines() == losses
 
 
 @others_warn

@@ -1,4 +1,4 @@
-"""Use Linformer in your model: the page's cells run in their order, and do what it says of them."""
+"""Put another attention into your model: the page's cells run in their order, and do what it says of them."""
 
 import math
 import re
