@@ -297,6 +297,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     **{cut: {"count": whole(2)} for cut in ("sheets", "window", "means", "top")},
     "bits": {"count": whole(3, high=16)},
     **{cut: {"directions": DIRECTIONS} for cut in ("features", "projected", "signs")},
+    "index": {"count": whole(2), "directions": DIRECTIONS},
     "cut_scores": {"weights": WEIGHTS, "rank": whole(2, high=16)},
     "cut_latents": {
         "weights": WEIGHTS, "rank": whole(2, high=64), "moments": some(None, words="x", one={"layers.0": np.eye(64)}),

@@ -20,6 +20,7 @@ DIRECTIONS = np.random.default_rng(1).standard_normal((24, 16))
 CUTS = {
     "sheets": st.sheets(3), "window": st.window(4), "means": st.means(3), "features": st.features(DIRECTIONS),
     "projected": st.projected(DIRECTIONS[:6]), "signs": st.signs(DIRECTIONS), "top": st.top(2), "bits": st.bits(2),
+    "index": st.index(2, DIRECTIONS[:3]),
 }  # fmt: skip
 
 
@@ -115,8 +116,9 @@ def keys_by_loops(name, q, k, i):
     seen = range(i + 1)
     if name == "window":
         return {j: k[j] for j in seen if j > i - 4}
-    if name == "top":
-        return {j: k[j] for j in sorted(seen, key=lambda j: -(q[i] @ k[j]))[:2]}
+    if name in ("top", "index"):
+        w = np.eye(16) if name == "top" else DIRECTIONS[:3]
+        return {j: k[j] for j in sorted(seen, key=lambda j: -(w @ q[i]) @ (w @ k[j]))[:2]}
     if name == "projected":
         return {j: DIRECTIONS[:6].T @ (DIRECTIONS[:6] @ k[j]) / 6 for j in seen}
     if name == "signs":

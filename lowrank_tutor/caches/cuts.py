@@ -104,7 +104,7 @@ def input_moments(
             return
         old = moments.setdefault(name, x.new_zeros(x.shape[1], x.shape[1]))
         if len(x):
-            old += (x.T @ x - len(x) * old) / rows[name]
+            old.addmm_(x.T, x, beta=1 - len(x) / rows[name], alpha=1 / rows[name])
 
     with ExitStack() as hooks:
         for layer, name in chosen.items():
@@ -205,7 +205,7 @@ def _row(name: str, weight: Tensor, rank: int | None, dtype: torch.dtype) -> tup
     if rank is not None:
         whole = float(matrix.square().sum(dtype=torch.float64)) or 1.0
         s = randomized_svd(matrix.cpu().numpy(), min(rank, *shape), rng=0).s.astype(float)
-        stable, share = whole / (s[0] ** 2 or math.inf), min(1.0, float((s**2).sum()) / whole)
+        stable, share = whole / (float(s[0]) ** 2 or math.inf), min(1.0, float((s**2).sum()) / whole)
         return name, written, stable, share, break_even_rank(*shape)
     gram = matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix  # several times faster than singular values
     s = torch.linalg.eigvalsh(gram).double().clamp(min=0).sqrt().flip(0).cpu().numpy()

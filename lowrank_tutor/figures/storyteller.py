@@ -25,6 +25,9 @@ MODEL = Script(
 # Random directions that page and Python share.
 CODES, DIRECTIONS = two_digits(np.random.default_rng(0).standard_normal((256, 16)).clip(-49 / 16, 49 / 16), 16)
 
+RANDOM = {"features", "projected", "signs", "index"}  # cuts that need them
+SMALL = 4  # numbers of an index's key
+
 
 class Way(NamedTuple):
     """A way to cut: its tab, what the curve's axis counts, the settings short of all, and what is left, as a phrase."""
@@ -49,6 +52,14 @@ CUTS = {
     ),
     "top": Way(
         "Strongest", "words heard, the strongest", BY_WORDS[:8], "the strongest {k} words", "the strongest word", True
+    ),
+    "index": Way(
+        "Index",
+        "words heard, chosen by small keys",
+        BY_WORDS,
+        "{k} words, chosen by small keys,",
+        "one word, chosen by small keys,",
+        True,
     ),
     "bits": Way("Bits", "bits for each number kept", (1, 2, 3, 4, 6, 8), "{k} bits per number", "1 bit per number"),
     "scores": Way(
@@ -78,6 +89,7 @@ REMARKS = {  # why a cut forgets
     "means": "An average blends words that stand side by side.",
     "features": "Random features only estimate the weights, and blur those that must be sharp.",
     "top": "The rest is lost, even if much of it says the same.",
+    "index": "Small keys overlook words, and what they overlook is not read.",
     "bits": "Numbers that are nearly alike become the same.",
     "scores": "Directions that seldom decide a score are dropped.",
     "latents": "Keys and values share fewer directions than they had.",
@@ -138,7 +150,6 @@ def storyteller(
     n = len(words.split()) + 1
     k = one_of("k", k, settings(one_of("cut", cut, cuts), n))
     first = measured(words, cut, k)
-    random = {"features", "projected", "signs"} & {*cuts}
     return figure(
         name="storyteller",
         engine=MODEL,
@@ -160,7 +171,7 @@ def storyteller(
             "cuts": {name: CUTS[name]._asdict() for name in cuts},
             "counts": {name: list(counted()[name].values()) for name in cuts},
             "tales": TALES,
-            "directions": CODES if random else [],
+            "directions": CODES if RANDOM & {*cuts} else [],
             "demo": demonstration(settings(cut, n), k) if demo else [],
         },
         picture=still(curve, words, cut, k, size=(6.4, 2.6)),
@@ -193,8 +204,9 @@ def as_options(cut: str, k: int) -> dict[str, Any]:
         return {}
     if cut in weights:
         return {"weights": weights[cut](model.trained_weights(), k)}
-    random = cut in ("features", "projected", "signs")
-    return {"attend": getattr(model, cut)(DIRECTIONS[:k] if random else k)}
+    if cut == "index":
+        return {"attend": model.index(k, DIRECTIONS[:SMALL])}
+    return {"attend": getattr(model, cut)(DIRECTIONS[:k] if cut in RANDOM else k)}
 
 
 def measured(words: str, cut: str, k: int) -> dict[str, Any]:

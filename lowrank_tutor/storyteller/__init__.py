@@ -25,6 +25,7 @@ from lowrank_tutor.storyteller.cuts import (
     cut_scores,
     exact,
     features,
+    index,
     means,
     projected,
     sheets,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JOBS", "KINDS", "WORDS", "Cut", "Story", "Storyteller", "answer", "bits", "cut_latents", "cut_scores", "encode",
-    "exact", "features", "forward", "grade", "load", "means", "next_words", "projected", "sheets", "signs", "stories",
-    "tables", "top", "train", "trained_weights", "window",
+    "exact", "features", "forward", "grade", "index", "load", "means", "next_words", "projected", "sheets", "signs",
+    "stories", "tables", "top", "train", "trained_weights", "window",
 ]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "model")

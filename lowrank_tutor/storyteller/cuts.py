@@ -19,8 +19,8 @@ from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_si
 from lowrank_tutor.bilinear import factorize
 
 __all__ = [
-    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "means", "projected", "sheets", "signs", "top",
-    "window",
+    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "index", "means", "projected", "sheets", "signs",
+    "top", "window",
 ]  # fmt: skip
 
 Table = Callable[[FloatArray, FloatArray], Any]  # of queries and keys: how much each word listens to each
@@ -142,13 +142,25 @@ def signs(directions: ArrayLike) -> Cut:
 def top(count: int) -> Cut:
     """Let each word hear the ``count`` words to which it listens most alone; among equals the earlier."""
     check_size(count, "count")
+    return Cut(lambda q, k: _softmax(_strongest(_logits(q, k), count)))
+
+
+def index(count: int, directions: ArrayLike) -> Cut:
+    """Let each word hear ``count`` words alone, chosen by small keys: their images under `projected`'s random map."""
+    check_size(count, "count")
+    w = _directions(directions)
 
     def table(q: FloatArray, k: FloatArray) -> Any:
-        logits = _logits(q, k)
-        order = np.argsort(np.argsort(-logits, axis=-1, kind="stable"), axis=-1, kind="stable")
-        return _softmax(np.where(order < count, logits, -np.inf))
+        chosen = _strongest(_logits(q, k @ w.T @ w), count) > -np.inf
+        return _softmax(np.where(chosen, _logits(q, k), -np.inf))
 
     return Cut(table)
+
+
+def _strongest(logits: FloatArray, count: int) -> Any:
+    """Return the ``count`` largest logits of each row, of equals the earlier, and -inf in place of the others."""
+    order = np.argsort(np.argsort(-logits, axis=-1, kind="stable"), axis=-1, kind="stable")
+    return np.where(order < count, logits, -np.inf)
 
 
 def bits(count: int) -> Cut:

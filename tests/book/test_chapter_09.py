@@ -10,7 +10,7 @@ import torch
 from chapters import CHAPTERS, softmax
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.figures.storyteller import TALES
+from lowrank_tutor.figures.storyteller import TALES, counted
 
 RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.json").read_text())["rows"]
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
@@ -90,6 +90,24 @@ def test_groups():
             [storyteller.WORDS[word] for word in story], attend=cut(row["m"], row["votes"])
         )
         assert max(chances, key=chances.get) == row["says"], row
+
+
+def test_words_chosen_by_an_index():
+    """As many words as the text says are the fewest for nine right answers in ten."""
+    for cut, words, share in (("index", 10, 0.92), ("top", 4, 0.96)):
+        answered = {k: row["answered"] for k, row in counted()[cut].items() if k}
+        assert min(k for k, right in answered.items() if right >= 0.9) == words, cut
+        assert round(answered[words], 2) == share
+
+
+def test_index_of_glm_5(chapter):
+    """Small keys and latents are those of the table of published models."""
+    (layer,) = json.loads(files("lowrank_tutor").joinpath("data/published.json").read_text())["kv_caches"]["rows"][
+        "GLM-5"
+    ]["layers"]
+    assert chapter["index"] == layer["layers"] * layer["index"]
+    assert chapter["latents"] == layer["layers"] * (layer["latent"] + layer["rotary"])
+    assert chapter["fewer"] == pytest.approx(576 * 131_072 / (128 * 131_072 + 576 * 2048))
 
 
 def test_learned_states():

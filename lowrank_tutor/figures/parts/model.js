@@ -8,6 +8,7 @@
 // several cuts at once the last that makes a table does, and every one that changes keys.
 const storytellerModel = (file) => {
   const DIM = 64, HEADS = 4, WIDTH = 16, LAYERS = 2, EPS = 1e-6;
+  const SMALL = 4; // numbers of an index's key
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
   const trained = {};
   {
@@ -159,6 +160,7 @@ const storytellerModel = (file) => {
     means: ({ x, n, m }) => means(x, n, m),
     features: ({ q, k, n, m }) => features(q, k, n, m, model.directions),
     top: ({ x, n, m }) => softmax(x, n, among(x, n, m)),
+    index: ({ q, k, x, n, m }) => softmax(x, n, among(scores(q, projected(k, n, SMALL, model.directions), n), n, m)),
     none: ({ n }) => new Float64Array(n * n), // a head that reads nothing
   };
 
