@@ -54,12 +54,7 @@ CUTS = {
         "Strongest", "words heard, the strongest", BY_WORDS[:8], "the strongest {k} words", "the strongest word", True
     ),
     "index": Way(
-        "Index",
-        "words heard, chosen by small keys",
-        BY_WORDS,
-        "{k} words, chosen by small keys,",
-        "one word, chosen by small keys,",
-        True,
+        "Index", "words chosen by small keys", BY_WORDS, "{k} words from an index", "a word from an index", True
     ),
     "bits": Way("Bits", "bits for each number kept", (1, 2, 3, 4, 6, 8), "{k} bits per number", "1 bit per number"),
     "scores": Way(
