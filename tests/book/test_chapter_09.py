@@ -100,7 +100,8 @@ def test_words_chosen_by_an_index():
         assert round(answered[words], 2) == share
 
 
-def test_index_of_glm_5(chapter):
+def test_index_by_hand_and_in_glm_5(chapter):
+    assert chapter["weights"].tolist() == pytest.approx([3 / 4, 1 / 4])
     record = json.loads(files("lowrank_tutor").joinpath("data/published.json").read_text())
     assert record["kv_caches"]["rows"]["GLM-5"]["layers"] == [{"layers": 78, "latent": 512, "rotary": 64, "index": 128}]
     assert [chapter["index"], chapter["latents"]] == [78 * 128, 78 * 576]
