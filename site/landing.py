@@ -3,7 +3,7 @@
 import html
 
 from docutils import nodes
-from drawings import STRIPS, drawings
+from drawings import CARDS, card
 
 HOME = "book/index"
 PREVIEW = "_static/preview.png"  # what a link from elsewhere shows: `make picture` photographs the landing page
@@ -110,11 +110,11 @@ def chapters(app):
 
 
 def chapter(app, docname):
-    """Return a chapter's card: the first drawing of its strip, its title, and its sentence."""
+    """Return a chapter's card: its drawing, its title, and its sentence."""
     address = app.builder.get_relative_uri(HOME, docname)
     topic, _, verb = html.escape(app.env.titles[docname].astext()).partition(": ")
     (number,) = app.env.toc_secnumbers[docname][""]
-    picture = drawings(docname)[1][0] if docname in STRIPS else ""
+    picture = card(docname) if docname in CARDS else ""
     return (
         f'<li>{picture}<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
         f"<p>{SENTENCES[docname]}</p></li>"

@@ -200,14 +200,27 @@ def _has_table(node):
 # MathJax's menu can switch on a speech explorer whose files the site does not carry (and file:// would refuse), and
 # remembers that for every page; without the menu formulas are no stops of the Tab key either. What a screen reader
 # reads is in the page: the assistive MathML. Letters of formulas are as high as those of the book's serif (book.css),
-# whose height MathJax would otherwise measure, perhaps before the font has come.
+# whose height MathJax would otherwise measure, perhaps before the font has come. A few formulas are typeset at a time,
+# those in sight first, so that a touch need not wait; each keeps its TeX, which book.js copies.
 MATHJAX = """window.MathJax = {
   options: { processHtmlClass: "tex2jax_process|mathjax_process|math|output_area", enableMenu: false },
   chtml: { matchFontHeight: false, scale: 1.06 },
-  startup: { ready() {
+  startup: { typeset: false, ready() {
     const { Menu } = MathJax._.ui.menu.Menu;
     Menu.prototype.mergeUserSettings = Menu.prototype.saveUserSettings = () => {};
     MathJax.startup.defaultReady();
+    MathJax.startup.promise = MathJax.startup.promise.then(async () => {
+      const boxes = [...document.querySelectorAll(".math")].map((box) => [box, box.getBoundingClientRect()]);
+      const seen = ([, { top, bottom }]) => bottom > 0 && top < innerHeight;
+      const order = [...boxes.filter(seen), ...boxes.filter((one) => !seen(one))].map(([box]) => box);
+      while (order.length) {
+        await MathJax.typesetPromise(order.splice(0, 10));
+        await new Promise((done) => setTimeout(done));
+      }
+      for (const { math, display, typesetRoot } of MathJax.startup.document.math) {
+        typesetRoot.dataset.tex = display ? "$$" + math.trim() + "$$" : "$" + math.trim() + "$";
+      }
+    });
   } },
 };"""
 
