@@ -86,7 +86,7 @@ REMARKS = {  # why a cut forgets
 }
 CAPTION = (
     "Arcs (shades on a narrow screen) show how much the last word listens to each word in the chosen head; dashes show "
-    "the uncut table. The error is that of all tables. Cutting finished tables saves nothing, and nothing was retrained."
+    "the uncut table. The error is that of all tables. Cutting finished tables saves nothing; nothing was retrained."
 )
 PHRASES = {
     "uncut": "Uncut,",
