@@ -109,6 +109,19 @@ def chapters(app):
     return f'<ol class="chapters" id="chapters">{items}</ol>'
 
 
+def minutes(doctree):
+    """Say how long a chapter takes, without exercises and folds, at 130 words a minute: figures take time, too."""
+    count = 0
+    for paragraph in doctree.findall(nodes.paragraph):
+        above, inside = paragraph.parent, []
+        while above is not doctree:
+            inside += above.get("classes", []) + above.get("ids", [])
+            above = above.parent
+        if not {"dropdown", "exercises", "exercise", "sources"} & set(inside):
+            count += len(paragraph.astext().split())
+    return max(5, 5 * round(count / 130 / 5))
+
+
 def chapter(app, docname):
     """Return a chapter's card: its drawing, its title, and its sentence."""
     address = app.builder.get_relative_uri(HOME, docname)
@@ -117,7 +130,7 @@ def chapter(app, docname):
     picture = card(docname) if docname in CARDS else ""
     return (
         f'<li>{picture}<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
-        f"<p>{SENTENCES[docname]}</p></li>"
+        f"<p>{SENTENCES[docname]} <small>{minutes(app.env.get_doctree(docname))} minutes</small></p></li>"
     )
 
 
