@@ -1,29 +1,21 @@
-"""The site's drawings: a strip that opens each chapter, and the logo.
+"""The site's drawings: one for each chapter's card on the landing page, and the logo.
 
-A strip shows the same stack of sheets, in a state that says what the chapter does to it. The stack is the attention
-table of the six words of chapter 6, and every sheet, bar and arc has its real size. A strip is
-two drawings side by side: a phone shows the first, and so does the chapter's card on the landing page. They take the
-colors of the page, in light and dark; a notebook, where nothing can be known of the page, gets them as pictures in
-colors that fit both.
+They show the attention table of the six words of chapter 6 in a state that says what the chapter does to it, with
+every sheet, bar and arc of its real size. They take the colors of the page, in light and dark.
 """
 
-import base64
-import html
-import re
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from docutils import nodes
 
-from lowrank_tutor.kit.palette import COLORS, SURFACES
-from lowrank_tutor.nmf import nmf
+from lowrank_tutor.kit.palette import COLORS
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
 from lowrank_tutor.svd import best_rank_k
 
-WIDE, HIGH = 344, 120  # of one drawing: the width of a phone
+WIDE, HIGH = 344, 120  # the width of a phone
 SLANT, FLAT = 0.55, 0.5  # a sheet lies on the floor
-EITHER = {name: color.either for name, color in {**COLORS, **SURFACES}.items()}
+TEAL = "var(--teal)"
 
 TABLE, _ = attention()
 U, S, VT = np.linalg.svd(TABLE)
@@ -60,10 +52,8 @@ def attributes(look):
     return "".join(f' {name.replace("_", "-")}="{value}"' for name, value in look.items())
 
 
-def group(parts, *, late=None, **look):
-    """Group what settles together; `late` says as which of the strip's parts."""
-    settles = "" if late is None else f' class="settle" style="--late:{late}"'
-    return f"<g{settles}{attributes(look)}>{''.join(parts)}</g>"
+def group(parts, **look):
+    return f"<g{attributes(look)}>{''.join(parts)}</g>"
 
 
 def cells(table, corner, *, top=None):
@@ -78,32 +68,24 @@ def cells(table, corner, *, top=None):
     return [f'<g fill="{paint(color)}">{paths}</g>' for color, paths in drawn.items() if paths]
 
 
-def sheet(x, y, c, table, *, kept=True, top=None, late=None, bend=0.0, edge="teal"):
+def sheet(x, y, c, table, *, top=None):
     """Draw a sheet that lies on the floor, with its left front corner at x, y."""
     m, n = table.shape
 
     def corner(i, j):
-        lift = bend * c * np.sin(np.pi * j / n)
-        return x + (j + SLANT * (m - i)) * c, y - FLAT * c * (m - i) - lift
+        return x + (j + SLANT * (m - i)) * c, y - FLAT * c * (m - i)
 
-    outline = [corner(0, j) for j in range(n + 1)] + [corner(m, j) for j in range(n, -1, -1)]
-    look = {"stroke": f"var(--{edge})"} if kept else {"stroke": "var(--gray)", "stroke-dasharray": "4 3"}
-    paper = shape(outline, "paper", fill_opacity=0.85, **look)
-    return group([paper, *cells(table, corner, top=top)], late=late, opacity=1 if kept else 0.4)
+    paper = shape([corner(0, 0), corner(0, n), corner(m, n), corner(m, 0)], "paper", fill_opacity=0.85, stroke=TEAL)
+    return group([paper, *cells(table, corner, top=top)])
 
 
-def stack(x, y, c, *, keep=6, rise=11.0, lift=16.0, sheets=None):
-    """Draw a stack of sheets, the first at the foot; those beyond `keep` are lifted off."""
-    sheets = SHEETS if sheets is None else sheets
+def stack(x, y, c, sheets, *, rise):
+    """Draw a stack of sheets, the first at the foot."""
     top = max(abs(one).max() for one in sheets)
-    lifted = [i >= keep for i in range(len(sheets))]
-    return "".join(
-        sheet(x + 9 * off, y - rise * i - lift * off, c, one, kept=not off, top=top, late=i)
-        for i, (one, off) in enumerate(zip(sheets, lifted, strict=True))
-    )
+    return "".join(sheet(x, y - rise * i, c, one, top=top) for i, one in enumerate(sheets))
 
 
-def square(x, y, side, table, *, top=None, late=None, edge="teal"):
+def square(x, y, side, table, *, top=None):
     """Draw a table that stands upright."""
     c = side / max(table.shape)
 
@@ -111,24 +93,24 @@ def square(x, y, side, table, *, top=None, late=None, edge="teal"):
         return x + j * c, y + i * c
 
     m, n = table.shape
-    frame = rect(x, y, n * c, m * c, "paper", fill_opacity=0.85, stroke=f"var(--{edge})")
-    return group([frame, *cells(table, corner, top=top)], late=late)
+    frame = rect(x, y, n * c, m * c, "paper", fill_opacity=0.85, stroke=TEAL)
+    return group([frame, *cells(table, corner, top=top)])
 
 
-def factors(x, y, side, column, row, *, late=0):
+def factors(x, y, side, column, row):
     """Draw a sheet upright, its column at the left and its row above."""
     gap, thick = 6, 0.8 * side / 6
     table = np.outer(column, row)
     left = square(x - gap - thick, y, side, column[:, None] / abs(column).max(), top=1)
     above = square(x, y - gap - thick, side, row[None] / abs(row).max(), top=1)
-    return group([left, above, square(x, y, side, table)], late=late)
+    return group([left, above, square(x, y, side, table)])
 
 
 def skyline(x, y, wide, high, *, keep, s=S):
     """Draw bars with the cut ring between those that are kept and those that are dropped."""
     step = wide / len(s)
     bars = [
-        group([rect(x + step * (i + 0.12), y - high * one / s[0], 0.76 * step, high * one / s[0], color)], late=i)
+        rect(x + step * (i + 0.12), y - high * one / s[0], 0.76 * step, high * one / s[0], color)
         for i, one in enumerate(s)
         for color in ["teal" if i < keep else "gray"]
     ]
@@ -162,7 +144,7 @@ def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
     return "".join(arcs + said)
 
 
-# Strips: what is shown, and its two drawings. A phone shows the first alone.
+# What each card shows
 
 AT = [4 + 336 * (i + 0.5) / 6 for i in range(6)]  # the middle of each word, where six stand in a row
 NOTE = 150  # where words begin that stand beside a stack
@@ -178,121 +160,72 @@ def in_a_row():
 
 
 def rank():
-    said = "A sheet with its column at the left and its row above; and a stack of six such sheets."
-    left = factors(52, 30, 78, -U[:, 0], -VT[0]) + note(NOTE, 62, "one sheet:", "a column times a row")
-    return said, left, stack(8, 112, 11.5, rise=9) + note(NOTE, 62, "six sheets:", "any table with six rows")
+    return factors(52, 30, 78, -U[:, 0], -VT[0]) + note(NOTE, 62, "one sheet:", "a column times a row")
 
 
 def svd():
     off = f"{np.linalg.norm(S[2:]) / np.linalg.norm(S):.0%}"
-    said = f"The weights of six sheets as bars, with a cut after 2: off by {off}; and the stack, cut as well."
-    left = skyline(8, 112, 190, 100, keep=2) + note(212, 62, "keep 2 of 6:", f"off by {off}")
-    return said, left, cut_stack() + note(NOTE, 62, "the same cut,", "seen on the stack")
-
-
-def cut_stack():
-    return stack(8, 112, 11.5, rise=6, lift=18, keep=2)
+    return skyline(8, 112, 190, 100, keep=2) + note(212, 62, "keep 2 of 6:", f"off by {off}")
 
 
 def family():
-    said = (
-        "Four stacks made of one table: sheets of both signs, one between classes, sheets that only add, bent sheets."
-    )
-    parts = nmf(TABLE, 2, starts=1)
     happens = np.array([word not in ("cat", "it") for word in WORDS])
     means = np.array([TABLE[happens == one].mean(axis=0) for one in happens]) - TABLE.mean(axis=0)
 
-    def small(x, sheets, name, **how):
-        top = max(abs(one).max() for one in sheets)
-        drawn = [sheet(x, 90 - 18 * i, 10.5, one, top=top, late=i, **how) for i, one in enumerate(sheets)]
-        return "".join(drawn) + words(x + 44, 112, name, text_anchor="middle")
+    def small(x, sheets, name):
+        return stack(x, 90, 10.5, sheets, rise=18) + words(x + 44, 112, name, text_anchor="middle")
 
-    left = small(30, SHEETS[:2], "of both signs") + small(196, [means], "between classes")
-    adding = [np.outer(parts.c[:, i], parts.f[i]) for i in range(2)]
-    bent = [np.tanh(2 * one) for one in SHEETS[:2]]
-    return said, left, small(30, adding, "that only add") + small(196, bent, "that bend", bend=1.6)
+    return small(30, SHEETS[:2], "of both signs") + small(196, [means], "between classes")
 
 
 def distances():
-    rng = np.random.default_rng(3)
-    r = rng.standard_normal((4, 6)) / 2
-    apart = TABLE[1] - TABLE[2]
-    far, near = np.linalg.norm(apart), np.linalg.norm(r @ apart)
-    said = f"Sheets with random stripes; and two words, {far:.2f} apart before four random sums replace six numbers, "
-    stripes = [one * np.ones((6, 1)) for one in r]
-
-    def pair(y, length, told):
-        x, end = 30, 30 + 150 * length / far
-        dots = "".join(f'<circle cx="{at:.1f}" cy="{y}" r="6" fill="var(--teal)"/>' for at in (x, end))
-        names = words(x, y - 13, "cat", text_anchor="middle") + words(end, y - 13, "slept", text_anchor="middle")
-        return line(f"M{x} {y}H{end:.1f}", "ink") + dots + names + words(x + 198, y + 4, told)
-
-    left = stack(8, 112, 11.5, rise=13, sheets=stripes) + note(NOTE, 62, "random stripes:", "four numbers replace six")
-    return said + f"{near:.2f} after.", left, pair(42, far, f"{far:.2f} apart") + pair(98, near, f"{near:.2f} after")
+    stripes = [one * np.ones((6, 1)) for one in np.random.default_rng(3).standard_normal((4, 6)) / 2]
+    return stack(8, 112, 11.5, stripes, rise=13) + note(NOTE, 62, "random stripes:", "four numbers replace six")
 
 
 def scores():
-    said = "A sheet between two words: its column asks, its row answers; and the two sheets that make all scores."
     table = (ROWS @ W_Q) @ (ROWS @ W_K).T
-    u, s, vt = np.linalg.svd(table)
+    u, _, vt = np.linalg.svd(table)
     sign = np.sign(u[WORDS.index("slept"), 0])
-    left = factors(136, 26, 84, sign * u[:, 0], sign * vt[0])
-    left += words(110, 72, "slept asks", text_anchor="end", fill="teal") + words(232, 72, "cat answers", fill="teal")
-    two = [s[i] * np.outer(u[:, i], vt[i]) for i in range(2)]
-    right = stack(8, 100, 11.5, rise=26, sheets=two) + note(NOTE, 62, "all their scores:", "two sheets are enough")
-    return said, left, right
+    drawn = factors(136, 26, 84, sign * u[:, 0], sign * vt[0])
+    return (
+        drawn
+        + words(110, 72, "slept asks", text_anchor="end", fill="teal")
+        + words(232, 72, "cat answers", fill="teal")
+    )
 
 
 def lifted():
-    said = "Six words, with arcs from “slept” to those it listens to; and the stack with four sheets lifted off."
-    left = sentence(4, 104, 336, WORDS.index("slept"), kept=best_rank_k(TABLE, 2), high=112, size=15)
-    return said, left, cut_stack() + note(NOTE, 55, "lift sheets off:", "who still listens", "to whom?")
+    return sentence(4, 104, 336, WORDS.index("slept"), kept=best_rank_k(TABLE, 2), high=112, size=15)
 
 
 def windows():
-    said = "Six words fuse into three windows of two; and the table of weights, six columns wide, becomes three wide."
-    powers = np.exp((ROWS @ W_Q) @ (np.kron(np.eye(3), [0.5, 0.5]) @ ROWS @ W_K).T / np.sqrt(2))
-    left = in_a_row()
+    drawn = in_a_row()
     for i in range(3):
         a, b = AT[2 * i : 2 * i + 2]
         x = (a + b) / 2
         funnel = shape([(a - 24, 34), (b + 24, 34), (x + 30, 78), (x - 30, 78)], "teal", fill_opacity=0.18)
-        window = rect(x - 50, 78, 100, 30, "teal", fill_opacity=0.3, stroke="var(--teal)", rx=4)
-        name = words(x, 98, " + ".join(WORDS[2 * i : 2 * i + 2]), text_anchor="middle")
-        left += group([funnel, window, name], late=i)
-    right = square(8, 12, 96, TABLE, top=TABLE.max(), edge="ink") + words(114, 66, "→", size=18)
-    right += square(140, 12, 96, powers / powers.sum(axis=1, keepdims=True), top=TABLE.max())
-    return said, left, right + note(208, 56, "six columns", "become three")
+        window = rect(x - 50, 78, 100, 30, "teal", fill_opacity=0.3, stroke=TEAL, rx=4)
+        drawn += funnel + window + words(x, 98, " + ".join(WORDS[2 * i : 2 * i + 2]), text_anchor="middle")
+    return drawn
 
 
 def caches():
-    said = "Six words, each with a thin sheet of two numbers that is kept of it; and a block with one sheet laid on it."
-    left = in_a_row() + "".join(sheet(AT[i] - 16, 88, 18, ROWS[i][:, None], top=2, late=i) for i in range(6))
-    left += words(172, 112, "keep two numbers of each token", text_anchor="middle", fill="muted")
-    right = "".join(sheet(8, 112 - 3 * i, 11.5, np.zeros((6, 6)), edge="ink") for i in range(8))
-    right += sheet(8, 56, 11.5, SHEETS[1], late=5)
-    return (
-        said,
-        left,
-        right + words(NOTE, 52, "learn one sheet", fill="teal") + words(NOTE, 96, "leave the block as it is"),
-    )
+    kept = "".join(sheet(AT[i] - 16, 88, 18, ROWS[i][:, None], top=2) for i in range(6))
+    return in_a_row() + kept + words(172, 112, "keep two numbers of each token", text_anchor="middle", fill="muted")
 
 
 def states():
-    said = "Six words, each with the sheet that it writes, the older the paler; and the tray that holds their sum."
-    left, state = in_a_row(), np.zeros((2, 2))
+    drawn = in_a_row()
     for i, (key, value) in enumerate(zip(ROWS @ W_K, ROWS @ W_V, strict=True)):
         share = 0.7 ** (5 - i)
-        state = 0.7 * state + np.outer(key, value)
         paler = f"{0.35 + 0.65 * share:.2f}"
-        left += group([sheet(AT[i] - 30, 74, 17, share * np.outer(key, value), top=3, late=i)], opacity=paler)
-        left += line(f"M{AT[i]:.1f} 82V95", "gray", 1)
-    left += line("M20 96H324V115H20Z", "ink", 2) + words(172, 110, "one tray for all", text_anchor="middle", size=12)
-    right = sheet(20, 96, 34, state, late=6) + line("M12 84V108H96L138 72V56", "ink", 2)
-    return said, left, right + note(NOTE + 10, 62, "it never grows:", "what is old fades")
+        drawn += group([sheet(AT[i] - 30, 74, 17, share * np.outer(key, value), top=3)], opacity=paler)
+        drawn += line(f"M{AT[i]:.1f} 82V95", "gray", 1)
+    return drawn + line("M20 96H324V115H20Z", "ink", 2) + words(172, 110, "one tray for all", text_anchor="middle")
 
 
-STRIPS = {
+CARDS = {
     "book/01-rank": rank,
     "book/02-svd-pca": svd,
     "book/03-family": family,
@@ -306,27 +239,10 @@ STRIPS = {
 
 
 @cache
-def drawings(docname):
-    """Return what a chapter's strip shows, in words, and its two drawings as SVG."""
-    said, *halves = STRIPS[docname]()
+def card(docname):
+    """Return the drawing of a chapter's card, as SVG."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" height="{HIGH}"'
-    return said, [f'{head} aria-hidden="true" font-family="inherit">{half}</svg>' for half in halves]
-
-
-def strip(docname):
-    said, halves = drawings(docname)
-    return f'<div class="strip" role="img" aria-label="{html.escape(said)}">{"".join(halves)}</div>'
-
-
-def for_notebook(docname):
-    """Return the strip as one picture in HTML that a Markdown cell shows."""
-    said, halves = drawings(docname)
-    inner = [re.sub(r"</?svg[^>]*>", "", half) for half in halves]
-    drawn = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * WIDE} {HIGH}" font-family="sans-serif">'
-    drawn += f'{inner[0]}<g transform="translate({WIDE})">{inner[1]}</g></svg>'
-    drawn = re.sub(r"var\(--(\w+)\)", lambda m: EITHER[m[1]], drawn).replace('fill-opacity="0.85"', 'fill-opacity="0"')
-    data = base64.b64encode(drawn.encode()).decode()
-    return f'<img alt="{html.escape(said)}" width="{2 * WIDE}" src="data:image/svg+xml;base64,{data}">'
+    return f'{head} aria-hidden="true" font-family="inherit">{CARDS[docname]()}</svg>'
 
 
 def logo():
@@ -352,14 +268,6 @@ def write_logo(app, config):
         path.write_text(logo())
 
 
-def put_strip(app, doctree, docname):
-    """Put the strip below the title."""
-    if app.builder.format == "html" and docname in STRIPS:
-        section = next(iter(doctree.findall(nodes.section)))
-        section.insert(1, nodes.raw("", strip(docname), format="html"))
-
-
 def setup(app):
     app.connect("config-inited", write_logo)
-    app.connect("doctree-resolved", put_strip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

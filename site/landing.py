@@ -3,7 +3,7 @@
 import html
 
 from docutils import nodes
-from drawings import STRIPS, drawings
+from drawings import CARDS, card
 
 HOME = "book/index"
 PREVIEW = "_static/preview.png"  # what a link from elsewhere shows: `make picture` photographs the landing page
@@ -109,15 +109,28 @@ def chapters(app):
     return f'<ol class="chapters" id="chapters">{items}</ol>'
 
 
+def minutes(doctree):
+    """Say how long a chapter takes, without exercises and folds, at 130 words a minute: figures take time, too."""
+    count = 0
+    for paragraph in doctree.findall(nodes.paragraph):
+        above, inside = paragraph.parent, []
+        while above is not doctree:
+            inside += above.get("classes", []) + above.get("ids", [])
+            above = above.parent
+        if not {"dropdown", "exercises", "exercise", "sources"} & set(inside):
+            count += len(paragraph.astext().split())
+    return max(5, 5 * round(count / 130 / 5))
+
+
 def chapter(app, docname):
-    """Return a chapter's card: the first drawing of its strip, its title, and its sentence."""
+    """Return a chapter's card: its drawing, its title, and its sentence."""
     address = app.builder.get_relative_uri(HOME, docname)
     topic, _, verb = html.escape(app.env.titles[docname].astext()).partition(": ")
     (number,) = app.env.toc_secnumbers[docname][""]
-    picture = drawings(docname)[1][0] if docname in STRIPS else ""
+    picture = card(docname) if docname in CARDS else ""
     return (
         f'<li>{picture}<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
-        f"<p>{SENTENCES[docname]}</p></li>"
+        f"<p>{SENTENCES[docname]} <small>{minutes(app.env.get_doctree(docname))} minutes</small></p></li>"
     )
 
 

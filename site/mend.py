@@ -1,21 +1,24 @@
 """Theme fixes, each for a defect that a reader would meet. Any of them may go when its cause goes."""
 
+import datetime
 import html
 import itertools
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 from docutils import nodes
 from fontTools import subset
-from landing import meta
+from landing import meta, minutes
 from myst_nb.core import render
 from myst_nb.core.utils import coalesce_streams
 from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from lowrank_tutor import __version__
 from lowrank_tutor.kit import palette
 from lowrank_tutor.kit.charts.style import PHOTOGRAPH
 from lowrank_tutor.kit.images import COLORS, has_few_colors
@@ -47,6 +50,15 @@ def skip_tuple_fields(app, what, name, obj, skip, options):
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+def name_the_edition(app, config):
+    # Below every page: which edition this is, and what has been mended since.
+    options, day = config.html_theme_options, datetime.datetime.now(datetime.UTC)
+    changes = f"{options['repository_url']}/blob/{options['repository_branch']}/CHANGELOG.md"
+    options["extra_footer"] += (
+        f' Version {__version__}, {day:%B} {day.day}, {day.year}; <a href="{changes}">changes</a>.'
+    )
+
+
 def default_to_auto_theme(app, config):
     # The theme's script complains of an invalid mode when no default is set.
     config.html_context = {"default_mode": "auto", **config.html_context}
@@ -59,6 +71,12 @@ def fill_in_repository(app, docname, source):
     in_colab = f"{address.replace('https://github.com', COLAB)}/blob/{branch}/book"
     for word, written in (("repository", address), ("branch", branch), ("colab", in_colab)):
         source[0] = source[0].replace(f"|{word}|", written)
+
+
+def set_figure(name, rawtext, text, lineno, inliner, options=None, content=None):
+    # {set}`38 degrees <tilt=tilt:38>` is a link that sets the figure "tilt" of its page, and does not leave it.
+    words, state = re.fullmatch(r"(.+) <([\w-]+=.+)>", text, re.S).groups()
+    return [nodes.reference(rawtext, words, refuri=f"#{state}", classes=["sets"])], []
 
 
 def title_folded_proofs(app, doctree):
@@ -200,14 +218,27 @@ def _has_table(node):
 # MathJax's menu can switch on a speech explorer whose files the site does not carry (and file:// would refuse), and
 # remembers that for every page; without the menu formulas are no stops of the Tab key either. What a screen reader
 # reads is in the page: the assistive MathML. Letters of formulas are as high as those of the book's serif (book.css),
-# whose height MathJax would otherwise measure, perhaps before the font has come.
+# whose height MathJax would otherwise measure, perhaps before the font has come. A few formulas are typeset at a time,
+# those in sight first, so that a touch need not wait; each keeps its TeX, which book.js copies.
 MATHJAX = """window.MathJax = {
   options: { processHtmlClass: "tex2jax_process|mathjax_process|math|output_area", enableMenu: false },
   chtml: { matchFontHeight: false, scale: 1.06 },
-  startup: { ready() {
+  startup: { typeset: false, ready() {
     const { Menu } = MathJax._.ui.menu.Menu;
     Menu.prototype.mergeUserSettings = Menu.prototype.saveUserSettings = () => {};
     MathJax.startup.defaultReady();
+    MathJax.startup.promise = MathJax.startup.promise.then(async () => {
+      const boxes = [...document.querySelectorAll(".math")].map((box) => [box, box.getBoundingClientRect()]);
+      const seen = ([, { top, bottom }]) => bottom > 0 && top < innerHeight;
+      const order = [...boxes.filter(seen), ...boxes.filter((one) => !seen(one))].map(([box]) => box);
+      while (order.length) {
+        await MathJax.typesetPromise(order.splice(0, 10));
+        await new Promise((done) => setTimeout(done));
+      }
+      for (const { math, display, typesetRoot } of MathJax.startup.document.math) {
+        typesetRoot.dataset.tex = display ? "$$" + math.trim() + "$$" : "$" + math.trim() + "$";
+      }
+    });
   } },
 };"""
 
@@ -285,7 +316,7 @@ def fix_page(app, pagename, templatename, context, doctree):
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
     if pagename in app.env.titles and pagename != app.config.root_doc:  # the cover page says how to cite the book
         body += _citation(app, pagename)
-    context["body"] = move_buttons(context, _subtitle(body)) if app.builder.name == "html" else body
+    context["body"] = move_buttons(app, pagename, context, _subtitle(body)) if app.builder.name == "html" else body
     name_by_topic(context)
 
 
@@ -315,13 +346,16 @@ def name_by_topic(context):
         )
 
 
-def move_buttons(context, body):
+def move_buttons(app, pagename, context, body):
     # What the toolbar would hold in three menus stands as words where readers look for it: how to run a page below its
     # title, and the rest at its end.
     urls = {}
     for group in context.get("header_buttons", []):
         for button in group.get("buttons", []):
             urls[button.get("label") or button["text"]] = button.get("url", "")
+    if asked := urls.get("source-issues-button"):
+        report = f"Page: {site(app.config)}{pagename}.html\nVersion: {__version__}\n\nWhat is wrong?\n"
+        urls["source-issues-button"] = re.sub("body=.*", f"body={quote(report)}", asked)
     context["header_buttons"] = []
     run = {"Colab": "Run it in Colab", "download-notebook-button": "Download the notebook"}
     about = {
@@ -338,7 +372,8 @@ def move_buttons(context, body):
         for names in (run, about)
     )
     if first and "Colab" in urls:
-        body = body.replace("</h1>", f'</h1>\n<p class="page-links">{first}</p>', 1)
+        time = f"<span>{minutes(app.env.get_doctree(pagename))} minutes</span>"
+        body = body.replace("</h1>", f'</h1>\n<p class="page-links">{time} {first}</p>', 1)
     return body + (f'<p class="page-links">{last}</p>' if last else "")
 
 
@@ -476,7 +511,9 @@ def one_page_for_print(app):
 def setup(app):
     render.coalesce_streams = join_streams
     app.add_js_file(None, body=MODE, priority=0)
+    app.add_role("set", set_figure)
     app.connect("config-inited", default_to_auto_theme)
+    app.connect("config-inited", name_the_edition)
     app.connect("builder-inited", one_page_for_print)
     app.connect("autodoc-process-docstring", formulas_in_docstrings)
     app.connect("autodoc-skip-member", skip_tuple_fields)

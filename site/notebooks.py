@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import nbformat
 from docutils import nodes
-from drawings import STRIPS, for_notebook
 from mend import site
 from plain import code, details, escape, expand, hung, join, outside_environments, quoted, run_in, safe_lines
 from sphinx.builders import Builder
@@ -135,8 +134,7 @@ class Page:
         if level > 1:
             return title
         book, here = site(self.builder.config), self.builder.get_target_uri(self.docname)
-        strip = f"\n\n{for_notebook(self.docname)}" if self.docname in STRIPS else ""
-        return f"{title}\n\n*A chapter of [an interactive book]({book}); [read it there]({here}).*{strip}"
+        return f"{title}\n\n*A chapter of [an interactive book]({book}); [read it there]({here}).*"
 
     def add_exercise_enumerable_node(self, node):
         self.text.append(f"**Exercise {self.number('exercise', node['label'])}**{self.inline(node[0])}")

@@ -22,6 +22,7 @@ with needed(__name__):
     from lowrank_tutor.figures.card import card
     from lowrank_tutor.figures.cloud import cloud
     from lowrank_tutor.figures.dice import dice
+    from lowrank_tutor.figures.moving import moving
     from lowrank_tutor.figures.score import score
     from lowrank_tutor.figures.shadow import shadow
     from lowrank_tutor.figures.spectrum import spectrum
@@ -30,6 +31,6 @@ with needed(__name__):
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "score", "shadow", "spectrum", "storyteller",
-    "tilt", "windows",
+    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "moving", "score", "shadow", "spectrum",
+    "storyteller", "tilt", "windows",
 ]  # fmt: skip

@@ -93,8 +93,7 @@ REMARKS = {  # why a cut forgets
 }
 CAPTION = (
     "Arcs (shades on a narrow screen) show how much the last word listens to each word in the chosen head; dashes show "
-    "the uncut table. The error is the norm of what the tables have changed, relative to the uncut ones. Cutting a "
-    "finished table saves nothing by itself, and nothing was retrained: this shows what is lost."
+    "the uncut table. The error is that of all tables. Cutting finished tables saves nothing; nothing was retrained."
 )
 PHRASES = {
     "uncut": "Uncut,",

@@ -35,6 +35,10 @@ const tilt = ({ place, data, move, tell }) => {
   const slider = controls.range(place, {
     label: "tilt", min: 0, max: data.max_tilt, step: 1, input: (degrees) => move({ tilt: degrees }),
   });
+  controls.player(controls.box(place), {
+    words: "Build it up", stations: [1, 2, 4, 8, 16, 32, 64], seconds: 10, at: () => state.k,
+    input: (k) => move({ k: Math.floor(k) }),
+  });
   const panels = controls.box(place, "panels");
   const [spectrum, side] = [controls.box(panels), controls.box(panels)];
   const panel = stage.panel(spectrum, {

@@ -24,10 +24,9 @@ REMARKS = {
     "even": "The picture is one even gray: a single sheet says it all.",
 }
 CAPTION = (
-    "The panels show the picture, the sum of the sheets that are kept, and the last of these sheets, with its column "
-    "on the left and its row above it (teal is positive, orange is negative). Each dot stands for a sheet, and its "
-    "height shows the weight of the sheet relative to the first one. The sheets with teal dots are kept. The bar shows "
-    "how many numbers they need; past the black mark, they need more than the picture itself."
+    "The third panel shows the last of the sheets that are kept, with its column on the left and its row above it "
+    "(teal is positive, orange is negative). Each dot is a sheet, as high as its weight relative to the first one; the "
+    "teal ones are kept. Past the black mark, they need more numbers than the picture itself."
 )
 
 

@@ -30,6 +30,28 @@ addEventListener("DOMContentLoaded", () => {
   new MutationObserver(mode).observe(document.documentElement, { attributeFilter: ["data-mode"] });
   mode();
 });
+// What is copied keeps its formulas, in TeX, as notes, chats and translators read them.
+document.addEventListener("copy", (event) => {
+  const selection = getSelection(), copied = document.createElement("div");
+  for (let i = 0; i < selection.rangeCount; i++) copied.append(selection.getRangeAt(i).cloneContents());
+  const formulas = copied.querySelectorAll("mjx-container[data-tex]");
+  if (!formulas.length) return;
+  formulas.forEach((formula) => formula.replaceWith(formula.dataset.tex));
+  copied.querySelectorAll("button, script, style, .headerlink").forEach((element) => element.remove());
+  copied.style.cssText = "position: fixed; opacity: 0";
+  document.body.append(copied); // lines break as they do on the page
+  event.clipboardData.setData("text/plain", copied.innerText);
+  event.clipboardData.setData("text/html", copied.innerHTML);
+  copied.remove();
+  event.preventDefault();
+});
+// A report of a mistake names the section that stands on the screen.
+addEventListener("DOMContentLoaded", () => document.querySelector("a.btn-source-issues-button")?.addEventListener("click", ({ currentTarget }) => {
+  const above = [...document.querySelectorAll(".bd-article h2")].filter((head) => head.getBoundingClientRect().top < innerHeight / 2);
+  const address = new URL(currentTarget.href), report = address.searchParams.get("body");
+  address.searchParams.set("body", report.replace(/^(Section: .*\n)?/m, above.length ? `Section: ${above.pop().textContent.replace("#", "").trim()}\n` : ""));
+  currentTarget.href = address.href;
+}));
 // After a long jump to the top the contents still mark the section that was left.
 let rest = 0;
 addEventListener("scroll", () => {

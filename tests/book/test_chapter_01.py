@@ -59,6 +59,12 @@ def test_ranks_of_the_chapter(chapter, name):
     assert stable_rank(matrix) == pytest.approx(np.sum(matrix**2) / np.linalg.norm(matrix, 2) ** 2)
 
 
+def test_counts_with_fractions(chapter):
+    s = np.linalg.svd(chapter["photo"], compute_uv=False)
+    shares = s / s.sum()
+    assert [round(stable_rank(chapter["photo"]), 2), round(np.exp(-(shares @ np.log(shares))))] == [1.33, 96]
+
+
 def moves(m, n, k):
     """Directions in which a product of factors can move: the rank of the Jacobian."""
     rng = np.random.default_rng(0)

@@ -47,14 +47,6 @@ def document_ranking(chapter, *, k):
     }
 
 
-def where_w_looks(chapter, *, spread):
-    w, left = np.diag([2.0, 1.0]), np.linalg.cholesky([[1, 0.6 * spread], [0.6 * spread, spread**2]])
-    return {
-        "cut": scores_missed(w, left, np.eye(2), np.diag([2.0, 0.0])),
-        "best": least_missed(w, left, np.eye(2), 1),
-    }
-
-
 def pairs_found(_chapter, *, n):
     """Multiply out each pair of squares in exact fractions, and round only then."""
     t = [Fraction(2 * i - (n - 1), n - 1) for i in range(n)]
@@ -70,7 +62,6 @@ def pairs_found(_chapter, *, n):
 
 EXPLORERS = {
     "document-ranking": document_ranking,
-    "where-w-looks": where_w_looks,
     "pairs-found": pairs_found,
 }
 

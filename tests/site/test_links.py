@@ -52,10 +52,33 @@ def test_inside_links(site, pages, page):
         parts = urlsplit(there)
         if parts.scheme != "http" or parts.netloc != "site":
             continue
+        if re.match(r"#[\w-]+=\w+:", link):  # it sets a figure: test_links_set_figures
+            continue
         target = unquote(parts.path).lstrip("/") or "index.html"
         if not (site / target).is_file() or (anchor and target in pages and unquote(anchor) not in pages[target].ids):
             dead.append(link)
     assert dead == []
+
+
+@each_page
+def test_links_set_figures(readers, pages, page):
+    """Each link of the text that sets a figure finds one of its page, which understands the state and goes there."""
+    links = [link for link in pages[page].links if re.match(r"#[\w-]+=\w+:", link)]
+    if not links:
+        return
+    at = readers["light"].open(page)
+    for link in links:
+        name = link[1:].partition("=")[0]
+        at.locator(f'a[href="{link}"]').first.evaluate("(a) => a.closest('.answer, details') || a.click()")
+        shown = at.evaluate(
+            """([name, wished]) => new Promise((done) => setTimeout(() => {
+              const { instrument } = document.querySelector(`figure.instrument[data-name="${name}"]`);
+              const state = instrument.state();
+              done(wished.split(";").every((part) => String(state[part.split(":")[0]]) === part.split(":")[1]));
+            }, 300))""",
+            [name, link.partition("=")[2]],
+        )
+        assert shown, link
 
 
 @each_page

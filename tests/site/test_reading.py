@@ -193,3 +193,27 @@ def test_theme_choice_stays(first_page):
         button.click()
     first_page.reload()
     assert first_page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+# Copying
+
+COPY = """
+(paragraphs) => paragraphs.map((paragraph) => {
+  getSelection().selectAllChildren(paragraph);
+  const clipboardData = new DataTransfer();
+  document.dispatchEvent(new ClipboardEvent("copy", { clipboardData, bubbles: true, cancelable: true }));
+  return [paragraph.querySelectorAll("mjx-container").length, clipboardData.getData("text/plain")];
+})
+"""
+
+
+@each_chapter
+def test_copied_text_keeps_formulas(readers, path):
+    page, source = readers["light"].open(address_of(path)), path.read_text(encoding="utf-8")
+    settle(page)
+    copied = page.locator("section > p:has(mjx-container)").evaluate_all(COPY)
+    assert copied
+    for count, text in copied:
+        formulas = re.findall(r"\$([^$]+)\$", text)
+        assert len(formulas) == count, text
+        assert all(formula in source for formula in formulas), text

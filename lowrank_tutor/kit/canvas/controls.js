@@ -6,6 +6,7 @@
 //   picture.show("disc"); picture.offer("disc", false);        // a choice that is not offered is hidden
 //   controls.toggle(place, { label: "show it", input: (on) => ... }).show(true);
 //   controls.button(place, "Another", () => ...);
+//   controls.player(place, { stations: [0, 1, 3], seconds: 5, at: () => state.t, input: (t) => move({ t }) });
 //   const panels = controls.box(place, "panels");               // a part of the place; the class is one of the style's
 //   const holder = controls.titled(panels, "the spectrum");     // one with a title above it
 const controls = (() => {
@@ -65,5 +66,46 @@ const controls = (() => {
     return made;
   };
 
-  return { element, box, titled, range, choice, toggle, button };
+  /**
+   * A button that lets a value run from where it stands through its stations, evenly from each to the next; at the end
+   * it begins again. Any hand on the figure pauses it. A reader who wants no motion goes from station to station.
+   */
+  const player = (place, { words: name = "Play", stations, seconds, at, input }) => {
+    const still = matchMedia("(prefers-reduced-motion: reduce)"), last = stations.length - 1;
+    const words = () => stage.say(press, still.matches ? "Next" : frame ? "Pause" : name);
+    let frame = 0;
+    const pause = () => {
+      cancelAnimationFrame(frame);
+      frame = 0;
+      words();
+    };
+    /** How many stations lie behind a value, with the share of the way to the next. */
+    const behind = (value) => {
+      const i = Math.max(0, stations.findLastIndex((one) => one <= value));
+      return i >= last ? last : i + (value - stations[i]) / (stations[i + 1] - stations[i]);
+    };
+    const run = () => {
+      const began = performance.now(), from = behind(at()) >= last ? 0 : behind(at());
+      const go = () => {
+        const way = Math.min(last, from + (performance.now() - began) / 1000 / seconds * last), i = Math.floor(way);
+        frame = way < last ? requestAnimationFrame(go) : 0;
+        words();
+        input(i >= last ? stations[last] : stations[i] + (way - i) * (stations[i + 1] - stations[i]));
+      };
+      frame = requestAnimationFrame(go);
+    };
+    const press = button(place, name, () => {
+      if (still.matches) input(stations[Math.floor(behind(at()) + 1) % (last + 1)]);
+      else if (frame) pause();
+      else run();
+      words();
+    });
+    press.classList.add("player");
+    const by = ({ target }) => target === press || pause();
+    ["pointerdown", "keydown"].forEach((kind) => place.closest("figure").addEventListener(kind, by, true));
+    words();
+    return press;
+  };
+
+  return { element, box, titled, range, choice, toggle, button, player };
 })();

@@ -147,7 +147,8 @@ const mount = (figure, build) => {
     if (!mine) return false;
     try {
       await set(unpack(mine.slice(key.length + 1), start));
-      figure.scrollIntoView({ block: "center" });
+      const { top, bottom } = figure.getBoundingClientRect();
+      if (top > innerHeight / 2 || bottom < innerHeight / 2) figure.scrollIntoView({ block: "center" });
       return true;
     } catch (_) {
       await set({});

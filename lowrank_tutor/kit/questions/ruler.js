@@ -3,7 +3,7 @@ const ruler = (holder, data) => {
   const { question, truth, answer, log, spec, titles, words } = data;
   const roomy = matchMedia("(min-width: 601px)").matches; // there it is as long as the figure is wide
   holder.classList.toggle("single", !roomy);
-  const size = { width: roomy ? 640 : 336, height: 112, margin: [40, 30, 34, 30] };
+  const size = { width: roomy ? 640 : 336, height: 104, margin: [36, 30, 34, 30] };
   const panel = stage.panel(holder, { label: question, xLog: log, ...size });
   let limits = null;
   const LETTER = 7; // pixels that a letter is wide, about
@@ -24,6 +24,7 @@ const ruler = (holder, data) => {
       panel.resize({ x: limits });
       const round = predictions.ticks(limits, log), last = stage.part(round[round.length - 1], limits, log);
       const far = last < 0.85; // from the end of the line, which is then written, too
+      panel.line("base", limits.map((limit) => [limit, 0]), "gray thin");
       panel.axes({ x: far ? [...round, limits[1]] : round, xTitle: titles[0], format: predictions.tick(spec, predictions.areTens(limits, log)) });
     },
     reveal: ({ guess, shown }) => {
