@@ -1,0 +1,200 @@
+"""Read from a model's ``config.json`` what each layer keeps, and look up models whose configurations were read.
+
+A model is a list of parts, dicts of numbers: how many ``layers``, and what each of them keeps,
+
+- ``groups`` keys of ``width`` numbers, and as many values of ``value`` numbers (of ``width`` if it is missing);
+- a ``latent`` that all heads share, and beside it ``rotary`` numbers for the position;
+- an ``index``, a key by which the model chooses what to read;
+- a ``state`` of so many numbers, however long the text.
+
+Three further numbers say how many vectors: of the newest ``window`` tokens, one for ``every`` so many tokens, and of
+those that are kept only the ``chosen`` ones are read. ``heads`` counts the queries, or the heads of a state.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from lowrank_tutor._checks import _show
+
+# Kinds of layers, as ``layer_types`` names them: what is kept of every token, of the newest, or of none.
+EVERY_TOKEN = ("full_attention", "attention", "hybrid")
+INDEXED = ("indexed_attention", "minimax_m3_sparse")
+NEWEST = {"sliding_attention": "sliding_window", "hybrid_sliding": "sliding_window",
+          "chunked_attention": "attention_chunk_size"}  # fmt: skip
+COMPRESSED = ("compressed_sparse_attention", "heavily_compressed_attention")  # DeepSeek-V4
+STATE = ("linear_attention", "mamba")
+NOTHING = ("mlp", "moe", "conv")  # a convolution keeps a few inputs, which are not counted
+RATIOS = {0: "sliding_attention", 4: COMPRESSED[0], 128: COMPRESSED[1]}
+PATTERN = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
+# Fields that may change what is kept, and among them those that do not.
+MATTERS = re.compile("window|chunk|kv|latent|state|ssm|mamba|index|compress|linear|recurrent|cross|share|sparse")
+HARMLESS = re.compile("dropout|eps$|init|token|rope|shared_|vision|conv|act|norm|bias|quant|bound|tail|local|key_heads")
+
+Part = Mapping[str, int]
+
+
+class Model(NamedTuple):
+    """What a model keeps, part by part, and how many weights it has, in ``billions``.
+
+    ``experts`` of them, in billions, are in experts that a router chooses, and each token uses the share ``used`` of
+    those. ``unknown`` names fields of the configuration that may matter and were not understood.
+    """
+
+    parts: tuple[Part, ...]
+    billions: float | None = None
+    experts: float = 0.0
+    used: float = 1.0
+    unknown: tuple[str, ...] = ()
+
+
+def read_config(config: Mapping[str, Any]) -> Model:
+    """Read what each layer keeps from a ``config.json`` of transformers, as a dict.
+
+    Unknown kinds of layers and missing fields are refused by name, never guessed. The weights are not counted
+    (``billions`` is None), except for those in experts: layers · experts · 3 · hidden size · expert size.
+
+    >>> qwen = {"num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}
+    >>> read_config(qwen).parts
+    ({'layers': 36, 'groups': 8, 'width': 128, 'heads': 32},)
+    """
+    if not isinstance(config, Mapping):
+        raise TypeError(f"config must be a dict of names and values, got {_show(config)}")
+    fields = dict(config)
+    for name in ("text_config", "llm_config", "sparse_attention_config"):  # the last one is MiniMax-M3's
+        if isinstance(inner := fields.get(name), Mapping):
+            fields |= inner
+    if isinstance(linear := fields.get("linear_attn_config"), Mapping):  # Kimi
+        fields |= {"linear_num_heads": linear.get("num_heads"), "linear_head_dim": linear.get("head_dim")}
+    asked = {"text_config", "llm_config", "sparse_attention_config", "use_sliding_window", "max_window_layers"}
+
+    def of(*names: str, least: int = 1, needed: bool = True) -> int:
+        """Return the first of these fields that is there, a whole number."""
+        asked.update(names)
+        found = next((name for name in names if fields.get(name) is not None), None)
+        if found is None:
+            if needed:
+                raise ValueError(f"config must have {names[0]}, got none")
+            return 0
+        if isinstance(fields[found], bool) or not isinstance(fields[found], int) or fields[found] < least:
+            raise ValueError(f"{found} must be a whole number, {least} or more, got {_show(fields[found])}")
+        return int(fields[found])
+
+    kinds = _kinds(fields, of, asked)
+    parts: Counter[tuple[tuple[str, int], ...]] = Counter()
+    indexed = [i for i, kind in enumerate(kinds) if kind in INDEXED]
+    modes = fields.get("indexer_types") or ["full"] * len(kinds)
+    sources = fields.get("kv_source_layers") or range(len(kinds))  # whose latents a layer reads
+    asked |= {"indexer_types", "kv_source_layers", "use_cache"}
+    for i, kind in enumerate(kinds):
+        for part in _parts(kind, of, i in indexed and modes[i] == "full"):
+            if sources[i] == i or "index" in part:
+                parts[tuple(part.items())] += 1
+    experts, used = _experts(fields, of, kinds)
+    strange = sorted(
+        name for name in fields
+        if name not in asked and MATTERS.search(name) and not HARMLESS.search(name)
+        and fields[name] not in (None, False, 0)
+    )  # fmt: skip
+    return Model(tuple({"layers": count, **dict(part)} for part, count in parts.items()), None, experts, used,
+                 tuple(strange))  # fmt: skip
+
+
+def _kinds(fields: Mapping[str, Any], of: Callable[..., int], asked: set[str]) -> list[str]:
+    """Return the kind of each layer."""
+    n = of("num_hidden_layers")
+    asked |= {"layer_types", "layers_block_type", "hybrid_override_pattern", "compress_ratios", "linear_attn_config",
+              "sparse_attention_freq", "sliding_window", "sliding_window_size", "index_topk"}  # fmt: skip
+    linear, interval = fields.get("linear_attn_config"), of("full_attention_interval", needed=False)
+    if said := fields.get("layer_types") or fields.get("layers_block_type"):
+        kinds = list(said)
+    elif said := fields.get("hybrid_override_pattern"):
+        kinds = [PATTERN.get(letter, letter) for letter in said]
+    elif said := fields.get("compress_ratios"):
+        kinds = [RATIOS.get(ratio, str(ratio)) for ratio in said]
+    elif said := fields.get("sparse_attention_freq"):
+        kinds = [INDEXED[1] if sparse else EVERY_TOKEN[0] for sparse in said]
+    elif isinstance(linear, Mapping) and (full := linear.get("full_attn_layers")):  # counted from 1
+        kinds = [EVERY_TOKEN[0] if i + 1 in full else STATE[0] for i in range(n)]
+    elif interval:
+        kinds = [STATE[0] if (i + 1) % interval else EVERY_TOKEN[0] for i in range(n)]
+    elif fields.get("sliding_window") and fields.get("use_sliding_window", True):
+        if fields.get("model_type") != "mistral":
+            raise ValueError("layer_types must say which layers have the sliding_window, got none")
+        kinds = ["sliding_attention"] * n
+    else:
+        kinds = [INDEXED[0] if fields.get("index_topk") else EVERY_TOKEN[0]] * n
+    if len(kinds) < n:
+        raise ValueError(f"layer_types must name {n} layers, got {len(kinds)}")
+    known = (*EVERY_TOKEN, *INDEXED, *NEWEST, *COMPRESSED, *STATE, *NOTHING)
+    if strange := [kind for kind in kinds if kind not in known]:
+        raise ValueError(f"layer_types must be kinds that are counted here, got {strange[0]}")
+    return kinds[: n - of("num_kv_shared_layers", least=0, needed=False)]  # the last ones read what others keep
+
+
+def _parts(kind: str, of: Callable[..., int], with_index: bool) -> list[dict[str, int]]:
+    """Return what one layer of a kind keeps, without the number of layers."""
+    if kind in NOTHING:
+        return []
+    if kind in STATE:
+        return [_state(kind, of)]
+    heads = of("num_attention_heads")
+    if kind in COMPRESSED or (kind in NEWEST and of("o_lora_rank", needed=False)):  # DeepSeek-V4: keys are values
+        vector = {"latent": of("head_dim"), "rotary": 0, "heads": heads}
+        parts = [{**vector, "window": of("sliding_window")}]
+        if kind == COMPRESSED[0]:
+            parts.append({**vector, "every": 4, "chosen": of("index_topk")})
+            parts.append({"index": of("index_head_dim"), "heads": of("index_n_heads"), "every": 4})
+        elif kind == COMPRESSED[1]:
+            parts.append({**vector, "every": 128})
+        return parts
+    kept = _kept(kind, of, heads)
+    if kind in NEWEST:
+        return [kept | {"window": of(NEWEST[kind], "sliding_window_size")}]
+    if kind not in INDEXED:
+        return [kept]
+    blocks = of("index_topk_blocks", "sparse_topk_blocks", needed=False)
+    kept["chosen"] = (
+        blocks * of("index_block_size", "sparse_block_size") if blocks else of("index_topk", "indexer_budget")
+    )
+    index = {"index": of("index_head_dim", "indexer_head_dim", "sparse_index_dim"),
+             "heads": of("index_n_heads", "indexer_n_heads", "sparse_num_index_heads")}  # fmt: skip
+    every = of("index_kpool", "indexer_compress_ratio", needed=False)
+    return [kept, index | ({"every": every} if every else {})] if with_index else [kept]
+
+
+def _kept(kind: str, of: Callable[..., int], heads: int) -> dict[str, int]:
+    """Return what one layer keeps of a token: a latent, or keys and values of groups."""
+    if latent := of("kv_lora_rank", needed=False):
+        return {"latent": latent, "rotary": of("qk_rope_head_dim", least=0), "heads": heads}
+    own = ("swa_num_key_value_heads",) if kind in NEWEST else ("num_global_key_value_heads",)
+    groups = of(*own, "num_key_value_heads", "num_attention_heads")  # without groups, one for each head
+    own = ("swa_head_dim",) if kind in NEWEST else ("global_head_dim",)
+    width = of(*own, "head_dim", needed=False) or of("hidden_size") // heads
+    value = of(*(("swa_v_head_dim",) if kind in NEWEST else ()), "v_head_dim", needed=False)
+    return {"groups": groups, "width": width, "heads": heads} | ({"value": value} if value not in (0, width) else {})
+
+
+def _state(kind: str, of: Callable[..., int]) -> dict[str, int]:
+    """Return the size of a state: of Mamba-2, of a gated delta rule, or of Kimi's."""
+    if kind == "mamba" or of("mamba_num_heads", needed=False):
+        heads, size = of("mamba_num_heads"), of("mamba_head_dim") * of("ssm_state_size")
+    elif of("linear_num_value_heads", needed=False):
+        heads, size = of("linear_num_value_heads"), of("linear_key_head_dim") * of("linear_value_head_dim")
+    else:
+        heads, size = of("linear_num_heads"), of("linear_head_dim") ** 2
+    return {"state": heads * size, "heads": heads}
+
+
+def _experts(fields: Mapping[str, Any], of: Callable[..., int], kinds: list[str]) -> tuple[float, float]:
+    """Return the weights in routed experts, in billions, and the share of them that a token uses."""
+    count = of("n_routed_experts", "num_local_experts", "num_experts", needed=False)
+    if not count or "moe" in kinds or fields.get("routed_expert_hidden_size"):  # other shapes are not counted
+        return 0.0, 1.0
+    used = of("num_experts_per_tok", "num_experts_per_token")
+    n, dense = of("num_hidden_layers"), of("first_k_dense_replace", least=0, needed=False)
+    said = fields.get("mlp_layer_types")
+    layers = sum(kind != "dense" for kind in said) if said else n - dense
+    size = of("moe_intermediate_size", "intermediate_size")
+    return layers * count * 3 * of("hidden_size") * size / 1e9, used / count
