@@ -69,43 +69,31 @@ def published_caches() -> dict[str, PublishedCache]:
 def stored(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
     """Count the numbers that one chat of ``n`` tokens leaves on a card."""
     if "state" in part:
-        own = part["state"] if split == "data" else part["state"] // part["heads"] * math.ceil(part["heads"] / cards)
-        return part["layers"] * own
+        heads = part["heads"] if split == "data" else math.ceil(part["heads"] / cards)
+        return part["layers"] * part["state"] // part["heads"] * heads
     rows = min(n, part.get("window", n)) // part.get("every", 1)
     rows = math.ceil(rows / cards) if split == "tokens" else rows
-    return part["layers"] * rows * _width(part, cards if split == "tensor" else 1)
+    if "groups" in part:  # split, at least one a card; latents and index keys are copied
+        groups = math.ceil(part["groups"] / cards) if split == "tensor" else part["groups"]
+        return part["layers"] * rows * groups * (part["width"] + part.get("value", part["width"]))
+    return part["layers"] * rows * (part["latent"] + part["rotary"] if "latent" in part else part["index"])
 
 
-def _width(part: Part, cards: int = 1) -> int:
-    """Count the numbers of one stored vector on a card: groups are split, latents and index keys copied."""
-    if "groups" in part:
-        return math.ceil(part["groups"] / cards) * (part["width"] + part.get("value", part["width"]))
-    return part["latent"] + part["rotary"] if "latent" in part else part["index"]
-
-
-def read(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
-    """Count the numbers that a card moves for one new token of a chat; a state is read and written."""
+def moved(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
+    """Count the numbers that a card moves for one new token: a state is read and written, the rest read if chosen."""
     if "state" in part:
         return 2 * stored(part, n, cards, split)
-    return stored(part, _seen(part, n), cards, split)
+    return stored(part, min(n, part.get("chosen", n) * part.get("every", 1)), cards, split)
 
 
-def _seen(part: Part, n: int) -> int:
-    """Return how many tokens' worth of vectors are read: of those that an index chose, no more than chosen."""
-    return min(n, part.get("chosen", n) * part.get("every", 1))
-
-
-def operations(part: Part, n: int) -> int:
-    """Count the operations of one new token with what is stored, on all cards together."""
+def operations(part: Part, n: int) -> float:
+    """Count the operations of one new token with what is stored, on all cards together: two for each product."""
     if "state" in part:
-        return 4 * part["layers"] * part["state"]
-    seen = _seen(part, n)
-    rows = min(seen, part.get("window", seen)) // part.get("every", 1)
+        return 2.0 * moved(part, n)
     if "groups" in part:
-        width = part["width"] + part.get("value", part["width"])
-    else:
-        width = 2 * part["latent"] + part["rotary"] if "latent" in part else part["index"]
-    return 2 * part["layers"] * part["heads"] * rows * width
+        return 2 * part["heads"] / part["groups"] * moved(part, n)
+    twice = part["latent"] / (part["latent"] + part["rotary"]) if "latent" in part else 0  # a latent is key and value
+    return 2 * part["heads"] * (1 + twice) * moved(part, n)
 
 
 def serve(
@@ -170,7 +158,7 @@ def _count(model: Model, card: Gpu, cards: int, split: str, n: int, weight_bits:
     if chats:
         used = 1 - (1 - model.used) ** chats  # the share of the experts that some chat needs
         weight_bytes = (on_card - model.experts / cards * (1 - used)) * 1e9 * weight_bits / 8
-        cache_bytes = fit * sum(read(part, n, cards, split) for part in model.parts) * cache_bits / 8
+        cache_bytes = fit * sum(moved(part, n, cards, split) for part in model.parts) * cache_bits / 8
         work = chats * (2e9 * (others + model.experts * model.used) + sum(operations(part, n) for part in model.parts))
         moving, computing = (weight_bytes + cache_bytes) / card.bandwidth, work / cards / card.flops
         seconds = max(moving, computing)
@@ -184,8 +172,8 @@ def _count(model: Model, card: Gpu, cards: int, split: str, n: int, weight_bits:
     else:
         seconds, speed = math.inf, "speed: none, for no chat fits"
     lines = (
-        f"weights: {on_card:,.2f} of {total:,.2f} billion on a card, {weight_bits:g} bits each: {weights / GIB:,.2f} GiB",
-        f"cache: {kept:,} numbers of a chat on a card, {cache_bits} bits each: {cache / GIB:,.2f} GiB",
+        f"weights: {on_card:,.2f} of {total:,.2f} billion a card, {weight_bits:g} bits each: {weights / GIB:,.2f} GiB",
+        f"cache: {kept:,} numbers a card and chat, {cache_bits} bits each: {cache / GIB:,.2f} GiB",
         f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights, leave {room / GIB:,.2f} GiB:"
         f" {fit:,} on a card, {chats:,} in all",
         speed,
