@@ -26,11 +26,13 @@ NEWEST = {"sliding_attention": "sliding_window", "hybrid_sliding": "sliding_wind
 COMPRESSED = ("compressed_sparse_attention", "heavily_compressed_attention")  # DeepSeek-V4
 STATE = ("linear_attention", "mamba")
 NOTHING = ("mlp", "moe", "conv")  # a convolution keeps a few inputs, which are not counted
-RATIOS = {0: "sliding_attention", 4: COMPRESSED[0], 128: COMPRESSED[1]}
+RATIOS = {"0": "sliding_attention", "4": COMPRESSED[0], "128": COMPRESSED[1]}
 PATTERN = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 # Fields that may change what is kept, and among them those that do not.
 MATTERS = re.compile("window|chunk|kv|latent|state|ssm|mamba|index|compress|linear|recurrent|cross|share|sparse")
-HARMLESS = re.compile("dropout|eps$|init|token|rope|shared_|vision|conv|act|norm|bias|quant|bound|tail|local|key_heads")
+HARMLESS = re.compile(
+    "dropout|_eps|init|token|rope|shared_|vision|conv|act|norm|bias|quant|bound|tail|local|key_heads|max_window"
+)
 
 Part = Mapping[str, int]
 
@@ -65,72 +67,75 @@ def read_config(config: Mapping[str, Any]) -> Model:
     for name in ("text_config", "llm_config", "sparse_attention_config"):  # the last one is MiniMax-M3's
         if isinstance(inner := fields.get(name), Mapping):
             fields |= inner
-    if isinstance(linear := fields.get("linear_attn_config"), Mapping):  # Kimi
-        fields |= {"linear_num_heads": linear.get("num_heads"), "linear_head_dim": linear.get("head_dim")}
-    asked = {"text_config", "llm_config", "sparse_attention_config", "use_sliding_window", "max_window_layers"}
+    if isinstance(linear := fields.get("linear_attn_config"), Mapping):  # Kimi's
+        fields |= {"linear_num_heads": linear.get("num_heads"), "linear_head_dim": linear.get("head_dim"),
+                   "full_attn_layers": linear.get("full_attn_layers")}  # fmt: skip
+    asked = {"use_sliding_window", "use_cache", "text_config", "sparse_attention_config", "linear_attn_config"}
 
-    def of(*names: str, least: int = 1, needed: bool = True) -> int:
-        """Return the first of these fields that is there, a whole number."""
+    def of(*names: str, least: int = 1, most: int = 2**24, needed: bool = True) -> int:
+        """Return the first of these fields that is there, a whole number; 0 if none is needed."""
         asked.update(names)
         found = next((name for name in names if fields.get(name) is not None), None)
         if found is None:
             if needed:
                 raise ValueError(f"config must have {names[0]}, got none")
             return 0
-        if isinstance(fields[found], bool) or not isinstance(fields[found], int) or fields[found] < least:
-            raise ValueError(f"{found} must be a whole number, {least} or more, got {_show(fields[found])}")
-        return int(fields[found])
+        number = fields[found]
+        if isinstance(number, bool) or not isinstance(number, int | float) or not float(number).is_integer():
+            raise ValueError(f"{found} must be a whole number, got {_show(number)}")
+        if not least <= number <= most:
+            raise ValueError(f"{found} must be between {least} and {most}, got {_show(number)}")
+        return int(number)
 
-    kinds = _kinds(fields, of, asked)
+    def rows(*names: str) -> list[Any]:
+        """Return the first of these fields that is there, a list; an empty one if none is."""
+        asked.update(names)
+        found = next((name for name in names if fields.get(name) is not None), None)
+        if found is None or isinstance(fields[found], list | tuple):
+            return list(fields[found]) if found else []
+        raise ValueError(f"{found} must be a list, got {_show(fields[found])}")
+
+    kinds = _kinds(fields, of, rows)
     parts: Counter[tuple[tuple[str, int], ...]] = Counter()
-    indexed = [i for i, kind in enumerate(kinds) if kind in INDEXED]
-    modes = fields.get("indexer_types") or ["full"] * len(kinds)
-    sources = fields.get("kv_source_layers") or range(len(kinds))  # whose latents a layer reads
-    asked |= {"indexer_types", "kv_source_layers", "use_cache"}
+    modes, sources = rows("indexer_types"), rows("kv_source_layers")  # which layers have an index, or own latents
     for i, kind in enumerate(kinds):
-        for part in _parts(kind, of, i in indexed and modes[i] == "full"):
-            if sources[i] == i or "index" in part:
+        for part in _parts(kind, of, not modes or modes[i : i + 1] == ["full"]):
+            if not sources or sources[i : i + 1] == [i] or "index" in part:
                 parts[tuple(part.items())] += 1
-    experts, used = _experts(fields, of, kinds)
-    strange = sorted(
-        name for name in fields
-        if name not in asked and MATTERS.search(name) and not HARMLESS.search(name)
+    if not parts:
+        raise ValueError("config must have layers that keep something, got none")
+    experts, used = _experts(of, rows, kinds)
+    unknown = sorted(
+        name for name in fields if name not in asked and MATTERS.search(name) and not HARMLESS.search(name)
         and fields[name] not in (None, False, 0)
     )  # fmt: skip
-    return Model(tuple({"layers": count, **dict(part)} for part, count in parts.items()), None, experts, used,
-                 tuple(strange))  # fmt: skip
+    made = tuple({"layers": count, **dict(part)} for part, count in parts.items())
+    return Model(made, None, experts, used, tuple(unknown))
 
 
-def _kinds(fields: Mapping[str, Any], of: Callable[..., int], asked: set[str]) -> list[str]:
-    """Return the kind of each layer."""
-    n = of("num_hidden_layers")
-    asked |= {"layer_types", "layers_block_type", "hybrid_override_pattern", "compress_ratios", "linear_attn_config",
-              "sparse_attention_freq", "sliding_window", "sliding_window_size", "index_topk"}  # fmt: skip
-    linear, interval = fields.get("linear_attn_config"), of("full_attention_interval", needed=False)
-    if said := fields.get("layer_types") or fields.get("layers_block_type"):
-        kinds = list(said)
-    elif said := fields.get("hybrid_override_pattern"):
-        kinds = [PATTERN.get(letter, letter) for letter in said]
-    elif said := fields.get("compress_ratios"):
-        kinds = [RATIOS.get(ratio, str(ratio)) for ratio in said]
-    elif said := fields.get("sparse_attention_freq"):
-        kinds = [INDEXED[1] if sparse else EVERY_TOKEN[0] for sparse in said]
-    elif isinstance(linear, Mapping) and (full := linear.get("full_attn_layers")):  # counted from 1
-        kinds = [EVERY_TOKEN[0] if i + 1 in full else STATE[0] for i in range(n)]
-    elif interval:
-        kinds = [STATE[0] if (i + 1) % interval else EVERY_TOKEN[0] for i in range(n)]
-    elif fields.get("sliding_window") and fields.get("use_sliding_window", True):
+def _kinds(fields: Mapping[str, Any], of: Callable[..., int], rows: Callable[..., list[Any]]) -> list[str]:
+    """Return the kind of each layer that keeps something of its own."""
+    n, interval = of("num_hidden_layers", most=10_000), of("full_attention_interval", needed=False)
+    chosen, newest = of("index_topk", needed=False), of("sliding_window", needed=False)
+    full = rows("full_attn_layers")  # counted from 1
+    kinds = rows("layer_types", "layers_block_type")
+    if not kinds and isinstance(letters := fields.get("hybrid_override_pattern"), str):
+        kinds = [PATTERN.get(letter, letter) for letter in letters]
+    kinds = kinds or [RATIOS.get(str(ratio), f"a ratio of {ratio}") for ratio in rows("compress_ratios")]
+    kinds = kinds or [INDEXED[1] if sparse else EVERY_TOKEN[0] for sparse in rows("sparse_attention_freq")]
+    if not kinds and (full or interval):
+        kinds = [EVERY_TOKEN[0] if (i in full if full else i % interval == 0) else STATE[0] for i in range(1, n + 1)]
+    if not kinds and newest and fields.get("use_sliding_window", True):
         if fields.get("model_type") != "mistral":
             raise ValueError("layer_types must say which layers have the sliding_window, got none")
         kinds = ["sliding_attention"] * n
-    else:
-        kinds = [INDEXED[0] if fields.get("index_topk") else EVERY_TOKEN[0]] * n
+    kinds = kinds or [INDEXED[0] if chosen else EVERY_TOKEN[0]] * n
     if len(kinds) < n:
         raise ValueError(f"layer_types must name {n} layers, got {len(kinds)}")
     known = (*EVERY_TOKEN, *INDEXED, *NEWEST, *COMPRESSED, *STATE, *NOTHING)
     if strange := [kind for kind in kinds if kind not in known]:
-        raise ValueError(f"layer_types must be kinds that are counted here, got {strange[0]}")
-    return kinds[: n - of("num_kv_shared_layers", least=0, needed=False)]  # the last ones read what others keep
+        raise ValueError(f"layer_types must be kinds that are counted here, got {_show(strange[0])}")
+    return kinds[: n - of("num_kv_shared_layers", least=0, most=n, needed=False)]  # the last ones read others' caches
 
 
 def _parts(kind: str, of: Callable[..., int], with_index: bool) -> list[dict[str, int]]:
@@ -171,7 +176,7 @@ def _kept(kind: str, of: Callable[..., int], heads: int) -> dict[str, int]:
     own = ("swa_num_key_value_heads",) if kind in NEWEST else ("num_global_key_value_heads",)
     groups = of(*own, "num_key_value_heads", "num_attention_heads")  # without groups, one for each head
     own = ("swa_head_dim",) if kind in NEWEST else ("global_head_dim",)
-    width = of(*own, "head_dim", needed=False) or of("hidden_size") // heads
+    width = of(*own, "head_dim", needed=False) or of("hidden_size", least=heads) // heads
     value = of(*(("swa_v_head_dim",) if kind in NEWEST else ()), "v_head_dim", needed=False)
     return {"groups": groups, "width": width, "heads": heads} | ({"value": value} if value not in (0, width) else {})
 
@@ -187,14 +192,13 @@ def _state(kind: str, of: Callable[..., int]) -> dict[str, int]:
     return {"state": heads * size, "heads": heads}
 
 
-def _experts(fields: Mapping[str, Any], of: Callable[..., int], kinds: list[str]) -> tuple[float, float]:
+def _experts(of: Callable[..., int], rows: Callable[..., list[Any]], kinds: list[str]) -> tuple[float, float]:
     """Return the weights in routed experts, in billions, and the share of them that a token uses."""
     count = of("n_routed_experts", "num_local_experts", "num_experts", needed=False)
-    if not count or "moe" in kinds or fields.get("routed_expert_hidden_size"):  # other shapes are not counted
+    if not count or "moe" in kinds:  # in Nemotron's layers, experts have another shape
         return 0.0, 1.0
-    used = of("num_experts_per_tok", "num_experts_per_token")
-    n, dense = of("num_hidden_layers"), of("first_k_dense_replace", least=0, needed=False)
-    said = fields.get("mlp_layer_types")
+    used = of("num_experts_per_tok", "num_experts_per_token", most=count)
+    n, said = of("num_hidden_layers"), rows("mlp_layer_types")
+    dense = of("first_k_dense_replace", least=0, most=n, needed=False)
     layers = sum(kind != "dense" for kind in said) if said else n - dense
-    size = of("moe_intermediate_size", "intermediate_size")
-    return layers * count * 3 * of("hidden_size") * size / 1e9, used / count
+    return layers * count * 3 * of("hidden_size") * of("moe_intermediate_size", "intermediate_size") / 1e9, used / count
