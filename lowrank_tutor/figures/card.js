@@ -188,7 +188,7 @@ const card = ({ place, data, move, tell }) => {
     lines.appendChild(controls.element("p", {})));
 
   const select = (parent, label, options, input) => {
-    const box = controls.element("select", { autocomplete: "off" }), name = controls.element("label", { class: "typed" }, label);
+    const box = controls.element("select", { autocomplete: "off", "aria-label": label }), name = controls.element("label", { class: "typed" }, label);
     Object.entries(options).forEach(([value, text]) => box.append(controls.element("option", { value }, text)));
     box.addEventListener("change", () => input(box.value));
     name.append(box);
