@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from lowrank_tutor._checks import _show
 
 # Kinds of layers, as ``layer_types`` names them: what is kept of every token, of the newest, or of none.
-EVERY_TOKEN = ("full_attention", "attention", "hybrid")
+EVERY = ("full_attention", "attention", "hybrid")
 INDEXED = ("indexed_attention", "minimax_m3_sparse")
 NEWEST = {"sliding_attention": "sliding_window", "hybrid_sliding": "sliding_window",
           "chunked_attention": "attention_chunk_size"}  # fmt: skip
@@ -81,7 +81,7 @@ def read_config(config: Mapping[str, Any]) -> Model:
                 raise ValueError(f"config must have {names[0]}, got none")
             return 0
         number = fields[found]
-        if isinstance(number, bool) or not isinstance(number, int | float) or not float(number).is_integer():
+        if isinstance(number, bool) or not isinstance(number, int | float) or number % 1:  # NaN and infinity are true
             raise ValueError(f"{found} must be a whole number, got {_show(number)}")
         if not least <= number <= most:
             raise ValueError(f"{found} must be between {least} and {most}, got {_show(number)}")
@@ -122,17 +122,17 @@ def _kinds(fields: Mapping[str, Any], of: Callable[..., int], rows: Callable[...
     if not kinds and isinstance(letters := fields.get("hybrid_override_pattern"), str):
         kinds = [PATTERN.get(letter, letter) for letter in letters]
     kinds = kinds or [RATIOS.get(str(ratio), f"a ratio of {ratio}") for ratio in rows("compress_ratios")]
-    kinds = kinds or [INDEXED[1] if sparse else EVERY_TOKEN[0] for sparse in rows("sparse_attention_freq")]
+    kinds = kinds or [INDEXED[1] if sparse else EVERY[0] for sparse in rows("sparse_attention_freq")]
     if not kinds and (full or interval):
-        kinds = [EVERY_TOKEN[0] if (i in full if full else i % interval == 0) else STATE[0] for i in range(1, n + 1)]
+        kinds = [EVERY[0] if (i in full if full else i % interval == 0) else STATE[0] for i in range(1, n + 1)]
     if not kinds and newest and fields.get("use_sliding_window", True):
         if fields.get("model_type") != "mistral":
             raise ValueError("layer_types must say which layers have the sliding_window, got none")
         kinds = ["sliding_attention"] * n
-    kinds = kinds or [INDEXED[0] if chosen else EVERY_TOKEN[0]] * n
+    kinds = kinds or [INDEXED[0] if chosen else EVERY[0]] * n
     if len(kinds) < n:
         raise ValueError(f"layer_types must name {n} layers, got {len(kinds)}")
-    known = (*EVERY_TOKEN, *INDEXED, *NEWEST, *COMPRESSED, *STATE, *NOTHING)
+    known = (*EVERY, *INDEXED, *NEWEST, *COMPRESSED, *STATE, *NOTHING)
     if strange := [kind for kind in kinds if kind not in known]:
         raise ValueError(f"layer_types must be kinds that are counted here, got {_show(strange[0])}")
     return kinds[: n - of("num_kv_shared_layers", least=0, most=n, needed=False)]  # the last ones read others' caches

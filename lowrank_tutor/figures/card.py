@@ -51,17 +51,11 @@ def card(
     if n % STEP:
         raise ValueError(f"n must be a multiple of {STEP:,}, got {n!r}")
     served = serve(model, gpu, cards, split=split, n=n, weight_bits=weight_bits, cache_bits=cache_bits)
-    each = int(served.tokens_per_second // max(1, served.chats))
-    numbers = {
-        "weights": served.weights,
-        "cache": served.cache,
-        "chats": served.chats,
-        "speed": int(served.tokens_per_second),
-    }
+    speed, each = (int(served.tokens_per_second // share) for share in (1, max(1, served.chats)))
     return figure(
         name="card",
         state=state,
-        numbers=numbers,
+        numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats, "speed": speed},
         say=SAY,
         values={"name": model, "plural": "s" if cards > 1 else "", "each": each},
         remarks=REMARKS,
@@ -75,20 +69,9 @@ def card(
 
 def _data() -> dict[str, Any]:
     """Return the tables that the script needs: models, cards, kinds of layers, and names of fields."""
-    models = {
-        name: {
-            "parts": row.model.parts,
-            "billions": row.model.billions,
-            "experts": row.model.experts,
-            "used": row.model.used,
-        }
-        for name, row in published_caches().items()
-    }
-    kinds = {
-        "every": configs.EVERY_TOKEN, "indexed": configs.INDEXED, "newest": configs.NEWEST, "state": configs.STATE,
-        "compressed": configs.COMPRESSED, "nothing": configs.NOTHING, "ratios": configs.RATIOS,
-        "pattern": configs.PATTERN,
-    }  # fmt: skip
+    names = ("EVERY", "INDEXED", "NEWEST", "COMPRESSED", "STATE", "NOTHING", "RATIOS", "PATTERN")
+    kinds = {name.lower(): getattr(configs, name) for name in names}
+    models = {name: row.model._asdict() for name, row in published_caches().items()}
     gpus = {name: (gpu.memory, gpu.bandwidth, gpu.flops) for name, gpu in GPUS.items()}
     fields = {"matters": configs.MATTERS.pattern, "harmless": configs.HARMLESS.pattern}
     return {"models": models, "gpus": gpus, "kinds": kinds, "cards": CARDS, "step": STEP, "tokens": MOST, **fields}

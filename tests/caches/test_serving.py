@@ -7,41 +7,41 @@ import re
 from importlib.resources import files
 
 import pytest
-from configurations import CONFIGS, NONSENSE
+from chapters import ROOT
 
 from lowrank_tutor._gpus import Gpu
 from lowrank_tutor.caches import Model, published_caches, read_config, serve
 
+# Configurations as files config.json have them, of models that the table has not, and nonsense with its sentence.
+PASTED = json.loads((ROOT / "tests" / "configurations.json").read_text("utf-8"))
+CONFIGS = {name: each["config"] for name, each in PASTED["configs"].items()}
+KEPT = {  # growing, fixed beyond 2**17 tokens
+    "one head a key": (32 * 2 * 4096, 0), "groups": (32 * 2 * 8 * 128, 0),
+    "every layer a window": (0, 32 * 2 * 8 * 128 * 4096),
+    "three windows in four": (8 * 2 * 8 * 128, 24 * 2 * 8 * 128 * 4096), "experts": (32 * 2 * 8 * 128, 0),
+    "latents": (61 * 576, 0), "an index, one key for two": (4 * 40 + 2 * 3, 0),
+    "states": (2 * 2 * 2 * 256, 6 * 32 * 128 * 64), "letters": (2 * 2 * 32, 2 * 8 * 16 * 64),
+    "other values, shared layers": (2 * 4 * 320, 2 * 2 * 320 * 100),
+    "one vector for four": (128 + 32 + 4, 3 * 128 * 512),
+}  # fmt: skip
 GIB = 2**30
 N = 2**17
 ROWS = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8"))["rows"]
 PUBLISHED = {  # growing, fixed: multiplied out
-    "Llama-3-70B": (80 * 2 * 1024, 0),
-    "MiniMax-M2": (62 * 2 * 1024, 0),
-    "MiniMax-M3": (60 * 2 * 512 + 57 * 128, 0),
-    "Qwen3-8B": (36 * 2 * 1024, 0),
-    "Llama-4-Scout": (12 * 2 * 1024, 36 * 2 * 1024 * 8192),
-    "Olmo-3-7B": (8 * 2 * 4096, 24 * 2 * 4096 * 4096),
-    "GLM-5": (78 * (512 + 64 + 128), 0),
-    "Mistral-Large-4": (72 * (512 + 64 + 128), 0),
-    "Hy4-preview": (78 * 576 + 21 * 128, 0),
-    "DeepSeek-V3.2": (61 * (512 + 64 + 128), 0),
-    "DeepSeek-V3": (61 * 576, 0),
-    "Mistral-Small-4": (36 * 320, 0),
-    "gpt-oss-120b": (18 * 2 * 512, 18 * 2 * 512 * 128),
-    "Gemma-3-27B": (10 * 2 * 2048, 52 * 2 * 2048 * 1024),
-    "Gemma-4-26B-A4B": (5 * 2 * 1024, 25 * 2 * 2048 * 1024),
-    "Qwen3-Next-80B": (12 * 2 * 512, 36 * 32 * 128 * 128),
+    "Llama-3-70B": (80 * 2 * 1024, 0), "MiniMax-M2": (62 * 2 * 1024, 0), "MiniMax-M3": (60 * 2 * 512 + 57 * 128, 0),
+    "Qwen3-8B": (36 * 2 * 1024, 0), "Llama-4-Scout": (12 * 2 * 1024, 36 * 2 * 1024 * 8192),
+    "Olmo-3-7B": (8 * 2 * 4096, 24 * 2 * 4096 * 4096), "GLM-5": (78 * (512 + 64 + 128), 0),
+    "Mistral-Large-4": (72 * (512 + 64 + 128), 0), "Hy4-preview": (78 * 576 + 21 * 128, 0),
+    "DeepSeek-V3.2": (61 * (512 + 64 + 128), 0), "DeepSeek-V3": (61 * 576, 0), "Mistral-Small-4": (36 * 320, 0),
+    "gpt-oss-120b": (18 * 2 * 512, 18 * 2 * 512 * 128), "Gemma-3-27B": (10 * 2 * 2048, 52 * 2 * 2048 * 1024),
+    "Gemma-4-26B-A4B": (5 * 2 * 1024, 25 * 2 * 2048 * 1024), "Qwen3-Next-80B": (12 * 2 * 512, 36 * 32 * 128 * 128),
     "Qwen3.5-35B-A3B": (10 * 2 * 512, 30 * 32 * 128 * 128),
     "Qwen3.8-Flash-Next": (12 * (2 * 512 + 128 // 4), 36 * 48 * 128 * 128),
-    "Olmo-Hybrid-7B": (8 * 2 * 3840, 24 * 30 * 96 * 192),
-    "Kimi-Linear-48B": (7 * 576, 20 * 32 * 128 * 128),
-    "Kimi-K3": (24 * 576, 69 * 96 * 128 * 128),
-    "GLM-5.3-Flash": (11 * (512 + 128 // 4), 34 * 64 * 128 * 128),
-    "Ling-3.0-Flash": (7 * 576, 35 * 32 * 128 * 128),
-    "Nemotron-H-8B": (4 * 2 * 1024, 24 * 128 * 64 * 128),
+    "Olmo-Hybrid-7B": (8 * 2 * 3840, 24 * 30 * 96 * 192), "Kimi-Linear-48B": (7 * 576, 20 * 32 * 128 * 128),
+    "Kimi-K3": (24 * 576, 69 * 96 * 128 * 128), "GLM-5.3-Flash": (11 * (512 + 128 // 4), 34 * 64 * 128 * 128),
+    "Ling-3.0-Flash": (7 * 576, 35 * 32 * 128 * 128), "Nemotron-H-8B": (4 * 2 * 1024, 24 * 128 * 64 * 128),
     "DeepSeek-V4-Flash": (21 * 160 + 20 * 4, 43 * 512 * 128),
-}
+}  # fmt: skip
 
 
 def test_published_caches():
@@ -71,16 +71,15 @@ def test_rows_are_those_of_classes():
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_configs(name):
-    config, _, growing, fixed = CONFIGS[name]
-    model = read_config(config)
+    model, (growing, fixed) = read_config(CONFIGS[name]), KEPT[name]
     kept = [serve(model, billions=2000, n=n).cache * GIB / 2 for n in (N, N + 1024)]
     assert kept == [N * growing + fixed, (N + 1024) * growing + fixed]
     assert model.unknown == (("mamba_chunks_kept",) if name == "letters" else ())
 
 
 def test_experts():
-    assert read_config(CONFIGS["experts"][0])[2:4] == (32 * 8 * 3 * 4096 * 14336 / 1e9, 0.25)
-    assert read_config(CONFIGS["latents"][0])[2:4] == (60 * 384 * 3 * 7168 * 2048 / 1e9, 8 / 384)
+    assert read_config(CONFIGS["experts"])[2:4] == (32 * 8 * 3 * 4096 * 14336 / 1e9, 0.25)
+    assert read_config(CONFIGS["latents"])[2:4] == (60 * 384 * 3 * 7168 * 2048 / 1e9, 8 / 384)
 
 
 # Model, card, cards, options; billions of weights on a card, numbers of a chat on it, and chats.
@@ -114,8 +113,9 @@ BUDGETS = [
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: " ".join(map(str, budget[:3])))
 def test_budgets_by_hand(budget):
     name, gpu, cards, options, billions, kept, chats = budget
-    config, total = CONFIGS[name][:2] if name in CONFIGS else (None, None)
-    served = serve(read_config(config) if config else name, gpu, cards, **options, billions=total)
+    pasted = name in CONFIGS
+    options = options | {"billions": PASTED["configs"][name]["billions"] if pasted else None}
+    served = serve(read_config(CONFIGS[name]) if pasted else name, gpu, cards, **options)
     bits = {16: 16, 8: 8.5, 4: 4.5}[options.get("weight_bits", 16)]
     assert served.weights * GIB == pytest.approx(billions * bits / 8 * 1e9, rel=2e-4)
     assert served.cache * GIB == kept * options.get("cache_bits", 16) / 8
@@ -144,10 +144,10 @@ def test_speed_by_hand():
 
 
 def test_bad_input():
-    for text, message in NONSENSE.items():
+    for text, message in PASTED["nonsense"].items():
         with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}"):
             read_config(json.loads(text))
-    model = read_config(CONFIGS["experts"][0])
+    model = read_config(CONFIGS["experts"])
     for options, message in (
         ({}, "billions must be given, for a configuration does not count the weights, got None"),
         ({"billions": 45}, "billions must be 45.10 (its experts) or more, got 45.0"),

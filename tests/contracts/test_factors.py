@@ -705,28 +705,6 @@ def counts_by_arrays():
     assert all(each.growing > 0 <= each.fixed for each in caches.published_caches().values())
 
 
-@promise("serve", "read_config", border="groups and cards, divisible or not; n and a window; three ways to split")
-def chats_on_cards_by_hand():
-    """What the fullest card holds, when groups, chats or tokens are dealt out like cards, one after the other."""
-    config = {"num_attention_heads": 4, "head_dim": 4, "sliding_window": 3, "num_hidden_layers": 2}
-    config |= {"layer_types": ["sliding_attention", "full_attention"]}
-    for groups, cards, n, split in itertools.product(
-        (1, 2, 3, 4), (1, 2, 3, 5), (2, 3, 7), ("tensor", "data", "tokens")
-    ):
-        with case(groups=groups, cards=cards, n=n, split=split):
-            model = caches.read_config(config | {"num_key_value_heads": groups})
-            held = [0] * cards
-            for kept, group in itertools.product([*range(min(n, 3)), *range(n)], range(max(groups, cards))):
-                if split == "data":
-                    held[0] += 2 * 4 * (group < groups)
-                elif split == "tensor":
-                    held[group % cards] += 2 * 4  # a group more is a copy
-                else:
-                    held[kept % cards] += 2 * 4 * (group < groups)
-            found = caches.serve(model, cards=cards, n=n, split=split, billions=1)
-            assert found.cache * 2**30 == 2 * max(held)
-
-
 CARDS = [
     *roofline.GPUS.values(),
     roofline.Gpu(1.0, 1e9, 1.0, (1, 0), "slow sums"),

@@ -5,20 +5,22 @@ import re
 
 import numpy as np
 import pytest
-from configurations import CONFIGS, NONSENSE
+from chapters import ROOT
 
 from lowrank_tutor._gpus import GPUS
 from lowrank_tutor.caches import published_caches, read_config, serve
 from lowrank_tutor.figures import card
 
 FIGURE = card
+PASTED = json.loads((ROOT / "tests" / "configurations.json").read_text("utf-8"))
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
 
 def test_states_match_package(hand):
     """Every model of the table and every configuration, with other settings each time, number for number."""
     rng = np.random.default_rng(0)
-    pasted = {name: {"pasted": json.dumps(config), "billions": total} for name, (config, total, *_) in CONFIGS.items()}
+    pasted = {name: each | {"pasted": json.dumps(each["config"])} for name, each in PASTED["configs"].items()}
+    pasted = {name: {part: each[part] for part in ("pasted", "billions")} for name, each in pasted.items()}
     states = [
         {"model": name if name not in pasted else "pasted", **pasted.get(name, {}), "gpu": str(rng.choice(list(GPUS))),
          "cards": int(rng.integers(1, 17)), "split": split, "n": 2**10 * int(rng.integers(1, 1025)),
@@ -56,13 +58,13 @@ def test_paste(hand):
     area, size = hand.figure.locator("textarea"), hand.figure.get_by_label("weights, in billions")
     before = hand.call("state")
     size.fill("8")
-    for text, message in {"not { json <b>": "config must be JSON", **NONSENSE}.items():
+    for text, message in {"not { json <b>": "config must be JSON", **PASTED["nonsense"]}.items():
         area.fill(text)
         hand.button("Read it").click()
         assert hand.said(message.split(", got")[0])
         assert (area.input_value(), hand.call("state")) == (text, before)
     assert hand.figure.locator("img[src=x], b").count() == 0
-    config = CONFIGS["letters"][0]
+    config = PASTED["configs"]["letters"]["config"]
     area.fill(json.dumps(config))
     size.fill("many")
     hand.button("Read it").click()
