@@ -123,6 +123,16 @@ def test_budgets_by_hand(budget):
     assert f"{chats:,} in all" in served.lines[2]
 
 
+def test_measured_split():
+    """On eight B200, vLLM had 7.7 times as much cache with data as with tensor parallelism (its issue 51454)."""
+    options = {"model": "DeepSeek-V4-Flash", "gpu": "B200", "cards": 8, "cache_bits": 8, "share": 0.95}
+    ratios = [
+        serve(**options, split="data", weight_bits=bits).chats / serve(**options, weight_bits=bits).chats
+        for bits in (8, 4)
+    ]
+    assert ratios == pytest.approx([7.6, 7.8], abs=0.05)
+
+
 def test_speed_by_hand():
     """Memory sets the pace of one chat, operations that of many."""
     part = {"layers": 2, "groups": 2, "width": 4, "heads": 8}
