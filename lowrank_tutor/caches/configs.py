@@ -11,9 +11,10 @@ Three further numbers say how many vectors: of the newest ``window`` tokens, one
 those that are kept only the ``chosen`` ones are read. ``heads`` counts the queries, or the heads of a state.
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lowrank_tutor._checks import _show
@@ -25,6 +26,9 @@ NEWEST = {"sliding_attention": "sliding_window", "hybrid_sliding": "sliding_wind
           "chunked_attention": "attention_chunk_size"}  # fmt: skip
 COMPRESSED = ("compressed_sparse_attention", "heavily_compressed_attention")  # DeepSeek-V4
 STATE = ("linear_attention", "mamba")
+STATES = (("mamba_num_heads", "mamba_head_dim", "ssm_state_size"),
+          ("linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim"),
+          ("linear_num_heads", "linear_head_dim", "linear_head_dim"))  # fmt: skip
 NOTHING = ("mlp", "moe", "conv")  # a convolution keeps a few inputs, which are not counted
 RATIOS = {"0": "sliding_attention", "4": COMPRESSED[0], "128": COMPRESSED[1]}
 PATTERN = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
@@ -63,70 +67,79 @@ def read_config(config: Mapping[str, Any]) -> Model:
     """
     if not isinstance(config, Mapping):
         raise TypeError(f"config must be a dict of names and values, got {_show(config)}")
-    fields = dict(config)
-    for name in ("text_config", "llm_config", "sparse_attention_config"):  # the last one is MiniMax-M3's
-        if isinstance(inner := fields.get(name), Mapping):
-            fields |= inner
-    if isinstance(linear := fields.get("linear_attn_config"), Mapping):  # Kimi's
-        fields |= {"linear_num_heads": linear.get("num_heads"), "linear_head_dim": linear.get("head_dim"),
-                   "full_attn_layers": linear.get("full_attn_layers")}  # fmt: skip
-    asked = {"use_sliding_window", "use_cache", "text_config", "sparse_attention_config", "linear_attn_config"}
-
-    def of(*names: str, least: int = 1, most: int = 2**24, needed: bool = True) -> int:
-        """Return the first of these fields that is there, a whole number; 0 if none is needed."""
-        asked.update(names)
-        found = next((name for name in names if fields.get(name) is not None), None)
-        if found is None:
-            if needed:
-                raise ValueError(f"config must have {names[0]}, got none")
-            return 0
-        number = fields[found]
-        if isinstance(number, bool) or not isinstance(number, int | float) or number % 1:  # NaN and infinity are true
-            raise ValueError(f"{found} must be a whole number, got {_show(number)}")
-        if not least <= number <= most:
-            raise ValueError(f"{found} must be between {least} and {most}, got {_show(number)}")
-        return int(number)
-
-    def rows(*names: str) -> list[Any]:
-        """Return the first of these fields that is there, a list; an empty one if none is."""
-        asked.update(names)
-        found = next((name for name in names if fields.get(name) is not None), None)
-        if found is None or isinstance(fields[found], list | tuple):
-            return list(fields[found]) if found else []
-        raise ValueError(f"{found} must be a list, got {_show(fields[found])}")
-
-    kinds = _kinds(fields, of, rows)
+    of = _Fields(config)
+    kinds = _kinds(of)
     parts: Counter[tuple[tuple[str, int], ...]] = Counter()
-    modes, sources = rows("indexer_types"), rows("kv_source_layers")  # which layers have an index, or own latents
+    modes, sources = of.rows("indexer_types"), of.rows("kv_source_layers")  # which have an index, or own latents
     for i, kind in enumerate(kinds):
         for part in _parts(kind, of, not modes or modes[i : i + 1] == ["full"]):
             if not sources or sources[i : i + 1] == [i] or "index" in part:
                 parts[tuple(part.items())] += 1
     if not parts:
         raise ValueError("config must have layers that keep something, got none")
-    experts, used = _experts(of, rows, kinds)
-    unknown = sorted(
-        name for name in fields if name not in asked and MATTERS.search(name) and not HARMLESS.search(name)
-        and fields[name] not in (None, False, 0)
-    )  # fmt: skip
+    experts, used = _experts(of, kinds)
     made = tuple({"layers": count, **dict(part)} for part, count in parts.items())
-    return Model(made, None, experts, used, tuple(unknown))
+    return Model(made, None, experts, used, of.unknown())
 
 
-def _kinds(fields: Mapping[str, Any], of: Callable[..., int], rows: Callable[..., list[Any]]) -> list[str]:
+class _Fields:
+    """The fields of a configuration, and which of them were asked for."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.all = dict(config)
+        self.asked = {"use_cache", "use_sliding_window", "sparse_attention_config", "linear_attn_config"}
+        for name in ("text_config", "llm_config", "sparse_attention_config"):  # the last one is MiniMax-M3's
+            if isinstance(inner := self.all.get(name), Mapping):
+                self.all |= inner
+        if isinstance(linear := self.all.get("linear_attn_config"), Mapping):  # Kimi's
+            names = {"num_heads": "linear_num_heads", "head_dim": "linear_head_dim"}
+            self.all |= {names.get(str(name), str(name)): value for name, value in linear.items()}
+
+    def first(self, *names: str) -> str:
+        """Return the first of these names that has a value, or an empty text."""
+        self.asked.update(names)
+        return next((name for name in names if self.all.get(name) is not None), "")
+
+    def __call__(self, *names: str, least: int = 1, most: int = 2**24, needed: bool = True) -> int:
+        """Return the first of these fields that is there, a whole number; 0 if none is needed."""
+        if not (found := self.first(*names)):
+            if needed:
+                raise ValueError(f"config must have {names[0]}, got none")
+            return 0
+        number = self.all[found]
+        if isinstance(number, bool) or not isinstance(number, int | float) or number % 1:  # NaN and infinity are true
+            raise ValueError(f"{found} must be a whole number, got {_show(number)}")
+        if not least <= number <= most:
+            raise ValueError(f"{found} must be between {least} and {most}, got {_show(number)}")
+        return int(number)
+
+    def rows(self, *names: str) -> list[Any]:
+        """Return the first of these fields that is there, a list; an empty one if none is."""
+        found = self.first(*names)
+        if found and not isinstance(self.all[found], list | tuple):
+            raise ValueError(f"{found} must be a list, got {_show(self.all[found])}")
+        return list(self.all[found]) if found else []
+
+    def unknown(self) -> tuple[str, ...]:
+        """Return the names that may matter and were not asked for."""
+        names = {name for name, value in self.all.items() if value not in (None, False, 0)} - self.asked
+        return tuple(sorted(name for name in names if MATTERS.search(name) and not HARMLESS.search(name)))
+
+
+def _kinds(of: _Fields) -> list[str]:
     """Return the kind of each layer that keeps something of its own."""
     n, interval = of("num_hidden_layers", most=10_000), of("full_attention_interval", needed=False)
     chosen, newest = of("index_topk", needed=False), of("sliding_window", needed=False)
-    full = rows("full_attn_layers")  # counted from 1
-    kinds = rows("layer_types", "layers_block_type")
-    if not kinds and isinstance(letters := fields.get("hybrid_override_pattern"), str):
+    full = of.rows("full_attn_layers")  # counted from 1
+    kinds = of.rows("layer_types", "layers_block_type")
+    if not kinds and isinstance(letters := of.all.get("hybrid_override_pattern"), str):
         kinds = [PATTERN.get(letter, letter) for letter in letters]
-    kinds = kinds or [RATIOS.get(str(ratio), f"a ratio of {ratio}") for ratio in rows("compress_ratios")]
-    kinds = kinds or [INDEXED[1] if sparse else EVERY[0] for sparse in rows("sparse_attention_freq")]
+    kinds = kinds or [RATIOS.get(str(ratio), f"a ratio of {ratio}") for ratio in of.rows("compress_ratios")]
+    kinds = kinds or [INDEXED[1] if sparse else EVERY[0] for sparse in of.rows("sparse_attention_freq")]
     if not kinds and (full or interval):
         kinds = [EVERY[0] if (i in full if full else i % interval == 0) else STATE[0] for i in range(1, n + 1)]
-    if not kinds and newest and fields.get("use_sliding_window", True):
-        if fields.get("model_type") != "mistral":
+    if not kinds and newest and of.all.get("use_sliding_window", True):
+        if of.all.get("model_type") != "mistral":
             raise ValueError("layer_types must say which layers have the sliding_window, got none")
         kinds = ["sliding_attention"] * n
     kinds = kinds or [INDEXED[0] if chosen else EVERY[0]] * n
@@ -138,12 +151,12 @@ def _kinds(fields: Mapping[str, Any], of: Callable[..., int], rows: Callable[...
     return kinds[: n - of("num_kv_shared_layers", least=0, most=n, needed=False)]  # the last ones read others' caches
 
 
-def _parts(kind: str, of: Callable[..., int], with_index: bool) -> list[dict[str, int]]:
+def _parts(kind: str, of: _Fields, with_index: bool) -> list[dict[str, int]]:
     """Return what one layer of a kind keeps, without the number of layers."""
     if kind in NOTHING:
         return []
     if kind in STATE:
-        return [_state(kind, of)]
+        return [_state(of)]
     heads = of("num_attention_heads")
     if kind in COMPRESSED or (kind in NEWEST and of("o_lora_rank", needed=False)):  # DeepSeek-V4: keys are values
         vector = {"latent": of("head_dim"), "rotary": 0, "heads": heads}
@@ -169,7 +182,7 @@ def _parts(kind: str, of: Callable[..., int], with_index: bool) -> list[dict[str
     return [kept, index | ({"every": every} if every else {})] if with_index else [kept]
 
 
-def _kept(kind: str, of: Callable[..., int], heads: int) -> dict[str, int]:
+def _kept(kind: str, of: _Fields, heads: int) -> dict[str, int]:
     """Return what one layer keeps of a token: a latent, or keys and values of groups."""
     if latent := of("kv_lora_rank", needed=False):
         return {"latent": latent, "rotary": of("qk_rope_head_dim", least=0), "heads": heads}
@@ -181,24 +194,18 @@ def _kept(kind: str, of: Callable[..., int], heads: int) -> dict[str, int]:
     return {"groups": groups, "width": width, "heads": heads} | ({"value": value} if value not in (0, width) else {})
 
 
-def _state(kind: str, of: Callable[..., int]) -> dict[str, int]:
+def _state(of: _Fields) -> dict[str, int]:
     """Return the size of a state: of Mamba-2, of a gated delta rule, or of Kimi's."""
-    if kind == "mamba" or of("mamba_num_heads", needed=False):
-        heads, size = of("mamba_num_heads"), of("mamba_head_dim") * of("ssm_state_size")
-    elif of("linear_num_value_heads", needed=False):
-        heads, size = of("linear_num_value_heads"), of("linear_key_head_dim") * of("linear_value_head_dim")
-    else:
-        heads, size = of("linear_num_heads"), of("linear_head_dim") ** 2
-    return {"state": heads * size, "heads": heads}
+    heads, *sizes = next((names for names in STATES if of.first(names[0])), STATES[-1])
+    return {"state": math.prod(map(of, (heads, *sizes))), "heads": of(heads)}
 
 
-def _experts(of: Callable[..., int], rows: Callable[..., list[Any]], kinds: list[str]) -> tuple[float, float]:
+def _experts(of: _Fields, kinds: list[str]) -> tuple[float, float]:
     """Return the weights in routed experts, in billions, and the share of them that a token uses."""
     count = of("n_routed_experts", "num_local_experts", "num_experts", needed=False)
     if not count or "moe" in kinds:  # in Nemotron's layers, experts have another shape
         return 0.0, 1.0
-    used = of("num_experts_per_tok", "num_experts_per_token", most=count)
-    n, said = of("num_hidden_layers"), rows("mlp_layer_types")
-    dense = of("first_k_dense_replace", least=0, most=n, needed=False)
+    used, n = of("num_experts_per_tok", "num_experts_per_token", most=count), of("num_hidden_layers")
+    said, dense = of.rows("mlp_layer_types"), of("first_k_dense_replace", least=0, most=n, needed=False)
     layers = sum(kind != "dense" for kind in said) if said else n - dense
     return layers * count * 3 * of("hidden_size") * of("moe_intermediate_size", "intermediate_size") / 1e9, used / count

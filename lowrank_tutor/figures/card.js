@@ -76,7 +76,7 @@ const card = ({ place, data, move, tell }) => {
   const partsOf = (kind, of, maybe, withIndex) => {
     const { indexed, newest, compressed, state, nothing } = kinds;
     if (nothing.includes(kind)) return [];
-    if (state.includes(kind)) return [stateOf(kind, of, maybe)];
+    if (state.includes(kind)) return [stateOf(of, maybe)];
     const heads = of("num_attention_heads");
     if (compressed.includes(kind) || (newest[kind] && maybe("o_lora_rank"))) {
       const vector = { latent: of("head_dim"), rotary: 0, heads }, kept = [{ ...vector, window: of("sliding_window") }];
@@ -105,12 +105,9 @@ const card = ({ place, data, move, tell }) => {
     const value = maybe((near ? "swa_v_head_dim " : "") + "v_head_dim");
     return { groups, width, heads, ...(value && value !== width ? { value } : {}) };
   };
-  const stateOf = (kind, of, maybe) => {
-    const [heads, size] = kind === "mamba" || maybe("mamba_num_heads") ?
-      [of("mamba_num_heads"), of("mamba_head_dim") * of("ssm_state_size")] : maybe("linear_num_value_heads") ?
-        [of("linear_num_value_heads"), of("linear_key_head_dim") * of("linear_value_head_dim")] :
-        [of("linear_num_heads"), of("linear_head_dim") ** 2];
-    return { state: heads * size, heads };
+  const stateOf = (of, maybe) => {
+    const names = kinds.states.find(([first]) => maybe(first)) || kinds.states.at(-1);
+    return { state: names.reduce((size, name) => size * of(name), 1), heads: of(names[0]) };
   };
   const expertsOf = (of, maybe, rows, layers) => {
     const count = maybe("n_routed_experts num_local_experts num_experts");

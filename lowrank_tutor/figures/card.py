@@ -69,7 +69,7 @@ def card(
 
 def _data() -> dict[str, Any]:
     """Return the tables that the script needs: models, cards, kinds of layers, and names of fields."""
-    names = ("EVERY", "INDEXED", "NEWEST", "COMPRESSED", "STATE", "NOTHING", "RATIOS", "PATTERN")
+    names = ("EVERY", "INDEXED", "NEWEST", "COMPRESSED", "STATE", "STATES", "NOTHING", "RATIOS", "PATTERN")
     kinds = {name.lower(): getattr(configs, name) for name in names}
     models = {name: row.model._asdict() for name, row in published_caches().items()}
     gpus = {name: (gpu.memory, gpu.bandwidth, gpu.flops) for name, gpu in GPUS.items()}
