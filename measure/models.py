@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from lowrank_tutor.caches import Model, read_config
+from lowrank_tutor.caches.serving import stored
 from measure.harness import DATA, provenance, write
 
 
@@ -77,6 +78,7 @@ def main() -> int:
         dated = today if not row["note"] or "checked" not in row or {row["name"], "all"} & seen else {}
         rows.append(read_row(row) | dated)
         print(row["name"], rows[-1]["billions"], rows[-1]["keeps"], sep=" | ", flush=True)
+    rows.sort(key=lambda row: sum(stored(part, 2**17) for part in row["layers"]), reverse=True)
     meta = provenance("python -m measure.models", ["torch", "transformers"])
     write("models", {key: meta[key] for key in ("command", "date", "versions")}, rows)
     return 0

@@ -193,14 +193,14 @@ const card = ({ place, data, move, tell }) => {
     return { show: (value) => (box.value = value) };
   };
   const named = (list, more = {}) => ({ ...Object.fromEntries(list.map((name) => [name, name])), ...more });
-  const bits = (extra) => ({ 16: "16 bits", 8: "8 bits" + extra, 4: "4 bits" + extra });
+  const bits = (more) => ({ 16: "16 bits", 8: "8 bits" + (more ? " (8.5)" : ""), 4: "4 bits" + (more ? " (4.5)" : "") });
   const top = controls.box(place, "selects"), shown = {
     model: select(top, "model", named(Object.keys(models), { [PASTED]: "a pasted config.json" }), (model) => (
       model === PASTED && !state.pasted ? (paste.open = true, shown.model.show(state.model), area.focus()) : move({ model }))),
     gpu: select(top, "card", Object.fromEntries(Object.entries(gpus).map(([name, [memory]]) =>
       [name, name + ", " + memory / 1e9 + " GB"])), (gpu) => move({ gpu })),
-    weight_bits: select(top, "weights", bits(", with scales"), (text) => move({ weight_bits: Number(text) })),
-    cache_bits: select(top, "cache", bits(""), (text) => move({ cache_bits: Number(text) })),
+    weight_bits: select(top, "weights", bits(true), (text) => move({ weight_bits: Number(text) })),
+    cache_bits: select(top, "cache", bits(false), (text) => move({ cache_bits: Number(text) })),
   };
   const split = controls.choice(place, { label: "parallel", options: SPLITS, input: (how) => move({ split: how }) });
   const sliders = controls.box(place, "sliders"), range = (label, min, max, by, name) =>
@@ -276,7 +276,7 @@ const card = ({ place, data, move, tell }) => {
       Object.entries(ranges).forEach(([name, slider]) =>
         slider.show(state[name], none(state[name]) + (name === "share" ? "%" : "")));
     },
-    numbers: () => ({ weights: served.weights, cache: served.cache, chats: served.chats, speed: Math.floor(served.speed) }),
+    numbers: () => ({ weights: served.weights, cache: served.cache, chats: served.chats, speed: Math.round(served.speed) }),
     table: () => ({ lines: served.lines, unknown, parts: meant(state).parts }),
     values: () => ({ name: state.model === PASTED ? "The pasted model" : state.model, unknown: unknown.join(", "),
       plural: state.cards > 1 ? "s" : "", each: Math.floor(served.speed / Math.max(1, served.chats)) }),

@@ -51,7 +51,7 @@ def card(
     if n % STEP:
         raise ValueError(f"n must be a multiple of {STEP:,}, got {n!r}")
     served = serve(model, gpu, cards, split=split, n=n, weight_bits=weight_bits, cache_bits=cache_bits)
-    speed, each = (int(served.tokens_per_second // share) for share in (1, max(1, served.chats)))
+    speed, each = round(served.tokens_per_second), int(served.tokens_per_second // max(1, served.chats))
     return figure(
         name="card",
         state=state,
