@@ -230,6 +230,17 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
         {**CACHE, "groups": whole(2), "width": whole(4)},
         {**CACHE, "latent": whole(8)},
     ],
+    "read_config": {
+        "config": some(
+            {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 4},
+            words="words", number=3, none=None, empty={},
+        ),
+    },
+    "serve": {
+        "model": some("Llama-3-70B", unknown="Llama", number=3, none=None), "gpu": word("H100"), "cards": whole(8),
+        "split": word("data"), "n": whole(64), "weight_bits": whole(16), "cache_bits": whole(16), "share": real(0.9),
+        "billions": real(70.0),
+    },
     "latent_attention": [
         {
             "x": tensor(X), "w_dkv": tensor(torch.ones(8, 3)), "w_uk": tensor(torch.ones(2, 3, 4)),

@@ -10,7 +10,9 @@ The counting functions need no PyTorch, and importing this module imports none.
 from typing import TYPE_CHECKING
 
 from lowrank_tutor._on_demand import on_demand
-from lowrank_tutor.caches.counts import LatentCost, PublishedCache, kv_cache_numbers, latent_cost, published_caches
+from lowrank_tutor.caches.configs import Model, read_config
+from lowrank_tutor.caches.counts import LatentCost, kv_cache_numbers, latent_cost
+from lowrank_tutor.caches.serving import PublishedCache, Served, published_caches, serve
 
 if TYPE_CHECKING:
     from lowrank_tutor.caches.cuts import compress, input_moments, rank_report
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
     from lowrank_tutor.caches.steps import newton_schulz, power_step
 
 __all__ = [
-    "Latent", "LatentCost", "LoraLinear", "PublishedCache", "compress", "inject_lora", "input_moments",
-    "kv_cache_numbers", "latent_attention", "latent_cost", "latent_from_heads", "merge_lora", "newton_schulz",
-    "power_step", "published_caches", "rank_report",
+    "Latent", "LatentCost", "LoraLinear", "Model", "PublishedCache", "Served", "compress", "inject_lora",
+    "input_moments", "kv_cache_numbers", "latent_attention", "latent_cost", "latent_from_heads", "merge_lora",
+    "newton_schulz", "power_step", "published_caches", "rank_report", "read_config", "serve",
 ]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "cuts", "latent", "lora", "steps")

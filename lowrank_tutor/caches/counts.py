@@ -1,8 +1,6 @@
 """Count the numbers that a model stores for each token, and the work of reading them."""
 
-import json
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lowrank_tutor._checks import _show, check_bool, check_integer
 
@@ -15,18 +13,6 @@ class LatentCost(NamedTuple):
 
     multiplications: int
     read: int
-
-
-class PublishedCache(NamedTuple):
-    """What a published model keeps: numbers ``growing`` with each token, and ``fixed`` ones, of windows and states.
-
-    ``keeps`` says what that is, and ``source`` where the configuration was read.
-    """
-
-    growing: int
-    fixed: int
-    keeps: str
-    source: str
 
 
 def kv_cache_numbers(
@@ -64,35 +50,6 @@ def kv_cache_numbers(
     if rotary:
         raise ValueError(f"rotary must be 0 without a latent: the keys themselves are rotated, got {rotary}")
     return layers * (2 * size * check_integer(width, "width", 1) + index)
-
-
-def published_caches() -> dict[str, PublishedCache]:
-    """Count the caches of published models, as of November 2026, by `kv_cache_numbers`.
-
-    A layer with a window stops growing when the window is full, and a state has its size from the start: both are
-    ``fixed``. A layer that stores a vector ``every`` few tokens grows by that share of it.
-
-    >>> published_caches()["gpt-oss-120b"][:2]
-    (18432, 2359296)
-    """
-    record = files("lowrank_tutor").joinpath("data/published.json").read_text("utf-8")
-    rows = json.loads(record)["kv_caches"]["rows"]
-    return {name: PublishedCache(*_size(row["layers"]), row["keeps"], row["source"]) for name, row in rows.items()}
-
-
-def _size(parts: list[dict[str, Any]]) -> tuple[int, int]:
-    """Return the growing and the fixed numbers of groups of layers."""
-    growing = fixed = 0
-    for part in parts:
-        shape = dict(part)
-        window, every, state = shape.pop("window", 0), shape.pop("every", 1), shape.pop("state", 0)
-        if state:
-            fixed += shape["layers"] * state
-        elif window:
-            fixed += window * kv_cache_numbers(**shape)
-        else:
-            growing += kv_cache_numbers(**shape) // every
-    return growing, fixed
 
 
 def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: bool) -> LatentCost:

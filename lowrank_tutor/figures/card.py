@@ -1,70 +1,84 @@
-"""How many tokens does a graphics card hold? A tank that fills with what a model keeps, and spills over."""
+"""How many chats fit on graphics cards beside a model's weights, and how fast can they be? A card that fills."""
 
-import math
-from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.axes import Axes
 
-from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor._gpus import GPUS
+from lowrank_tutor.caches import configs, published_caches, serve, serving
+from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import GRAY, TEAL
 
-ROOM = 80  # GiB of a card: one cell each
-ACROSS = 8  # cells in a row of a card
-STEP, START, MOST = 2**13, 2**17, 2**20  # tokens
-CARDS = 4  # as many are drawn
-SAY = "{kept}: each token adds {numbers:,} numbers, and {n:,} tokens need {gib:.4g} GiB."
+STEP, MOST = 2**10, 2**20  # tokens
+CARDS = 16
+SAY = (
+    "{name} on {cards} {gpu} card{plural}: {weights:.4g} GiB of weights and {cache:.4g} GiB for each chat on each card."
+)
 REMARKS = {
-    "fits": "That fits on one card. Texts of this length for which a card has room: {times:,}.",
-    "full": "The card is exactly full.",
-    "spills": "That needs {cards} cards.",
+    "fits": "Chats of {n:,} tokens that fit: {chats:,}, at most {each:,} tokens a second for each.",
+    "full": "No chat of {n:,} tokens fits.",
+    "heavy": "The weights alone are too large.",
+    "unknown": "Fields that may matter, and are not counted: {unknown}.",
 }
 
 
-def card(designs: Mapping[str, tuple[int, int]]) -> Instrument:
-    """Fill graphics cards of 80 GiB with a cache that grows token by token, at two bytes a number.
+def card(
+    model: str = "Llama-3-70B", gpu: str = "H100", cards: int = 8, *, split: str = "tensor", n: int = 2**17,
+    weight_bits: int = 16, cache_bits: int = 16,
+) -> Instrument:  # fmt: skip
+    """Fill a graphics card with weights and chats, as `lowrank_tutor.caches.serve` counts them.
 
-    State ``n``, the tokens written, 131,072 at first, and ``kept``, the design, at first the first one; numbers
-    ``gib``, ``cards`` (how many the cache needs) and ``numbers``, of a token.
-
-    Parameters
-    ----------
-    designs : mapping of str to (int, int)
-        How many numbers each token adds, and how many do not grow, as :func:`lowrank_tutor.caches.published_caches`
-        counts them, by the name of the model. The first one, the largest, fills at most four cards.
+    The reader chooses another model of `lowrank_tutor.caches.published_caches` or pastes a ``config.json`` (state
+    ``pasted``, with ``billions`` of weights), and changes every argument and the ``share`` of a card that the server
+    uses, in percent, 92 at first. ``cards`` is at most 16, ``n`` a multiple of 1,024 up to 2**20. The numbers are
+    ``weights`` and ``cache``, GiB on a card, ``chats``, and ``speed``, tokens a second of all chats together.
 
     Examples
     --------
-    >>> card({"Llama-3-70B": (163_840, 0), "DeepSeek-V3": (35_136, 0)}).numbers
-    {'gib': 40.0, 'cards': 1, 'numbers': 163840}
+    >>> round(card("DeepSeek-V3", "H200", weight_bits=8).numbers["cache"], 2)
+    8.58
     """
-    most = CARDS * ROOM * 2**29  # numbers of two bytes
-    counts = {
-        name: (whole(f"designs[{name!r}]", growing, 1, most // MOST), whole(f"designs[{name!r}]", fixed, 0, most))
-        for name, (growing, fixed) in designs.items()
-    }
-    first = next(iter(counts), "")
-    at_most = {name: MOST * growing + fixed for name, (growing, fixed) in counts.items()}
-    if not counts or not max(at_most.values()) <= at_most[first] <= most:
-        raise ValueError(f"designs must be one at least, the largest first, four cards at most, got {dict(designs)!r}")
-    growing, fixed = counts[first]
-    gib = (START * growing + fixed) / 2**29
+    table = published_caches()
+    state = {
+        "model": one_of("model", model, table), "pasted": "", "billions": 8, "gpu": one_of("gpu", gpu, GPUS),
+        "cards": whole("cards", cards, 1, CARDS), "split": one_of("split", split, serving.SPLITS),
+        "n": whole("n", n, STEP, MOST), "weight_bits": one_of("weight_bits", weight_bits, serving.WEIGHT_BITS),
+        "cache_bits": one_of("cache_bits", cache_bits, serving.CACHE_BITS), "share": 92,
+    }  # fmt: skip
+    if n % STEP:
+        raise ValueError(f"n must be a multiple of {STEP:,}, got {n!r}")
+    served = serve(model, gpu, cards, split=split, n=n, weight_bits=weight_bits, cache_bits=cache_bits)
+    speed, each = round(served.tokens_per_second), int(served.tokens_per_second // max(1, served.chats))
     return figure(
         name="card",
-        state={"n": START, "kept": first},
-        numbers={"gib": gib, "cards": math.ceil(gib / ROOM), "numbers": growing},
+        state=state,
+        numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats, "speed": speed},
         say=SAY,
+        values={"name": model, "plural": "s" if cards > 1 else "", "each": each},
         remarks=REMARKS,
-        data={"designs": counts, "room": ROOM, "across": ACROSS, "cards": CARDS, "step": STEP, "most": MOST},
-        readouts={"gib": ("GiB of cache", ".4g"), "cards": ("cards", ","), "numbers": ("numbers a token", ",")},
-        picture=still(_draw, gib, size=(4.5, 2.2)),
-    )
+        data=_data(),
+        readouts={"weights": ("GiB of weights a card", ".4g"), "cache": ("GiB of cache a card and chat", ".4g"),
+                  "chats": ("chats that fit", ","), "speed": ("tokens a second at most", ",")},
+        picture=still(_draw, served.weights, served.cache, served.chats // (cards if split == "data" else 1),
+                      GPUS[gpu].memory / serving.GIB, size=(4.5, 1.6)),
+    )  # fmt: skip
 
 
-def _draw(gib: float, ax: Axes) -> None:
-    cards = range(1, CARDS + 1)
-    ax.bar(cards, [min(ROOM, max(0, gib - (i - 1) * ROOM)) for i in cards], width=0.6, color=TEAL)
-    ax.axhline(ROOM, color=GRAY, linestyle="--")
-    ax.set(xlabel="card", ylabel="GiB", xticks=cards, yticks=(0, ROOM))
+def _data() -> dict[str, Any]:
+    """Return the tables that the script needs: models, cards, kinds of layers, and names of fields."""
+    names = ("EVERY", "INDEXED", "NEWEST", "COMPRESSED", "STATE", "STATES", "NOTHING", "RATIOS", "PATTERN")
+    kinds = {name.lower(): getattr(configs, name) for name in names}
+    models = {name: row.model._asdict() for name, row in published_caches().items()}
+    gpus = {name: (gpu.memory, gpu.bandwidth, gpu.flops) for name, gpu in GPUS.items()}
+    fields = {"matters": configs.MATTERS.pattern, "harmless": configs.HARMLESS.pattern}
+    return {"models": models, "gpus": gpus, "kinds": kinds, "cards": CARDS, "step": STEP, "tokens": MOST, **fields}
+
+
+def _draw(weights: float, cache: float, chats: int, memory: float, ax: Axes) -> None:
+    ax.barh(0, weights, color=GRAY)
+    ax.barh(0, chats * cache, left=weights, color=TEAL)
+    ax.axvline(memory, color=GRAY, linestyle="--")
+    ax.set(xlabel="GiB of a card", yticks=())

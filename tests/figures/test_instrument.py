@@ -13,8 +13,7 @@ from walks import OVERLAPS, READY, lost_handles
 from lowrank_tutor import figures
 from lowrank_tutor.kit import draw_first
 
-DESIGNS = {"all heads": (163_840, 0), "one head": (2_560, 1_000)}
-ARGUMENTS = {"album": {"pictures": load_digits().images[:64]}, "card": {"designs": DESIGNS}}  # that have no default
+ARGUMENTS = {"album": {"pictures": load_digits().images[:64]}}  # that have no default
 INSTRUMENTS = {name: partial(getattr(figures, name), **ARGUMENTS.get(name, {})) for name in figures.__all__}
 INSTRUMENTS["draw_first"] = partial(
     draw_first, "How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True
@@ -33,7 +32,18 @@ OTHER_STATES = {
     "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5},
     "dice": {"k": 24, "d": 50, "n": 5, "eps": 0.25, "seed": 77},
     "album": {"written": 20, "d": 16, "method": "best"},
-    "card": {"n": 2**19, "kept": "one head"},
+    "card": {
+        "model": "pasted",
+        "billions": 7,
+        "gpu": "T4",
+        "cards": 3,
+        "split": "tokens",
+        "n": 2**19,
+        "weight_bits": 4,
+        "cache_bits": 8,
+        "share": 75,
+        "pasted": '{"num_hidden_layers":2,"num_attention_heads":2,"head_dim":4,"state":5}',
+    },
     "draw_first": {"guess": 50, "shown": True},
 }
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
@@ -117,7 +127,7 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "1 window": lambda: figures.windows([0]),
     "23 windows": lambda: figures.windows(range(23)),
     "another story in windows": lambda: figures.windows(tale="most"),
-    "one design": lambda: figures.card({"one": (1, 0)}),
+    "most cards": lambda: figures.card("Kimi-K3", "B200", 16, weight_bits=4),
 }
 
 
@@ -153,7 +163,7 @@ NO_ARGUMENTS = {  # what Python alone is asked
     "windows": {"tale": ["", None]},
     "attend": {"word": ["dog", None]},
     "album": {"pictures": [np.ones((9, 8, 8)), np.full((64, 8, 8), np.nan)]},
-    "card": {"designs": [{}, {"a": (1.5, 0)}, {"a": (1, -1)}, {"a": (163_840, 1)}, {"a": (1, 0)} | DESIGNS]},
+    "card": {"model": ["pasted"], "weight_bits": [5]},
 }
 NO_STATES = {  # what the browser refuses, and Python where it is asked for the start
     "tilt": {"picture": ["cat"], "k": [0, 161]},
@@ -166,7 +176,10 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "windows": {"borders": [[], [1, 2], [0, 4, 4], [0, 23], [0, 1.5]]},
     "attend": {"query": [[5, 0]], "sharpness": [-1, 4.1]},
     "album": {"written": [0, 65], "d": [8], "method": ["mean"]},
-    "card": {"n": [0, 10_000, 2**20 + 2**13], "kept": ["12", 8]},
+    "card": {
+        "n": [0, 10_000, 2**20 + 2**13], "model": ["12", 8, "pasted"], "gpu": ["H300"], "cards": [0, 17], "share": [49],
+        "split": ["words"], "weight_bits": [5], "cache_bits": [2], "pasted": [3],
+    },
     "spectrum": {"k": [0, 13]},
 }  # fmt: skip
 ALIKE = ("k", "d", "n", "m", "written", "way", "rho", "method", "eps")  # refused in the same words

@@ -28,7 +28,6 @@ from lowrank_tutor.kit.environment import PAGE_VARIABLE
 CALLS = {name: f"{name}()" for name in figures.__all__ if name != "Instrument"}
 CALLS |= {
     "album": "album([[[hash((i, j, n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",
-    "card": 'card({"all heads": (131_072, 0), "one head": (2_048, 0)})',
     "draw_first": 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)',
 }
 each_instrument = pytest.mark.parametrize("name", CALLS)

@@ -1,0 +1,181 @@
+"""Count what a model keeps, and how many chats fit on graphics cards, by arithmetic that is written out."""
+
+import json
+import math
+from importlib.resources import files
+from typing import NamedTuple
+
+from lowrank_tutor._checks import check_choice, check_integer, check_real
+from lowrank_tutor._gpus import GPUS, Gpu
+from lowrank_tutor.caches.configs import Model, Part
+
+GIB = 2**30
+SPLITS = ("tensor", "data", "tokens")
+# Bits of a weight: with fewer than 16, each 32 weights share a scale of 16 bits, as in the formats Q8_0 and Q4_0.
+WEIGHT_BITS = {16: 16.0, 8: 8.5, 4: 4.5}
+CACHE_BITS = (16, 8, 4)  # without scales
+MOST_TOKENS, MOST_CARDS, MOST_BILLIONS = 2**24, 1024, 1e5
+
+
+class PublishedCache(NamedTuple):
+    """What a published model keeps: numbers ``growing`` with each token, and ``fixed`` ones, of windows and states.
+
+    ``keeps`` says what that is, ``source`` where the configuration was read, ``checked`` on which day, and ``model`` is
+    what `serve` takes.
+    """
+
+    growing: int
+    fixed: int
+    keeps: str
+    source: str
+    checked: str
+    model: Model
+
+
+class Served(NamedTuple):
+    """What fits: GiB of ``weights`` and of one chat's ``cache`` on a card, ``chats`` on all cards, and their speed.
+
+    ``tokens_per_second`` is a bound, of all chats together, each at its full length; ``lines`` are the four lines of
+    arithmetic.
+    """
+
+    weights: float
+    cache: float
+    chats: int
+    tokens_per_second: float
+    lines: tuple[str, str, str, str]
+
+
+def published_caches() -> dict[str, PublishedCache]:
+    """Count the caches of published models; ``checked`` says when each row was compared with its source.
+
+    A layer with a window stops growing when the window is full, and a state has its size from the start: both are
+    ``fixed``. A layer that stores a vector for ``every`` few tokens grows by that share of it.
+
+    >>> published_caches()["gpt-oss-120b"][:2]
+    (18432, 2359296)
+    """
+    rows = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8"))["rows"]
+    found = {}
+    for row in rows:
+        parts = tuple(row["layers"])
+        growing = sum(stored(part, 2**20) - stored(part, 2**19) for part in parts) // 2**19
+        fixed = sum(stored(part, 2**20) for part in parts if "state" in part or "window" in part)
+        model = Model(parts, row["billions"], row["experts"], row["used"])
+        found[row["name"]] = PublishedCache(growing, fixed, row["keeps"], row["source"], row["checked"], model)
+    return found
+
+
+def stored(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
+    """Count the numbers that one chat of ``n`` tokens leaves on a card."""
+    if "state" in part:
+        heads = part["heads"] if split == "data" else math.ceil(part["heads"] / cards)
+        return part["layers"] * part["state"] // part["heads"] * heads
+    rows = min(n, part.get("window", n)) // part.get("every", 1)
+    rows = math.ceil(rows / cards) if split == "tokens" else rows
+    if "groups" in part:  # split, at least one a card; latents and index keys are copied
+        groups = math.ceil(part["groups"] / cards) if split == "tensor" else part["groups"]
+        return part["layers"] * rows * groups * (part["width"] + part.get("value", part["width"]))
+    return part["layers"] * rows * (part["latent"] + part["rotary"] if "latent" in part else part["index"])
+
+
+def moved(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
+    """Count the numbers that a card moves for one new token: a state is read and written, the rest read if chosen."""
+    if "state" in part:
+        return 2 * stored(part, n, cards, split)
+    return stored(part, min(n, part.get("chosen", n) * part.get("every", 1)), cards, split)
+
+
+def operations(part: Part, n: int) -> float:
+    """Count the operations of one new token with what is stored, on all cards together: two for each product."""
+    if "state" in part:
+        return 2.0 * moved(part, n)
+    if "groups" in part:
+        return 2 * part["heads"] / part["groups"] * moved(part, n)
+    twice = part["latent"] / (part["latent"] + part["rotary"]) if "latent" in part else 0  # a latent is key and value
+    return 2 * part["heads"] * (1 + twice) * moved(part, n)
+
+
+def serve(
+    model: Model | str,
+    gpu: str | Gpu = "H100",
+    cards: int = 1,
+    *,
+    split: str = "tensor",
+    n: int = 2**17,
+    weight_bits: int = 16,
+    cache_bits: int = 16,
+    share: float = 0.92,
+    billions: float | None = None,
+) -> Served:
+    """Count the chats of ``n`` tokens that fit on ``cards`` cards beside the weights, and bound their speed.
+
+    ``model`` is a name in `published_caches`, or what `read_config` returns, with its number of weights in
+    ``billions``. The server uses the ``share`` of a card's memory (its datasheet's gigabytes, of 10⁹ bytes), and needs
+    none of it for intermediate results. Weights with 8 or 4 bits also have scales (8.5 and 4.5 bits in all).
+
+    With ``split="tensor"`` all cards work on every chat: weights, groups, and the heads of states are split, at least
+    one group to a card; latents and index keys are copied. With ``"data"`` each card has chats of its own: experts are
+    split, and all other weights copied. ``"tokens"`` splits the weights like tensor, and each chat's tokens over the
+    cards. Each new token reads all weights that some chat uses (routers choose evenly, and chats independently), and
+    what it attends to. The bound is the larger of two times (`~lowrank_tutor.roofline`): bytes a card must read, and
+    operations it must do. Traffic between cards costs nothing here.
+
+    >>> served = serve("DeepSeek-V3", "H200", 8, weight_bits=8)
+    >>> round(served.cache, 2), served.chats, serve("Llama-3-70B", "H200", 8).cache
+    (8.58, 4, 5.0)
+    """
+    if isinstance(model, str):
+        table = published_caches()
+        model = table[check_choice(model, "model", tuple(table))].model
+    elif not isinstance(model, Model):
+        raise TypeError(f"model must be a name or what read_config returns, got {type(model).__name__}")
+    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
+    cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
+    split = check_choice(split, "split", SPLITS)
+    share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
+    for name, value, allowed in (("weight_bits", weight_bits, WEIGHT_BITS), ("cache_bits", cache_bits, CACHE_BITS)):
+        if check_integer(value, name, 4) not in allowed:
+            raise ValueError(f"{name} must be 16, 8 or 4, got {value}")
+    total = model.billions if billions is None else billions
+    if total is None:
+        raise ValueError("billions must be given, for a configuration does not count the weights, got None")
+    total = check_real(total, "billions", f"{model.experts:.2f} (its experts) or more", model.experts, MOST_BILLIONS)
+    return _count(model, card, cards, split, n, WEIGHT_BITS[weight_bits], cache_bits, share, total)
+
+
+def _count(model: Model, card: Gpu, cards: int, split: str, n: int, weight_bits: float, cache_bits: int,
+           share: float, total: float) -> Served:  # fmt: skip
+    """Do the arithmetic, in bytes and in billions of weights; figures/card.js takes the same steps."""
+    others = total - model.experts
+    on_card = model.experts / cards + (others if split == "data" else others / cards)
+    weights = on_card * 1e9 * weight_bits / 8
+    kept = sum(stored(part, n, cards, split) for part in model.parts)
+    cache = kept * cache_bits / 8
+    room = share * card.memory - weights
+    fit = max(0, math.floor(room / cache))
+    chats = fit * (cards if split == "data" else 1)
+    if chats:
+        used = 1 - (1 - model.used) ** chats  # the share of the experts that some chat needs
+        weight_bytes = (on_card - model.experts / cards * (1 - used)) * 1e9 * weight_bits / 8
+        cache_bytes = fit * sum(moved(part, n, cards, split) for part in model.parts) * cache_bits / 8
+        work = chats * (2e9 * (others + model.experts * model.used) + sum(operations(part, n) for part in model.parts))
+        moving, computing = (weight_bytes + cache_bytes) / card.bandwidth, work / cards / card.flops
+        seconds = max(moving, computing)
+        why = (
+            f"reads {weight_bytes / GIB:,.2f} GiB of weights and {cache_bytes / GIB:,.2f} GiB of caches"
+            f" at {card.bandwidth / 1e9:,.0f} GB/s"
+            if moving >= computing
+            else f"does {work / cards / 1e12:,.2f} trillion operations at {card.flops / 1e12:,.0f} trillion a second"
+        )
+        speed = f"speed: for one token of each chat a card {why}: at most {chats / seconds:,.0f} tokens a second in all"
+    else:
+        seconds, speed = math.inf, "speed: none, for no chat fits"
+    lines = (
+        f"weights: {on_card:,.2f} of {total:,.2f} billion a card, {weight_bits:g} bits each: {weights / GIB:,.2f} GiB",
+        f"cache: {kept:,} numbers a card and chat, {cache_bits} bits each: {cache / GIB:,.2f} GiB",
+        f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights, leave {room / GIB:,.2f} GiB:"
+        f" {fit:,} on a card, {chats:,} in all",
+        speed,
+    )
+    return Served(weights / GIB, cache / GIB, chats, chats / seconds, lines)
