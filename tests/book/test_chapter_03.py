@@ -190,3 +190,13 @@ def test_network_needs_data(chapter):
     straight, bending = chapter["straight"], chapter["bending"]
     assert straight[0] < bending[0]
     assert bending[-1] < straight[-1] - 0.1
+
+
+def test_nested_errors_sort(chapter):
+    """Columns turned by 45 degrees, by hand; and on the digits only the sum of errors finds the axes themselves."""
+    x, turned = np.diag([3.0, 1.0]), np.array([[1, 1], [1, -1]]) / np.sqrt(2)
+    for axes, first in ((np.eye(2), 1), (turned, 5)):
+        errors = [np.sum((x - x @ axes[:, :j] @ axes[:, :j].T) ** 2) for j in (1, 2)]
+        assert errors == pytest.approx([first, 0])
+    assert min(chapter["cosines"]([1, 2, 3])) > 0.99
+    assert max(chapter["cosines"]([3])) < 0.5

@@ -53,7 +53,8 @@ def share(told, *, attend=None, weights=None):
 def learning(_chapter, *, rank, training):
     """The last point of each curve, by another way through the record."""
     rows = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["rows"]
-    ends = [row["curve"][-1] for row in rows if row["rank"] == rank and row["way"] == training]
+    runs = [row for row in rows if row["rank"] == rank and row["way"] == training and row["method"] == "alpha = r"]
+    ends = [row["curve"][-1] for row in runs]
     return {name: statistics.mean(end[name] for end in ends) for name in ("rule", "others", "jobs")}
 
 
@@ -69,7 +70,15 @@ def muon(_chapter, *, rounds):
     return {"ratio": s[0] / s[-1]}
 
 
-EXPLORERS = {"jobs-left": jobs_left, "learning": learning, "muon": muon}
+def still_keys(_chapter, *, turning, keys):
+    """The row of the record, by another way through it."""
+    rows = json.loads((DATA / "storyteller_rotary.json").read_text(encoding="utf-8"))["rows"]
+    wanted = {"keys": keys, "turning": turning, "latent": 0}
+    (row,) = [row for row in rows if wanted.items() <= row.items()]
+    return {"right": row["answered"]}
+
+
+EXPLORERS = {"jobs-left": jobs_left, "still-keys": still_keys, "learning": learning, "muon": muon}
 
 
 @pytest.mark.parametrize("r", [1, 8, 64])
@@ -93,12 +102,6 @@ def short():
 def test_storyteller_in_few_bits(short):
     """Scales of KIVI, no large entries, and weights in fewer bits than they are stored in."""
 
-    def rounded(x, axis):
-        low, step = x.min(axis, keepdims=True), np.ptp(x, axis, keepdims=True) / 3
-        return low + step * np.rint((x - low) / step)
-
-    kivi = storyteller.Cut(lambda q, k: storyteller.exact.table(q, rounded(k, -2)), lambda v: rounded(v, -1))
-    assert share(short, attend=kivi) == pytest.approx(0.98, abs=0.005)
     assert [round(counted()["bits"][k]["answered"], 2) for k in (2, 3)] == [0.96, 1]
     assert measured(TALES["far fact"], "bits", 1)["says"] == "soup"
 
@@ -111,13 +114,35 @@ def test_storyteller_in_few_bits(short):
         sizes = np.sqrt((np.concatenate(layer, axis=1) ** 2).mean(axis=1))
         assert sizes.max() < 2 * np.median(sizes)
 
-    def coarse(weight, bits):
-        scale = np.abs(weight).max(axis=1, keepdims=True) / (2 ** (bits - 1) - 1)
-        return np.rint(weight / scale) * scale
 
-    for bits, right in ((4, 0.999), (3, 0.95), (2, 0.11)):
-        weights = {name: coarse(w, bits) if w.ndim == 2 else w for name, w in storyteller.trained_weights().items()}
-        assert share(short, weights=weights) == pytest.approx(right, abs=0.006), bits
+def test_freedoms(chapter):
+    """Each cure changes no score by itself; and a mean and a scale are different ills."""
+    q, k = np.random.default_rng(0).normal(size=(2, 1, 9, 16))
+    whole = storyteller.exact.table(q, k)
+    for name, ill in chapter["ills"].items():
+        np.testing.assert_allclose(storyteller.exact.table(*ill(q, k)), whole, atol=1e-9, err_msg=name)
+    plain, centered, turned, divided, by_entry = zip(*chapter["by_ill"].values(), strict=True)
+    assert min(plain[0], *by_entry, *centered[:2], divided[0], divided[2], turned[0]) > 0.95
+    assert max(plain[1:] + turned[1:] + centered[2:] + divided[1:2]) < 0.8
+    assert [round(plain[i], 2) for i in (1, 2)] == [0.75, 0.4]
+
+
+def test_cut_or_round(chapter, short):
+    """Layers of the page against weights changed by NumPy, and what "Which one do I need?" says of them."""
+    names = [name for name, w in storyteller.trained_weights().items() if w.ndim == 2 and "embed" not in name]
+    for bits in (4, 3):
+        model = chapter["SMALLER"][f"{bits} bits"][1].state_dict()
+        for name in names:
+            rows = storyteller.trained_weights()[name].reshape(-1, 32)
+            scale = np.abs(rows).max(axis=1, keepdims=True) / (2 ** (bits - 1) - 1)
+            steps = model[name].reshape(-1, 32).numpy() / scale
+            assert np.abs(steps - np.rint(steps)).max() < 1e-5
+            assert np.abs(steps - rows / scale).max() < 0.5 + 1e-5
+    _, _, three, plain, nine_tenths, half = [chapter["nats"](model) for _, model in chapter["SMALLER"].values()]
+    lost = [x - chapter["nats"](storyteller.load()) for x in (three, plain, nine_tenths, half)]
+    assert lost == pytest.approx([0.019, 0.042, 0.0065, 0.19], abs=0.006)
+    rounded = {name: weight.numpy() for name, weight in chapter["in_bits"](4).state_dict().items()}
+    assert share(short, weights=rounded) == pytest.approx(0.999, abs=0.003)
 
 
 def test_words_dropped(chapter):
@@ -202,6 +227,31 @@ def test_fibs(chapter):
     assert chapter["losses"].isfinite().all()
 
 
+def test_still_keys(chapter):
+    """What the page says of keys that stand still."""
+    rows = chapter["stored"]("rotary")
+    (latent,) = [row["answered"] for row in rows if (row["turning"], row["latent"]) == (8, 32)]
+    found = [chapter["TURNED"][place] for place in (("mixed", 8), ("mixed", 32), ("as they are", 8))]
+    assert [round(share, 2) for share in (*found, latent)] == [0.97, 0.98, 0.95, 0.94]
+
+
+def test_relatives(chapter):
+    """What the page and "Which one do I need?" say of LoRA, rsLoRA, PiSSA, and DoRA."""
+    losses = {rank: [loss for loss, _ in column] for rank, column in chapter["BEST"].items()}
+    rates = [[rate for _, rate in column] for column in chapter["BEST"].values()]
+    for rank in (4, 16, 64):
+        lora, rslora, pissa, dora = losses[rank]
+        assert max(lora, rslora, dora) < min(lora, rslora, dora) + 0.1
+        assert max(lora, rslora, dora) < pissa < min(lora, rslora, dora) + 0.2
+    assert [{*each} for each in zip(*rates, strict=True)] == [{0.01}, {0.01, 0.003}, {0.01, 0.003}, {0.01}]
+    ends = {(run["method"], run["seed"]): run["loss"] for run in chapter["RUNS"]
+            if (run["rank"], run["rate"]) == (1, 0.01) and "loss" in run}  # fmt: skip
+    assert all(ends["DoRA", seed] < ends["LoRA", seed] for seed in range(3))
+    tried = {(run["rank"], run["rate"]): run["loss"] for run in chapter["RUNS"]
+             if run["method"] == "LoRA" and run["seed"] == 0}  # fmt: skip
+    assert all(tried[rank, 0.03] > tried[rank, 0.001] > 0.7 for rank in losses)
+
+
 def test_shrunken_adapter(chapter):
     """The small adapter is the best approximation of the product, by NumPy's SVD of all of it."""
     b, a, keep = chapter["B"].numpy(), chapter["A"].numpy(), chapter["keep"]
@@ -210,6 +260,18 @@ def test_shrunken_adapter(chapter):
     found = (chapter["small_B"] @ chapter["small_A"]).numpy()
     np.testing.assert_allclose(found, best, atol=1e-10 * s[0])
     assert off(best, b @ a) <= 0.05 < math.sqrt((s[keep - 1 :] ** 2).sum() / (s**2).sum())
+
+
+def test_steepest_step():
+    """No step of the same longest effect gains more, by hand and at random."""
+    rng = np.random.default_rng(0)
+    for g in (np.diag([3.0, 1.0]), rng.normal(size=(6, 4))):
+        u, s, vt = np.linalg.svd(g, full_matrices=False)
+        gains = [(g * z).sum() / np.linalg.norm(z, 2) for z in (u @ vt, g, *rng.normal(size=(50, *g.shape)))]
+        assert gains[0] == pytest.approx(s.sum())
+        assert max(gains[1:]) < gains[0]
+        if len(g) == 2:
+            assert gains[:2] == pytest.approx([4, 10 / 3])
 
 
 @pytest.fixture
