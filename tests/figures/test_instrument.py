@@ -47,7 +47,7 @@ OTHER_STATES = {
     "draw_first": {"guess": 50, "shown": True},
 }
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
-WITHOUT_HANDLES = ("album", "budget", "card")  # native controls alone
+WITHOUT_HANDLES = ("album", "budget", "card", "moving")  # native controls alone
 KILOBYTES = dict.fromkeys(("storyteller", "budget", "windows"), 250)  # a block without its pictures: with a model
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
