@@ -80,6 +80,7 @@ DESIGNS: dict[str, list[Callable[[Tensor, Tensor, Tensor], Tensor]]] = {
     "window": [window, window],
     "window, then attention": [window, causal_attention],
     "linear, then attention": [linear, causal_attention],
+    "attention, then window": [causal_attention, window],
 }
 FILLS = ("attention", "Linformer", "averages", "window")
 GROUPED = ((1, True), (2, False), (2, True), (3, False), (3, True), (4, True), (8, True))  # words in a group, and votes

@@ -134,14 +134,12 @@ def test_recall(chapter):
         assert meta["kept"][name][-1] < 0.54 * meta["kept"]["attention"][-1], name
     for name, shares in right.items():
         assert chapter["shares"][name].mean(dim=0).tolist() == pytest.approx(np.mean(shares, axis=0)), name
-    (who,) = [
-        row["job_who"]
+    who = {
+        row["design"]: round(100 * row["job_who"])
         for row in RECORD
-        if (row["task"], row.get("design"), row.get("facts")) == ("write", "window, then attention", 8)
-        and row["step"] == 1800
-        and row["seed"] == 0
-    ]
-    assert round(100 * who) == 28
+        if row["task"] == "write" and (row["facts"], row["step"], row["seed"]) == (8, 1800, 0)
+    }
+    assert [who[name] for name in ("attention", "window, then attention", "attention, then window")] == [100, 28, 30]
 
 
 def test_layers_match_counted_caches(chapter):
