@@ -27,12 +27,12 @@ from lowrank_tutor.states import delta_attention
 from lowrank_tutor.storyteller.model import causal_attention
 from measure.harness import provenance, write
 from measure.training.loop import Block, Runs, Training, parser_of
-from measure.training.storyteller_designs import MEAN_OF, NEWEST, index, linear, means, window
+from measure.training.storyteller_designs import MEAN_OF, NEWEST, linear, means, window
 
 NAME = "recall"
 SYMBOLS, LOADS, TOKENS = 128, (2, 4, 8, 16, 32, 64, 128), 768
 DIM, HEADS, WIDTH = 64, 2, 16
-LATENT, INDEX = 16, 8
+LATENT, INDEX, CHOSEN = 16, 8, 16
 STEPS, WARM_UP, EVERY, RATES = 600, 100, 100, (0.003, 0.01)
 ON_THE_WAY, VALIDATION, TEST, HELD_OUT = 1, 2, 3, 1_000_000  # the last is where the seeds of held-out texts begin
 ASKED = {ON_THE_WAY: 512, VALIDATION: 1024, TEST: 2048}  # questions of each load
@@ -43,6 +43,15 @@ def delta(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, keep: Tensor) -> Tensor
     q, k = F.normalize(q, dim=3), F.normalize(k, dim=3)
     log_decay = F.logsigmoid(keep + 4)  # begins by forgetting little
     return F.rms_norm(delta_attention(q, k, v, beta.sigmoid(), log_decay=log_decay, chunk=128), (WIDTH,))
+
+
+def index(q: Tensor, k: Tensor, v: Tensor, asks: Tensor, tells: Tensor) -> Tensor:
+    """Attend to the 16 tokens of highest index score, which is added to their logits, so that the index learns too."""
+    n = q.shape[2]
+    score = (asks @ tells.mT / math.sqrt(INDEX)).masked_fill(torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf)
+    least = score.topk(min(CHOSEN, n), dim=3).values[..., -1:]
+    logits = (q @ k.mT / math.sqrt(WIDTH) + score).masked_fill(score < least, -torch.inf)
+    return logits.softmax(dim=3) @ v
 
 
 KINDS: dict[str, Callable[..., Tensor]] = {
