@@ -15,13 +15,17 @@ from measure.training import storyteller_designs as study
 def test_record_is_complete():
     meta, rows = json.loads((DATA / f"{study.NAME}.json").read_text(encoding="utf-8")).values()
     assert {"command", "date", "machine", "versions", "steps", "fill_steps", "held_out"} <= set(meta)
-    for task, designs, last in (("write", study.DESIGNS, study.STEPS), ("fill", study.FILLS, study.FILL_STEPS)):
-        for design in designs:
-            steps = [
-                row["step"] for row in rows if (row["task"], row.get("design"), row.get("facts")) == (task, design, 8)
-            ]
-            assert steps == list(range(study.EVERY, last + 1, study.EVERY)), (task, design)
-    assert sum(row["task"] == "tale" for row in rows) == len(study.DESIGNS) * len(study.TALE)
+    last = {"write": study.STEPS, "fill": study.FILL_STEPS}
+    runs = {}
+    for row in rows:
+        if row["task"] in last and row["facts"] == 8:
+            runs.setdefault((row["task"], row["design"], row["seed"]), []).append(row["step"])
+    assert {run[1] for run in runs if run[::2] == ("write", 0)} == set(study.DESIGNS)
+    assert {run[1] for run in runs if run[::2] == ("fill", 0)} == set(study.FILLS)
+    for run, steps in runs.items():
+        assert steps == list(range(study.EVERY, last[run[0]] + 1, study.EVERY)), run
+    tales = sum(run[0] == "write" for run in runs) * len(study.TALE)
+    assert sum(row["task"] == "tale" for row in rows) == tales
     assert sum(row["task"] == "groups" for row in rows) == len(study.GROUPED)
 
 
