@@ -8,8 +8,8 @@ A card can do only so many operations a second, and move only so many bytes a se
 program needs at least the larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**.
 At best each input is read once and each output written once. Clear the cache before you compare a time with a floor.
 
-The peaks are those of NVIDIA's datasheets, which were not read in the original. On 2026-11-22 (RTX 4090, RTX 5090 and
-B200: 2026-11-25) each number was compared with the datasheet as others quote it (for A100, H100, V100 and L4 that is
+The peaks are those of the makers' datasheets, which were not read in the original. On 2026-11-22 (RTX 4090, RTX 5090
+and B200: 2026-11-25; RTX PRO 6000 and MI355X: 2026-11-27) each number was compared with the datasheet as others quote it (for A100, H100, V100 and L4 that is
 NVIDIA's own TensorRT-LLM, ``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of
 processors, their clock, and the width and clock of the memory (``tests/test_roofline.py``). Where the two differ,
 ``source`` says so.
@@ -73,8 +73,12 @@ GPUS: Mapping[str, Gpu] = MappingProxyType({
                 "H200 datasheet (hpc-datasheet-sc23): SXM, half of 1,979, the rate with sparsity"),
     "RTX 5090": Gpu(209.5e12, 1792e9, 32e9, (12, 0), "RTX Blackwell GPU architecture (nvidia-rtx-blackwell-gpu-"
                     "architecture): FP16 summed in FP32. The 838 often quoted are summed in FP16, with sparsity"),
+    "RTX PRO 6000": Gpu(503.8e12, 1792e9, 96e9, (12, 0), "RTX PRO 6000 Blackwell Workstation Edition datasheet: FP16"
+                        " summed in FP32, half of 1,008, the rate with sparsity; its Max-Q edition has lower peaks"),
     "B200": Gpu(2250e12, 7700e9, 180e9, (10, 0), "HGX B200 datasheet: half of 4,500, the rate with sparsity. Others"
                 " say 8,000 GB/s, but 8 Gbit/s for each of the 7,680 bits that its driver reports make 7,680 GB/s"),
+    "MI355X": Gpu(2516.6e12, 8192e9, 288e9, (9, 5), "AMD Instinct MI355X datasheet: half of 5,033, the rate with"
+                  " sparsity. It says 8 TB/s; 8,192 bits of memory at 8 Gbit/s make 8,192 GB/s. PyTorch reports (9, 5)"),
 })  # fmt: skip
 
 
@@ -92,7 +96,7 @@ def gpu_named(name: str, memory: float) -> str | None:
         raise TypeError(f"name must be a string, got {type(name).__name__}")
     words = re.split(r"[^A-Za-z0-9]+", name)
     # Another card has the same name before these words: a faster memory, or fewer processors.
-    other = {"NVL", "D", "Laptop"} & set(words)
+    other = {"NVL", "D", "Laptop", "Max"} & set(words)
     card = None if other else next((known for known in GPUS if f" {known} " in f" {' '.join(words)} "), None)
     return card if card is not None and memory <= 1.1 * GPUS[card].memory else None
 
