@@ -6,7 +6,6 @@ import sys
 import pytest
 import torch
 
-
 SCRIPTS = ["speed.linformer", "speed.whole_layers", "training.long_study", "training.training_study"]
 
 
