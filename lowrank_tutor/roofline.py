@@ -9,10 +9,10 @@ program needs at least the larger of operations / (operations a second) and byte
 At best each input is read once and each output written once. Clear the cache before you compare a time with a floor.
 
 The peaks are those of the makers' datasheets, which were not read in the original. On 2026-11-22 (RTX 4090, RTX 5090
-and B200: 2026-11-25; RTX PRO 6000 and MI355X: 2026-11-27) each number was compared with the datasheet as others quote it (for A100, H100, V100 and L4 that is
-NVIDIA's own TensorRT-LLM, ``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of
-processors, their clock, and the width and clock of the memory (``tests/test_roofline.py``). Where the two differ,
-``source`` says so.
+and B200: 2026-11-25; RTX PRO 6000 and MI355X: 2026-11-27) each number was compared with the datasheet as others quote
+it (for A100, H100, V100 and L4 that is NVIDIA's own TensorRT-LLM, ``tensorrt_llm/auto_parallel/config.py``), and
+computed again from the numbers of processors, their clock, and the width and clock of the memory
+(``tests/test_roofline.py``). Where the two differ, ``source`` says so.
 """
 
 import itertools
@@ -78,7 +78,7 @@ GPUS: Mapping[str, Gpu] = MappingProxyType({
     "B200": Gpu(2250e12, 7700e9, 180e9, (10, 0), "HGX B200 datasheet: half of 4,500, the rate with sparsity. Others"
                 " say 8,000 GB/s, but 8 Gbit/s for each of the 7,680 bits that its driver reports make 7,680 GB/s"),
     "MI355X": Gpu(2516.6e12, 8192e9, 288e9, (9, 5), "AMD Instinct MI355X datasheet: half of 5,033, the rate with"
-                  " sparsity. It says 8 TB/s; 8,192 bits of memory at 8 Gbit/s make 8,192 GB/s. PyTorch reports (9, 5)"),
+                  " sparsity. It says 8 TB/s; 8,192 bits at 8 Gbit/s make 8,192 GB/s. PyTorch reports (9, 5)"),
 })  # fmt: skip
 
 
