@@ -41,7 +41,7 @@ def test_parts_share_no_text():
 @pytest.mark.parametrize("kind", study.KINDS)
 def test_each_kind_learns(kind):
     """One batch, shown again and again, is learned by heart."""
-    sizes = study.SHORT._replace(texts=1, held_out=(1, 1), steps=1000)
+    sizes = study.SHORT._replace(texts=1, held_out=(1, 1), steps=(1000, 1000))
     training, losses = study.Training("order", kind, 0, 3e-3, sizes, "cpu"), []
     for _ in range(60):
         training.generator.manual_seed(0)
@@ -75,8 +75,10 @@ def test_short_run(monkeypatch, tmp_path, capsys):
 
 def test_record_has_equal_steps():
     """Every kind has a run from seed 0 at both rates, and from all other seeds at the better one, of equal length."""
-    assert len({json.dumps([step for step, _ in row["curve"]]) for row in ROWS}) == 1
-    assert {row["steps"] for row in ROWS} == {META["sizes"]["steps"]} == {ROWS[0]["curve"][-1][0]}
+    for task, steps in zip(("passage", "order"), META["sizes"]["steps"], strict=True):
+        rows = [row for row in ROWS if row["task"] == task]
+        assert len({json.dumps([step for step, _ in row["curve"]]) for row in rows}) == 1
+        assert {row["steps"] for row in rows} == {steps} == {rows[0]["curve"][-1][0]}
     places = [(row["task"], row["kind"], row["seed"], row["rate"]) for row in ROWS]
     wanted = []
     for task in ("passage", "order"):
@@ -117,4 +119,4 @@ def test_record_separates_kinds(task):
     scores = {each["kind"]: (each["mean"], each["standard_error"]) for each in META["results"] if each["task"] == task}
     assert scores["exact"][0] > {"passage": 0.95, "order": 0.5}[task]
     mean, error = scores["none"]
-    assert abs(mean - 1 / 16) < 4 * error
+    assert abs(mean - 1 / 8) < 4 * error
