@@ -8,11 +8,11 @@
   256 mixtures: eager, compiled, or in a CUDA graph.
 - *decoding*: one token attends, with 32 heads of 128, to a cache of 8 groups, of latents (512 numbers and 64 rotated
   ones, absorbed), to the last 1,024 tokens of 8 groups, or reads and writes a state by the gated delta rule. That is
-  attention alone, without linear maps, and of one layer; on a GPU it runs in a CUDA graph, as servers run it.
+  the attention of one layer, without linear maps; on a GPU it runs in a CUDA graph, as servers run it.
 
 ``seconds`` are those of each run, by events, after one that does not count, with the card's cache flushed before each.
-No cell starts after ``SECONDS``; the cells left out are named in the file. What cannot run has an ``error`` instead.
-``--short`` runs tiny sizes and writes nothing; a CPU has no graphs, and FlexAttention no gradients there.
+No cell starts after ``SECONDS``; the file names those left out. What cannot run has an ``error`` instead. ``--short``
+runs tiny sizes and writes nothing; a CPU has no graphs, and FlexAttention no gradients there.
 """
 
 import argparse
@@ -32,11 +32,12 @@ from torch.nn.attention import flex_attention as flex
 
 from lowrank_tutor.layers import LinformerEncoderLayer
 from measure.harness import add_device, interleaved, provenance, wall_clock, write
-from measure.packages.layers import seeded
 from measure.speed.linformer import Clock, CudaClock, card
 from measure.speed.linformer_methods import MODES, Attend, Built, EncoderLayer, Exact, method
 
 SECONDS = 420  # when the last cell starts; to compile takes less than a minute
+LAYERS = {name: name for name in ("exact", "window", "window, window, exact")}
+LAYERS |= {f"Linformer{way}": "Linformer" for way in ("", ", compiled", ", CUDA graph")}
 
 
 class Sizes(NamedTuple):
@@ -58,31 +59,22 @@ Work = Callable[[int], Any]
 
 
 class Cell(NamedTuple):
-    """One thing to time."""
+    """One thing to time; a state has no n."""
 
     series: str
     method: str
     mode: str
     batch: int
-    n: int | None  # a state has no length
+    n: int
 
 
 def cells(sizes: Sizes) -> list[Cell]:
-    """List decoding first, which compiles nothing, and then the layers, length by length."""
-    reads = {"groups": sizes.caches, "latents": sizes.caches, "window": (sizes.last,), "state": (None,)}
-    decoding = [
-        Cell("decoding", name, "forward", batch, n)
-        for batch, name in itertools.product(sizes.batches, reads)
-        for n in reads[name]
-    ]
-    layers = [
-        Cell("encoder layer", name, mode, sizes.tokens // n, n)
-        for n, mode, name in itertools.product(sizes.lengths, MODES, LAYERS)
-    ]
-    return decoding + layers
-
-
-# Encoder layers
+    """List decoding, which compiles nothing, and then the layers, length by length."""
+    reads = {"groups": sizes.caches, "latents": sizes.caches, "window": (sizes.last,), "state": (0,)}
+    caches = [(name, n) for name, lengths in reads.items() for n in lengths]
+    decoded = [Cell("decoding", name, "forward", batch, n) for batch in sizes.batches for name, n in caches]
+    layers = itertools.product(sizes.lengths, MODES, LAYERS)
+    return decoded + [Cell("encoder layer", name, mode, sizes.tokens // n, n) for n, mode, name in layers]
 
 
 def compiled(function: Any, device: torch.device) -> Any:
@@ -102,34 +94,6 @@ def window(n: int, near: int, device: torch.device) -> Attend:
     return lambda q, k, v: attend(q, k, v, block_mask=mask)
 
 
-def stacked(names: Sequence[str]) -> Callable[[Cell, Sizes, torch.device], nn.Module]:
-    """Build layers with exact attention or windows, on top of each other."""
-
-    def build(cell: Cell, sizes: Sizes, device: torch.device) -> nn.Module:
-        ways = {"exact": functional.scaled_dot_product_attention}
-        if "window" in names:
-            ways["window"] = window(cell.n, sizes.near, device)
-        parts = (Exact(ways[name], sizes.width, sizes.heads) for name in names)
-        return nn.Sequential(*(EncoderLayer(part, sizes.width, 4 * sizes.width) for part in parts))
-
-    return build
-
-
-def linformer(cell: Cell, sizes: Sizes, device: torch.device) -> nn.Module:
-    """Build this book's encoder layer."""
-    return LinformerEncoderLayer(sizes.width, sizes.heads, cell.n, sizes.k, 4 * sizes.width, 0.0)
-
-
-LAYERS: dict[str, Callable[[Cell, Sizes, torch.device], nn.Module]] = {
-    "exact, fused": stacked(["exact"]),
-    "window, compiled": stacked(["window"]),
-    "two windows and one exact": stacked(["window", "window", "exact"]),
-    "Linformer": linformer,
-    "Linformer, compiled": lambda *size: compiled(linformer(*size), size[2]),
-    "Linformer, CUDA graph": linformer,
-}
-
-
 def graphed(work: Work) -> Work:
     """Record the launches of a function in a CUDA graph; return what repeats them."""
     side = torch.cuda.Stream()
@@ -145,68 +109,65 @@ def graphed(work: Work) -> Work:
 
 
 def layer(cell: Cell, sizes: Sizes, device: torch.device, dtype: torch.dtype) -> Work:
-    """Build an encoder layer, or three, and return what runs it."""
-    model = LAYERS[cell.method](cell, sizes, device).to(device, dtype)
+    """Build an encoder layer, or three on top of each other, and return what runs it."""
+
+    def one(name: str) -> nn.Module:
+        if name == "Linformer":
+            return LinformerEncoderLayer(sizes.width, sizes.heads, cell.n, sizes.k, 4 * sizes.width, 0.0)
+        exact = functional.scaled_dot_product_attention
+        attend = exact if name == "exact" else window(cell.n, sizes.near, device)
+        return EncoderLayer(Exact(attend, sizes.width, sizes.heads), sizes.width, 4 * sizes.width)
+
+    model: Any = nn.Sequential(*map(one, LAYERS[cell.method].split(", "))).to(device, dtype)
     x = torch.randn(cell.batch, cell.n, sizes.width, device=device, dtype=dtype)
-    built = Built(cell.method, None, model, list(model.parameters()))
-    run = method(built, [x], torch.randn_like(x), cell.mode).run
+    parameters = list(model.parameters())
+    model = compiled(model, device) if "compiled" in cell.method else model
+    run = method(Built(cell.method, None, model, parameters), [x], torch.randn_like(x), cell.mode).run
     return graphed(run) if "graph" in cell.method else run
 
 
-# Decoding
-
-
-def decoding(cell: Cell, sizes: Sizes, device: torch.device, dtype: torch.dtype) -> Work:
+def decoding(cell: Cell, _sizes: Sizes, device: torch.device, dtype: torch.dtype) -> Work:
     """Fill a cache, and return what reads it for one new token of each sequence."""
 
     def some(*shape: int) -> torch.Tensor:
         return torch.randn(cell.batch, *shape, device=device, dtype=dtype)
 
     if cell.method == "state":
-        state, q, k, v = some(32, 128, 128), some(32, 128, 1), some(32, 128, 1), some(32, 1, 128)
-        k = functional.normalize(k, dim=2)
-
-        def attend() -> torch.Tensor:  # decay 0.99, learning rate 0.5
-            state.mul_(0.99).add_(k @ (0.5 * (v - k.mT @ state)))
-            return q.mT @ state
-
+        s, q, k, v = some(32, 128, 128), some(32, 128, 1), some(32, 128, 1) / 128**0.5, some(32, 1, 128)
     elif cell.method == "latents":
-        q, latents = some(32, 512 + 64), some(cell.n, 512 + 64)
-
-        def attend() -> torch.Tensor:
-            return (q @ latents.mT / 192**0.5).softmax(dim=2) @ latents[..., :512]
-
+        q, c = some(32, 512 + 64), some(cell.n, 512 + 64)
     else:
         q, k, v = some(32, 1, 128), some(8, cell.n, 128), some(8, cell.n, 128)
 
-        def attend() -> torch.Tensor:
-            return functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-
+    @torch.no_grad()
     def run(_run: int) -> torch.Tensor:
-        with torch.no_grad():
-            return attend()
+        if cell.method == "state":
+            s.mul_(0.99).add_(k @ (0.5 * (v - k.mT @ s)))  # forget 1%, then write with rate 0.5
+            return q.mT @ s
+        if cell.method == "latents":
+            return (q @ c.mT / 192**0.5).softmax(dim=2) @ c[..., :512]
+        return functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
     return graphed(run) if device.type == "cuda" else run
 
 
-# All of it
-
-
-def timed(cell: Cell, sizes: Sizes, device: torch.device, dtype: torch.dtype, clock: Clock) -> dict[str, Any]:
+def timed(cell: Cell, sizes: Sizes, device: torch.device, clock: Clock) -> dict[str, Any]:
     """Time one cell; return its row."""
     row: dict[str, Any] = cell._asdict()
     try:
-        with seeded(0):
-            work = (decoding if cell.series == "decoding" else layer)(cell, sizes, device, dtype)
+        build = decoding if cell.series == "decoding" else layer
+        work = build(cell, sizes, device, torch.bfloat16 if device.type == "cuda" else torch.float32)
         (timing,) = interleaved({"": work}, 20, lambda _: None, clock=clock, limit=1.0).values()
-        error, seconds = timing.error, timing.seconds
+        error = timing.error
     except Exception as problem:  # noqa: BLE001  memory, a kernel, a compiler: that it cannot run is a finding
-        error, seconds = f"{type(problem).__name__}: {problem}", []
+        error = f"{type(problem).__name__}: {problem}"
     if error is not None:
         return row | {"error": error.splitlines()[0]}
-    layers = 3 if cell.method.startswith("two") else 1
-    row |= {"seconds": [float(f"{each / layers:.4g}") for each in seconds]}
-    return row | ({"tokens_a_second": round(cell.batch / statistics.median(seconds))} if "decod" in cell.series else {})
+    layers = len(LAYERS.get(cell.method, "one").split(", "))
+    row |= {"seconds": [float(f"{each / layers:.4g}") for each in timing.seconds]}
+    return row | (
+        {"tokens_a_second": round(cell.batch / statistics.median(timing.seconds))} if build is decoding else {}
+    )
 
 
 def carry_out(
@@ -214,7 +175,6 @@ def carry_out(
 ) -> tuple[list[dict[str, Any]], list[Cell]]:
     """Time cell after cell and print each; return the rows, and the cells for which no time was left."""
     plan, rows, start = cells(sizes), [], time.perf_counter()
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     for i, cell in enumerate(plan):
         if time.perf_counter() - start > seconds:
             print(f"{len(plan) - i} cells are left out: {seconds:g} seconds are over")
@@ -223,7 +183,7 @@ def carry_out(
             torch.cuda.empty_cache()
             if i and cell.n != plan[i - 1].n:
                 torch.compiler.reset()  # it compiles for eight shapes, and silently no more
-        rows.append(timed(cell, sizes, device, dtype, clock))
+        rows.append(timed(cell, sizes, device, clock))
         print(*rows[-1].values(), flush=True)
         gc.collect()
     return rows, []
@@ -238,8 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     device = torch.device(options.device)
     if not (options.short or device.type == "cuda"):
         parser.error("--device cpu needs --short")
-    clock = CudaClock(device) if device.type == "cuda" else wall_clock
-    sizes = SHORT if options.short else Sizes()
+    clock, sizes = CudaClock(device) if device.type == "cuda" else wall_clock, SHORT if options.short else Sizes()
     rows, left_out = carry_out(sizes, device, clock, SECONDS)
     if not options.short:
         meta = provenance("python -m measure.speed.whole_layers --device cuda", ["torch", "lowrank-tutor"])

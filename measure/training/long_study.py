@@ -24,7 +24,7 @@ import math
 import random
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,21 +63,22 @@ class Sizes(NamedTuple):
     steps: tuple[int, int] = (240, 480)  # on the passage and on the order
     checks: int = 6
 
+    def of(self, task: str) -> int:
+        """Return for how many steps all kinds train on a task."""
+        return self.steps[list(TASKS).index(task)]
+
 
 SHORT = Sizes(n=128, batch=2, texts=8, held_out=(2, 2), steps=(4, 4), checks=2)
-
-
-def linformer(sizes: Sizes, **options: Any) -> nn.Module:
-    """Make the package's layer."""
-    return LinformerSelfAttention(WIDTH, HEADS, sizes.n, K, **options)
 
 
 KINDS: dict[str, Callable[[Sizes], nn.Module]] = {
     "none": lambda sizes: Nothing(),
     "exact": lambda sizes: Attention(WIDTH, HEADS, functional.scaled_dot_product_attention),
     "local window": lambda sizes: Attention(WIDTH, HEADS, local(BLOCK)),
-    "averages": lambda sizes: linformer(sizes, projection=pooling_projection(K, sizes.n)),
-    "random, learned": linformer,
+    "averages": lambda sizes: LinformerSelfAttention(
+        WIDTH, HEADS, sizes.n, K, projection=pooling_projection(K, sizes.n)
+    ),
+    "random, learned": lambda sizes: LinformerSelfAttention(WIDTH, HEADS, sizes.n, K),
     "window and averages": lambda sizes: Attention(WIDTH, HEADS, local_and_averages(BLOCK)),
     "linear": lambda sizes: Attention(WIDTH, HEADS, linear_attention),
     "gated delta rule": lambda sizes: GatedDelta(WIDTH, HEADS),
@@ -112,34 +113,21 @@ class Encoder(nn.Module):
         return self.guess(states.gather(1, asked[:, :, None].expand(-1, -1, WIDTH)))
 
 
-def files() -> Iterator[tuple[str, list[bytes]]]:
-    """Yield for each package its source files, split by file: 8 of 10 to train, 1 to validate, 1 to test."""
-    root = Path(sysconfig.get_paths()["purelib"])
-    for name in PACKAGES:
-        paths = sorted((root / name).rglob("*.py"))
-        random.Random(0).shuffle(paths)
-        cuts = [0, len(paths) * 8 // 10, len(paths) * 9 // 10, len(paths)]
-        for part, start, end in zip(("train", "validation", "test"), cuts, cuts[1:], strict=False):
-            yield part, [path.read_bytes() for path in paths[start:end]]
-
-
-def cut(source: bytes, n: int) -> list[list[int]]:
-    """Cut a file into texts of n bytes."""
-    return [list(source[start : start + n]) for start in range(0, len(source) - n + 1, n)]
-
-
 @cache
 def corpus(sizes: Sizes) -> dict[str, torch.Tensor]:
-    """Return the texts of each part, (texts, n)."""
-    wanted = dict(zip(("train", "validation", "test"), (sizes.texts, *sizes.held_out), strict=True))
-    parts: dict[str, list[list[int]]] = {part: [] for part in wanted}
-    for part, sources in files():
-        texts: list[list[int]] = []
-        for source in sources:
-            if len(texts) < 3 * wanted[part]:  # more than are needed, so that no file gives most of them
-                texts += cut(source, sizes.n)
-        random.Random(1).shuffle(texts)
-        parts[part] += texts[: wanted[part]]
+    """Return the texts of each part, (texts, n): 8 of 10 files of a package to train, 1 to validate, 1 to test."""
+    parts: dict[str, list[list[int]]] = {"train": [], "validation": [], "test": []}
+    for name in PACKAGES:
+        paths = sorted((Path(sysconfig.get_paths()["purelib"]) / name).rglob("*.py"))
+        random.Random(0).shuffle(paths)
+        cuts = [len(paths) * tenths // 10 for tenths in (0, 8, 9, 10)]
+        for part, wanted, start, end in zip(parts, (sizes.texts, *sizes.held_out), cuts, cuts[1:], strict=False):
+            texts: list[list[int]] = []
+            for source in (path.read_bytes() for path in paths[start:end]):
+                if len(texts) < 3 * wanted:  # more than are needed, so that no file gives most of them
+                    texts += [list(source[i : i + sizes.n]) for i in range(0, len(source) - sizes.n + 1, sizes.n)]
+            random.Random(1).shuffle(texts)
+            parts[part] += texts[:wanted]
     return {part: torch.tensor(texts) for part, texts in parts.items()}
 
 
@@ -163,11 +151,6 @@ def plant(
     return shown, torch.stack(asked), torch.stack(first)
 
 
-def steps_of(task: str, sizes: Sizes) -> int:
-    """Return for how many steps all kinds train on a task."""
-    return dict(zip(TASKS, sizes.steps, strict=True))[task]
-
-
 class Training(loop.Training):
     """A model in training."""
 
@@ -178,7 +161,7 @@ class Training(loop.Training):
         self.generator = torch.Generator().manual_seed(seed)
         self.model = Encoder(kind, sizes).to(device)
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=rate, weight_decay=0.01)
-        super().__init__(optimizer, 50, steps_of(task, sizes))
+        super().__init__(optimizer, 50, sizes.of(task))
 
     def loss(self) -> torch.Tensor:
         """Draw a batch, and return its loss."""
@@ -219,7 +202,7 @@ class Job(NamedTuple):
 
     def run(self, sizes: Sizes, device: str) -> dict[str, Any]:
         """Train, and return the curve of scores on validation texts, and the right answers in each test text."""
-        training, curve, steps = Training(*self, sizes, device), [], steps_of(self.task, sizes)
+        training, curve, steps = Training(*self, sizes, device), [], sizes.of(self.task)
         checks = {steps * i // sizes.checks for i in range(1, sizes.checks)}
         for step in range(1, steps + 1):
             training.go_on()
