@@ -9,7 +9,7 @@ bytes, 16 bytes in a row are replaced by 16 equal signs, of 8 kinds of sign, and
 
 ``python -m measure.training.long_study`` trains every kind from seed 0 at both ``RATES``, keeps the rate with the more
 right answers on the validation texts, and trains from two more seeds at that rate: all for 240 steps on the passage,
-and for 480 on the order, which takes longer to learn. The rate rises for 50 steps and falls linearly to a twentieth. No
+and for 360 on the order, which takes longer to learn. The rate rises for 50 steps and falls linearly to a twentieth. No
 text that a run is scored on is from a file that training texts are from. Each run is scored six times on half of the
 validation texts, and at the end on all of them, and on the test texts. Places are learned, from a start in waves: with
 a random start, the order took longer to learn.
@@ -60,7 +60,7 @@ class Sizes(NamedTuple):
     batch: int = 4
     texts: int = 400  # of a package, to train on
     held_out: tuple[int, int] = (10, 20)  # of a package, to validate and to test
-    steps: tuple[int, int] = (240, 480)  # on the passage and on the order
+    steps: tuple[int, int] = (240, 360)  # on the passage and on the order
     checks: int = 6
 
     def of(self, task: str) -> int:
