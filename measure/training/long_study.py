@@ -8,11 +8,11 @@ bytes, 16 bytes in a row are replaced by 16 equal signs, of 8 kinds of sign, and
   another answer, so that to know both signs without their order gives half of the answers.
 
 ``python -m measure.training.long_study`` trains every kind from seed 0 at both ``RATES``, keeps the rate with the more
-right answers on the validation texts, and trains from two more seeds at that rate: all for 240 steps on the passage,
+right answers on the validation texts, and trains from another seed at that rate: all for 240 steps on the passage,
 and for 360 on the order, which takes longer to learn. The rate rises for 50 steps and falls linearly to a twentieth. No
-text that a run is scored on is from a file that training texts are from. Each run is scored six times on half of the
-validation texts, and at the end on all of them, and on the test texts. Places are learned, from a start in waves: with
-a random start, the order took longer to learn.
+text that a run is scored on is from a file that training texts are from. Each run is scored five times on half of the
+validation texts, and at the end on all of them, and on the test texts. Places are learned, from a start in waves: from
+waves a tenth as high, exact attention took longer to learn the order.
 
 Seconds of a step are timed apart, all kinds in turn, as the process counts them (``--times`` repeats that alone, and
 leaves the runs of the record as they are). With ``--resume runs.jsonl`` every run is kept in that file when it ends,
@@ -61,7 +61,7 @@ class Sizes(NamedTuple):
     texts: int = 400  # of a package, to train on
     held_out: tuple[int, int] = (10, 20)  # of a package, to validate and to test
     steps: tuple[int, int] = (240, 360)  # on the passage and on the order
-    checks: int = 6
+    checks: int = 6  # the last one at the end
 
     def of(self, task: str) -> int:
         """Return for how many steps all kinds train on a task."""
@@ -265,6 +265,7 @@ def main() -> int:
     """Train all kinds on both tasks, print a line for each run, time their steps, and write the data."""
     parser = loop.parser_of(__doc__, "short texts, one seed, few steps")
     add_device(parser)
+    parser.set_defaults(seeds=2)
     parser.add_argument("--processes", type=int, default=1, help="runs at a time, on one thread each")
     parser.add_argument("--times", action="store_true", help="only time the steps again, in the record that exists")
     options = parser.parse_args()
