@@ -33,6 +33,10 @@ GPUS: Mapping[str, Gpu] = MappingProxyType({
                 "H200 datasheet (hpc-datasheet-sc23): SXM, half of 1,979, the rate with sparsity"),
     "RTX 5090": Gpu(209.5e12, 1792e9, 32e9, (12, 0), "RTX Blackwell GPU architecture (nvidia-rtx-blackwell-gpu-"
                     "architecture): FP16 summed in FP32. The 838 often quoted are summed in FP16, with sparsity"),
+    "RTX PRO 6000": Gpu(503.8e12, 1792e9, 96e9, (12, 0), "RTX PRO 6000 Blackwell Workstation Edition datasheet: FP16"
+                        " summed in FP32, half of 1,008, the rate with sparsity; its Max-Q edition has lower peaks"),
     "B200": Gpu(2250e12, 7700e9, 180e9, (10, 0), "HGX B200 datasheet: half of 4,500, the rate with sparsity. Others"
                 " say 8,000 GB/s, but 8 Gbit/s for each of the 7,680 bits that its driver reports make 7,680 GB/s"),
+    "MI355X": Gpu(2516.6e12, 8192e9, 288e9, (9, 5), "AMD Instinct MI355X datasheet: half of 5,033, the rate with"
+                  " sparsity. It says 8 TB/s; 8,192 bits at 8 Gbit/s make 8,192 GB/s. PyTorch reports (9, 5)"),
 })  # fmt: skip

@@ -8,11 +8,11 @@ A card can do only so many operations a second, and move only so many bytes a se
 program needs at least the larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**.
 At best each input is read once and each output written once. Clear the cache before you compare a time with a floor.
 
-The peaks are those of NVIDIA's datasheets, which were not read in the original. On 2026-11-22 (RTX 4090, RTX 5090 and
-B200: 2026-11-25) each number was compared with the datasheet as others quote it (for A100, H100, V100 and L4 that is
-NVIDIA's own TensorRT-LLM, ``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of
-processors, their clock, and the width and clock of the memory (``tests/test_roofline.py``). Where the two differ,
-``source`` says so.
+The peaks are those of the makers' datasheets, which were not read in the original. On 2026-11-22 (RTX 4090, RTX 5090
+and B200: 2026-11-25; RTX PRO 6000 and MI355X: 2026-11-27) each number was compared with the datasheet as others quote
+it (for A100, H100, V100 and L4 that is NVIDIA's own TensorRT-LLM, ``tensorrt_llm/auto_parallel/config.py``), and
+computed again from the numbers of processors, their clock, and the width and clock of the memory
+(``tests/test_roofline.py``). Where the two differ, ``source`` says so.
 """
 
 import itertools
@@ -59,7 +59,7 @@ def gpu_named(name: str, memory: float) -> str | None:
         raise TypeError(f"name must be a string, got {type(name).__name__}")
     words = re.split(r"[^A-Za-z0-9]+", name)
     # Another card has the same name before these words: a faster memory, or fewer processors.
-    other = {"NVL", "D", "Laptop"} & set(words)
+    other = {"NVL", "D", "Laptop", "Max"} & set(words)
     card = None if other else next((known for known in GPUS if f" {known} " in f" {' '.join(words)} "), None)
     return card if card is not None and memory <= 1.1 * GPUS[card].memory else None
 

@@ -151,7 +151,9 @@ BUILT = {
     "H100": (132, 2048, 1830, 5120, 5.24, 80, (9, 0)),
     "H200": (132, 2048, 1830, 6144, 6.25, 141, (9, 0)),
     "RTX 5090": (170, 256, 2407, 512, 28.0, 32, (12, 0)),
+    "RTX PRO 6000": (188, 512, 2617, 512, 28.0, 96, (12, 0)),
     "B200": (148, 4096, 1860, 7680, 7.992, 180, (10, 0)),
+    "MI355X": (256, 2048, 2400, 8192, 8.0, 288, (9, 5)),
 }
 
 
@@ -171,6 +173,8 @@ def test_peaks_from_hardware(name):
         ("NVIDIA H200", 150.1e9, "H200"),
         ("NVIDIA GeForce RTX 4090", 25.4e9, "RTX 4090"),
         ("NVIDIA GeForce RTX 5090 Laptop GPU", 25.4e9, None),
+        ("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", 102e9, None),
+        ("AMD Instinct MI355X", 309e9, "MI355X"),
         ("NVIDIA GB200", 198e9, None),
         ("Tesla V100S-PCIE-32GB", 34e9, None),  # these have a faster memory, or more processors
         ("NVIDIA A100-SXM4-80GB", 85e9, None),

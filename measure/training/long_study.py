@@ -1,306 +1,294 @@
-"""Train small encoders on long inputs for the same time, one with each kind of attention, and record how good they get.
+"""Train small encoders on long inputs, one with each kind of attention, all for the same number of steps.
 
-Two tasks, both made from the source files of Python packages that the book's own requirements install:
+Two tasks, both made from the source files of Python packages that the book's own requirements install. In a text of 512
+bytes, 16 bytes in a row are replaced by 16 equal signs, of 8 kinds of sign, and 16 other bytes by one that asks:
 
-- *package*: which of 16 packages do these 2,048 bytes come from? A summary of the text can tell.
-- *passage*: somewhere in such a text 16 bytes are replaced by 16 equal signs, of 16 kinds of sign, and 16 other bytes
-  by one that asks which kind it was. Only the passage can tell: a *near* one begins at most 32 bytes away, a *far* one
-  more than 256. (Marks and values in pairs, and signs that stand alone, were tried first: exact attention did not learn
-  to find them in 500 steps.)
+- *passage*: which kind of sign is it? Without the passage one can only guess: 1 in 8.
+- *order*: there are two passages, of different kinds. Which kind comes first? The same signs in another order have
+  another answer, so that to know both signs without their order gives half of the answers.
 
-``python -m measure.training.long_study`` first times training steps of every kind in turn, on one thread, and so finds
-how many steps each can make in ``BUDGET`` seconds. Then each kind is tuned: of ``RATES`` it takes the learning rate
-with the best score on the validation texts after a quarter of the steps, from one seed that is used for nothing else.
-(Where no score is two standard errors above guessing, it takes the larger rate.) Then each trains from three seeds, two
-runs at a time, with the rate warmed up over 50 steps and lowered linearly to a twentieth at the end. Scores are shares
-of right answers on the test texts, whose files no training text comes from; until the last, on every fourth of them.
-With ``--resume runs.jsonl`` every run is kept in that file when it ends, and is not repeated. It writes
-``lowrank_tutor/data/long_study.json``. ``--short`` takes about a minute and writes nothing.
+``python -m measure.training.long_study`` trains every kind from seed 0 at both ``RATES``, keeps the rate with the more
+right answers on the validation texts, and trains from another seed at that rate: all for 240 steps on the passage,
+and for 360 on the order, which takes longer to learn. The rate rises for 50 steps and falls linearly to a twentieth. No
+text that a run is scored on is from a file that training texts are from. Each run is scored five times on half of the
+validation texts, and at the end on all of them, and on the test texts. Places are learned, from a start in waves: from
+waves a tenth as high, exact attention took longer to learn the order.
+
+Seconds of a step are timed apart, all kinds in turn, as the process counts them (``--times`` repeats that alone, and
+leaves the runs of the record as they are). With ``--resume runs.jsonl`` every run is kept in that file when it ends,
+and is not repeated. It writes ``lowrank_tutor/data/long_study.json``. ``--short`` takes seconds and writes nothing.
 """
 
+import json
+import math
 import random
-import statistics
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor.attention import linear_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
-from measure.harness import add_device, provenance, say_if_busy, write
-from measure.memory import peak_bytes
+from measure.harness import DATA, add_device, load_now, processor_clock, provenance, say_if_busy, wall_clock, write
 from measure.training import loop
-from measure.training.loop import Block, Runs, groups
+from measure.training.loop import Block, Runs
 from measure.training.rivals import Attention, GatedDelta, Nothing, local, local_and_averages
 
 PACKAGES = (
     "numpy scipy sklearn torch sympy matplotlib sphinx docutils IPython networkx sqlalchemy jedi pygments nbconvert "
     "hypothesis mypy"
 ).split()
-WIDTH, HEADS, LAYERS, K, BLOCK = 64, 4, 2, 64, 32
-BUDGET = 150  # seconds of training, on one thread
-RATES = (1e-3, 3e-3)
-TASKS = ("package", "passage")
-SLOW = 0.05  # rate of E where it learns slowly, as a share of the rate of all else
-NEAR, FAR = 32, 256  # bytes between a question and the passage that answers it
-SIGNS, RUN, ASKED = 16, 16, 16  # kinds of signs, signs in a passage, questions in a text
+WIDTH, HEADS, HIDDEN, LAYERS, K, BLOCK = 64, 2, 128, 2, 32, 16
+RATES = (2e-3, 5e-3)
+TASKS = {"passage": 1, "order": 2}  # passages in a text
+SIGNS, RUN, ASKED = 8, 16, 16  # kinds of signs, signs in a passage, questions in a text
 QUESTION = 256 + SIGNS  # the sign that asks; kinds follow the 256 bytes
-TUNING_SEED = 100
-CHECKS = 4  # how often a run is scored
+COUNTS = "0123456789abcdefg"  # right answers in a text, a letter each
 
 
 class Sizes(NamedTuple):
-    """How long the texts are, and how many."""
+    """How long the texts are, how many, and how long a model trains on them."""
 
-    n: int = 2048
+    n: int = 512
     batch: int = 4
     texts: int = 400  # of a package, to train on
-    held_out: int = 20  # of a package, to validate, and as many to test
+    held_out: tuple[int, int] = (10, 20)  # of a package, to validate and to test
+    steps: tuple[int, int] = (240, 360)  # on the passage and on the order
+    checks: int = 6  # the last one at the end
+
+    def of(self, task: str) -> int:
+        """Return for how many steps all kinds train on a task."""
+        return self.steps[list(TASKS).index(task)]
 
 
-SHORT = Sizes(n=256, batch=2, texts=8, held_out=2)
-
-
-def linformer(sizes: Sizes, **options: Any) -> nn.Module:
-    """Make the package's layer."""
-    return LinformerSelfAttention(WIDTH, HEADS, sizes.n, min(K, sizes.n // 4), **options)
-
-
-def averages(sizes: Sizes) -> torch.Tensor:
-    """Return averages of equal windows."""
-    return pooling_projection(min(K, sizes.n // 4), sizes.n)
+SHORT = Sizes(n=128, batch=2, texts=8, held_out=(2, 2), steps=(4, 4), checks=2)
 
 
 KINDS: dict[str, Callable[[Sizes], nn.Module]] = {
     "none": lambda sizes: Nothing(),
     "exact": lambda sizes: Attention(WIDTH, HEADS, functional.scaled_dot_product_attention),
     "local window": lambda sizes: Attention(WIDTH, HEADS, local(BLOCK)),
-    "averages": lambda sizes: linformer(sizes, projection=averages(sizes)),
-    "averages, learned slowly": lambda sizes: linformer(sizes, projection=nn.Parameter(averages(sizes))),
-    "random, learned": linformer,
+    "averages": lambda sizes: LinformerSelfAttention(
+        WIDTH, HEADS, sizes.n, K, projection=pooling_projection(K, sizes.n)
+    ),
+    "random, learned": lambda sizes: LinformerSelfAttention(WIDTH, HEADS, sizes.n, K),
     "window and averages": lambda sizes: Attention(WIDTH, HEADS, local_and_averages(BLOCK)),
     "linear": lambda sizes: Attention(WIDTH, HEADS, linear_attention),
     "gated delta rule": lambda sizes: GatedDelta(WIDTH, HEADS),
 }
 
 
+def waves(n: int) -> torch.Tensor:
+    """Return sines and cosines of n places, (n, width): from a quarter of a wave over all to a wave in 16 places."""
+    angles = torch.arange(n)[:, None] / n * math.pi / 2 * (n / 4) ** torch.linspace(0, 1, WIDTH // 2)
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
 class Encoder(nn.Module):
-    """Tokens and their neighbors in, a vector for each token out.
+    """Tokens and their neighbors in, a guess for each question out.
 
     A convolution over seven tokens comes first in every kind, so that what is compared is how they look farther.
     """
 
-    def __init__(self, kind: str, task: str, sizes: Sizes) -> None:
+    def __init__(self, kind: str, sizes: Sizes) -> None:
         super().__init__()
-        self.task = task
         self.symbols = nn.Embedding(QUESTION + 1, WIDTH)
-        self.places = nn.Parameter(0.02 * torch.randn(sizes.n, WIDTH))
+        self.places = nn.Parameter(waves(sizes.n))
         self.around = nn.Conv1d(WIDTH, WIDTH, 7, padding=3)
-        self.blocks = nn.Sequential(*(Block(KINDS[kind](sizes), WIDTH, 4 * WIDTH) for _ in range(LAYERS)))
+        self.blocks = nn.Sequential(*(Block(KINDS[kind](sizes), WIDTH, HIDDEN) for _ in range(LAYERS)))
         self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, SIGNS)
 
     def forward(self, x: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
-        """Return logits of the packages (batch, 16), or of the kinds of sign at the questions (questions, 16)."""
+        """Return logits of the kinds of sign, (batch, questions, 8), at the places that ask, (batch, questions)."""
         tokens = self.symbols(x) + self.places
         tokens = tokens + self.around(tokens.transpose(1, 2)).transpose(1, 2)
         states = self.norm(self.blocks(tokens))
-        return self.guess(states.mean(dim=1) if self.task == "package" else states[asked])
-
-
-def files() -> Iterator[tuple[int, str, list[bytes]]]:
-    """Yield for each package its source files, split by file: 8 of 10 to train, 1 to validate, 1 to test."""
-    root = Path(sysconfig.get_paths()["purelib"])
-    for label, name in enumerate(PACKAGES):
-        paths = sorted((root / name).rglob("*.py"))
-        random.Random(0).shuffle(paths)
-        cuts = [0, len(paths) * 8 // 10, len(paths) * 9 // 10, len(paths)]
-        for part, start, end in zip(("train", "validation", "test"), cuts, cuts[1:], strict=False):
-            yield label, part, [path.read_bytes() for path in paths[start:end]]
-
-
-def cut(source: bytes, n: int) -> list[list[int]]:
-    """Cut a file into texts of n bytes."""
-    return [list(source[start : start + n]) for start in range(0, len(source) - n + 1, n)]
+        return self.guess(states.gather(1, asked[:, :, None].expand(-1, -1, WIDTH)))
 
 
 @cache
-def corpus(sizes: Sizes) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    """Return for each part its texts (texts, n) and the packages they come from."""
-    parts: dict[str, list[tuple[list[int], int]]] = {"train": [], "validation": [], "test": []}
-    for label, part, sources in files():
-        wanted, texts = (sizes.texts if part == "train" else sizes.held_out), []
-        for source in sources:
-            if len(texts) < 3 * wanted:  # more than are needed, so that no file gives most of them
-                texts += cut(source, sizes.n)
-        random.Random(1).shuffle(texts)
-        parts[part] += [(text, label) for text in texts[:wanted]]
-    return {
-        part: (torch.tensor([text for text, _ in rows]), torch.tensor([label for _, label in rows]))
-        for part, rows in parts.items()
-    }
+def corpus(sizes: Sizes) -> dict[str, torch.Tensor]:
+    """Return the texts of each part, (texts, n): 8 of 10 files of a package to train, 1 to validate, 1 to test."""
+    parts: dict[str, list[list[int]]] = {"train": [], "validation": [], "test": []}
+    for name in PACKAGES:
+        paths = sorted((Path(sysconfig.get_paths()["purelib"]) / name).rglob("*.py"))
+        random.Random(0).shuffle(paths)
+        cuts = [len(paths) * tenths // 10 for tenths in (0, 8, 9, 10)]
+        for part, wanted, start, end in zip(parts, (sizes.texts, *sizes.held_out), cuts, cuts[1:], strict=False):
+            texts: list[list[int]] = []
+            for source in (path.read_bytes() for path in paths[start:end]):
+                if len(texts) < 3 * wanted:  # more than are needed, so that no file gives most of them
+                    texts += [list(source[i : i + sizes.n]) for i in range(0, len(source) - sizes.n + 1, sizes.n)]
+            random.Random(1).shuffle(texts)
+            parts[part] += texts[:wanted]
+    return {part: torch.tensor(texts) for part, texts in parts.items()}
 
 
-def plant(x: torch.Tensor, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Write a passage and the questions about it over each text.
+def plant(
+    x: torch.Tensor, passages: int, generator: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Write passages and the questions about them over each text.
 
-    Returns the texts (batch, n), which places ask (batch, n), and of these the kind of sign and how many bytes away the
-    passage begins, both (questions,).
+    Returns the texts (batch, n), the places that ask (batch, questions), and the kind of the first passage (batch,).
     """
-    shown, kind, distance = x.clone(), torch.zeros_like(x), torch.zeros_like(x)
-    for row in range(len(x)):
-        n, (start,) = x.shape[1], torch.randint(x.shape[1] - RUN + 1, (1,), generator=generator).tolist()
-        places = torch.randperm(n, generator=generator)
-        places = places[(places < start) | (places >= start + RUN)][:ASKED]
-        sign = int(torch.randint(SIGNS, (1,), generator=generator))
-        shown[row, start : start + RUN], shown[row, places] = 256 + sign, QUESTION
-        kind[row, places], distance[row, places] = sign, (places - start).abs()
-    asked = shown == QUESTION
-    return shown, asked, kind[asked], distance[asked]
+    shown, asked, first = x.clone(), [], []
+    for row in shown:
+        starts = torch.randint(x.shape[1] - passages * RUN + 1, (passages,), generator=generator).sort().values
+        starts += RUN * torch.arange(passages)  # so that no two overlap
+        signs = torch.randperm(SIGNS, generator=generator)[:passages]
+        row[starts[:, None] + torch.arange(RUN)] = 256 + signs[:, None].expand(-1, RUN)
+        free = (row < 256).nonzero()[:, 0]
+        asked.append(free[torch.randperm(len(free), generator=generator)[:ASKED]])
+        row[asked[-1]] = QUESTION
+        first.append(signs[0])
+    return shown, torch.stack(asked), torch.stack(first)
 
 
 class Training(loop.Training):
     """A model in training."""
 
-    def __init__(self, task: str, kind: str, seed: int, rate: float, steps: int, sizes: Sizes, device: str) -> None:
+    def __init__(self, task: str, kind: str, seed: int, rate: float, sizes: Sizes, device: str) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(seed)
-        self.task, self.sizes, self.device = task, sizes, device
+        self.passages, self.sizes, self.device = TASKS[task], sizes, device
         self.generator = torch.Generator().manual_seed(seed)
-        self.model = Encoder(kind, task, sizes).to(device)
-        parts = groups(self.model, rate, rate * SLOW if "slowly" in kind else rate)
-        super().__init__(torch.optim.AdamW(parts, weight_decay=0.01), 50, steps)
+        self.model = Encoder(kind, sizes).to(device)
+        optimizer = torch.optim.AdamW(self.model.parameters(), lr=rate, weight_decay=0.01)
+        super().__init__(optimizer, 50, sizes.of(task))
 
     def loss(self) -> torch.Tensor:
         """Draw a batch, and return its loss."""
-        texts, labels = corpus(self.sizes)["train"]
+        texts = corpus(self.sizes)["train"]
         rows = torch.randint(len(texts), (self.sizes.batch,), generator=self.generator)
-        return functional.cross_entropy(*self.guesses(texts[rows], labels[rows], self.generator)[:2])
+        logits, wanted = self.guesses(texts[rows], self.generator)
+        return functional.cross_entropy(logits.flatten(0, 1), wanted.repeat_interleave(ASKED))
 
-    def guesses(self, x: torch.Tensor, labels: torch.Tensor, generator: torch.Generator) -> tuple[torch.Tensor, ...]:
-        """Return logits, what is right, and the distances of passages."""
-        if self.task == "package":
-            nowhere = torch.zeros_like(x, dtype=torch.bool)
-            return self.model(x.to(self.device), nowhere.to(self.device)), labels.to(self.device), labels
-        shown, asked, kinds, distance = plant(x, generator)
-        return self.model(shown.to(self.device), asked.to(self.device)), kinds.to(self.device), distance
+    def guesses(self, x: torch.Tensor, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return logits (batch, questions, 8), and what is right (batch,)."""
+        shown, asked, first = (each.to(self.device) for each in plant(x, self.passages, generator))
+        return self.model(shown, asked), first
 
     @torch.no_grad()
-    def score(self, part: str, every: int = 1) -> dict[str, float]:
-        """Return the share of right answers on held-out texts, or on some; with passages also of near and far ones."""
+    def right(self, part: str, every: int = 1) -> list[int]:
+        """Return how many questions are answered rightly in each held-out text, or in every second or third of them."""
         self.model.eval()
-        texts, labels = (each[::every] for each in corpus(self.sizes)[part])
-        generator, right, apart = torch.Generator().manual_seed(1), [], []
-        for start in range(0, len(texts), 8):
-            rows = slice(start, start + 8)
-            logits, wanted, distance = self.guesses(texts[rows], labels[rows], generator)
-            right.append((logits.argmax(dim=1) == wanted).cpu())
-            apart.append(distance)
+        generator, counts = torch.Generator().manual_seed(1), []
+        for texts in corpus(self.sizes)[part][::every].split(8):
+            logits, wanted = self.guesses(texts, generator)
+            counts += (logits.argmax(dim=2) == wanted[:, None]).sum(dim=1).tolist()
         self.model.train()
-        hits, distance = torch.cat(right).double(), torch.cat(apart)
-        scores = {"all": hits.mean()}
-        if self.task == "passage":
-            parts = {"near": hits[distance <= NEAR], "far": hits[distance > FAR]}
-            scores |= {name: part.mean() for name, part in parts.items() if len(part)}  # short texts have no far ones
-        return {name: round(float(value), 4) for name, value in scores.items()}
+        return counts
+
+
+def share(counts: Sequence[int]) -> float:
+    """Return the share of right answers."""
+    return round(sum(counts) / len(counts) / ASKED, 4)
 
 
 class Job(NamedTuple):
-    """One run: what it trains, from which seed, at which rate, and for how many steps of all."""
+    """One run: what it trains, from which seed, and at which rate."""
 
     task: str
     kind: str
     seed: int
     rate: float
-    steps: int
 
     def run(self, sizes: Sizes, device: str) -> dict[str, Any]:
-        """Train, and return the scores after every quarter of the steps; to tune, only at the end."""
-        training, curve = Training(*self, sizes, device), []
-        part, n_checks = ("validation", 1) if self.seed == TUNING_SEED else ("test", CHECKS)
-        checks = {self.steps * i // n_checks for i in range(1, n_checks + 1)}
-        for step in range(1, self.steps + 1):
+        """Train, and return the curve of scores on validation texts, and the right answers in each test text."""
+        training, curve, steps = Training(*self, sizes, device), [], sizes.of(self.task)
+        checks = {steps * i // sizes.checks for i in range(1, sizes.checks)}
+        for step in range(1, steps + 1):
             training.go_on()
             if step in checks:
-                curve.append([step, training.score(part, every=1 if step == self.steps else 4)])
-        return {**self._asdict(), "curve": curve}
+                curve.append([step, share(training.right("validation", every=2))])
+        curve.append([steps, share(training.right("validation"))])
+        right = training.right("test")
+        row = {**self._asdict(), "steps": steps, "curve": curve, "test": share(right)}
+        return row | {"right": "".join(COUNTS[count] for count in right)}
 
 
-def peak_of_a_step(kind: str, sizes: Sizes, device: str) -> int:
-    """Return the most bytes that a training step on packages holds beyond the weights and the optimizer's moments."""
-    training = Training("package", kind, 0, RATES[0], 1000, sizes, device)
-    training.go_on()  # makes the moments
-    return peak_bytes(training.go_on, torch.device(device))
+def best_rates(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
+    """Return for each task and kind the rate whose run ended best on the validation texts; the larger of two equals."""
+    ended = sorted((row["curve"][-1][1], row["rate"], row["task"], row["kind"]) for row in rows if row["seed"] == 0)
+    return {(task, kind): rate for _, rate, task, kind in ended}  # the last one stays
 
 
-def seconds_of_a_step(sizes: Sizes, device: str, blocks: int) -> dict[str, dict[str, list[float]]]:
-    """Time training steps of every kind on each task."""
-    trainings = {
-        task: {kind: Training(task, kind, 0, RATES[0], 1000, sizes, device) for kind in KINDS} for task in TASKS
-    }
-    return {task: loop.seconds_of_a_step(trainings[task], 3, blocks) for task in TASKS}
+def standard_error(right: np.ndarray) -> float:
+    """Return the standard error of the mean share of right answers, from the right answers (seeds, texts).
+
+    Questions of a text share its passages, so a text counts as one draw; and all seeds answer the same texts. With S
+    seeds, T texts and the share y[s, t],
+
+        SE² = var over t (mean over s of y) / T + var over s (mean over t of y) / S,
+
+    both variances unbiased: the first half is chance in the texts, the second chance in training. (What chance does to
+    one text in one run is in both, so this is a little too large rather than too small.)
+    """
+    shares = np.asarray(right) / ASKED
+    return float(np.sqrt(sum(shares.mean(axis).var(ddof=1) / shares.shape[1 - axis] for axis in (0, 1))))
 
 
-def best_rate(scores: dict[float, float], texts: int) -> float:
-    """Return the rate with the best score; where none is two standard errors above guessing, the largest rate."""
-    guessing = 1 / SIGNS
-    noise = (guessing * (1 - guessing) / texts) ** 0.5
-    return max(scores, key=scores.__getitem__) if max(scores.values()) > guessing + 2 * noise else max(scores)
+def results(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each task and kind its rate, and the mean and the standard error over its seeds at that rate."""
+    found = []
+    for (task, kind), rate in best_rates(rows).items():
+        runs = [row for row in rows if (row["task"], row["kind"], row["rate"]) == (task, kind, rate)]
+        right = np.array([[COUNTS.index(letter) for letter in row["right"]] for row in runs])
+        error = standard_error(right) if len(runs) > 1 else None
+        found.append({"task": task, "kind": kind, "rate": rate, "seeds": len(runs), "mean": right.mean() / ASKED})
+        found[-1]["standard_error"] = error
+    return found
 
 
-def tuned(
-    train: Callable[[list[Job]], list[dict[str, Any]]], steps: dict[tuple[str, str], int], texts: int
-) -> tuple[dict[tuple[str, str], float], list[dict[str, Any]]]:
-    """Return for each task and kind the better learning rate, found in a quarter of the steps, and all scores."""
-    jobs = [Job(*pair, TUNING_SEED, rate, max(1, count // 4)) for pair, count in steps.items() for rate in RATES]
-    scores = [line["curve"][-1][1]["all"] for line in train(jobs)]
-    by_pair: dict[tuple[str, str], dict[float, float]] = {}
-    for job, score in zip(jobs, scores, strict=True):
-        by_pair.setdefault((job.task, job.kind), {})[job.rate] = score
-    tuning = [{**job._asdict(), "score": score} for job, score in zip(jobs, scores, strict=True)]
-    return {pair: best_rate(each, texts) for pair, each in by_pair.items()}, tuning
+def seconds_of_a_step(sizes: Sizes, device: str, blocks: int) -> dict[str, Any]:
+    """Time training steps of every kind, in turn, on one thread; on a CPU as the process counts them."""
+    trainings = {kind: Training("passage", kind, 0, RATES[0], sizes, device) for kind in KINDS}
+    clock = processor_clock if device == "cpu" else wall_clock
+    load = load_now("load_average")
+    return {"clock": clock.__name__, **load, "seconds": loop.seconds_of_a_step(trainings, 3, blocks, clock)}
 
 
 def described(line: dict[str, Any]) -> str:
     """Lay one run out for the eye."""
-    where = f"{line['task']:10} {line['kind']:24} seed {line['seed']:3} rate {line['rate']:g}"
-    return f"{where}: {line['curve'][-1][1]} after {line['steps']} steps"
+    where = f"{line['task']:8} {line['kind']:20} seed {line['seed']} rate {line['rate']:g}"
+    return f"{where}: {line['test']:.1%} of test questions after {line['steps']} steps; {line['curve']}"
 
 
 def main() -> int:
-    """Time, tune and train all kinds on both tasks, print a line for each run, and write the data."""
+    """Train all kinds on both tasks, print a line for each run, time their steps, and write the data."""
     parser = loop.parser_of(__doc__, "short texts, one seed, few steps")
     add_device(parser)
-    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of training for each run")
+    parser.set_defaults(seeds=2)
+    parser.add_argument("--processes", type=int, default=1, help="runs at a time, on one thread each")
+    parser.add_argument("--times", action="store_true", help="only time the steps again, in the record that exists")
     options = parser.parse_args()
-    sizes, device, seeds = (SHORT, options.device, 1) if options.short else (Sizes(), options.device, options.seeds)
+    sizes, seeds, blocks = (SHORT, 1, 1) if options.short else (Sizes(), options.seeds, 15)
+    if options.times:
+        meta, rows = json.loads((DATA / "long_study.json").read_text(encoding="utf-8")).values()
+        print(f"written: {write('long_study', meta | {'times': seconds_of_a_step(sizes, 'cpu', blocks)}, rows).name}")
+        return 0
     packages = ["torch", *(name.replace("sklearn", "scikit-learn") for name in PACKAGES)]
     meta = provenance("python -m measure.training.long_study", packages)
     say_if_busy(meta["machine"])
-    torch.set_num_threads(1)
-    runs, texts = Runs(options.resume, Job), corpus(sizes)  # the texts here once, for all processes
+    runs = Runs(options.resume, Job)
+    corpus(sizes)  # here once, for all processes
 
     def train(jobs: list[Job]) -> list[dict[str, Any]]:
-        processes = 2 if device == "cpu" else 1
-        return runs.carry_out(jobs, sizes, device, say=described, processes=processes)
+        return runs.carry_out(jobs, sizes, options.device, say=described, processes=options.processes)
 
-    seconds = runs.once("seconds_of_a_step", lambda: seconds_of_a_step(sizes, device, 1 if options.short else 7))
-    steps = {
-        (task, kind): 4 if options.short else round(options.budget / statistics.median(blocks))
-        for task in TASKS
-        for kind, blocks in seconds[task].items()
-    }
-    rates, tuning = tuned(train, steps, len(texts["validation"][1]))
-    rows = train([Job(*pair, seed, rates[pair], steps[pair]) for seed in range(seeds) for pair in steps])
-    memory = {kind: peak_of_a_step(kind, sizes, device) for kind in KINDS}
+    rows = train([Job(task, kind, 0, rate) for task in TASKS for kind in KINDS for rate in RATES])
+    rates = best_rates(rows)
+    rows += train([Job(*pair, seed, rates[pair]) for seed in range(1, seeds) for pair in rates])
+    times = runs.once("times", lambda: seconds_of_a_step(sizes, options.device, blocks))
     if not options.short:
-        meta |= {"sizes": sizes._asdict(), "budget_seconds": options.budget, "seconds_of_a_step": seconds}
-        meta |= {"peak_bytes_of_a_step": memory, "tuning": tuning}
+        meta |= {"sizes": sizes._asdict(), "times": times, "results": results(rows)}
         print(f"written: {write('long_study', meta, rows).name}")
     return 0
 

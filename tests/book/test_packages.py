@@ -79,3 +79,11 @@ def test_feature_signs(page):
     right, wrong = page["off"]["with signs"], page["off"]["without"]
     assert right[2] < right[1] / 2 < right[0] / 4
     assert wrong[2] > 0.8 * wrong[1] > 0.02
+
+
+def test_questions_of_today(page):
+    """All obey a mask; only this book's function ignores NaN below it, as the page says."""
+    for name, (exact, hidden, none_left, gradients) in page["asked_now"].items():
+        assert max(exact, none_left) < 1e-6, name
+        assert (hidden < 1e-6) == (name == "softmax_attention"), name
+        assert gradients == ("refused" if name == "FlexAttention" else "yes"), name

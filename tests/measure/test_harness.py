@@ -6,8 +6,10 @@ import sys
 import pytest
 import torch
 
+SCRIPTS = ["speed.linformer", "speed.whole_layers", "training.long_study", "training.training_study"]
 
-@pytest.mark.parametrize("script", ["speed.linformer", "training.long_study", "training.training_study"])
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_device_without_gpu(script, monkeypatch, capsys):
     """``--device cuda`` ends with one line, not with an assertion inside PyTorch."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
