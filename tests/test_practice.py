@@ -7,6 +7,10 @@ hint, what a mistake leads to.
 import json
 import math
 import re
+import subprocess
+import sys
+import zipfile
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ import sympy
 
 from lowrank_tutor import practice
 from lowrank_tutor.practice import problem as engine
+from lowrank_tutor.practice import sheet
 
 FOUND = re.compile(r"\[[^\]]*\]|\((?:[\u2212\d/?]+, )+[\u2212\d/?]+\)|\u2212?\d+(?:[./]\d+)?")
 
@@ -38,123 +43,108 @@ def lowest(vector):
     return vector // (np.gcd.reduce(vector) or 1) * (1 if vector[vector != 0][0] > 0 else -1)
 
 
-def rank_rows(a):
-    rank = np.linalg.matrix_rank(a)
-    return [sympy.Matrix(a.astype(int)).rank()], {"That is the number": [a.shape[1]], "The new row 3": [5 - rank]}
+class Judges:
+    def rank_rows(a):
+        rank = np.linalg.matrix_rank(a)
+        return [sympy.Matrix(a.astype(int)).rank()], {"That is the number": [a.shape[1]], "The new row 3": [5 - rank]}
 
+    def storage(m, n, k):
+        best = max(r for r in range(1, 500) if r * (m + n) < m * n)
+        return [k * (m + n), best], {"That is one factor": [k * m, best], "At that rank": [k * (m + n), best + 1]}
 
-def storage(m, n, k):
-    best = max(r for r in range(1, 500) if r * (m + n) < m * n)
-    return [k * (m + n), best], {"That is one factor": [k * m, best], "At that rank": [k * (m + n), best + 1]}
+    def project_line(x, f):
+        right = np.outer(f, f) @ x / (f @ f)
+        return right, {"Divide by fᵀf": f * (f @ x), "That is what": x - right}
 
+    def svd_2x2(*numbers):
+        a = next(one for one in numbers if np.ndim(one) == 2)
+        s = np.linalg.svd(a, compute_uv=False)
+        return s, {"Those are the eigenvalues": s**2, "The larger": s[::-1]}
 
-def project_line(x, f):
-    right = np.outer(f, f) @ x / (f @ f)
-    return right, {"Divide by fᵀf": f * (f @ x), "That is what": x - right}
+    def spectrum_error(*told):
+        *s, k = told
+        s, k = np.array(s), int(k)
+        a = np.diag(s)
+        cut = np.diag(np.r_[s[:k], 0 * s[k:]])
+        right = np.linalg.norm(a - cut) / np.linalg.norm(a), np.linalg.norm(a - cut, 2)
+        return right, {"That is the share of": (right[0] ** 2, right[1]), "That one is kept": (right[0], s[k - 1])}
 
+    def center_project(first, second, third, u):
+        mean = np.mean([first, second, third], axis=0)
+        on = np.outer(u, u)
+        right = mean + on @ (first - mean)
+        return right, {"Add the mean": right - mean, "That projects": on @ first, "You added": mean + on @ first}
 
-def svd_2x2(*numbers):
-    a = next(one for one in numbers if np.ndim(one) == 2)
-    s = np.linalg.svd(a, compute_uv=False)
-    return s, {"Those are the eigenvalues": s**2, "The larger": s[::-1]}
+    def lda_step(t, d):
+        w = lowest(np.linalg.solve(t, d) * round(np.linalg.det(t)))
+        return w, {"That points": lowest(d), "That multiplies": lowest(t @ d), "The direction": 2 * w}
 
+    def nmf_step(x, c, f):
+        ratio = (c.T @ x) / (c.T @ c @ f)
+        wrong = {"The ratio": f / ratio, "NMF multiplies": f + c.T @ (x - c @ f), "Those are": ratio}
+        return (f * ratio)[:, 0], {words: matrix[:, 0] for words, matrix in wrong.items()}
 
-def spectrum_error(*told):
-    *s, k = told
-    s, k = np.array(s), int(k)
-    a = np.diag(s)
-    cut = np.diag(np.r_[s[:k], 0 * s[k:]])
-    right = np.linalg.norm(a - cut) / np.linalg.norm(a), np.linalg.norm(a - cut, 2)
-    return right, {"That is the share of": (right[0] ** 2, right[1]), "That one is kept": (right[0], s[k - 1])}
+    def rating_step(f, x, penalty):
+        known = ~np.isnan(x)
+        root = np.sqrt(penalty)  # least squares, with the penalty as one more row
+        (c,), *_ = np.linalg.lstsq(np.r_[f[known], root][:, None], np.r_[x[known], 0], rcond=None)
+        plain = (f[known] @ x[known]) / (f[known] @ f[known])
+        missing = f[~known][0]
+        return [c, c * missing], {"Add the penalty": [plain, plain * missing], "That is c": [c, c]}
 
+    def least_k(n, _formula, eps, delta):
+        def allows(k):
+            return n * (n - 1) * math.exp(-k / 2 * (eps**2 / 2 - eps**3 / 3)) <= delta * (1 + 1e-12)
 
-def center_project(first, second, third, u):
-    mean = np.mean([first, second, third], axis=0)
-    on = np.outer(u, u)
-    right = mean + on @ (first - mean)
-    return right, {"Add the mean": right - mean, "That projects": on @ first, "You added": mean + on @ first}
+        k = next(k for k in range(1, 10**5) if allows(k))
+        return [k], {"Round up": [k - 1]}
 
+    def factor_score(s, h, u, v):
+        return [s @ (u.T @ v) @ h], {"Us and Vh": [(u @ s).sum() + (v @ h).sum()], "That is the dot": [s @ h]}
 
-def lda_step(t, d):
-    w = lowest(np.linalg.solve(t, d) * round(np.linalg.det(t)))
-    return w, {"That points": lowest(d), "That multiplies": lowest(t @ d), "The direction": 2 * w}
+    def attention_three(base, keys, values):
+        weights = np.exp(math.log(base) * keys)
+        right = weights @ values / weights.sum()
+        by_keys = keys @ values / keys.sum()
+        return [right], {"Divide by": weights @ values, "That is the plain": values.mean(), "Those weights": by_keys}
 
+    def masked_mixtures(full, real, part):
+        part, share = np.atleast_1d(part), real / 4
+        assert len(part) == real
+        tokens = np.r_[np.full(4, full.mean()), np.full(len(part), part.mean())]  # each real token has one vote
+        zeros = (full.mean() + part.sum() / 4) / 2
+        equal, top = (full.mean() + part.mean()) / 2, full.mean() + share * part.mean()
+        return [tokens.mean()], {"A window that": equal, "Padding counts": zeros, "Divide by": top}
 
-def nmf_step(x, c, f):
-    ratio = (c.T @ x) / (c.T @ c @ f)
-    wrong = {"The ratio": f / ratio, "NMF multiplies": f + c.T @ (x - c @ f), "Those are": ratio}
-    return (f * ratio)[:, 0], {words: matrix[:, 0] for words, matrix in wrong.items()}
+    def latent_score(n, c1, c2, w, q, _n):
+        scores = [(w.T @ c) @ q for c in (c1, c2)]  # through the keys
+        wrong = {"Absorbing": [*scores, n * len(w)], "That makes": [*scores, n * (w.size + 3)]}
+        return [*scores, w.size + n * len(w)], wrong
 
+    def lora_update(w, _rank, a, b, alpha, x):
+        change = (b @ a) @ x
+        right = (w + alpha * b @ a) @ x
+        return right, {"That is W alone": w @ x, "That is the update": alpha * change, "The strength": w @ x + change}
 
-def rating_step(f, x, penalty):
-    known = ~np.isnan(x)
-    root = np.sqrt(penalty)  # least squares, with the penalty as one more row
-    (c,), *_ = np.linalg.lstsq(np.r_[f[known], root][:, None], np.r_[x[known], 0], rcond=None)
-    plain = (f[known] @ x[known]) / (f[known] @ f[known])
-    missing = f[~known][0]
-    return [c, c * missing], {"Add the penalty": [plain, plain * missing], "That is c": [c, c]}
+    def cache_bytes(layers, heads, width, groups, _two, tokens):
+        each = np.zeros(np.array((layers, 2, groups, width), int), np.float16)
+        size = each.nbytes * tokens / 2**30
+        times, billions = heads / groups, each.nbytes * tokens / 1e9
+        wrong = {"The heads share": [each.size * times, size * times], "That is in units": [each.size, billions]}
+        return [each.size, size], wrong | {"Keys alone": [each.size / 2, size / 2]}
 
+    def causal_state(k1, v1, k2, v2, k3, v3, q):
+        s = np.outer(k1, v1) + np.outer(k2, v2)
+        return s.T @ q, {
+            "The third": (s + np.outer(k3, v3)).T @ q,
+            "That leaves": (k1 @ q) * v1,
+            "That multiplies": s @ q,
+        }
 
-def least_k(n, _formula, eps, delta):
-    def allows(k):
-        return n * (n - 1) * math.exp(-k / 2 * (eps**2 / 2 - eps**3 / 3)) <= delta * (1 + 1e-12)
-
-    k = next(k for k in range(1, 10**5) if allows(k))
-    return [k], {"Round up": [k - 1]}
-
-
-def factor_score(s, h, u, v):
-    return [s @ (u.T @ v) @ h], {"Us and Vh": [(u @ s).sum() + (v @ h).sum()], "That is the dot": [s @ h]}
-
-
-def attention_three(base, keys, values):
-    weights = np.exp(math.log(base) * keys)
-    right = weights @ values / weights.sum()
-    by_keys = keys @ values / keys.sum()
-    return [right], {"Divide by": weights @ values, "That is the plain": values.mean(), "Those weights": by_keys}
-
-
-def masked_mixtures(full, real, part):
-    part, share = np.atleast_1d(part), real / 4
-    assert len(part) == real
-    tokens = np.r_[np.full(4, full.mean()), np.full(len(part), part.mean())]  # each real token has one vote
-    zeros = (full.mean() + part.sum() / 4) / 2
-    equal, top = (full.mean() + part.mean()) / 2, full.mean() + share * part.mean()
-    return [tokens.mean()], {"A window that": equal, "Padding counts": zeros, "Divide by": top}
-
-
-def latent_score(n, c1, c2, w, q, _n):
-    scores = [(w.T @ c) @ q for c in (c1, c2)]  # through the keys
-    wrong = {"Absorbing": [*scores, n * len(w)], "That makes": [*scores, n * (w.size + 3)]}
-    return [*scores, w.size + n * len(w)], wrong
-
-
-def lora_update(w, _rank, a, b, alpha, x):
-    change = (b @ a) @ x
-    right = (w + alpha * b @ a) @ x
-    return right, {"That is W alone": w @ x, "That is the update": alpha * change, "The strength": w @ x + change}
-
-
-def cache_bytes(layers, heads, width, groups, _two, tokens):
-    each = np.zeros(np.array((layers, 2, groups, width), int), np.float16)
-    size = each.nbytes * tokens / 2**30
-    times, billions = heads / groups, each.nbytes * tokens / 1e9
-    wrong = {"The heads share": [each.size * times, size * times], "That is in units": [each.size, billions]}
-    return [each.size, size], wrong | {"Keys alone": [each.size / 2, size / 2]}
-
-
-def causal_state(k1, v1, k2, v2, k3, v3, q):
-    s = np.outer(k1, v1) + np.outer(k2, v2)
-    return s.T @ q, {"The third": (s + np.outer(k3, v3)).T @ q, "That leaves": (k1 @ q) * v1, "That multiplies": s @ q}
-
-
-def delta_step(s, value, k, _beta):
-    new = (np.eye(2) - np.outer(k, k)) @ s + k * value
-    assert math.isclose(new @ k, value)
-    return new, {"That adds": s + k * value, "That is what": new - s}
-
-
-JUDGES = {name: globals().get(name.replace("-", "_")) for name in practice.KINDS}
+    def delta_step(s, value, k, _beta):
+        new = (np.eye(2) - np.outer(k, k)) @ s + k * value
+        assert math.isclose(new @ k, value)
+        return new, {"That adds": s + k * value, "That is what": new - s}
 
 
 def judge_choice(question, problem):
@@ -173,7 +163,7 @@ def test_thousand_problems(kind):
     rng, judged, met = np.random.default_rng(0), set(), set()
     for _ in range(1000):
         problem = practice.another(kind, rng=rng)
-        judge = JUDGES[kind]
+        judge = getattr(Judges, kind.replace("-", "_"), None)
         right, wrong = judge(*read(problem.question)) if judge else judge_choice(problem.question, problem)
         assert np.allclose(problem.answer, right), problem
         assert problem.check(right)
@@ -210,6 +200,26 @@ def test_levels():
     shown = [repr(practice.another("svd-2x2", level=level, rng=0)).count("= ?") for level in (1, 2, 3)]
     assert shown == [2, 4, 0]  # two values in each of the steps 4 and 2
     assert practice.another("svd-2x2", level=1, rng=0).answer == practice.another("svd-2x2", rng=0).answer
+
+
+def test_problem_set(tmp_path):
+    """The key solves its own problems, no blank passes, and both question banks hold every number."""
+    sheet.write(7, tmp_path)
+    grade = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path / "test_answers.py"]
+    blank = subprocess.run(grade, cwd=tmp_path, capture_output=True, text=True)
+    problems = sheet.problem_set(7)
+    assert f"{len(problems)} failed" in blank.stdout
+    answers = {i: problem.answer for i, problem in enumerate(problems, 1)}
+    (tmp_path / "answers.py").write_text(f"ANSWERS = {answers}")
+    assert f"{len(problems)} passed" in subprocess.run(grade, cwd=tmp_path, capture_output=True, text=True).stdout
+    quiz = ElementTree.parse(tmp_path / "moodle.xml")
+    fields = [re.findall(r"NUMERICAL:=([-.e\d]+):", text.text) for text in quiz.iterfind("question/questiontext/text")]
+    assert [[float(one) for one in found] for found in fields] == [*answers.values()]
+    items = ElementTree.fromstring(zipfile.ZipFile(tmp_path / "qti.zip").read("questions.xml"))
+    bounds = [[float(e.text) for e in items.iterfind(f".//{{*}}{name}")] for name in ("vargte", "varlte")]
+    numbers = np.concatenate([*answers.values()])
+    assert (np.diff(bounds, axis=0) > 0).all()
+    assert np.allclose(np.mean(bounds, axis=0), numbers, rtol=1e-9, atol=1e-9)
 
 
 REFUSED = [

@@ -4,7 +4,6 @@ A mistake whose number is None does not occur with these numbers.
 """
 
 # ruff: noqa: D103
-from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, gcd, isqrt, log
 from typing import Any
@@ -12,13 +11,7 @@ from typing import Any
 import numpy as np
 
 Names = dict[str, Any]
-DRAWS: dict[str, Callable[[np.random.Generator], Names]] = {}
 FIFTHS = ((3, 4), (4, 3), (-3, 4), (4, -3))  # of unit vectors
-
-
-def draws(function: Callable[[Any], Names]) -> Callable[[Any], Names]:
-    """Register a function by its name, with hyphens."""
-    return DRAWS.setdefault(function.__name__.replace("_", "-"), function)
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -35,7 +28,6 @@ def whole(rng: Any, low: int, high: int, count: int = 0, *, zero: bool = True) -
     return drawn if count else drawn[0]
 
 
-@draws
 def rank_rows(rng: Any) -> Names:
     (a, b), times, last = whole(rng, 2, 4, 2), whole(rng, 1, 3), whole(rng, 1, 3) * whole(rng, 0, 1)
     first, second = [1, *whole(rng, -3, 3, 3)], [0, *whole(rng, 1, 3, 2), whole(rng, -2, 2)]
@@ -47,7 +39,6 @@ def rank_rows(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def storage(rng: Any) -> Names:
     m, n, k = 10 * whole(rng, 4, 40), 10 * whole(rng, 4, 40), whole(rng, 3, 15)
     table, sheet, full, half = m * n, m + n, min(m, n), k * m
@@ -56,7 +47,6 @@ def storage(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def project_line(rng: Any) -> Names:
     f, o, times = whole(rng, -3, 3, 3, zero=False), whole(rng, -3, 3, 3), whole(rng, 2, 4)
     rest = np.cross(f, o).tolist()
@@ -66,7 +56,6 @@ def project_line(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def svd_2x2(rng: Any) -> Names:
     fits = False
     while not fits:
@@ -86,7 +75,6 @@ def svd_2x2(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def spectrum_error(rng: Any) -> Names:
     fits = False
     while not fits:
@@ -99,7 +87,6 @@ def spectrum_error(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def center_project(rng: Any) -> Names:
     u = [Fraction(one, 5) for one in FIFTHS[whole(rng, 0, 3)]]
     mean, score, across = whole(rng, 1, 9, 2), 5 * whole(rng, -1, 2, zero=False), 5 * whole(rng, 1, 2)
@@ -116,7 +103,6 @@ def _lowest(vector: list[int]) -> list[int]:
     return [one // (divisor or 1) for one in vector]
 
 
-@draws
 def lda_step(rng: Any) -> Names:
     det, w = 0, [0, 0]
     while det <= 0 or w[0] <= 0:
@@ -129,7 +115,6 @@ def lda_step(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def nmf_step(rng: Any) -> Names:
     fits = False
     while not fits:
@@ -146,7 +131,6 @@ def nmf_step(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def rating_step(rng: Any) -> Names:
     fits = False
     while not fits:
@@ -160,7 +144,6 @@ def rating_step(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def least_k(rng: Any) -> Names:
     n, eps, delta = (
         10 * whole(rng, 1, 39),
@@ -175,7 +158,6 @@ def least_k(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def factor_score(rng: Any) -> Names:
     s, h = (whole(rng, -3, 3, 3) for _ in "sh")
     left, right = ([whole(rng, -2, 2, 3) for _ in "ab"] for _ in "uv")
@@ -186,7 +168,6 @@ def factor_score(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def attention_three(rng: Any) -> Names:
     total, top, keys = 2, 1, [0, 0, 0]
     while top % total or len(set(keys)) == 1:
@@ -198,7 +179,6 @@ def attention_three(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def masked_mixtures(rng: Any) -> Names:
     real, sums = whole(rng, 1, 3), [1, 1]
     while sums[0] % 4 or sums[1] % real or 4 * sum(sums) % (4 + real):
@@ -216,7 +196,6 @@ def masked_mixtures(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def latent_score(rng: Any) -> Names:
     up, q, n = [whole(rng, -2, 2, 3) for _ in "ab"], whole(rng, -3, 3, 3, zero=False), whole(rng, 2, 5)
     c1, c2 = (whole(rng, -3, 3, 2, zero=False) for _ in "ab")
@@ -225,7 +204,6 @@ def latent_score(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def lora_update(rng: Any) -> Names:
     w, a, alpha = [whole(rng, -3, 3, 2) for _ in "ab"], whole(rng, -2, 3, 2), whole(rng, 2, 4)
     b, x = (whole(rng, -3, 3, 2, zero=False) for _ in "bx")
@@ -237,7 +215,6 @@ def lora_update(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def cache_bytes(rng: Any) -> Names:
     layers, width, groups = 8 * whole(rng, 2, 10), int(rng.choice([64, 128])), int(rng.choice([2, 4, 8, 16]))
     heads, tokens = groups * int(rng.choice([2, 4, 8])), int(rng.choice([4096, 8192, 16384, 32768]))
@@ -253,7 +230,6 @@ def cache_bytes(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def causal_state(rng: Any) -> Names:
     keys, values, q = *([whole(rng, -2, 3, 2) for _ in "abc"] for _ in "kv"), whole(rng, -3, 3, 2, zero=False)
     sheets = np.array([np.outer(key, value) for key, value in zip(keys, values, strict=True)])
@@ -263,7 +239,6 @@ def causal_state(rng: Any) -> Names:
     return locals()
 
 
-@draws
 def delta_step(rng: Any) -> Names:
     fits = False
     while not fits:

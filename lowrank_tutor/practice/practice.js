@@ -91,6 +91,7 @@ const practice = (form) => {
   const show = (drawn) => {
     problem = drawn;
     [blanks, closed] = [[], false];
+    level = problem.steps.length === 1 ? 3 : level; // there is no step to give
     form.dataset.level = level;
     depth.selectedIndex = level - 1;
     const last = problem.steps.length - 1;
@@ -122,7 +123,7 @@ const practice = (form) => {
     const { step: [, , work, , right], inputs, output } = one, texts = inputs.map((input) => input.value.trim());
     if (one.done || texts.every((text) => !text)) return;
     const given = texts.map((text, i) => { const all = readings(text); return all.find((value) => near(value, right[i])) ?? all[0] ?? NaN; });
-    inputs.forEach((input, i) => input.setAttribute("aria-invalid", String(!near(given[i], right[i]))));
+    inputs.forEach((input, i) => texts[i] && input.setAttribute("aria-invalid", String(!near(given[i], right[i]))));
     if (given.some(Number.isNaN)) return say(output, false, "Write one number in each field, such as 5, 0.5 or 1/2.");
     if (isSame(given, right)) {
       one.done = "right";
@@ -149,9 +150,10 @@ const practice = (form) => {
       finish(true);
       say(end, true, level < 3 ? "All right. The next one gives fewer steps." : "All right, without a step.");
     } else if (!open) say(end, false, "Try another one.");
-    else if (blanks.some(({ done, tries }) => done || tries)) end.textContent = "";
-    else say(end, false, "Fill in a blank first.");
+    else if (blanks.every(({ inputs }) => inputs.every(({ value }) => !value.trim()))) say(end, false, "Fill in a blank first.");
+    else end.textContent = "";
   });
+  form.problem = () => problem;
   form.append(body, make("p", { className: "practice-buttons" }, check, " ", ...(data.problem ? [] : [next, " ", make("label", { htmlFor: depth.id }, "Blank: "), depth])), end);
   if (data.problem) form.prepend(make("p", { className: "eyebrow" }, promise[0].toUpperCase() + promise.slice(1)));
   draw().catch(() => say(end, false, "The problems of this page could not be loaded."));

@@ -13,7 +13,7 @@ import numpy as np
 from lowrank_tutor._checks import check_choice, check_integer
 from lowrank_tutor.kit.block import Block, Script, asset
 from lowrank_tutor.kit.questions.exercises import OPEN_MARK, RIGHT_MARK, Verdict, real_numbers
-from lowrank_tutor.practice.draws import DRAWS
+from lowrank_tutor.practice import draws
 
 SCRIPT = Script("practice", ("kit/questions/numbers.js", "practice/practice.js"))
 STYLES = ("kit/questions/answer_form.css", "practice/practice.css")
@@ -111,8 +111,8 @@ def _kinds() -> Mapping[str, Kind]:
         head, first, *lines = [line for line in text.partition("\n# ")[0].splitlines() if line]
         name, chapter, promise = head.split(" | ")
         draw: Callable[[np.random.Generator], Draft]
-        if name in DRAWS:
-            draw = partial(_draft, DRAWS[name], first, lines)
+        if numbers := getattr(draws, name.replace("-", "_"), None):
+            draw = partial(_draft, numbers, first, lines)
         else:
             methods = [line[3:] for line in (first, *lines) if line[0] != "-"]
             draw = partial(_choice, methods, [line[2:] for line in lines if line[0] == "-"])

@@ -6,32 +6,22 @@ without this package), ``moodle.xml`` (with a hint for each typical mistake), an
 it, a question for each number).
 """
 
+import json
+import re
 import sys
 import zipfile
-from collections.abc import Iterator
+from html import escape
 from pathlib import Path
-from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
 
+from lowrank_tutor.kit.block import asset
 from lowrank_tutor.practice.problem import ALL, Problem, another, tolerance
 
 __all__ = ["problem_set", "write"]
 
-GRADER = '''"""Grade answers.py: put both files into one folder, and run pytest."""
-
-import pytest
-from answers import ANSWERS
-
-KEY = {key}  # question: its numbers, each with what it may be off
-
-
-@pytest.mark.parametrize("question", KEY)
-def test_question(question):
-    given = ANSWERS[question]
-    assert len(given) == len(KEY[question]), "as many numbers as the question asks for"
-    assert all(abs(float(one) - right) <= slack for one, (right, slack) in zip(given, KEY[question]))
-'''
+TEMPLATES = json.loads(asset("practice/sheet.json"))
+Problems = list[tuple[int, Problem]]
 
 
 def problem_set(seed: int) -> list[Problem]:
@@ -59,93 +49,49 @@ def write(seed: int, folder: Path) -> None:
             ["# Key\n", *("".join([one + "\n", *lines]) for one, lines in zip(asked, steps, strict=True))]
         ),
         "answers.py": f"ANSWERS = {{\n{form}}}\n",
-        "test_answers.py": GRADER.replace("{key}", repr(key)),
-        "moodle.xml": _text(moodle(problems)),
+        "test_answers.py": TEMPLATES["grader"].replace("{key}", repr(key)),
+        "moodle.xml": moodle(problems),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     with zipfile.ZipFile(folder / "qti.zip", "w") as archive:
-        archive.writestr("imsmanifest.xml", MANIFEST)
-        archive.writestr("questions.xml", _text(qti(problems, seed)))
-
-
-def _text(root: Element) -> str:
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode")
-
-
-def _add(parent: Element, path: str, text: str = "", **attributes: str) -> Element:
-    """Add nested elements; the last one has the text and the attributes."""
-    for tag in path.split("/"):
-        parent = SubElement(parent, tag)
-    parent.text, parent.attrib = text or None, attributes
-    return parent
-
-
-def moodle(problems: list[tuple[int, Problem]]) -> Element:
-    """Return a question bank for Moodle: each number a field inside the text, with the hints of its slips."""
-    quiz = Element("quiz")
-    for i, p in problems:
-        question = _add(quiz, "question", type="cloze")
-        _add(question, "name/text", f"{i:02} {p.kind}")
-        fields = (f"<p>{name}: {_cloze(p, place)}</p>" for place, name in enumerate(p.steps[-1].values))
-        _add(question, "questiontext", format="html").append(_element("text", f"<p>{p.question}</p>{''.join(fields)}"))
-        rule = "; ".join(f"{step.ask} {step.work}" for step in p.steps)
-        _add(question, "generalfeedback", format="html").append(_element("text", rule))
-    return quiz
-
-
-def _element(tag: str, text: str) -> Element:
-    made = Element(tag)
-    made.text = text
-    return made
+        archive.writestr("imsmanifest.xml", TEMPLATES["manifest"])
+        archive.writestr("questions.xml", qti(problems, seed))
 
 
 def _cloze(p: Problem, place: int) -> str:
+    """Return a field of Moodle: the right number, and those of slips with their hints."""
     right = p.answer[place]
     options = [f"={right!r}:{tolerance(right):.6f}"]
-    for number, hint in {wrong[place]: hint for wrong, hint in reversed(p.slips)}.items():
-        if abs(number - right) > tolerance(right):
-            for letter in "\\~}#/":
-                hint = hint.replace(letter, "\\" + letter)
-            options.append(f"%0%{number!r}:{tolerance(number):.6f}#{hint}")
+    for wrong, hint in {numbers[place]: hint for numbers, hint in reversed(p.slips)}.items():
+        if abs(wrong - right) > tolerance(right):
+            told = re.sub(r"([~}#/])", r"\\\1", hint)
+            options.append(f"%0%{wrong!r}:{tolerance(wrong):.6f}#{told}")
     return f"{{1:NUMERICAL:{'~'.join(options)}}}"
 
 
-QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
-MANIFEST = """<?xml version="1.0" encoding="UTF-8"?>
-<manifest identifier="lowrank" xmlns="http://www.imsglobal.org/xsd/imscp_v1p1"><organizations/>
-<resources><resource identifier="questions" type="imsqti_xmlv1p2" href="questions.xml"><file href="questions.xml"/>
-</resource></resources></manifest>
-"""
-
-
-def _numbers(problems: list[tuple[int, Problem]]) -> Iterator[tuple[str, str, float]]:
+def moodle(problems: Problems) -> str:
+    """Return a question bank for Moodle: each number a field inside the text, with the hints of its slips."""
+    questions = []
     for i, p in problems:
-        for place, (name, right) in enumerate(zip(p.steps[-1].values, p.answer, strict=True), 1):
-            yield f"q{i:02}_{place}", f"{p.question} {name}:", right
+        fields = "".join(f"<p>{name}: {_cloze(p, place)}</p>" for place, name in enumerate(p.steps[-1].values))
+        steps = "; ".join(f"{step.ask} {step.work}" for step in p.steps)
+        text, solution = escape(f"<p>{escape(p.question)}</p>{fields}"), escape(steps)
+        questions.append(TEMPLATES["cloze"].format(name=f"{i:02} {p.kind}", text=text, solution=solution))
+    return str(TEMPLATES["quiz"].format(items="".join(questions)))
 
 
-def qti(problems: list[tuple[int, Problem]], seed: int) -> Element:
+def qti(problems: Problems, seed: int) -> str:
     """Return an assessment of numerical questions, one for each number of an answer."""
-    root = Element("questestinterop", xmlns=QTI)
-    assessment = _add(root, "assessment", ident=f"problems-{seed}", title=f"Low rank, seed {seed}")
-    section = _add(assessment, "section", ident="root_section")
-    for name, text, right in _numbers(problems):
-        item = _add(section, "item", ident=name, title=name)
-        field = _add(item, "itemmetadata/qtimetadata/qtimetadatafield")
-        _add(field, "fieldlabel", "question_type")
-        _add(field, "fieldentry", "numerical_question")
-        shown = _add(item, "presentation")
-        _add(shown, "material/mattext", f"{text}", texttype="text/plain")
-        _add(_add(shown, "response_str", ident="response1", rcardinality="Single"), "render_fib", fibtype="Decimal")
-        judged = _add(item, "resprocessing")
-        _add(judged, "outcomes/decvar", maxvalue="100", minvalue="0", varname="SCORE", vartype="Decimal")
-        met = _add(judged, "respcondition", **{"continue": "No"})
-        both = _add(met, "conditionvar/and")
-        _add(both, "vargte", repr(right - tolerance(right)), respident="response1")
-        _add(both, "varlte", repr(right + tolerance(right)), respident="response1")
-        _add(met, "setvar", "100", action="Set", varname="SCORE")
-    return root
+    items = [
+        TEMPLATES["item"].format(
+            name=f"q{i:02}_{j}", text=escape(f"{p.question} {name}:"), low=right - slack, high=right + slack
+        )
+        for i, p in problems
+        for j, (name, right) in enumerate(zip(p.steps[-1].values, p.answer, strict=True), 1)
+        for slack in [tolerance(right)]
+    ]
+    return str(TEMPLATES["assessment"].format(seed=seed, items="".join(items)))
 
 
 if __name__ == "__main__":
