@@ -41,6 +41,7 @@ def _question(numbers: dict[str, float], otherwise: str, *hints: tuple[Any, ...]
     return Question(tuple(numbers), right, otherwise, tuple(known), **how)
 
 
+IN_COLAB = "This takes code: run it in Colab, with the link below the title of the chapter."
 QUESTIONS = {
     # Chapter 1, rank
     "ex-rank-tenth": _question(
@@ -105,6 +106,7 @@ QUESTIONS = {
         (..., 50.8, "Count them; that is a share, in percent."),
         (1, "Compute the threshold, and compare it with the sum of the roots of both sizes."),
         within=0.05,
+        note=IN_COLAB,
     ),
     # Chapter 3, the family
     "ex-family-which": _question(
@@ -138,6 +140,7 @@ QUESTIONS = {
         "Fit with a penalty of 1 for each k, and compare the two mean squared errors.",
         (4, "Nobody has subtracted the mean, so it needs a number as well."),
         (..., 5, "More numbers always fit the known ratings better."),
+        note=IN_COLAB,
     ),
     # Chapter 4, Johnson-Lindenstrauss
     "ex-jl-hundred": _question(
@@ -148,6 +151,7 @@ QUESTIONS = {
         (1381, "The cube is missing: half of the square of epsilon minus a third of its cube."),
         (..., 1593, "The second number is what min_dim gives without naming a bound."),
         rounds=(0, 1),
+        note="The second number takes code: run it in Colab, with the link below the title of the chapter.",
     ),
     "ex-jl-orthogonal": _question(
         {"Mean": 0.0, "Standard deviation": 0.05, "Share beyond 0.1": 0.0455},

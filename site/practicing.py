@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -70,6 +71,13 @@ def fill(app, doctree, docname):
             comment.replace_self(nodes.raw("", made(app, pages), format="html"))
     if number is None:
         return
+    for comment in list(doctree.findall(nodes.comment)):
+        if task := re.fullmatch(
+            r"found: (?P<figure>\S+) (?P<number>\w+) >= (?P<least>[\d.]+)(?P<hides> hides)?", comment.astext()
+        ):
+            data = " ".join(f'data-{name}="{(value or "").strip()}"' for name, value in task.groupdict().items())
+            words = '<output aria-live="polite"></output><button type="button" hidden>Show the answer</button>'
+            comment.replace_self(nodes.raw("", f'<div class="found" {data}>{words}</div>', format="html"))
     top = next(doctree.findall(nodes.section))
     if number in NEEDS:
         need = next(

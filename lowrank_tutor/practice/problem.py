@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import lowrank_tutor.practice.draws as draws
 from lowrank_tutor._checks import check_choice, check_integer
 from lowrank_tutor.kit.block import Block, Script, asset
 from lowrank_tutor.kit.questions.exercises import OPEN_MARK, RIGHT_MARK, Verdict, real_numbers
-from lowrank_tutor.practice import draws
 
 SCRIPT = Script("practice", ("kit/questions/numbers.js", "practice/practice.js"))
 STYLES = ("kit/questions/answer_form.css", "practice/practice.css")

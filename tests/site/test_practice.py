@@ -158,3 +158,23 @@ def test_progress_in_sight(visit):
     place.get_by_role("button", name="Delete").click()
     assert over.evaluate(f"localStorage.getItem('{KEY}')") is None
     assert place.locator("li").count() == 0
+
+
+def test_figure_notices(visit):
+    """The answer of a task appears when a figure gets there by hand, or at the press of a button."""
+    page = visit(SVD)
+    box = page.locator(".found[data-figure=cloud]")
+    answer = box.locator("xpath=following-sibling::*[1]")
+    assert [one.evaluate("(e) => e.checkVisibility()") for one in (box.locator("button"), answer)] == [True, False]
+    figure = page.locator("figure[data-name=cloud]")
+    figure.locator("[role=slider]").first.press("ArrowRight")
+    figure.evaluate("(figure) => figure.instrument.set({ center: [7, 6] })")
+    page.wait_for_function(
+        "document.querySelector('.found[data-figure=cloud] output').textContent.includes('Found: 88')"
+    )
+    assert answer.is_visible()
+    other = visit(RANK)
+    other.locator(".found[data-figure=tilt] button").click()
+    assert other.get_by_text("The worst angles").is_visible()
+    with_script = visit(SVD, java_script_enabled=False)
+    assert with_script.get_by_text("degrees apart.").first.is_visible()
