@@ -19,11 +19,10 @@
     return made;
   };
   const rings = (kept, kinds) => {
-    const pages = Object.groupBy(kinds, ([, [, , page]]) => page);
     for (const link of all(".bd-sidebar-primary .toctree-l1 > a")) {
-      const page = new URL(link.href).pathname.split("/").pop().replace(/\.html$/, ""), mine = pages[page];
+      const page = new URL(link.href).pathname.split("/").pop().replace(/\.html$/, "");
+      const mine = kinds.filter(([, [, , where]]) => where === page);
       link.querySelector(".ring")?.remove();
-      if (!mine) continue;
       const states = mine.map(([kind]) => state(kept, kind)), done = states.filter((one) => one === 2).length;
       if (!states.some(Boolean)) continue;
       const ring = element("span", { className: "ring", title: `${done} of ${mine.length} promises kept` }, element("span", { className: "visually-hidden" }, ` (${done} of ${mine.length} promises kept)`));

@@ -170,7 +170,7 @@ def test_figure_notices(visit):
     figure.locator("[role=slider]").first.press("ArrowRight")
     figure.evaluate("(figure) => figure.instrument.set({ center: [7, 6] })")
     page.wait_for_function(
-        "document.querySelector('.found[data-figure=cloud] output').textContent.includes('Found: 88')"
+        "document.querySelector('.found[data-figure=cloud] output').textContent.includes('Found: 87.8')"
     )
     assert answer.is_visible()
     other = visit(RANK)
