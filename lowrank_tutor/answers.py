@@ -3,9 +3,9 @@
 Importing the module registers them, so that :func:`~lowrank_tutor.kit.questions.check` knows their names:
 ``from lowrank_tutor.answers import check`` is the first line of every exercise.
 
->>> check("ex-rank-hand", 3)
-○ Not yet. After the two subtractions the second and the third row are the same: one of them adds nothing.
->>> check("ex-rank-hand", 2)
+>>> check("ex-rank-tenth", 204.8)
+○ Not yet. A rank is a whole number: round down.
+>>> check("ex-rank-tenth", 204)
 ✓ Right.
 >>> check("ex-linformer-crossover", [304, 137])
 ✓ The first length that saves for D = 512: right.
@@ -41,14 +41,9 @@ def _question(numbers: dict[str, float], otherwise: str, *hints: tuple[Any, ...]
     return Question(tuple(numbers), right, otherwise, tuple(known), **how)
 
 
+IN_COLAB = "This takes code: run it in Colab, with the link below the title of the chapter."
 QUESTIONS = {
     # Chapter 1, rank
-    "ex-rank-hand": _question(
-        {"The rank": 2},
-        "Subtract twice the first row from the second and three times the first from the third. What is left?",
-        (3, "After the two subtractions the second and the third row are the same: one of them adds nothing."),
-        (1, "The second row is not twice the first: look at the last column."),
-    ),
     "ex-rank-tenth": _question(
         {"The largest rank": 204},
         "Two factors of rank k hold k(m + n) numbers. A tenth of the table is 4096 times 409.6.",
@@ -81,18 +76,6 @@ QUESTIONS = {
         (0, "A has rank 3 and four columns: some vector is sent to zero."),
     ),
     # Chapter 2, SVD and PCA
-    "ex-svd-tail": _question(
-        {"Relative Frobenius error": sqrt(5 / 55), "Spectral error": 2, "Smallest k": 3},
-        "Square the singular values. The Frobenius error takes all that are cut, the spectral error only the largest.",
-        (5 / 55, "That is the share of the energy. The error is its square root."),
-        (sqrt(5), "Relative means divided by the norm of the whole matrix, the square root of 55."),
-        (sqrt(50 / 55), "That is the root of the share that is kept. The error is what is lost."),
-        (..., sqrt(5), "That is the Frobenius norm of what is cut. The spectral norm is its largest value."),
-        (..., 2 / 5, "Only the first error is relative. This one is not divided by anything."),
-        (..., 1, "Which singular values are dropped at rank 3? Take the largest of them."),
-        (..., ..., 4, "Energy is a sum of squares: add them from the top until you pass 90% of their sum."),
-        (..., ..., 2, "Two keep 41 of 55, which is less than 90%."),
-    ),
     "ex-svd-hand": _question(
         {"The larger singular value": (sqrt(5) + 1) / 2, "The smaller one": (sqrt(5) - 1) / 2},
         "They are the square roots of the eigenvalues of the transpose times the matrix.",
@@ -123,6 +106,7 @@ QUESTIONS = {
         (..., 50.8, "Count them; that is a share, in percent."),
         (1, "Compute the threshold, and compare it with the sum of the roots of both sizes."),
         within=0.05,
+        note=IN_COLAB,
     ),
     # Chapter 3, the family
     "ex-family-which": _question(
@@ -151,20 +135,12 @@ QUESTIONS = {
         (..., ..., ..., 0, "Along the line the means still differ."),
         direction=("The axis w", 2),
     ),
-    "ex-family-half": _question(
-        {"c without the penalty": 9 / 5, "c with the penalty": 9 / 10},
-        "Set the derivative of the squared errors plus the penalty to zero.",
-        (3, 9 / 8, "Divide by the sum of the squares of f, which is 5, not by the sum of f."),
-        (..., 9 / 25, "The penalty is added to the sum of the squares, not multiplied by it."),
-        (..., 9 / 30, "The penalty is added as it is, not squared."),
-        (..., 9 / 15, "Both terms are squares, and the 2 of their derivatives cancels."),
-        (..., 18 / 5, "Those are the two estimates without the penalty. The question asks for c, twice."),
-    ),
     "ex-family-choose": _question(
         {"k by the hidden ratings": 5, "k by the known ratings": 8},
         "Fit with a penalty of 1 for each k, and compare the two mean squared errors.",
         (4, "Nobody has subtracted the mean, so it needs a number as well."),
         (..., 5, "More numbers always fit the known ratings better."),
+        note=IN_COLAB,
     ),
     # Chapter 4, Johnson-Lindenstrauss
     "ex-jl-hundred": _question(
@@ -175,6 +151,7 @@ QUESTIONS = {
         (1381, "The cube is missing: half of the square of epsilon minus a third of its cube."),
         (..., 1593, "The second number is what min_dim gives without naming a bound."),
         rounds=(0, 1),
+        note="The second number takes code: run it in Colab, with the link below the title of the chapter.",
     ),
     "ex-jl-orthogonal": _question(
         {"Mean": 0.0, "Standard deviation": 0.05, "Share beyond 0.1": 0.0455},
@@ -213,13 +190,6 @@ QUESTIONS = {
         (..., 20, "Each of the 160,000 entries of the second A is 1/400: add up their squares."),
     ),
     # Chapter 5, bilinear scoring
-    "ex-bilinear-hand": _question(
-        {"The score": -4, "Numbers in the factors": 5, "Numbers in the table": 6},
-        "Compute Us and Vh, one number each, and multiply. Then count entries.",
-        (4, "Us is 2 - 3: mind the sign."),
-        (..., 6, 5, "The factors hold 2 + 3 numbers, the table 2 times 3."),
-        (3, "Us and Vh are multiplied, not added."),
-    ),
     "ex-bilinear-recognize": _question(
         {
             "Rank of W in (a), or 0": 3,

@@ -38,6 +38,7 @@ MAY_USE = {
     "byhand": {"mathematics"},
     "kit": set(),
     "answers": {"kit"},
+    "practice": {"kit"},
     "figures": {"kit", "mathematics"},
 }
 # What importing a module must not load, unless its folder needs it. Heavy things that one function needs are imported

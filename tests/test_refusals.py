@@ -22,7 +22,7 @@ import lowrank_tutor
 from lowrank_tutor import caches, storyteller
 from lowrank_tutor.linformer import LinformerSelfAttention
 
-OTHER_ROOMS = {"byhand", "figures", "answers", "kit"}
+OTHER_ROOMS = {"byhand", "figures", "answers", "kit", "practice"}
 # Functions of the layers among themselves, which need processes that have found each other.
 BETWEEN_PROCESSES = {"shards"}
 # Methods that only libraries call, or only a function that has checked their arguments.

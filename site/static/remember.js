@@ -2,7 +2,7 @@
 // opened is open when they come back, and the page "Your guesses" shows them all. Where nothing can be kept, every page
 // works as on a first visit.
 (() => {
-  const KEY = "lowrank-tutor-guesses";
+  const KEY = "lowrank-tutor-guesses", EXERCISES = "form.check:not([data-kind])"; // problems of practice are kept apart
   const page = location.pathname.split("/").pop().replace(/\.html$/, "");
   const all = (selector, of = document) => [...of.querySelectorAll(selector)];
   /** Whatever lies in the browser may be garbage: all but a record counts as an empty one. */
@@ -22,7 +22,7 @@
     delete others[name];
     pages[page] = {
       ...mine, title: document.title.split(" — ")[0], asked: all("figure[data-name=draw_first]").length,
-      exercises: all("form.check").length, [kind]: value ? { ...others, [name]: value } : others,
+      exercises: all(EXERCISES).length, [kind]: value ? { ...others, [name]: value } : others,
     };
     try {
       localStorage.setItem(KEY, JSON.stringify(pages));
@@ -41,7 +41,7 @@
   });
   const typed = (form) => all("input", form).map((input) => input.value);
   document.addEventListener("submit", ({ target: form }) => {
-    if (!form.matches("form.check")) return;
+    if (!form.matches(EXERCISES)) return;
     const right = all("input", form).every((input) => input.getAttribute("aria-invalid") === "false");
     keep("answers", form.dataset.name, typed(form).some((text) => text.trim()) && { typed: typed(form), right });
   });
@@ -57,7 +57,7 @@
       // What the question does not understand any more is as good as none.
       await figure.instrument.set({ guess: record(kept).guess ?? null, shown: true }).catch(() => {});
     }
-    for (const form of all("form.check")) {
+    for (const form of all(EXERCISES)) {
       const texts = record(record(answers)[form.dataset.name]).typed, inputs = all("input", form);
       if (!Array.isArray(texts) || texts.length !== inputs.length || !texts.every(isText)) continue;
       inputs.forEach((input, i) => (input.value = texts[i].slice(0, input.maxLength)));

@@ -51,7 +51,7 @@ def test_sheets_of_tilted_windows(chapter):
 
 
 @pytest.mark.parametrize(
-    "name", ["A", "B", "photo", "noisy", "tenths", "scores", "weights", "projection", "small", "sums", "tall"]
+    "name", ["A", "B", "photo", "noisy", "tenths", "scores", "weights", "projection", "sums", "tall"]
 )
 def test_ranks_of_the_chapter(chapter, name):
     matrix = np.array(chapter[name])
@@ -75,7 +75,6 @@ def moves(m, n, k):
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("ex-rank-hand", np.linalg.matrix_rank([[1, 2, 1], [2, 4, 3], [3, 6, 4]])),
         ("ex-rank-tenth", max(k for k in range(1, 4097) if 10 * k * 2 * 4096 <= 4096**2)),
         ("ex-rank-build", [5 * 2 + 2 * 5, moves(5, 5, 2)]),
         ("ex-rank-projection", 1 / np.linalg.eigvalsh(np.outer([1, 1, 0], [1, 1, 0])).max()),

@@ -29,7 +29,7 @@ from lowrank_tutor.kit.sliders import explore
 BLOCKS = {
     "explorer": explore(lambda k: Figure((1, 1)), alt="White {k}.", name="white", k=range(5)).to_html,
     "instrument": score().to_html,
-    "form": lambda: answer_form("ex-rank-hand", QUESTIONS["ex-rank-hand"]).to_html(linked=False),
+    "form": lambda: answer_form("ex-rank-tenth", QUESTIONS["ex-rank-tenth"]).to_html(linked=False),
 }
 
 
@@ -60,7 +60,7 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
     monkeypatch.setenv("LOWRANK_TUTOR_LINKED", "1" if linked else "0")
     ask = (draw_first("How many?", 0.5), draw_first("Which?", "a", kind="choice", choices=["a", "b"]))
     films = [explore(lambda k: Figure((1, 1)), alt="White {k}.", name=name, k=range(5)) for name in ("one", "two")]
-    forms = [check(name, ...) for name in ("ex-rank-hand", "ex-rank-tenth")]
+    forms = [check(name, ...) for name in ("ex-rank-tenth", "ex-rank-build")]
     shown = [*ask, score(), spectrum(), *forms]
     blocks = [block._repr_html_() for block in shown]
     blocks += [film._repr_mimebundle_()["text/html"] for film in films]
@@ -79,7 +79,7 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
         assert page.evaluate(alive) == 4
         page.locator("figure.explorer").last.get_by_role("slider").press("End")
         assert page.locator("figure.explorer img").last.get_attribute("alt") == "White 4."
-        page.locator("form").first.locator("input").fill("2")
+        page.locator("form").first.locator("input").fill("204")
         page.locator("form").first.get_by_role("button").click()
         assert page.locator("form").first.locator("output").inner_text() == "✓ Right."
         assert page.locator("figure.explorer").first.evaluate("(f) => getComputedStyle(f).getPropertyValue('--teal')")

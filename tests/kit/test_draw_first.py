@@ -14,7 +14,13 @@ X = [1, 2, 5, 9]
 ASKED = {
     "mark": draw_first("Where is one half?", 0.5, limits=(-1, 1)),
     "log": draw_first("How many layers?", 24, limits=(1, 512), log=True, titles=("layers", ""), unit="layers"),
-    "choice": draw_first("Which is a fruit?", "apple, red", kind="choice", choices=("apple, red", "stone", "5", "1.0")),
+    "choice": draw_first(
+        "Which is a fruit?",
+        "apple, red",
+        kind="choice",
+        choices=("apple, red", "stone", "5", "1.0"),
+        replies={"stone": "It is hard.", "5": "It counts.", "1.0": "It measures."},
+    ),
     "curve": draw_first("How fast does it fall?", [1, 0.5, 0.2, 0.1], kind="curve", x=X, limits=(0, 1), log=True),
 }
 GUESSES = {
@@ -158,7 +164,8 @@ def test_choice(hands):
         assert check("choice", hand) == word
         assert hand.figure.locator(".right").inner_text() == "✓ apple, red"
         assert hand.figure.locator(".chosen").all_inner_texts() == [word] * (word != "apple, red")
-        assert hand.said() == ("Right: apple, red." if word == "apple, red" else "Not quite. The answer: apple, red.")
+        why = {"stone": "It is hard.", "5": "It counts."}.get(word)
+        assert hand.said() == (f"Not quite. {why} The answer: apple, red." if why else "Right: apple, red.")
 
 
 def test_curve(hands):
@@ -260,6 +267,7 @@ WRONG = {
     ],
     "limits": [{"limits": limits} for limits in (None, (3, 1), (0, 1, 2))] + [{"limits": (0, 9), "log": True}],
     "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"))] + [{"choices": ("a", "b")}],
+    "replies": [{**WORD, "replies": {"a": "No."}}, {"replies": {"a": "No."}}],
     "x": [{**LINE, "x": [0, 1], "log": True}, *({**LINE, "x": x} for x in (["a", 1], [2, 1], [1])), {"x": [1, 2]}],
 }
 

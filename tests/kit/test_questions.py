@@ -93,7 +93,7 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
         ("ex-family-axis", [1.5, 4, 6, 1], "Invert the scatter"),  # this solution rounds nothing
         ("ex-svd-hand", [1.69, 0.618], "They are the square roots of the eigenvalues"),  # 4% off
         # several hints are near
-        ("ex-svd-tail", [0.302, 2.236, 3], "That is the Frobenius norm of what is cut."),
+        ("ex-family-axis", [1, 4, 2.0, 1], "That is the ratio along the first coordinate."),
         # the right numbers in another order; a hint of its own goes first
         ("ex-rank-build", [16, 20], "○ Not yet. These are the right numbers, but in another order."),
         ("ex-svd-hand", [0.618, 1.618], "another order."),
@@ -134,9 +134,9 @@ NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), [1, [2, 3]], {1
 @pytest.mark.parametrize(
     ("name", "answers", "error", "words"),
     [
-        ("ex-rank-hand", NO_NUMBERS, TypeError, "answer must be a finite number or a list of them, got "),
-        ("ex-rank-hand", [np.nan, [-np.inf]], ValueError, "answer must be finite, got "),
-        ("ex-rank", [2, ...], ValueError, r"name must be one of ex-rank-hand, .*, got 'ex-rank'"),
+        ("ex-rank-tenth", NO_NUMBERS, TypeError, "answer must be a finite number or a list of them, got "),
+        ("ex-rank-tenth", [np.nan, [-np.inf]], ValueError, "answer must be finite, got "),
+        ("ex-rank", [2, ...], ValueError, r"name must be one of ex-rank-tenth, .*, got 'ex-rank'"),
     ],
 )
 def test_bad_answers(name, answers, error, words):

@@ -27,7 +27,7 @@ const drawFirst = ({ figure, place, data, move, tell }) => {
     const { guess, shown } = state, { sentences } = words;
     if (!shown) return words.first;
     return guess === null ? fill(sentences.shown, { truth: answer })
-      : fill(sentences[own.said(guess)], { guess: own.write(guess), truth: answer, gap: own.far(own.gap(guess)) });
+      : fill(sentences[own.said(guess)], { guess: own.write(guess), truth: answer, gap: own.far(own.gap(guess)), why: data.replies[guess] ?? "" });
   };
 
   return {

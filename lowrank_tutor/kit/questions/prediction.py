@@ -23,7 +23,7 @@ FIRST = {
 SENTENCES = {
     "shown": "The answer: {truth}.",
     "correct": "Right: {truth}.",
-    "wrong": "Not quite. The answer: {truth}.",
+    "wrong": "Not quite. {why}The answer: {truth}.",
     "low": "You guessed {guess}, and the answer is {truth}: {gap} too low.",
     "high": "You guessed {guess}, and the answer is {truth}: {gap} too high.",
     "curve": "On average your points are {gap} away from the answer.",
@@ -60,6 +60,7 @@ def draw_first(
     format: str = "",
     unit: str = "",
     then: Mapping[str, float | str | bool] | None = None,
+    replies: Mapping[str, str] | None = None,
 ) -> Instrument:
     """Ask for a guess, and show the truth only after it.
 
@@ -98,6 +99,8 @@ def draw_first(
     then : mapping, optional
         What the next figure of the page moves to once the reader has answered: a part of the state of an instrument
         (``{"k": 7}``), or for sliders of ``explore`` what is written beside them.
+    replies : mapping, optional
+        What is said first to a wrong choice, by the choice: all of them, if any.
 
     Examples
     --------
@@ -105,7 +108,11 @@ def draw_first(
     <Instrument draw_first: How many legs has a spider? The answer: 8.>
     """
     check_choice(kind, "kind", tuple(FIRST))
-    for name, value, for_kind in (("choices", choices, "choice"), ("x", x, "curve")):
+    for name, value, for_kind in (
+        ("choices", choices, "choice"),
+        ("replies", list(replies or ()), "choice"),
+        ("x", x, "curve"),
+    ):
         if np.size(value) and kind != for_kind:
             raise ValueError(f'{name} must be left out where kind is "{kind}", got {value!r}')
     if format and not re.fullmatch(FORMAT, format):
@@ -119,6 +126,8 @@ def draw_first(
             raise ValueError(f"choices must be 2 to {MOST} different words, got {choices!r}")
         if truth not in choices:
             raise ValueError(f"truth must be one of {', '.join(choices)}, got {truth!r}")
+        if replies and {*replies, truth} != {*choices}:
+            raise ValueError(f"replies must have one for each wrong choice, got {replies!r}")
         answer, ends = truth, None
     elif kind == "mark":
         ends = _rising("limits", limits, log, 2)
@@ -135,6 +144,7 @@ def draw_first(
         "truth": truth,
         "answer": answer,
         "choices": list(choices),
+        "replies": {choice: f"{reply} " for choice, reply in (replies or {}).items()},
         "x": places,
         "limits": ends,
         "log": log,

@@ -1,0 +1,72 @@
+// What practice has left in the reader's browser, in sight: a ring beside each chapter, a map of promises on the front page,
+// and on "Your guesses" a list that can be exported and deleted.
+(() => {
+  const KEY = "lowrank-practice", record = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const read = () => {
+    try {
+      return record(JSON.parse(localStorage.getItem(KEY)));
+    } catch {
+      return {};
+    }
+  };
+  const STATES = ["", "practiced", "kept"];
+  /** 2 once the question alone was answered right on two different days, 1 if it was tried. */
+  const state = (kept, kind) => (kind in kept ? (record(kept[kind]).days?.length >= 2 ? 2 : 1) : 0);
+  const element = (tag, properties, ...children) => {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  };
+  const rings = (kept, kinds) => {
+    for (const link of all(".bd-sidebar-primary .toctree-l1 > a")) {
+      const page = new URL(link.href).pathname.split("/").pop().replace(/\.html$/, "");
+      const mine = kinds.filter(([, [, , where]]) => where === page);
+      link.querySelector(".ring")?.remove();
+      const states = mine.map(([kind]) => state(kept, kind)), done = states.filter((one) => one === 2).length;
+      if (!states.some(Boolean)) continue;
+      const ring = element("span", { className: "ring", title: `${done} of ${mine.length} promises kept` }, element("span", { className: "visually-hidden" }, ` (${done} of ${mine.length} promises kept)`));
+      ring.style.setProperty("--kept", done / mine.length);
+      ring.style.setProperty("--tried", states.filter(Boolean).length / mine.length);
+      link.append(ring);
+    }
+  };
+  const map = (kept) => all(".promises li[data-kind]").forEach((item) => {
+    const now = state(kept, item.dataset.kind);
+    item.dataset.state = now;
+    item.querySelector(".state")?.remove();
+    if (now) item.append(element("span", { className: "state" }, ` ${STATES[now]}`));
+  });
+  const list = (place, kept, kinds) => {
+    const known = kinds.filter(([kind]) => kind in kept);
+    place.empty ??= [...place.childNodes];
+    if (!known.length) return place.replaceChildren(...place.empty);
+    const items = known.map(([kind, [, promise, page]]) => {
+      const { days, missed } = record(kept[kind]), count = Array.isArray(days) ? days.length : 0;
+      const said = `${STATES[state(kept, kind)]}: right without a step on ${count} ${count === 1 ? "day" : "days"}${missed === true ? ", missed the last time" : ""}`;
+      return element("li", {}, element("a", { href: `${page}.html#practice-${kind}` }, promise), ` ${said}`);
+    });
+    const save = element("a", { className: "forget", download: "lowrank-practice.json", href: `data:application/json,${encodeURIComponent(localStorage.getItem(KEY))}` }, "Export");
+    const forget = element("button", { type: "button", className: "forget", onclick: () => {
+      localStorage.removeItem(KEY);
+      show();
+      Object.assign(place, { tabIndex: -1 }).focus();
+    } }, "Delete");
+    place.replaceChildren(element("ul", {}, ...items), element("p", {}, save, " ", forget));
+  };
+  const show = () => {
+    const kept = read(), kinds = Object.entries(window.lowrankKinds ?? {}), place = document.getElementById("practice-kept");
+    rings(kept, kinds);
+    map(kept);
+    if (place) list(place, kept, kinds);
+  };
+  const unfold = () => location.hash.startsWith("#practice-") && document.getElementById(location.hash.slice(1))?.setAttribute("open", "");
+  addEventListener("DOMContentLoaded", () => {
+    show();
+    unfold();
+  });
+  addEventListener("hashchange", unfold);
+  addEventListener("storage", show);
+  addEventListener("pageshow", show);
+  document.addEventListener("practiced", show);
+})();

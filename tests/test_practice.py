@@ -1,0 +1,236 @@
+"""A thousand problems of each kind: the answer is right by another way, and each hint fits its slip alone.
+
+A judge reads the numbers from the question, and works with NumPy. It returns the answer and, by the first words of its
+hint, what a mistake leads to.
+"""
+
+import json
+import math
+import re
+import subprocess
+import sys
+import zipfile
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import sympy
+
+from lowrank_tutor import practice
+from lowrank_tutor.practice import problem as engine
+from lowrank_tutor.practice import sheet
+
+FOUND = re.compile(r"\[[^\]]*\]|\((?:[\u2212\d/?]+, )+[\u2212\d/?]+\)|\u2212?\d+(?:[./]\d+)?")
+
+
+def number(text):
+    top, _, bottom = text.replace(engine.MINUS, "-").partition("/")
+    return math.nan if text == "?" else float(top) / float(bottom or 1)
+
+
+def read(question):
+    """The matrices, vectors, and numbers of a question, in order."""
+    for found in FOUND.findall(question):
+        if found[0] == "[":
+            yield np.array([[number(one) for one in row.split(" ")] for row in found[1:-1].split("; ")])
+        else:
+            parts = [number(one) for one in found.strip("()").split(", ")]
+            yield np.array(parts) if "," in found else parts[0]
+
+
+def lowest(vector):
+    vector = np.round(vector).astype(int)
+    return vector // (np.gcd.reduce(vector) or 1) * (1 if vector[vector != 0][0] > 0 else -1)
+
+
+class Judges:
+    def rank_rows(a):
+        rank = np.linalg.matrix_rank(a)
+        return [sympy.Matrix(a.astype(int)).rank()], {"That is the number": [a.shape[1]], "The new row 3": [5 - rank]}
+
+    def storage(m, n, k):
+        best = max(r for r in range(1, 500) if r * (m + n) < m * n)
+        return [k * (m + n), best], {"That is one factor": [k * m, best], "At that rank": [k * (m + n), best + 1]}
+
+    def project_line(x, f):
+        right = np.outer(f, f) @ x / (f @ f)
+        return right, {"Divide by fᵀf": f * (f @ x), "That is what": x - right}
+
+    def svd_2x2(*numbers):
+        a = next(one for one in numbers if np.ndim(one) == 2)
+        s = np.linalg.svd(a, compute_uv=False)
+        return s, {"Those are the eigenvalues": s**2, "The larger": s[::-1]}
+
+    def spectrum_error(*told):
+        *s, k = told
+        s, k = np.array(s), int(k)
+        a = np.diag(s)
+        cut = np.diag(np.r_[s[:k], 0 * s[k:]])
+        right = np.linalg.norm(a - cut) / np.linalg.norm(a), np.linalg.norm(a - cut, 2)
+        return right, {"That is the share of": (right[0] ** 2, right[1]), "That one is kept": (right[0], s[k - 1])}
+
+    def center_project(first, second, third, u):
+        mean = np.mean([first, second, third], axis=0)
+        on = np.outer(u, u)
+        right = mean + on @ (first - mean)
+        return right, {"Add the mean": right - mean, "That projects": on @ first, "You added": mean + on @ first}
+
+    def lda_step(t, d):
+        w = lowest(np.linalg.solve(t, d) * round(np.linalg.det(t)))
+        return w, {"That points": lowest(d), "That multiplies": lowest(t @ d), "The direction": 2 * w}
+
+    def nmf_step(x, c, f):
+        ratio = (c.T @ x) / (c.T @ c @ f)
+        wrong = {"The ratio": f / ratio, "NMF multiplies": f + c.T @ (x - c @ f), "Those are": ratio}
+        return (f * ratio)[:, 0], {words: matrix[:, 0] for words, matrix in wrong.items()}
+
+    def rating_step(f, x, penalty):
+        known = ~np.isnan(x)
+        root = np.sqrt(penalty)  # least squares, with the penalty as one more row
+        (c,), *_ = np.linalg.lstsq(np.r_[f[known], root][:, None], np.r_[x[known], 0], rcond=None)
+        plain = (f[known] @ x[known]) / (f[known] @ f[known])
+        missing = f[~known][0]
+        return [c, c * missing], {"Add the penalty": [plain, plain * missing], "That is c": [c, c]}
+
+    def least_k(n, _formula, eps, delta):
+        def allows(k):
+            return n * (n - 1) * math.exp(-k / 2 * (eps**2 / 2 - eps**3 / 3)) <= delta * (1 + 1e-12)
+
+        k = next(k for k in range(1, 10**5) if allows(k))
+        return [k], {"Round up": [k - 1]}
+
+    def factor_score(s, h, u, v):
+        return [s @ (u.T @ v) @ h], {"Us and Vh": [(u @ s).sum() + (v @ h).sum()], "That is the dot": [s @ h]}
+
+    def attention_three(base, keys, values):
+        weights = np.exp(math.log(base) * keys)
+        right = weights @ values / weights.sum()
+        by_keys = keys @ values / keys.sum()
+        return [right], {"Divide by": weights @ values, "That is the plain": values.mean(), "Those weights": by_keys}
+
+    def masked_mixtures(full, real, part):
+        part, share = np.atleast_1d(part), real / 4
+        assert len(part) == real
+        tokens = np.r_[np.full(4, full.mean()), np.full(len(part), part.mean())]  # each real token has one vote
+        zeros = (full.mean() + part.sum() / 4) / 2
+        equal, top = (full.mean() + part.mean()) / 2, full.mean() + share * part.mean()
+        return [tokens.mean()], {"A window that": equal, "Padding counts": zeros, "Divide by": top}
+
+    def latent_score(n, c1, c2, w, q, _n):
+        scores = [(w.T @ c) @ q for c in (c1, c2)]  # through the keys
+        wrong = {"Absorbing": [*scores, n * len(w)], "That makes": [*scores, n * (w.size + 3)]}
+        return [*scores, w.size + n * len(w)], wrong
+
+    def lora_update(w, _rank, a, b, alpha, x):
+        change = (b @ a) @ x
+        right = (w + alpha * b @ a) @ x
+        return right, {"That is W alone": w @ x, "That is the update": alpha * change, "The strength": w @ x + change}
+
+    def cache_bytes(layers, heads, width, groups, _two, tokens):
+        each = np.zeros(np.array((layers, 2, groups, width), int), np.float16)
+        size = each.nbytes * tokens / 2**30
+        times, billions = heads / groups, each.nbytes * tokens / 1e9
+        wrong = {"The heads share": [each.size * times, size * times], "That is in units": [each.size, billions]}
+        return [each.size, size], wrong | {"Keys alone": [each.size / 2, size / 2]}
+
+    def causal_state(k1, v1, k2, v2, k3, v3, q):
+        s = np.outer(k1, v1) + np.outer(k2, v2)
+        return s.T @ q, {
+            "The third": (s + np.outer(k3, v3)).T @ q,
+            "That leaves": (k1 @ q) * v1,
+            "That multiplies": s @ q,
+        }
+
+    def delta_step(s, value, k, _beta):
+        new = (np.eye(2) - np.outer(k, k)) @ s + k * value
+        assert math.isclose(new @ k, value)
+        return new, {"That adds": s + k * value, "That is what": new - s}
+
+
+def judge_choice(question, problem):
+    """The words that decide stand in the story, and each wrong number has a reply of its own."""
+    story = question.partition(" Which method fits? ")[0].lower()
+    words = re.findall("“(.*?)”", problem.steps[0].work)
+    assert words
+    assert all(each.lower() in story for each in words), (words, story)
+    (right,) = problem.answer
+    assert sorted([right, *(wrong[0] for wrong, _ in problem.slips)]) == [1, 2, 3, 4, 5]
+    return [right], {}
+
+
+@pytest.mark.parametrize("kind", practice.KINDS)
+def test_thousand_problems(kind):
+    rng, judged, met = np.random.default_rng(0), set(), set()
+    for _ in range(1000):
+        problem = practice.another(kind, rng=rng)
+        judge = getattr(Judges, kind.replace("-", "_"), None)
+        right, wrong = judge(*read(problem.question)) if judge else judge_choice(problem.question, problem)
+        assert np.allclose(problem.answer, right), problem
+        assert problem.check(right)
+        said = {hint: numbers for numbers, hint in problem.slips}
+        for words, numbers in wrong.items():
+            matching = [known for hint, known in said.items() if hint.startswith(words)]
+            assert all(np.allclose(known, numbers) for known in matching), (problem, words)
+            judged.add(words)
+            met |= {words} if matching else set()
+        for numbers, hint in problem.slips:
+            assert str(problem.check(numbers)) == f"○ Not yet. {hint}", problem
+        assert len({tuple(numbers) for numbers in said.values()}) == len(problem.slips) == len(said), problem
+        values = [value for step in problem.steps for value in step.values.values()]
+        assert all(abs(value) < 1e9 for value in values)
+    assert judged == met, "a mistake that no problem knows"
+
+
+@pytest.mark.parametrize("kind", practice.KINDS)
+def test_bank(kind):
+    """What a page draws from holds 40 different problems in little room, the same in every build."""
+    data = engine.bank(kind)
+    assert len({problem[0] for problem in data["problems"]}) == len(data["problems"]) == 40
+    assert len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()) < 25_000
+    assert data == engine.bank(kind)
+
+
+def test_kinds_and_chapters():
+    assert set(practice.KINDS.values()) == set(range(1, 10))
+    assert len(practice.KINDS) >= 12
+
+
+def test_levels():
+    """Level 1 gives all steps but the last, level 2 every other one, and level 3 none."""
+    shown = [repr(practice.another("svd-2x2", level=level, rng=0)).count("= ?") for level in (1, 2, 3)]
+    assert shown == [2, 4, 0]  # two values in each of the steps 4 and 2
+    assert practice.another("svd-2x2", level=1, rng=0).answer == practice.another("svd-2x2", rng=0).answer
+
+
+def test_problem_set(tmp_path):
+    """The key solves its own problems, no blank passes, and both question banks hold every number."""
+    sheet.write(7, tmp_path)
+    grade = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path / "test_answers.py"]
+    blank = subprocess.run(grade, cwd=tmp_path, capture_output=True, text=True)
+    problems = sheet.problem_set(7)
+    assert f"{len(problems)} failed" in blank.stdout
+    answers = {i: problem.answer for i, problem in enumerate(problems, 1)}
+    (tmp_path / "answers.py").write_text(f"ANSWERS = {answers}")
+    assert f"{len(problems)} passed" in subprocess.run(grade, cwd=tmp_path, capture_output=True, text=True).stdout
+    quiz = ElementTree.parse(tmp_path / "moodle.xml")
+    fields = [re.findall(r"NUMERICAL:=([-.e\d]+):", text.text) for text in quiz.iterfind("question/questiontext/text")]
+    assert [[float(one) for one in found] for found in fields] == [*answers.values()]
+    items = ElementTree.fromstring(zipfile.ZipFile(tmp_path / "qti.zip").read("questions.xml"))
+    bounds = [[float(e.text) for e in items.iterfind(f".//{{*}}{name}")] for name in ("vargte", "varlte")]
+    numbers = np.concatenate([*answers.values()])
+    assert (np.diff(bounds, axis=0) > 0).all()
+    assert np.allclose(np.mean(bounds, axis=0), numbers, rtol=1e-9, atol=1e-9)
+
+
+REFUSED = [
+    (lambda: practice.another("rank"), "kind must be "),
+    (lambda: practice.another("storage", level=4), "level must be "),
+    (lambda: practice.another("storage", rng=0).check(5), "answer must be 2 numbers"),
+    (lambda: practice.another("storage", rng=0).check([5, ...]), "answer must be 2 numbers"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED)
+def test_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
