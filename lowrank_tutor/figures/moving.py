@@ -284,7 +284,7 @@ SCENES = {
             "read_1": ("the first key reads", ".2f"), "read_2": ("the second reads", ".2f"),
             "off": ("distance to the crossing", ".2f"),
         },
-        caption="Every state on the teal line answers the first key rightly, and every state on the violet one the "
+        caption="Every state on the teal line answers the first key correctly, and every state on the violet one the "
                 "second. A write steps onto the line of its pair by the shortest way.",
         numbers=_written, draw=_draw_writes,
         data={"keys": KEYS.tolist(), "values": VALUES.tolist(), "best": BEST.tolist()},
