@@ -122,7 +122,9 @@ def minutes(app, pages):
 def tell_kinds(app):
     """Every page knows the kinds: for the rings beside the chapters, and for the choice of three from before."""
     pages = {int(path.name[:2]): path.stem for path in sorted(Path(app.srcdir, "book").glob("0*.md"))}
-    kinds = {name: [kind.chapter, kind.promise, pages[kind.chapter]] for name, kind in ALL.items()}
+    kinds = {
+        name: [kind.chapter, kind.promise, pages[kind.chapter]] for name, kind in ALL.items() if kind.chapter in pages
+    }
     app.add_js_file(None, body=f"window.lowrankKinds = {json.dumps(kinds, separators=(',', ':'))};", priority=1)
 
 
