@@ -4,6 +4,7 @@
 """
 
 import functools
+import html
 import json
 import os
 import re
@@ -207,6 +208,9 @@ def move_every_slider(number: int, view: str, page: Kernel) -> None:
             wanted = page.value(f"__import__('json').dumps({explorer}.numbers({values}))")
             assert numbers(after) == json.loads(wanted)
         assert len(pictures) > 1, f"{name} changes no picture"  # two positions of a ball at rest may look alike
+        if at[slider] != last // 2:  # at an end of one slider another may change nothing
+            page.move(slider, last // 2, face)
+            at[slider] = last // 2
 
 
 def picture(face: str) -> tuple[str, ...]:
@@ -215,8 +219,10 @@ def picture(face: str) -> tuple[str, ...]:
     return tuple(panels)
 
 
-def numbers(face: str) -> dict[str, float]:
-    return {name: float(v) for name, v in re.findall(r'<data data-name="([^"]+)" value="([^"]+)"', face)}
+def numbers(face: str) -> dict[str, float | str]:
+    """Return the readouts of a face; some are words."""
+    found = re.findall(r'<data data-name="([^"]+)" value="([^"]+)"', face)
+    return {name: float(v) if re.fullmatch(r"[-+.\de]+|nan|inf", v) else html.unescape(v) for name, v in found}
 
 
 def check_alive(path: Path, python: Path, package: Path, folder: Path) -> None:
