@@ -1,13 +1,17 @@
 """Helpers of the book *Low-Rank Attention*: one concept, one module.
 
 ``import lowrank_tutor as lr`` is enough: ``lr.svd.truncated_svd(a, k)`` imports ``svd`` when you first use it, and
-nothing else. The book explains every module, and its page *Cheat sheet* says what to call:
-https://lowrank-tutor.github.io/lowrank-tutor. The chapters that docstrings name, such as ``book/02-svd-pca.md``, are in
-its source, https://github.com/lowrank-tutor/lowrank-tutor.
+nothing else; ``lr.truncated_svd`` finds its module. The book explains every module, and its page *Cheat sheet* says
+what to call: https://lowrank-tutor.github.io/lowrank-tutor. The chapters that docstrings name, such as
+``book/02-svd-pca.md``, are in its source, https://github.com/lowrank-tutor/lowrank-tutor.
 """
 
+import re
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what __getattr__ does, for editors
@@ -20,8 +24,80 @@ __all__ = [module.name for module in iter_modules(__path__) if not module.name.s
 __dir__ = __all__.copy
 __version__ = "0.1.0"
 
+# What to call for names that other libraries have, and for modules that are called like functions.
+CALLS = {
+    ("rank", "matrix_rank"): "lr.rank.numerical_rank(a)",
+    ("svd", "TruncatedSVD"): "lr.svd.truncated_svd(a, k), or in a pipeline scikit-learn's",
+    ("svds", "rsvd"): "lr.svd.randomized_svd(a, k)",
+    ("pca",): "lr.pca.PCA(k).fit_transform(x)",
+    ("lda", "LinearDiscriminantAnalysis"): "lr.lda.lda(x, labels, k), or in a pipeline scikit-learn's",
+    ("nmf",): "lr.nmf.nmf(x, k)",
+    ("factorization", "matrix_factorization", "als"): "lr.factorization.factorize_ratings(ratings, None, k)",
+    ("jl", "random_projection", "GaussianRandomProjection"): "lr.jl.gaussian_projection(k, d)",
+    ("autoencoder",): "lr.autoencoder.Autoencoder(d, k)",
+    ("bilinear",): "lr.bilinear.factorize(w, k)",
+    ("attention",): "lr.attention.softmax_attention(q, k, v)",
+    ("performer",): "lr.attention.performer_attention(q, k, v)",
+    ("linformer",): "lr.linformer.LinformerSelfAttention(dim, heads, max_len, k)",
+    ("lora",): "lr.caches.inject_lora(model, names, r)",
+    ("IncrementalPCA", "KernelPCA", "SparsePCA"): "scikit-learn's",
+}
+ASIDE = ("byhand", "figures", "answers", "kit", "practice")  # here come names last that the mathematics has too
+
+
+class _Elsewhere:
+    """Another library's name: shown or called, it says what to call here."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{self.name} is not here: call {_CALLS[_plain(self.name)]}"
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise TypeError(repr(self))
+
+
+class _Module(ModuleType):
+    """A module of this package. Called like a function, or asked for another library's name, it says what to call."""
+
+    __module__ = property()  # modules have none, and Sphinx would take the class's
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+        call = _CALLS.get(_plain(self.__name__.rpartition(".")[2]), f"one of {', '.join(self.__all__)}")
+        raise TypeError(f"{self.__name__} is a module: call {call}")
+
+    def __getattr__(self, name: str) -> Any:  # what neither the module has nor a __getattr__ in it
+        if name[0] != "_" and _plain(name) in _CALLS:
+            return _Elsewhere(name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}":  # it was just imported
+            value.__class__ = _Module
+        super().__setattr__(name, value)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+_CALLS = {_plain(name): call for names, call in CALLS.items() for name in names}
+sys.modules[__name__].__class__ = _Module
+
+
+def _names_in(module: str) -> list[str]:
+    """Read the public names of a module from its source: importing all of them would load PyTorch."""
+    spec: Any = find_spec(f"{__name__}.{module}")
+    source = spec.loader.get_data(spec.origin).decode()
+    return re.findall(r'"(\w+)"', source.partition("\n__all__ = [")[2].partition("]")[0])
+
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return import_module(f"{__name__}.{name}")
+    if name[0] != "_":
+        for module in sorted(__all__, key=ASIDE.__contains__):
+            if name in _names_in(module):
+                return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,11 +4,12 @@ Messages read "*argument* must be *rule*, got *value*", where ``name`` is the ar
 ``TypeError``, a wrong value a ``ValueError``. Past these checks the formulas are those of the chapters.
 """
 
+import functools
 import math
 import numbers
 import reprlib
-from collections.abc import Container, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Container, Sequence
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,14 @@ Factor: TypeAlias = Any  # multiplies as ``a @ x`` and ``a.T @ y``: an array, a 
 
 # Bounds of the largest entry of an array, so that squares, products and sums neither overflow nor vanish.
 SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
+
+# What other libraries call arguments of this one.
+FOREIGN = {
+    "random_state": "rng", "seed": "rng", "n_components": "k", "n_factors": "k", "rank": "k", "tol": "tolerance",
+    "max_iter": "max_sweeps", "n_iter": "power_iterations", "reg": "regularization", "y": "labels",
+}  # fmt: skip
+P = ParamSpec("P")
+R = TypeVar("R")
 
 NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy count them among the integers
 LARGEST = 2**4096  # Python writes out no integer of more than 4300 digits, and messages hold products of two
@@ -97,7 +106,9 @@ def _check_entries(array: FloatArray, name: str) -> None:
             return
     largest = max(array.max(), -array.min())  # NaN where one is among them, and two passes without a mask
     if not np.isfinite(largest):
-        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+        place = np.argwhere(~np.isfinite(array))[0]
+        where = f" at {place.tolist()}" if array.ndim > 1 else ""  # a vector may be what a sparse matrix stores
+        raise ValueError(f"{name} must be finite, got {array[tuple(place)]}{where}")
     if largest != 0 and not low <= largest <= high:
         bounds = f"between {low:g} and {high:g}"
         raise ValueError(f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit")
@@ -205,6 +216,21 @@ def as_factor(value: Any, name: str) -> Factor:
     if rows.nnz:
         _check_entries(as_float_array(rows.data, name), name)
     return rows.astype(_precision(kind), copy=False)
+
+
+def translated(call: Callable[P, R]) -> Callable[P, R]:
+    """Let a function answer the names that other libraries give to its arguments with its own."""
+    own = call.__code__.co_varnames
+
+    @functools.wraps(call)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in FOREIGN.keys() & kwargs.keys() - set(own):
+            if FOREIGN[name] in (*own, "rng"):
+                rule = f"given as {FOREIGN[name]}" if FOREIGN[name] in own else "left out, since nothing is drawn here"
+                raise TypeError(f"{name} must be {rule}, got {name}={_show(kwargs[name])}")
+        return call(*args, **kwargs)
+
+    return checked
 
 
 def check_integer(value: object, name: str, low: int, high: int | None = None, high_name: str = "") -> int:

@@ -24,6 +24,7 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
     is_sparse,
+    translated,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
@@ -47,17 +48,38 @@ class RatingFactors(NamedTuple):
         The loss at the start and after each sweep, in float64; it never rises.
     converged : bool
         Whether the last sweep gained less than the tolerance.
+    regularization : float
+        The penalty, which `transform` needs.
     """
 
     c: FloatArray
     f: FloatArray
     losses: FloatArray
     converged: bool
+    regularization: float
 
     @property
     def estimates(self) -> FloatArray:
         """Estimate all ratings by ``c @ f`` (n, m); NaN where no rating in the row or column is known."""
         return np.asarray(self.c @ self.f)
+
+    def transform(self, ratings: ArrayLike | Factor, observed: ArrayLike | None = None) -> FloatArray:
+        """Return rows of ``c`` for new rows of ratings (n, m), such as those of new users.
+
+        ``result.transform(ratings) @ result.f`` estimates them. Gaps are marked as in `factorize_ratings`. A row whose
+        known ratings are all in columns that were unknown there is NaN.
+        """
+        table, known = _as_ratings(ratings, observed)
+        k, m = self.f.shape
+        if table.shape[1] != m:
+            raise ValueError(f"ratings must have {m} columns, got shape {table.shape}")
+        useful = np.isfinite(self.f[0, known.columns])
+        rows, i = np.unique(known.rows[useful], return_inverse=True)
+        found = _Known(i, known.columns[useful], known.values[useful].astype(np.float64))
+        c = np.full((table.shape[0], k), np.nan, table.dtype)
+        factors = np.nan_to_num(self.f.astype(np.float64))
+        c[rows] = _half_step(factors, _blocks(found, len(rows), m, k), self.regularization)
+        return c
 
 
 def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -91,6 +113,15 @@ class _Block(NamedTuple):
     values: FloatArray  # (b, p)
 
 
+def _looks_like_triples(table: NDArray[Any]) -> bool:
+    """Recognize rows of user, item, and rating: three columns, of which the first two hold names or whole numbers."""
+    if table.ndim != 2 or table.shape[1] != 3 or len(table) < 4:
+        return False
+    if isinstance(table[0, 0], str) or isinstance(table[0, 1], str):
+        return True
+    return table.dtype.kind in "iuf" and bool((table[:, :2] == np.round(table[:, :2])).all())  # NaN equals nothing
+
+
 def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Any, _Known]:
     """Return the table with zeros in the gaps, dense or sparse as it came, and the known ratings."""
     if is_sparse(ratings):
@@ -107,6 +138,9 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
             raise ValueError(f"ratings must store each entry once, got {stored - table.nnz} of {stored} a second time")
         entries = table.tocoo()
         return table, _Known(entries.row, entries.col, entries.data)
+    if observed is None and _looks_like_triples(as_array(ratings, "ratings", "a rectangular array of real numbers")):
+        way = "pivot them, or pass coo_array((ratings, (rows, columns))), or if it is a table, observed too"
+        raise ValueError(f"ratings must be a table of users and items, got 3 columns that look like triples: {way}")
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2:
         raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
@@ -186,6 +220,7 @@ def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[Floa
     return f, float(s[0]) / share
 
 
+@translated
 def factorize_ratings(
     ratings: ArrayLike | Factor,
     observed: ArrayLike | None,
@@ -210,7 +245,8 @@ def factorize_ratings(
     ----------
     ratings : array_like or sparse matrix, shape (n, m)
         Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix of SciPy, such as
-        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too.
+        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. Of a table with
+        names, such as pandas', only the numbers are used: ``DataFrame(result.estimates, table.index, table.columns)``.
     observed : array_like of bool, shape (n, m), or None
         True marks a known rating, and there is at least one. With None, all entries but NaN are known; in a sparse
         matrix, all stored ones.
@@ -265,4 +301,4 @@ def factorize_ratings(
     descent = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
     c, f = (np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1])))
     c[rows], f[:, columns] = descent.factors
-    return RatingFactors(c, f, np.array(descent.losses), descent.settled)
+    return RatingFactors(c, f, np.array(descent.losses), descent.settled, penalty)

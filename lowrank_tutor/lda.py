@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer
+from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer, translated
 from lowrank_tutor.pca import _right_vectors
 from lowrank_tutor.svd import _signs_of
 
@@ -103,6 +103,7 @@ def _whitener(deviations: FloatArray) -> FloatArray:
     return whitener
 
 
+@translated
 def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     r"""Find the axes along which class centers lie farthest apart, relative to the spread within the classes.
 

@@ -14,11 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import FloatArray, as_float_array, as_matrix, check_rank, check_real, check_rng, check_size
+from lowrank_tutor._checks import (
+    FloatArray,
+    as_float_array,
+    as_matrix,
+    check_rank,
+    check_real,
+    check_rng,
+    check_size,
+    translated,
+)
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
 
-__all__ = ["NMF", "nmf"]
+__all__ = ["NMFResult", "nmf"]
 
 _UPDATES = 3  # times that a sweep updates a factor: they share the products with the matrix, which cost most
 _TRIAL_SWEEPS = 40  # the sweeps of each start, at most, before starts are compared
@@ -29,7 +38,7 @@ _ROUNDING = 2 * float(np.finfo(np.float64).eps)
 _FEW_DIGITS = 1e-6  # a squared error above this share of the squared size may be a difference of sums
 
 
-class NMF(NamedTuple):
+class NMFResult(NamedTuple):
     """Hold non-negative factors, ``x ~ c @ f``.
 
     Attributes
@@ -153,12 +162,13 @@ def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
 
 def _as_nonnegative(x: ArrayLike) -> FloatArray:
     """Validate a matrix without negative entries."""
-    matrix = as_matrix(x, "x")
+    matrix = as_matrix(x, "x", ", and scikit-learn's NMF takes it as it is")
     if (matrix < 0).any():
         raise ValueError(f"x must be non-negative, got {matrix[matrix < 0][0]}")
     return matrix
 
 
+@translated
 def nmf(
     x: ArrayLike,
     k: int,
@@ -167,7 +177,7 @@ def nmf(
     starts: int = 5,
     tolerance: float = 1e-8,
     max_sweeps: int = 10_000,
-) -> NMF:
+) -> NMFResult:
     r"""Approximate a non-negative matrix ``x`` (n, d) by a sum of ``k`` non-negative parts.
 
     Minimizes $\|X - C F\|_F$ over $C \ge 0$, $F \ge 0$ (Lee and Seung, 1999, doi:10.1038/44565) by hierarchical
@@ -221,4 +231,4 @@ def nmf(
         furthest = min(furthest, tried.losses[-1])
     best = min(followed, key=lambda descent: descent.losses[-1])
     c, f = _by_weight(*best.factors)
-    return NMF(c.astype(dtype), f.astype(dtype), np.array(best.losses), best.settled)
+    return NMFResult(c.astype(dtype), f.astype(dtype), np.array(best.losses), best.settled)

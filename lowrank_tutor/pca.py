@@ -13,9 +13,17 @@ from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_float_array, as_matrix, check_integer, check_real
+from lowrank_tutor._checks import (
+    FloatArray,
+    as_float_array,
+    as_matrix,
+    check_bool,
+    check_integer,
+    check_real,
+    translated,
+)
 from lowrank_tutor.svd import _signs_of
 
 __all__ = ["PCA"]
@@ -29,7 +37,11 @@ class PCA:
 
     $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is $\sigma_i^2
     / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720; Hotelling (1933), doi:10.1037/h0071325.
-    scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step.
+    scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step. Of its ``check_estimator``, eight checks
+    fail: six ask for other words in an error, one for a bad setting to pass until ``fit``, and one for arrays of
+    objects. There is no ``set_output``. For points that are sparse or come in parts, take scikit-learn's
+    ``TruncatedSVD`` or ``IncrementalPCA``; gaps among them can be filled first
+    (:func:`~lowrank_tutor.factorization.factorize_ratings`).
 
     With ten points or more for each coordinate the axes are the eigenvectors of the d by d scatter matrix $(X -
     1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, which are found faster, unless small variances would lose digits.
@@ -39,6 +51,8 @@ class PCA:
     n_components : int, float or None
         How many axes to keep, between 1 and ``min(n, d)``; or a share of the variance, above 0 and below 1, so that as
         few axes as possible exceed it; or None for all.
+    whiten : bool
+        Whether to divide each coordinate by its standard deviation. Axes without spread are then refused.
 
     Attributes
     ----------
@@ -49,6 +63,8 @@ class PCA:
     explained_variance_, explained_variance_ratio_, singular_values_ : ndarray, shape (k,)
         Variance along each axis, with divisor ``n - 1``; its share of the total (0 if all points coincide); and the
         singular values of the centered points.
+    feature_names_in_ : ndarray, shape (d,)
+        The names of the columns, if ``fit`` got a table: another table needs the same ones in the same order.
 
     Examples
     --------
@@ -57,23 +73,32 @@ class PCA:
     (array([1., 2.]), array([5.]), array([[3., 6.]]))
     """
 
-    def __init__(self, n_components: int | float | None = None) -> None:
-        self.n_components = _check_components(n_components)
+    @translated
+    def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
+        self.n_components, self.whiten = _check_components(n_components), check_bool(whiten, "whiten")
 
     def __repr__(self) -> str:
-        return f"PCA(n_components={self.n_components!s})"
+        return f"PCA(n_components={self.n_components!s}{', whiten=True' * self.whiten})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings as a dict; only scikit-learn uses ``deep``."""
-        return {"n_components": self.n_components}
+        return {"n_components": self.n_components, "whiten": self.whiten}
 
     def set_params(self, **params: Any) -> Self:
-        """Change ``n_components``, for the next ``fit``, and return the model itself."""
+        """Change settings, for the next ``fit``, and return the model itself."""
+        settings = self.get_params()
         for name in params:
-            if name != "n_components":
-                raise ValueError(f"params must be n_components, got {name}")
-        self.n_components = _check_components(params.get("n_components", self.n_components))
+            if name not in settings:
+                raise ValueError(f"params must be {' or '.join(settings)}, got {name}")
+        settings |= params
+        whiten = check_bool(settings["whiten"], "whiten")
+        self.n_components, self.whiten = _check_components(settings["n_components"]), whiten
         return self
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Name the coordinates "pca0", "pca1", and so on; ``input_features`` is ignored."""
+        self._check_fit()
+        return np.array([f"pca{i}" for i in range(self.n_components_)], object)
 
     def __sklearn_tags__(self) -> Any:
         """Describe the model to scikit-learn, as a pipeline that ends in it requires."""
@@ -83,7 +108,7 @@ class PCA:
 
     def fit(self, x: ArrayLike, y: object = None) -> Self:
         """Find the mean and the axes of at least two points, and return the model itself; ``y`` is ignored."""
-        points = as_matrix(x, "x")
+        points = as_matrix(x, "x", ", and scikit-learn's TruncatedSVD takes it as it is, but does not center it")
         n, d = points.shape
         if n < 2:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
@@ -97,10 +122,17 @@ class PCA:
         share = np.square(s.astype(np.float64) / (s[0] or 1))  # of the largest variance; all 0 where there is none
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
+        spread = int(np.count_nonzero(s > max(n, d) * np.finfo(s.dtype).eps * s[0]))
+        if self.whiten and k > spread:
+            raise ValueError(f"n_components must be at most {spread}, the axes with spread, to whiten, got {k}")
         self.components_ = vt[:k] * _signs_of(vt[:k].T)[:, np.newaxis]
         self.explained_variance_ratio_, self.singular_values_ = share[:k].astype(s.dtype), s[:k].copy()
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
-        self.n_components_, self.n_features_in_ = k, d
+        self._units = np.sqrt(self.explained_variance_) if self.whiten else np.ones(1, s.dtype)
+        self.n_components_, self.n_features_in_, self._columns = k, d, _names_of(x)
+        vars(self).pop("feature_names_in_", None)
+        if self._columns is not None:
+            self.feature_names_in_ = np.array(self._columns, object)
         return self
 
     def fit_transform(self, x: ArrayLike, y: object = None) -> FloatArray:
@@ -110,28 +142,40 @@ class PCA:
     def transform(self, x: ArrayLike) -> FloatArray:
         r"""Return the coordinates (n, k) of points (n, d) along the axes, $(X - 1\bar{x}^\top) V$."""
         points, dtype = self._check_fitted(x, "x", axis=1)
+        names = _names_of(x)
+        if None not in (names, self._columns) and names != self._columns:
+            raise ValueError(f"x must have the columns {self._columns} in this order, got {names}")
         coordinates: FloatArray = (points - self.mean_).astype(dtype) @ self.components_.T
-        return coordinates
+        return coordinates / self._units
 
     def inverse_transform(self, z: ArrayLike) -> FloatArray:
         r"""Return the points (n, d) that have the coordinates ``z`` (n, k), $Z V^\top + 1\bar{x}^\top$."""
         coordinates, dtype = self._check_fitted(z, "z", axis=0)
-        points: FloatArray = (coordinates @ self.components_ + self.mean_).astype(dtype)
+        points: FloatArray = ((coordinates * self._units) @ self.components_ + self.mean_).astype(dtype)
         return points
+
+    def _check_fit(self) -> None:
+        if not hasattr(self, "components_"):
+            raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")
 
     def _check_fitted(self, value: ArrayLike, name: str, axis: int) -> tuple[FloatArray, Any]:
         """Return a matrix in float64, and the type of the result: the wider of its own and that of the axes.
 
         A call before ``fit`` is refused, and a matrix that does not have ``components_.shape[axis]`` columns.
         """
-        if not hasattr(self, "components_"):
-            raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")
+        self._check_fit()
         original = as_float_array(value, name)
         matrix = as_matrix(original.astype(np.float64), name)
         columns = self.components_.shape[axis]
         if matrix.shape[1] != columns:
             raise ValueError(f"{name} must have {columns} columns, got shape {matrix.shape}")
         return matrix, np.result_type(original, self.components_)
+
+
+def _names_of(table: Any) -> list[str] | None:
+    """Return the names of a table's columns, if all are strings."""
+    names = list(getattr(table, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _right_vectors(a: FloatArray, wanted: int | float | None = None) -> tuple[FloatArray, FloatArray]:

@@ -37,6 +37,12 @@ class RankFactorization(NamedTuple):
     c: FloatArray
     f: FloatArray
 
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """The numbers of the columns in ``c``, of which ``f`` holds the unit vectors."""
+        units = (self.f == 1) & (np.count_nonzero(self.f, axis=0) == 1)
+        return np.asarray(np.argmax(units, axis=1))
+
 
 def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
     """Return ``rtol``, or by default the most that rounding can add to a zero singular value, relative to the first."""
@@ -141,6 +147,8 @@ def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactoriza
     >>> c, f = rank_factorization([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
     >>> c.ravel(), f.ravel()
     (array([1., 2., 3.]), array([1., 2., 3.]))
+    >>> rank_factorization([[1, 2, 3], [2, 4, 7]]).columns
+    array([0, 2])
     """
     original = as_matrix(a, "a")
     tolerance = _check_tolerance(rtol, a)

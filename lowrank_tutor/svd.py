@@ -28,15 +28,16 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_rng,
+    translated,
 )
 
 __all__ = [
-    "SVD", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "randomized_svd", "relative_error",
+    "SVDResult", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "randomized_svd", "relative_error",
     "tail_error", "truncated_svd",
 ]  # fmt: skip
 
 
-class SVD(NamedTuple):
+class SVDResult(NamedTuple):
     """A truncated singular value decomposition, ``a ~ (u * s) @ vt``; of a stack, ``(u * s[..., None, :]) @ vt``.
 
     The columns of ``u`` (..., m, k) and the rows of ``vt`` (..., k, n) are orthonormal, and ``s`` (..., k) falls. The
@@ -74,13 +75,14 @@ def _signs_of(columns: FloatArray) -> FloatArray:
     return signs
 
 
-def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVD:
+def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVDResult:
     """Copy the first ``k`` triplets, so that the rest can be freed, and fix their signs."""
     signs = _signs_of(u[..., :k])
-    return SVD(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
+    return SVDResult(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
 
 
-def truncated_svd(a: ArrayLike, k: int) -> SVD:
+@translated
+def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
     ``a`` is (..., m, n). LAPACK computes them from the full decomposition.
@@ -92,12 +94,15 @@ def truncated_svd(a: ArrayLike, k: int) -> SVD:
     """
     matrix = as_matrices(a, "a", advice=", and randomized_svd takes it as it is")
     *stack, m, n = matrix.shape
-    # Who takes a color image for one matrix learns from the message how it was read.
+    if stack and n in (3, 4) and np.asarray(a).dtype == np.uint8:
+        raise ValueError(f"a must be a stack of matrices, got an image of shape {matrix.shape}: move its colors first")
+    # Who takes a color image of floats for one matrix learns from the message how it was read.
     bound = f"min(m, n) of each of {math.prod(stack)} matrices of shape {m, n}" if stack else "min(m, n)"
     rank = check_integer(k, "k", 1, min(m, n), bound)
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 
+@translated
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
@@ -164,6 +169,7 @@ def _apart(y: FloatArray) -> FloatArray:
         return np.linalg.qr(y)[0]
 
 
+@translated
 def randomized_svd(
     a: ArrayLike | Factor,
     k: int,
@@ -171,7 +177,7 @@ def randomized_svd(
     oversample: int = 10,
     power_iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
-) -> SVD:
+) -> SVDResult:
     r"""Approximate the ``k`` largest singular values and their vectors, from a few products of the matrix.
 
     A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back, $(AA^\top)^t Ag$, with

@@ -21,7 +21,10 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
-from lowrank_tutor.svd import truncated_svd
+from lowrank_tutor.factorization import factorize_ratings
+from lowrank_tutor.lda import lda
+from lowrank_tutor.nmf import nmf
+from lowrank_tutor.svd import randomized_svd, truncated_svd
 
 
 class NoArray:
@@ -67,8 +70,8 @@ WORD = 'x must be "up" or "down", got '
 RNG = "rng must be a numpy.random.Generator, a seed (an integer) or None, got "
 
 WRONG_VALUES = [
-    (a, [[1.0, np.nan]], "x must be finite, got nan"),
-    (a, [[1.0, np.inf]], "x must be finite, got inf"),
+    (a, [[1.0, np.nan]], "x must be finite, got nan at [0, 1]"),
+    (a, [[1.0, np.inf]], "x must be finite, got inf at [0, 1]"),
     (a, np.zeros((0, 3)), EMPTY + "(0, 3)"),
     (a, NoArray(), RECTANGLE + "NoArray()"),
     (a, np.ones((2, 2, 2)), MATRIX + "(2, 2, 2)"),
@@ -189,6 +192,23 @@ def test_numbers_of_every_kind_pass():
     assert check_real(1.7e308, "x", "at least 0", 0) == 1.7e308
     assert choice("up") == "up"
     assert check_bool(False, "x") is False
+
+
+FOREIGN_NAMES = {
+    "rng": lambda: nmf(np.eye(3), 2, random_state=0),
+    "k": lambda: truncated_svd(np.eye(3), n_components=2),
+    "power_iterations": lambda: randomized_svd(np.eye(3), 2, n_iter=7),
+    "max_sweeps": lambda: factorize_ratings(np.eye(3), None, 2, max_iter=7),
+    "labels": lambda: lda(np.eye(3), y=[0, 1, 1], k=1),
+}
+
+
+@pytest.mark.parametrize("ours", FOREIGN_NAMES)
+def test_foreign_arguments(ours):
+    with pytest.raises(TypeError, match=rf"^\w+ must be given as {ours}, got "):
+        FOREIGN_NAMES[ours]()
+    with pytest.raises(TypeError, match=r"^truncated_svd\(\) got an unexpected keyword argument 'tol'$"):
+        truncated_svd(np.eye(3), 2, tol=0.1)
 
 
 def test_generators_and_seeds():

@@ -113,6 +113,57 @@ def test_unknown_rows_are_nan():
     np.testing.assert_array_equal(result.losses, rest.losses)
 
 
+@pytest.mark.parametrize("penalty", [0.0, 0.3])
+def test_new_rows(penalty):
+    table, seen = ratings_of(60, 20, 3, share=0.6)
+    seen[:50, 7] = seen[59] = False
+    seen[59, 7] = seen[58, 2] = True
+    result = factorize_ratings(table[:50], seen[:50], 3, regularization=penalty, rng=fresh())
+    new = np.where(seen, table, np.nan)[50:]
+    c = result.transform(new)
+    known = seen[50:59] & (np.arange(20) != 7)  # a column that no old row rated says nothing
+    judge = half_step_by_loops(np.nan_to_num(result.f.T), table[50:59], known, penalty)
+    np.testing.assert_allclose(c[:9], judge, atol=1e-8)
+    assert np.isnan(c[9]).all()
+    np.testing.assert_array_equal(result.transform(table[50:], seen[50:]), c)
+    np.testing.assert_array_equal(result.transform(scipy.sparse.coo_array(np.where(seen, table, 0)[50:])), c)
+    if not penalty:
+        np.testing.assert_allclose((c @ result.f)[:9, :7], table[50:59, :7], atol=1e-8)
+    with pytest.raises(ValueError, match=r"^ratings must have 20 columns, got shape \(2, 3\)$"):
+        result.transform(np.ones((2, 3)))
+
+
+TRIPLES = [[0, 0, 4.5], [0, 1, 2], [1, 0, 3], [2, 1, 5]]
+
+
+@pytest.mark.parametrize(
+    "triples",
+    [
+        TRIPLES,
+        np.array(TRIPLES, int),
+        [*TRIPLES, [2, 0, np.nan]],
+        [(f"u{i}", j, x) for i, j, x in TRIPLES],
+        np.array(TRIPLES, object).astype(str),
+    ],
+    ids=["floats", "whole", "gaps", "names", "words"],
+)
+def test_triples_are_refused(triples):
+    with pytest.raises(
+        ValueError, match=r"^ratings must be a table of users and items, got 3 columns that look like triples: "
+    ):
+        factorize_ratings(triples, None, 2)
+
+
+def test_tables_of_three_columns():
+    """What has gaps or fractions, or says what is observed, is a table."""
+    for table, seen in (
+        (TRIPLES, np.ones((4, 3), bool)),
+        (np.add(TRIPLES, 0.5), None),
+        ([*TRIPLES, [np.nan] * 3], None),
+    ):
+        assert factorize_ratings(table, seen, 1, rng=0).converged
+
+
 def test_memory_grows_with_ratings():
     known = scipy.sparse.random(3000, 200, 0.02, rng=fresh(), format="coo")
     tracemalloc.start()

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import operator
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from chapters import ROOT
@@ -163,6 +165,35 @@ def test_public_names():
         assert not wordy, f"{room}: {wordy}"
     with pytest.raises(AttributeError, match=r"^module 'lowrank_tutor' has no attribute 'nothing'$"):
         _ = lowrank_tutor.nothing
+
+
+A = np.random.default_rng(0).random((6, 4))
+FOREIGN = [
+    lowrank_tutor.pca, lowrank_tutor.nmf, lowrank_tutor.layers, lowrank_tutor.SVD, lowrank_tutor.nmf.NMF,
+    lowrank_tutor.svd.TruncatedSVD, lowrank_tutor.bilinear.svd, lowrank_tutor.IncrementalPCA,
+    lowrank_tutor.caches.matrix_rank,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("called", FOREIGN, ids=repr)
+def test_foreign_names_say_what_to_call(called):
+    with pytest.raises(TypeError, match=r"^\w[\w.]* is (not here|a module): call "):
+        called(A, n_components=2)
+
+
+@pytest.mark.parametrize("name", sorted({call for call in lowrank_tutor.CALLS.values() if call.startswith("lr.")}))
+def test_what_they_say_exists(name):
+    assert callable(eval(re.match(r"lr[.\w]+", name)[0], {"lr": lowrank_tutor}))
+
+
+def test_names_find_their_module():
+    """A public name is one of the package too; where a page's helper has the same, the mathematics comes first."""
+    for name, module in {"PCA": "pca", "nmf.nmf": "nmf", "randomized_svd": "svd", "score": "bilinear.scores"}.items():
+        found = operator.attrgetter(name)(lowrank_tutor)
+        assert found.__module__ == f"lowrank_tutor.{module}"
+    assert not hasattr(lowrank_tutor.svd, "__module__")  # Sphinx would look there for its functions
+    code = "from lowrank_tutor import PCA, randomized_svd; import sys; print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def signature_of(value):

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
 
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import best_rank_k, tail_error, truncated_svd
@@ -159,8 +160,8 @@ def test_fitting_again():
 def test_scikit_learn_pipeline():
     x, y = load_digits(return_X_y=True)
     x, y = x[:300], y[:300]
-    assert clone(PCA(np.int64(3))).get_params() == {"n_components": 3}
-    assert PCA(2).set_params(n_components=0.5).get_params() == {"n_components": 0.5}
+    assert clone(PCA(np.int64(3))).get_params() == {"n_components": 3, "whiten": False}
+    assert PCA(2).set_params(n_components=0.5, whiten=True).get_params() == {"n_components": 0.5, "whiten": True}
     scores = []
     for pca in (PCA(2), decomposition.PCA(2, svd_solver="full")):
         pipe = make_pipeline(pca, KNeighborsClassifier(3))
@@ -169,6 +170,55 @@ def test_scikit_learn_pipeline():
     np.testing.assert_allclose(*scores, atol=1e-12)
     last = make_pipeline(StandardScaler(), PCA(2)).fit(x)  # scikit-learn asks the last step for its tags
     assert last.transform(x).shape == (len(x), 2)
+
+
+# Those of scikit-learn's checks that PCA fails, as its docstring says: most of them ask for other words.
+FAILED = {
+    "check_complex_data", "check_do_not_raise_errors_in_init_or_set_params", "check_dtype_object",
+    "check_estimators_empty_data_messages", "check_estimators_nan_inf", "check_fit2d_1sample", "check_fit2d_predict1d",
+    "check_n_features_in_after_fitting",
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("pca", [PCA(), PCA(1, whiten=True)], ids=repr)
+def test_scikit_learn_checks(pca):
+    results = check_estimator(pca, on_fail=None, on_skip=None)
+    assert {each["check_name"] for each in results if each["status"] == "failed"} <= FAILED
+    assert sum(each["status"] == "passed" for each in results) >= 30
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_whitening(dtype):
+    x = cloud(300, 4).astype(dtype)
+    ours, judge = PCA(3, whiten=True).fit(x), decomposition.PCA(3, whiten=True, svd_solver="full").fit(x)
+    z = ours.transform(x)
+    assert z.dtype == dtype
+    np.testing.assert_allclose(z, judge.transform(x), atol=1e-3 if dtype == np.float32 else 1e-9)
+    np.testing.assert_allclose(np.cov(z.T), np.eye(3), atol=1e-5 if dtype == np.float32 else 1e-12)
+    np.testing.assert_allclose(ours.inverse_transform(z), judge.inverse_transform(z), atol=1e-4)
+
+
+class Table(np.ndarray):
+    """Points with names of columns, as in pandas."""
+
+    columns = ("height", "weight", "age")
+
+
+def test_names_of_columns():
+    x = cloud(20, 3)
+    table, swapped = x.view(Table), x[:, ::-1].view(Table)
+    swapped.columns = Table.columns[::-1]
+    pca = PCA(2).fit(table)
+    assert pca.feature_names_in_.tolist() == list(Table.columns)
+    assert make_pipeline(PCA(2)).fit(table).get_feature_names_out().tolist() == ["pca0", "pca1"]
+    np.testing.assert_array_equal(pca.transform(table), pca.transform(x))
+    with pytest.raises(
+        ValueError, match=r"^x must have the columns \['height', 'weight', 'age'\] in this order, got \['a"
+    ):
+        pca.transform(swapped)
+    assert not hasattr(pca.fit(x), "feature_names_in_")
+    pca.transform(swapped)
 
 
 FITTED = PCA(2).fit(cloud(20, 4))
@@ -180,6 +230,10 @@ FITTED = PCA(2).fit(cloud(20, 4))
         (lambda: PCA(1.0), ValueError, "n_components must be above 0 and below 1, got 1.0"),
         (lambda: PCA(0.0), ValueError, "n_components must be above 0 and below 1, got 0.0"),
         (lambda: PCA("mle"), TypeError, "n_components must be an integer, got 'mle'"),
+        (lambda: PCA(random_state=0), TypeError, "random_state must be left out, since nothing is drawn here, got"),
+        (lambda: PCA(whiten=True).fit(cloud(4, 6)), ValueError, "n_components must be at most 3, the axes with spread"),
+        (lambda: PCA().set_params(copy=True), ValueError, "params must be n_components or whiten, got copy"),
+        (lambda: PCA().get_feature_names_out(), ValueError, "PCA(n_components=None) must be fitted first: call fit(x)"),
         (lambda: PCA(1).fit([[1]]), ValueError, "x must be two points or more (variance divides by n - 1), got 1"),
         (lambda: PCA(4).fit(np.ones((9, 3))), ValueError, "n_components must be between 1 and min(n, d) = 3, got 4"),
         (lambda: PCA(2).transform([[1.0]]), ValueError, "PCA(n_components=2) must be fitted first: call fit(x)"),

@@ -36,7 +36,7 @@ def test_zero_matrix(shape):
     assert type(stable_rank(a)) is type(stable_rank(zero)) is float
     result = rank_factorization(zero)
     assert isinstance(result, RankFactorization)
-    assert (result.c.shape, result.f.shape) == ((shape[0], 0), (0, shape[1]))
+    assert (result.c.shape, result.f.shape, result.columns.shape) == ((shape[0], 0), (0, shape[1]), (0,))
 
 
 def diagonal(x, dtype=np.float64):
@@ -178,7 +178,7 @@ def test_storage_is_exact():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: stable_rank([[[1.0]], [[math.nan]]]), "a[1] must be finite, got nan"),
+        (lambda: stable_rank([[[1.0]], [[math.nan]]]), "a[1] must be finite, got nan at [0, 0]"),
         (lambda: effective_rank(np.eye(2)), "s must be non-increasing, got 0.0 before 1.0"),
         (lambda: numerical_rank(HAND, 1.0), "rtol must be at least 0 and below 1, got 1.0"),
         (lambda: rank_factorization(HAND, -1e-300), "rtol must be at least 0 and below 1, got -1e-300"),

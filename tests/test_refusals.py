@@ -166,6 +166,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "tail_error": {"s": array(SPECTRUM), "k": whole(1, 0, 3), "norm": word("spectral")},
     "truncated_svd": {"a": array(A, stacks=True), "k": whole(1, high=2)},
     "PCA": {"n_components": some(1, zero=0, negative=-1, above=1.5, flag=True, words="3", nan=math.nan)},
+    "PCA.get_feature_names_out": {"input_features": some(None)},
     "PCA.fit": {"x": array(POINTS)},
     "PCA.fit_transform": {"x": array(POINTS)},
     "PCA.transform": {"x": array(POINTS)},
@@ -179,10 +180,13 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "nmf": {
         "x": array(A), "k": whole(1, high=2), "starts": whole(1), "tolerance": real(1e-4), "max_sweeps": whole(9),
     },
-    "NMF.transform": {"x": array(A)},
+    "NMFResult.transform": {"x": array(A)},
     "factorize_ratings": {
         "ratings": array(A, nan=False), "observed": some(np.ones((2, 3), bool), words="words", numbers=A, axes=[True]),
         "k": whole(1, high=2), "regularization": real(1.0), "tolerance": real(0.1), "max_sweeps": whole(2),
+    },
+    "RatingFactors.transform": {
+        "ratings": array(A, nan=False), "observed": some(np.ones((2, 3), bool), words="words", numbers=A, axes=[True]),
     },
     "Autoencoder": {"d": whole(8), "k": whole(2, high=8), "hidden": whole(3, 2)},
     "Autoencoder.encode": {"x": tensor(torch.ones(3, 8))},
@@ -391,7 +395,8 @@ CALLS = public_calls()
 OBJECTS: dict[str, Callable[[], Any]] = {
     "PCA": lambda: CALLS["PCA"](1).fit(POINTS),
     "Discriminants": lambda: CALLS["lda"](POINTS, list("aaabbb"), 1),
-    "NMF": lambda: CALLS["nmf"](A, 1, starts=1),
+    "NMFResult": lambda: CALLS["nmf"](A, 1, starts=1),
+    "RatingFactors": lambda: CALLS["factorize_ratings"](A, np.ones((2, 3), bool), 1),
     "Storyteller": storyteller.load,
 }
 

@@ -17,7 +17,7 @@ from numpy.random import default_rng
 from scipy.sparse.linalg import aslinearoperator
 
 from lowrank_tutor.svd import (
-    SVD,
+    SVDResult,
     best_rank_k,
     choose_rank,
     fix_signs,
@@ -40,7 +40,7 @@ def product(factors):
 
 def assert_is_svd(result, tolerance=2e-14):
     """Orthonormal factors, a spectrum that does not rise, and the largest entry of each left vector positive."""
-    assert isinstance(result, SVD)
+    assert isinstance(result, SVDResult)
     u, s, vt = result
     np.testing.assert_allclose(u.T @ u, np.eye(s.size), atol=tolerance)
     np.testing.assert_allclose(vt @ vt.T, np.eye(s.size), atol=tolerance)
@@ -343,6 +343,9 @@ SPARSE_NAN = sparse_matrix()
 SPARSE_NAN.data[7] = np.nan
 
 
+COLORS = default_rng(0).integers(0, 256, (8, 6, 3), np.uint8)
+
+
 def operator(multiply, back=None, n=5):
     return SimpleNamespace(shape=(n, n), matmat=multiply, rmatmat=back)
 
@@ -370,6 +373,11 @@ def operator(multiply, back=None, n=5):
         (lambda: relative_error(np.ones((1, 2)), np.eye(2)), "approx must be of exact's shape (2, 2), got (1, 2)"),
         (lambda: relative_error(np.ones((2, 1, 1)), [[[1]], [[0]]]), "exact must be non-zero, got a zero matrix"),
         (lambda: best_rank_k([[[1]], [[math.inf]]], 1), "a[1] must be finite, got inf"),
+        (lambda: best_rank_k(COLORS, 2), "a must be a stack of matrices, got an image of shape (8, 6, 3): move its"),
+        (
+            lambda: best_rank_k(COLORS / 255, 4),
+            "k must be between 1 and min(m, n) of each of 8 matrices of shape (6, 3)",
+        ),
         (lambda: randomized_svd(SPARSE_NAN, 3), "a must be finite, got nan"),
         (lambda: randomized_svd(aslinearoperator(SPARSE_NAN), 3), "a must be finite, got nan in a product"),
         (lambda: randomized_svd(sparse_matrix() * 1j, 3), "a must be a matrix of real numbers, got dtype complex128"),

@@ -45,7 +45,8 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     bars = _layers(COUNT)[1] if s is None else finite("s", s, None)
     if not 2 <= len(bars) <= MOST or bars.min() < 0 or bars.max() > LIMIT:
         got = f"{len(bars)} from {bars.min():g} to {bars.max():g}"
-        raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {got}")
+        way = "divide by the first, and plot more by kit.curves"
+        raise ValueError(f"s must be 2 to {MOST} numbers from 0 to {LIMIT}, got {got}: {way}")
     bars, k = np.sort(bars)[::-1], whole("k", min(4, len(bars)) if k is None else k, 1, len(bars))
     u, own, v = _layers(len(bars))
     index = np.arange(1, len(bars) + 1)

@@ -11,9 +11,10 @@ from lowrank_tutor._on_demand import on_demand
 
 if TYPE_CHECKING:
     from lowrank_tutor.kit.canvas import Instrument
+    from lowrank_tutor.kit.charts import curves
     from lowrank_tutor.kit.questions import check, draw_first, register
     from lowrank_tutor.kit.sliders import Explorer, explore
     from lowrank_tutor.kit.tables import number, table
 
-__all__ = ["Explorer", "Instrument", "check", "draw_first", "explore", "number", "register", "table"]
-__getattr__, __dir__ = on_demand(__name__, "questions", "tables", "sliders", "canvas")
+__all__ = ["Explorer", "Instrument", "check", "curves", "draw_first", "explore", "number", "register", "table"]
+__getattr__, __dir__ = on_demand(__name__, "questions", "tables", "sliders", "canvas", "charts")

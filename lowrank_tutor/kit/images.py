@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 COLORS = 64  # of a picture that is kept without loss
+EDGE = 0.01  # inches beyond the edge of a figure that nobody misses
 FAITHFUL = 2.0  # root mean square, of 255, that the reduction to COLORS may change
 
 
@@ -22,12 +23,23 @@ def pixels(figure: Figure, dpi: int) -> np.ndarray:
     canvas: Any = FigureCanvasAgg(figure)
     figure.set_dpi(dpi)
     canvas.draw()
+    if figure.get_layout_engine() is None and _is_cut(figure, canvas.get_renderer()):
+        figure.set_layout_engine("constrained")
+        canvas.draw()
     rgba = Image.fromarray(np.array(canvas.buffer_rgba()))
     figure.set_canvas(callers_canvas)
     figure.set_dpi(callers_dpi)
     plt.close(figure)  # or a figure per position would stay in memory
     paper = Image.new("RGBA", rgba.size, "white")
     return np.asarray(Image.alpha_composite(paper, rgba).convert("RGB"))
+
+
+def _is_cut(figure: Figure, renderer: Any) -> bool:
+    """Whether labels of a grid of axes lie beyond the edge of a figure that nobody has laid out."""
+    if not any(ax.get_subplotspec() for ax in figure.axes):
+        return False
+    box, (width, height) = figure.get_tightbbox(renderer), figure.get_size_inches()
+    return bool(min(box.x0, box.y0, width - box.x1, height - box.y1) < -EDGE)
 
 
 def _scaled(picture: np.ndarray, scale: float) -> Image.Image:

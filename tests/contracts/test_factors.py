@@ -24,7 +24,7 @@ from lowrank_tutor import bilinear, caches, jl, roofline
 from lowrank_tutor.autoencoder import Autoencoder
 from lowrank_tutor.factorization import factorize_ratings
 from lowrank_tutor.lda import lda
-from lowrank_tutor.nmf import NMF, nmf
+from lowrank_tutor.nmf import NMFResult, nmf
 from lowrank_tutor.rank import break_even_rank
 
 TABLE = []
@@ -182,7 +182,7 @@ def parts_of(kind, k, d):
     return f
 
 
-@promise("NMF.transform", border="a part joins or leaves a row; parts nearly the same; more parts than columns")
+@promise("NMFResult.transform", border="a part joins or leaves a row; parts nearly the same; more parts than columns")
 def finds_the_best_amounts():
     """Each row is as near as SciPy's non-negative least squares brings it."""
     kinds = ("flat", "zero", "equal", "disjoint", "near 1e-2", "near 1e-4", "near 1e-6")
@@ -192,7 +192,7 @@ def finds_the_best_amounts():
         x = np.vstack([mixed, mixed * fresh().random((6, d)), np.zeros((1, d)), f])
         for dtype, power in itertools.product(FLOATS, (-80, 0, 30)):  # new rows may be near zero
             with case(kind=kind, k=k, d=d, dtype=dtype, power=power):
-                c = NMF(np.ones((1, k)), f, np.zeros(1), True).transform((x * 2.0**power).astype(dtype))
+                c = NMFResult(np.ones((1, k)), f, np.zeros(1), True).transform((x * 2.0**power).astype(dtype))
                 assert c.dtype == dtype
                 assert (c >= 0).all()
                 for row, amounts in zip(x, c.astype(float) / 2.0**power, strict=True):
@@ -203,13 +203,13 @@ def finds_the_best_amounts():
                         np.testing.assert_allclose(amounts, best, atol=1e-9 * max(np.abs(best).max(), 1))
 
 
-@promise("NMF.transform", border="rows that do not settle within the rounds allowed")
+@promise("NMFResult.transform", border="rows that do not settle within the rounds allowed")
 def says_what_did_not_settle():
     """Rows that do not settle are an error, and no row is returned halfway."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lowrank_tutor.nmf._ROUNDS", 0)
         with pytest.raises(ValueError, match=r"^f must hold parts that can be told apart, got 3 rows of x that did"):
-            NMF(np.ones((1, 2)), np.eye(2), np.zeros(1), True).transform(np.ones((3, 2)))
+            NMFResult(np.ones((1, 2)), np.eye(2), np.zeros(1), True).transform(np.ones((3, 2)))
 
 
 # Ratings

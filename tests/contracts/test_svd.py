@@ -236,8 +236,9 @@ def integers():
 def test_factors_are_the_echelon_form():
     for a in integers():
         pivots, rows = reduced(a)
-        c, f = rank_factorization(a)
-        assert numerical_rank(a) == len(pivots), a
+        c, f = result = rank_factorization(a)
+        assert numerical_rank(a) == len(result.columns) == len(pivots), a
+        np.testing.assert_array_equal(result.columns, pivots, err_msg=str(a))
         np.testing.assert_array_equal(c, a[:, pivots], err_msg=str(a))
         np.testing.assert_allclose(f, np.reshape(rows, f.shape), rtol=1e-11, atol=1e-11, err_msg=str(a))
 
@@ -262,7 +263,8 @@ def test_factors_amplify_no_rounding(dtype, most):
         r = rng.integers(1, min(m, n) + 1)
         s = np.geomspace(1, rng.uniform(0.05, 1), r)
         a = ((orthonormal(m, r, rng) * s) @ orthonormal(n, r, rng).T).astype(dtype)
-        c, f = rank_factorization(a)
+        c, f = result = rank_factorization(a)
+        np.testing.assert_array_equal(a[:, result.columns], c, err_msg=f"{m, n, r}")
         assert relative_error(c @ f, a) < most, (m, n, r)
 
 

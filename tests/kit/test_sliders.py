@@ -18,6 +18,7 @@ from visits import swipe
 from lowrank_tutor.kit import charts
 from lowrank_tutor.kit import sliders as explore
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
+from lowrank_tutor.kit.images import pixels
 from lowrank_tutor.kit.sliders import Explorer
 
 HOSTILE = """</script><script>alert(1)</script><!-- <script> "double" 'single' &amp; <b>"""
@@ -346,6 +347,26 @@ def test_figure_drawn_again():
     assert (figure.dpi, figure.canvas) == (72, canvas)
     assert plt.get_fignums() == []
     assert len(set(Block(source).data()["pictures"][0])) == 4
+
+
+@pytest.mark.parametrize("layout", [None, "none", "constrained", "tight"])
+def test_labels_stay_inside(layout):
+    """Without a layout, the labels of so small a figure would lie beyond its edge, and its border would have ink."""
+
+    def draw(size=2.0):
+        figure = Figure(figsize=(size, 0.7 * size), layout=layout)
+        figure.add_subplot().set(xlabel="time, s", ylabel="height, m")
+        return figure
+
+    small, large = (pixels(draw(size), 100) for size in (2.0, 7.0))
+    assert small.shape == (140, 200, 3)
+    for picture in (small, large):
+        assert all((edge == 255).all() for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1]))
+    if layout in (None, "none"):  # where nothing is cut, a figure stays as it is
+        roomy = draw(7.0)
+        before = roomy.axes[0].get_position().bounds
+        pixels(roomy, 100)
+        assert roomy.axes[0].get_position().bounds == before
 
 
 # The live face
