@@ -1,5 +1,6 @@
 """Theme fixes, each for a defect that a reader would meet. Any of them may go when its cause goes."""
 
+import base64
 import datetime
 import html
 import itertools
@@ -247,7 +248,8 @@ MATHJAX = """window.MathJax = {
 # hence "file:", which a page from a server could not read anyway.
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' file:; "
-    "img-src 'self' data: file:; font-src 'self' file:; worker-src blob:; form-action 'self' file:; base-uri 'none'"
+    "img-src 'self' data: file:; font-src 'self' data: file:; worker-src blob:; form-action 'self' file:; "
+    "base-uri 'none'"
 )
 
 # Where the browser stores nothing for a site, a mere look at its storage throws, and would end the theme's script.
@@ -264,7 +266,13 @@ STORAGE = """<script>for (const name of ["localStorage", "sessionStorage"]) try 
 
 # Without a choice of the reader's the theme waits for its last script to see whether the browser asks for a dark page.
 MODE = """if (document.documentElement.dataset.theme === "auto")
-  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
+  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+{ // The letters come with book.css; until they are unpacked, some milliseconds, no line in other letters is shown.
+  const { classList } = document.documentElement, show = () => classList.remove("unpacking");
+  classList.add("unpacking");
+  document.fonts.load('1em "Source Serif 4"').finally(show);
+  setTimeout(show, 500);
+}"""
 
 
 def drop_raw_nodes(app, pagename, templatename, context, doctree):
@@ -403,8 +411,8 @@ def finish(app, exception):
         page.write_text(text, encoding="utf-8")
     _trim_mathjax(out)
     _trim_icons(out)
-    _fix_search(out)
     _fix_marks(out)
+    _bring_letters(out / "_static")
     _write_root(app, out)
 
 
@@ -426,10 +434,11 @@ def _hide_icons(page):
 
 def _paint_early(page):
     # A script in the head that does not wait for the page keeps all of it from being shown; only this one has to run at
-    # once, for the lines after it. And only the page of results searches: the index is not needed before.
+    # once, for the lines after it. And only the page of results searches, with the book's own scripts (search.py).
     head, end, body = page.partition("</head>")
-    if 'id="search-results"' not in body:
-        head = re.sub(r'<script src="[^"]*(searchtools|language_data|searchindex)\.js[^"]*"></script>\s*', "", head)
+    head = re.sub(r'<script src="[^"]*(searchtools|language_data|searchindex)\.js[^"]*"></script>\s*', "", head)
+    if 'id="search-results"' in body:
+        head += "".join(f'<script src="_static/search{part}.js"></script>\n' for part in ("-data", ""))
     head = re.sub(r"<script (?=[^>]*src=)(?![^>]*(?:defer|documentation_options))", "<script defer ", head)
     return head + end + body
 
@@ -466,12 +475,12 @@ def _fix_marks(out):
     path.write_text(text, encoding="utf-8")
 
 
-def _fix_search(out):
-    # Words are looked up in objects, and every object of JavaScript knows the word "constructor".
-    bare = '{"__proto__": {"__proto__": null, hasOwnProperty(word) { return Object.hasOwn(this, word) }}, '
-    index = out / "searchindex.js"
-    text = index.read_text(encoding="utf-8")
-    index.write_text(re.sub(r'("(?:title)?terms": ?)\{', lambda found: found[1] + bare, text), encoding="utf-8")
+def _bring_letters(static):
+    # With its letters inside the style sheet, text never stands in others first, whose lines would break elsewhere.
+    styles, font = static / "book.css", "fonts/source-serif-4.woff2"
+    letters = "data:font/woff2;base64," + base64.b64encode((static / font).read_bytes()).decode()
+    styles.write_text(styles.read_text(encoding="utf-8").replace(font, letters), encoding="utf-8")
+    (static / font).unlink()
 
 
 def _trim_mathjax(out):

@@ -270,7 +270,7 @@ SCENES = {
             "undone": "In the old units the teal line does not follow the cloud: it shows what the score reads.",
         },
         readouts={"error": ("error of the scores", ".0%"), "plain": ("if W itself is cut", ".0%")},
-        caption="Gray dots are queries, and black ones what the cut leaves of them. The teal line on the left shows "
+        caption="Gray dots are queries, the others what the cut leaves of them. The teal line on the left shows "
                 "the direction in which the score reads a query; on the right it is the long axis of the arrows.",
         numbers=_rescaled, draw=_draw_rescale,
         data={"dots": DOTS.tolist(), "root": ROOT.tolist(), "inverse": np.linalg.inv(ROOT).tolist(),

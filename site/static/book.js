@@ -78,7 +78,7 @@ addEventListener("load", () => {
 // A formula wider than its place becomes smaller, down to 15 pixels, and is then scrolled. A table too wide for a phone is
 // stacked: each row is a block, and its cells stand in it under the heads of their columns (book.css). What is still wider,
 // as code may be, scrolls, too: the keyboard must reach it, and an edge that fades must say so.
-addEventListener("load", async () => {
+addEventListener("DOMContentLoaded", async () => {
   const SMALLEST = 15, TALLEST = 110; // pixels: the letters of a formula; a row's name, about six lines
   const formulas = () => document.querySelectorAll(".bd-content .math");
   const scrolling = () => document.querySelectorAll(".bd-content :is(.math, table, pre, .cell_output)");
@@ -126,6 +126,8 @@ addEventListener("load", async () => {
       if (box.matches(".math")) is ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex");
     });
   };
+  fit(); // tables, before they are seen
+  if (document.readyState !== "complete") await new Promise((go) => addEventListener("load", go));
   await window.MathJax?.startup?.promise;
   fit();
   document.fonts.ready.then(fit); // the letters of formulas come late, and have other widths
@@ -135,4 +137,29 @@ addEventListener("load", async () => {
   document.addEventListener("toggle", fit, true);
   document.addEventListener("click", ({ target }) => { if (target.closest?.(".dropdown")) setTimeout(fit); });
   document.addEventListener("scroll", ({ target }) => { if (target.matches?.(".bd-content *")) cue(target); }, { capture: true, passive: true });
+});
+// A word that names a color, in a figure's caption or the paragraph beside it, lights what has that color in the figure.
+addEventListener("load", () => {
+  const DRAWN = "svg :is(.line, .area, .dots, .word, .handle, .weight)", NAMED = /\b(teal|orange|violet|gray)\b/i;
+  for (const figure of document.querySelectorAll(".bd-article figure.instrument.live")) {
+    const around = figure.closest(".cell") ?? figure;
+    const places = [figure.querySelector("figcaption"), around.previousElementSibling, around.nextElementSibling];
+    const light = (color) => figure.querySelectorAll(DRAWN).forEach((part) => part.classList.toggle("dim", color && !part.matches(`.${color}`)));
+    for (const place of places.filter((element) => element?.matches("p, figcaption"))) {
+      const walk = document.createTreeWalker(place, NodeFilter.SHOW_TEXT), texts = [];
+      while (walk.nextNode()) if (NAMED.test(walk.currentNode.data)) texts.push(walk.currentNode);
+      for (let text of texts) for (let found; (found = NAMED.exec(text.data)); ) {
+        const word = text.splitText(found.index), color = found[1].toLowerCase();
+        text = word.splitText(color.length);
+        if (!figure.querySelector(`:is(${DRAWN}).${color}`)) continue;
+        const mark = document.createElement("span");
+        mark.className = "lights";
+        mark.style.borderColor = `var(--${color})`;
+        word.replaceWith(mark);
+        mark.append(word);
+        mark.addEventListener("pointerenter", () => light(color));
+        mark.addEventListener("pointerleave", () => light(""));
+      }
+    }
+  }
 });

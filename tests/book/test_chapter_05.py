@@ -197,7 +197,8 @@ def test_whose_queries(chapter, cuts_of_model):
     assert share_right(told, attend=for_all) + 0.02 < plain < share_right(told, attend=for_asking) - 0.02
     judged = {use: [chapter["judged"](use, k) for k in chapter["RANKS"]] for use in chapter["USES"]}
     off, right = ({use: pairs[3][i] for use, pairs in judged.items()} for i in (0, 1))
-    assert off["all words"] < off["W cut"] < off["words that ask"] == pytest.approx(0.42, abs=0.005)
+    assert off["all words"] < off["W cut"] == pytest.approx(0.39, abs=0.005)
+    assert off["words that ask"] == pytest.approx(0.42, abs=0.005)
     assert right["all words"] == pytest.approx(0.8, abs=0.02)
     assert right["words that ask"] == pytest.approx(0.9, abs=0.005)
     best = [max(judged, key=lambda use: judged[use][i][1]) for i in range(6)]

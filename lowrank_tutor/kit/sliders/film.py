@@ -70,7 +70,8 @@ def panels_html(frame: Frame, sources: Sequence[str]) -> str:
         alt = html.escape(frame.alt) if i == 0 else ""
         size = f'width="{width}" height="{height}" style="--inches:{panel.inches:.4g}"'
         images.append(f'<img alt="{alt}"{kind} {size} src="{source}">')
-    return f'<div class="explorer-panels">{"".join(images)}</div>'
+    widest = max(panel.inches for panel in frame.panels)
+    return f'<div class="explorer-panels" style="--widest:{widest:.4g}">{"".join(images)}</div>'
 
 
 def control_html(explorer: Explorer, name: str) -> str:

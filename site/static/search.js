@@ -1,0 +1,71 @@
+// The page of what was found: sections, terms, and functions that hold the words of a question, best first, each with the
+// lines where they stand (search-data.js, see site/search.py). A rare word counts more than a common one, a title more than
+// text, words that stand together more than words apart, and a chapter more than a page of reference.
+addEventListener("DOMContentLoaded", () => {
+  const MOST = 25, LINES = 30; // results; words shown of each
+  const COMMON = new Set("a after all an and are as at be before but by can do does for from get has have how i if in into is it its me my no not of on or should so than that the their them then there this to too was we what when where which while who why will with would you your".split(" "));
+  const cut = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const stem = (word) => word.length > 4 ? word.replace(/(ies|ied|ing|ed|es|s|ly|y|e)$/, "") : word.replace(/(?<=...)s$/, "");
+  const place = document.querySelector("#search-results"), asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+  const field = document.querySelector(".bd-search-container input");
+  field.value = asked;
+  if (!asked) return;
+  const all = cut(asked).map(stem), rare = all.filter((word) => !COMMON.has(word)), query = [...new Set(rare.length ? rare : all)].slice(0, 20);
+  const documents = window.places.map(([address, page, title, text]) => {
+    const heads = cut(title).map(stem), inside = cut(text).map(stem), counts = new Map();
+    for (const word of [...heads, ...inside]) counts.set(word, (counts.get(word) ?? 0) + 1);
+    return { address, page, title, text, heads: new Set(heads), pages: new Set(cut(page).map(stem)), inside: [...heads, ...inside], counts };
+  });
+  const worth = new Map(query.map((word) => {
+    const holding = documents.filter(({ counts }) => counts.has(word)).length;
+    return [word, Math.log(1 + documents.length / (holding + 0.5))];
+  }));
+  const score = ({ address, title, heads, pages, inside, counts }) => {
+    let sum = 0;
+    for (const word of query) {
+      const count = counts.get(word) ?? 0;
+      if (count) sum += worth.get(word) * (2.2 * count / (count + 0.6 + inside.length / 200) + 1.5 * heads.has(word) + 0.5 * pages.has(word));
+    }
+    const together = new Set(inside.map((word, i) => `${word} ${inside[i + 1]}`));
+    query.slice(1).forEach((word, i) => { if (together.has(`${query[i]} ${word}`)) sum += 0.7 * (worth.get(word) + worth.get(query[i])); });
+    if (title.toLowerCase().split(".").includes(asked.toLowerCase())) sum *= 3; // a function, by its name
+    return sum * (/\/0\d-/.test(address) ? 1.2 : /glossary|notation|bibliography/.test(address) ? 0.8 : /api\.html/.test(address) ? 0.6 : 1);
+  };
+  const best = documents.map((each) => [score(each), each]).filter(([points]) => points > 0).sort((a, b) => b[0] - a[0]);
+  const shown = best.filter(([points]) => points > 0.3 * best[0][0]).slice(0, MOST).map(([, each]) => each);
+  const make = (name, text = "", to = null) => {
+    const element = document.createElement(name);
+    element.textContent = text;
+    to?.append(element);
+    return element;
+  };
+  /** The words around those that were asked for, as many of them as stand together. */
+  const lines = (text) => {
+    const parts = text.split(" "), points = parts.map((part) => Math.max(0, ...cut(part).map((word) => worth.get(stem(word)) ?? 0)));
+    let sum = 0, most = -1, start = 0;
+    points.forEach((point, i) => {
+      sum += point - (points[i - LINES] ?? 0);
+      if (sum > most + 1e-9) [most, start] = [sum, Math.max(0, i - LINES + 1)];
+    });
+    start = Math.min(start + 8 * (start > 0), Math.max(0, parts.length - LINES)); // what was found is not the last word
+    const paragraph = make("p", start ? "… " : "");
+    parts.slice(start, start + LINES).forEach((part, i) => {
+      if (points[start + i] > 0) make("mark", part, paragraph);
+      else paragraph.append(part);
+      paragraph.append(" ");
+    });
+    if (start + LINES < parts.length) paragraph.append("…");
+    return paragraph;
+  };
+  const missing = cut(asked).filter((word) => query.includes(stem(word)) && !documents.some(({ counts }) => counts.has(stem(word))));
+  const nowhere = missing.length ? `; not in the book: ${missing.join(", ")}` : "";
+  const said = make("p", shown.length ? `${shown.length} ${shown.length > 1 ? "places" : "place"}, best first${nowhere}` : "These words did not match any place in the book.", place);
+  said.role = "status";
+  const list = make("ul", "", place);
+  for (const { address, page, title, text } of shown) {
+    const item = make("li", "", list), link = make("a", title, item), [file, anchor] = address.split("#");
+    link.href = `${file}?highlight=${encodeURIComponent(query.join(" "))}${anchor ? `#${anchor}` : ""}`;
+    if (!title.endsWith(page)) make("small", ` ${page}`, item);
+    if (text) item.append(lines(text));
+  }
+});
