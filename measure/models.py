@@ -5,7 +5,8 @@ each row, ``class`` and ``changes`` of its defaults go through `lowrank_tutor.ca
 the weights of the model that they make, without memory for them; where a row has no class, ``changes`` are all of its
 configuration, and ``weights`` its billions of them. ``note`` says where what is not in the class was read. A row whose
 source is the class alone gets today's date. Any other must be looked at again by hand: pass the names of the rows that
-were (``all`` for all). A new row needs a name, class, changes, note, and rule (what updates its states).
+were (``all`` for all). A new row needs a name, class, changes, note, and rule (what updates its states, or "chunks" if
+its windows do not slide).
 """
 
 import argparse
@@ -29,9 +30,10 @@ def in_words(model: Model, rule: str) -> str:
     words = "MLA" if "latent" in full else "MHA" if full["groups"] == full["heads"] else f"GQA, {full['groups']} groups"
     if "every" in full:  # DeepSeek-V4
         words = "a vector for every 4 or 128 tokens"
+    held = rule if rule == "chunks" else "a window"
     for part in model.parts:
         kind = "index" if "index" in part else "state" if "state" in part else "window" if "window" in part else ""
-        said = {"index": "an index", "state": f"a state ({rule})", "window": f"a window of {part.get('window', 0):,}"}
+        said = {"index": "an index", "state": f"a state ({rule})", "window": f"{held} of {part.get('window', 0):,}"}
         if kind:
             words += f"; {said[kind]}" + (f" in {part['layers']} of {layers} layers" if part["layers"] < layers else "")
     return words

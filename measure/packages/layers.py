@@ -129,8 +129,8 @@ class Ours(Adapter):
     sharing: ClassVar[str] = "key-value"
     one_projection = True
     remarks: ClassVar[dict[str, str]] = {
-        "cross-attention": "by the function linformer_attention; the layer is self-attention only",
-        "saved, fixed": "by the argument projection",
+        "cross-attention": "with the function linformer_attention; the layer is self-attention only",
+        "saved, fixed": "with the argument projection",
     }
 
     def plain(self, size: Size, seed: int = 0, **options: Any) -> nn.Module:
@@ -181,7 +181,7 @@ class OursHeadwise(Ours):
     may_lack = ("saved, fixed",)
 
     def fixed(self, size: Size, seed: int = 0) -> nn.Module:
-        raise NotOffered("a projection that is passed in serves keys and values both")
+        raise NotOffered("a projection that is passed in serves both keys and values")
 
 
 class Lucidrains(Adapter):
@@ -190,12 +190,12 @@ class Lucidrains(Adapter):
     name, distribution = "linformer", "linformer"
     layer = "LinformerSelfAttention (defaults, E != F)"
     remarks: ClassVar[dict[str, str]] = {
-        "exact, shorter": 'the README says "Assumes a fixed sequence length"; since issue 8 shorter ones are taken, and'
-        " E is sliced: rows left empty still take a share of the softmax",
+        "exact, shorter": 'the README says "Assumes a fixed sequence length"; since issue 8, shorter ones are accepted'
+        " and E is sliced, but rows left empty still take a share of the softmax",
         "spread": "E starts uniform within 1/sqrt(k), whatever the length: the spread grows like sqrt(n)",
         "spread, shorter": "since issue 8 E is sliced",
-        "mask heeded": "no mask is documented, and forward(**kwargs) takes all of mask, key_padding_mask,"
-        " attention_mask and token_mask",
+        "mask heeded": "no mask is documented, and forward(**kwargs) accepts and ignores mask, key_padding_mask,"
+        " attention_mask, and token_mask",
     }
 
     def plain(self, size: Size, seed: int = 0, **options: Any) -> nn.Module:
@@ -221,7 +221,7 @@ class Lucidrains(Adapter):
             copy(layer.proj_v, f.T)
 
     def shared(self, size: Size, seed: int = 0) -> nn.Module:
-        raise NotOffered("share_kv shares the D x D matrix too, so V = K; E = F with separate values is not possible")
+        raise NotOffered("share_kv shares the D x D matrix, too, so V = K; E = F with separate values is not possible")
 
     def causal(self, size: Size, seed: int = 0) -> Callable[[torch.Tensor], torch.Tensor]:
         raise NotOffered('the README says "It does not work for the auto-regressive case"')
@@ -241,9 +241,9 @@ class Tatp22(Adapter):
     remarks: ClassVar[dict[str, str]] = {
         "exact, masked": "hidden keys become zeros and still take a share of the softmax; pull request 12 says that"
         " masking is not done as in the original transformer",
-        "exact, shorter": "by the Padder, which appends zeros: they still take a share of the softmax",
-        "padding appended": "by the Padder",
-        "spread, shorter": "by the Padder",
+        "exact, shorter": "with the Padder, which appends zeros that still take a share of the softmax",
+        "padding appended": "with the Padder",
+        "spread, shorter": "with the Padder",
         "causal": "causal=True, documented, masks the upper right of the (n, k) matrix, whose columns mix all tokens",
         "sharing saves": 'parameter_sharing="kv"; one matrix with its bias',
         "sharing keeps values": 'parameter_sharing="kv"',

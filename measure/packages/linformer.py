@@ -165,7 +165,7 @@ def unknown_keyword(adapter: Adapter) -> Finding:
         adapter.plain(SMALL)(tokens(SMALL), no_such_keyword=True)
     except TypeError:
         return Finding(0)
-    return Finding(1, "forward(**kwargs) takes any")
+    return Finding(1, "forward(**kwargs) accepts any")
 
 
 def all_hidden(adapter: Adapter) -> float:
@@ -313,12 +313,12 @@ LINES = [
     Line("exact", "exact attention at k = n with E = F = I", EXACT, exact),
     Line("exact, masked", "exact attention at k = n, tokens hidden by a mask", EXACT, partial(exact, masked=True)),
     Line("exact, shorter", "exact attention at k = n, shorter than max_len", EXACT, exact_shorter),
-    Line("padding content", "what hidden tokens hold changes nothing", EXACT, padding_content),
+    Line("padding content", "the content of hidden tokens changes nothing", EXACT, padding_content),
     Line("padding appended", "appending hidden tokens changes nothing", EXACT, padding_appended),
-    Line("mask heeded", "a mask is obeyed or refused, not swallowed", 0, mask_heeded),
+    Line("mask heeded", "a mask is obeyed or refused, never ignored", 0, mask_heeded),
     Line("unknown keyword", "an unknown keyword is refused", 0, unknown_keyword),
-    Line("all hidden", "a mask that hides all gives finite numbers", 0, all_hidden),
-    Line("batch", "sequences of a batch are independent", EXACT, batch_independent),
+    Line("all hidden", "a mask that hides every token gives finite numbers", 0, all_hidden),
+    Line("batch", "sequences in a batch are independent", EXACT, batch_independent),
     Line("heads", "heads are independent", EXACT, heads_independent),
     Line("too long", "a sequence longer than max_len is refused", 0, too_long),
     Line("causal", "causal use is refused, or does not look ahead", EXACT, no_look_ahead),
@@ -326,12 +326,12 @@ LINES = [
     Line("spread, shorter", "spread of scores, one layer at n = 256 ... 16384", 1.5, spread_when_shorter),
     Line("sharing saves", "E = F saves exactly one projection", 0, sharing_saves),
     Line("sharing keeps values", "E = F leaves V different from K", EXACT, sharing_keeps_values),
-    Line("cross-attention", "queries of another sequence", EXACT, cross_attention),
-    Line("saved", "save and load gives the same results", EXACT, lambda adapter: saved(adapter, adapter.plain)),
-    Line("saved, fixed", "save and load, projection not learned", EXACT, lambda adapter: saved(adapter, adapter.fixed)),
+    Line("cross-attention", "queries from another sequence", EXACT, cross_attention),
+    Line("saved", "saving and loading gives the same results", EXACT, lambda adapter: saved(adapter, adapter.plain)),
+    Line("saved, fixed", "saving and loading, fixed projection", EXACT, lambda adapter: saved(adapter, adapter.fixed)),
     Line("double", "double precision", 1e-12, lambda adapter: precision(adapter, torch.float64)),
     Line("bfloat16", "bfloat16", 2e-2, lambda adapter: precision(adapter, torch.bfloat16)),
-    Line("gradients", "gradients are right (gradcheck)", 0, gradients),
+    Line("gradients", "gradients are correct (gradcheck)", 0, gradients),
 ]
 
 

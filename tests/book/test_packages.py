@@ -67,7 +67,7 @@ def test_helpers_table(page):
     for row in helpers["rows"]:
         told = page["helper"](row)
         assert row["task"] in told
-        assert f"beside {row['peer']}<" in told
+        assert f"compared with {row['peer']}<" in told
         assert f"{1000 * row['time_ours']:,.0f}</td><td>{1000 * row['time_theirs']:,.0f}</td>" in told
         assert f">{row['ratio']:.2f}<" in told
         assert ("<b>" in told) == (row["ratio"] < 1)
