@@ -22,6 +22,7 @@ with needed(__name__):
     from lowrank_tutor.figures.card import card
     from lowrank_tutor.figures.cloud import cloud
     from lowrank_tutor.figures.dice import dice
+    from lowrank_tutor.figures.downhill import downhill
     from lowrank_tutor.figures.moving import moving
     from lowrank_tutor.figures.score import score
     from lowrank_tutor.figures.shadow import shadow
@@ -31,6 +32,6 @@ with needed(__name__):
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "moving", "score", "shadow", "spectrum",
-    "storyteller", "tilt", "windows",
+    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "downhill", "moving", "score", "shadow",
+    "spectrum", "storyteller", "tilt", "windows",
 ]  # fmt: skip

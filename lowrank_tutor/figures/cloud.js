@@ -27,7 +27,7 @@ const cloud = ({ place, data, move, morph }) => {
   };
   const draw = () => {
     vectors.axes(panel, reach);
-    panel.dots("points", points, "gray small");
+    panel.dots("points", points.filter((p) => p.every((at) => Math.abs(at) <= reach)), "gray small");
     const to = (from, [x, y], length) => [from[0] + x * length, from[1] + y * length];
     const up = ([x, y]) => (y < 0 ? [-x, -y] : [x, y]);
     const axis = up(first.centered.axis), minus = (p) => p.map((x) => -x);

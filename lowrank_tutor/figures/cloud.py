@@ -13,7 +13,7 @@ from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import point
 from lowrank_tutor.kit.charts.style import GRAY, TEAL, VIOLET
 
-REACH = 10.0
+REACH = 8.0
 COUNT = 120
 SAY = (
     "The first directions with and without centering are {apart:.0f} degrees apart; "
@@ -34,7 +34,7 @@ def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
     Parameters
     ----------
     center : array_like, shape (2,)
-        The mean of the points at first, each coordinate from -10 to 10.
+        The mean of the points at first, each coordinate from -8 to 8.
 
     Examples
     --------

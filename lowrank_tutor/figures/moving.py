@@ -1,4 +1,4 @@
-"""Pictures that one number moves: turn and stretch, a turning line, a stretched scale, a rescaled cut, a zigzag."""
+"""Pictures that one number moves: a turn and a stretch, turning lines, a stretched scale, a rescaled cut, a zigzag."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, VIOLET
 
 A = np.array([[3.0, 0.0], [4.0, 5.0]])  # of chapter 2
 POINTS = np.array([[3.0, 1.0], [1.0, 2.0], [-1.0, 0.0], [-3.0, -2.0], [2.0, -1.0], [-2.0, 0.0]])
+CLASS = np.array([[-2.0, 1.0], [-1.0, 0.0], [1.0, 0.0], [2.0, -1.0]])  # of chapter 3, seen from its mean
+GROUPS = CLASS + np.array([[[-1.5, 0.0]], [[1.5, 0.0]]])  # two classes, seen from midway between their means
 K, LEVEL = 72, 1.5  # of a sum of squares, and how many times its mean it exceeds
 W, ROOT = np.diag([2.0, 1.0]), np.array([[2.0, 1.0], [1.0, 2.0]])  # a table, and the root of the queries' second moment
 KEYS, VALUES = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([5.0, 0.0])
@@ -54,7 +56,8 @@ def moving(scene: str = "turns", t: float | None = None) -> Instrument:
     scene : str
         ``"turns"`` shows what a 2 x 2 matrix does to the circle, as a turn, a stretch, and a turn (t from 0 to 3).
         ``"line"`` turns a line about the mean of six points (t in degrees). ``"markov"`` stretches the scale on which
-        Markov's inequality bounds a sum of 72 squares (t from 0 to 0.3). ``"rescale"`` rescales queries, cuts a table,
+        Markov's inequality bounds a sum of 72 squares (t from 0 to 0.3). ``"classes"`` turns the axis on which two
+        classes of four points are told apart (t in degrees). ``"rescale"`` rescales queries, cuts a table,
         and undoes the rescaling (t from 0 to 3). ``"writes"`` counts writes of the delta rule into a state of two
         numbers (t from 0 to 8).
     t : float, optional
@@ -140,6 +143,26 @@ def _draw_line(t: float, plane: Axes, bars: Axes) -> None:
     plane.plot(*POINTS.T, "o", color=INK)
     square(plane, 4)
     bars.bar(["along", "across"], list(_along(t).values()), color=[TEAL, ORANGE])
+
+
+def _parted(t: float) -> dict[str, float]:
+    low, high = GROUPS @ _turn(t)[:, 0]
+    gap, scatter = float((high.mean() - low.mean()) ** 2), float(4 * (low.var() + high.var()))
+    side = 1 if high.mean() >= low.mean() else -1
+    right = int((side * low < -1e-9).sum() + (side * high > 1e-9).sum())
+    return {"ratio": gap / scatter, "gap": gap, "scatter": scatter, "right": right}
+
+
+def _draw_classes(t: float, plane: Axes, strip: Axes) -> None:
+    way = _turn(t)[:, 0]
+    plane.axline((0, 0), tuple(_turn(t)[:, 1]), color=GRAY, linestyle="--", linewidth=1)
+    arrow(plane, 2 * way, -2 * way, color=TEAL)
+    for points, color, height in zip(GROUPS, (INK, VIOLET), (0.4, -0.4), strict=True):
+        plane.plot(*points.T, "o", color=color)
+        strip.plot(points @ way, np.full(4, height), "o", color=color)
+    strip.axvline(0, color=GRAY, linestyle="--")
+    square(plane, 4.2)
+    strip.set(xlim=(-4.2, 4.2), ylim=(-1, 1), yticks=[])
 
 
 def _bounded(t: float) -> dict[str, float]:
@@ -248,6 +271,19 @@ SCENES = {
         caption="The orange segments lead from each point to the line. The two bars always add up to 38, the sum of "
                 "the squared distances to the mean.",
         numbers=_along, draw=_draw_line, data={"points": POINTS.tolist(), "reach": 4},
+    ),
+    "classes": Scene(
+        label="angle of the axis", stations=[0, 45, 90, 135, 180], step=1, start=0, seconds=10, unit="\u00b0",
+        say="The squared gap is {gap:.2f} and the scatter {scatter:.2f}, so the ratio is {ratio:.2f}. On the correct "
+            "side are {right} of 8 points.",
+        readouts={
+            "ratio": ("ratio", ".2f"), "gap": ("squared gap", ".2f"), "scatter": ("scatter", ".2f"),
+            "right": ("on the correct side, of 8", ","),
+        },
+        caption="The left side shows two classes (dots and violet rings), the axis in teal, and the dashed threshold "
+                "midway between the means. The right side shows each point along the axis, a row for each class; teal "
+                "strokes mark the means. Watch the two rows move apart.",
+        numbers=_parted, draw=_draw_classes, data={"groups": GROUPS.tolist(), "reach": 4.2},
     ),
     "markov": Scene(
         label="stretch t", stations=[0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3], step=0.005, start=0.05, seconds=6,

@@ -1,5 +1,5 @@
 // Drag two vectors whose score of rank 1 is the signed area of a rectangle. Its sentences are in score.py.
-const score = ({ place, data, move, morph, tell }) => {
+const score = ({ place, data, move }) => {
   const { u, v, w, reach } = data;
   const { dot, scaled, sum } = vectors;
   const TITLES = [
@@ -9,14 +9,12 @@ const score = ({ place, data, move, morph, tell }) => {
   const across = ([x, y]) => scaled([-y, x], 1 / Math.max(Math.abs(x), Math.abs(y)));
   const near = (x, y) => Math.abs(x - y) <= 1e-9 * Math.max(1, Math.abs(x), Math.abs(y));
   const VECTORS = { s: { row: u, name: "u", color: "teal" }, h: { row: v, name: "v", color: "violet" } };
-  const terms = () => state.s.flatMap((a, i) => state.h.map((b, j) => a * w[i][j] * b));
-  const numbers = () => ({
-    score: terms().reduce((sum, term) => sum + term, 0), a: dot(u, state.s), b: dot(v, state.h),
-  });
+  const numbers = () => {
+    const whole = state.s.reduce((all, one, i) => all + state.h.reduce((row, other, j) => row + one * w[i][j] * other, 0), 0);
+    return { score: whole, a: dot(u, state.s), b: dot(v, state.h) };
+  };
   const REST = 400; // milliseconds without a change, after which the next one begins
-  let state = null, last = null, said = null, at = 0; // the numbers now, those before this change, and when they changed
-  let moved = false; // whether a vector has ever been moved
-  let way = 1; // in which direction s is pushed
+  let state = null, before = null, at = 0; // the state now, that before this change, and when it changed
 
   // What there is to see: one unit is as long on both axes of the rectangle, so that unit squares can be counted
   const panels = controls.box(place, "panels");
@@ -39,30 +37,19 @@ const score = ({ place, data, move, morph, tell }) => {
   area.resize({ x: [-wide, wide], y: [-high, high] });
   area.axes({ x: ticks(wide), y: ticks(high), xTitle: "a = u · s", yTitle: "b = v · h", format: tick });
 
-  // What can be taken hold of, and pressed
-  const showTip = Object.fromEntries(["s", "h"].map((name) => [name, vectors.tip(plane, name, {
-    label: "tip of " + name, color: VECTORS[name].color, reach, at: () => state[name],
-    put: (point) => move({ [name]: vectors.tenths(point, reach) }),
-  })]));
+  // What can be taken hold of: beside its dashed line of before this change a tip is held there
   const fits = (point) => point.every((value) => Math.abs(value) <= reach);
-  const push = () => {
-    const next = () => sum(state.s, scaled(across(u), way));
-    if (!fits(next())) way = -way;
-    if (fits(next())) morph({ s: next() });
-    else tell("There is no room for that. Drag s nearer to the middle first.");
-  };
-  const grow = (...factors) => morph({ s: factors.map((by) => scaled(state.s, by)).find(fits) });
-  const presses = controls.box(left, "instrument-buttons");
-  controls.button(presses, "Move s along its dashed line", push);
-  controls.button(presses, "Flip s", () => grow(-1));
-  controls.button(presses, "Double or halve s", () => grow(2, 0.5));
-  const table = controls.element("p", { class: "matrix" });
-  const entries = w.flat().map((value) => controls.element("b", {}, format(value, ".3g")));
-  table.append("W = ", controls.element("span", {}, ...entries));
-  const [full, short] = [controls.element("p"), controls.element("p")];
-  const listed = (pair) => "(" + pair.map((value) => format(value, "g")).join(", ") + ")";
-  const factors = "W = uvᵀ with u = " + listed(u) + " and v = " + listed(v) + ".";
-  right.append(table, controls.element("p", {}, factors), full, short);
+  const showTip = Object.fromEntries(Object.entries(VECTORS).map(([name, { row, color }]) => {
+    const put = (point) => move({ [name]: vectors.tenths(point, reach) });
+    const drag = (point) => {
+      const rest = performance.now() - at > REST ? state : before;
+      const way = sum(rest[name], scaled(point, -1));
+      const held = sum(point, scaled(row, dot(row, way) / dot(row, row)));
+      if (fits(held) && plane.snap(point, [held]) === held) move({ [name]: held });
+      else put(point);
+    };
+    return [name, vectors.tip(plane, name, { label: "tip of " + name, color, reach, at: () => state[name], put, drag })];
+  }));
 
   // What is drawn
   /** Return the part of a line through a point that lies in the square. */
@@ -100,41 +87,27 @@ const score = ({ place, data, move, morph, tell }) => {
       (size < 0 ? "orange" : "ink") + " middle");
     area.separate("size", "name a", "name b");
   };
-  const signed = (value, i) => {
-    const text = format(Math.abs(value), ".2f");
-    return i ? (value < 0 ? " \u2212 " : " + ") + text : (value < 0 ? "\u2212" : "") + text;
-  };
 
   return {
     clean: ({ s, h }) => ({
       s: check.list("s", s, 2, -reach, reach), h: check.list("h", h, 2, -reach, reach),
     }),
     draw: (wished) => {
-      moved ||= state !== null && [...state.s, ...state.h].join() !== [...wished.s, ...wished.h].join();
-      state = wished;
-      const all = numbers(), now = performance.now();
-      if (!last || now - at > REST) said = last || all;
-      [last, at] = [all, now];
+      if (!state || performance.now() - at > REST) before = state || wished;
+      [state, at] = [wished, performance.now()];
       ["s", "h"].forEach(drawVector);
       plane.separate("line name s", "line name h", "name s", "name h");
-      drawArea(all);
-      full.textContent = "Term by term, sᵀWh = " + terms().map(signed).join("") + " = " + signed(all.score, 0);
-      const times = (value) => value < 0 ? "(" + signed(value, 0) + ")" : signed(value, 0);
-      const product = times(all.a) + " \u00b7 " + times(all.b) + " = " + signed(all.a * all.b, 0);
-      short.textContent = "From the shadows, a · b = " + product;
+      drawArea(numbers());
     },
     numbers,
     eases: { s: 0, h: 0 },
-    glow: () => (near(last.a, 0) || near(last.b, 0) ? "score" : ""),
+    glow: () => (Object.values(numbers()).some((value) => near(value, 0)) ? "score" : ""),
     table: () => ({ u: [u], v: [v], w }),
     remarks: () => {
-      const now = numbers(), before = said;
-      if (near(now.a, 0) || near(now.b, 0)) return ["zero"];
-      const times = (by, then) => near(now.a, by * before.a) && near(now.b, then * before.b);
-      if (times(1, 1)) return moved ? ["same"] : [];
-      if (times(-1, 1) || times(1, -1)) return ["flipped"];
-      if (times(0.5, 1) || times(1, 0.5)) return ["halved"];
-      return times(2, 1) || times(1, 2) ? ["doubled"] : [];
+      const { a, b } = numbers();
+      if (near(a, 0) || near(b, 0)) return ["zero"];
+      const moved = [...state.s, ...state.h].join() !== [...before.s, ...before.h].join();
+      return moved && near(a, dot(u, before.s)) && near(b, dot(v, before.h)) ? ["same"] : [];
     },
   };
 };

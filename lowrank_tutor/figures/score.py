@@ -19,9 +19,6 @@ LIMIT = 10.0  # of an entry of u and v
 SAY = "The score depends only on a = {a:.2f} from s and b = {b:.2f} from h: a times b is {score:.2f}."
 REMARKS = {
     "same": "The move was at right angles to the line, so the shadow stays the same, and so does the score.",
-    "flipped": "One shadow flipped to the other side, so the score changed its sign.",
-    "doubled": "One side is twice as long, so the score is twice as large.",
-    "halved": "One side is half as long, so the score is half as large.",
     "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector is.",
 }
 

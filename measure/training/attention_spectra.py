@@ -9,7 +9,8 @@ In a row, for each rank r in ``ranks`` below n: ``cut`` is ||(P_r - P) V|| / ||P
 rank r, a list a head. The others are means over the heads: ``pooled`` is the output error of untrained Linformer
 attention with k = r and E = F the means of n / r tokens, ``drawn`` the same with E = F normal of variance 1 / n;
 ``performer`` that of Performer attention with FEATURES features, ``mean_of_values`` that of the mean of all values in
-place of every output.
+place of every output. ``keys_alike`` and ``values_alike`` are the correlation of a token's key, or value, with the one
+before it, both taken from their mean over the text.
 """
 
 import argparse
@@ -55,6 +56,12 @@ def relative(approx: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
     return (approx - exact).norm(dim=(1, 2)) / exact.norm(dim=(1, 2))
 
 
+def alike(x: torch.Tensor) -> torch.Tensor:
+    """Correlate each vector of a text (heads, n, d) with the one before it, (heads,)."""
+    x = x - x.mean(dim=1, keepdim=True)
+    return (x[:, 1:] * x[:, :-1]).sum(dim=(1, 2)) / x.square().sum(dim=(1, 2))
+
+
 def measure(heads: Heads, generator: torch.Generator) -> dict[str, torch.Tensor]:
     """Measure one layer on one text: (heads,), or (heads, number of ranks)."""
     q, k, v = heads
@@ -77,6 +84,8 @@ def measure(heads: Heads, generator: torch.Generator) -> dict[str, torch.Tensor]
         "drawn": linformer(drawn),
         "performer": relative(performer_attention(q, k, v, n_features=FEATURES, generator=generator)[0], exact),
         "mean_of_values": relative(v[0].mean(dim=1, keepdim=True).expand_as(exact), exact),
+        "keys_alike": alike(k[0]),
+        "values_alike": alike(v[0]),
     }
 
 

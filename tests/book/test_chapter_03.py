@@ -51,30 +51,6 @@ def completion_error(chapter, *, k, penalty):
     return {"known": norm(miss[shown]) / norm(digits[shown]), "hidden": norm(miss[~shown]) / norm(digits[~shown])}
 
 
-def turn_the_axis(chapter, *, angle):
-    """Take the ratio of quadratic forms, and compare each point with the two means."""
-    axis, classes = np.array([np.cos(angle * np.pi / 180), np.sin(angle * np.pi / 180)]), (chapter["a"], chapter["b"])
-    means = [points.mean(axis=0) for points in classes]
-    t = sum((points - m).T @ (points - m) for points, m in zip(classes, means, strict=True))
-    gap, scatter = (axis @ (means[1] - means[0])) ** 2, axis @ t @ axis
-    away = [np.abs((points[:, None] - means) @ axis) for points in classes]  # (4, 2): from each mean
-    right = sum(int((d[:, own] < d[:, 1 - own] - 1e-9).sum()) for own, d in enumerate(away))
-    return {"gap": gap, "scatter": scatter, "ratio": gap / scatter, "right": right if gap > 1e-9 else 2}
-
-
-def step_downhill(chapter, *, step, size):
-    """Descend with slopes by central differences."""
-    at = np.array([2.0, 0.0])
-    for _ in range(step):
-        nudges = 1e-6 * np.eye(2)
-        at = at - size * np.array([(height(at + e) - height(at - e)) / 2e-6 for e in nudges])
-    return {"f": at[0], "c": at[1], "height": height(at)}
-
-
-def height(at):
-    return (1 - at[0] * at[1]) ** 2
-
-
 def kinds_of_words(chapter, *, kept, kinds):
     """Find the plane with scikit-learn, which also leaves out directions without scatter."""
     old, labels = chapter["learned"], chapter["LABELS"][kinds]
@@ -109,8 +85,6 @@ def who_asks_whom(chapter, *, way, sheet):
 
 EXPLORERS = {
     "family-reconstruction": family_reconstruction,
-    "turn-the-axis": turn_the_axis,
-    "step-downhill": step_downhill,
     "kinds-of-words": kinds_of_words,
     "who-asks-whom": who_asks_whom,
     "completion-error": completion_error,

@@ -26,7 +26,7 @@ def check(hand):
 
 def test_random_states(hand):
     rng = np.random.default_rng(0)
-    hand.tour([{"center": rng.uniform(-10, 10, 2).tolist()} for _ in range(50)], check)
+    hand.tour([{"center": rng.uniform(-8, 8, 2).tolist()} for _ in range(50)], check)
 
 
 def test_drag_of_the_mean(hand):

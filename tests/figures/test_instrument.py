@@ -25,6 +25,7 @@ OTHER_STATES = {
     "shadow": {"x": [-1.5, 2], "theta": 2.5},
     "cloud": {"center": [-3, 0.5]},
     "moving": {"t": 1.25},
+    "downhill": {"start": [-1.5, 0.7], "size": 0.06, "step": 4},
     "score": {"s": [-4, 0.1], "h": [2, -5]},
     "windows": {"borders": [0, 2, 9]},
     "budget": {"first": 8, "second": 0, "rank": 8, "bits": 3, "latents": 0, "heads": [1, 1, 0, 1, 1, 1, 1, 0]},
@@ -170,8 +171,9 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "arrows": {"a": [[[1, 2]], "a"], "theta": ["far"]},
     "score": {"s": [[6, 0], [1]], "h": ["far"]},
     "shadow": {"x": [[6, 0]]},
-    "cloud": {"center": [[11, 0]]},
+    "cloud": {"center": [[9, 0]]},
     "moving": {"t": [-0.1, 3.5, "a"]},
+    "downhill": {"start": [[3, 0], [1]], "size": [0, 0.5], "step": [-1, 21, 0.5]},
     "dice": {"k": [0, 401], "d": [0, 1001], "n": [1, 33], "eps": [0, 1], "seed": [0, 1_000_001]},
     "windows": {"borders": [[], [1, 2], [0, 4, 4], [0, 23], [0, 1.5]]},
     "attend": {"query": [[5, 0]], "sharpness": [-1, 4.1]},
@@ -211,13 +213,15 @@ def test_bad_states(hands, name):
                 hand.call("set", {part: value})
             assert hand.call("state") == before
     with pytest.raises(Exception, match="state must be made of"):
-        hand.call("set", {"size": 3})
+        hand.call("set", {"shade": 3})
 
 
 DEGREE = np.pi / 180
 KEYS = [  # a state, a handle, and what each key, one after the other, makes of a part of the state or a number
     ("arrows", {"theta": 0}, "input x", "theta",
      {"ArrowUp": DEGREE, "Shift+ArrowRight": 16 * DEGREE, "ArrowLeft": 15 * DEGREE, "End": 90 * DEGREE, "Home": 0}),
+    ("downhill", {"start": [2, 0], "step": 0}, "the ball", "start",
+     {"ArrowUp": [2, 0.1], "Shift+ArrowLeft": [1, 0.1], "PageDown": [1, -0.9]}),
     ("cloud", {"center": [1, 1]}, "mean of the cloud", "center",
      {"ArrowRight": [1.1, 1], "Shift+ArrowLeft": [0.1, 1], "PageDown": [0.1, 0]}),
     ("dice", {"eps": 0.5}, "upper", "eps", {"ArrowUp": 0.51, "Shift+ArrowDown": 0.41, "End": 0.99, "Home": 0.01}),

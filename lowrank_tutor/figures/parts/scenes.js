@@ -28,6 +28,13 @@ const scenes = (() => {
     return seen[seen.length - 1] || from;
   };
 
+  /** A handle that turns a direction through the origin, by 0 to 180 degrees. */
+  const turning = (panel, name, label, color, move, at) => panel.handle(name, {
+    label, color, large: 15,
+    drag: ([x, y]) => move({ t: Math.round((Math.atan2(y, x) / TURN + 360) % 180) }),
+    step: (dx, dy) => move({ t: (at() + dx + dy + 180) % 180 }), end: (which) => move({ t: which < 0 ? 0 : 180 }),
+  });
+
   /** Turn, stretch, turn: what a matrix does to the circle. */
   const turns = (place, { sigmas, first, last, reach }) => {
     const panel = plane(place, "the unit circle, and what has become of it", reach, 340);
@@ -64,11 +71,7 @@ const scenes = (() => {
     const bars = stage.panel(controls.titled(place, "sums of squares"), {
       label: "sums of squares", width: 240, height: 300, margin: [12, 12, 26, 36], x: [0, 2], y: [0, total],
     });
-    panel.handle("line", {
-      label: "direction of the line", color: "ink",
-      drag: ([x, y]) => move({ t: Math.round((Math.atan2(y, x) / TURN + 360) % 180) }),
-      step: (dx, dy) => move({ t: (now + dx + dy + 180) % 180 }), end: (which) => move({ t: which < 0 ? 0 : 180 }),
-    });
+    turning(panel, "line", "direction of the line", "ink", move, () => now);
     let now = 0;
     const numbers = (t) => {
       const along = points.reduce((all, p) => all + dot(p, onCircle(t * TURN)) ** 2, 0);
@@ -93,6 +96,46 @@ const scenes = (() => {
         bars.rect("across", [0.4, along], [1.6, total], "orange solid");
         bars.text("word along", [1, along / 2], along > 0.1 * total ? "along" : "", "paper middle");
         bars.text("word across", [1, (along + total) / 2], along < 0.9 * total ? "across" : "", "paper middle");
+      },
+    };
+  };
+
+  /** An axis that turns, and two classes of points along it. */
+  const classes = (place, { groups, reach }, move) => {
+    const left = plane(place, "drag the axis", reach);
+    const right = stage.panel(controls.titled(place, "along the axis"), {
+      label: "along the axis", width: 300, height: 160, margin: [8, 8, 8, 8], x: [-reach, reach], y: [-1, 1],
+    });
+    turning(left, "axis", "direction of the axis", "teal", move, () => now);
+    let now = 0;
+    const mean = (values) => values.reduce((total, value) => total + value) / values.length;
+    const along = (t) => groups.map((points) => points.map((p) => dot(p, onCircle(t * TURN))));
+    const numbers = (t) => {
+      const rows = along(t), [low, high] = rows.map(mean), side = high < low ? -1 : 1;
+      const squares = rows.map((row) => row.reduce((total, value) => total + (value - mean(row)) ** 2, 0));
+      const right = rows.flatMap((row, i) => row.filter((value) => side * value * (i ? 1 : -1) > 1e-9)).length;
+      const gap = (high - low) ** 2, scatter = squares[0] + squares[1];
+      return { ratio: gap / scatter, gap, scatter, right };
+    };
+    return {
+      numbers,
+      table: (t) => ({ along: along(t) }),
+      draw: (t) => {
+        now = t;
+        const way = onCircle(t * TURN);
+        through(left, "threshold", [0, 0], onCircle((t + 90) * TURN), reach, "gray thin dashed");
+        left.arrow("axis", scaled(way, -0.86 * reach), scaled(way, 0.86 * reach), "teal");
+        right.line("threshold", [[0, -1], [0, 1]], "gray thin dashed");
+        along(t).forEach((row, i) => {
+          const color = ["ink", "violet"][i], height = [0.45, -0.45][i], middle = mean(row);
+          right.line("mean " + i, [[middle, height - 0.3], [middle, height + 0.3]], "teal");
+          const spots = row.map((value) => [value, height]);
+          [[left, groups[i]], [right, spots]].forEach(([panel, points]) => {
+            panel.dots("class " + i, points, color + " large");
+            if (i) panel.dots("holes", points, "paper");
+          });
+        });
+        left.place("axis", scaled(way, 0.86 * reach), { value: Math.round(t), min: 0, max: 180, text: Math.round(t) + " degrees" });
       },
     };
   };
@@ -202,5 +245,5 @@ const scenes = (() => {
     };
   };
 
-  return { turns, line, markov, rescale, writes };
+  return { turns, line, classes, markov, rescale, writes };
 })();
