@@ -1,6 +1,7 @@
 # make book    build the site          make test      run every test         make check   format, lint, types, stale files
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   pack the site into an archive that opens from a folder
+# make epub    bind it for e-readers   make publish   build the site with these three files on it
 # make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade updates all of them
 # What is done rarely stands in noxfile.py: other versions of packages, Colab's image, Sphinx without Jupyter Book.
 
@@ -17,6 +18,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 NETWORK := $(BIN)/python -m pip index versions pip --retries 0 --timeout 9 >/dev/null 2>&1 || \
   echo "No network: pip cannot reach its package index." >&2; exit 1
 SITE := _build/html
+PRINT := PYTHONPATH=site $(BIN)/python site/print
 # -W -n: every warning, and every reference to nowhere, fails the build.
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version=3.11.2 --no-annotate $(ARGS)
@@ -26,7 +28,7 @@ PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 
 # Where Python is told to keep no bytecode, each chapter's kernel would compile all of PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve pdf offline test test-colab check pins notebooks bench mutants picture problems clean
+.PHONY: book serve one-page pdf epub offline publish test test-colab check pins notebooks bench mutants picture problems clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Always build all pages: if Sphinx updates an earlier build, the site is not quite the same. The outputs of cells stay.
@@ -37,12 +39,20 @@ book: $(READY)
 serve: book
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory $(SITE)
 
-pdf: $(READY_DEV) book
+one-page: $(READY_DEV) book
 	@$(ALONE) $(BUILD) --builder custom --custom-builder singlehtml
-	$(BIN)/python site/print/print_book.py
+
+pdf: one-page
+	$(PRINT)/print_book.py
+
+epub: one-page
+	$(PRINT)/make_epub.py
 
 offline: book
 	$(BIN)/python -c 'import shutil; print(shutil.make_archive("dist/low-rank-attention", "zip", "$(SITE)"))'
+
+publish: pdf epub offline
+	$(PRINT)/publish.py
 
 # FAST=1 leaves out what needs a page, a browser, a second process, training or a compiler (tests/conftest.py).
 test: $(READY_DEV) $(if $(FAST),,book)

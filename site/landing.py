@@ -92,7 +92,7 @@ def fill_landing_page(app, doctree, docname):
     if app.builder.name != "html":  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
-        part = {"the figure": figure, "the chapters": chapters}.get(place.astext().strip())
+        part = {"the figure": figure, "the chapters": chapters, "the files": files}.get(place.astext().strip())
         if docname == HOME and part:
             place.replace_self(nodes.raw("", part(app), format="html"))
 
@@ -101,6 +101,10 @@ def figure(app):
     from lowrank_tutor.figures import storyteller
 
     return storyteller(k=6, demo=True).block.to_html(linked=True)
+
+
+def files(app):
+    return "<!-- the files -->"  # `make publish` puts them here (site/print/publish.py)
 
 
 def chapters(app):

@@ -12,6 +12,7 @@ import yaml
 from chapters import ROOT
 
 pytestmark = pytest.mark.repository
+PUBLISHED = ["site/print/print_book.py", "site/print/make_epub.py", "-c import shutil", "site/print/publish.py"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -69,6 +70,7 @@ def test_steps(checkout):
         (["book"], [pip, pip, build]),
         (["book"], [build]),
         (["test"], [pip, build, "python -m pytest"]),
+        (["publish"], [build, build, *(f"python {step}" for step in PUBLISHED)]),
     ):
         (checkout / "calls.txt").write_text("")
         run = start(checkout, *words)

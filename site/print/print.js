@@ -13,7 +13,7 @@ const printing = {
     all(".toggle-hidden").forEach((e) => e.classList.remove("toggle-hidden"));
     named("document-genindex").nextElementSibling.remove();
     all('a[href="#document-genindex"]').forEach((a) => a.closest("p")?.remove());
-    ["keep-it", "links-that-leave-this-site", "figures-and-exercises-of-the-book", "the-kit"].forEach((name) => named(name).remove());
+    ["you-will-be-able-to", "keep-it", "links-that-leave-this-site", "figures-and-exercises-of-the-book", "the-kit"].forEach((name) => named(name).remove());
     all("details.hide, .toctree-wrapper > .caption, #jb-print-docs-body").forEach((e) => e.remove());
     // A mark goes into its page, or a link would lead to the page before. In the text only the entry is the target.
     all('.toctree-wrapper > span[id^="document-"]').forEach((mark) => mark.nextElementSibling?.prepend(mark));
@@ -47,6 +47,8 @@ const printing = {
       whole.append(inline, mark);
     }
     const title = document.querySelector("article h1");
+    title.nextElementSibling.remove(); // what the figure of the site asks for
+    title.nextElementSibling.remove(); // where to go from there
     for (const line of edition.reverse()) {
       const paragraph = document.createElement("p");
       paragraph.className = "edition";

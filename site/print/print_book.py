@@ -36,6 +36,7 @@ def one_file(folder: Path) -> Path:
     """Copy the page to where its links are right, with links between pages turned into links within it."""
     text = (folder / "book" / "index.html").read_text(encoding="utf-8")
     text = SCRIPT.sub(lambda script: script[0] if NEEDED.match(script[0]) else "", text)
+    text = text.replace("order.splice(0, 10)", "order.splice(0)", 1)  # all formulas at once: nobody waits to touch it
     text = text.replace("<html ", '<html data-theme="light" ', 1)
     text = re.sub(r'href="[^":]*index\.html#', 'href="#', text)
     style = (HERE / "print.css").read_text(encoding="utf-8")
@@ -44,11 +45,17 @@ def one_file(folder: Path) -> Path:
     return path
 
 
-def edition() -> list[str]:
+def settings() -> dict[str, Any]:
+    """Return the settings of the book."""
+    book: dict[str, Any] = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return book
+
+
+def edition(kind: str) -> list[str]:
     """Return the lines below the title."""
-    book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    book = settings()
     return [
-        "an interactive book, printed",
+        f"an interactive book, {kind}",
         f"{book['author']}, {book['copyright']}. Version {__version__}. {book['repository']['url']}",
         "Figures with sliders stand where they start: where the text says drag, imagine the rest, or open the site. "
         "Solutions follow the exercises of their chapter. Left out are the code that loads data and draws figures, and "
@@ -57,15 +64,19 @@ def edition() -> list[str]:
     ]
 
 
-def print_book(page: Page, pdf: Path, only: str = "") -> None:
-    """Make the one-page book ready for paper in a window, and print it, or only the pages that ``only`` selects."""
+def prepare(page: Page, kind: str = "printed") -> None:
+    """Make the one-page book ready for paper in a window."""
     page.set_default_timeout(PATIENCE)
     page.emulate_media(media="print", color_scheme="light")
     page.goto(one_file(ONE_PAGE).as_uri())
     page.wait_for_function("window.MathJax?.startup?.promise")
     page.add_script_tag(path=HERE / "print.js")
     page.evaluate("async () => { await MathJax.startup.promise; await document.fonts.ready; }")
-    page.evaluate("printing.prepare", edition())
+    page.evaluate("printing.prepare", edition(kind))
+
+
+def print_book(page: Page, pdf: Path, only: str = "") -> None:
+    """Print what is ready for paper, or only the pages that ``only`` selects."""
     if too_wide := page.evaluate("printing.fit()"):
         raise RuntimeError(f"every part of the book must fit the paper, got {too_wide}")
     page.evaluate("printing.list", only)
@@ -77,7 +88,9 @@ def main() -> int:
     """Print, and say where the file lies."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
-        print_book(browser.new_page(viewport=TEXT), PDF)
+        page = browser.new_page(viewport=TEXT)
+        prepare(page)
+        print_book(page, PDF)
     print(f"{PDF}: {PDF.stat().st_size / 1e6:.1f} MB")
     return 0
 

@@ -1,23 +1,31 @@
-"""The printed edition: every statement numbered, every solution unfolded, every explorer's first frame.
+"""The printed edition: every statement numbered, every solution unfolded, every explorer's first frame. And the EPUB.
 
-All of the book must fit onto the paper; one chapter is printed, because printing takes minutes. It needs `make book`
-first, and a browser, as the tests of the site do.
+All of the book must fit onto the paper; one chapter is printed and bound, because printing takes minutes. It needs
+`make book` first, and a browser, as the tests of the site do.
 """
 
 import html
+import posixpath
 import re
 import subprocess
 import sys
 import unicodedata
 from pathlib import Path
+from xml.etree import ElementTree
+from zipfile import ZIP_STORED, ZipFile
 
+import make_epub
 import print_book
+import publish
 import pytest
 from chapters import CHAPTERS, ROOT, explorers
+from fontTools.ttLib import TTFont
 from pypdfium2 import PdfDocument
 from visits import address_of, block, title_of
 
 PATH = CHAPTERS[1]
+MARK = f'[id="document-book/{PATH.stem}"]'
+MATH, XHTML = "{http://www.w3.org/1998/Math/MathML}", "{http://www.w3.org/1999/xhtml}"
 pytestmark = pytest.mark.xdist_group("test_print")  # which prints once
 
 
@@ -27,15 +35,24 @@ def bare(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def pages(site, browser, tmp_path_factory) -> list[str]:
-    """The words of each printed page."""
+def made(site, browser, tmp_path_factory) -> tuple[Path, Path, int]:
+    """The printed chapter, the bound one, and how many formulas the browser shows in it."""
     build = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "--builder", "custom"]
     subprocess.run([*build, "--custom-builder", "singlehtml"], check=True, capture_output=True)
-    path = tmp_path_factory.mktemp("paper") / "book.pdf"
+    pdf = tmp_path_factory.mktemp("paper") / "book.pdf"
     page = browser.new_page(viewport=print_book.TEXT)
-    print_book.print_book(page, path, only=f'[id="document-book/{PATH.stem}"]')
+    print_book.prepare(page)
+    make_epub.make_epub(page, epub := pdf.with_suffix(".epub"), only=MARK)
+    print_book.print_book(page, pdf, only=MARK)
+    formulas = page.locator(f"section:has(> {MARK}) mjx-container").count()
     page.close()
-    with PdfDocument(path) as document:
+    return pdf, epub, formulas
+
+
+@pytest.fixture(scope="module")
+def pages(made) -> list[str]:
+    """The words of each printed page."""
+    with PdfDocument(made[0]) as document:
         assert any(title_of(PATH) in mark.get_title() for mark in document.get_toc()), "the bookmarks name the chapter"
         return [page.get_textpage().get_text_range() for page in document]
 
@@ -64,3 +81,83 @@ def test_no_screen_words(pages):
     text = "".join(pages)
     assert [words for words in ("Show the code", "Click to", "Put your answer") if words in text] == []
     assert [number for number, page in enumerate(pages, start=1) if len(bare(page)) < 20] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_page_from_browser(site, browser, tmp_path, theme):
+    """Who prints a page of the site gets its number and title, dark ink, and nothing of the theme's."""
+    page = browser.new_page(color_scheme=theme)
+    page.goto((site / address_of(PATH)).as_uri())
+    page.pdf(path=tmp_path / "page.pdf")
+    page.emulate_media(media="print")
+    assert page.locator("article").evaluate("(e) => getComputedStyle(e).color") == "rgb(28, 36, 48)"
+    page.close()
+    with PdfDocument(tmp_path / "page.pdf") as document:
+        text = "".join(sheet.get_textpage().get_text_range() for sheet in document)
+    assert bare(text).startswith(bare(f"{int(PATH.stem[:2])}. {title_of(PATH)}"))
+    assert [words for words in ("Contents", "Click to", "Show the code", "Code of this") if words in text] == []
+
+
+@pytest.fixture(scope="module")
+def bound(made) -> dict[str, ElementTree.Element]:
+    """The files of the EPUB that are XML."""
+    with ZipFile(made[1]) as archive:
+        first = archive.infolist()[0]
+        assert (first.filename, first.compress_type) == ("mimetype", ZIP_STORED)
+        assert archive.read(first) == b"application/epub+zip"
+        names = {name for name in archive.namelist() if name.endswith((".xhtml", ".opf", ".xml"))}
+        files = {name: ElementTree.fromstring(archive.read(name)) for name in names}
+        items = {item.get("href"): item for item in files["content.opf"].iter("{http://www.idpf.org/2007/opf}item")}
+        assert {*items} == {*archive.namelist()} - {"mimetype", "content.opf", "META-INF/container.xml"}
+    assert {name for name, item in items.items() if item.get("properties") == "mathml"} == {
+        name for name, file in files.items() if file.find(f".//{MATH}math") is not None
+    }
+    spine = [item.get("idref") for item in files["content.opf"].iter("{http://www.idpf.org/2007/opf}itemref")]
+    assert {items[name].get("id") for name in names & {*items}} == {*spine}
+    return files
+
+
+def test_epub_links(made, bound):
+    """Each link and picture leads to a place in the archive, and each place has one name."""
+    names = {name: [e.get("id") for e in file.iter() if e.get("id")] for name, file in bound.items()}
+    assert [name for name, ids in names.items() if len(ids) != len({*ids})] == []
+    targets = {f"{name}#{one}" for name, ids in names.items() for one in ids} | set(ZipFile(made[1]).namelist())
+    links = {
+        posixpath.normpath(link if link[0] != "#" else name + link)
+        for name, file in bound.items()
+        for element in file.iter()
+        if name.endswith(".xhtml") and (link := element.get("href") or element.get("src"))
+    }
+    assert {link for link in links if not link.startswith("http")} - targets == set()
+    assert any(link.startswith(f"{PATH.stem}.xhtml#") for link in links)
+
+
+def test_epub_chapter(made, bound):
+    """A chapter keeps its words and formulas, and nothing that needs a script."""
+    chapter = bound[f"{PATH.stem}.xhtml"]
+    tags = [element.tag.removeprefix(XHTML) for element in chapter.iter()]
+    assert tags.count(f"{MATH}math") == made[2] > 100
+    letters = {*"".join("".join(formula.itertext()) for formula in chapter.iter(f"{MATH}math")).split()} | {"√"}
+    font = TTFont(make_epub.HERE / make_epub.FONT).getBestCmap()
+    assert {letter for letter in "".join(letters) if ord(letter) not in font} == set(), "take more of STIX Two Math"
+    assert {*tags} & {"script", "style", "noscript", "button", "form", "input", "canvas", "mjx-container"} == set()
+    assert [e.get("src") for e in chapter.iter(f"{XHTML}img") if e.get("alt") is None] == []
+    text = bare("".join(chapter.itertext()))
+    source = PATH.read_text(encoding="utf-8")
+    assert [name for name in re.findall("^## (.*)$", source, re.MULTILINE) if bare(name) not in text] == []
+
+
+def test_published_files(site, tmp_path):
+    """The front page links what `make publish` makes, and without it says how to."""
+    home = tmp_path / "site/book/index.html"
+    home.parent.mkdir(parents=True)
+    home.write_text(text := (site / "book/index.html").read_text(encoding="utf-8"), encoding="utf-8")
+    assert print_book.PDF.name not in text
+    files = [tmp_path / f"{print_book.PDF.stem}.{kind}" for kind in publish.FILES]
+    for size, file in enumerate(files, start=1):
+        file.write_bytes(bytes(100_000 * size))
+    publish.publish(tmp_path, tmp_path / "site")
+    links = re.findall(r'<li><a href="../([^"]+)">.*</a> \((.*) MB\)', home.read_text(encoding="utf-8"))
+    assert links == [(file.name, f"0.{size}") for size, file in enumerate(files, start=1)]
+    assert all((tmp_path / "site" / name).exists() for name, _ in links)
+    assert "make pdf" not in re.sub("<[^>]+>", "", home.read_text(encoding="utf-8"))
