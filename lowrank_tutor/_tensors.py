@@ -4,8 +4,11 @@ Only shapes, types and devices are checked, never values: that would make a GPU 
 """
 
 import contextlib
+import functools
+import inspect
 import math
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import torch
 from torch import nn
@@ -15,7 +18,59 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._checks import check_bool, check_integer
 
+P = ParamSpec("P")
+T = TypeVar("T")
+# What to say instead of the names that PyTorch, transformers, peft, and others have for arguments.
+OTHER_NAMES = {
+    "key_padding_mask": "token_mask=~key_padding_mask says the same",
+    "src_key_padding_mask": "token_mask=~src_key_padding_mask says the same",
+    "memory_key_padding_mask": "token_mask=~memory_key_padding_mask says the same",
+    "attention_mask": "token_mask=attention_mask.bool() says the same of zeros and ones, (batch, n)",
+    "mask": "token_mask, (batch, n), is True for a real token",
+    "attn_mask": "token_mask hides tokens from all; any other mask is for scaled_dot_product_attention",
+    "is_causal": "causal is its name, where it can be chosen",
+    "scale": "multiply q beforehand",
+    "lora_alpha": "alpha is its name here",
+    "lora_dropout": "dropout is its name here",
+    "use_rslora": 'scaling="alpha/sqrt(r)" says the same',
+    "use_dora": "magnitude=True says the same",
+    "init_lora_weights": 'init="principal" says the same as "pissa"',
+}
 State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]  # what a call leaves for the tokens that come next
+
+
+def own_names(**ways: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a function refuse arguments that it does not have, list its own, and say which one means the same.
+
+    ``ways`` are what to say of some names in place of `OTHER_NAMES`.
+    """
+    told = OTHER_NAMES | ways
+
+    def decorate(call: Callable[P, T]) -> Callable[P, T]:
+        known = {name: each.kind for name, each in inspect.signature(call).parameters.items()}
+        places = [name for name, kind in known.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        own = int(places[0] == "self")
+        named = [name for name, kind in known.items() if kind is inspect.Parameter.KEYWORD_ONLY] or places[own + 1 :]
+
+        @functools.wraps(call)
+        def checked(*args: P.args, **given: P.kwargs) -> T:
+            for name in given:
+                if name not in known:
+                    way = f": {told[name]}" if name in told else ""
+                    raise TypeError(f"options must be {_listed(named)}, got {name}{way}")
+            if len(args) > len(places):
+                taken = ", ".join(places[own:])
+                raise TypeError(f"arguments without a name must be {taken}, got {len(args) - own} of them")
+            return call(*args, **given)
+
+        return checked
+
+    return decorate
+
+
+def _listed(names: list[str]) -> str:
+    """Write names as words: a, b, or c."""
+    return f"{', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}" if names[1:] else names[0]
 
 
 def check_plain(name: str, value: object) -> torch.Tensor:
@@ -127,7 +182,8 @@ def check_token_mask(token_mask: object, keys: torch.Tensor, shape: tuple[int, i
     """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
     if not isinstance(token_mask, torch.Tensor) or token_mask.dtype != torch.bool:
         found = token_mask.dtype if isinstance(token_mask, torch.Tensor) else type(token_mask).__name__
-        raise TypeError(f"token_mask must be a bool tensor (True marks a real token), got {found}")
+        way = ": .bool() reads ones as real" if str(found).startswith(("torch.int", "torch.uint")) else ""
+        raise TypeError(f"token_mask must be a bool tensor (True marks a real token), got {found}{way}")
     check_plain("token_mask", token_mask)
     if token_mask.shape != shape:
         raise ValueError(f"token_mask must have shape (batch, n_keys) = {shape}, got shape {shape_of(token_mask)}")
@@ -185,7 +241,7 @@ def bias_of(linear: nn.Module) -> Any:
 
 
 def check_attention_inputs(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: object = None, *, causal: bool = False
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: object = None, *, causal: bool = False, way: str = ""
 ) -> None:
     """Refuse queries, keys and values that do not match each other or the mask; query heads may share keys."""
     heads = check_tensor("q", q, ("batch", "heads", "n_queries", "d")).shape[1]
@@ -199,7 +255,7 @@ def check_attention_inputs(
         check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
     if causal and q.shape[2] != k.shape[2]:
         found = f"{shape_of(q)} and {shape_of(k)}"
-        raise ValueError(f"q must hold as many tokens as k where attention is causal, got shapes {found}")
+        raise ValueError(f"q must hold as many tokens as k where attention is causal, got shapes {found}{way}")
 
 
 def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:

@@ -48,6 +48,7 @@ from lowrank_tutor._tensors import (
     check_tensor,
     each_head,
     is_transformed,
+    own_names,
     shape_of,
     softmax_mask,
     without_autocast,
@@ -93,6 +94,7 @@ class Cost(NamedTuple):
         return self._replace(parameters=parameters, flops=self.flops + 4 * n * dim * width)
 
 
+@own_names()
 def softmax_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False
 ) -> torch.Tensor:
@@ -107,7 +109,8 @@ def softmax_attention(
     >>> softmax_attention(q, k, torch.tensor([[[[1.0], [2.0], [6.0]]]])).item()
     3.0
     """
-    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"))
+    way = ": leave causal out for the last token alone, which sees all keys"
+    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"), way=way)
     mask = None
     if token_mask is not None:
         k, v, mask = zero_hidden(k, token_mask), zero_hidden(v, token_mask), softmax_mask(token_mask)
@@ -118,6 +121,7 @@ def softmax_attention(
     return attend(q, k, v, mask, causal=causal)
 
 
+@own_names()
 def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Tensor | None = None) -> torch.Tensor:
     r"""Write out $P = \mathrm{softmax}(Q K^\top / \sqrt{d})$, (batch, heads, n_queries, n_keys).
 
@@ -162,6 +166,7 @@ def linear_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
+@own_names()
 def linear_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -223,6 +228,7 @@ def linear_attention(
         return (torch.softmax(_log_elu(queries, log_totals), dim=3) @ averages).to(q.dtype)
 
 
+@own_names()
 def performer_attention(
     q: torch.Tensor,
     k: torch.Tensor,

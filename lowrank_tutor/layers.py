@@ -23,15 +23,17 @@ from lowrank_tutor._tensors import (
     check_own_methods,
     check_sizes,
     check_tokens,
+    own_names,
     read_padding,
     shape_of,
     zero_hidden,
 )
-from lowrank_tutor.linformer import LinformerSelfAttention
+from lowrank_tutor.linformer import WAYS_OUT, LinformerSelfAttention
 
 __all__ = ["LinformerCrossAttention", "LinformerEncoderLayer", "from_layer", "from_mha", "resized"]
 
 Layer = TypeVar("Layer", bound=LinformerSelfAttention)
+Model = TypeVar("Model", bound=nn.Module)
 
 
 def from_mha(
@@ -92,25 +94,31 @@ def from_mha(
     return layer.train(mha.training)
 
 
-def resized(layer: Layer, max_len: int) -> Layer:
-    """Return a copy for sequences of up to ``max_len`` tokens that gives the same results: E gets columns of zeros.
+def resized(model: Model, max_len: int) -> Model:
+    """Return a copy of a layer, or of a model with such layers, for sequences of up to ``max_len`` tokens.
 
-    The new columns have learned nothing: train with sequences that reach them. The copy shares no tensor with the
-    layer, even if several layers share one E.
+    It gives the same results, because each E gets columns of zeros, which have learned nothing: train with sequences
+    that reach them. The copy shares no tensor with the model; layers that share one E still do.
     """
-    if not isinstance(layer, LinformerSelfAttention):
-        raise TypeError(f"layer must be a LinformerSelfAttention, got {type(layer).__name__}")
-    longest = check_integer(max_len, "max_len", 1)
-    if longest < layer.max_len:
-        raise ValueError(f"max_len must be at least that of the layer, {layer.max_len}, got {longest}")
-    check_numbers("max_len", layer.k, longest)
-    grown = copy.deepcopy(layer)
-    for name, matrix in (("e", grown.e), ("f", grown.f)):
-        if matrix is not None:
-            wider = functional.pad(matrix.detach(), (0, longest - layer.max_len))
-            learned = isinstance(matrix, nn.Parameter)
-            setattr(grown, name, nn.Parameter(wider, matrix.requires_grad) if learned else wider)
-    grown.max_len = longest
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    longest, grown = check_integer(max_len, "max_len", 1), copy.deepcopy(model)
+    layers = [part for part in grown.modules() if isinstance(part, LinformerSelfAttention)]
+    if not layers:
+        raise TypeError(f"model must hold a LinformerSelfAttention, got {type(model).__name__} without one")
+    wider: dict[Tensor, Tensor] = {}
+    for layer in layers:
+        if longest < layer.max_len:
+            raise ValueError(f"max_len must be at least that of the layer, {layer.max_len}, got {longest}")
+        check_numbers("max_len", layer.k, longest)
+        for name in ("e", "f"):
+            matrix = getattr(layer, name)
+            if matrix is not None and matrix not in wider:
+                more = functional.pad(matrix.detach(), (0, longest - layer.max_len))
+                wider[matrix] = nn.Parameter(more, matrix.requires_grad) if isinstance(matrix, nn.Parameter) else more
+            if matrix is not None:
+                setattr(layer, name, wider[matrix])
+        layer.max_len = longest
     return grown
 
 
@@ -127,8 +135,7 @@ class LinformerCrossAttention(LinformerSelfAttention):
     torch.Size([2, 20, 64])
     """
 
-    _sequences: tuple[str, ...] = ("x", "memory")
-
+    @own_names(**WAYS_OUT)
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
@@ -199,6 +206,12 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         options |= {"dropout": dropout, **place}
         self.self_attn = LinformerSelfAttention(dim, heads, max_len, k, **options)  # type: ignore[assignment]
 
+    @own_names(
+        token_mask="src_key_padding_mask=~token_mask says the same",
+        attention_mask="src_key_padding_mask=attention_mask == 0 says the same, (batch, n)",
+        key_padding_mask="src_key_padding_mask is its name here",
+        mask="src_key_padding_mask, (batch, n), is True for padding",
+    )
     def forward(
         self,
         src: Tensor,
@@ -258,7 +271,9 @@ def from_layer(layer: nn.TransformerEncoderLayer, max_len: int, k: int, **option
     exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
     if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
         got = type(layer).__name__
-        raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}")
+        inside = list(layer.modules())[1:] if isinstance(layer, nn.Module) else []
+        way = ": convert each such layer in it" * any(isinstance(part, nn.TransformerEncoderLayer) for part in inside)
+        raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}{way}")
     check_own_methods("layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block")
     if not layer.self_attn.batch_first:
         way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"

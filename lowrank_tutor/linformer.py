@@ -38,6 +38,7 @@ from lowrank_tutor._tensors import (
     check_sizes,
     check_tokens,
     is_exporting,
+    own_names,
     shape_of,
     zero_hidden,
 )
@@ -50,16 +51,13 @@ SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")
 # What to do instead, for callers who treat a layer like PyTorch's attention.
 WAYS_OUT = {
-    "key_padding_mask": "token_mask=~key_padding_mask says the same",
-    "src_key_padding_mask": "token_mask=~src_key_padding_mask says the same",
-    "attention_mask": "token_mask=attention_mask.bool() says the same of zeros and ones, (batch, n)",
-    "mask": "token_mask, (batch, n), is True for a real token",
     "attn_mask": "there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer stood",
     "need_weights": "there are no n by n weights to return",
     "is_causal": "each compressed key mixes all tokens, the future too",
 }
 
 
+@own_names(**WAYS_OUT)
 def linformer_attention(
     q: Tensor,
     k: Tensor,
@@ -237,7 +235,6 @@ class LinformerSelfAttention(nn.Module):
     batch_first = True
     _qkv_same_embed_dim = False
     in_proj_weight, in_proj_bias = _NoWeight(), None
-    _sequences: tuple[str, ...] = ("x",)  # the positional arguments of ``forward``
 
     def __init__(
         self,
@@ -288,16 +285,7 @@ class LinformerSelfAttention(nn.Module):
         layer: nn.Module = self.to_out
         return layer
 
-    def __call__(self, *tensors: Any, **options: Any) -> Any:
-        """Call `forward` with all its hooks; refuse PyTorch's names for options, and name ours."""
-        if len(tensors) > len(self._sequences):
-            taken = " and ".join(self._sequences)
-            raise TypeError(f"tensors must be {taken}, and masks go by name, got {len(tensors)} tensors")
-        for name in options:
-            if name in WAYS_OUT:
-                raise TypeError(f"options must be token_mask or causal, got {name}: {WAYS_OUT[name]}")
-        return super().__call__(*tensors, **options)
-
+    @own_names(**WAYS_OUT)
     def forward(self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False) -> Tensor:
         r"""Attend from every token to the k mixtures.
 
@@ -313,6 +301,14 @@ class LinformerSelfAttention(nn.Module):
         x = zero_hidden(x, token_mask)
         out = self._attend(x, *self._compress(*self._mix(x, token_mask)))
         return out if token_mask is None else out.masked_fill(~token_mask[:, :, None], 0)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        """Load as any module does, and say what to do where E has another length."""
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+        matrix = state_dict.get(f"{prefix}e")
+        if isinstance(matrix, Tensor) and matrix.ndim == 2 and (found := matrix.shape[1]) != self.max_len:
+            way = f"make the layer with max_len={found}, load, and lengthen it by lowrank_tutor.layers.resized"
+            rest[-1].append(f"{prefix}e must have max_len = {self.max_len} columns, got {found}: {way}")
 
     def _mix(self, x: Tensor, token_mask: Tensor | None, start: int = 0, padded: bool | None = None) -> Mixtures:
         """Mix tokens whose hidden rows are zeros, and add up what the rules for padding need, if they apply.

@@ -13,8 +13,8 @@ with needed(__name__):
     import torch
     from torch import Tensor, distributed
 
-from lowrank_tutor._tensors import bias_of, check_tokens, is_autocast, zero_hidden
-from lowrank_tutor.linformer import LinformerSelfAttention
+from lowrank_tutor._tensors import bias_of, check_tokens, is_autocast, own_names, zero_hidden
+from lowrank_tutor.linformer import WAYS_OUT, LinformerSelfAttention
 
 __all__ = ["ShardedLinformer"]
 
@@ -54,6 +54,7 @@ class ShardedLinformer(LinformerSelfAttention):
             raise TypeError(f"process_group must be {rule}, got {process_group!r}")
         self.process_group = process_group
 
+    @own_names(**WAYS_OUT)
     def forward(self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """Attend from this process's tokens (batch, n, dim) to the mixtures of all; see `LinformerSelfAttention`."""
         refusal = None

@@ -31,6 +31,7 @@ from lowrank_tutor._tensors import (
     check_state,
     check_tensor,
     is_transformed,
+    own_names,
     shape_of,
     without_autocast,
     zero_hidden,
@@ -113,6 +114,7 @@ def delta_attention(
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip
+@own_names()
 def delta_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -294,6 +296,7 @@ def window_attention(
     token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
+@own_names()
 def window_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -314,7 +317,9 @@ def window_attention(
     (batch, heads, n_queries, d_v); a query that sees no real token gives zero.
 
     A hidden token keeps its place in its group and in the window. So padding before a sequence changes no result if its
-    length is a multiple of ``m``, and otherwise other tokens share a mean; padding after a sequence changes none.
+    length is a multiple of ``m``, and otherwise other tokens share a mean; padding after a sequence changes none. For a
+    window to both sides, or tokens that see all and are seen by all, use PyTorch's FlexAttention, as the page
+    ``book/use-linformer.md`` does.
 
     Parameters
     ----------

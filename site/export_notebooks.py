@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parent.parent
 
-SETUP = """# @title Set up: run this cell first; after a restart, choose Runtime > Run before
+SETUP = """# @title Set up: run this cell first
 import importlib.util
 
 if importlib.util.find_spec("lowrank_tutor") is None:
@@ -35,13 +35,25 @@ if importlib.util.find_spec("lowrank_tutor") is None:
 
 import platform
 
-import numpy
+import numpy as np
 {torch}import lowrank_tutor
+from lowrank_tutor.answers import check
 
+
+def name_what_is_missing(shell, kind, error, trace, tb_offset=None):
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    print("{again}")
+
+
+get_ipython().set_custom_exc((NameError,), name_what_is_missing)
 print(
-    f"lowrank_tutor {{lowrank_tutor.__version__}}, Python {{platform.python_version()}}, NumPy {{numpy.__version__}},",
+    f"lowrank_tutor {{lowrank_tutor.__version__}}, Python {{platform.python_version()}}, NumPy {{np.__version__}},",
     {device},
 )"""
+AGAIN = (
+    "After a restart, run this cell and those above the one you want: in Colab by Runtime > Run before, in JupyterLab"
+    " by Run > Run All Above Selected Cell."
+)
 # Importing PyTorch takes seconds: a chapter that does without it must not wait for it.
 WITHOUT_TORCH = {"torch": "", "device": '"device: cpu (all that this chapter needs)"'}
 WITH_TORCH = {
@@ -107,12 +119,14 @@ def build(root: Path, folder: Path) -> Path:
 
 
 def set_up(page: NotebookNode, url: str, branch: str) -> NotebookNode:
-    """Put the cell before the others that installs what is missing."""
+    """Put the cell before the others that installs what is missing, and what to do after a restart below it."""
     code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
     torch = re.search(r"^\s*(import|from) (torch|lowrank_tutor\.(attention|linformer))\b", code, re.MULTILINE)
-    source = SETUP.format(repository=url.rstrip("/"), branch=branch, **(WITH_TORCH if torch else WITHOUT_TORCH))
+    words = {"repository": url.rstrip("/"), "branch": branch, "again": "A cell above has not run yet. " + AGAIN}
+    source = SETUP.format(**words, **(WITH_TORCH if torch else WITHOUT_TORCH))
     folded = {"cellView": "form", "jupyter": {"source_hidden": True}}
     name = hashlib.sha256(source.encode()).hexdigest()[:8]
+    page.cells.insert(0, nbformat.v4.new_markdown_cell(AGAIN, id="again"))
     page.cells.insert(0, nbformat.v4.new_code_cell(source, metadata=folded, id=name))
     return page
 

@@ -160,6 +160,8 @@ class Page:
     def add_code(self, source, title):
         self.close_cell()
         cell = {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+        if self.fold:  # a solution shows that it is right, where the book's tests ask that it be
+            cell["source"] = source = re.sub(r"^assert check\(", "check(", source, flags=re.MULTILINE)
         if title:  # Colab folds by "# @title" and "cellView", JupyterLab by "source_hidden"
             cell["source"] = f"# @title {title}\n{source}"
             cell["metadata"] = {"cellView": "form", "jupyter": {"source_hidden": True}}

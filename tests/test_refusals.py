@@ -128,6 +128,12 @@ CARD = {"d": whole(64), "heads": whole(8), "gpu": word("T4"), "batch": whole(1)}
 CACHE = {"layers": whole(2), "rotary": whole(0, 0), "index": whole(0, 0)}
 LINEAR = some(nn.Linear(8, 4), other=nn.ReLU(), words="words", none=None)
 MODEL = nn.Sequential(nn.Linear(8, 4))
+
+
+def adapted(r: int = 2) -> nn.Module:
+    return nn.Sequential(caches.LoraLinear(nn.Linear(8, 4), r))
+
+
 NAMES = some("0", unknown="1", number=3, numbers=[3])
 MHA = some(nn.MultiheadAttention(8, 2, batch_first=True), late=nn.MultiheadAttention(8, 2), words="words", none=None)
 ENCODER = some(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), other=nn.ReLU(), words="words", none=None)
@@ -264,9 +270,16 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     },
     "LoraLinear": {
         "linear": LINEAR, "r": whole(2, high=4), "alpha": real(1.0), "scaling": word("alpha/r"), "init": word("zero"),
+        "dropout": real(0.0),
     },
     "LoraLinear.forward": {"x": some(X, axes=torch.tensor(1.0), width=X[..., :3], words="words", none=None)},
-    "merge_lora": {"model": some(nn.Sequential(caches.LoraLinear(nn.Linear(8, 4), 2)), plain=MODEL, words="words")},
+    "merge_lora": {"model": some(adapted(), plain=MODEL, words="words")},
+    "load_lora": {
+        "model": some(adapted(), plain=MODEL, words="words"),
+        "state": some(caches.lora_state(adapted()), words="words", empty={}, rank=caches.lora_state(adapted(3))),
+    },
+    "lora_state": {"model": some(adapted(), plain=MODEL, words="words")},
+    "without_lora": {"model": some(adapted(), plain=MODEL, words="words")},
     "newton_schulz": {
         "x": some(GAMMA, axes=GAMMA[0], words="words", none=None, integers=GAMMA.long()), "steps": whole(2, 0),
     },
@@ -334,7 +347,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "from_mha": {
         "mha": MHA, "max_len": whole(4), "k": whole(2, high=4), "kind": some(KIND, other=nn.Linear, words="words"),
     },
-    "resized": {"layer": some(KIND(8, 2, 4, 2), other=nn.ReLU(), none=None), "max_len": whole(8, 4)},
+    "resized": {"model": some(KIND(8, 2, 4, 2), other=nn.ReLU(), none=None), "max_len": whole(8, 4)},
     "LinformerEncoderLayer.forward": {
         "src": tensor(X), "src_mask": some(None, weights=torch.zeros(4, 4)),
         "src_key_padding_mask": some(torch.zeros(1, 4), axes=torch.zeros(4), number=torch.ones(1, 4), words="words"),

@@ -51,7 +51,7 @@ mask_of_keys = partial(check_token_mask, keys=K, shape=(3, 6))
          " draw and multiply, got torch.float8_e4m3fn"),
         (lambda: check_generator(5), "TypeError: generator must be a torch.Generator or None, got int:"
          " torch.Generator().manual_seed(5) makes one"),
-        (lambda: mask_of_keys(MASK.long()), f"TypeError: {BOOL} torch.int64"),
+        (lambda: mask_of_keys(MASK.long()), f"TypeError: {BOOL} torch.int64: .bool() reads ones as real"),
         (lambda: mask_of_keys(MASK[:, :5]),
          "ValueError: token_mask must have shape (batch, n_keys) = (3, 6), got shape (3, 5)"),
         (lambda: mask_of_keys(MASK.to("meta")),

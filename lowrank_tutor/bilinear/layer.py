@@ -21,6 +21,7 @@ from lowrank_tutor._tensors import (
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
+    own_names,
     shape_of,
     softmax_mask,
     zero_hidden,
@@ -81,6 +82,7 @@ class ReducedRankAttention(nn.Module):
         left, right = functional.linear(query, self.u), functional.linear(keys, self.v)  # (b, n, k)
         return left @ right.transpose(1, 2) / math.sqrt(self.k)
 
+    @own_names()
     def forward(
         self, query: Tensor, keys: Tensor, values: Tensor | None = None, token_mask: Tensor | None = None
     ) -> Tensor:

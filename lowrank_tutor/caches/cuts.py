@@ -30,6 +30,9 @@ def compress(
     ``min(m, n)``, or the share ``energy`` of the weight's squared norm that is kept; with ``moment`` that of the mean
     squared outputs, before the bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n).
 
+    For all layers of a model whose moments were collected: ``for name, moment in moments.items():
+    model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.
+
     The layer stays as it is; its bias goes to the second of the new ones. Put them in its place where the model calls
     it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead, unless
     ``torch.backends.mha.set_fastpath_enabled(False)``. `input_moments` collects $\Gamma$. In directions that no input

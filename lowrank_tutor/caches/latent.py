@@ -22,6 +22,7 @@ from lowrank_tutor._tensors import (
     check_tensor,
     check_token_mask,
     each_head,
+    own_names,
     shape_of,
     zero_hidden,
 )
@@ -51,6 +52,7 @@ def latent_attention(
     k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[Tensor, State]: ...  # fmt: skip
+@own_names()
 def latent_attention(
     x: Tensor,
     w_dkv: Tensor,
@@ -151,7 +153,8 @@ def latent_from_heads(
     Parameters
     ----------
     w_k, w_v : Tensor, shapes (heads, dim, d_h), (heads, dim, d_v)
-        Make the keys and values of each head. Heads that share them are given once.
+        Make the keys and values of each head. Heads that share them are given once. Of a linear layer ``k_proj``, w_k
+        is ``k_proj.weight.unflatten(0, (heads, -1)).mT``.
     k : int
         Width of the latent, at most dim and heads · (d_h + d_v).
     moment : Tensor, shape (dim, dim), optional

@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
@@ -16,11 +17,13 @@ from lowrank_tutor._tensors import (
     check_linear,
     check_plain,
     check_same_device_and_dtype,
+    own_names,
     shape_of,
     without_autocast,
 )
 
 Kind = TypeVar("Kind", bound=nn.Module)
+PEFT = "LoraLinear adapts nn.Linear alone; peft adapts embeddings, convolutions, Conv1D, and a whole MultiheadAttention"
 
 
 class LoraLinear(nn.Module):
@@ -53,6 +56,9 @@ class LoraLinear(nn.Module):
     magnitude : bool
         DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length, and that length is
         learned apart. Gradients pass through the division.
+    dropout : float
+        Share of the inputs that the update drops in training, at least 0 and below 1. It must be 0 with ``magnitude``,
+        and where a module reads ``weight`` instead of calling the layer.
     generator : torch.Generator, optional
         Draws A; by default torch's global generator does.
 
@@ -72,6 +78,7 @@ class LoraLinear(nn.Module):
     a_start: torch.Tensor | None
     b_start: torch.Tensor | None
 
+    @own_names()
     def __init__(
         self,
         linear: nn.Linear,
@@ -81,9 +88,12 @@ class LoraLinear(nn.Module):
         scaling: str = "alpha/r",
         init: str = "zero",
         magnitude: bool = False,
+        dropout: float = 0.0,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        if not isinstance(linear, nn.Linear):
+            raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}: {PEFT}")
         weight = check_linear(linear).detach()
         m, n = weight.shape
         self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
@@ -91,6 +101,9 @@ class LoraLinear(nn.Module):
         self.scaling = check_choice(scaling, "scaling", ("alpha/r", "alpha/sqrt(r)"))
         self.init = check_choice(init, "init", ("zero", "principal"))
         magnitude = check_bool(magnitude, "magnitude")
+        self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        if magnitude and self.dropout:
+            raise ValueError(f"dropout must be 0 where magnitude is True, got {self.dropout}")
         generator = check_generator(generator)
         self._divisor = self.r if scaling == "alpha/r" else math.sqrt(self.r)
         self.factor = self.alpha / self._divisor
@@ -113,6 +126,7 @@ class LoraLinear(nn.Module):
     def extra_repr(self) -> str:
         """Return the settings for the layer's printed form."""
         kind = "" if self.lengths is None else ", magnitude=True"
+        kind += f", dropout={self.dropout:g}" if self.dropout else ""
         return f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
 
     def get_extra_state(self) -> torch.Tensor:
@@ -127,7 +141,10 @@ class LoraLinear(nn.Module):
     @property
     def weight(self) -> torch.Tensor:
         """The effective weight (m, n), rounded to the type of the one that came in."""
-        return self._exact_weight().to(self.linear.weight.dtype)
+        if self.dropout and self.training:
+            why = "nothing is dropped where weight is read, as nn.MultiheadAttention reads that of out_proj"
+            raise ValueError(f"dropout must be 0 in training, got {self.dropout}: {why}")
+        return self._rounded_weight()
 
     @property
     def bias(self) -> nn.Parameter | None:
@@ -142,7 +159,7 @@ class LoraLinear(nn.Module):
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
         out: torch.Tensor = self.linear(x)  # called as it is, so that its hooks act
-        x = x.to(self.a.dtype)
+        x = functional.dropout(x.to(self.a.dtype), self.dropout, self.training)
         update = functional.linear(functional.linear(x, self.a), self.b)
         if self.a_start is not None and self.b_start is not None:
             update = update - functional.linear(functional.linear(x, self.a_start), self.b_start)
@@ -158,7 +175,7 @@ class LoraLinear(nn.Module):
         The sum is rounded to the type of the weight: changes too small for it are lost, and a sum too large for it is
         refused.
         """
-        weight = self.weight.detach()
+        weight = self._rounded_weight().detach()
         if not (weight.is_meta or bool(weight.isfinite().all())):
             refused = f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
             raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {refused}")
@@ -169,6 +186,9 @@ class LoraLinear(nn.Module):
         for name, part in self.linear.named_parameters():
             part.requires_grad_(self._learned[name])
         return self.linear
+
+    def _rounded_weight(self) -> torch.Tensor:
+        return self._exact_weight().to(self.linear.weight.dtype)
 
     def _exact_weight(self) -> torch.Tensor:
         changed = self.linear.weight + self._product()
@@ -192,7 +212,7 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     layer alone, where ``*`` stands for anything, as in "1.*". Each must name an ``nn.Linear`` at least once. The name
     of a model that is itself such a layer is "", and its adapter is returned. The options are those of `LoraLinear`.
     Only the adapters learn from then on, earlier ones among them. A layer that stands in several places stays one. A
-    refusal changes nothing.
+    refusal changes nothing. `lora_state` saves the adapters alone, and `without_lora` switches them off.
 
     >>> import torch
     >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
@@ -205,13 +225,14 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     linears = {name: part for name, part in modules_of(model, nn.Linear).items() if part not in adapted}
     adapters: dict[nn.Module, LoraLinear] = {}
     try:
-        for part in dict.fromkeys(linears[name] for name in names_ending_in(names, linears)):
+        chosen = names_ending_in(names, linears, _other_kinds(model))
+        for part in dict.fromkeys(linears[name] for name in chosen):
             adapters[part] = LoraLinear(part, r, **options).train(part.training)
     except Exception:
         for adapter in reversed(adapters.values()):  # two layers may share a weight
             adapter.reset_base()
         raise
-    _put(model, adapters)
+    _put(model, {name: adapters[part] for name, part in linears.items() if part in adapters})
     model = adapters.get(model, model)
     model.requires_grad_(False)
     for adapter in modules_of(model, LoraLinear).values():
@@ -223,16 +244,15 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
 def merge_lora(model: nn.Module) -> nn.Module:
     """Put the plain merged layer in the place of each `LoraLinear`, and return the model.
 
-    The state dict has its old names again. No weight learns until ``model.requires_grad_()``.
+    The state dict has its old names again. No weight learns until ``model.requires_grad_()``. What is merged cannot be
+    taken out again: to go on training the adapters, merge a copy, ``merge_lora(copy.deepcopy(model))``.
 
     A weight that another module uses too, such as a head that is tied to the embedding, is refused: merged it would
     differ from the other's, and a state dict of both, loaded into a model that ties them, would lose one of the two.
     With ``head`` the adapter, ``head.linear.weight = nn.Parameter(head.linear.weight.detach().clone())`` unties them;
     so must whoever loads the result.
     """
-    adapters = modules_of(model, LoraLinear)
-    if not adapters:
-        raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one")
+    adapters = _adapters_of(model)
     users: dict[torch.Tensor, set[nn.Module]] = {}
     for module in model.modules():
         for weight in module.parameters(recurse=False):
@@ -244,8 +264,61 @@ def merge_lora(model: nn.Module) -> nn.Module:
     merged: dict[nn.Module, nn.Module] = {
         part: part.merged().requires_grad_(False).train(part.training) for part in adapters.values()
     }
-    _put(model, merged)
+    _put(model, {name: merged[part] for name, part in adapters.items()})
     return merged.get(model, model)
+
+
+@contextmanager
+def without_lora(model: nn.Module) -> Iterator[nn.Module]:
+    """Switch all adapters of a model off inside ``with``: each layer is the one that came in.
+
+    A copy made there, by ``copy.deepcopy``, is the model as it was before `inject_lora`, but for ``requires_grad``.
+
+    >>> import torch
+    >>> model = inject_lora(torch.nn.Sequential(torch.nn.Linear(8, 8)), "0", r=2)
+    >>> with without_lora(model) as plain:
+    ...     plain[0]
+    Linear(in_features=8, out_features=8, bias=True)
+    """
+    adapters = _adapters_of(model)
+    _put(model, {name: part.linear for name, part in adapters.items()})
+    try:
+        yield adapters[""].linear if "" in adapters else model
+    finally:
+        _put(model, adapters)
+
+
+def lora_state(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Return a copy of what adapters added to the state dict: their factors, lengths, starts, and strengths.
+
+    `load_lora` reads it, after ``torch.save`` and ``torch.load``, or whatever keeps a dictionary of tensors.
+
+    >>> import torch
+    >>> model = inject_lora(torch.nn.Sequential(torch.nn.Linear(8, 8)), "0", r=2, alpha=4)
+    >>> list(lora_state(model)), float(lora_state(model)["0._extra_state"])  # alpha / r
+    (['0.a', '0.b', '0._extra_state'], 2.0)
+    """
+    owned = [f"{name}." if name else "" for name in _adapters_of(model)]
+    state = model.state_dict()
+    parts = ("a", "b", "lengths", "a_start", "b_start", "_extra_state")
+    return {key: state[key].clone() for name in owned for part in parts if (key := f"{name}{part}") in state}
+
+
+def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
+    """Load what `lora_state` returned into a model with the same adapters, and return the model.
+
+    `inject_lora` makes them, with the ``names``, ``r``, ``init``, and ``magnitude`` of those that were saved; their
+    strength comes with the state. The weights beside them must be those with which the adapters were trained.
+    """
+    if not isinstance(state, Mapping):
+        raise TypeError(f"state must be what lora_state returns, got {type(state).__name__}")
+    shapes, wanted = ({key: tuple(part.shape) for key, part in each.items()} for each in (state, lora_state(model)))
+    for key in wanted | shapes:
+        if (found := shapes.get(key, "nothing")) != (fits := wanted.get(key, "nothing")):
+            way = "inject_lora with the options of the saved model makes one that fits"
+            raise ValueError(f"state must have the shapes of the adapters, got {found} for {fits} at {key}: {way}")
+    model.load_state_dict(state, strict=False)
+    return model
 
 
 def plain_linear(linear: nn.Linear, weight: torch.Tensor, bias: nn.Parameter | None) -> nn.Linear:
@@ -271,18 +344,24 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
         largest = int((sigma > least).sum())
         raise ValueError(f'r must be at most the rank of the weight, {largest}, where init is "principal", got {r}')
     root = (sigma[:r] / factor).sqrt()
-    return u[:, :r] * root, root[:, None] * vt[:r]
+    return (u[:, :r] * root).contiguous(), (root[:, None] * vt[:r]).contiguous()  # FSDP2 takes no other factors
 
 
-def names_ending_in(ends: str | Iterable[str], names: Iterable[str]) -> list[str]:
-    """Return the names of layers that end in one of ``ends``, each of which must fit one; ``*`` stands for anything."""
+def names_ending_in(
+    ends: str | Iterable[str], names: Iterable[str], others: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return the names of layers that end in one of ``ends``, each of which must fit one; ``*`` stands for anything.
+
+    ``others`` are names that cannot be chosen, with what to say of each.
+    """
     wanted = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else [ends]
     if not all(isinstance(end, str) for end in wanted):
         raise TypeError(f"names must be a string or several, got {ends!r}")
     matches = {end: [name for name in names if fnmatchcase(f".{name}", f"*.{end}")] for end in wanted}
     if missing := [end for end in wanted or [""] if not matches.get(end)]:
         known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
-        raise ValueError(f"names must be ends of names of layers ({known}), got {missing[0]!r}")
+        why = [words for name, words in (others or {}).items() if fnmatchcase(f".{name}", f"*.{missing[0]}")]
+        raise ValueError(f"names must be ends of names of layers ({known}), got {missing[0]!r}{''.join(why[:1])}")
     return list(dict.fromkeys(itertools.chain.from_iterable(matches.values())))
 
 
@@ -293,9 +372,26 @@ def modules_of(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
     return {name: part for name, part in model.named_modules(remove_duplicate=False) if isinstance(part, kind)}
 
 
-def _put(model: nn.Module, new: Mapping[Any, nn.Module]) -> None:
-    """Put new modules wherever a model has the old ones, unless it is one itself."""
-    for name, part in list(model.named_modules(remove_duplicate=False)):
-        if part in new and name:
-            parent, _, last = name.rpartition(".")
-            setattr(model.get_submodule(parent), last, new[part])
+def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:
+    adapters = modules_of(model, LoraLinear)
+    if not adapters:
+        raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one")
+    return adapters
+
+
+def _other_kinds(model: nn.Module) -> dict[str, str]:
+    """Return what to say of modules that have weights and are no linear layers, and of these weights, by name."""
+    words: dict[str, str] = {}
+    for name, part in modules_of(model, nn.Module).items():
+        if not isinstance(part, nn.Linear | LoraLinear):
+            weights = [f"{name}.{own}" for own, weight in part.named_parameters(recurse=False) if weight.ndim > 1]
+            words |= dict.fromkeys([name, *weights] if weights else [], f" of {type(part).__name__}: {PEFT}")
+    return words
+
+
+def _put(model: nn.Module, new: Mapping[str, nn.Module]) -> None:
+    """Put modules where a model has these names, unless the name is its own."""
+    for name, part in new.items():
+        parent, _, last = name.rpartition(".")
+        if name:
+            setattr(model.get_submodule(parent), last, part)

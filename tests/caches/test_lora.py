@@ -1,6 +1,7 @@
 """Updates of low rank, against their formula, the weight as it was, and finite differences."""
 
 import copy
+import io
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from attentions import said, tensors
 from torch import nn
 
-from lowrank_tutor.caches import LoraLinear, inject_lora, merge_lora
+from lowrank_tutor.caches import LoraLinear, inject_lora, load_lora, lora_state, merge_lora, without_lora
 
 LORAS = pytest.mark.parametrize(
     "options",
@@ -205,6 +206,92 @@ def test_model_and_back(case, options):
     for merged in (model, plain):
         torch.testing.assert_close(merged(x), out, rtol=0, atol=1e-10)
     assert not any(part.requires_grad for part in model.parameters())
+
+
+@LORAS
+def test_adapters_alone(options):
+    """Saved, they make the same model of the same weights, with their strength; switched off, they are not there."""
+    plain, (x,) = TwoLayers(), tensors((4, 6))
+    model = moved(inject_lora(copy.deepcopy(plain), ("q_proj", "head.0"), 2, alpha=5, **options))
+    before, out, keys = plain(x), model(x), model.state_dict().keys()
+    file = io.BytesIO()
+    torch.save(lora_state(model), file)
+    file.seek(0)
+    again = inject_lora(copy.deepcopy(plain), ("q_proj", "head.0"), 2, **options)
+    assert load_lora(again, torch.load(file, weights_only=True)) is again
+    assert torch.equal(again(x), out)
+    assert again.layers[1]["q_proj"].alpha == 5
+    with without_lora(model) as off:
+        bare = copy.deepcopy(off)
+        assert torch.equal(off(x), before)
+    assert bare.state_dict().keys() == plain.state_dict().keys()
+    assert torch.equal(bare(x), before)
+    assert model.state_dict().keys() == keys
+    assert torch.equal(model(x), out)
+
+
+def test_one_layer_as_model():
+    model, (x,) = moved(inject_lora(nn.Linear(6, 6, dtype=torch.float64), "", 2)), tensors((4, 6))
+    with without_lora(model) as off:
+        assert off is model.linear
+    again = inject_lora(copy.deepcopy(model.linear), "", 2)
+    assert torch.equal(load_lora(again, lora_state(model))(x), model(x))
+
+
+def test_dropout():
+    """The update alone is dropped from, in training alone, and is right on average."""
+    layer = lora_of(dropout=0.5, alpha=3)
+    x = tensors((7,))[0].expand(20_000, 7)
+    torch.manual_seed(0)
+    update = layer.train()(x) - layer.linear(x)
+    assert said(lambda: layer.weight).startswith(
+        "ValueError: dropout must be 0 in training, got 0.5: nothing is dropped"
+    )
+    torch.testing.assert_close(layer.merged()(x[:1]), layer.eval()(x[:1]))
+    layer.train()
+    exact = layer.eval()(x[:1]) - layer.linear(x[:1])
+    torch.testing.assert_close(exact, x[:1] @ layer.update().T)
+    assert update.std(dim=0).min() > 0.1
+    torch.testing.assert_close(update.mean(dim=0), exact[0], rtol=0, atol=0.1)
+    assert layer.extra_repr().endswith(", dropout=0.5")
+    assert (
+        said(lambda: lora_of(dropout=0.5, magnitude=True))
+        == "ValueError: dropout must be 0 where magnitude is True, got 0.5"
+    )
+
+
+class OfParts(nn.Module):
+    """A model with an embedding, a convolution, and attention of PyTorch beside a linear layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.word, self.conv, self.head = nn.Embedding(5, 4), nn.Conv1d(4, 4, 1), nn.Linear(4, 5)
+        self.attn, self.norm = nn.MultiheadAttention(4, 1), nn.LayerNorm(4)
+
+
+OTHERS = "names must be ends of names of layers (head, out_proj), got"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: inject_lora(OfParts(), "word", 1), f"ValueError: {OTHERS} 'word' of Embedding: LoraLinear adapts"),
+        (lambda: inject_lora(OfParts(), "conv", 1), f"ValueError: {OTHERS} 'conv' of Conv1d: LoraLinear adapts"),
+        (lambda: inject_lora(OfParts(), "attn", 1), f"ValueError: {OTHERS} 'attn' of MultiheadAttention: LoraLinear"),
+        (lambda: inject_lora(OfParts(), "in_proj_weight", 1),
+         f"ValueError: {OTHERS} 'in_proj_weight' of MultiheadAttention: LoraLinear adapts nn.Linear alone; peft"),
+        (lambda: LoraLinear(nn.Embedding(5, 4), 1),
+         "TypeError: linear must be a torch.nn.Linear, got Embedding: LoraLinear adapts nn.Linear alone; peft adapts"),
+        (lambda: inject_lora(OfParts(), "head", 1, lora_alpha=4),
+         "TypeError: options must be alpha, scaling, init, magnitude, dropout, or generator, got lora_alpha: alpha is"),
+        (lambda: load_lora(inject_lora(OfParts(), "head", 1), lora_state(inject_lora(OfParts(), "head", 2))),
+         "ValueError: state must have the shapes of the adapters, got (2, 4) for (1, 4) at head.a: inject_lora with"),
+        (lambda: load_lora(inject_lora(OfParts(), "head", 1), lora_state(inject_lora(OfParts(), "out_proj", 1))),
+         "ValueError: state must have the shapes of the adapters, got nothing for (1, 4) at head.a: inject_lora with"),
+    ],
+)  # fmt: skip
+def test_ways_out(call, message):
+    assert said(call).startswith(message)
 
 
 NAMES = "ValueError: names must be ends of names of layers"

@@ -53,6 +53,8 @@ NO_LAYER = "TypeError: layer must be a torch.nn.TransformerEncoderLayer with exa
         (from_mha, lambda: nn.MultiheadAttention(6, 2, add_zero_attn=True, batch_first=True),
          "ValueError: mha must attend to the tokens alone, got add_bias_kv or add_zero_attn"),
         (from_layer, lambda: LinformerEncoderLayer(6, 2, 8, 3, 12), f"{NO_LAYER} LinformerEncoderLayer"),
+        (from_layer, lambda: nn.Sequential(nn.TransformerEncoderLayer(6, 2, 12)),
+         f"{NO_LAYER} Sequential: convert each such layer in it"),
         (from_layer, lambda: nn.TransformerEncoderLayer(6, 2, 12),
          f"ValueError: layer {FIRST} layer.self_attn.batch_first = True"),
     ],
@@ -96,11 +98,25 @@ def test_calls_in_pytorchs_style(given, message):
     (x,) = tensors((3, 6, 6))
     for layer, tokens in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
         assert said(lambda: layer(*tokens, **given)) == f"TypeError: options must be token_mask or causal, {message}"  # noqa: B023
-        names, count = " and ".join(("x", "memory")[: len(tokens)]), len(tokens) + 1
-        with pytest.raises(TypeError, match=f"^tensors must be {names}, and masks go by name, got {count} tensors$"):
+        names, count = ", ".join(("x", "memory")[: len(tokens)]), len(tokens) + 1
+        with pytest.raises(TypeError, match=f"^arguments without a name must be {names}, got {count} of them$"):
             layer(*tokens, x)
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'length'$"):
-        layer(*tokens, length=None)
+    assert said(lambda: layer(*tokens, length=None)) == "TypeError: options must be token_mask or causal, got length"
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("token_mask", "src_key_padding_mask=~token_mask says the same"),
+        ("attention_mask", "src_key_padding_mask=attention_mask == 0 says the same, (batch, n)"),
+        ("mask", "src_key_padding_mask, (batch, n), is True for padding"),
+    ],
+)
+def test_masks_of_encoder_layer(name, way):
+    layer, options = LinformerEncoderLayer(6, 2, 8, 3, 12), "src_mask, src_key_padding_mask, or is_causal"
+    assert said(lambda: layer(torch.zeros(1, 6, 6), **{name: None})) == (
+        f"TypeError: options must be {options}, got {name}: {way}"
+    )
 
 
 def biased(layer):
@@ -175,6 +191,24 @@ def test_new_columns_learn():
     assert grown.f.grad[:, 8:].any()
     assert layer.e.grad is None
     assert layer.max_len == 8
+
+
+def test_longer_models():
+    """A model of another length says what to do; resized, it gives the same, and layers share one E as before."""
+    shared = nn.Parameter(tensors((3, 8))[0])
+    model, (x,) = nn.Sequential(*(layer_of(k=3, projection=shared) for _ in range(2))), tensors((3, 8, 6))
+    longer = nn.Sequential(*(layer_of(k=3, max_len=11, projection=tensors((3, 11))[0]) for _ in range(2)))
+    message = "0.e must have max_len = 11 columns, got 8: make the layer with max_len=8, load, and lengthen it by"
+    with pytest.raises(RuntimeError, match=message):
+        longer.load_state_dict(model.state_dict())
+    grown = resized(model, 11)
+    assert grown[0].e is grown[1].e is not shared
+    assert grown[0].e.shape == (3, 11)
+    torch.testing.assert_close(grown(x), model(x), rtol=0, atol=1e-13)
+    assert (
+        said(lambda: resized(nn.ReLU(), 9))
+        == "TypeError: model must hold a LinformerSelfAttention, got ReLU without one"
+    )
 
 
 def test_resized_projection_stays_fixed():

@@ -18,6 +18,7 @@ from export_notebooks import set_up
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from nbclient import NotebookClient
 from plain import code, escape, safe_lines
 
 SITE = "https://owner.github.io/name/"
@@ -278,7 +279,7 @@ def book(tmp_path_factory) -> Book:
 def sections(book) -> dict[str, list[nbformat.NotebookNode]]:
     """The cells under each heading of the second chapter, without the heading."""
     found: dict[str, list[nbformat.NotebookNode]] = {}
-    for cell in book.notebook("02-here").cells[1:]:
+    for cell in book.notebook("02-here").cells[2:]:
         if heading := re.match(r"## 2\.\d+\. (.+)(?:\n\n|\Z)", cell.source):
             under = found.setdefault(heading[1], [])
             cell.source = cell.source[heading.end() :]
@@ -313,6 +314,18 @@ def test_first_cells(book):
         setup = set_up(page, "https://github.com/Owner/name", "main").cells[0].source
         assert "\nimport torch\n" in setup, line
         assert "torch.cuda.is_available()" in setup, line
+
+
+def test_exercise_after_restart():
+    """An answer needs the set-up cell alone, and a cell that needs others says so."""
+    cells = [nbformat.v4.new_code_cell(line) for line in ('check("ex-rank-tenth", np.array(...))', "found_above")]
+    page = set_up(nbformat.v4.new_notebook(cells=cells), "https://github.com/Owner/name", "main")
+    assert page.cells[1].source.startswith("After a restart, run this cell")
+    NotebookClient(page, timeout=120, allow_errors=True, kernel_name="python3").execute()
+    _, _, answer, other = (str(cell.get("outputs")) for cell in page.cells)
+    assert "Put your answer in place of the dots" in answer
+    assert "name 'found_above' is not defined" in other
+    assert "A cell above has not run yet. After a restart" in other
 
 
 @pytest.fixture(scope="module")

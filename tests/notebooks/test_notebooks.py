@@ -84,7 +84,8 @@ def test_code_matches_jupytext(path):
     cells = jupytext.read(path.with_suffix(".md"), fmt="md:myst").cells
     kept = [c.source for c in cells if c.cell_type == "code" and "remove-cell" not in c.metadata.get("tags", [])]
     _setup, *derived = sources(read(path), "code")
-    assert [re.sub(r"^# @title .*\n", "", source) for source in derived] == kept
+    plain = re.compile(r"^(# @title .*\n|assert (?=check\())", re.MULTILINE)  # a solution shows what a test asserts
+    assert [plain.sub("", source) for source in derived] == [plain.sub("", source) for source in kept]
 
 
 # -------------------------------------------------------------------------------------------------------- the rules
