@@ -300,23 +300,12 @@ QUESTIONS = {
         (0.6, "That is the root of what is kept. The error is the root of what is lost."),
     ),
     # Chapter 8, caches
-    "ex-caches-cache": _question(
-        {"Numbers a token": 65536, "GiB": 16},
-        "A key and a value for each group in each layer; then two bytes a number.",
-        (262144, 64, "The heads share: count groups of heads, not heads."),
-        (32768, 8, "Keys alone are half of it. The values are kept, too."),
-        (2048, 0.5, "That is one layer. There are 32."),
-        (..., 8, "Sixteen bits are two bytes."),
-        (..., 17.18, "That is in units of a billion bytes. A GiB has 2^30 bytes."),
-        (..., 17, "That may be in units of a billion bytes. A GiB has 2^30 bytes."),
-    ),
     "ex-caches-lora": _question(
-        {"Numbers in the update": 241664, "Smallest rank that saves nothing": 2986},
-        "Two factors of rank r hold r(m + n) numbers, the weight mn.",
-        (65536, "That is one factor, 16 rows of 4,096. The other has 16 columns of 11,008."),
-        (..., 2985, "At rank 2,985 the factors still have a few numbers fewer: round up."),
-        (..., 4096, "That is the largest rank there is. Factors stop saving before."),
-        rounds=(1,),
+        {"Relative error": 1 / sqrt(2), "Rank of the average": 2},
+        "Write out both 2 by 2 matrices, and divide the length of their difference by that of the average.",
+        (1 / 2, "Divide the length of the difference, 1/2, by that of the average, which is the root of 1/2."),
+        (1 / 4, "That is the size of one entry of the difference. There are four."),
+        (..., 1, "Each update has rank 1, but they point in different directions."),
     ),
     "ex-caches-whiten": _question(
         {"Error of the plain cut": 16, "Error of the best one": 9},

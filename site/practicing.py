@@ -23,7 +23,8 @@ NEEDS = {
 }
 RULE = (
     "First comes what you missed, then what is due (a day after the first right answer, a week after the second, and a "
-    "month after any later one), and then what this chapter needs. What you answer stays in this browser ({guesses})."
+    "month after any later one), and then what this chapter needs. What you answer stays in this browser "
+    '(<a href="guesses.html">see, export, or delete it</a>).'
 )
 
 
@@ -43,21 +44,12 @@ def fold(name, summary, level=1):
     return f'<details class="practice" id="practice-{name}"><summary>{html.escape(summary)}</summary>{inside}</details>'
 
 
-def summary(name):
-    promise = ALL[name].promise
-    return (
-        "Which method? Problems that do not name it" if name.startswith("which") else promise[0].upper() + promise[1:]
-    )
-
-
 def before(number, needs):
     """Return three problems of earlier chapters; the script chooses others for readers whom it knows."""
-    rule = RULE.format(guesses='<a href="guesses.html">see and delete it</a>')
     folds = "".join(fold(name, ALL[name].promise, 3).replace(' id="practice-', ' data-place="') for name in needs)
     data = f'data-name="three-before" data-chapter="{number}" data-needs="{" ".join(needs)}"'
-    return (
-        f'<section {data} aria-labelledby="before"><h2 id="before">Three from before</h2><p>{rule}</p>{folds}</section>'
-    )
+    head = f'<h2 id="before">Three from before</h2><p>{RULE}</p>'
+    return f'<section {data} aria-labelledby="before">{head}{folds}</section>'
 
 
 def fill(app, doctree, docname):
@@ -65,27 +57,23 @@ def fill(app, doctree, docname):
         return
     pages = chapters(app)
     number = next((number for number, name in pages.items() if name == docname), None)
-    for comment in list(doctree.findall(nodes.comment)) if docname in (HOME, "book/teach") else ():
-        made = {"the promises": promises, "the minutes": minutes}.get(comment.astext().strip())
-        if made:
+    for comment in list(doctree.findall(nodes.comment)) if number or docname in (HOME, "book/teach") else ():
+        if made := {"the promises": promises, "the minutes": minutes}.get(comment.astext().strip()):
             comment.replace_self(nodes.raw("", made(app, pages), format="html"))
-    if number is None:
-        return
-    for comment in list(doctree.findall(nodes.comment)):
-        if task := re.fullmatch(
-            r"found: (?P<figure>\S+) (?P<number>\w+) >= (?P<least>[\d.]+)(?P<hides> hides)?", comment.astext()
-        ):
-            data = " ".join(f'data-{name}="{(value or "").strip()}"' for name, value in task.groupdict().items())
+        elif task := re.fullmatch(r"found: (?P<figure>\S+) (?P<rule>.+?)(?P<hides> hides)?", comment.astext()):
+            data = " ".join(
+                f'data-{name}="{html.escape(value or "").strip()}"' for name, value in task.groupdict().items()
+            )
             words = '<output aria-live="polite"></output><button type="button" hidden>Show the answer</button>'
             comment.replace_self(nodes.raw("", f'<div class="found" {data}>{words}</div>', format="html"))
+    if number is None:
+        return
     top = next(doctree.findall(nodes.section))
     if number in NEEDS:
-        need = next(
-            child for child in top.children if isinstance(child, nodes.paragraph) and "You need" in child.astext()
-        )
+        need = next(p for p in top.children if isinstance(p, nodes.paragraph) and "You need" in p.astext())
         top.insert(top.index(need) + 1, nodes.raw("", before(number, NEEDS[number]), format="html"))
     exercises = next(section for section in top.findall(nodes.section) if section[0].astext() == "Exercises")
-    folds = "".join(fold(name, summary(name)) for name in kinds_of(number))
+    folds = "".join(fold(name, ALL[name].promise[0].upper() + ALL[name].promise[1:]) for name in kinds_of(number))
     words = "<p>Practice with fresh numbers first. After each right answer, the next problem gives you fewer steps.</p>"
     exercises.insert(1, nodes.raw("", words + folds, format="html"))
 

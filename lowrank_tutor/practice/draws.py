@@ -65,12 +65,8 @@ def svd_2x2(rng: Any) -> Names:
         fits = (one**2, other**2) == both and (one + other) % 2 == 0 and one * other * (one - other) * (b or c) != 0
     matrix, large, small = [[a, b], [c, d]], (one + other) // 2, abs(one - other) // 2
     corner, mixed, low = a * a + c * c, a * b + c * d, b * b + d * d
-    gram, squares, trace, det = (
-        [[corner, mixed], [mixed, low]],
-        [large**2, small**2],
-        corner + low,
-        (a * d - b * c) ** 2,
-    )
+    gram, squares, trace = [[corner, mixed], [mixed, low]], [large**2, small**2], corner + low
+    det = (a * d - b * c) ** 2
     diagonal = [corner, low] if mixed else None
     return locals()
 
@@ -123,10 +119,8 @@ def nmf_step(rng: Any) -> Names:
         top, bottom = ([c[0][j] * one[0] + c[1][j] * one[1] for j in (0, 1)] for one in (x, made))
         fits = all(top) and all(bottom) and all(20 * f[j] * top[j] % bottom[j] == 0 for j in (0, 1))
     ratio, added, start = [*map(Fraction, top, bottom)], add(add(f, top), bottom, -1), [[one] for one in f]
-    new, flipped = (
-        [one * r for one, r in zip(f, ratio, strict=True)],
-        [one / r for one, r in zip(f, ratio, strict=True)],
-    )
+    new = [one * r for one, r in zip(f, ratio, strict=True)]
+    flipped = [one / r for one, r in zip(f, ratio, strict=True)]
     x = [[one] for one in x]
     return locals()
 
@@ -145,13 +139,9 @@ def rating_step(rng: Any) -> Names:
 
 
 def least_k(rng: Any) -> Names:
-    n, eps, delta = (
-        10 * whole(rng, 1, 39),
-        Fraction(1, whole(rng, 2, 10)),
-        Fraction(1, int(rng.choice([10, 20, 50, 100]))),
-    )
-    n1, inverse, square, cube = n - 1, 1 / delta, eps**2 / 2, eps**3 / 3
-    inside, below = int(n * n1 * inverse), square - cube
+    n, eps, inverse = 10 * whole(rng, 1, 39), Fraction(1, whole(rng, 2, 10)), int(rng.choice([10, 20, 50, 100]))
+    n1, delta, square, cube = n - 1, Fraction(1, inverse), eps**2 / 2, eps**3 / 3
+    inside, below = n * n1 * inverse, square - cube
     logarithm, bound = log(inside), 2 * log(inside) / below
     k, once, flat, half = ceil(bound), ceil(2 * log(inside / 2) / below), ceil(2 * logarithm / square), ceil(bound / 2)
     early = k - 1
@@ -186,12 +176,8 @@ def masked_mixtures(rng: Any) -> Names:
         sums = [sum(full), sum(part)]
     mean, mine, share = sums[0] // 4, sums[1] // real, Fraction(real, 4)
     top, diluted = mean + share * mine, Fraction(sums[1], 4)
-    output, equal, zeros, unscaled = (
-        top / (1 + share),
-        Fraction(mean + mine, 2),
-        (mean + diluted) / 2,
-        (mean + share * diluted) / (1 + share),
-    )
+    output, unscaled = top / (1 + share), (mean + share * diluted) / (1 + share)
+    equal, zeros = Fraction(mean + mine, 2), (mean + diluted) / 2
     verb, named = ("is", f"value {part[0]}") if real == 1 else ("are", f"values ({', '.join(map(str, part))})")
     return locals()
 
@@ -208,10 +194,8 @@ def lora_update(rng: Any) -> Names:
     w, a, alpha = [whole(rng, -3, 3, 2) for _ in "ab"], whole(rng, -2, 3, 2), whole(rng, 2, 4)
     b, x = (whole(rng, -3, 3, 2, zero=False) for _ in "bx")
     row, column, inner, base = [a], [[one] for one in b], dot(a, x), [dot(one, x) for one in w]
-    update, y, weak, turned = (
-        [alpha * inner * one for one in b],
-        *(add(base, change, t * inner) for change, t in ((b, alpha), (b, 1), (b[::-1], alpha))),
-    )
+    update = [alpha * inner * one for one in b]
+    y, weak, turned = (add(base, change, t * inner) for change, t in ((b, alpha), (b, 1), (b[::-1], alpha)))
     return locals()
 
 
@@ -220,13 +204,8 @@ def cache_bytes(rng: Any) -> Names:
     heads, tokens = groups * int(rng.choice([2, 4, 8])), int(rng.choice([4096, 8192, 16384, 32768]))
     layer = 2 * groups * width
     each, gib = layer * layers, Fraction(2 * layer * layers * tokens, 2**30)
-    times = heads // groups
-    all_heads, halves, one_layer, billions = (
-        [each * times, gib * times],
-        [each // 2, gib / 2],
-        [layer, gib / layers],
-        gib * 2**30 / 10**9,
-    )
+    times, halves = heads // groups, [each // 2, gib / 2]
+    all_heads, one_layer, billions = [each * times, gib * times], [layer, gib / layers], gib * 2**30 / 10**9
     return locals()
 
 

@@ -1,6 +1,6 @@
 /** Bring the <form> of a kind of problem to life: it draws from the bank of the page, and checks each blank. */
 const KEPT = "lowrank-practice", DAY = 864e5, WAITS = [1, 7, 30]; // days
-const LEVELS = ["the last step", "every other step", "every step"];
+const LEVELS = ["all but the last", "every other one", "none"]; // steps that are given
 /** What the reader's browser holds of practice: for each kind the days of right answers to the question alone. */
 const practiced = () => {
   const record = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
@@ -13,10 +13,10 @@ const practiced = () => {
     return {}; // nothing is kept, or garbage
   }
 };
-const remember = (kind, right, level) => {
+const remember = (kind, right, level, deeper = right ? 1 : -1) => {
   const all = practiced(), { days = [] } = all[kind] ?? {}, today = new Date().toLocaleDateString("sv");
   const added = right && level === 3 && !days.includes(today) ? [...days, today] : days;
-  all[kind] = { days: added, last: Date.now(), missed: !right, level: Math.max(1, Math.min(3, level + (right ? 1 : -1))) };
+  all[kind] = { days: added, last: Date.now(), missed: !right, level: Math.max(1, Math.min(3, level + deeper)) };
   try {
     localStorage.setItem(KEPT, JSON.stringify(all));
   } catch { /* the browser keeps nothing, or is full */ }
@@ -73,8 +73,9 @@ const practice = (form) => {
     form.setAttribute("aria-label", `Practice: ${promise}`);
   }
   let level = section ? 3 : practiced()[kind]?.level ?? Number(form.dataset.level), problem, blanks, closed, waiting = [];
-  const body = make("div", { className: "practice-body" }), end = make("output", { ariaLive: "polite" });
-  const depth = make("select", { id: `${id}-level`, onchange: () => { level = depth.selectedIndex + 1; show(problem); } }, ...LEVELS.map((one) => make("option", {}, one)));
+  const body = make("div", { className: "practice-body", role: "group", "aria-labelledby": `${id}-question` }), end = make("output", { ariaLive: "polite" });
+  const depth = make("select", { id: `${id}-level`, onchange: () => choose(depth.selectedIndex + 1) }, ...LEVELS.map((one) => make("option", {}, one)));
+  const menu = make("span", { className: "steps-given" }, make("label", { htmlFor: depth.id }, "Steps given:"), depth);
   const next = make("button", { type: "button", onclick: () => draw().then(() => blanks.at(0).inputs[0].focus()) }, "Another one");
   const check = make("button", { type: "submit" }, "Check");
 
@@ -82,10 +83,10 @@ const practice = (form) => {
     const mark = make("span", { "aria-hidden": "true" }, isRight ? "\u2713 " : "\u25cb ");
     output.replaceChildren(make("span", { className: isRight ? "check-right" : "check-open" }, mark, ...sentence(words)));
   };
-  const draw = async () => {
+  const draw = async (wanted) => {
     if (data.problem) return show(data.problem);
     if (!waiting.length) waiting = (await bankOf(kind)).map((one) => [Math.random(), one]).sort(([one], [other]) => one - other);
-    level = problem && closed ? practiced()[kind]?.level ?? level : level;
+    level = wanted ?? (problem && closed ? practiced()[kind]?.level : null) ?? level;
     show(waiting.pop()[1]);
   };
   const show = (drawn) => {
@@ -94,17 +95,26 @@ const practice = (form) => {
     level = problem.steps.length === 1 ? 3 : level; // there is no step to give
     form.dataset.level = level;
     depth.selectedIndex = level - 1;
+    menu.hidden = problem.steps.length === 1;
     const last = problem.steps.length - 1;
     const blank = (step, place) => {
       const output = make("output", { id: `${id}-said-${place}`, ariaLive: "polite" });
-      const inputs = step[3].map((name, i) => make("input", { id: `${id}-${place}-${i}`, type: "text", maxLength: 64, spellcheck: false, autocomplete: "off", "aria-describedby": output.id }));
+      const inputs = step[3].map((name, i) => make("input", { id: `${id}-${place}-${i}`, type: "text", maxLength: 64, spellcheck: false, autocomplete: "off", "aria-describedby": (level < 3 ? `${id}-ask-${place} ` : "") + output.id }));
       blanks.unshift({ step, place, inputs, output, shown: [], tries: 0, before: "", done: "" });
       return [make("div", {}, ...step[3].map((name, i) => make("span", {}, make("label", { htmlFor: inputs[i].id }, name), inputs[i]))), output];
     };
     const lines = level === 3 ? blank(problem.steps[last], last) : [make("ol", {}, ...problem.steps.map((step, i) => [step, i]).reverse()
-      .map(([step, i]) => make("li", {}, make("p", {}, ...sentence(step[0])), ...((level === 1 ? i === last : (last - i) % 2 === 0) ? blank(step, i) : [make("p", { className: "given" }, ...sentence(step[2]))]))).reverse())];
+      .map(([step, i]) => make("li", {}, make("p", { id: `${id}-ask-${i}` }, ...sentence(step[0])), ...((level === 1 ? i === last : (last - i) % 2 === 0) ? blank(step, i) : [make("p", { className: "given" }, ...sentence(step[2]))]))).reverse())];
     end.textContent = "";
-    body.replaceChildren(make("p", { className: "question" }, ...sentence(problem.question)), ...lines);
+    const isWhole = blanks.every(({ step }) => step[4].every(Number.isInteger));
+    body.replaceChildren(make("p", { className: "question", id: `${id}-question` }, ...sentence(problem.question)), ...lines,
+      ...(isWhole ? [] : [make("p", {}, "Where a number is not whole, give a fraction, or three digits.")]));
+  };
+  /** Give more steps of the same problem, or fewer of a new one: what was seen is no answer. */
+  const choose = (wanted) => {
+    if (closed || wanted > level) return draw(wanted);
+    level = wanted;
+    show(problem);
   };
   const finish = (right) => {
     if (closed) return;
@@ -116,21 +126,24 @@ const practice = (form) => {
     const [, rule, , names, right] = step, isLast = place === problem.steps.length - 1, slips = isLast ? problem.slips : [];
     const part = ([wrong]) => given.some((one, i) => near(one, wrong[i]) && !near(one, right[i]) && !near(wrong[i], right[i]));
     const plan = level === 3 && place ? [`In steps: ${problem.steps.map(([ask]) => ask).join(" ")}`] : [];
-    const sizes = names.map((name, i) => near(given[i], right[i]) ? "" : `${name} is ${given[i] < right[i] ? "larger" : "smaller"} than ${given[i]}. `);
-    return [...slips.filter(([wrong]) => isSame(given, wrong)), ...slips.filter(part)].map(([, hint]) => hint).slice(0, 1).concat(rule, plan, sizes.join(""));
+    const sizes = names.map((name, i) => near(given[i], right[i]) ? "" : `${given[i]} is too ${given[i] < right[i] ? "small" : "large"} for “${name}”. `);
+    const close = right.every((r, i) => near(given[i], r) || (!Number.isInteger(r) && Math.abs(given[i] - r) <= 0.05 * Math.abs(r)));
+    return [...slips.filter(([wrong]) => isSame(given, wrong)), ...slips.filter(part)].map(([, hint]) => hint).slice(0, 1)
+      .concat(close ? "You are near: give three digits, and round only at the end." : [], rule, plan, sizes.join(""));
   };
   const judge = (one) => {
     const { step: [, , work, , right], inputs, output } = one, texts = inputs.map((input) => input.value.trim());
     if (one.done || texts.every((text) => !text)) return;
     const given = texts.map((text, i) => { const all = readings(text); return all.find((value) => near(value, right[i])) ?? all[0] ?? NaN; });
     inputs.forEach((input, i) => texts[i] && input.setAttribute("aria-invalid", String(!near(given[i], right[i]))));
-    if (given.some(Number.isNaN)) return say(output, false, "Write one number in each field, such as 5, 0.5 or 1/2.");
+    if (given.some(Number.isNaN)) return say(output, false, "Write one number in each field, such as 5, 0.5, or 1/2.");
     if (isSame(given, right)) {
       one.done = "right";
       return say(output, true, `Right. ${work}`);
     }
-    if (texts.join() !== one.before) one.tries++;
+    if (texts.join() === one.before) return say(output, false, `That is the same answer. ${one.shown.at(-1)}`);
     one.before = texts.join();
+    if (!one.tries++ && !closed) remember(kind, false, level, 0); // missed, unless it comes right
     if (one.tries < 3) {
       const hint = hints(one, given).find((words) => !one.shown.includes(words));
       one.shown.push(hint);
@@ -154,7 +167,7 @@ const practice = (form) => {
     else end.textContent = "";
   });
   form.problem = () => problem;
-  form.append(body, make("p", { className: "practice-buttons" }, check, " ", ...(data.problem ? [] : [next, " ", make("label", { htmlFor: depth.id }, "Blank: "), depth])), end);
+  form.append(body, make("p", { className: "practice-buttons" }, check, " ", ...(data.problem ? [] : [next, " ", menu])), end);
   if (data.problem) form.prepend(make("p", { className: "eyebrow" }, promise[0].toUpperCase() + promise.slice(1)));
   draw().catch(() => say(end, false, "The problems of this page could not be loaded."));
 };

@@ -17,7 +17,7 @@ from lowrank_tutor.kit.questions.exercises import OPEN_MARK, RIGHT_MARK, Verdict
 
 SCRIPT = Script("practice", ("kit/questions/numbers.js", "practice/practice.js"))
 STYLES = ("kit/questions/answer_form.css", "practice/practice.css")
-MINUS = "\u2212"
+CLOSE, MINUS = "You are near: give three digits, and round only at the end.", "\u2212"
 
 
 class Step(NamedTuple):
@@ -66,9 +66,7 @@ class Words(Formatter):
         return written(value, spec)
 
 
-def _draft(
-    numbers: Callable[[Any], dict[str, Any]], question: str, lines: Sequence[str], rng: np.random.Generator
-) -> Draft:
+def _draft(numbers: Callable[[Any], Any], question: str, lines: Sequence[str], rng: np.random.Generator) -> Draft:
     names, words = numbers(rng), Words()
 
     def value(name: str) -> Any:
@@ -97,12 +95,14 @@ def _choice(methods: Sequence[str], stories: Sequence[str], rng: np.random.Gener
     fits, story, decides = stories[int(rng.integers(len(stories)))].split(" | ")
     order = [methods[i] for i in rng.permutation(len(methods))]
     place = order.index(methods[int(fits) - 1]) + 1
-    listed = " ".join(f"({i}) {method}." for i, method in enumerate(order, 1))
+    listed = "\n".join(f"({i}) {method}." for i, method in enumerate(order, 1))
     rule = "What is given, and what is asked? Each method says what it needs."
-    hint = "That would be “{}”. Look for the words that speak of it."
+    hint = "That would be “{}”, which is not what the story asks for. Which of its words decide?"
     slips = [([i], hint.format(method.split(":")[0])) for i, method in enumerate(order, 1) if i != place]
-    step = Step("Give its number.", rule, f"What decides is {decides}.", {"The method": place})
-    return f"{story} Which method fits? {listed}", (step,), slips
+    step = Step(
+        "Give its number.", rule, f"It is {order[place - 1]}. What decides is {decides}.", {"The method": place}
+    )
+    return f"{story} Which method fits?\n{listed}", (step,), slips
 
 
 def _kinds() -> Mapping[str, Kind]:
@@ -110,12 +110,10 @@ def _kinds() -> Mapping[str, Kind]:
     for text in (asset("practice/problems.md") + asset("practice/which.md")).split("\n## ")[1:]:
         head, first, *lines = [line for line in text.partition("\n# ")[0].splitlines() if line]
         name, chapter, promise = head.split(" | ")
-        draw: Callable[[np.random.Generator], Draft]
-        if numbers := getattr(draws, name.replace("-", "_"), None):
-            draw = partial(_draft, numbers, first, lines)
-        else:
-            methods = [line[3:] for line in (first, *lines) if line[0] != "-"]
-            draw = partial(_choice, methods, [line[2:] for line in lines if line[0] == "-"])
+        numbers = getattr(draws, name.replace("-", "_"), None)
+        methods = [line[3:] for line in (first, *lines) if line[0] != "-"]
+        stories = [line[2:] for line in lines if line[0] == "-"]
+        draw = partial(_draft, numbers, first, lines) if numbers else partial(_choice, methods, stories)
         kinds[name] = Kind(int(chapter), promise, draw)
     return dict(sorted(kinds.items(), key=lambda item: item[1].chapter))
 
@@ -159,8 +157,10 @@ class Problem(NamedTuple):
             each = zip(given, wrong, self.answer, strict=True)
             return any(near(g, w) and not near(g, r) and not near(w, r) for g, w, r in each)
 
+        each = zip(given, self.answer, strict=True)
+        close = [CLOSE] if all(near(g, r) or (r % 1 and abs(g - r) <= abs(r) / 20) for g, r in each) else []
         slips = [hint for wrong, hint in self.slips if same(given, wrong)]
-        return (slips + [hint for wrong, hint in self.slips if is_part(wrong)] + [self.steps[-1].rule])[0]
+        return (slips + [hint for wrong, hint in self.slips if is_part(wrong)] + close + [self.steps[-1].rule])[0]
 
     def plain(self) -> dict[str, Any]:
         """Return what the page needs to know, as plain data."""
@@ -221,16 +221,10 @@ def another(kind: str, *, level: int = 3, rng: np.random.Generator | int | None 
 def form(kind: str, level: int, data: dict[str, Any]) -> Block:
     """Return the form for a kind; the script fills it, from the bank of the page if its data holds no problem."""
     promise = ALL[kind].promise
-    return Block(
-        kind="check",
-        name=f"practice-{kind}",
-        first="<noscript><p>Practice needs JavaScript.</p></noscript>",
-        data={"promise": promise, **data},
-        script=SCRIPT,
-        styles=STYLES,
-        tag="form",
-        attributes={"data-kind": kind, "data-level": str(level), "aria-label": f"Practice: {promise}"},
-    )
+    names = {"data-kind": kind, "data-level": str(level), "aria-label": f"Practice: {promise}"}
+    first, data = "<noscript><p>Practice needs JavaScript.</p></noscript>", {"promise": promise, **data}
+    looks: dict[str, Any] = {"script": SCRIPT, "styles": STYLES, "tag": "form", "attributes": names}
+    return Block(kind="check", name=f"practice-{kind}", first=first, data=data, **looks)
 
 
 def bank(name: str, count: int = 40) -> dict[str, Any]:

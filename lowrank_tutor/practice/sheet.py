@@ -7,7 +7,6 @@ it, a question for each number).
 """
 
 import json
-import re
 import sys
 import zipfile
 from html import escape
@@ -34,21 +33,17 @@ def write(seed: int, folder: Path) -> None:
     """Write all files into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     problems = list(enumerate(problem_set(seed), 1))
-    names = [", ".join(problem.steps[-1].values) for _, problem in problems]
-    asked = [f"**{i}.** {p.question} ({name})\n" for (i, p), name in zip(problems, names, strict=True)]
-    steps = [[f"   - {step.ask} {step.work}\n" for step in p.steps] for _, p in problems]
+    asked = [f"**{i}.** {p.question} ({', '.join(p.steps[-1].values)})\n" for i, p in problems]
+    steps = ["".join(f"\n   - {step.ask} {step.work}" for step in p.steps) for _, p in problems]
     key = {i: [(number, tolerance(number)) for number in p.answer] for i, p in problems}
-    form = "".join(
-        f"    {i}: [{', '.join('...' for _ in p.answer)}],  # {name}\n"
-        for (i, p), name in zip(problems, names, strict=True)
-    )
+    form = [
+        f"    {i}: [{', '.join('...' for _ in p.answer)}],  # {', '.join(p.steps[-1].values)}\n" for i, p in problems
+    ]
     head = f"Rows of a matrix are separated by semicolons. Give fractions exactly, or to three digits. Seed {seed}.\n"
     texts = {
         "problems.md": "\n".join(["# Problems\n", head, *asked]),
-        "key.md": "\n".join(
-            ["# Key\n", *("".join([one + "\n", *lines]) for one, lines in zip(asked, steps, strict=True))]
-        ),
-        "answers.py": f"ANSWERS = {{\n{form}}}\n",
+        "key.md": "\n".join(["# Key\n", *(f"{one}{lines}\n" for one, lines in zip(asked, steps, strict=True))]),
+        "answers.py": f"ANSWERS = {{\n{''.join(form)}}}\n",
         "test_answers.py": TEMPLATES["grader"].replace("{key}", repr(key)),
         "moodle.xml": moodle(problems),
     }
@@ -65,8 +60,7 @@ def _cloze(p: Problem, place: int) -> str:
     options = [f"={right!r}:{tolerance(right):.6f}"]
     for wrong, hint in {numbers[place]: hint for numbers, hint in reversed(p.slips)}.items():
         if abs(wrong - right) > tolerance(right):
-            told = re.sub(r"([~}#/])", r"\\\1", hint)
-            options.append(f"%0%{wrong!r}:{tolerance(wrong):.6f}#{told}")
+            options.append(f"%0%{wrong!r}:{tolerance(wrong):.6f}#{hint}")
     return f"{{1:NUMERICAL:{'~'.join(options)}}}"
 
 

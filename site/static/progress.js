@@ -25,7 +25,7 @@
       link.querySelector(".ring")?.remove();
       const states = mine.map(([kind]) => state(kept, kind)), done = states.filter((one) => one === 2).length;
       if (!states.some(Boolean)) continue;
-      const ring = element("span", { className: "ring", title: `${done} of ${mine.length} promises kept` }, element("span", { className: "visually-hidden" }, ` (${done} of ${mine.length} promises kept)`));
+      const ring = element("span", { className: "ring", title: `${done} of ${mine.length} kinds of problem kept` }, element("span", { className: "visually-hidden" }, ` (${done} of ${mine.length} kinds of problem kept)`));
       ring.style.setProperty("--kept", done / mine.length);
       ring.style.setProperty("--tried", states.filter(Boolean).length / mine.length);
       link.append(ring);
@@ -37,9 +37,41 @@
     item.querySelector(".state")?.remove();
     if (now) item.append(element("span", { className: "state" }, ` ${STATES[now]}`));
   });
+  const isDay = (day) => typeof day === "string" && /^\d{4}-\d\d-\d\d$/.test(day);
+  const isKept = (one) => Array.isArray(record(one).days) && one.days.every(isDay) && Number.isFinite(one.last) &&
+    typeof one.missed === "boolean" && [1, 2, 3].includes(one.level);
+  /** Add what a file holds to what is kept, all days and otherwise the newer of the two, and say how it went. */
+  const bring = async (file) => {
+    const kept = read(), text = await file.text();
+    let brought = [];
+    try {
+      brought = Object.entries(record(JSON.parse(text))).filter(([kind]) => Object.hasOwn(window.lowrankKinds, kind));
+    } catch { /* nothing was brought */ }
+    if (!brought.length || !brought.every(([, one]) => isKept(one))) return "This file holds no record of practice. Nothing has changed.";
+    for (const [kind, one] of brought) {
+      const mine = isKept(kept[kind]) ? kept[kind] : { days: [], last: 0 };
+      kept[kind] = { ...(one.last > mine.last ? one : mine), days: [...new Set([...mine.days, ...one.days])].sort() };
+    }
+    try {
+      localStorage.setItem(KEY, JSON.stringify(kept));
+    } catch {
+      return "This browser keeps nothing. Nothing has changed.";
+    }
+    return `Imported ${brought.length} of the kinds.`;
+  };
   const list = (place, kept, kinds) => {
     const known = kinds.filter(([kind]) => kind in kept);
-    place.empty ??= [...place.childNodes];
+    if (!place.empty) {
+      const file = element("input", { type: "file", accept: ".json,application/json", hidden: true }), said = element("output", { ariaLive: "polite" });
+      file.addEventListener("change", async () => {
+        const words = await bring(file.files[0]);
+        file.value = ""; // the same file may be chosen again
+        show();
+        said.textContent = words;
+      });
+      place.empty = [...place.childNodes];
+      place.after(element("p", {}, element("button", { type: "button", className: "forget", onclick: () => file.click() }, "Import"), " ", file, said));
+    }
     if (!known.length) return place.replaceChildren(...place.empty);
     const items = known.map(([kind, [, promise, page]]) => {
       const { days, missed } = record(kept[kind]), count = Array.isArray(days) ? days.length : 0;
@@ -48,8 +80,14 @@
     });
     const save = element("a", { className: "forget", download: "lowrank-practice.json", href: `data:application/json,${encodeURIComponent(localStorage.getItem(KEY))}` }, "Export");
     const forget = element("button", { type: "button", className: "forget", onclick: () => {
+      const before = localStorage.getItem(KEY);
       localStorage.removeItem(KEY);
       show();
+      place.append(element("button", { type: "button", className: "forget", onclick: () => {
+        localStorage.setItem(KEY, before);
+        show();
+        place.focus();
+      } }, "Undo"));
       Object.assign(place, { tabIndex: -1 }).focus();
     } }, "Delete");
     place.replaceChildren(element("ul", {}, ...items), element("p", {}, save, " ", forget));

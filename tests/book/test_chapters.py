@@ -33,7 +33,7 @@ def prose(path):
     text = re.sub(r"^```\{code-cell\}.*?^```$", " ", text, flags=re.M | re.S)
     text = re.sub(r"\$\$.*?\$\$(?: \([\w-]+\))?", " formula ", text, flags=re.S)
     text = re.sub(r"\$[^$]+\$", "formula", text)
-    text = re.sub(r"^(```|:::).*$|^:\w[\w-]*:.*$|^\|[-|: ]+\|$", " ", text, flags=re.M)
+    text = re.sub(r"^(```|:::|% ).*$|^:\w[\w-]*:.*$|^\|[-|: ]+\|$", " ", text, flags=re.M)
     return re.sub(r"\{[\w:]+\}`([^`]*)`", r"\1", text)
 
 

@@ -1,11 +1,11 @@
 """Practice on the page: it replies as the package does, fades, comes back, and needs no storage and no server."""
 
 import json
-from datetime import UTC, datetime, timedelta
+import time
 
 import numpy as np
 import pytest
-from visits import SITE, violations
+from visits import PAGES, SITE, violations
 
 from lowrank_tutor import practice
 
@@ -33,8 +33,7 @@ def solve(form):
     for place, (*_, values) in enumerate(form.evaluate("(form) => form.problem().steps")):
         for field, value in zip(form.locator(f"input[id*='-{place}-']").all(), values, strict=False):
             field.fill(repr(value))
-            last = field
-    last.press("Enter")
+    form.locator("input").last.press("Enter")
 
 
 @pytest.mark.parametrize("kind", practice.KINDS)
@@ -43,7 +42,8 @@ def test_page_and_package_agree(browser, kind):
     page, rng = browser.new_page(), np.random.default_rng(1)
     for _ in range(3):
         problem = practice.another(kind, rng=rng)
-        for given in (problem.answer, *(wrong for wrong, _ in problem.slips), [0.123] * len(problem.answer)):
+        slips = [wrong for wrong, _ in problem.slips]
+        for given in (problem.answer, *slips, [1.03 * one + 0.01 for one in problem.answer]):
             page.set_content(f"<html lang=en><body>{problem._repr_html_()}</body></html>")
             said = page.evaluate(SUBMIT, [repr(one) for one in given])
             assert said == str(problem.check(given)), given
@@ -53,10 +53,10 @@ def test_page_and_package_agree(browser, kind):
 def test_hints_differ_then_show(browser):
     page, problem = browser.new_page(), practice.another("svd-2x2", rng=0)
     page.set_content(f"<html lang=en><body>{problem._repr_html_()}</body></html>")
-    said = [page.evaluate(SUBMIT, [str(wrong), "1"]) for wrong in (900, 901, 902)]
-    assert len(set(said)) == 3
-    assert ["Not yet" in words for words in said] == [True, True, False]
-    assert problem.steps[-1].work in said[2]
+    said = [page.evaluate(SUBMIT, [str(wrong), "1"]) for wrong in (900, 900, 901, 901, 902)]
+    assert len(set(said)) == 5
+    assert ["same answer" in words for words in said] == [False, True, False, True, False]
+    assert problem.steps[-1].work in said[4]
     page.close()
 
 
@@ -84,9 +84,8 @@ def test_fading(visit, settings):
 
 
 def record(days_ago, right=1, missed=False):
-    last = datetime.now(UTC) - timedelta(days=days_ago)
     days = [f"2026-01-{i + 1:02}" for i in range(right)]
-    return {"days": days, "last": last.timestamp() * 1000, "missed": missed, "level": 3}
+    return {"days": days, "last": 1000 * (time.time() - 86400 * days_ago), "missed": missed, "level": 3}
 
 
 CHOICES = {  # what is kept -> what chapter 4 asks first; then come what it needs: centering, spectra, a line
@@ -103,20 +102,13 @@ CHOICES = {  # what is kept -> what chapter 4 asks first; then come what it need
         {"rank-rows": record(50), "lda-step": record(2, missed=True), "causal-state": record(2, missed=True)},
         ["lda-step", "rank-rows", "center-project"],
     ),
-    "garbage": (
-        {"lda-step": 5, "storage": {"days": "x", "last": "y"}},
-        ["storage", "lda-step", "center-project"],
-    ),
+    "garbage": ({"lda-step": 5, "storage": {"days": "x"}}, ["storage", "lda-step", "center-project"]),
 }
 CHOOSE = """([kept, earlier]) => {
   localStorage["lowrank-practice"] = kept;
   const { needs } = document.querySelector("[data-name=three-before]").dataset;
   return Object.values(window.lowrankTutor).find((one) => one.fromBefore).fromBefore(needs.split(" "), earlier);
 }"""
-
-
-def kinds_before(chapter):
-    return [kind for kind, of in practice.KINDS.items() if of < chapter]
 
 
 def test_three_from_before(visit):
@@ -126,14 +118,14 @@ def test_three_from_before(visit):
     section.locator(".question").nth(2).wait_for(state="attached")
     kinds = section.locator("form").evaluate_all("(forms) => forms.map((form) => form.dataset.kind)")
     assert kinds == CHOICES["missed before due"][1]
+    earlier = [kind for kind, chapter in practice.KINDS.items() if chapter < 4]
     for case, (kept, wanted) in CHOICES.items():
-        assert page.evaluate(CHOOSE, [json.dumps(kept), kinds_before(4)]) == wanted, case
+        assert page.evaluate(CHOOSE, [json.dumps(kept), earlier]) == wanted, case
 
 
 @pytest.mark.parametrize("way", ["private", "file"])
 def test_without_storage_or_server(visit, way):
-    where = {"base": SITE.as_uri()} if way == "file" else {}
-    page = visit(RANK, *([NO_STORAGE] if way == "private" else []), **where)
+    page = visit(RANK, NO_STORAGE) if way == "private" else visit(RANK, base=SITE.as_uri())
     form = opened(page, "storage")
     solve(form)
     assert "All right" in form.locator("output").last.inner_text()
@@ -144,7 +136,7 @@ def test_progress_in_sight(visit):
     page = visit(RANK, kept={KEY: {"storage": record(3)}})
     form = opened(page, "storage")
     solve(form)
-    assert page.locator(".bd-sidebar-primary .ring").first.get_attribute("title") == "1 of 3 promises kept"
+    assert page.locator(".bd-sidebar-primary .ring").first.get_attribute("title") == "1 of 3 kinds of problem kept"
     home = visit("book/index.html", context=page.context)
     states = home.locator(".promises li[data-kind]").evaluate_all("(all) => all.map((one) => one.dataset.state)")
     assert (states.count("2"), len(states)) == (1, len(practice.KINDS))
@@ -153,28 +145,88 @@ def test_progress_in_sight(visit):
     assert "kept: right without a step on 2 days" in place.inner_text()
     with over.expect_download() as download:
         place.get_by_text("Export").click()
-    assert "storage" in json.loads(download.value.path().read_text())
+    before = json.loads(download.value.path().read_text())
     assert violations(over) == []
+    for text in ("", "[]", '{"storage": 5}', '{"strange": 5}', json.dumps({**before, "svd-2x2": {"days": ["today"]}})):
+        over.locator("input[type=file]").set_input_files({"name": "a", "mimeType": "", "buffer": text.encode()})
+        over.get_by_text("Nothing has changed").wait_for()
+        assert json.loads(over.evaluate(f"localStorage['{KEY}']")) == before
     place.get_by_role("button", name="Delete").click()
     assert over.evaluate(f"localStorage.getItem('{KEY}')") is None
-    assert place.locator("li").count() == 0
+    place.get_by_role("button", name="Undo").click()
+    assert place.locator("li").count() == 1
+    over.evaluate(f"localStorage['{KEY}'] = '{json.dumps({'storage': record(9, 2)})}'")
+    over.locator("input[type=file]").set_input_files(download.value.path())
+    over.get_by_text("Imported 1").wait_for()
+    brought = json.loads(over.evaluate(f"localStorage['{KEY}']"))["storage"]
+    assert brought == {**before["storage"], "days": ["2026-01-01", "2026-01-02", *before["storage"]["days"][1:]]}
 
 
-def test_figure_notices(visit):
-    """The answer of a task appears when a figure gets there by hand, or at the press of a button."""
-    page = visit(SVD)
-    box = page.locator(".found[data-figure=cloud]")
-    answer = box.locator("xpath=following-sibling::*[1]")
-    assert [one.evaluate("(e) => e.checkVisibility()") for one in (box.locator("button"), answer)] == [True, False]
-    figure = page.locator("figure[data-name=cloud]")
-    figure.locator("[role=slider]").first.press("ArrowRight")
-    figure.evaluate("(figure) => figure.instrument.set({ center: [7, 6] })")
-    page.wait_for_function(
-        "document.querySelector('.found[data-figure=cloud] output').textContent.includes('Found: 87.8')"
-    )
-    assert answer.is_visible()
-    other = visit(RANK)
-    other.locator(".found[data-figure=tilt] button").click()
-    assert other.get_by_text("The worst angles").is_visible()
-    with_script = visit(SVD, java_script_enabled=False)
-    assert with_script.get_by_text("degrees apart.").first.is_visible()
+TASKS = [  # chapter, figure, where nothing is found yet, where it is, and what the figure then says
+    (1, "tilt", {"tilt": 30}, {"tilt": 37}, "59"),
+    (1, "shadow", {"x": [4, 2]}, {"x": [4, 3]}, "100.0%"),
+    (1, "one-sheet", {"k": "4"}, {"k": "5"}, "5"),
+    (2, "arrows", {"theta": 0.5}, {"theta": 0.785}, "6.71"),
+    (2, "spectrum", {"s": [1] * 12, "k": 8}, {"k": 9}, "9"),
+    (2, "storyteller", {"cut": "sheets", "k": 2}, {"k": 3}, "3"),
+    (2, "cloud", {"center": [6, 3]}, {"center": [7, 6]}, "87.8"),
+    (2, "noise-cut", {"noise": "3", "k": "1"}, {"k": "2"}, "83.6%"),
+    (3, "family-reconstruction", {"method": "NMF", "k": "9"}, {"method": "LDA"}, "66%"),
+    (3, "moving", {"t": 60}, {"t": 63}, "2.25"),
+    (3, "downhill", {"step": 2}, {"step": 3}, "3"),
+    (3, "completion-error", {"k": "20", "penalty": "100"}, {"penalty": "30"}, "44.5%"),
+    (4, "jl-shadows", {"k": "16"}, {"k": "32"}, "32"),
+    (4, "moving", {"t": 0.1}, {"t": 0.165}, "3.3%"),
+    (4, "ada-or-ben", {"k": "32"}, {"k": "64"}, "64"),
+    (5, "document-ranking", {"k": "24"}, {"k": "28"}, "28"),
+    (5, "score", {"s": [2, 0]}, {"s": [1, -2]}, "0.00"),
+    (5, "storyteller", {"k": 6}, {"k": 8}, "8"),
+    (7, "storyteller", {"cut": "window", "k": 16}, {"k": 20}, "20"),
+    (7, "windows", {"borders": [0, 5, 6]}, {"borders": [0, 3, 4]}, "3"),
+    (7, "linformer-error", {"k": "4", "rho": "0.95"}, {"rho": "0.99"}, "4"),
+    (8, "storyteller", {"cut": "bits", "k": 2}, {"k": 1}, "1"),
+    (8, "jobs-left", {"numbers": "12", "cut": "plain"}, {"cut": "as answers use it"}, "86%"),
+    (8, "still-keys", {"turning": "6"}, {"turning": "8"}, "8"),
+    (8, "muon", {"rounds": "4"}, {"rounds": "5"}, "1.68"),
+    (9, "past", {"words": "15"}, {"words": "17"}, "17"),
+    (9, "storyteller", {"k": 8}, {"k": 10}, "10"),
+]
+DRIVE = """async ([name, state]) => {
+  const figure = document.querySelector(`figure[data-name="${name}"]`);
+  if (figure.instrument) return figure.dispatchEvent(new Event("input")), figure.instrument.set(state);
+  for (const [slider, text] of Object.entries(state)) {
+    const control = figure.querySelector(`[data-slider="${slider}"]`);
+    const choice = [...control.querySelectorAll("input")].find(({ value }) => value === text);
+    if (choice) { choice.click(); continue; }
+    for (control.value = control.min; ; control.stepUp()) {
+      control.dispatchEvent(new Event("input", { bubbles: true }));
+      if (control.closest("div").querySelector("output").value === text) break;
+    }
+  }
+}"""
+
+
+@pytest.mark.parametrize("chapter", dict.fromkeys(row[0] for row in TASKS))
+def test_figure_notices(visit, chapter):
+    """The answer of a task appears when a figure rests where it is found, and not before."""
+    page = visit(next(path for path in PAGES if path.startswith(f"book/0{chapter}")))
+    page.wait_for_load_state("networkidle")
+    rows = [row[1:] for row in TASKS if row[0] == chapter]
+    assert page.locator(".found").count() == len(rows)
+    for figure, before, after, words in rows:
+        box = page.locator(f".found[data-figure={figure}]")
+        answer = box.locator("xpath=following-sibling::*[1]")
+        page.evaluate(DRIVE, [figure, before])
+        page.wait_for_timeout(450)
+        assert box.locator("output").inner_text() == ""
+        assert answer.is_visible() == (box.get_attribute("data-hides") == "")
+        page.evaluate(DRIVE, [figure, after])
+        box.get_by_text(f"Found: {words}.").wait_for()
+        assert answer.is_visible(), figure
+
+
+def test_answer_without_figure(visit):
+    page = visit(RANK)
+    page.locator(".found[data-figure=tilt] button").click()
+    assert page.get_by_text("The worst angles").is_visible()
+    assert visit(RANK, java_script_enabled=False).get_by_text("The worst angles").is_visible()
