@@ -9,26 +9,39 @@ from docutils import nodes
 from sphinx import addnodes
 
 UNREAD = (nodes.raw, nodes.comment, nodes.literal_block, addnodes.desc, addnodes.glossary)
-
 LABEL = re.compile("(def|eq|ex|thm)-.*")  # its number stands only on the finished page
+TEX = {  # what of a formula is read as what; other commands that no letter is named after go
+    r"\\[td]?frac(\d)(\d)": r"\1/\2",
+    r"\\[td]?frac\{([^{}]*)\}\{([^{}]*)\}": r"\1/\2",
+    r"\\(ln|log|exp|max|min|sin|cos|arctan|dim)\b": r"\1",
+    r"\\sqrt": "√",
+    r"\\(begin|end)\{\w+\*?\}(\[\w+\])?": "",
+}
 
 
-def words(node):
+def words(node, titles):
     """Return what stands in a part of a page, formulas without the marks of TeX."""
     if isinstance(node, nodes.Text):
         return node.astext()
-    if isinstance(node, UNREAD) or (LABEL.fullmatch(node.get("reftarget", "")) and node.astext() == node["reftarget"]):
+    if isinstance(node, UNREAD) or node.get("refdomain") == "cite" or LABEL.fullmatch(node.get("reftarget", "")):
         return ""
+    if node.get("reftype") == "doc" and not node["refexplicit"]:
+        return next((title for name, title in titles.items() if name.endswith(node["reftarget"])), "")
     if isinstance(node, nodes.math | nodes.math_block):
-        return re.sub(r"\\([A-Za-z]*)|[{}$&]", lambda mark: html5.get(f"{mark[1]};", ""), node.astext())
-    return ("" if isinstance(node, nodes.TextElement) else " ").join(map(words, node.children))
+        text = node.astext()
+        for tex, read in TEX.items():
+            text = re.sub(tex, read, text)
+        return re.sub(r"\\([A-Za-z]*)|[{}$&]", lambda mark: html5.get(f"{mark[1]};", ""), text)
+    joint = "" if isinstance(node, nodes.TextElement) else " "
+    return joint.join(words(child, titles) for child in node.children)
 
 
 def places(app):
     """Return the address, page, title, and text of each place that a search can find."""
     env, found = app.env, []
+    titles = {name: title.astext().partition(": ")[0] for name, title in env.titles.items()}
     for name in sorted(env.found_docs):
-        page, numbers = env.titles[name].astext().partition(": ")[0], env.toc_secnumbers.get(name, {})
+        page, numbers = titles[name], env.toc_secnumbers.get(name, {})
         for part in env.get_doctree(name).findall(nodes.Element):
             rest = part.children[1:]
             if isinstance(part, nodes.section) and isinstance(part.parent, nodes.section | nodes.document):
@@ -42,7 +55,7 @@ def places(app):
             top = isinstance(part.parent, nodes.document)
             anchor = "" if top or not ids else f"#{ids[0]}"
             number = ".".join(map(str, numbers.get(anchor, ()))) + "." * top
-            text = " ".join(" ".join(map(words, rest)).split())
+            text = " ".join(" ".join(words(one, titles) for one in rest).split())
             found.append([app.builder.get_target_uri(name) + anchor, page, f"{number} {title}".strip(" ."), text])
     return found
 

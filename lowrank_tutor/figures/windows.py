@@ -21,7 +21,7 @@ SAY = "With {count} the model says “{says}”{verdict} The tables are off by {
 REMARKS = {
     "each": "Every word is a window of its own, so nothing is lost and nothing saved.",
     "single": "With a single window, every word gets the mean of all that came before it.",
-    "few": "These few averages are enough: they keep the word that is asked for by itself.",
+    "few": "These few averages are enough: they keep by itself the word that is asked for.",
 }
 WORDS = {
     "list": "What the last word listens to. Narrow bars: exact. Teal: through windows. Drag the borders.",

@@ -37,7 +37,9 @@ class Table(NamedTuple):
 
 
 def _as_markdown(cell: str) -> str:
-    """Write a cell on one line, and escape all that Markdown would change."""
+    """Write a cell on one line, and escape all that Markdown would change, unless it is code between backticks."""
+    if re.fullmatch("`[^`|]+`", cell):
+        return cell
     line = re.sub(r"[\\`*_$~|<>&\[\]{]", r"\\\g<0>", " ".join(cell.splitlines()))
     # JupyterLab looks for formulas once more, in what Markdown has become, but not across the borders of an element.
     return re.sub(r"\\[$\\]", r"<span>\g<0></span>", line)
@@ -49,7 +51,8 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
     Parameters
     ----------
     columns : mapping of str to sequence
-        The name of each column, and its cells from the top: numbers or words; ``None`` leaves a cell empty.
+        The name of each column, and its cells from the top: numbers, words, or code between backticks; ``None`` leaves a
+        cell empty.
     formats : mapping of str to str, optional
         How :func:`number` writes those of a column, such as ``".1%"``; by default whole numbers as ``"1,234"`` and all
         others with three digits.

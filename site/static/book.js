@@ -142,6 +142,7 @@ addEventListener("DOMContentLoaded", async () => {
 addEventListener("load", () => {
   const DRAWN = "svg :is(.line, .area, .dots, .word, .handle, .weight)", NAMED = /\b(teal|orange|violet|gray)\b/i;
   for (const figure of document.querySelectorAll(".bd-article figure.instrument.live")) {
+    if (figure.querySelector("canvas")) continue; // its colors are those of pictures
     const around = figure.closest(".cell") ?? figure;
     const places = [figure.querySelector("figcaption"), around.previousElementSibling, around.nextElementSibling];
     const light = (color) => figure.querySelectorAll(DRAWN).forEach((part) => part.classList.toggle("dim", color && !part.matches(`.${color}`)));

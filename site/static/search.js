@@ -10,7 +10,7 @@ addEventListener("DOMContentLoaded", () => {
   const field = document.querySelector(".bd-search-container input");
   field.value = asked;
   if (!asked) return;
-  const all = cut(asked).map(stem), rare = all.filter((word) => !COMMON.has(word)), query = [...new Set(rare.length ? rare : all)].slice(0, 20);
+  const all = cut(asked), rare = all.filter((word) => !COMMON.has(word)), query = [...new Set((rare.length ? rare : all).map(stem))].slice(0, 20);
   const documents = window.places.map(([address, page, title, text]) => {
     const heads = cut(title).map(stem), inside = cut(text).map(stem), counts = new Map();
     for (const word of [...heads, ...inside]) counts.set(word, (counts.get(word) ?? 0) + 1);

@@ -174,7 +174,7 @@ const scenes = (() => {
         right.axes({ x: [0, 0.1, 0.2, 0.3], y: [0.01, 0.1, 1], xTitle: "stretch t", format: (value, axis) => axis === "y" ? format(value, "g") : String(value) });
         right.line("bound", bounds, "teal");
         right.line("exact", [[0, exact], [HIGH, exact]], "ink thin dashed");
-        right.text("exact word", [0.01, exact * 1.25], "the exact chance", "ink");
+        right.text("exact word", [HIGH, exact * 1.25], "the exact chance", "ink end");
         right.dots("at", [[t, 1 / here]], "orange");
         right.place("stretch", [t, 0.05], { value: t, min: 0, max: HIGH, text: format(t, ".3g") });
       },

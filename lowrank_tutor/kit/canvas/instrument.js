@@ -148,7 +148,7 @@ const mount = (figure, build) => {
     try {
       await set(unpack(mine.slice(key.length + 1), start));
       const { top, bottom } = figure.getBoundingClientRect();
-      if (top > innerHeight / 2 || bottom < innerHeight / 2) figure.scrollIntoView({ block: "center" });
+      if (top > innerHeight / 2 || bottom < innerHeight / 2) figure.scrollIntoView({ block: "nearest" });
       return true;
     } catch (_) {
       await set({});

@@ -134,7 +134,7 @@ const stage = (() => {
 
     const self = {
       svg, pixel, point,
-      axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = (value) => String(value) }) => {
+      axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = (value) => String(value).replace("-", "\u2212") }) => {
         const named = apart(xs.map((v) => [v, format(v, "x")]).filter(([, words]) => words));
         const upright = xs.map((v) => "M" + round(toX(v)) + " " + top + "V" + (height - bottom));
         const level = ys.map((v) => "M" + left + " " + round(toY(v)) + "H" + (width - right));
