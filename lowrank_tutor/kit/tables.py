@@ -51,8 +51,8 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
     Parameters
     ----------
     columns : mapping of str to sequence
-        The name of each column, and its cells from the top: numbers, words, or code between backticks; ``None`` leaves a
-        cell empty.
+        The name of each column, and its cells from the top: numbers, words, or code between backticks. ``None`` leaves
+        a cell empty.
     formats : mapping of str to str, optional
         How :func:`number` writes those of a column, such as ``".1%"``; by default whole numbers as ``"1,234"`` and all
         others with three digits.
