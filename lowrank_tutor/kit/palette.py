@@ -43,4 +43,6 @@ def css(selector: str = "") -> str:
     )
     light += "--blend:multiply;"  # the page shows through the white paper of line art
     dark += "--invert:invert(1) hue-rotate(180deg);--blend:screen;"
-    return f"{selector or ':root'}{{{light}}}\n{DARK} {selector}{{{dark}}}\n"
+    if not selector:  # a page is printed in dark ink
+        return f":root{{{light}}}\n@media screen{{{DARK}{{{dark}}}}}\n"
+    return f"{selector}{{{light}}}\n{DARK} {selector}{{{dark}}}\n"
