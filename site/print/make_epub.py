@@ -17,6 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 from print_book import HERE, ONE_PAGE, PDF, TEXT, prepare, settings
 
 from lowrank_tutor import __version__
+from lowrank_tutor.kit import palette
 
 EPUB = PDF.with_suffix(".epub")
 FONT = "stix-two-math.woff2"  # of letters and signs that formulas use; its license lies beside it
@@ -76,7 +77,9 @@ def contents(pages: list[dict[str, Any]]) -> str:
 
 def bind(pages: list[dict[str, Any]], path: Path) -> None:
     """Write the pages of epub.js with their pictures, a list of contents, and what EPUB asks for into an archive."""
-    files: dict[str, bytes | str] = {name: (HERE / name).read_bytes() for name in ("epub.css", FONT)}
+    colors = palette.COLORS | palette.SURFACES  # few e-readers know variables
+    style = re.sub(r"var\(--(\w+)\)", lambda name: colors[name[1]].light, (HERE / "epub.css").read_text("utf-8"))
+    files: dict[str, bytes | str] = {"epub.css": style, FONT: (HERE / FONT).read_bytes()}
 
     def place(image: re.Match[str]) -> str:
         name, data = picture(image[2])
