@@ -21,26 +21,42 @@ if TYPE_CHECKING:  # what __getattr__ does, for editors
     )  # fmt: skip
 
 __all__ = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
-__dir__ = __all__.copy
 __version__ = "0.1.0"
 
 # What to call for names that other libraries have, and for modules that are called like functions.
 CALLS = {
     ("rank", "matrix_rank"): "lr.rank.numerical_rank(a)",
     ("svd", "TruncatedSVD"): "lr.svd.truncated_svd(a, k), or in a pipeline scikit-learn's",
-    ("svds", "rsvd"): "lr.svd.randomized_svd(a, k)",
+    ("svds", "rsvd", "LSA", "LatentSemanticAnalysis"): "lr.svd.randomized_svd(a, k)",
+    ("svdvals", "pinv", "lstsq", "cond", "qr"): "numpy.linalg's",
+    ("CUR", "interpolative", "interpolative_decomposition", "skeleton"): "lr.rank.rank_factorization(a), or SciPy's",
     ("pca",): "lr.pca.PCA(k).fit_transform(x)",
     ("lda", "LinearDiscriminantAnalysis"): "lr.lda.lda(x, labels, k), or in a pipeline scikit-learn's",
     ("nmf",): "lr.nmf.nmf(x, k)",
-    ("factorization", "matrix_factorization", "als"): "lr.factorization.factorize_ratings(ratings, None, k)",
+    ("factorization", "als", "matrix_factorization", "matrix_completion", "SoftImpute"): (
+        "lr.factorization.factorize_ratings(ratings, None, k)"
+    ),
     ("jl", "random_projection", "GaussianRandomProjection"): "lr.jl.gaussian_projection(k, d)",
+    ("johnson_lindenstrauss_min_dim",): "lr.jl.min_dim(n_points, eps)",
+    ("SparseRandomProjection", "sparse_projection"): "scikit-learn's, or lr.jl.gaussian_projection(k, d)",
     ("autoencoder",): "lr.autoencoder.Autoencoder(d, k)",
     ("bilinear",): "lr.bilinear.factorize(w, k)",
-    ("attention",): "lr.attention.softmax_attention(q, k, v)",
+    ("attention", "sdpa", "scaled_dot_product_attention"): "lr.attention.softmax_attention(q, k, v), or PyTorch's own",
+    ("MultiheadAttention",): "torch.nn's; lr.layers.from_mha(mha, max_len, k) converts it",
+    ("convert", "convert_model", "TransformerEncoderLayer"): "lr.layers.from_layer(layer, max_len, k) for each layer",
     ("performer",): "lr.attention.performer_attention(q, k, v)",
+    ("LinearAttention", "linear_transformer"): "lr.attention.linear_attention(q, k, v)",
+    ("sliding_window", "sliding_window_attention"): "lr.states.window_attention(q, k, v, window=64, m=8)",
+    ("DeltaNet", "GatedDeltaNet", "delta_rule", "delta_net"): "lr.states.delta_attention(q, k, v, beta)",
+    ("KVCache", "kv_cache"): "lr.caches.kv_cache_numbers(layers, groups=groups, width=width) to count its numbers",
+    ("MLA", "MultiHeadLatentAttention"): "lr.caches.latent_attention(x, w_dkv, w_uk, w_uv, w_q)",
     ("linformer",): "lr.linformer.LinformerSelfAttention(dim, heads, max_len, k)",
-    ("lora",): "lr.caches.inject_lora(model, names, r)",
-    ("IncrementalPCA", "KernelPCA", "SparsePCA"): "scikit-learn's",
+    ("lora", "LoraConfig", "get_peft_model", "apply_lora", "add_lora"): "lr.caches.inject_lora(model, names, r)",
+    ("save_lora",): "lr.caches.lora_state(model), and torch.save",
+    ("unmerge_lora", "remove_lora", "disable_lora"): "lr.caches.without_lora(model)",
+    ("compress_model", "compress_linear"): "lr.caches.compress(linear, k) for each layer",
+    ("IncrementalPCA", "KernelPCA", "SparsePCA", "TSNE", "UMAP", "FastICA", "KMeans"): "scikit-learn's",
+    ("RobustPCA", "RPCA"): "another library's, since nothing here sets outliers apart",
 }
 ASIDE = ("byhand", "figures", "answers", "kit", "practice")  # here come names last that the mathematics has too
 
@@ -72,6 +88,10 @@ class _Module(ModuleType):
             return _Elsewhere(name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
+    def __dir__(self) -> list[str]:  # what completion and "Did you mean" offer
+        names = vars(self).get("__all__") or [*vars(self)]
+        return sorted({*names, *(each for part in names for each in _names_in(part))} if self is _PACKAGE else names)
+
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}":  # it was just imported
             value.__class__ = _Module
@@ -83,7 +103,8 @@ def _plain(name: str) -> str:
 
 
 _CALLS = {_plain(name): call for names, call in CALLS.items() for name in names}
-sys.modules[__name__].__class__ = _Module
+_PACKAGE = sys.modules[__name__]
+_PACKAGE.__class__ = _Module
 
 
 def _names_in(module: str) -> list[str]:

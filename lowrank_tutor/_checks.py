@@ -5,6 +5,7 @@ Messages read "*argument* must be *rule*, got *value*", where ``name`` is the ar
 """
 
 import functools
+import inspect
 import math
 import numbers
 import reprlib
@@ -20,11 +21,37 @@ Factor: TypeAlias = Any  # multiplies as ``a @ x`` and ``a.T @ y``: an array, a 
 # Bounds of the largest entry of an array, so that squares, products and sums neither overflow nor vanish.
 SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
 
-# What other libraries call arguments of this one.
+# What other libraries call arguments of this one, and what these are called here: the first that a function has.
 FOREIGN = {
-    "random_state": "rng", "seed": "rng", "n_components": "k", "n_factors": "k", "rank": "k", "tol": "tolerance",
-    "max_iter": "max_sweeps", "n_iter": "power_iterations", "reg": "regularization", "y": "labels",
+    "random_state": "rng generator", "seed": "rng generator", "n_components": "k", "n_factors": "k", "rank": "k r",
+    "k": "n_components r", "tol": "rtol tolerance", "max_iter": "max_sweeps steps", "n_iter": "power_iterations steps",
+    "reg": "regularization", "y": "labels", "sigma": "noise", "epsilon": "eps", "seq_len": "max_len",
+    "embed_dim": "dim", "d_model": "dim", "hidden_size": "dim", "num_heads": "heads", "n_heads": "heads",
+    "nhead": "heads", "kv_heads": "groups", "num_kv_heads": "groups", "num_key_value_heads": "groups",
+    "head_dim": "width d d_h", "num_layers": "layers", "dim_feedforward": "feedforward", "d_ff": "feedforward",
+    "seqlen": "n", "window_size": "window", "target_modules": "names", "lora_alpha": "alpha",
+    "lora_dropout": "dropout", "is_causal": "causal", "initial_state": "state", "chunk_size": "chunk", "g": "log_decay",
+    "mask": "observed",
 }  # fmt: skip
+# What to say of other names that PyTorch, transformers, peft, and others have.
+ADVICE = {
+    "random_state": "nothing is drawn here",
+    "key_padding_mask": "token_mask=~key_padding_mask says the same",
+    "src_key_padding_mask": "token_mask=~src_key_padding_mask says the same",
+    "memory_key_padding_mask": "token_mask=~memory_key_padding_mask says the same",
+    "attention_mask": "token_mask=attention_mask.bool() says the same of zeros and ones, (batch, n)",
+    "mask": "token_mask, (batch, n), is True for a real token",
+    **dict.fromkeys(
+        ("attn_mask", "bias", "attn_bias", "dropout_p"),
+        "token_mask hides tokens from all; anything else is for torch.nn.functional.scaled_dot_product_attention",
+    ),
+    "enable_gqa": "heads may share keys without it",
+    "scale": "multiply q beforehand",
+    "use_qk_l2norm_in_kernel": "pass torch.nn.functional.normalize(k, dim=3), and of q likewise",
+    "use_rslora": 'scaling="alpha/sqrt(r)" says the same',
+    "use_dora": "magnitude=True says the same",
+    "init_lora_weights": 'init="principal" says the same as "pissa"',
+}
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -218,19 +245,45 @@ def as_factor(value: Any, name: str) -> Factor:
     return rows.astype(_precision(kind), copy=False)
 
 
-def translated(call: Callable[P, R]) -> Callable[P, R]:
-    """Let a function answer the names that other libraries give to its arguments with its own."""
-    own = call.__code__.co_varnames
+def own_names(**ways: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function refuse arguments that it does not have, list its own, and say which one means the same.
 
-    @functools.wraps(call)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in FOREIGN.keys() & kwargs.keys() - set(own):
-            if FOREIGN[name] in (*own, "rng"):
-                rule = f"given as {FOREIGN[name]}" if FOREIGN[name] in own else "left out, since nothing is drawn here"
-                raise TypeError(f"{name} must be {rule}, got {name}={_show(kwargs[name])}")
-        return call(*args, **kwargs)
+    ``ways`` are what to say of some names in place of `FOREIGN` and `ADVICE`.
+    """
 
-    return checked
+    def decorate(call: Callable[P, R]) -> Callable[P, R]:
+        known = {name: each.kind for name, each in inspect.signature(call).parameters.items()}
+        places = [name for name, kind in known.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        own = int(places[0] == "self")
+        named = [name for name, kind in known.items() if kind is inspect.Parameter.KEYWORD_ONLY]
+        more = inspect.Parameter.VAR_KEYWORD in known.values()  # what is unknown here may be known further on
+
+        def way(name: str) -> str:
+            same = [f"{other} is its name here" for other in FOREIGN.get(name, "").split() if other in known]
+            advice = ADVICE.get(name, "")
+            fits = "token_mask" in known or not advice.startswith("token_mask")
+            said = ways.get(name) or (same or [advice * fits])[0]
+            return f": {said}" if said else ""
+
+        @functools.wraps(call)
+        def checked(*args: P.args, **given: P.kwargs) -> R:
+            for name in given:
+                if name not in known and not (more and not way(name)):
+                    options = [*(named or places[own + 1 :] or places[own:]), *["**options"] * more]
+                    raise TypeError(f"options must be {_listed(options)}, got {name}{way(name)}")
+            if len(args) > len(places):
+                taken, rest = ", ".join(places[own:]), f": name {_listed(named)}" if named else ""
+                raise TypeError(f"arguments without a name must be {taken}, got {len(args) - own} of them{rest}")
+            return call(*args, **given)
+
+        return checked
+
+    return decorate
+
+
+def _listed(names: list[str]) -> str:
+    """Write names as words: a, b, or c."""
+    return f"{', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}" if names[1:] else names[0]
 
 
 def check_integer(value: object, name: str, low: int, high: int | None = None, high_name: str = "") -> int:

@@ -4,11 +4,8 @@ Only shapes, types and devices are checked, never values: that would make a GPU 
 """
 
 import contextlib
-import functools
-import inspect
 import math
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
@@ -18,59 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._checks import check_bool, check_integer
 
-P = ParamSpec("P")
-T = TypeVar("T")
-# What to say instead of the names that PyTorch, transformers, peft, and others have for arguments.
-OTHER_NAMES = {
-    "key_padding_mask": "token_mask=~key_padding_mask says the same",
-    "src_key_padding_mask": "token_mask=~src_key_padding_mask says the same",
-    "memory_key_padding_mask": "token_mask=~memory_key_padding_mask says the same",
-    "attention_mask": "token_mask=attention_mask.bool() says the same of zeros and ones, (batch, n)",
-    "mask": "token_mask, (batch, n), is True for a real token",
-    "attn_mask": "token_mask hides tokens from all; any other mask is for scaled_dot_product_attention",
-    "is_causal": "causal is its name, where it can be chosen",
-    "scale": "multiply q beforehand",
-    "lora_alpha": "alpha is its name here",
-    "lora_dropout": "dropout is its name here",
-    "use_rslora": 'scaling="alpha/sqrt(r)" says the same',
-    "use_dora": "magnitude=True says the same",
-    "init_lora_weights": 'init="principal" says the same as "pissa"',
-}
 State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]  # what a call leaves for the tokens that come next
-
-
-def own_names(**ways: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a function refuse arguments that it does not have, list its own, and say which one means the same.
-
-    ``ways`` are what to say of some names in place of `OTHER_NAMES`.
-    """
-    told = OTHER_NAMES | ways
-
-    def decorate(call: Callable[P, T]) -> Callable[P, T]:
-        known = {name: each.kind for name, each in inspect.signature(call).parameters.items()}
-        places = [name for name, kind in known.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-        own = int(places[0] == "self")
-        named = [name for name, kind in known.items() if kind is inspect.Parameter.KEYWORD_ONLY] or places[own + 1 :]
-
-        @functools.wraps(call)
-        def checked(*args: P.args, **given: P.kwargs) -> T:
-            for name in given:
-                if name not in known:
-                    way = f": {told[name]}" if name in told else ""
-                    raise TypeError(f"options must be {_listed(named)}, got {name}{way}")
-            if len(args) > len(places):
-                taken = ", ".join(places[own:])
-                raise TypeError(f"arguments without a name must be {taken}, got {len(args) - own} of them")
-            return call(*args, **given)
-
-        return checked
-
-    return decorate
-
-
-def _listed(names: list[str]) -> str:
-    """Write names as words: a, b, or c."""
-    return f"{', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}" if names[1:] else names[0]
 
 
 def check_plain(name: str, value: object) -> torch.Tensor:

@@ -33,7 +33,7 @@ from lowrank_tutor._on_demand import needed
 with needed(__name__):
     import torch
 
-from lowrank_tutor._checks import check_bool, check_integer, check_size
+from lowrank_tutor._checks import check_bool, check_integer, check_size, own_names
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -48,7 +48,6 @@ from lowrank_tutor._tensors import (
     check_tensor,
     each_head,
     is_transformed,
-    own_names,
     shape_of,
     softmax_mask,
     without_autocast,
@@ -94,7 +93,12 @@ class Cost(NamedTuple):
         return self._replace(parameters=parameters, flops=self.flops + 4 * n * dim * width)
 
 
-@own_names()
+CACHE = (
+    "nothing is kept: append k and v yourself, or window_attention(..., window=1, m=1, return_state=True), also exact"
+)
+
+
+@own_names(state=CACHE, return_state=CACHE, past_key_values=CACHE)
 def softmax_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False
 ) -> torch.Tensor:
@@ -111,34 +115,42 @@ def softmax_attention(
     """
     way = ": leave causal out for the last token alone, which sees all keys"
     check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"), way=way)
-    mask = None
-    if token_mask is not None:
-        k, v, mask = zero_hidden(k, token_mask), zero_hidden(v, token_mask), softmax_mask(token_mask)
-    if causal and mask is not None:
-        before = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril()
+    if token_mask is None:
+        return attend(q, k, v, causal=causal)
+    return attend(q, zero_hidden(k, token_mask), zero_hidden(v, token_mask), _seen(k, token_mask, causal))
+
+
+def _seen(k: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
+    """Mark the keys that a query sees, without empty rows, (batch or 1, 1, n_queries or 1, n_keys)."""
+    mask = k.new_ones(1, 1, 1, k.shape[2], dtype=torch.bool) if token_mask is None else softmax_mask(token_mask)
+    if causal:
+        before = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril()
         mask = mask & before  # a row without any real token may see itself: it is hidden, so its value is zero
-        mask, causal = mask | (~mask.any(dim=3, keepdim=True) & before & before.mT), False
-    return attend(q, k, v, mask, causal=causal)
+        mask = mask | (~mask.any(dim=3, keepdim=True) & before & before.mT)
+    return mask
 
 
 @own_names()
-def attention_weights(q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+def attention_weights(
+    q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False
+) -> torch.Tensor:
     r"""Write out $P = \mathrm{softmax}(Q K^\top / \sqrt{d})$, (batch, heads, n_queries, n_keys).
 
-    Fused kernels avoid this matrix. Hidden keys have weight 0; each row adds up to 1, unless all its keys are hidden.
+    Fused kernels avoid this matrix. Hidden keys have weight 0, and with ``causal`` later ones, too; each row adds up to
+    1, unless all its keys are hidden.
 
     >>> import torch
     >>> attention_weights(torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 4, 2)).tolist()
     [[[[0.25, 0.25, 0.25, 0.25]]]]
     """
-    check_attention_inputs(q, k, k, token_mask)
+    check_attention_inputs(q, k, k, token_mask, causal=check_bool(causal, "causal"))
     wide = torch.promote_types(q.dtype, torch.float32)  # a product of half precision may overflow
     with without_autocast(q.device):
         keys = each_head(zero_hidden(k, token_mask), q.shape[1]).to(wide)
         logits = q.to(wide) @ keys.mT / math.sqrt(q.shape[3])  # (batch, heads, n_queries, n_keys)
-        if token_mask is None:
-            return torch.softmax(logits, dim=3).to(q.dtype)
-        weights = torch.softmax(logits.masked_fill(~softmax_mask(token_mask), -math.inf), dim=3)
+        weights = torch.softmax(logits.masked_fill(~_seen(k, token_mask, causal), -math.inf), dim=3)
+    if token_mask is None:
+        return weights.to(q.dtype)
     return weights.masked_fill(~token_mask[:, None, None, :], 0).to(q.dtype)
 
 

@@ -24,7 +24,7 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
     is_sparse,
-    translated,
+    own_names,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
@@ -220,7 +220,7 @@ def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[Floa
     return f, float(s[0]) / share
 
 
-@translated
+@own_names()
 def factorize_ratings(
     ratings: ArrayLike | Factor,
     observed: ArrayLike | None,
@@ -248,8 +248,8 @@ def factorize_ratings(
         ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. Of a table with
         names, such as pandas', only the numbers are used: ``DataFrame(result.estimates, table.index, table.columns)``.
     observed : array_like of bool, shape (n, m), or None
-        True marks a known rating, and there is at least one. With None, all entries but NaN are known; in a sparse
-        matrix, all stored ones.
+        True marks a known rating, and there is at least one. With None, all entries but NaN are known, and a table
+        without NaN is refused; in a sparse matrix, all stored ones.
     k : int
         The rank kept, between 1 and ``min(n, m)``.
     regularization : float
@@ -272,6 +272,9 @@ def factorize_ratings(
            [3., 6., 9.]])
     """
     table, known = _as_ratings(ratings, observed)
+    if observed is None and not is_sparse(ratings) and len(known.values) == table.size:
+        way = "where 0 marks a gap, pass ratings != 0 as observed; for a full table, call truncated_svd"
+        raise ValueError(f"ratings must have gaps (NaN) where observed is None, got none: {way}")
     k = check_rank(k, table.shape)
     penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
     rng = check_rng(rng)

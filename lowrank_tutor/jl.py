@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_choice, check_integer, check_real, check_rng, translated
+from lowrank_tutor._checks import FloatArray, as_matrix, check_choice, check_integer, check_real, check_rng, own_names
 
 __all__ = [
     "distortion", "gaussian_projection", "inner_product_failure_bound", "inner_product_std", "min_dim",
@@ -242,7 +242,7 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
 
 
-@translated
+@own_names()
 def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
     r"""Draw a random projection (k, n): entries independent $N(0, 1/k)$, so that $\mathbb{E}\|Rx\|^2 = \|x\|^2$.
 

@@ -14,7 +14,7 @@ with needed(__name__):
     from torch import Tensor, nn
     from torch.nn import functional
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -23,7 +23,6 @@ from lowrank_tutor._tensors import (
     check_own_methods,
     check_sizes,
     check_tokens,
-    own_names,
     read_padding,
     shape_of,
     zero_hidden,
@@ -233,7 +232,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         """
         attention: Any = self.self_attn
         if src_mask is not None:
-            raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: there are no n by n weights")
+            why = "there are no n by n weights; use exact attention"
+            raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: {why}")
         check_tokens(attention, src, None, is_causal, "src", "is_causal")
         real, unclear = read_padding("src_key_padding_mask", src_key_padding_mask, "src", src)
         src = zero_hidden(src, real)  # a NaN in padding would reach the gradients of norms and feed-forward network

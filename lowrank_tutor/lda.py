@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer, translated
+from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer, own_names
 from lowrank_tutor.pca import _right_vectors
 from lowrank_tutor.svd import _signs_of
 
@@ -66,6 +66,8 @@ class Discriminants(NamedTuple):
         scores = z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)
         return np.asarray(self.classes[np.argmax(scores, axis=1)])
 
+    transform, predict = project, classify  # type: ignore[misc]  # scikit-learn's names
+
 
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
     """Return the labels that occur, the number of each point's class (n,), and the share of each class."""
@@ -103,7 +105,7 @@ def _whitener(deviations: FloatArray) -> FloatArray:
     return whitener
 
 
-@translated
+@own_names()
 def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     r"""Find the axes along which class centers lie farthest apart, relative to the spread within the classes.
 

@@ -23,7 +23,7 @@ with needed(__name__):
     import torch
     from torch import Tensor, nn
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
 from lowrank_tutor._padding import RowSums, columns_of, padding_rule, rescaled, row_sums
 from lowrank_tutor._tensors import (
     attend,
@@ -38,7 +38,6 @@ from lowrank_tutor._tensors import (
     check_sizes,
     check_tokens,
     is_exporting,
-    own_names,
     shape_of,
     zero_hidden,
 )
@@ -219,7 +218,8 @@ class LinformerSelfAttention(nn.Module):
     to_q, to_k, to_v, to_out : Linear
         Make queries, keys, values and output, D to D; ``to_out`` always has a bias.
     rule : str or None
-        The rule of all rows, or None if E is fixed and each row follows its entries. ``state_dict`` does not hold it.
+        The rule of all rows, or None if E is fixed and each row follows its entries. ``state_dict`` holds it and the
+        number of heads: loading sets the rule, and refuses another number.
 
     Examples
     --------
@@ -236,6 +236,7 @@ class LinformerSelfAttention(nn.Module):
     _qkv_same_embed_dim = False
     in_proj_weight, in_proj_bias = _NoWeight(), None
 
+    @own_names(causal=WAYS_OUT["is_causal"], batch_first="tokens are (batch, n, dim)")
     def __init__(
         self,
         dim: int,
@@ -302,8 +303,20 @@ class LinformerSelfAttention(nn.Module):
         out = self._attend(x, *self._compress(*self._mix(x, token_mask)))
         return out if token_mask is None else out.masked_fill(~token_mask[:, :, None], 0)
 
+    def get_extra_state(self) -> Tensor:
+        """Return heads and rule for the state dict, which no shape of a tensor tells."""
+        return torch.tensor([self.heads, (None, *RULES).index(self.rule)], dtype=torch.float64, device="cpu")
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Set the rule from a state dict, and refuse another number of heads."""
+        heads, rule = map(int, state)
+        if heads != self.heads:
+            raise ValueError(f"heads must be {heads}, as in the layer that was saved, got {self.heads}")
+        self.rule = (None, *RULES)[rule]
+
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Load as any module does, and say what to do where E has another length."""
+        """Load as any module does, also without heads and rule, and say what to do where E has another length."""
+        state_dict.setdefault(f"{prefix}_extra_state", self.get_extra_state())
         super()._load_from_state_dict(state_dict, prefix, *rest)
         matrix = state_dict.get(f"{prefix}e")
         if isinstance(matrix, Tensor) and matrix.ndim == 2 and (found := matrix.shape[1]) != self.max_len:

@@ -22,7 +22,7 @@ from lowrank_tutor._checks import (
     check_real,
     check_rng,
     check_size,
-    translated,
+    own_names,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
@@ -168,7 +168,7 @@ def _as_nonnegative(x: ArrayLike) -> FloatArray:
     return matrix
 
 
-@translated
+@own_names()
 def nmf(
     x: ArrayLike,
     k: int,

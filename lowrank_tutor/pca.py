@@ -22,12 +22,16 @@ from lowrank_tutor._checks import (
     check_bool,
     check_integer,
     check_real,
-    translated,
+    own_names,
 )
 from lowrank_tutor.svd import _signs_of
 
 __all__ = ["PCA"]
 
+_WAYS = {  # what to say of methods that only scikit-learn's PCA has
+    "set_output": ": DataFrame(z, x.index, pca.get_feature_names_out()) names rows and columns",
+    "partial_fit": ": scikit-learn's IncrementalPCA takes points in parts",
+}
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
 
@@ -73,12 +77,15 @@ class PCA:
     (array([1., 2.]), array([5.]), array([[3., 6.]]))
     """
 
-    @translated
+    @own_names()
     def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
         self.n_components, self.whiten = _check_components(n_components), check_bool(whiten, "whiten")
 
     def __repr__(self) -> str:
         return f"PCA(n_components={self.n_components!s}{', whiten=True' * self.whiten})"
+
+    def __getattr__(self, name: str) -> Any:  # what is missing; scikit-learn asks whether it is
+        raise AttributeError(f"PCA has no {name}{_WAYS.get(name, '')}", name=name, obj=self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings as a dict; only scikit-learn uses ``deep``."""

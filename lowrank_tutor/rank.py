@@ -23,6 +23,7 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     is_short_float,
+    own_names,
 )
 
 __all__ = [
@@ -56,6 +57,7 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
     return rounding + math.sqrt(min(original.shape[-2:])) * float(np.finfo(original.dtype).eps)
 
 
+@own_names()
 def numerical_rank(a: ArrayLike, rtol: float | None = None) -> Any:
     r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
@@ -133,6 +135,7 @@ def _independent_columns(coordinates: FloatArray, least: float) -> NDArray[np.in
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
+@own_names(k="its rank is that of the matrix: for a rank of your own, lr.svd.truncated_svd(a, k)")
 def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactorization:
     r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and the recipe for all columns.
 

@@ -1,8 +1,9 @@
 r"""Bound the time and memory of attention on a graphics card, and plan runs that fit.
 
 Page ``book/gpu.md``; ``measure.speed.linformer`` uses the same code. Queries, keys and values are given: ``batch``
-sequences of ``n`` tokens, ``heads`` heads of width ``d``, in half precision, two bytes a number. With ``k``, keys and
-values are first mixed to k rows (Linformer, E = F), k at most n; without it attention is exact.
+sequences of ``n`` tokens, ``heads`` heads, each of width ``d`` (a model is ``heads`` times ``d`` wide), in half
+precision, two bytes a number. With ``k``, keys and values are first mixed to k rows (Linformer, E = F), k at most n;
+without it attention is exact.
 
 A card can do only so many operations a second, and move only so many bytes a second between memory and processors. Any
 program needs at least the larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**.
@@ -28,7 +29,7 @@ with needed(__name__):
     import torch
     from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, check_size
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, check_size, own_names
 from lowrank_tutor._gpus import GPUS, Gpu
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
 
@@ -37,12 +38,18 @@ __all__ = [
     "half_type", "trials",
 ]  # fmt: skip
 
+ONE_HEAD = "d is the width of one head, dim // heads"
 HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. They
 # were counted on a CPU, which takes the same steps; the other 3 leave room.
 WRITTEN_OUT = 12
 MOST_LENGTHS = 1000  # a plan has no more
 RESERVE = 0.8  # share of the free memory that a plan may use: kernels need some of their own
+
+
+def _check_width(d: int) -> int:
+    """Refuse a width that no fused kernel takes: who passes the model's learns what ``d`` is."""
+    return check_integer(d, "d", 1, 256, f"the widest that fused kernels take ({ONE_HEAD})")
 
 
 def gpu_named(name: str, memory: float) -> str | None:
@@ -76,19 +83,21 @@ class Floor(NamedTuple):
     moved_bytes: int
 
 
+@own_names(dim=ONE_HEAD)
 def gpu_floor(n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = None, batch: int = 1) -> Floor:
     r"""Return the least time of attention with Q, K and V given, on a card of ``GPUS`` or a `Gpu` of your own.
 
-    With D = ``heads`` times ``d``, exact attention takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer
-    takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are
-    written and read again. Softmax is left out, which only lowers the floor.
+    With ``d``, at most 256, the width of one head, and D = ``heads`` times ``d``, exact attention takes $4 n^2 D$
+    operations and moves $4 n D$ numbers. Linformer takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers:
+    E is read, and the mixed keys and values are written and read again. Softmax is left out, which only lowers the
+    floor.
     Source: Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52(4).
 
     >>> exact = gpu_floor(16384, 64, 8, "T4")
     >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")
     8.5 ms, compute
     """
-    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
+    n, d, heads = check_size(n, "n", bits=53), _check_width(d), check_size(heads, "heads")
     card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
     batch = check_size(batch, "batch")
     width = heads * d
@@ -102,6 +111,7 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = Non
     return Floor(walls[wall], wall, flops, HALF * moved)
 
 
+@own_names(dim=ONE_HEAD)
 def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1) -> int:
     """Return the least number of tokens, above k, from which Linformer's floor is below that of exact attention.
 
@@ -148,6 +158,7 @@ def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[s
     return tuple(name for name, yes in answers.items() if yes)
 
 
+@own_names(dim=ONE_HEAD)
 def attention_bytes(
     n: int,
     d: int,
@@ -160,6 +171,8 @@ def attention_bytes(
 ) -> int:
     """Return the bytes that attention takes, Q, K, V and the result among them; unfused, each weight takes 12 more.
 
+    ``d``, at most 256, is the width of one head, and a number takes two bytes.
+
     With ``feedforward``, the width of the second half, return the peak of a whole encoder layer without gradients, its
     parameters left out. The first half holds, beside attention, the tokens, their normalized copy and the result in
     another order; the second half holds the tokens, their sum with attention, and n rows of that width before and after
@@ -170,7 +183,7 @@ def attention_bytes(
     >>> [attention_bytes(16384, 64, 8, k=k, feedforward=2048) / 1e9 for k in (None, 256)]
     [0.16777216, 0.16777216]
     """
-    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
+    n, d, heads = check_size(n, "n", bits=53), _check_width(d), check_size(heads, "heads")
     batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
     rows = 4 * batch * heads * n * (HALF * d + 1)  # plus one float32 a query, the logarithm of its sum
     mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)

@@ -13,7 +13,8 @@ with needed(__name__):
     import torch
     from torch import Tensor, distributed
 
-from lowrank_tutor._tensors import bias_of, check_tokens, is_autocast, own_names, zero_hidden
+from lowrank_tutor._checks import own_names
+from lowrank_tutor._tensors import bias_of, check_tokens, is_autocast, zero_hidden
 from lowrank_tutor.linformer import WAYS_OUT, LinformerSelfAttention
 
 __all__ = ["ShardedLinformer"]

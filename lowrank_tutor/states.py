@@ -19,7 +19,7 @@ from lowrank_tutor._on_demand import needed
 with needed(__name__):
     import torch
 
-from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
+from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size, own_names
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -31,7 +31,6 @@ from lowrank_tutor._tensors import (
     check_state,
     check_tensor,
     is_transformed,
-    own_names,
     shape_of,
     without_autocast,
     zero_hidden,
@@ -42,6 +41,7 @@ __all__ = ["block_ranks", "causal_decay", "delta_attention", "linear_state", "re
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
+GROWTH = "at most 2, or the state would grow (torch.nn.functional.normalize(k, dim=3) gives keys of length 1)"
 
 
 def linear_state(
@@ -130,9 +130,9 @@ def delta_attention(
     r"""Read a state that the delta rule writes, a chunk of tokens at a time; with decays, Gated DeltaNet and KDA.
 
     Token t reads $S_t^\top q_t$, (batch, heads, n, d_v). Queries are not scaled and keys not normalized: with keys of
-    length 1 the rule erases. While $\beta_t \|k_t\|^2$ is above 2, the state grows, in the end to infinity and NaN;
-    keys are not checked. Within a chunk one triangular system gives what each token adds, and the rest is products of
-    matrices (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; a decay
+    length 1 the rule erases. Where $\beta_t \|k_t\|^2$ is above 2, the state grows, in the end to infinity and NaN, so
+    that is refused on a CPU. Within a chunk one triangular system gives what each token adds, and the rest is products
+    of matrices (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; a decay
     for each number of a key: Kimi Team 2025, arXiv:2510.26692). Chunks of any size give the same but for rounding.
 
     Parameters
@@ -181,6 +181,7 @@ def delta_attention(
     wide = torch.promote_types(dtype, torch.float32)
     with without_autocast(q.device):
         q, k, v, beta, log_decay, state = (part.to(wide) for part in (q, k, v, beta, log_decay, state))
+        _in_range("beta times the squared length of its key", beta[..., 0] * k.square().sum(dim=3), GROWTH)
         outputs = []
         # Split once: the gradient of a slice is as long as the whole, and every chunk would have its own.
         for tokens in zip(*(torch.split(part, chunk, dim=2) for part in (q, k, v, beta, log_decay)), strict=True):
@@ -286,13 +287,13 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
 
 @overload
 def window_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int = ..., votes: bool = ...,
     token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[False] = ...,
 ) -> torch.Tensor: ...  # fmt: skip
 @overload
 def window_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int = ..., votes: bool = ...,
     token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
@@ -303,7 +304,7 @@ def window_attention(
     v: torch.Tensor,
     *,
     window: int,
-    m: int,
+    m: int = 0,
     votes: bool = True,
     token_mask: torch.Tensor | None = None,
     state: State | None = None,
@@ -313,8 +314,9 @@ def window_attention(
 
     Tokens are cut into groups of ``m``. A query sees the last ``window`` tokens, its own among them, as they are, and
     the up to ``m - 1`` tokens before these whose group reaches into them. Of each earlier group it sees the mean key
-    and the mean value: Linformer with averages, made causal. With m = 1 it is exact causal attention. The result is
-    (batch, heads, n_queries, d_v); a query that sees no real token gives zero.
+    and the mean value: Linformer with averages, made causal. With m = 1 it is exact causal attention, whatever the
+    window: the mean of one token is that token. The result is (batch, heads, n_queries, d_v); a query that sees no real
+    token gives zero.
 
     A hidden token keeps its place in its group and in the window. So padding before a sequence changes no result if its
     length is a multiple of ``m``, and otherwise other tokens share a mean; padding after a sequence changes none. For a
@@ -326,7 +328,7 @@ def window_attention(
     q : Tensor, shape (batch, heads, n_queries, d)
         Queries of all tokens or, where the keys come from a cache, of the last ones.
     window, m : int
-        Number of last tokens that are always exact, and tokens in a group; at least 1.
+        Number of last tokens that are always exact, and tokens in a group; both are needed, and at least 1.
     votes : bool
         Whether $\ln$ of the number of a group's real tokens is added to its logit, so that it weighs as much as they
         would with its key; otherwise it weighs like one token.
@@ -350,7 +352,11 @@ def window_attention(
     if not 1 <= q.shape[2] <= n:
         found = f"{shape_of(q)} and {shape_of(k)}"
         raise ValueError(f"q must hold between 1 token and as many as k, got shapes {found}")
-    window, m = check_size(window, "window"), check_size(m, "m")
+    window = check_size(window, "window")
+    if m is None or (isinstance(m, int) and m == 0):
+        way = "for a window alone, pass (i >= j) & (i - j < window) as attn_mask to scaled_dot_product_attention"
+        raise ValueError(f"m must be at least 1, the tokens in a mean, got {m}: {way}, or use FlexAttention")
+    m = check_size(m, "m")
     votes, return_state = check_bool(votes, "votes"), check_bool(return_state, "return_state")
     real = k.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask
     tokens = [zero_hidden(k, token_mask), zero_hidden(v, token_mask), real[:, None, :, None]]
@@ -422,7 +428,8 @@ def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
     """Refuse numbers outside their range where they can be looked at: on a CPU, not while compiling or in vmap."""
     if value.device.type == "cpu" and not (torch.compiler.is_compiling() or is_transformed()):
         found = value.detach()
-        allowed = {DECAY: (found > 0) & (found <= 1), SHARE: (found >= 0) & (found <= 2), LOG: found <= 0}[rule]
+        shares, grows = (found >= 0) & (found <= 2), found <= 2.05  # half precision rounds the length of a key
+        allowed = {DECAY: (found > 0) & (found <= 1), SHARE: shares, LOG: found <= 0, GROWTH: grows}[rule]
         if not bool(allowed.all()):  # written so that NaN fails
             raise ValueError(f"{name} must be {rule}, got {float(found[~allowed][0]):g}")
     return value

@@ -28,7 +28,7 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_rng,
-    translated,
+    own_names,
 )
 
 __all__ = [
@@ -81,7 +81,7 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVDResult:
     return SVDResult(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
 
 
-@translated
+@own_names()
 def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
@@ -94,15 +94,17 @@ def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     """
     matrix = as_matrices(a, "a", advice=", and randomized_svd takes it as it is")
     *stack, m, n = matrix.shape
-    if stack and n in (3, 4) and np.asarray(a).dtype == np.uint8:
-        raise ValueError(f"a must be a stack of matrices, got an image of shape {matrix.shape}: move its colors first")
+    pixels = np.asarray(a).dtype == np.uint8 or (len(stack) == 1 and min(*stack, m) > 8 and matrix.min() >= 0)
+    if stack and n in (3, 4) and pixels:
+        way = "move its colors first, np.moveaxis(a, 2, 0); if they are matrices, cut each alone"
+        raise ValueError(f"a must be a stack of matrices, got what looks like an image of shape {matrix.shape}: {way}")
     # Who takes a color image of floats for one matrix learns from the message how it was read.
     bound = f"min(m, n) of each of {math.prod(stack)} matrices of shape {m, n}" if stack else "min(m, n)"
     rank = check_integer(k, "k", 1, min(m, n), bound)
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 
-@translated
+@own_names()
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
@@ -169,7 +171,7 @@ def _apart(y: FloatArray) -> FloatArray:
         return np.linalg.qr(y)[0]
 
 
-@translated
+@own_names()
 def randomized_svd(
     a: ArrayLike | Factor,
     k: int,
@@ -242,6 +244,7 @@ def _marchenko_pastur_median(beta: float) -> float:
     return 1 + beta - 2 * r * math.cos(low)
 
 
+@own_names()
 def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the threshold below which the singular values of signal plus noise, an (m, n) matrix, are best dropped.
 
@@ -268,6 +271,7 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     return factor * math.sqrt(max(shape)) * check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)
 
 
+@own_names()
 def choose_rank(
     s: ArrayLike,
     *,

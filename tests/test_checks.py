@@ -21,10 +21,15 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
+from lowrank_tutor.caches import compress, inject_lora, kv_cache_numbers
 from lowrank_tutor.factorization import factorize_ratings
 from lowrank_tutor.lda import lda
+from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.nmf import nmf
-from lowrank_tutor.svd import randomized_svd, truncated_svd
+from lowrank_tutor.pca import PCA
+from lowrank_tutor.rank import numerical_rank, rank_factorization
+from lowrank_tutor.roofline import attention_bytes
+from lowrank_tutor.svd import choose_rank, randomized_svd, truncated_svd
 
 
 class NoArray:
@@ -194,21 +199,40 @@ def test_numbers_of_every_kind_pass():
     assert check_bool(False, "x") is False
 
 
+EYE, MODEL = np.eye(3), torch.nn.Sequential(torch.nn.Linear(4, 4))
 FOREIGN_NAMES = {
-    "rng": lambda: nmf(np.eye(3), 2, random_state=0),
-    "k": lambda: truncated_svd(np.eye(3), n_components=2),
-    "power_iterations": lambda: randomized_svd(np.eye(3), 2, n_iter=7),
-    "max_sweeps": lambda: factorize_ratings(np.eye(3), None, 2, max_iter=7),
-    "labels": lambda: lda(np.eye(3), y=[0, 1, 1], k=1),
+    "random_state: rng is its name": lambda: nmf(EYE, 2, random_state=0),
+    "random_state: nothing is drawn": lambda: PCA(random_state=0),
+    "n_components: k is its name": lambda: truncated_svd(EYE, n_components=2),
+    "n_iter: power_iterations is its name": lambda: randomized_svd(EYE, 2, n_iter=7),
+    "max_iter: max_sweeps is its name": lambda: factorize_ratings(EYE, None, 2, max_iter=7),
+    "mask: observed is its name": lambda: factorize_ratings(EYE, k=2, mask=EYE > 0),
+    "y: labels is its name": lambda: lda(EYE, y=[0, 1, 1], k=1),
+    "tol$": lambda: truncated_svd(EYE, 2, tol=0.1),
+    "tol: rtol is its name": lambda: numerical_rank(EYE, tol=0.1),
+    "k: its rank is that of the matrix": lambda: rank_factorization(EYE, k=2),
+    "rank: k is its name": lambda: compress(MODEL[0], rank=2),
+    "inputs: moment=": lambda: compress(MODEL[0], 2, inputs=EYE),
+    "num_key_value_heads: groups is its name": lambda: kv_cache_numbers(32, num_key_value_heads=8),
+    "num_heads: heads is its name": lambda: LinformerSelfAttention(64, num_heads=4, max_len=9, k=3),
+    "causal: each compressed key": lambda: LinformerSelfAttention(64, 4, 9, 3, causal=True),
+    "target_modules: names is its name": lambda: inject_lora(MODEL, target_modules=["0"], r=2),
+    "lora_alpha: alpha is its name": lambda: inject_lora(MODEL, "0", 2, lora_alpha=2),
+    "dim: d is the width of one head": lambda: attention_bytes(4096, dim=512, heads=8),
 }
 
 
-@pytest.mark.parametrize("ours", FOREIGN_NAMES)
-def test_foreign_arguments(ours):
-    with pytest.raises(TypeError, match=rf"^\w+ must be given as {ours}, got "):
-        FOREIGN_NAMES[ours]()
-    with pytest.raises(TypeError, match=r"^truncated_svd\(\) got an unexpected keyword argument 'tol'$"):
-        truncated_svd(np.eye(3), 2, tol=0.1)
+@pytest.mark.parametrize("got", FOREIGN_NAMES)
+def test_foreign_arguments(got):
+    with pytest.raises(TypeError, match=rf"^options must be \w.*, got {got}"):
+        FOREIGN_NAMES[got]()
+
+
+def test_arguments_without_a_name():
+    with pytest.raises(
+        TypeError, match=r"^arguments without a name must be s, got 2 of them: name energy, error, gap,"
+    ):
+        choose_rank([3, 2, 1], 0.95)
 
 
 def test_generators_and_seeds():

@@ -158,7 +158,7 @@ def test_tables_of_three_columns():
     """What has gaps or fractions, or says what is observed, is a table."""
     for table, seen in (
         (TRIPLES, np.ones((4, 3), bool)),
-        (np.add(TRIPLES, 0.5), None),
+        ([*np.add(TRIPLES, 0.5), [np.nan, 1.0, 2.0]], None),
         ([*TRIPLES, [np.nan] * 3], None),
     ):
         assert factorize_ratings(table, seen, 1, rng=0).converged

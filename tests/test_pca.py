@@ -230,7 +230,7 @@ FITTED = PCA(2).fit(cloud(20, 4))
         (lambda: PCA(1.0), ValueError, "n_components must be above 0 and below 1, got 1.0"),
         (lambda: PCA(0.0), ValueError, "n_components must be above 0 and below 1, got 0.0"),
         (lambda: PCA("mle"), TypeError, "n_components must be an integer, got 'mle'"),
-        (lambda: PCA(random_state=0), TypeError, "random_state must be left out, since nothing is drawn here, got"),
+        (lambda: PCA(random_state=0), TypeError, "options must be whiten, got random_state: nothing is drawn here"),
         (lambda: PCA(whiten=True).fit(cloud(4, 6)), ValueError, "n_components must be at most 3, the axes with spread"),
         (lambda: PCA().set_params(copy=True), ValueError, "params must be n_components or whiten, got copy"),
         (lambda: PCA().get_feature_names_out(), ValueError, "PCA(n_components=None) must be fitted first: call fit(x)"),

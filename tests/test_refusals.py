@@ -183,6 +183,8 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     },
     "Discriminants.project": {"x": array(POINTS)},
     "Discriminants.classify": {"x": array(POINTS)},
+    "Discriminants.transform": {"x": array(POINTS)},
+    "Discriminants.predict": {"x": array(POINTS)},
     "nmf": {
         "x": array(A), "k": whole(1, high=2), "starts": whole(1), "tolerance": real(1e-4), "max_sweeps": whole(9),
     },
@@ -231,7 +233,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "ReducedRankAttention.forward": {"query": tensor(X), "keys": tensor(X), "values": tensor(X)},
     "compress": [
         {"linear": LINEAR, "k": whole(2, high=4), "moment": tensor(GAMMA, finite=True)},
-        {"linear": LINEAR, "energy": real(0.9)},
+        {"linear": LINEAR, "energy": real(0.3)},
     ],
     "inject_lora": {"model": some(MODEL, words="words"), "names": NAMES, "r": whole(2, high=4)},
     "input_moments": {"model": some(MODEL, words="words"), "names": NAMES},
@@ -302,7 +304,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "block_ranks": {"m": tensor(KEYS, finite=True), "rtol": real(0.1)},
     "causal_decay": {"a": tensor(RATES, leads=True)},
     "delta_attention": {
-        **ATTENTION, "beta": tensor(torch.ones(1, 2, 4)), "log_decay": tensor(torch.zeros(1, 2, 4)),
+        **ATTENTION, "beta": tensor(torch.full((1, 2, 4), 1e-3)), "log_decay": tensor(torch.zeros(1, 2, 4)),
         "chunk": whole(2), "state": some(torch.zeros(1, 2, 4, 4), axes=torch.zeros(4, 4), words="words"),
     },
     "linear_state": {"k": tensor(KEYS, leads=True), "v": tensor(VALUES), "decay": real(0.5), "delta": real(0.5)},

@@ -373,7 +373,10 @@ def operator(multiply, back=None, n=5):
         (lambda: relative_error(np.ones((1, 2)), np.eye(2)), "approx must be of exact's shape (2, 2), got (1, 2)"),
         (lambda: relative_error(np.ones((2, 1, 1)), [[[1]], [[0]]]), "exact must be non-zero, got a zero matrix"),
         (lambda: best_rank_k([[[1]], [[math.inf]]], 1), "a[1] must be finite, got inf"),
-        (lambda: best_rank_k(COLORS, 2), "a must be a stack of matrices, got an image of shape (8, 6, 3): move its"),
+        (
+            lambda: best_rank_k(COLORS, 2),
+            "a must be a stack of matrices, got what looks like an image of shape (8, 6, 3): m",
+        ),
         (
             lambda: best_rank_k(COLORS / 255, 4),
             "k must be between 1 and min(m, n) of each of 8 matrices of shape (6, 3)",

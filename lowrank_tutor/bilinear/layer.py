@@ -13,7 +13,7 @@ with needed(__name__):
     from torch import Tensor, nn
     from torch.nn import functional
 
-from lowrank_tutor._checks import check_integer, check_size
+from lowrank_tutor._checks import check_integer, check_size, own_names
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -21,7 +21,6 @@ from lowrank_tutor._tensors import (
     check_same_device_and_dtype,
     check_tensor,
     check_token_mask,
-    own_names,
     shape_of,
     softmax_mask,
     zero_hidden,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from lowrank_tutor._checks import _show, check_bool, check_integer
+from lowrank_tutor._checks import _show, check_bool, check_integer, own_names
 
 
 class LatentCost(NamedTuple):
@@ -15,6 +15,7 @@ class LatentCost(NamedTuple):
     read: int
 
 
+@own_names()
 def kv_cache_numbers(
     layers: int,
     *,

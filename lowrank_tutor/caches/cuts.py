@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lowrank_tutor._checks import check_integer, check_rank
+from lowrank_tutor._checks import check_integer, check_rank, own_names
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
@@ -19,6 +19,10 @@ from lowrank_tutor.svd import choose_rank, randomized_svd
 SHARES = (0.9, 0.95, 0.99)
 
 
+@own_names(
+    ratio="k=int(ratio * break_even_rank(m, n)) keeps this share of the numbers",
+    inputs="moment=inputs.T @ inputs / len(inputs) says the same",
+)
 def compress(
     linear: nn.Linear, k: int | None = None, *, energy: float | None = None, moment: Tensor | None = None
 ) -> nn.Sequential:
@@ -28,14 +32,16 @@ def compress(
     ``moment`` (n, n) of the inputs, $\Gamma = E\,x x^\top$, the one whose outputs are nearest on average: the best cut
     of $W \Gamma^{1/2}$ (Chen et al., 2021, NeurIPS; Wang et al., 2024, arXiv:2403.07378). Give ``k``, between 1 and
     ``min(m, n)``, or the share ``energy`` of the weight's squared norm that is kept; with ``moment`` that of the mean
-    squared outputs, before the bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n).
+    squared outputs, before the bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n). A share that needs
+    more is refused.
 
     For all layers of a model whose moments were collected: ``for name, moment in moments.items():
     model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.
 
     The layer stays as it is; its bias goes to the second of the new ones. Put them in its place where the model calls
     it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead, unless
-    ``torch.backends.mha.set_fastpath_enabled(False)``. `input_moments` collects $\Gamma$. In directions that no input
+    ``torch.backends.mha.set_fastpath_enabled(False)``, and ``nn.MultiheadAttention`` always reads that of its
+    ``out_proj``, which therefore has to stay. `input_moments` collects $\Gamma$. In directions that no input
     had, the product is zero: if such inputs may come, add a little of the identity, ``0.01 * moment.trace() / n *
     torch.eye(n)``.
 
@@ -58,6 +64,9 @@ def compress(
     u, v = factorize(matrix, rank, h_moment=known)
     if energy is not None:
         rank = max(choose_rank(sorted((u**2).sum(axis=1), reverse=True), energy=energy), 1)  # u @ u.T is diag(s)
+        if rank >= (bound := break_even_rank(*matrix.shape)):
+            way = f"from {bound:.4g} on two factors hold no fewer numbers: keep the layer, or give k"
+            raise ValueError(f"energy must need fewer directions, got {energy}, which needs {rank}; {way}")
     first, second = (torch.from_numpy(factor) for factor in (v[:rank], u[:rank].T))
     pair = plain_linear(linear, first, None), plain_linear(linear, second, linear.bias)
     return nn.Sequential(*pair).train(linear.training)

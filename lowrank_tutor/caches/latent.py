@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, overload
 import torch
 from torch import Tensor
 
-from lowrank_tutor._checks import check_bool, check_integer
+from lowrank_tutor._checks import check_bool, check_integer, own_names
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -22,7 +22,6 @@ from lowrank_tutor._tensors import (
     check_tensor,
     check_token_mask,
     each_head,
-    own_names,
     shape_of,
     zero_hidden,
 )

@@ -11,13 +11,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
 from lowrank_tutor._tensors import (
     check_generator,
     check_linear,
     check_plain,
     check_same_device_and_dtype,
-    own_names,
     shape_of,
     without_autocast,
 )
@@ -205,6 +204,7 @@ class LoraLinear(nn.Module):
             return self.factor * product
 
 
+@own_names()
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 
@@ -383,7 +383,9 @@ def _other_kinds(model: nn.Module) -> dict[str, str]:
     """Return what to say of modules that have weights and are no linear layers, and of these weights, by name."""
     words: dict[str, str] = {}
     for name, part in modules_of(model, nn.Module).items():
-        if not isinstance(part, nn.Linear | LoraLinear):
+        if isinstance(part, LoraLinear):
+            words[name] = ", which is a LoraLinear already: merge_lora first, or leave it out"
+        elif not isinstance(part, nn.Linear):
             weights = [f"{name}.{own}" for own, weight in part.named_parameters(recurse=False) if weight.ndim > 1]
             words |= dict.fromkeys([name, *weights] if weights else [], f" of {type(part).__name__}: {PEFT}")
     return words

@@ -318,7 +318,9 @@ def test_bad_models(change, message):
 
 def test_adapters_twice():
     model = inject_lora(TwoLayers(), "q_proj", 1)
-    assert said(lambda: inject_lora(model, "q_proj", 1)) == f"{NAMES} (k_proj, xq_proj, 0), got 'q_proj'"
+    assert said(lambda: inject_lora(model, "q_proj", 1)) == (
+        f"{NAMES} (k_proj, xq_proj, 0), got 'q_proj', which is a LoraLinear already: merge_lora first, or leave it out"
+    )
     assert said(lambda: lora_of(r=6)) == "ValueError: r must be between 1 and min(m, n) = 5, got 6"
     assert said(lambda: lora_of(alpha=math.inf)) == "ValueError: alpha must be finite and above 0, got inf"
     message = "TypeError: x must be of the type of the layer, torch.float64, got torch.float32"

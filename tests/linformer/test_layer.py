@@ -94,7 +94,7 @@ def test_parameters_and_sizes(sharing, matrices):
     assert shapes == {name: (3, 8) for name in matrices} | {
         **{f"to_{name}.weight": (6, 6) for name in ("q", "k", "v", "out")}, "to_out.bias": (6,)
     }  # fmt: skip
-    assert set(layer.state_dict()) == set(shapes)
+    assert set(layer.state_dict()) == {*shapes, "_extra_state"}
     assert all(p.dtype == torch.float32 and p.requires_grad for p in layer.parameters())
     assert {type(size) for size in (layer.dim, layer.heads, layer.max_len, layer.k, layer.to_k.out_features)} == {int}
     printed = f"dim=6, heads=2, max_len=8, k=3, sharing={sharing!r}, dropout=0.5"
@@ -151,7 +151,7 @@ def test_generator(sharing):
     for name, value in one.items():
         assert torch.equal(value, two[name])
         assert torch.equal(value, by_global[name])
-        assert name == "to_out.bias" or not torch.equal(value, other[name])
+        assert name in ("to_out.bias", "_extra_state") or not torch.equal(value, other[name])
 
 
 @pytest.mark.parametrize("options", [{}, {"sharing": "headwise"}, {"projection": pooling_projection(4, 8).double()}])

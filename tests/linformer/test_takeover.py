@@ -99,7 +99,10 @@ def test_calls_in_pytorchs_style(given, message):
     for layer, tokens in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
         assert said(lambda: layer(*tokens, **given)) == f"TypeError: options must be token_mask or causal, {message}"  # noqa: B023
         names, count = ", ".join(("x", "memory")[: len(tokens)]), len(tokens) + 1
-        with pytest.raises(TypeError, match=f"^arguments without a name must be {names}, got {count} of them$"):
+        with pytest.raises(
+            TypeError,
+            match=f"^arguments without a name must be {names}, got {count} of them: name token_mask or causal$",
+        ):
             layer(*tokens, x)
     assert said(lambda: layer(*tokens, length=None)) == "TypeError: options must be token_mask or causal, got length"
 
