@@ -30,7 +30,7 @@ def names():
     return {
         "lr": lr, "np": np, "torch": torch, "image": rng.random((8, 6, 3)),
         "fit": lr.factorization.factorize_ratings(ratings, None, 2, rng=0),
-        "band": torch.ones(40, 40, dtype=bool).tril().triu(-15), "layer": lr.linformer.LinformerSelfAttention(8, 2, 9, 3),
+        "band": torch.ones(40, 40, dtype=bool).tril().triu(-15),
         "moments": {"0": torch.eye(6)},
         "a": normal((8, 6)), "m": 8, "n": 6, "s": np.arange(6.0, 0, -1), "approx": normal((8, 6)),
         "x": normal((20, 5)), "d": 5, "labels": ["one", "other"] * 10, "projection": normal((3, 5)),
@@ -47,11 +47,10 @@ def names():
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_call_works(call, names, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a row saves a file
+def test_call_works(call, names):
     if not re.search(r"attention|states", call):
         names = names | {"k": 2}  # the rank
-    assert eval(call, dict(names)) is not None or "register" in call or "save" in call
+    assert eval(call, dict(names)) is not None
 
 
 def test_every_module_has_a_row():
