@@ -28,7 +28,7 @@ CALLS = {
     ("rank", "matrix_rank"): "lr.rank.numerical_rank(a)",
     ("svd", "TruncatedSVD"): "lr.svd.truncated_svd(a, k), or in a pipeline scikit-learn's",
     ("svds", "rsvd", "LSA", "LatentSemanticAnalysis"): "lr.svd.randomized_svd(a, k)",
-    ("svdvals", "pinv", "lstsq", "cond", "qr"): "numpy.linalg's",
+    ("svdvals", "pinv", "lstsq", "cond", "condition_number", "qr"): "numpy.linalg's",
     ("CUR", "interpolative", "interpolative_decomposition", "skeleton"): "lr.rank.rank_factorization(a), or SciPy's",
     ("pca",): "lr.pca.PCA(k).fit_transform(x)",
     ("lda", "LinearDiscriminantAnalysis"): "lr.lda.lda(x, labels, k), or in a pipeline scikit-learn's",

@@ -186,13 +186,13 @@ def as_vectors(value: ArrayLike, name: str) -> FloatArray:
 
 def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return singular values as float64: a vector that is non-negative and never rises."""
-    s = as_vector(value, name).astype(np.float64)
+    s, way = as_vector(value, name).astype(np.float64), ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
     if (s < 0).any():
-        raise ValueError(f"{name} must be non-negative, got {s[s < 0][0]}")
+        raise ValueError(f"{name} must be non-negative, got {s[s < 0][0]}{way}")
     rises = np.flatnonzero(s[1:] > s[:-1])
     if rises.size:
         i = int(rises[0])
-        raise ValueError(f"{name} must be non-increasing, got {s[i]} before {s[i + 1]}")
+        raise ValueError(f"{name} must be non-increasing, got {s[i]} before {s[i + 1]}{way}")
     return s
 
 

@@ -74,6 +74,8 @@ INSIDE = "x must be at least 0 and below 1, got "
 WORD = 'x must be "up" or "down", got '
 RNG = "rng must be a numpy.random.Generator, a seed (an integer) or None, got "
 
+SPECTRUM = ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
+
 WRONG_VALUES = [
     (a, [[1.0, np.nan]], "x must be finite, got nan at [0, 1]"),
     (a, [[1.0, np.inf]], "x must be finite, got inf at [0, 1]"),
@@ -82,8 +84,8 @@ WRONG_VALUES = [
     (a, np.ones((2, 2, 2)), MATRIX + "(2, 2, 2)"),
     (vector, 1.0, VECTOR + "()"),
     (vectors, 1.0, "x must be a vector or an array of vectors (at least one axis), got shape ()"),
-    (spectrum, [1.0, 0.0, -2.0], "x must be non-negative, got -2.0"),
-    (spectrum, [3.0, 1.0, 2.0, 4.0], "x must be non-increasing, got 1.0 before 2.0"),
+    (spectrum, [1.0, 0.0, -2.0], "x must be non-negative, got -2.0" + SPECTRUM),
+    (spectrum, [3.0, 1.0, 2.0, 4.0], "x must be non-increasing, got 1.0 before 2.0" + SPECTRUM),
     (integer, 1, "x must be between 2 and the end = 5, got 1"),
     (integer, 6, "x must be between 2 and the end = 5, got 6"),
     (lambda v: check_integer(v, "x", 2), 1, "x must be at least 2, got 1"),

@@ -211,6 +211,10 @@ SHAPE, NONE_KNOWN = "observed must be of the shape of ratings (3, 4)", "observed
     ("arguments", "message"),
     [
         ({"observed": np.ones((3, 4))}, "observed must be an array of bools (True marks a known rating), got dtype"),
+        (
+            {"observed": None},
+            "ratings must have gaps (NaN) where observed is None, got none: where 0 marks a gap, pass",
+        ),
         ({"observed": np.ones((4, 3), bool)}, SHAPE),
         ({"observed": np.zeros((3, 4), bool)}, NONE_KNOWN),
         ({"ratings": np.full((3, 4), np.nan), "observed": None}, NONE_KNOWN),

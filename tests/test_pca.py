@@ -232,6 +232,12 @@ FITTED = PCA(2).fit(cloud(20, 4))
         (lambda: PCA("mle"), TypeError, "n_components must be an integer, got 'mle'"),
         (lambda: PCA(random_state=0), TypeError, "options must be whiten, got random_state: nothing is drawn here"),
         (lambda: PCA(whiten=True).fit(cloud(4, 6)), ValueError, "n_components must be at most 3, the axes with spread"),
+        (
+            lambda: PCA().set_output,
+            AttributeError,
+            "PCA has no set_output: DataFrame(z, x.index, pca.get_feature_names_",
+        ),
+        (lambda: PCA().partial_fit, AttributeError, "PCA has no partial_fit: scikit-learn's IncrementalPCA takes"),
         (lambda: PCA().set_params(copy=True), ValueError, "params must be n_components or whiten, got copy"),
         (lambda: PCA().get_feature_names_out(), ValueError, "PCA(n_components=None) must be fitted first: call fit(x)"),
         (lambda: PCA(1).fit([[1]]), ValueError, "x must be two points or more (variance divides by n - 1), got 1"),

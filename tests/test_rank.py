@@ -179,7 +179,10 @@ def test_storage_is_exact():
     ("call", "message"),
     [
         (lambda: stable_rank([[[1.0]], [[math.nan]]]), "a[1] must be finite, got nan at [0, 0]"),
-        (lambda: effective_rank(np.eye(2)), "s must be non-increasing, got 0.0 before 1.0"),
+        (
+            lambda: effective_rank(np.eye(2)),
+            "s must be non-increasing, got 0.0 before 1.0: np.linalg.svd(a, compute_uv=False) gives those of a matrix",
+        ),
         (lambda: numerical_rank(HAND, 1.0), "rtol must be at least 0 and below 1, got 1.0"),
         (lambda: rank_factorization(HAND, -1e-300), "rtol must be at least 0 and below 1, got -1e-300"),
         (lambda: storage(3, 4, 4), "k must be between 1 and min(m, n) = 3, got 4"),

@@ -215,6 +215,9 @@ def latents(**change):
          "ValueError: delta must be between 0 and 2, got nan"),
         (lambda: a_chunk(beta=torch.full((3, 2, 11), 2.5).double()),
          "ValueError: beta must be between 0 and 2, got 2.5"),
+        (lambda: a_chunk(k=torch.full((3, 2, 11, 4), 9.0).double(), beta=torch.full((3, 2, 11), 0.5).double()),
+         "ValueError: beta times the squared length of its key must be at most 2, or the state would grow"
+         " (torch.nn.functional.normalize(k, dim=3) gives keys of length 1), got 162"),
         (lambda: a_chunk(log_decay=torch.ones(3, 2, 11).double()), "ValueError: log_decay must be at most 0, got 1"),
         (lambda: recall_error(ONE, ONE, 0 * ONE),
          "ValueError: v must be non-zero, got zeros: no error is relative to them"),

@@ -377,6 +377,7 @@ def operator(multiply, back=None, n=5):
             lambda: best_rank_k(COLORS, 2),
             "a must be a stack of matrices, got what looks like an image of shape (8, 6, 3): m",
         ),
+        (lambda: best_rank_k(np.ones((9, 9, 3)), 2), "a must be a stack of matrices, got what looks like an image"),
         (
             lambda: best_rank_k(COLORS / 255, 4),
             "k must be between 1 and min(m, n) of each of 8 matrices of shape (6, 3)",

@@ -40,6 +40,11 @@ FEW = "q must hold between 1 token and as many as k, got shapes"
     [
         ({"window": 10**30}, f"window must be below 2**31, got {10**30}"),
         ({"k": Q[:, :, :5], "v": Q[:, :, :5]}, f"{FEW} (2, 3, 6, 4) and (2, 3, 5, 4)"),
+        (
+            {"m": 0},
+            "m must be at least 1, the tokens in a mean, got 0: for a window alone, pass (i >= j) & (i - j < window)"
+            " as attn_mask to scaled_dot_product_attention, or use FlexAttention",
+        ),
         ({"q": Q[:, :, :0]}, f"{FEW} (2, 3, 0, 4) and (2, 3, 6, 4)"),
     ],
 )
