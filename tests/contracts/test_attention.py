@@ -414,11 +414,12 @@ FORWARD = [name for name in FUNCTIONS if "causal" in name or name.startswith(("d
 def future_is_unseen(name, n, scale):
     """Keys are so long that a shift by the largest of all would leave only zeros before them."""
     of, others = Tokens(name, n), Tokens(name, n, seed=50).tokens
+    long = "qvx" if name.startswith("delta") else "qkvx"  # longer keys of the delta rule are refused
     out = of.call()
     for place in {n - 1, n // 2, min(CHUNK, n - 1)}:
         tokens = {
             key: torch.cat([part.narrow(of.axis(key), 0, place),
-                            (scale if key in "qkvx" else 1) * others[key].narrow(of.axis(key), place, n - place)],
+                            (scale if key in long else 1) * others[key].narrow(of.axis(key), place, n - place)],
                            dim=of.axis(key))
             for key, part in of.tokens.items()
         }  # fmt: skip
