@@ -64,8 +64,8 @@ def compress(
     u, v = factorize(matrix, rank, h_moment=known)
     if energy is not None:
         rank = max(choose_rank(sorted((u**2).sum(axis=1), reverse=True), energy=energy), 1)  # u @ u.T is diag(s)
-        if rank >= (bound := break_even_rank(*matrix.shape)):
-            way = f"from {bound:.4g} on two factors hold no fewer numbers: keep the layer, or give k"
+        if rank > (bound := break_even_rank(*matrix.shape)):
+            way = f"above {bound:.4g} two factors hold more numbers: keep the layer, or give k"
             raise ValueError(f"energy must need fewer directions, got {energy}, which needs {rank}; {way}")
     first, second = (torch.from_numpy(factor) for factor in (v[:rank], u[:rank].T))
     pair = plain_linear(linear, first, None), plain_linear(linear, second, linear.bias)

@@ -186,7 +186,7 @@ META, CASES = nn.Linear(3, 3, device="meta"), layer_of()
         (
             lambda: compress(nn.Linear(4, 4), energy=0.9999),
             "energy must need fewer directions, got 0.9999, which needs 4;"
-            " from 2 on two factors hold no fewer numbers: keep the layer, or give k",
+            " above 2 two factors hold more numbers: keep the layer, or give k",
         ),
         (lambda: compress(CASES, 1, moment=torch.zeros(9, 9)), "moment must be non-zero, got zeros"),
         (lambda: compress(META, 1), "linear.weight must hold numbers, got a meta tensor"),

@@ -662,6 +662,12 @@ def compression_is_the_best():
             size, given = np.linalg.norm(weighted), None if moment is None else torch.tensor(moment)
             for k, energy in (*((k, None) for k in range(1, min(m, n) + 1)), (None, 0.5), (None, 0.9)):
                 with case(kind=kind, shape=(m, n), k=k, energy=energy, moment=moment is not None):
+                    squares = np.square(spectrum_of(weighted)).cumsum()
+                    needed = 1 + np.count_nonzero(squares < (energy or 0) * squares[-1] * (1 - 1e-12))
+                    if energy is not None and needed * (m + n) > m * n:
+                        with pytest.raises(ValueError, match=rf"^energy must need fewer directions.* needs {needed};"):
+                            caches.compress(linear, energy=energy, moment=given)
+                        continue
                     first, second = caches.compress(linear, k, energy=energy, moment=given)
                     product = (second.weight @ first.weight).detach().numpy()
                     kept = first.out_features
