@@ -340,4 +340,6 @@ def test_part_of_a_spectrum():
 def test_color_images():
     image = default_rng(0).random((12, 20, 3))
     with pytest.raises(ValueError, match=r"of each of 12 matrices of shape \(20, 3\) = 3, got 5$"):
-        truncated_svd(image, 5)
+        truncated_svd(image - 0.5, 5)
+    with pytest.raises(ValueError, match=r"looks like an image of shape \(12, 20, 3\): move its colors first"):
+        truncated_svd(image, 2)
