@@ -67,7 +67,8 @@ def test_bad_tensors(call, message):
 @pytest.mark.parametrize(
     ("q", "k", "v", "message"),
     [
-        (Q[0], K, V, "ValueError: q must have shape (batch, heads, n_queries, d), got shape (2, 4, 5)"),
+        (Q[0], K, V, "ValueError: q must have shape (batch, heads, n_queries, d), got shape (2, 4, 5): q[:, None] has"
+         " one head"),
         (Q, K[:2], V, "ValueError: k must have shape (3, 2, n_keys, 5), got shape (2, 2, 6, 5)"),
         (Q, K[:, :1], V, "ValueError: v must have shape (3, 1, 6, d_v), got shape (3, 2, 6, 3)"),
         (Q, K[..., :4], V, "ValueError: k must have shape (3, 2, n_keys, 5), got shape (3, 2, 6, 4)"),
