@@ -32,8 +32,8 @@ from lowrank_tutor._checks import (
 )
 
 __all__ = [
-    "SVDResult", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "randomized_svd", "relative_error",
-    "tail_error", "truncated_svd",
+    "SVDResult", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "noise_edge", "randomized_svd",
+    "relative_error", "tail_error", "truncated_svd",
 ]  # fmt: skip
 
 
@@ -260,15 +260,36 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
     2.0
     """
+    beta, unit = _noise_unit(s, m, n, noise)
+    return math.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1))) * unit
+
+
+def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
+    r"""Return the value that the singular values of noise alone, an (m, n) matrix, reach: $\nu(\sqrt m + \sqrt n)$.
+
+    A sheet of the signal that stands above it comes with the direction of noise mixed in, so that a cut should keep
+    only what is above the somewhat higher `hard_threshold`. The arguments, what is assumed of the noise, and how its
+    standard deviation $\nu$ follows from the median of ``s`` where ``noise`` is None, are the same there. The edge is a
+    limit for growing m and n: the largest value of a finite matrix of noise lies a little above or below it.
+    Source: Benaych-Georges and Nadakuditi (2012), doi:10.1016/j.jmva.2012.04.019.
+
+    >>> round(noise_edge([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 2 times sqrt(3) times 0.5
+    1.732051
+    """
+    beta, unit = _noise_unit(s, m, n, noise)
+    return (1 + math.sqrt(beta)) * unit
+
+
+def _noise_unit(s: ArrayLike, m: int, n: int, noise: float | None) -> tuple[float, float]:
+    r"""Return $\beta$, and the noise's standard deviation times $\sqrt{\max(m, n)}$."""
     spectrum = as_spectrum(s, "s")
     shape = check_integer(m, "m", 1, 2**53, "2**53"), check_integer(n, "n", 1, 2**53, "2**53")
     if spectrum.size != min(shape):
         raise ValueError(f"s must hold all min(m, n) = {min(shape)} singular values, got {spectrum.size}")
     beta = min(shape) / max(shape)
-    factor = math.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1)))
     if noise is None:
-        return factor * (float(np.median(spectrum)) / math.sqrt(_marchenko_pastur_median(beta)))
-    return factor * math.sqrt(max(shape)) * check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)
+        return beta, float(np.median(spectrum)) / math.sqrt(_marchenko_pastur_median(beta))
+    return beta, math.sqrt(max(shape)) * check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)
 
 
 @own_names()

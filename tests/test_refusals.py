@@ -165,6 +165,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     ],
     "fix_signs": {"vectors": array(A, stacks=True)},
     "hard_threshold": {"s": array(SPECTRUM), "m": whole(3), "n": whole(3, high=2**53), "noise": real(0.5)},
+    "noise_edge": {"s": array(SPECTRUM), "m": whole(3), "n": whole(3, high=2**53), "noise": real(0.5)},
     "randomized_svd": {
         "a": array(A), "k": whole(1, high=2), "oversample": whole(1, 0), "power_iterations": whole(1, 0),
     },

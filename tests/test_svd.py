@@ -22,6 +22,7 @@ from lowrank_tutor.svd import (
     choose_rank,
     fix_signs,
     hard_threshold,
+    noise_edge,
     randomized_svd,
     relative_error,
     tail_error,
@@ -255,6 +256,7 @@ def test_thresholds_agree_with_quadrature(m, n):
     s = np.arange(min(m, n), 0.0, -1)
     expected = factor / mpmath.sqrt(judged_median(beta)) * np.median(s)
     assert hard_threshold(s, m, n) == pytest.approx(float(expected), rel=1e-12)
+    assert noise_edge(s, m, n) == pytest.approx(float(expected * (1 + mpmath.sqrt(beta)) / factor), rel=1e-12)
     assert hard_threshold(s, m, n, noise=0.3) == pytest.approx(float(factor * mpmath.sqrt(max(m, n))) * 0.3, rel=1e-14)
 
 
@@ -265,6 +267,7 @@ def test_thresholds_by_hand():
     assert hard_threshold([1.0], 1, 10**12) == pytest.approx(math.sqrt(2), rel=1e-5)  # beta near 0
     assert hard_threshold([1.0], 2**53, 1, noise=1) == pytest.approx(math.sqrt(2) * 2**26.5, rel=1e-12)
     assert hard_threshold([1.0], 1, 1, noise=math.nextafter(1e75, 0)) == pytest.approx(4e75 / math.sqrt(3), rel=1e-14)
+    assert noise_edge([1.0] * 4, 4, 9, noise=0.5) == noise_edge([1.0] * 4, 9, 4, noise=0.5) == 0.5 * (2 + 3)
     assert hard_threshold([2.0, 1.0], 2, 2, noise=0) == hard_threshold([0.0, 0.0], 2, 2) == 0.0
     assert type(hard_threshold([1.0], 1, 1, noise=1)) is type(hard_threshold([1.0], 1, 1)) is float
 

@@ -48,7 +48,71 @@ def test_threshold_of_the_figure(chapter):
     assert 0 < threshold(3) - s[best - 1] < 1
 
 
-EXPLORERS = {"digits-cut": digits_cut, "noise-cut": noise_cut}
+def closing_gap(chapter, *, a):
+    """The angle by the formula of the text, and the sine allowed: 0.01 over the distance to the other eigenvalue."""
+    apart = a / 2 + np.sqrt(a**2 / 4 + 0.01**2)
+    return {"turned": np.degrees(np.arctan2(0.02, a)) / 2, "at_most": np.degrees(np.arcsin(0.01 / apart))}
+
+
+EXPLORERS = {"digits-cut": digits_cut, "closing-gap": closing_gap, "noise-cut": noise_cut}
+
+
+def test_turns_by_hand():
+    assert [round(closing_gap(None, a=a)["turned"], 1) for a in (1, 0.1, 0.01, 0)] == [0.6, 5.7, 31.7, 45]
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (8, 5)])
+def test_bounds_on_directions(shape):
+    """Wedin for every sheet that meets its conditions, and Davis-Kahan for the Gram matrices."""
+    rng, tried = np.random.default_rng(0), 0
+    for size in 10 ** rng.uniform(-3, 0, 60):
+        a = rng.standard_normal(shape)
+        b = a + size * rng.standard_normal(shape)
+        (u, s, vt), (uh, sh, vh) = (np.linalg.svd(x, full_matrices=False) for x in (a, b))
+        squares, gram = [x**2 for x in (s, sh)], np.linalg.norm(b.T @ b - a.T @ a, 2)
+        for i in range(len(s)):
+            left, right = (1 - np.sum(x * y) ** 2 for x, y in ((u[:, i], uh[:, i]), (vt[i], vh[i])))
+            gap = np.abs(np.delete(sh, i) - s[i]).min()
+            if shape[0] == shape[1] or s[i] >= gap:
+                tried += 1
+                assert left + right <= 2 * (np.linalg.norm(b - a, 2) / gap) ** 2 + 1e-12
+            assert right <= (gram / np.abs(np.delete(squares[1], i) - squares[0][i]).min()) ** 2 + 1e-12
+    assert tried > 100
+
+
+def axes_of(x):
+    return np.linalg.eigh(np.cov(x, rowvar=False))[1][:, ::-1]
+
+
+def test_axes_of_two_halves(chapter):
+    x = chapter["X"]
+    cosines = abs(np.sum(axes_of(x[::2]) * axes_of(x[1::2]), axis=0))[:10]
+    assert chapter["cosines"] == pytest.approx(cosines, abs=1e-6)
+    assert cosines[[0, 3, 5, 8]].round(2).tolist() == [0.93, 0.97, 0.95, 0.65]
+    variances = np.linalg.eigvalsh(np.cov(x, rowvar=False))[::-1]
+    gaps = [min(abs(np.delete(variances, i) - variances[i])) for i in range(10)]
+    assert chapter["nearest"] == pytest.approx(gaps)
+    assert np.argmax(cosines) == np.argmax(gaps) == 3
+    change = np.linalg.norm(np.cov(x[::2], rowvar=False) - np.cov(x[1::2], rowvar=False), 2)
+    assert round(change) == 33 > max(gaps)
+    assert abs(axes_of(x[:898])[:, 1] @ axes_of(x[898:])[:, 0]) > 0.95  # the list cut in the middle
+
+
+@pytest.mark.parametrize(("m", "n"), [(600, 600), (400, 800)])
+def test_sheet_in_noise(chapter, m, n):
+    """The limits of both vectors, in noise drawn with another seed, and the table of the chapter."""
+    noise, beta = np.random.default_rng(7).standard_normal((m, n)) / np.sqrt(n), m / n
+    left, right = np.eye(m)[0], np.eye(n)[0]
+    for sigma in (0.6, 1.4, 2, 3):
+        u, s, vt = np.linalg.svd(noise + sigma * np.outer(left, right), full_matrices=False)
+        size, first, second = 1 + np.sqrt(beta), 0, 0
+        if sigma > beta**0.25:
+            size = np.sqrt((1 + sigma**2) * (beta + sigma**2)) / sigma
+            first = 1 - beta * (1 + sigma**2) / (sigma**2 * (sigma**2 + beta))
+            second = 1 - (beta + sigma**2) / (sigma**2 * (sigma**2 + 1))
+        assert [s[0], u[0, 0] ** 2, vt[0, 0] ** 2] == pytest.approx([size, first, second], abs=0.08)
+    for (_, s, _), (law, _) in zip(chapter["tops"], chapter["law"], strict=True):
+        assert s[0] == pytest.approx(law, abs=0.05)
 
 
 def test_axes_for_variance_share(chapter):

@@ -157,6 +157,21 @@ def test_report():
             assert report[f"k for {share:.0%}"][row] == counts[0]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_report_above_noise(dtype):
+    """Of sheets in noise those that the law lets rise above it, of a weight of low rank all, and of zeros none."""
+    rng = np.random.default_rng(3)
+    sheets = [np.linalg.qr(rng.standard_normal((size, 4)))[0] for size in (200, 300)]
+    noise = rng.standard_normal((200, 300)) / np.sqrt(300)
+    low = (sheets[0] * [1, 0.5, 0.2, 0.1]) @ sheets[1].T
+    planted = noise + (sheets[0] * [3, 2, 1.6, 0.5]) @ sheets[1].T  # visible from (200 / 300) ** 0.25 = 0.9 on
+    weights = {"planted": planted, "turned": 1e-3 * planted.T, "noise": noise, "low": low, "zero": 0 * low}
+    report = rank_report({name: torch.tensor(w) for name, w in weights.items()}, dtype=dtype)
+    assert dict(zip(report["name"], report["above noise"], strict=True)) == {
+        "planted": 3, "turned": 3, "noise": 0, "low": 4, "zero": 0,
+    }  # fmt: skip
+
+
 def test_report_of_leading_part():
     """Of a spectrum that decays, and of one that hardly does, the first values keep what NumPy's keep, or less."""
     (flat,) = tensors((120, 90), dtype=torch.float64)
