@@ -1,4 +1,4 @@
-"""Draw chapter 9 again: recall of states, depth with skips, groups of old tokens."""
+"""Draw chapter 10 again: recall of states, depth with skips, groups of old tokens."""
 
 import math
 

@@ -13,7 +13,7 @@ from lowrank_tutor import storyteller
 from lowrank_tutor.figures.storyteller import TALES, counted
 
 RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.json").read_text())["rows"]
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
+(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("10-")]
 
 
 def past(chapter, *, words):
