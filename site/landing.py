@@ -37,7 +37,7 @@ SENTENCES = {
         "How today's models keep less of each token, what each way costs, and how to give a trained model latents."
     ),
     "book/09-adapters": (
-        "How to change a weight by a few sheets, how to average and merge such changes, and how to send less of a gradient."
+        "How to change a weight by a few sheets, how to average and merge such changes, and send less of a gradient."
     ),
     "book/10-states": (
         "What a table of fixed size can remember in place of a cache, and which theorem is about which rank."
