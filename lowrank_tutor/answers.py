@@ -300,27 +300,51 @@ QUESTIONS = {
         (0.6, "That is the root of what is kept. The error is the root of what is lost."),
     ),
     # Chapter 8, caches
-    "ex-caches-lora": _question(
+    "ex-caches-cards": _question(
+        {"With groups": 1024, "With a latent": 576, "Cards from which groups read less": 8},
+        "A group has a key and a value. Which heads need the latent?",
+        (512, ..., 4, "Each group has a key and a value."),
+        (4096, "Four cards share the groups."),
+        (..., 144, "All heads need the whole latent, so each card reads all of it."),
+        (..., 512, 16, "The rotated key of 64 numbers is read, too."),
+        (..., ..., 4, "With 4 cards, groups still read 1024."),
+    ),
+    "ex-caches-mean": _question(
+        {"Exactly": 4, "After rounding": 1, "Less the mean, then rounded": 4},
+        "The four levels of the first key are 0, 7, 14, and 21. Which is nearest to each entry?",
+        (..., 4, "The levels of the first key are 7 apart, so its 1 and its 3 become 0."),
+        (..., ..., 1, "Subtract the mean, entry by entry. The levels are then 1 apart."),
+    ),
+    "ex-caches-prefill": _question(
+        {"Queries": 171},
+        "An absorbed query meets 512 + 64 numbers for the score and 512 for the value.",
+        (170, "There absorbing still takes a little less: round up."),
+        (513, "The average of latents takes 512 multiplications, too."),
+        (121, "A query still takes 320 multiplications after the keys and values are made."),
+        rounds=(0,),
+    ),
+    # Chapter 9, adapters
+    "ex-adapters-lora": _question(
         {"Relative error": 1 / sqrt(2), "Rank of the average": 2},
         "Write out both 2 by 2 matrices, and divide the length of their difference by that of the average.",
         (1 / 2, "Divide the length of the difference, 1/2, by that of the average, which is the root of 1/2."),
         (1 / 4, "That is the size of one entry of the difference. There are four."),
         (..., 1, "Each update has rank 1, but they point in different directions."),
     ),
-    "ex-caches-whiten": _question(
+    "ex-adapters-whiten": _question(
         {"Error of the plain cut": 16, "Error of the best one": 9},
         "The error is the square of what is cut, times how large its input is on average.",
         (4, 4, "Multiply each square with the mean square of its input."),
         (8, 3, "Square the entry of the weight, too."),
         (9, 16, "The plain cut keeps the larger entry, 3, and loses the other."),
     ),
-    "ex-caches-trap": _question(
+    "ex-adapters-trap": _question(
         {"Owed after 10 steps": 10},
         "Follow F from step to step. What part of it lies in the second direction?",
         (0, "Nothing is sent of the second direction, so each step adds its 1 to what is owed."),
         (9, "Each of the ten steps leaves 1 behind."),
     ),
-    # Chapter 9, states
+    # Chapter 10, states
     "ex-states-recall": _question(
         {
             "Relative error for 33 pairs": 1 / 2,

@@ -1,6 +1,6 @@
 r"""Remember a sequence in a state of fixed size, or in a short past with means of what is older.
 
-Chapter ``book/09-states.md``. Keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S (d, d_v),
+Chapter ``book/10-states.md``. Keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S (d, d_v),
 which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed. The **delta rule** (Schlag, Irie and
 Schmidhuber 2021, arXiv:2102.11174) first takes out a share $\beta$ of what the state holds under the key, and a decay
 $a_t$ shrinks the old state: $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$.

@@ -215,6 +215,12 @@ def caches():
     return in_a_row() + kept + words(172, 112, "keep two numbers of each token", text_anchor="middle", fill="muted")
 
 
+def adapters():
+    sheet = factors(134, 30, 78, U[:, 1], VT[1])
+    plus = words(101, 75, "+", size=20, text_anchor="middle")
+    return square(8, 30, 78, TABLE) + plus + sheet + note(226, 62, "leave the table,", "learn one sheet")
+
+
 def states():
     drawn = in_a_row()
     for i, (key, value) in enumerate(zip(ROWS @ W_K, ROWS @ W_V, strict=True)):
@@ -234,7 +240,8 @@ CARDS = {
     "book/06-attention": lifted,
     "book/07-linformer": windows,
     "book/08-caches": caches,
-    "book/09-states": states,
+    "book/09-adapters": adapters,
+    "book/10-states": states,
 }
 
 

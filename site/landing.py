@@ -34,9 +34,12 @@ SENTENCES = {
         "Read a sequence of n tokens as k mixtures of them: what Linformer saves, what it loses, and when to use it."
     ),
     "book/08-caches": (
-        "How today's models keep less of each token, learn less of each weight, and send less of each gradient."
+        "How today's models keep less of each token, what each way costs, and how to give a trained model latents."
     ),
-    "book/09-states": (
+    "book/09-adapters": (
+        "How to change a weight by a few sheets, how to average and merge such changes, and send less of a gradient."
+    ),
+    "book/10-states": (
         "What a table of fixed size can remember in place of a cache, and which theorem is about which rank."
     ),
     "book/budget": "The least memory with which a small model still answers: cut everything at once, and look.",

@@ -413,7 +413,7 @@ def finish(app, exception):
     _trim_icons(out)
     _fix_marks(out)
     _bring_letters(out / "_static")
-    _write_root(app, out)
+    _lead_on(app, out)
 
 
 def _copy_notebooks(source, out):
@@ -443,17 +443,22 @@ def _paint_early(page):
     return head + end + body
 
 
-# The first page of the site, which only leads to the landing page.
-ROOT_PAGE = """<!DOCTYPE html>
+# A page that only leads to another, with the section and the states of figures that its address names.
+LEADING = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{title}</title><meta http-equiv="refresh" content="0; url={home}"></head>
-<body><a href="{home}">{title}</a></body></html>
+<title>{title}</title><script>location.replace("{there}" + location.hash);</script>
+<noscript><meta http-equiv="refresh" content="0; url={there}"></noscript></head>
+<body><a href="{there}">{title}</a></body></html>
 """
 
 
-def _write_root(app, out):
-    title, home = html.escape(app.config.html_title), f"{app.config.root_doc}.html"
-    (out / "index.html").write_text(ROOT_PAGE.format(policy=POLICY, title=title, home=home), encoding="utf-8")
+MOVED = {"book/09-states": "10-states"}  # pages by their old names; book.js knows the sections that left a page
+
+
+def _lead_on(app, out):
+    for page, there in {"index": app.config.root_doc, **MOVED}.items():
+        text = LEADING.format(policy=POLICY, title=html.escape(app.config.html_title), there=f"{there}.html")
+        (out / f"{page}.html").write_text(text, encoding="utf-8")
 
 
 # Sphinx marks the words of a search on the page that is opened from its results, and would mark them inside of style

@@ -19,7 +19,8 @@ NEEDS = {
     6: ("factor-score", "spectrum-error", "svd-2x2"),
     7: ("attention-three", "spectrum-error", "factor-score"),
     8: ("factor-score", "storage", "attention-three"),
-    9: ("attention-three", "masked-mixtures", "latent-score"),
+    9: ("factor-score", "storage", "spectrum-error"),
+    10: ("attention-three", "masked-mixtures", "latent-score"),
 }
 RULE = (
     "First comes what you missed, then what is due (a day after the first right answer, a week after the second, and a "
@@ -30,7 +31,7 @@ RULE = (
 
 def chapters(app):
     """Map the number of each chapter to its page."""
-    names = sorted(doc for doc in app.env.found_docs if doc.startswith("book/0"))
+    names = sorted(doc for doc in app.env.found_docs if re.match(r"book/\d\d-", doc))
     return {int(name[5:7]): name for name in names}
 
 
@@ -109,7 +110,7 @@ def minutes(app, pages):
 
 def tell_kinds(app):
     """Every page knows the kinds: for the rings beside the chapters, and for the choice of three from before."""
-    pages = {int(path.name[:2]): path.stem for path in sorted(Path(app.srcdir, "book").glob("0*.md"))}
+    pages = {int(path.name[:2]): path.stem for path in sorted(Path(app.srcdir, "book").glob("[0-9][0-9]-*.md"))}
     kinds = {
         name: [kind.chapter, kind.promise, pages[kind.chapter]] for name, kind in ALL.items() if kind.chapter in pages
     }

@@ -23,11 +23,14 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 
+from lowrank_tutor import storyteller
 from lowrank_tutor.kit import sliders
 from lowrank_tutor.kit.sliders import Explorer
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
+
+    from lowrank_tutor.storyteller import Story
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
@@ -125,3 +128,10 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     """Return attention weights, a row for each query, by NumPy alone: the judge of several chapters."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def share(told: "list[Story]", *, attend: Any = None, weights: Any = None) -> float:
+    """Return the share of right answers of the storyteller, each question counting once."""
+    shares = storyteller.grade(functools.partial(storyteller.forward, weights=weights), told, attend=attend)
+    asked = {job: sum(story.jobs.count(job) for story in told) for job in shares}
+    return float(sum(shares[job] * asked[job] for job in shares) / sum(asked.values()))

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 SITE = ROOT / "_build" / "html"
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in [*SITE.glob("*.html"), *SITE.glob("book/**/*.html")])
-PAGES = [page for page in PAGES if page != "index.html"]  # which only leads to book/index.html
+PAGES = [page for page in PAGES if 'http-equiv="refresh"' not in (SITE / page).read_text(encoding="utf-8")[:1000]]
 
 WIDE = {"width": 1280, "height": 900, "mobile": False}
 PHONE = {"width": 360, "height": 740, "mobile": True}

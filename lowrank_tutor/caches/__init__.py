@@ -1,8 +1,8 @@
 r"""Latents in place of keys and values, compressed layers, updates of low rank, and compressed gradients.
 
-Chapter ``book/08-caches.md``. A token ``x`` leaves a **latent** $c = W_{DKV}^\top x$ of ``d_c`` numbers, from which
-each head, or group of heads, makes its key and its value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h`` numbers
-each. ``r`` is the rank of an update $\tfrac{\alpha}{r} B A$ of a weight $W$ (m, n).
+Chapters ``book/08-caches.md`` and ``book/09-adapters.md``. A token ``x`` leaves a **latent** $c = W_{DKV}^\top x$ of
+``d_c`` numbers, from which each head, or group of heads, makes its key and its value, $W_{UK}^\top c$ and
+$W_{UV}^\top c$, of ``d_h`` numbers each. ``r`` is the rank of an update $\tfrac{\alpha}{r} B A$ of a weight $W$ (m, n).
 
 The counting functions need no PyTorch, and importing this module imports none.
 """

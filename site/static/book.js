@@ -45,6 +45,12 @@ document.addEventListener("copy", (event) => {
   copied.remove();
   event.preventDefault();
 });
+// Chapter 9 was once the end of chapter 8: addresses of what moved lead there, also with the state of a question.
+const MOVED = /^#(change-weights-by-|send-less-of-|ex-caches-(lora|whiten|trap)$|thm-lora-step$|thm-muon$|practice-lora-)|\b(predict|draw_first)-4\b/;
+if (location.pathname.endsWith("/08-caches.html") && MOVED.test(location.hash)) {
+  const there = location.hash.replace("ex-caches-", "ex-adapters-").replace("predict-4", "predict-1").replace("draw_first-4", "draw_first");
+  location.replace("09-adapters.html" + there);
+}
 // A report of a mistake names the section that stands on the screen.
 addEventListener("DOMContentLoaded", () => document.querySelector("a.btn-source-issues-button")?.addEventListener("click", ({ currentTarget }) => {
   const above = [...document.querySelectorAll(".bd-article h2")].filter((head) => head.getBoundingClientRect().top < innerHeight / 2);

@@ -10,7 +10,8 @@
   const isText = (value) => typeof value === "string", isNumber = (value) => typeof value === "number";
   const read = () => {
     try {
-      return record(JSON.parse(localStorage.getItem(KEY)));
+      const { "09-states": states, ...pages } = record(JSON.parse(localStorage.getItem(KEY)));
+      return states ? { "10-states": states, ...pages } : pages; // as chapter 10 was once called
     } catch {
       return {};
     }

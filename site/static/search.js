@@ -29,7 +29,7 @@ addEventListener("DOMContentLoaded", () => {
     const together = new Set(inside.map((word, i) => `${word} ${inside[i + 1]}`));
     query.slice(1).forEach((word, i) => { if (together.has(`${query[i]} ${word}`)) sum += 0.7 * (worth.get(word) + worth.get(query[i])); });
     if (title.toLowerCase().split(".").includes(asked.toLowerCase())) sum *= 3; // a function, by its name
-    return sum * (/\/0\d-/.test(address) ? 1.2 : /glossary|notation|bibliography/.test(address) ? 0.8 : /api\.html/.test(address) ? 0.6 : 1);
+    return sum * (/\/\d\d-/.test(address) ? 1.2 : /glossary|notation|bibliography/.test(address) ? 0.8 : /api\.html/.test(address) ? 0.6 : 1);
   };
   const best = documents.map((each) => [score(each), each]).filter(([points]) => points > 0).sort((a, b) => b[0] - a[0]);
   const shown = best.filter(([points]) => points > 0.3 * best[0][0]).slice(0, MOST).map(([, each]) => each);

@@ -1,175 +1,163 @@
-"""States and theorems: layers, chunks, errors of states, trained states, and what models keep."""
+"""Adapters and gradients: the chapter's figures, its small adapter, its cuts of weights, and PyTorch's own hook."""
 
 import json
 import math
-from importlib.resources import files
+import operator
+import statistics
 
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, softmax
+from chapters import CHAPTERS, share
+from torch import distributed, nn
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.figures.storyteller import TALES, counted
+from lowrank_tutor.caches import LoraLinear, power_step
+from measure.harness import DATA
+from measure.training.storyteller_cuts import short_stories
+from measure.training.storyteller_lora import OTHER
 
-RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.json").read_text())["rows"]
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
 
 
-def past(chapter, *, words):
-    """Singular values of at least 1% of the largest, in the block of later rows and earlier columns."""
-    spectrum = np.linalg.svd(chapter["P"].numpy()[words:, :words], compute_uv=False)
-    return {"rank": int((spectrum > 0.01 * spectrum[0]).sum())}
+def off(found, wanted):
+    return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
 
 
-EXPLORERS = {"past": past}
+def learning(_chapter, *, rank, training):
+    """The last point of each curve, by another way through the record."""
+    rows = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["rows"]
+    runs = [row for row in rows if row["rank"] == rank and row["way"] == training and row["method"] == "alpha = r"]
+    ends = [row["curve"][-1] for row in runs]
+    return {name: statistics.mean(end[name] for end in ends) for name in ("rule", "others", "jobs")}
 
 
-def test_depth(chapter):
-    """Without skips tokens are mixed by weights; with skips they are added."""
-    for name, (size, skip) in chapter["ways"].items():
-        x = chapter["first"].numpy()
-        for w_q, w_k, w_v in size * chapter["maps"].numpy()[:2]:
-            x = skip * x + softmax(x @ w_q @ (x @ w_k).T / math.sqrt(32)) @ x @ w_v
-        distance = np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x)
-        assert chapter["apart"](size, skip)[2] == pytest.approx(distance), name
-    layers = {way: sum(far > 1e-15 for far in chapter["apart"](*way)) for way in ((1, 0), (3, 0), (1, 1))}
-    assert layers == {(1, 0): 4, (3, 0): 9, (1, 1): 13}
+def muon(_chapter, *, rounds):
+    """Multiply a matrix with these singular values, and decompose the result."""
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.standard_normal((size, 10)))[0] for size in (12, 10))
+    g = left @ np.diag([math.sqrt(0.75) * 0.5**i for i in range(10)]) @ right.T
+    for _ in range(rounds):
+        square = g @ g.T
+        g = 3.4445 * g - 4.7750 * square @ g + 2.0315 * square @ square @ g
+    s = np.linalg.svd(g, compute_uv=False)
+    return {"ratio": s[0] / s[-1]}
 
 
-def test_past_fits(chapter):
-    """The head's past has more than 16 directions from the 17th word on, until 24 are left."""
-    above = [words for words in range(1, 71) if past(chapter, words=words)["rank"] > 16]
-    assert (above[0], above[-1]) == (17, 71 - 24)
+EXPLORERS = {"learning": learning, "muon": muon}
 
 
-def test_chunks_match_single_steps(chapter):
-    """Each gate shrinks a row of the state before its token is written."""
-    g = torch.Generator().manual_seed(3)
-    shapes = (5, 5), (9, 5), (9, 5), (9, 4), (9, 1), (9, 5)
-    state, q, k, v, beta, a = (torch.rand(*shape, generator=g, dtype=torch.float64) for shape in shapes)
-    state, k = state[:, :4], k / k.norm(dim=1, keepdim=True)
-    out, new = (part.numpy() for part in chapter["chunked"](state, q, k, v, beta, a))
-    state, q, k, v, beta, a = (part.numpy() for part in (state, q, k, v, beta, a))
-    for t, key in enumerate(k):
-        state = np.diag(a[t]) @ state
-        state = (np.eye(5) - beta[t] * np.outer(key, key)) @ state + beta[t] * np.outer(key, v[t])
-        np.testing.assert_allclose(out[t], state.T @ q[t], atol=1e-12)
-    np.testing.assert_allclose(new, state, atol=1e-12)
+@pytest.mark.parametrize("r", [1, 8, 64])
+def test_first_step_of_adam(r):
+    """One token moves by the rate, times the sum of the sizes of its products with the rows of A."""
+    torch.manual_seed(0)
+    layer = LoraLinear(nn.Linear(96, 64, bias=False, dtype=torch.float64), r)  # alpha is r: the factor is 1
+    x, errors = torch.randn(96, dtype=torch.float64), torch.randn(64, dtype=torch.float64)
+    (layer(x) * errors).sum().backward()
+    torch.optim.Adam([layer.b], lr=0.01).step()
+    moved = (layer.update() @ x).abs() / 0.01
+    torch.testing.assert_close(moved, (layer.a @ x).abs().sum().expand(64), rtol=1e-4, atol=1e-4)
 
 
-def test_errors_follow_the_theorem(chapter):
-    found = chapter["found"]
-    assert found["sum"] == pytest.approx(found["sum, by the theorem"], abs=0.1)
-    assert found["best state"][:2] == pytest.approx([0, 0], abs=1e-9)
+def test_cut_or_round(chapter):
+    """Layers of the page against weights changed by NumPy, and what "Which one do I need?" says of them."""
+    names = [name for name, w in storyteller.trained_weights().items() if w.ndim == 2 and "embed" not in name]
+    for bits in (4, 3):
+        model = chapter["SMALLER"][f"{bits} bits"][1].state_dict()
+        for name in names:
+            rows = storyteller.trained_weights()[name].reshape(-1, 32)
+            scale = np.abs(rows).max(axis=1, keepdims=True) / (2 ** (bits - 1) - 1)
+            steps = model[name].reshape(-1, 32).numpy() / scale
+            assert np.abs(steps - np.rint(steps)).max() < 1e-5
+            assert np.abs(steps - rows / scale).max() < 0.5 + 1e-5
+    _, _, three, plain, nine_tenths, half = [chapter["nats"](model) for _, model in chapter["SMALLER"].values()]
+    lost = [x - chapter["nats"](storyteller.load()) for x in (three, plain, nine_tenths, half)]
+    assert lost == pytest.approx([0.019, 0.042, 0.0065, 0.19], abs=0.006)
+    rounded = {name: weight.numpy() for name, weight in chapter["in_bits"](4).state_dict().items()}
+    assert share(short_stories(), weights=rounded) == pytest.approx(0.999, abs=0.003)
 
 
-def test_groups():
-    """By the twin: a group's mean logit, its size as votes, and the newest 8 words one by one."""
-    story = storyteller.encode("<s> " + TALES["far fact"])
-
-    def cut(m, votes):
-        def table(q, k):
-            shared = np.zeros((*q.shape[:-1], q.shape[-2]))
-            for i in range(q.shape[-2]):
-                old = max(0, i - 7) // m * m
-                starts = np.array([*range(0, old, m), *range(old, i + 1)])
-                sizes = np.diff([*starts, i + 1])
-                scores = np.add.reduceat(q[..., i, None, :] @ k[..., : i + 1, :].swapaxes(-1, -2) / 4, starts, axis=-1)
-                powers = np.exp(scores[..., 0, :] / sizes) * (sizes if votes > 1 else 1)
-                weights = powers / powers.sum(axis=-1, keepdims=True)
-                shared[..., i, : i + 1] = np.repeat(weights / sizes, sizes, axis=-1)
-            return shared
-
-        return storyteller.Cut(table)
-
-    rows = [row for row in RECORD if row["task"] == "groups"]
-    assert len(rows) == 7
-    for row in rows:
-        chances = storyteller.next_words(
-            [storyteller.WORDS[word] for word in story], attend=cut(row["m"], row["votes"])
-        )
-        assert max(chances, key=chances.get) == row["says"], row
+def test_fibs(chapter):
+    """The reader's lesson is that of the record, and the model fails it as trained."""
+    lessons = [chapter["with_fibs"](story) for story in storyteller.stories(20, facts=3, rng=4)]
+    fibs = [(ids.tolist(), counts.tolist().index(3)) for ids, counts in lessons if 3 in counts]
+    assert len(fibs) > 5
+    for ids, at in fibs:
+        words = [storyteller.WORDS[i] for i in ids[: at + 1]]
+        truth, _ = storyteller.answer(words[:at])
+        assert words[at - 2] == "Ada"
+        assert words[at] == OTHER[truth]
+        assert max(storyteller.next_words(words[:at]).items(), key=operator.itemgetter(1))[0] == truth
+    learned = sum(part.numel() for part in chapter["learned"])
+    assert learned == 2048
+    assert chapter["losses"].isfinite().all()
 
 
-def test_words_chosen_by_an_index():
-    """As many words as the text says are the fewest for nine right answers in ten."""
-    for cut, words, share in (("index", 10, 0.92), ("top", 4, 0.96)):
-        answered = {k: row["answered"] for k, row in counted()[cut].items() if k}
-        assert min(k for k, right in answered.items() if right >= 0.9) == words, cut
-        assert round(answered[words], 2) == share
+def test_relatives(chapter):
+    """What the page and "Which one do I need?" say of LoRA, rsLoRA, PiSSA, and DoRA."""
+    losses = {rank: [loss for loss, _ in column] for rank, column in chapter["BEST"].items()}
+    rates = [[rate for _, rate in column] for column in chapter["BEST"].values()]
+    for rank in (4, 16, 64):
+        lora, rslora, pissa, dora = losses[rank]
+        assert max(lora, rslora, dora) < min(lora, rslora, dora) + 0.1
+        assert max(lora, rslora, dora) < pissa < min(lora, rslora, dora) + 0.2
+    assert [{*each} for each in zip(*rates, strict=True)] == [{0.01}, {0.01, 0.003}, {0.01, 0.003}, {0.01}]
+    ends = {(run["method"], run["seed"]): run["loss"] for run in chapter["RUNS"]
+            if (run["rank"], run["rate"]) == (1, 0.01) and "loss" in run}  # fmt: skip
+    assert all(ends["DoRA", seed] < ends["LoRA", seed] for seed in range(3))
+    tried = {(run["rank"], run["rate"]): run["loss"] for run in chapter["RUNS"]
+             if run["method"] == "LoRA" and run["seed"] == 0}  # fmt: skip
+    assert all(tried[rank, 0.03] > tried[rank, 0.001] > 0.7 for rank in losses)
 
 
-def test_index_by_hand_and_in_glm_5(chapter):
-    assert chapter["weights"].tolist() == pytest.approx([3 / 4, 1 / 4])
-    rows = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text())["rows"]
-    (layers,) = [row["layers"] for row in rows if row["name"] == "GLM-5"]
-    assert [(each["layers"], each.get("latent"), each.get("index")) for each in layers] == [
-        (78, 512, None),
-        (78, None, 128),
-    ]
-    assert [chapter["whole"] - chapter["latents"], chapter["latents"]] == [78 * 128, 78 * 576]
-    assert chapter["fewer"] == pytest.approx(576 * 131_072 / (128 * 131_072 + 576 * 2048))
+def test_shrunken_adapter(chapter):
+    """The small adapter is the best approximation of the product, by NumPy's SVD of all of it."""
+    b, a, keep = chapter["B"].numpy(), chapter["A"].numpy(), chapter["keep"]
+    u, s, vt = np.linalg.svd(b @ a, full_matrices=False)
+    best = (u[:, :keep] * s[:keep]) @ vt[:keep]
+    found = (chapter["small_B"] @ chapter["small_A"]).numpy()
+    np.testing.assert_allclose(found, best, atol=1e-10 * s[0])
+    assert off(best, b @ a) <= 0.05 < math.sqrt((s[keep - 1 :] ** 2).sum() / (s**2).sum())
 
 
-def test_learned_states():
-    """The delta rule learns before attention, a sum never does; a sum below attention is enough."""
-    runs = {
-        (row["design"], row["step"]): row["answered"]
-        for row in RECORD
-        if row["task"] == "write" and row["facts"] == 8 and row["seed"] == 0
-    }
-    assert runs["delta", 600] == pytest.approx(0.95, abs=0.005)
-    assert runs["attention", 1200] == pytest.approx(0.97, abs=0.005)
-    assert runs["attention", 900] < 0.9
-    (facts,) = [
-        row["job_far_fact"]
-        for row in RECORD
-        if row["task"] == "write" and row["design"] == "linear" and row["facts"] == 8 and row["step"] == 1800
-    ]
-    assert round(100 * facts) == 27
-    tales = {(row["design"], row["sentences"]): row["says"] for row in RECORD if row["task"] == "tale"}
-    assert [tales["linear", 1], tales["delta", 2], tales["delta", 3], tales["attention", 3]] == [
-        "black",
-        "red",
-        "pink",
-        "pink",
-    ]
-    assert max(runs["linear", step] for step in range(300, 1801, 300)) < 0.7
-    assert min(runs[design, 1800] for design in ("attention", "delta", "linear, then attention")) > 0.99
+def test_steepest_step():
+    """No step of the same longest effect gains more, by hand and at random."""
+    rng = np.random.default_rng(0)
+    for g in (np.diag([3.0, 1.0]), rng.normal(size=(6, 4))):
+        u, s, vt = np.linalg.svd(g, full_matrices=False)
+        gains = [(g * z).sum() / np.linalg.norm(z, 2) for z in (u @ vt, g, *rng.normal(size=(50, *g.shape)))]
+        assert gains[0] == pytest.approx(s.sum())
+        assert max(gains[1:]) < gains[0]
+        if len(g) == 2:
+            assert gains[:2] == pytest.approx([4, 10 / 3])
 
 
-def test_layers_of_models(chapter):
-    """Windows, states, index, others, and what these keep: read from configurations by hand."""
-    layers = chapter["layers"]
-    assert layers["Kimi-K3"] == (0, 69, 0, 24, "latents")
-    assert layers["Gemma-3-27B"] == (52, 0, 0, 10, "keys and values")
-    assert layers["GLM-5.3-Flash"] == (0, 34, 11, 11, "latents")
-    assert layers["DeepSeek-V4-Flash"] == (2, 0, 21, 41, "latents")
-    assert not {"MiniMax-M2", "DeepSeek-V3"} & set(layers)
-    assert sum(bool(row[1] or row[2]) for row in layers.values()) == 15
-    assert sum(bool(row[0]) for row in layers.values()) == 6
+@pytest.fixture
+def alone(tmp_path):
+    """A group of one process, in which the hook does what it does among many."""
+    distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1)
+    yield
+    distributed.destroy_process_group()
 
 
-def test_recall(chapter):
-    """One layer of attention is enough; states, trained for longer, stay far below 64 pairs."""
-    meta, rows = json.loads(files("lowrank_tutor").joinpath("data/recall.json").read_text()).values()
-    right = {}
-    for row in [*meta["longer"], *(row for row in rows if row["design"] not in ("linear", "delta"))]:
-        if row["rate"] == meta["rates"][row["design"]]:
-            right.setdefault(row["design"], []).append(row["test"])
-    most = {name: max(np.mean(shares, axis=0) * meta["loads"]) for name, shares in right.items()}
-    assert (round(most["delta"]), round(most["linear"]), meta["steps"]) == (33, 29, 600)
-    assert {row["steps"] for row in meta["longer"]} == {3 * meta["steps"]}
-    for name in ("latents", *(design for design in right if ", then " in design)):
-        assert np.min(right[name]) > 0.999, name
-        assert meta["kept"][name][-1] < 0.54 * meta["kept"]["attention"][-1], name
-    for name, shares in right.items():
-        assert chapter["shares"][name].mean(dim=0).tolist() == pytest.approx(np.mean(shares, axis=0)), name
-    who = {
-        (row["design"], row["seed"]): round(100 * row["job_who"])
-        for row in RECORD
-        if row["task"] == "write" and (row["facts"], row["step"]) == (8, 1800)
-    }
-    below, above = "window, then attention", "attention, then window"
-    assert [who[run] for run in (("attention", 0), (below, 0), (below, 1), (above, 0))] == [100, 28, 87, 30]
+@pytest.mark.filterwarnings("ignore")
+def test_pytorch_hook_steps(alone):
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+
+    torch.manual_seed(0)
+    layer = nn.Linear(24, 16, bias=False)
+    model = nn.parallel.DistributedDataParallel(layer)
+    state = power.PowerSGDState(None, matrix_approximation_rank=3, start_powerSGD_iter=2)
+    assert power.PowerSGDState(None).start_powerSGD_iter == 1000
+    model.register_comm_hook(state, power.powerSGD_hook)
+    for step in range(6):
+        x = torch.randn(40, 24)
+        raw = torch.autograd.grad((x @ layer.weight.T).square().mean(), layer.weight)[0]
+        owed = next(iter(state.error_dict.values())).view(16, 24).clone() if state.error_dict else 0
+        guess = next(iter(state.q_memory_dict.values())).view(24, 3).clone() if state.q_memory_dict else None
+        model.zero_grad()
+        model(x).square().mean().backward()
+        if guess is None or step < 3:  # the first guess is drawn inside
+            continue
+        p, q = power_step(raw + owed, guess)
+        torch.testing.assert_close(layer.weight.grad, p @ q.T, rtol=1e-4, atol=1e-6)

@@ -51,6 +51,26 @@ def pages(site) -> dict[str, Read]:
 # Places
 
 
+OLD = {  # an old address, and where it leads
+    "09-states.html#past": "10-states.html#past",
+    "09-states.html#album=written:8": "10-states.html#album=written:8",
+    "08-caches.html#send-less-of-a-gradient": "09-adapters.html#send-less-of-a-gradient",
+    "08-caches.html#ex-caches-trap": "09-adapters.html#ex-adapters-trap",
+    "08-caches.html#draw_first-4=guess:1": "09-adapters.html#draw_first=guess:1",
+    "08-caches.html#practice-lora-update": "09-adapters.html#practice-lora-update",
+    "08-caches.html#predict-3": "08-caches.html#predict-3",
+}
+
+
+@pytest.mark.parametrize("base", ["http", "file"])
+def test_old_addresses(site, visit, address, base):
+    base = address if base == "http" else site.as_uri()
+    for old, new in OLD.items():
+        visit(f"book/{old}", base=base).wait_for_url(f"{base}/book/{new}")
+    still = visit("book/09-states.html", base=base, java_script_enabled=False)
+    still.wait_for_url(f"{base}/book/10-states.html")
+
+
 @each_page
 def test_inside_links(site, pages, page):
     dead = []
