@@ -5,7 +5,7 @@ addEventListener("DOMContentLoaded", () => {
   const MOST = 25, LINES = 30; // results; words shown of each
   const COMMON = new Set("a after all an and are as at be before but by can do does for from get has have how i if in into is it its me my no not of on or should so than that the their them then there this to too was we what when where which while who why will with would you your".split(" "));
   const cut = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const stem = (word) => word.length > 4 ? word.replace(/(ies|ied|ing|ed|es|s|ly|y|e)$/, "") : word.replace(/(?<=...)s$/, "");
+  const stem = (word) => word.length > 4 ? word.replace(/(ies|ied|ing|ed|es|s|ly|y|e)$/, "").replace(/([bgmnprt])\1$/, "$1") : word.replace(/(?<=...)s$/, "");
   const place = document.querySelector("#search-results"), asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
   const field = document.querySelector(".bd-search-container input");
   field.value = asked;
