@@ -107,6 +107,7 @@ ASKED = {  # what is typed, and a title among the first three places
     "how much memory does a kv-cache take": "A cache that does not fit",
     "why does averaging LoRA adapters fail": "Averaged factors are not averaged adapters",
     "Performer gives NaNs": "A trap in the features of Performer",
+    "Catastrophic forgetting problem": "LoRA: catastrophic forgetting",
     "randomized_svd": "lowrank_tutor.svd.randomized_svd",
     "randomized SVD, leverage": "not in the book: leverage",
     "constructor __proto__ hasOwnProperty": "",
