@@ -96,8 +96,14 @@ def test_axes_of_two_halves(chapter):
     halves = [np.cov(x[start::2], rowvar=False) for start in (0, 1)]
     change = np.linalg.norm(halves[0] - halves[1], 2)
     one, other = (np.linalg.eigvalsh(half)[::-1] for half in halves)
-    assert round(change) == round(max(np.abs(np.delete(one, i) - other[i]).min() for i in range(10))) == 33
-    assert abs(axes_of(x[:898])[:, 1] @ axes_of(x[898:])[:, 0]) > 0.95  # the list cut in the middle
+    reach = np.array(
+        [[np.abs(np.delete(y, i) - x[i]).min() for i in range(10)] for x, y in ((one, other), (other, one))]
+    )
+    assert round(change) == 33
+    assert np.argwhere(reach > change).tolist() == [[1, 3]]
+    assert np.degrees(np.arcsin(change / reach[1, 3])) == pytest.approx(83, abs=0.5)
+    assert (gaps[0], variances[0]) == pytest.approx((15.3, 179), abs=0.1)
+    assert (gaps[5], variances[5]) == pytest.approx((7.2, 59), abs=0.2)
 
 
 @pytest.mark.parametrize(("m", "n"), [(600, 600), (400, 800)])
@@ -113,6 +119,9 @@ def test_sheet_in_noise(chapter, m, n):
             first = 1 - beta * (1 + sigma**2) / (sigma**2 * (sigma**2 + beta))
             second = 1 - (beta + sigma**2) / (sigma**2 * (sigma**2 + 1))
         assert [s[0], u[0, 0] ** 2, vt[0, 0] ** 2] == pytest.approx([size, first, second], abs=0.08)
+        if m == n and sigma > 1:  # the product of the cosines, and the best multiple
+            assert u[0, 0] * vt[0, 0] == pytest.approx(first, abs=0.08)
+            assert sigma * first == pytest.approx(np.sqrt(size**2 - 4))
     for (_, s, _), (law, _) in zip(chapter["tops"], chapter["law"], strict=True):
         assert s[0] == pytest.approx(law, abs=0.05)
 
