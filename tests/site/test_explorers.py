@@ -133,7 +133,9 @@ def test_keyboard_offline(readers, name):
     """Tab leads to the slider and shows a ring; its keys work without a network."""
     _, explorer, positions = judged(name)
     figure = readers["light"].explorer(page_of(name), name)
-    slider, steps = next((slider, steps) for slider, steps in explorer.sliders.items() if not chosen(explorer, slider))
+    slider, steps = next((one for one in explorer.sliders.items() if not chosen(explorer, one[0])), (None, ()))
+    if slider is None:  # all are rows of choices, whose keys are the browser's own
+        return
     at = {tuple(position.values.items()): position for position in positions}
     figure.evaluate(
         "(figure) => { figure.tabIndex = 0; figure.focus({ preventScroll: true }); figure.removeAttribute('tabindex') }"
