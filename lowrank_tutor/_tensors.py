@@ -35,7 +35,7 @@ def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch
     if tensor.ndim != len(axes) or any(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
-        way = f": {name}[:, None] has one head" if "heads" in axes and tensor.ndim == 3 else ""
+        way = f": {name}[:, None] has one head" if "heads" in axes and tensor.ndim == 3 < len(axes) else ""
         raise ValueError(f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}{way}")
     return tensor
 
