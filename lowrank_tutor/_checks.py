@@ -23,15 +23,22 @@ SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12
 
 # What other libraries call arguments of this one, and what these are called here: the first that a function has.
 FOREIGN = {
-    "random_state": "rng generator", "seed": "rng generator", "n_components": "k", "n_factors": "k", "rank": "k r",
-    "k": "n_components r", "tol": "rtol tolerance", "max_iter": "max_sweeps steps", "n_iter": "power_iterations steps",
-    "reg": "regularization", "y": "labels", "sigma": "noise", "epsilon": "eps", "seq_len": "max_len",
-    "embed_dim": "dim", "d_model": "dim", "hidden_size": "dim", "num_heads": "heads", "n_heads": "heads",
-    "nhead": "heads", "kv_heads": "groups", "num_kv_heads": "groups", "num_key_value_heads": "groups",
+    "random_state": "rng generator", "seed": "rng generator", "rng": "generator", "n_components": "k",
+    "n_factors": "k", "rank": "k r", "k": "n_components r", "tol": "tolerance", "max_iter": "max_sweeps steps",
+    "epochs": "steps", "n_iter": "power_iterations steps", "reg": "regularization", "y": "labels", "sigma": "noise",
+    "epsilon": "eps", "seq_len": "max_len", "embed_dim": "dim", "d_model": "dim", "hidden_size": "dim",
+    "num_heads": "heads", "n_heads": "heads", "nhead": "heads",
+    "kv_heads": "groups", "num_kv_heads": "groups", "num_key_value_heads": "groups",
     "head_dim": "width d d_h", "num_layers": "layers", "dim_feedforward": "feedforward", "d_ff": "feedforward",
     "seqlen": "n", "window_size": "window", "target_modules": "names", "lora_alpha": "alpha",
     "lora_dropout": "dropout", "is_causal": "causal", "initial_state": "state", "chunk_size": "chunk", "g": "log_decay",
     "mask": "observed",
+}  # fmt: skip
+# The same for attributes of results.
+ATTRIBUTES = {
+    "w": "c", "W": "c", "h": "f", "H": "f", "U": "u", "S": "s", "Vh": "vt", "V": "vt.T", "components_": "f vt axes.T",
+    "fit_transform": "c project", "predict": "estimates", "recommend": "estimates", "score": "classify",
+    "scalings_": "axes",
 }  # fmt: skip
 # What to say of other names that PyTorch, transformers, peft, and others have.
 ADVICE = {
@@ -116,7 +123,11 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
     """Convert real numbers to a float array: float32 stays, float16 becomes float32, everything else float64."""
     array = as_array(value, name, "a rectangular array of real numbers", advice)
     if array.dtype.kind not in "biuf":
-        way = ": try .astype(float)" if array.dtype.kind == "O" and hasattr(value, "astype") else ""
+        way = ": np.linalg.svd takes complex ones" if array.dtype.kind == "c" else ""
+        if array.dtype.kind != "c" and hasattr(value, "select_dtypes"):
+            way = ": .select_dtypes('number') keeps the columns of numbers, and .astype(float) reads numbers in words"
+        elif array.dtype.kind == "O" and hasattr(value, "astype"):
+            way = ": try .astype(float)"
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}{way}")
     with np.errstate(over="ignore"):  # a long double beyond float64 turns into an infinity, refused later
         return array.astype(_precision(array.dtype), copy=False)
@@ -135,26 +146,25 @@ def _check_entries(array: FloatArray, name: str) -> None:
     if not np.isfinite(largest):
         place = np.argwhere(~np.isfinite(array))[0]
         where = f" at {place.tolist()}" if array.ndim > 1 else ""  # a vector may be what a sparse matrix stores
+        if array.ndim == 2 and np.isnan(largest):
+            where += f": to fill gaps, call factorize_ratings({name}, None, k)"
         raise ValueError(f"{name} must be finite, got {array[tuple(place)]}{where}")
     if largest != 0 and not low <= largest <= high:
         bounds = f"between {low:g} and {high:g}"
         raise ValueError(f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit")
 
 
-def _as_finite(value: Any, name: str, rule: str, axes: Container[int], advice: str = "") -> FloatArray:
+def _as_finite(value: Any, name: str, rule: str, axes: Container[int], advice: str = "", way: str = "") -> FloatArray:
     """Return a finite, non-empty array of float32 or float64 with as many axes as ``rule`` says."""
     array = as_float_array(value, name, advice)
     if array.ndim not in axes:
-        raise ValueError(f"{name} must be {rule}, got shape {array.shape}")
+        raise ValueError(f"{name} must be {rule}, got shape {array.shape}{way}")
     _check_entries(array, name)
     return array
 
 
 def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
-    """Return a finite, non-empty matrix of float32 or float64; it may share memory with ``value``.
-
-    Its largest absolute entry must be within 1e-75 .. 1e75 (float32: 1e-12 .. 1e12), or all entries zero.
-    """
+    """Return a finite, non-empty matrix of float32 or float64; it may share memory with ``value``."""
     return _as_finite(value, name, "a matrix (two axes)", (2,), advice)
 
 
@@ -186,7 +196,8 @@ def as_vectors(value: ArrayLike, name: str) -> FloatArray:
 
 def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return singular values as float64: a vector that is non-negative and never rises."""
-    s, way = as_vector(value, name).astype(np.float64), ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
+    way = ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
+    s = _as_finite(value, name, "a vector (one axis)", (1,), way=way).astype(np.float64)
     if (s < 0).any():
         raise ValueError(f"{name} must be non-negative, got {s[s < 0][0]}{way}")
     rises = np.flatnonzero(s[1:] > s[:-1])
@@ -194,6 +205,27 @@ def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
         i = int(rises[0])
         raise ValueError(f"{name} must be non-increasing, got {s[i]} before {s[i + 1]}{way}")
     return s
+
+
+def names_of(table: Any, fitted: list[Any] | None = None, name: str = "x") -> list[Any] | None:
+    """Return the names of a table's columns, unless they only count them, and refuse others than those ``fitted``."""
+    names = list(getattr(table, "columns", ()))
+    if names == list(range(len(names))):
+        return None
+    if fitted and names != fitted:
+        wanted, found = reprlib.repr(fitted), reprlib.repr(names)
+        raise ValueError(f"{name} must have the columns {wanted} in this order, got {found}")
+    return names
+
+
+def as_new_rows(value: ArrayLike, name: str, width: int, names: list[Any] | None = None) -> tuple[FloatArray, Any]:
+    """Return rows for what was fitted to as many columns, of these names, in float64, and the type they came in."""
+    original = as_float_array(value, name)
+    rows = as_matrix(original.astype(np.float64), name)
+    if rows.shape[1] != width:
+        raise ValueError(f"{name} must have {width} columns, got shape {rows.shape}")
+    names_of(value, names, name)
+    return rows, original.dtype
 
 
 class Operator:
@@ -248,11 +280,13 @@ def as_factor(value: Any, name: str) -> Factor:
 def own_names(**ways: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function refuse arguments that it does not have, list its own, and say which one means the same.
 
-    ``ways`` are what to say of some names in place of `FOREIGN` and `ADVICE`.
+    ``ways`` are what to say of some names in place of `FOREIGN` and `ADVICE`, and of its own where they are missing.
     """
 
     def decorate(call: Callable[P, R]) -> Callable[P, R]:
-        known = {name: each.kind for name, each in inspect.signature(call).parameters.items()}
+        own_arguments = inspect.signature(call).parameters.values()
+        known = {each.name: each.kind for each in own_arguments}
+        needed = [each.name for each in own_arguments if each.default is each.empty and "VAR" not in each.kind.name]
         places = [name for name, kind in known.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
         own = int(places[0] == "self")
         named = [name for name, kind in known.items() if kind is inspect.Parameter.KEYWORD_ONLY]
@@ -274,11 +308,26 @@ def own_names(**ways: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if len(args) > len(places):
                 taken, rest = ", ".join(places[own:]), f": name {_listed(named)}" if named else ""
                 raise TypeError(f"arguments without a name must be {taken}, got {len(args) - own} of them{rest}")
+            for name in needed:
+                if name not in given and name not in places[: len(args)]:
+                    whole = f"as in {call.__qualname__.removesuffix('.__init__')}({', '.join(needed[own:])})"
+                    raise TypeError(f"{name} must be given, got nothing: {ways.get(name, whole)}")
             return call(*args, **given)
 
         return checked
 
     return decorate
+
+
+def own_attributes(kind: type[R]) -> type[R]:
+    """Let a class of results say what to take for an attribute that other libraries' results have."""
+
+    def refuse(result: R, name: str) -> Any:
+        same = [f": take .{own}" for own in ATTRIBUTES.get(name, "").split() if hasattr(kind, own.partition(".")[0])]
+        raise AttributeError(f"{kind.__name__} has no {name}{''.join(same[:1])}", name=name, obj=result)
+
+    kind.__getattr__ = refuse  # type: ignore[attr-defined]
+    return kind
 
 
 def _listed(names: list[str]) -> str:

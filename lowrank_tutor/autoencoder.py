@@ -13,7 +13,7 @@ with needed(__name__):
     import torch
     from torch import nn
 
-from lowrank_tutor._checks import check_integer, check_size
+from lowrank_tutor._checks import check_integer, check_size, own_names
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -67,6 +67,7 @@ class Autoencoder(nn.Module):
 
     mean: torch.Tensor
 
+    @own_names()
     def __init__(
         self,
         d: int,
@@ -111,12 +112,12 @@ class Autoencoder(nn.Module):
         """Squeeze points (n, d) through k numbers and rebuild them, ``decode(encode(x))``."""
         return self.decode(self.encode(x))
 
+    @own_names()
     def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:
         r"""Learn from all points: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a line search per step.
 
-        First ``mean`` is set to the mean of the points; nothing is scaled. The descent (Liu and Nocedal, 1989,
-        doi:10.1007/BF01589116) then starts from the current parameters, so that a second call with the same points
-        continues it. It draws nothing at random. A linear autoencoder finds the same map in every unit. With a hidden
+        The descent (Liu and Nocedal, 1989, doi:10.1007/BF01589116) starts from the current parameters, so that a second
+        call with the same points continues it. A linear autoencoder finds the same map in every unit. With a hidden
         layer the unit matters: tanh bends between -3 and 3 and is flat beyond.
 
         Returns the loss before the first step and after each step, (steps + 1,), which never rises. A linear

@@ -24,6 +24,8 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
     is_sparse,
+    names_of,
+    own_attributes,
     own_names,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
@@ -31,10 +33,10 @@ from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["RatingFactors", "factorize_ratings"]
 
-_BOOLS = "an array of bools (True marks a known rating)"
 _ROOM = 2**18  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
 
 
+@own_attributes
 class RatingFactors(NamedTuple):
     """Hold the factors of a table of ratings, ``ratings ~ c @ f``.
 
@@ -48,8 +50,8 @@ class RatingFactors(NamedTuple):
         The loss at the start and after each sweep, in float64; it never rises.
     converged : bool
         Whether the last sweep gained less than the tolerance.
-    regularization : float
-        The penalty, which `transform` needs.
+    regularization, columns : float, list or None
+        The penalty, and the names of a table's columns, which `transform` expects in the same order.
     """
 
     c: FloatArray
@@ -57,6 +59,7 @@ class RatingFactors(NamedTuple):
     losses: FloatArray
     converged: bool
     regularization: float
+    columns: list[Any] | None = None
 
     @property
     def estimates(self) -> FloatArray:
@@ -73,6 +76,7 @@ class RatingFactors(NamedTuple):
         k, m = self.f.shape
         if table.shape[1] != m:
             raise ValueError(f"ratings must have {m} columns, got shape {table.shape}")
+        names_of(ratings, self.columns, "ratings")
         useful = np.isfinite(self.f[0, known.columns])
         rows, i = np.unique(known.rows[useful], return_inverse=True)
         found = _Known(i, known.columns[useful], known.values[useful].astype(np.float64))
@@ -86,7 +90,8 @@ def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Validate an array of bools, at least one of them True."""
     mask = as_array(observed, "observed", "a rectangular array of bools")
     if mask.dtype != np.bool_:
-        raise TypeError(f"observed must be {_BOOLS}, got dtype {mask.dtype}")
+        way = ": k comes third" * (mask.ndim == 0)
+        raise TypeError(f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}{way}")
     if mask.shape != shape:
         raise ValueError(f"observed must be of the shape of ratings {shape}, got {mask.shape}")
     if not mask.any():
@@ -142,12 +147,15 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
         way = "pivot them, or pass coo_array((ratings, (rows, columns))), or if it is a table, observed too"
         raise ValueError(f"ratings must be a table of users and items, got 3 columns that look like triples: {way}")
     dense = as_float_array(ratings, "ratings")
-    if dense.ndim != 2:
-        raise ValueError(f"ratings must be a matrix (two axes), got shape {dense.shape}")
-    if dense.size == 0:
-        raise ValueError(f"ratings must be non-empty, got shape {dense.shape}")
+    if dense.ndim != 2 or dense.size == 0:
+        raise ValueError(f"ratings must be a matrix (two axes) that is not empty, got shape {dense.shape}")
     mask = _as_mask(~np.isnan(dense) if observed is None else observed, dense.shape)
+    axes = zip(getattr(ratings, "axes", ()), getattr(observed, "axes", ()), strict=False)  # of tables
+    if not all(names.equals(others) for names, others in axes):
+        raise ValueError("observed must be labeled as ratings is, got another order: observed.reindex_like(ratings)")
     seen = dense[mask]
+    if not seen.any() and np.nan_to_num(dense[~mask]).any():
+        raise ValueError("observed must mark the known ratings, got zeros alone: if True marks a gap, pass ~observed")
     if not np.isfinite(seen).all():
         raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
     as_vector(seen, "ratings")  # refuses numbers that are too large or too small
@@ -223,10 +231,10 @@ def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[Floa
 @own_names()
 def factorize_ratings(
     ratings: ArrayLike | Factor,
-    observed: ArrayLike | None,
-    k: int,
+    observed: ArrayLike | None = None,
+    k: int | None = None,
     *,
-    regularization: float = 1.0,
+    regularization: float | None = None,
     rng: np.random.Generator | int | None = None,
     tolerance: float = 1e-3,
     max_sweeps: int = 500,
@@ -247,14 +255,15 @@ def factorize_ratings(
         Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix of SciPy, such as
         ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. Of a table with
         names, such as pandas', only the numbers are used: ``DataFrame(result.estimates, table.index, table.columns)``.
-    observed : array_like of bool, shape (n, m), or None
+    observed : array_like of bool, shape (n, m), optional
         True marks a known rating, and there is at least one. With None, all entries but NaN are known, and a table
         without NaN is refused; in a sparse matrix, all stored ones.
     k : int
-        The rank kept, between 1 and ``min(n, m)``.
-    regularization : float
-        $\mu$, at least 0, in the units of the ratings (ten times larger ratings need a ten times larger one). At 0 a
-        row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
+        The rank kept, between 1 and ``min(n, m)``; it is always needed.
+    regularization : float, optional
+        $\mu$, at least 0, in the units of the ratings; by default a quarter of the root mean square of those that are
+        known. One that leaves less than a hundredth of their squares is refused. At 0 a row with fewer ratings than
+        ``k`` has many solutions, and the shortest is taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise at the start. With ``None`` each call draws anew.
     tolerance : float
@@ -276,7 +285,9 @@ def factorize_ratings(
         way = "where 0 marks a gap, pass ratings != 0 as observed; for a full table, call truncated_svd"
         raise ValueError(f"ratings must have gaps (NaN) where observed is None, got none: {way}")
     k = check_rank(k, table.shape)
-    penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
+    usual = penalty = float(np.linalg.norm(known.values.astype(np.float64))) / math.sqrt(16 * len(known.values))
+    if regularization is not None:
+        penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
     rng = check_rng(rng)
     tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
     max_sweeps = check_size(max_sweeps, "max_sweeps")
@@ -302,6 +313,9 @@ def factorize_ratings(
         c, f = sweep(f, f, large)
     begun = Descent((c, f), [loss(c, f)])
     descent = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
+    if penalty > usual and _squared_error(*descent.factors, by_row) > 0.99 * np.square(values).sum():
+        found = f"got {penalty}, which leaves nothing of them: try {usual:.2g}"
+        raise ValueError(f"regularization must be small beside the ratings, {found}")
     c, f = (np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1])))
     c[rows], f[:, columns] = descent.factors
-    return RatingFactors(c, f, np.array(descent.losses), descent.settled, penalty)
+    return RatingFactors(c, f, np.array(descent.losses), descent.settled, penalty, names_of(ratings))

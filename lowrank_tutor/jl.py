@@ -3,8 +3,8 @@
 Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` (n, d) holds one point per row; ``projection`` (k, d), in
 formulas ``R``, is random; ``k``, the number of directions, is between 1 and 2**53; ``eps``, the relative error allowed
 in a squared length, and ``delta``, the allowed chance of failure, lie above 0 and below 1. Matrices are real, finite
-and non-empty, and computed in float64. A bad argument raises a ``ValueError``, or a ``TypeError`` if its type is wrong.
-Everything rests on one exact law: ``||R x||^2 / ||x||^2`` is chi-square with ``k`` degrees of freedom, over ``k``.
+and non-empty, and computed in float64. Everything rests on one exact law: ``||R x||^2 / ||x||^2`` is chi-square with
+``k`` degrees of freedom, over ``k``.
 """
 
 from __future__ import annotations
@@ -242,19 +242,21 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
 
 
-@own_names()
-def gaussian_projection(k: int, n: int, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
-    r"""Draw a random projection (k, n): entries independent $N(0, 1/k)$, so that $\mathbb{E}\|Rx\|^2 = \|x\|^2$.
+@own_names(n="d is its name here")
+def gaussian_projection(k: int, d: int, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
+    r"""Draw a random projection (k, d): entries independent $N(0, 1/k)$, so that $\mathbb{E}\|Rx\|^2 = \|x\|^2$.
 
     Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. The entries are float64, and so
-    are the images; with ``.astype(np.float32)`` float32 points stay float32. ``n``, the width of a point, is at most
-    2**53. Without ``rng``, a generator or a seed, each call draws different entries.
+    are the images; with ``.astype(np.float32)`` float32 points stay float32. ``d``, the width of a point, is at
+    least ``k``. Without ``rng``, a generator or a seed, each call draws different entries.
 
     >>> gaussian_projection(2, 3, np.random.default_rng(0)).round(3)
     array([[ 0.089, -0.093,  0.453],
            [ 0.074, -0.379,  0.256]])
     """
-    rows, columns = _check_count(k, "k"), _check_count(n, "n")
+    rows, columns = _check_count(k, "k"), _check_count(d, "d")
+    if rows > columns:
+        raise ValueError(f"k must be at most d = {columns}, got {rows}: k, the new dimension, comes first")
     return check_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
 
 

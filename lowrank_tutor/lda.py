@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_array, as_float_array, as_matrix, check_integer, own_names
+from lowrank_tutor._checks import (
+    FloatArray,
+    as_array,
+    as_matrix,
+    as_new_rows,
+    check_integer,
+    names_of,
+    own_attributes,
+    own_names,
+)
 from lowrank_tutor.pca import _right_vectors
 from lowrank_tutor.svd import _signs_of
 
@@ -22,6 +31,7 @@ __all__ = ["Discriminants", "lda"]
 _NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
 
 
+@own_attributes
 class Discriminants(NamedTuple):
     """Hold the axes that separate classes, and everything needed to use them.
 
@@ -33,10 +43,11 @@ class Discriminants(NamedTuple):
     ratio : ndarray, shape (k,)
         The share of the between-class variance along each axis, in decreasing order; 0 where all centers coincide.
     mean, centers : ndarray, shapes (d,), (n_classes, d)
-        The mean of all points, and of each class, in float64: rounded to float32, they could be off by more than the
-        points spread.
+        The mean of all points, and of each class, in float64, as in `PCA`.
     classes, priors : ndarray, shape (n_classes,)
         The labels that occur, sorted, and the share of the points that has each of them.
+    columns : list or None
+        The names of a table's columns, in the order in which `project` expects them.
     """
 
     axes: FloatArray
@@ -45,14 +56,12 @@ class Discriminants(NamedTuple):
     centers: FloatArray
     classes: NDArray[Any]
     priors: FloatArray
+    columns: list[Any] | None = None
 
     def project(self, x: ArrayLike) -> FloatArray:
         r"""Return the coordinates (n, k) of points ``x`` (n, d): $w^\top (x - \bar x)$ for each axis $w$."""
-        original = as_float_array(x, "x")
-        points = as_matrix(original.astype(np.float64), "x")
-        if points.shape[1] != len(self.mean):
-            raise ValueError(f"x must have {len(self.mean)} columns, got shape {points.shape}")
-        return np.asarray((points - self.mean).astype(np.result_type(original, self.axes)) @ self.axes)
+        points, dtype = as_new_rows(x, "x", len(self.mean), self.columns)
+        return np.asarray((points - self.mean).astype(np.result_type(dtype, self.axes)) @ self.axes)
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
         r"""Return for each point of ``x`` (n, d) the class with the nearest center, favoring large classes.
@@ -106,7 +115,7 @@ def _whitener(deviations: FloatArray) -> FloatArray:
 
 
 @own_names()
-def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
+def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     r"""Find the axes along which class centers lie farthest apart, relative to the spread within the classes.
 
     Let $T_w$ be the scatter within the classes, the sum of $(x - m)(x - m)^\top$ over all points $x$, with $m$ the
@@ -122,8 +131,8 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     if it alone would tell the classes apart.
 
     ``x`` (n, d) holds one point per row, and ``labels`` (n,) their classes: integers, strings, bytes, bools, or finite
-    floats, at least two different. ``k`` is between 1 and the number of classes - 1, because the centers span no more
-    dimensions, and at most the number of directions that are not dropped.
+    floats, at least two different. ``k`` is between 1 and the number of classes - 1, its default: the centers span no
+    more dimensions. It is at most the number of directions that are not dropped.
 
     >>> x = [[-1, 0], [1, 0], [0, -2], [0, 2], [9, 0], [11, 0], [10, -2], [10, 2]]
     >>> result = lda(x, ["left"] * 4 + ["right"] * 4, k=1)
@@ -135,7 +144,7 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     """
     original = as_matrix(x, "x")
     classes, number, priors = _as_classes(labels, len(original))
-    k = check_integer(k, "k", 1, len(classes) - 1, "the number of classes - 1")
+    k = check_integer(len(classes) - 1 if k is None else k, "k", 1, len(classes) - 1, "the number of classes - 1")
 
     points, dtype = original.astype(np.float64), original.dtype
     centers = np.stack([_mean(points[number == i]) for i in range(len(classes))])  # (n_classes, d)
@@ -149,4 +158,4 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int) -> Discriminants:
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)
     share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)
     share = share[:k] / max(share.sum(), 1)  # the sum is 0, or at least 1
-    return Discriminants(axes * _signs_of(axes), share.astype(dtype), mean, centers, classes, priors)
+    return Discriminants(axes * _signs_of(axes), share.astype(dtype), mean, centers, classes, priors, names_of(x))

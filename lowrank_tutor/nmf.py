@@ -9,19 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import (
     FloatArray,
-    as_float_array,
     as_matrix,
+    as_new_rows,
     check_rank,
     check_real,
     check_rng,
     check_size,
+    names_of,
+    own_attributes,
     own_names,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
@@ -38,6 +40,7 @@ _ROUNDING = 2 * float(np.finfo(np.float64).eps)
 _FEW_DIGITS = 1e-6  # a squared error above this share of the squared size may be a difference of sums
 
 
+@own_attributes
 class NMFResult(NamedTuple):
     """Hold non-negative factors, ``x ~ c @ f``.
 
@@ -52,12 +55,15 @@ class NMFResult(NamedTuple):
         The Frobenius norm of ``x - c @ f`` before the first sweep and after each, in float64; it never rises.
     converged : bool
         Whether the last sweep gained less than the tolerance.
+    columns : list or None
+        The names of a table's columns, in the order in which `transform` expects them.
     """
 
     c: FloatArray
     f: FloatArray
     errors: FloatArray
     converged: bool
+    columns: list[Any] | None = None
 
     @property
     def error(self) -> float:
@@ -70,11 +76,8 @@ class NMFResult(NamedTuple):
         With the parts fixed, the problem is convex, and each row is solved to rounding. Where parts differ by less than
         a ten-thousandth of their length, the error may exceed the least by a ten-millionth of the row's length.
         """
-        original = as_float_array(x, "x")
-        rows = _as_nonnegative(original.astype(np.float64))  # new rows may be near zero
-        if rows.shape[1] != self.f.shape[1]:
-            raise ValueError(f"x must have {self.f.shape[1]} columns, got shape {rows.shape}")
-        return _best_amounts(rows, self.f.astype(np.float64)).astype(original.dtype)
+        rows, dtype = as_new_rows(x, "x", self.f.shape[1], self.columns)
+        return _best_amounts(_as_nonnegative(rows), self.f.astype(np.float64)).astype(dtype)
 
 
 def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:
@@ -231,4 +234,4 @@ def nmf(
         furthest = min(furthest, tried.losses[-1])
     best = min(followed, key=lambda descent: descent.losses[-1])
     c, f = _by_weight(*best.factors)
-    return NMFResult(c.astype(dtype), f.astype(dtype), np.array(best.losses), best.settled)
+    return NMFResult(c.astype(dtype), f.astype(dtype), np.array(best.losses), best.settled, names_of(x))

@@ -3,7 +3,7 @@
 Chapter ``book/02-svd-pca.md``. Letters: ``x`` (n, d) holds one point a row, ``z`` (n, k) their coordinates; ``k``, here
 ``n_components`` as in scikit-learn, is the number of axes kept. PCA is the truncated SVD of the points after their mean
 is moved to the origin. Matrices are real, finite and non-empty; float32 is computed in float32, everything else in
-float64. A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
+float64.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import (
     FloatArray,
-    as_float_array,
     as_matrix,
+    as_new_rows,
     check_bool,
     check_integer,
     check_real,
+    names_of,
     own_names,
 )
 from lowrank_tutor.svd import _signs_of
@@ -32,6 +33,7 @@ _WAYS = {  # what to say of methods that only scikit-learn's PCA has
     "set_output": ": DataFrame(z, x.index, pca.get_feature_names_out()) names rows and columns",
     "partial_fit": ": scikit-learn's IncrementalPCA takes points in parts",
 }
+_UNITS = "divide the columns by x.std(axis=0) first"
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
 
@@ -46,9 +48,6 @@ class PCA:
     objects. There is no ``set_output``. For points that are sparse or come in parts, take scikit-learn's
     ``TruncatedSVD`` or ``IncrementalPCA``; gaps among them can be filled first
     (:func:`~lowrank_tutor.factorization.factorize_ratings`).
-
-    With ten points or more for each coordinate the axes are the eigenvectors of the d by d scatter matrix $(X -
-    1\bar{x}^\top)^\top (X - 1\bar{x}^\top)$, which are found faster, unless small variances would lose digits.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ class PCA:
     (array([1., 2.]), array([5.]), array([[3., 6.]]))
     """
 
-    @own_names()
+    @own_names(scale=_UNITS, standardize=_UNITS, center="the mean is always moved to the origin")
     def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
         self.n_components, self.whiten = _check_components(n_components), check_bool(whiten, "whiten")
 
@@ -93,13 +92,10 @@ class PCA:
 
     def set_params(self, **params: Any) -> Self:
         """Change settings, for the next ``fit``, and return the model itself."""
-        settings = self.get_params()
-        for name in params:
-            if name not in settings:
-                raise ValueError(f"params must be {' or '.join(settings)}, got {name}")
-        settings |= params
-        whiten = check_bool(settings["whiten"], "whiten")
-        self.n_components, self.whiten = _check_components(settings["n_components"]), whiten
+        n_components, whiten, *unknown = (self.get_params() | params).items()
+        if unknown:
+            raise ValueError(f"params must be n_components or whiten, got {unknown[0][0]}")
+        self.n_components, self.whiten = _check_components(n_components[1]), check_bool(whiten[1], "whiten")
         return self
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
@@ -136,9 +132,9 @@ class PCA:
         self.explained_variance_ratio_, self.singular_values_ = share[:k].astype(s.dtype), s[:k].copy()
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
         self._units = np.sqrt(self.explained_variance_) if self.whiten else np.ones(1, s.dtype)
-        self.n_components_, self.n_features_in_, self._columns = k, d, _names_of(x)
+        self.n_components_, self.n_features_in_, self._columns = k, d, names_of(x)
         vars(self).pop("feature_names_in_", None)
-        if self._columns is not None:
+        if self._columns and all(isinstance(name, str) for name in self._columns):
             self.feature_names_in_ = np.array(self._columns, object)
         return self
 
@@ -148,47 +144,29 @@ class PCA:
 
     def transform(self, x: ArrayLike) -> FloatArray:
         r"""Return the coordinates (n, k) of points (n, d) along the axes, $(X - 1\bar{x}^\top) V$."""
-        points, dtype = self._check_fitted(x, "x", axis=1)
-        names = _names_of(x)
-        if None not in (names, self._columns) and names != self._columns:
-            raise ValueError(f"x must have the columns {self._columns} in this order, got {names}")
-        coordinates: FloatArray = (points - self.mean_).astype(dtype) @ self.components_.T
+        self._check_fit()
+        points, dtype = as_new_rows(x, "x", self.n_features_in_, self._columns)
+        wider = np.result_type(dtype, self.components_)
+        coordinates: FloatArray = (points - self.mean_).astype(wider) @ self.components_.T
         return coordinates / self._units
 
     def inverse_transform(self, z: ArrayLike) -> FloatArray:
         r"""Return the points (n, d) that have the coordinates ``z`` (n, k), $Z V^\top + 1\bar{x}^\top$."""
-        coordinates, dtype = self._check_fitted(z, "z", axis=0)
-        points: FloatArray = ((coordinates * self._units) @ self.components_ + self.mean_).astype(dtype)
-        return points
+        self._check_fit()
+        coordinates, dtype = as_new_rows(z, "z", len(self.components_))
+        points: FloatArray = (coordinates * self._units) @ self.components_ + self.mean_
+        return points.astype(np.result_type(dtype, self.components_))
 
     def _check_fit(self) -> None:
         if not hasattr(self, "components_"):
             raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")
 
-    def _check_fitted(self, value: ArrayLike, name: str, axis: int) -> tuple[FloatArray, Any]:
-        """Return a matrix in float64, and the type of the result: the wider of its own and that of the axes.
-
-        A call before ``fit`` is refused, and a matrix that does not have ``components_.shape[axis]`` columns.
-        """
-        self._check_fit()
-        original = as_float_array(value, name)
-        matrix = as_matrix(original.astype(np.float64), name)
-        columns = self.components_.shape[axis]
-        if matrix.shape[1] != columns:
-            raise ValueError(f"{name} must have {columns} columns, got shape {matrix.shape}")
-        return matrix, np.result_type(original, self.components_)
-
-
-def _names_of(table: Any) -> list[str] | None:
-    """Return the names of a table's columns, if all are strings."""
-    names = list(getattr(table, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
-
 
 def _right_vectors(a: FloatArray, wanted: int | float | None = None) -> tuple[FloatArray, FloatArray]:
     """Return all singular values, largest first, and right vectors as rows, accurate for those that are ``wanted``.
 
-    With many rows they come from the scatter matrix, in float64, unless its squares hide a value that is wanted.
+    With many rows they come from the scatter matrix ``a.T @ a``, in float64, which is faster, unless its squares hide a
+    value that is wanted.
     """
     if len(a) >= _TALL * a.shape[1] > 0:
         wider = a.astype(np.float64, copy=False)

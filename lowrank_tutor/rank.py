@@ -2,7 +2,7 @@
 
 Chapter ``book/01-rank.md``. Letters: ``a`` (m, n) is the matrix, ``r`` its rank, ``k`` a chosen rank; ``c`` (m, r) and
 ``f`` (r, n) are its factors. Where ``a`` may be (..., m, n), a stack of matrices gives an array (...). Matrices are
-real, finite and non-empty. A refused argument is a ``ValueError``, or a ``TypeError`` where its type is wrong.
+real, finite and non-empty.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ __all__ = [
     "storage",
 ]  # fmt: skip
 
+_TOL = "rtol is a share of the largest singular value: tol / s[0]"
+
 
 class RankFactorization(NamedTuple):
     """A matrix as ``c @ f``: ``r`` of its own columns, in their order, and the recipe for all columns."""
@@ -57,15 +59,14 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
     return rounding + math.sqrt(min(original.shape[-2:])) * float(np.finfo(original.dtype).eps)
 
 
-@own_names()
-def numerical_rank(a: ArrayLike, rtol: float | None = None) -> Any:
+@own_names(tol=_TOL)
+def numerical_rank(a: ArrayLike, *, rtol: float | None = None) -> Any:
     r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
-    An int for a matrix ``a``, an array of them for a stack. Rounding turns a zero singular value into a tiny one, so
-    the rank of a matrix of floats is a question with a tolerance: ``rtol``, at least 0 and below 1. By default it is
-    ``max(m, n)`` times the machine epsilon of float64, in which the SVD is found. For an array of float32 or float16,
-    whose entries were rounded to that type, it is larger by ``sqrt(min(m, n))`` of its epsilons, twice the most that
-    this can move a singular value (Weyl's inequality). Only a zero matrix has rank 0.
+    Rounding turns a zero singular value into a tiny one, so the rank of a matrix of floats is a question with a
+    tolerance: ``rtol``, at least 0 and below 1. By default it is ``max(m, n)`` times the machine epsilon of float64, in
+    which the SVD is found. For an array of float32 or float16, whose entries were rounded to that type, it is larger by
+    ``sqrt(min(m, n))`` of its epsilons, twice the most that this can move a singular value (Weyl's inequality).
     Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
 
     >>> nearly_dependent = [[1, 0], [0, 1e-9]]
@@ -82,8 +83,7 @@ def numerical_rank(a: ArrayLike, rtol: float | None = None) -> Any:
 def stable_rank(a: ArrayLike) -> Any:
     r"""Count the directions by their weight, $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$.
 
-    A float for a matrix ``a``, an array of them for a stack. It changes continuously with the matrix and needs no
-    tolerance. It lies between 1 and the rank, and is 0 for a zero matrix.
+    It changes continuously with the matrix and needs no tolerance. It lies between 1 and the rank, or is 0.
     Source: Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
 
     >>> stable_rank([[2, 0], [0, 1]])
@@ -135,8 +135,8 @@ def _independent_columns(coordinates: FloatArray, least: float) -> NDArray[np.in
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
-@own_names(k="its rank is that of the matrix: for a rank of your own, lr.svd.truncated_svd(a, k)")
-def rank_factorization(a: ArrayLike, rtol: float | None = None) -> RankFactorization:
+@own_names(tol=_TOL, k="its rank is that of the matrix: for a rank of your own, lr.svd.truncated_svd(a, k)")
+def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactorization:
     r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and the recipe for all columns.
 
     $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to right as in row

@@ -3,8 +3,7 @@
 Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(m, n),) its singular values, largest
 first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or "spectral". Where ``a`` may be
 (..., m, n), a stack of matrices gives the results of its matrices, stacked. Arrays are real, finite and non-empty; a
-spectrum is non-negative and never rises. Float32 is factored in float32, everything else in float64. A refused argument
-is a ``ValueError``, or a ``TypeError`` where its type is wrong.
+spectrum is non-negative and never rises. Float32 is factored in float32, everything else in float64.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_rng,
+    own_attributes,
     own_names,
 )
 
@@ -36,7 +36,10 @@ __all__ = [
     "relative_error", "tail_error", "truncated_svd",
 ]  # fmt: skip
 
+_SHAPE = dict.fromkeys("mn", "s = np.linalg.svd(a, compute_uv=False), and m, n = a.shape")
 
+
+@own_attributes
 class SVDResult(NamedTuple):
     """A truncated singular value decomposition, ``a ~ (u * s) @ vt``; of a stack, ``(u * s[..., None, :]) @ vt``.
 
@@ -55,18 +58,11 @@ def fix_signs(vectors: ArrayLike) -> FloatArray:
     A singular pair may be negated as a whole, and this picks one of the two. Among entries that agree to half their
     digits the first decides, so that rounding cannot.
     """
-    columns = as_float_array(vectors, "vectors")  # entries of any size: the axes of `lda` may be long
-    if columns.ndim < 2 or columns.size == 0:
-        raise ValueError(
-            f"vectors must be a non-empty matrix (two axes) or stack of matrices, got shape {columns.shape}"
-        )
-    if not np.isfinite(columns).all():
-        raise ValueError(f"vectors must be finite, got {columns[~np.isfinite(columns)][0]}")
-    return _signs_of(columns)
+    return _signs_of(as_matrices(vectors, "vectors"))
 
 
 def _signs_of(columns: FloatArray) -> FloatArray:
-    """Return what `fix_signs` does, for columns that need no check."""
+    """Return what `fix_signs` does, for columns of any length."""
     size = np.abs(columns)
     nearly_largest = size >= size.max(axis=-2, keepdims=True) * (1 - math.sqrt(np.finfo(columns.dtype).eps))
     first = np.argmax(nearly_largest, axis=-2, keepdims=True)
@@ -85,7 +81,6 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVDResult:
 def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
-    ``a`` is (..., m, n). LAPACK computes them from the full decomposition.
     Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 2.4.
 
     >>> u, s, vt = truncated_svd([[3, 0], [4, 5]], k=1)  # singular values sqrt(45) and sqrt(5)
@@ -108,9 +103,8 @@ def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
-    ``a`` is (..., m, n). The result is closest in the Frobenius norm, the spectral norm, and every other norm that
-    depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k > \sigma_{k+1}$. Of a
-    color image (height, width, 3) move the colors to the front first: ``np.moveaxis(image, 2, 0)`` is a stack of three.
+    The result is closest in the Frobenius norm, the spectral norm, and every other norm that
+    depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k > \sigma_{k+1}$.
     Sources: Eckart and Young (1936), doi:10.1007/BF02288367; Mirsky (1960), doi:10.1093/qmath/11.1.50.
 
     >>> best_rank_k([[3, 0], [0, 1]], k=1).tolist()
@@ -244,7 +238,7 @@ def _marchenko_pastur_median(beta: float) -> float:
     return 1 + beta - 2 * r * math.cos(low)
 
 
-@own_names()
+@own_names(**_SHAPE)
 def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the threshold below which the singular values of signal plus noise, an (m, n) matrix, are best dropped.
 
@@ -264,6 +258,7 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     return math.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1))) * unit
 
 
+@own_names(**_SHAPE)
 def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the value that the singular values of noise alone, an (m, n) matrix, reach: $\nu(\sqrt m + \sqrt n)$.
 
@@ -342,6 +337,9 @@ def choose_rank(
         if isinstance(threshold, tuple | list) and len(threshold) == 2:
             threshold = hard_threshold(s, *threshold)
         return int(np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0)))
+    if total is None and spectrum[0] < 0.999 and math.isclose(spectrum.sum(), 1, rel_tol=1e-6):
+        way = "np.sqrt of them, or twice the values if they are none"
+        raise ValueError(f"s must be singular values, got shares that sum to 1: {way}")
     slack = spectrum.size * float(np.finfo(np.float64).eps)  # the rounding of sums
     rest = 0.0 if total is None else _beyond(spectrum, total)
     lost = np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0) + rest  # squared error at each k from 0 on

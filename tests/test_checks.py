@@ -1,5 +1,6 @@
 """Shared checks: what they accept, what they refuse, in which words, and each bound from both sides."""
 
+import copy
 import math
 import re
 from fractions import Fraction
@@ -21,15 +22,17 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
+from lowrank_tutor.autoencoder import Autoencoder
 from lowrank_tutor.caches import compress, inject_lora, kv_cache_numbers
 from lowrank_tutor.factorization import factorize_ratings
+from lowrank_tutor.kit.charts import curves
 from lowrank_tutor.lda import lda
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.nmf import nmf
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.rank import numerical_rank, rank_factorization
 from lowrank_tutor.roofline import attention_bytes
-from lowrank_tutor.svd import choose_rank, randomized_svd, truncated_svd
+from lowrank_tutor.svd import choose_rank, noise_edge, randomized_svd, truncated_svd
 
 
 class NoArray:
@@ -77,7 +80,7 @@ RNG = "rng must be a numpy.random.Generator, a seed (an integer) or None, got "
 SPECTRUM = ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
 
 WRONG_VALUES = [
-    (a, [[1.0, np.nan]], "x must be finite, got nan at [0, 1]"),
+    (a, [[1.0, np.nan]], "x must be finite, got nan at [0, 1]: to fill gaps, call factorize_ratings(x, None, k)"),
     (a, [[1.0, np.inf]], "x must be finite, got inf at [0, 1]"),
     (a, np.zeros((0, 3)), EMPTY + "(0, 3)"),
     (a, NoArray(), RECTANGLE + "NoArray()"),
@@ -85,6 +88,7 @@ WRONG_VALUES = [
     (vector, 1.0, VECTOR + "()"),
     (vectors, 1.0, "x must be a vector or an array of vectors (at least one axis), got shape ()"),
     (spectrum, [1.0, 0.0, -2.0], "x must be non-negative, got -2.0" + SPECTRUM),
+    (spectrum, np.eye(2), VECTOR + "(2, 2)" + SPECTRUM),
     (spectrum, [3.0, 1.0, 2.0, 4.0], "x must be non-increasing, got 1.0 before 2.0" + SPECTRUM),
     (integer, 1, "x must be between 2 and the end = 5, got 1"),
     (integer, 6, "x must be between 2 and the end = 5, got 6"),
@@ -120,7 +124,7 @@ class Frame:
 
 WRONG_TYPES = [
     (a, np.array([["a"]]), REAL + "dtype <U1"),
-    (a, np.array([[1j]]), REAL + "dtype complex128"),
+    (a, np.array([[1j]]), REAL + "dtype complex128: np.linalg.svd takes complex ones"),
     (a, Frame([[1, "x"]]), REAL + "dtype object: try .astype(float)"),
     (integer, torch.ones(1, requires_grad=True), INTEGER + "an unprintable Tensor"),
     (a, np.ma.masked_equal([[1.0, 2.0]], 2.0), "x must be an array without a mask, got a masked array"),
@@ -211,7 +215,12 @@ FOREIGN_NAMES = {
     "mask: observed is its name": lambda: factorize_ratings(EYE, k=2, mask=EYE > 0),
     "y: labels is its name": lambda: lda(EYE, y=[0, 1, 1], k=1),
     "tol$": lambda: truncated_svd(EYE, 2, tol=0.1),
-    "tol: rtol is its name": lambda: numerical_rank(EYE, tol=0.1),
+    "tol: rtol is a share of the largest singular value": lambda: numerical_rank(EYE, tol=0.1),
+    "tol: tolerance is its name": lambda: nmf(EYE, 2, tol=0.1),
+    "sigma: noise is its name": lambda: noise_edge(EYE[0], 3, 1, sigma=0.1),
+    "scale: divide the columns by": lambda: PCA(2, scale=True),
+    "rng: generator is its name": lambda: Autoencoder(3, 2, rng=0),
+    "epochs: steps is its name": lambda: Autoencoder(3, 2).fit(torch.eye(3), epochs=9),
     "k: its rank is that of the matrix": lambda: rank_factorization(EYE, k=2),
     "rank: k is its name": lambda: compress(MODEL[0], rank=2),
     "inputs: moment=": lambda: compress(MODEL[0], 2, inputs=EYE),
@@ -230,11 +239,46 @@ def test_foreign_arguments(got):
         FOREIGN_NAMES[got]()
 
 
+NOT_GIVEN = {
+    "m must be given, got nothing: s = np.linalg.svd(a, compute_uv=False)": lambda: noise_edge(EYE),
+    "k must be given, got nothing: as in truncated_svd(a, k)": lambda: truncated_svd(EYE),
+    "k must be given, got nothing: as in Autoencoder(d, k)": lambda: Autoencoder(3, hidden=3),
+    "x must be given, got nothing: as in Autoencoder.fit(x)": lambda: Autoencoder(3, 2).fit(),
+    "lines must be given, got nothing: curves(range(1, len(s) + 1), {": lambda: curves(EYE[0], at=1),
+}
+
+
+@pytest.mark.parametrize("message", NOT_GIVEN)
+def test_arguments_not_given(message):
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
+        NOT_GIVEN[message]()
+
+
+LINE = np.arange(12.0).reshape(6, 2) ** 2
+RESULTS = {
+    "V: take .vt.T": truncated_svd(EYE, 2),
+    "W: take .c": nmf(LINE, 1, rng=0),
+    "components_: take .f": nmf(LINE, 1, rng=0),
+    "predict: take .estimates": factorize_ratings(LINE, LINE > 0, 1),
+    "scalings_: take .axes": lda(LINE, [0, 1, 0, 1, 0, 1]),
+    "fit_transform: take .project": lda(LINE, [0, 1, 0, 1, 0, 1]),
+    "nothing": truncated_svd(EYE, 2),
+}
+
+
+@pytest.mark.parametrize("told", RESULTS)
+def test_foreign_attributes(told):
+    result, (name, _, way) = RESULTS[told], told.partition(": take ")
+    with pytest.raises(AttributeError, match=rf"^{type(result).__name__} has no {re.escape(told)}$"):
+        getattr(result, name)
+    assert not way or eval(f"result{way}") is not None
+    assert not hasattr(copy.copy(result), "nothing")
+
+
 def test_arguments_without_a_name():
-    with pytest.raises(
-        TypeError, match=r"^arguments without a name must be s, got 2 of them: name energy, error, gap,"
-    ):
-        choose_rank([3, 2, 1], 0.95)
+    for call, name in ((choose_rank, "s"), (numerical_rank, "a"), (rank_factorization, "a")):
+        with pytest.raises(TypeError, match=f"^arguments without a name must be {name}, got 2 of them: name "):
+            call([[3, 2, 1]], 0.95)
 
 
 def test_generators_and_seeds():

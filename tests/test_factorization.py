@@ -53,7 +53,7 @@ def test_low_rank_tables_are_recovered(kind):
     assert relative_error(zeros, table) > 0.3 or kind != "normal"
 
 
-@pytest.mark.parametrize("penalty", [0.0, 1e-7, 0.1, 2000.0])
+@pytest.mark.parametrize("penalty", [0.0, 1e-7, 0.1, 3.0])
 def test_descent_by_loops(penalty):
     """A large penalty falls to the real one; then one sweep more, row by row."""
     table, seen = ratings_of(12, 9, 2, share=0.3)
@@ -191,6 +191,19 @@ def test_zero_table():
         assert found.converged
 
 
+@pytest.mark.parametrize("unit", [1e-20, 0.01, 1e20])
+def test_default_fits_any_unit(unit):
+    """By default a quarter of the root mean square; daily returns of a hundredth would not survive a penalty of 1."""
+    table, seen = ratings_of(30, 20, 2)
+    usual, scaled = (factorize_ratings(x, seen, k=2, rng=0) for x in (table, table * unit))
+    assert usual.regularization == pytest.approx(np.sqrt(np.mean(table[seen] ** 2)) / 4, rel=1e-12)
+    np.testing.assert_allclose(scaled.estimates, usual.estimates * unit, rtol=1e-6, atol=1e-9 * unit)
+    with pytest.raises(
+        ValueError, match=rf"^regularization must be small .* try {re.escape(f'{scaled.regularization:.2g}')}$"
+    ):
+        factorize_ratings(table * unit, seen, 2, regularization=100 * unit)
+
+
 def test_tolerance_and_sweeps_stop():
     table, seen = ratings_of(30, 20, 3)
     table = table + fresh(3).standard_normal(table.shape)
@@ -216,6 +229,11 @@ SHAPE, NONE_KNOWN = "observed must be of the shape of ratings (3, 4)", "observed
             "ratings must have gaps (NaN) where observed is None, got none: where 0 marks a gap, pass",
         ),
         ({"observed": np.ones((4, 3), bool)}, SHAPE),
+        (
+            {"ratings": np.eye(3, 4), "observed": np.eye(3, 4) == 0},
+            "observed must mark the known ratings, got zeros alone",
+        ),
+        ({"k": None}, "k must be an integer, got None"),
         ({"observed": np.zeros((3, 4), bool)}, NONE_KNOWN),
         ({"ratings": np.full((3, 4), np.nan), "observed": None}, NONE_KNOWN),
         ({"observed": np.ma.masked_all((3, 4), bool)}, "observed must be an array without a mask, got a masked array"),

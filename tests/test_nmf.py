@@ -63,7 +63,7 @@ def test_sweeps_by_loops(seed):
 def test_kkt_conditions():
     """Check that the gradient is zero where an entry is positive, and elsewhere not negative."""
     x = TABLES["uniform"]
-    c, f, _, converged = nmf(x, 3, rng=fresh(), tolerance=1e-13)
+    c, f, _, converged, _ = nmf(x, 3, rng=fresh(), tolerance=1e-13)
     assert converged
     for factor, slope in ((c, (c @ f - x) @ f.T), (f, c.T @ (c @ f - x))):
         assert slope.min() > -1e-4
@@ -75,7 +75,7 @@ def test_pure_rows_identify_parts():
     parts = np.zeros((3, 9))
     parts[0, :4], parts[1, 4:6], parts[2, 6:] = 0.5, math.sqrt(0.5), math.sqrt(1 / 3)
     amounts = np.vstack([fresh().random((20, 3)), np.eye(3)]) * [9, 3, 1]
-    c, f, _, converged = nmf(amounts @ parts, 3, rng=fresh(), tolerance=1e-9)
+    c, f, _, converged, _ = nmf(amounts @ parts, 3, rng=fresh(), tolerance=1e-9)
     assert converged
     np.testing.assert_allclose(f, parts, atol=1e-5)
     np.testing.assert_allclose(c, amounts, atol=1e-4)

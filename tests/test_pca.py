@@ -15,6 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from lowrank_tutor.factorization import factorize_ratings
+from lowrank_tutor.lda import lda
+from lowrank_tutor.nmf import nmf
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import best_rank_k, tail_error, truncated_svd
 
@@ -219,6 +222,27 @@ def test_names_of_columns():
         pca.transform(swapped)
     assert not hasattr(pca.fit(x), "feature_names_in_")
     pca.transform(swapped)
+
+
+NAMED = np.abs(cloud(20, 3)).view(Table)
+FITS = {
+    "lda": lda(NAMED, [0, 1] * 10, 1).predict,
+    "nmf": nmf(NAMED, 2, rng=0).transform,
+    "ratings": factorize_ratings(NAMED, NAMED > 0, 2, rng=0).transform,
+}
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_names_in_other_fits(fit):
+    swapped = NAMED[:, ::-1].copy()
+    swapped[0, 0] = swapped[0, 0] if fit != "ratings" else np.nan  # it refuses a table without gaps
+    FITS[fit](np.array(swapped))
+    FITS[fit](swapped)
+    swapped.columns = Table.columns[::-1]
+    with pytest.raises(ValueError, match=r"^(x|ratings) must have the columns \['height', 'weight', 'age'\] in this"):
+        FITS[fit](swapped)
+    swapped.columns = range(3)  # the numbers that a table without names has
+    FITS[fit](swapped)
 
 
 FITTED = PCA(2).fit(cloud(20, 4))

@@ -73,7 +73,7 @@ EPS16, EPS32 = (math.sqrt(2) * float(np.finfo(kind).eps) for kind in (np.float16
     ],
 )
 def test_tolerance(a, rtol, expected):
-    assert numerical_rank(a, rtol) == expected
+    assert numerical_rank(a, rtol=rtol) == expected
 
 
 def test_hilbert_matrix():
@@ -95,7 +95,7 @@ def test_stacks_are_loops(dtype):
     a[0, ..., 1:] = 0
     a[1, ..., 0] = a[1, ..., 1] * (1 + np.finfo(dtype).eps)
     a[-1, -1] = 0
-    for count in (numerical_rank, stable_rank, lambda x: numerical_rank(x, 0.3)):
+    for count in (numerical_rank, stable_rank, lambda x: numerical_rank(x, rtol=0.3)):
         stack, loops = count(a), [count(a[i]) for i in np.ndindex(2, 3)]
         assert stack.shape == (2, 3)
         np.testing.assert_allclose(stack, np.reshape(loops, stack.shape), rtol=1e-14)
@@ -178,13 +178,16 @@ def test_storage_is_exact():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: stable_rank([[[1.0]], [[math.nan]]]), "a[1] must be finite, got nan at [0, 0]"),
+        (
+            lambda: stable_rank([[[1.0]], [[math.nan]]]),
+            "a[1] must be finite, got nan at [0, 0]: to fill gaps, call factorize_ratings(a[1], None, k)",
+        ),
         (
             lambda: effective_rank(np.eye(2)),
             "s must be non-increasing, got 0.0 before 1.0: np.linalg.svd(a, compute_uv=False) gives those of a matrix",
         ),
-        (lambda: numerical_rank(HAND, 1.0), "rtol must be at least 0 and below 1, got 1.0"),
-        (lambda: rank_factorization(HAND, -1e-300), "rtol must be at least 0 and below 1, got -1e-300"),
+        (lambda: numerical_rank(HAND, rtol=1.0), "rtol must be at least 0 and below 1, got 1.0"),
+        (lambda: rank_factorization(HAND, rtol=-1e-300), "rtol must be at least 0 and below 1, got -1e-300"),
         (lambda: storage(3, 4, 4), "k must be between 1 and min(m, n) = 3, got 4"),
         (lambda: break_even_rank(10**400, 10**401), "m and n must be small enough for a float, got 1329 and 1333 bits"),
     ],

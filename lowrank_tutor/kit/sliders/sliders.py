@@ -24,7 +24,7 @@ def explore(
     draw: Callable[..., Figure | Sequence[Figure]],
     readout: Callable[..., Mapping[str, Value]] | None = None,
     *,
-    alt: str,
+    alt: str = "",
     caption: str = "",
     name: str | None = None,
     start: Mapping[str, Value] | None = None,
@@ -77,7 +77,7 @@ def explore(
     <Explorer twice (k: 4 positions)>
     """
     if not isinstance(alt, str) or not alt.strip():
-        raise ValueError(f"alt must be words that describe the picture, got {alt!r}")
+        raise ValueError(f"""alt must be words that describe the picture, such as alt="Rank {{k}}.", got {alt!r}""")
     values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
     if not values:
         raise ValueError("sliders must be given by name, such as k=range(1, 49), got none")
@@ -113,18 +113,18 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
     return name
 
 
-def _slider_values(name: str, raw: Iterable[Value]) -> tuple[Value, ...]:
-    if isinstance(raw, str | Set):  # a set has no order
-        raise TypeError(f"{name} must be a sequence of numbers or of words, got {raw!r}")
+def _slider_values(name: str, raw: Any) -> tuple[Value, ...]:
+    ends = isinstance(raw, tuple) and [*map(type, raw)] == [int, int]  # meant as the ends of a range
+    if ends or isinstance(raw, str | Set | int | float):  # a set has no order
+        raise TypeError(f"{name} must be a sequence of numbers or of words, such as range(1, 21), got {raw!r}")
     values: tuple[Any, ...] = tuple(
         v.item() if isinstance(v, np.generic) else v for v in itertools.islice(raw, MAX_POSITIONS + 1)
     )
     words = bool(values) and all(isinstance(v, str) for v in values)
     most = MAX_CHOICES if words else MAX_POSITIONS
     if not 2 <= len(values) <= most:
-        raise ValueError(
-            f"{name} must have 2 to {most} positions, got {len(values) if len(values) <= most else 'more'}"
-        )
+        found = len(values) if len(values) <= most else "more"
+        raise ValueError(f"{name} must have 2 to {most} positions, got {found}")
     if words:
         if len({v.strip() for v in values} - {""}) < len(values):
             raise ValueError(f"{name} must have words that differ and are not empty, got {list(values)}")
