@@ -30,7 +30,6 @@ CALLS = {
     ("rsvd", "LSA", "LatentSemanticAnalysis", "svds"): "lr.svd.randomized_svd(a, k), or SciPy's exact svds(a, k)",
     ("svdvals", "pinv", "cond", "condition_number"): "numpy.linalg's",
     ("lstsq", "least_squares", "PCR"): "numpy.linalg.lstsq(a, b, rcond=0.01), which cuts small directions",
-    ("ridge",): "scikit-learn's Ridge",
     ("scree", "scree_plot"): 'lr.kit.curves(range(1, len(s) + 1), {"singular values": s})',
     ("ppmi", "PMI", "embed", "word2vec"): "lr.svd.randomized_svd(counts, k), with counts of your own",
     ("CUR", "interpolative", "qr", "pivoted_qr"): "scipy.linalg.qr(a, pivoting=True), whose best columns come first",
@@ -60,7 +59,7 @@ CALLS = {
     ("save_lora",): "lr.caches.lora_state(model), and torch.save",
     ("unmerge_lora", "remove_lora", "disable_lora"): "lr.caches.without_lora(model)",
     ("compress_model", "compress_linear"): "lr.caches.compress(linear, k) for each layer",
-    ("IncrementalPCA", "KernelPCA", "SparsePCA", "TSNE", "UMAP", "FastICA", "KMeans"): "scikit-learn's",
+    ("IncrementalPCA", "KernelPCA", "SparsePCA", "TSNE", "UMAP", "FastICA", "KMeans", "ridge"): "scikit-learn's",
     ("RobustPCA", "RPCA"): "another library's, since nothing here sets outliers apart",
 }
 ASIDE = ("byhand", "figures", "answers", "kit", "practice")  # here come names last that the mathematics has too

@@ -123,11 +123,10 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
     """Convert real numbers to a float array: float32 stays, float16 becomes float32, everything else float64."""
     array = as_array(value, name, "a rectangular array of real numbers", advice)
     if array.dtype.kind not in "biuf":
-        way = ": np.linalg.svd takes complex ones" if array.dtype.kind == "c" else ""
-        if array.dtype.kind != "c" and hasattr(value, "select_dtypes"):
+        ways = {"c": ": np.linalg.svd takes complex ones", "O": ": try .astype(float)" * hasattr(value, "astype")}
+        way = ways.get(array.dtype.kind, "")
+        if hasattr(value, "select_dtypes"):
             way = ": .select_dtypes('number') keeps the columns of numbers, and .astype(float) reads numbers in words"
-        elif array.dtype.kind == "O" and hasattr(value, "astype"):
-            way = ": try .astype(float)"
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}{way}")
     with np.errstate(over="ignore"):  # a long double beyond float64 turns into an infinity, refused later
         return array.astype(_precision(array.dtype), copy=False)
@@ -336,11 +335,7 @@ def _listed(names: list[str]) -> str:
 
 
 def check_integer(value: object, name: str, low: int, high: int | None = None, high_name: str = "") -> int:
-    """Return an integer between ``low`` and ``high``, both included, as a Python int.
-
-    A bool or a float is refused, even a whole one. ``high=None`` leaves the upper end open; ``high_name`` says in the
-    message what it is, such as ``"min(m, n)"``.
-    """
+    """Return an integer from ``low`` to ``high``, which messages call ``high_name``; refuse a bool, and a float."""
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
     number = int(value)

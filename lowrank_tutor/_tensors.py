@@ -21,8 +21,7 @@ State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]  # what a call 
 def check_plain(name: str, value: object) -> torch.Tensor:
     """Return ``value`` if it is a dense tensor, neither nested nor sparse."""
     if not isinstance(value, torch.Tensor):
-        table = ".to_numpy()" * hasattr(value, "to_numpy")
-        way = f": torch.from_numpy({name}{table}).float() makes one" if hasattr(value, "__array__") else ""
+        way = f": torch.as_tensor(np.array({name})).float() makes one" * hasattr(value, "__array__")
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}{way}")
     if value.is_nested:
         raise TypeError(f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask")
@@ -85,7 +84,7 @@ def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *meth
 def check_linear(linear: object) -> torch.Tensor:
     """Return the weight of a linear layer if its numbers can be added to: packed weights have their own types."""
     if not isinstance(linear, nn.Linear):
-        way = ": for an array call svd.best_rank_k(a, k)" if hasattr(linear, "__array__") else ""
+        way = ": for an array call svd.best_rank_k(a, k)" * hasattr(linear, "__array__")
         raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}{way}")
     check_own_methods("linear", linear, nn.Linear, "forward")
     weight = linear.weight

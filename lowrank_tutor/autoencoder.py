@@ -50,8 +50,7 @@ class Autoencoder(nn.Module):
     Attributes
     ----------
     mean : Tensor, shape (d,)
-        Subtracted by the encoder and added by the decoder, as in PCA. It is zero until `fit` sets it to the mean of the
-        points.
+        Subtracted by the encoder and added by the decoder, as in PCA: zero until `fit` takes the mean of the points.
     encoder, decoder : Module
         Each an ``nn.Linear``, or an ``nn.Sequential`` of linear, tanh, linear. In the linear case the columns of
         ``decoder.weight`` span the plane.
@@ -91,10 +90,6 @@ class Autoencoder(nn.Module):
         self.register_buffer("mean", torch.zeros(self.d, dtype=dtype, device=device))
         self.encoder = _layers(starts)
         self.decoder = _layers([start.T for start in reversed(starts)])
-
-    def extra_repr(self) -> str:
-        """Name the sizes, for the printed form."""
-        return f"d={self.d}, k={self.k}, hidden={self.hidden}"
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """Keep k numbers of each point: (n, d) to (n, k)."""

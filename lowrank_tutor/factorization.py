@@ -86,19 +86,6 @@ class RatingFactors(NamedTuple):
         return c
 
 
-def _as_mask(observed: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Validate an array of bools, at least one of them True."""
-    mask = as_array(observed, "observed", "a rectangular array of bools")
-    if mask.dtype != np.bool_:
-        way = ": k comes third" * (mask.ndim == 0)
-        raise TypeError(f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}{way}")
-    if mask.shape != shape:
-        raise ValueError(f"observed must be of the shape of ratings {shape}, got {mask.shape}")
-    if not mask.any():
-        raise ValueError("observed must mark at least one rating as known, got none")
-    return mask
-
-
 class _Known(NamedTuple):
     """The known ratings of a table (n, m): row, column, and value of each, row by row."""
 
@@ -149,7 +136,14 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2 or dense.size == 0:
         raise ValueError(f"ratings must be a matrix (two axes) that is not empty, got shape {dense.shape}")
-    mask = _as_mask(~np.isnan(dense) if observed is None else observed, dense.shape)
+    mask = as_array(~np.isnan(dense) if observed is None else observed, "observed", "a rectangular array of bools")
+    if mask.dtype != np.bool_:
+        way = ": k comes third" * (mask.ndim == 0)
+        raise TypeError(f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}{way}")
+    if mask.shape != dense.shape:
+        raise ValueError(f"observed must be of the shape of ratings {dense.shape}, got {mask.shape}")
+    if not mask.any():
+        raise ValueError("observed must mark at least one rating as known, got none")
     axes = zip(getattr(ratings, "axes", ()), getattr(observed, "axes", ()), strict=False)  # of tables
     if not all(names.equals(others) for names, others in axes):
         raise ValueError("observed must be labeled as ratings is, got another order: observed.reindex_like(ratings)")
@@ -253,8 +247,8 @@ def factorize_ratings(
     ----------
     ratings : array_like or sparse matrix, shape (n, m)
         Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix of SciPy, such as
-        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. Of a table with
-        names, such as pandas', only the numbers are used: ``DataFrame(result.estimates, table.index, table.columns)``.
+        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. For a table of
+        pandas, ``DataFrame(result.estimates, table.index, table.columns)`` has its names.
     observed : array_like of bool, shape (n, m), optional
         True marks a known rating, and there is at least one. With None, all entries but NaN are known, and a table
         without NaN is refused; in a sparse matrix, all stored ones.

@@ -130,9 +130,8 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     standard deviation along it is at most 1e-4. So a coordinate that is constant within each class does not count, even
     if it alone would tell the classes apart.
 
-    ``x`` (n, d) holds one point per row, and ``labels`` (n,) their classes: integers, strings, bytes, bools, or finite
-    floats, at least two different. ``k`` is between 1 and the number of classes - 1, its default: the centers span no
-    more dimensions. It is at most the number of directions that are not dropped.
+    ``labels`` are integers, strings, bytes, bools, or finite floats, at least two different. ``k`` is between 1 and the
+    number of classes - 1, its default, and at most the number of directions that are not dropped.
 
     >>> x = [[-1, 0], [1, 0], [0, -2], [0, 2], [9, 0], [11, 0], [10, -2], [10, 2]]
     >>> result = lda(x, ["left"] * 4 + ["right"] * 4, k=1)

@@ -22,6 +22,7 @@ from lowrank_tutor._checks import (
     check_integer,
     check_rank,
     check_real,
+    check_size,
     is_short_float,
     own_names,
 )
@@ -189,9 +190,5 @@ def break_even_rank(m: int, n: int) -> float:
     >>> break_even_rank(600, 512)
     276.2589928057554
     """
-    rows, columns = check_integer(m, "m", 1), check_integer(n, "n", 1)
-    try:
-        return rows * columns / (rows + columns)  # a quotient of Python integers: exact to the last bit, or an error
-    except OverflowError:
-        bits = f"{rows.bit_length()} and {columns.bit_length()} bits"
-        raise ValueError(f"m and n must be small enough for a float, got {bits}") from None
+    rows, columns = check_size(m, "m", bits=1000), check_size(n, "n", bits=1000)
+    return rows * columns / (rows + columns)  # a quotient of Python integers: exact to the last bit

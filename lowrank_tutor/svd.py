@@ -119,8 +119,7 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
 
     It is $\sqrt{\sum_{i>k} \sigma_i^2}$ in the Frobenius norm and $\sigma_{k+1}$ in the spectral norm, for ``k`` from 0
-    to ``len(s)``.
-    Source: Eckart and Young (1936), doi:10.1007/BF02288367.
+    to ``len(s)``. Source: Eckart and Young (1936), doi:10.1007/BF02288367.
 
     >>> tail_error([3.0, 2.0, 1.0], k=1), tail_error([3.0, 2.0, 1.0], k=1, norm="spectral")
     (2.23606797749979, 2.0)
@@ -338,8 +337,7 @@ def choose_rank(
             threshold = hard_threshold(s, *threshold)
         return int(np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0)))
     if total is None and spectrum[0] < 0.999 and math.isclose(spectrum.sum(), 1, rel_tol=1e-6):
-        way = "np.sqrt of them, or twice the values if they are none"
-        raise ValueError(f"s must be singular values, got shares that sum to 1: {way}")
+        raise ValueError("s must be singular values, got shares that sum to 1: pass np.sqrt(s), or 2 * s if no shares")
     slack = spectrum.size * float(np.finfo(np.float64).eps)  # the rounding of sums
     rest = 0.0 if total is None else _beyond(spectrum, total)
     lost = np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0) + rest  # squared error at each k from 0 on

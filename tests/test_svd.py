@@ -366,7 +366,7 @@ def operator(multiply, back=None, n=5):
         (lambda: choose_rank([2, 1], error=1), "error must be at least 0 and below 1, got 1.0"),
         (
             lambda: choose_rank([0.7, 0.2, 0.1], energy=0.9),
-            "s must be singular values, got shares that sum to 1: np.sqrt",
+            "s must be singular values, got shares that sum to 1: pass np.sqrt(s)",
         ),
         (lambda: choose_rank([2, 1], threshold=-1), "threshold must be at least 0, got -1.0"),
         (lambda: choose_rank([2, 1], threshold=(3, 4)), "s must hold all min(m, n) = 3 singular values, got 2"),

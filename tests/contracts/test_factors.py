@@ -32,7 +32,7 @@ SIDES = (1, 2, 3, 5)
 SHAPES = list(itertools.product(SIDES, SIDES))
 FEWER_SHAPES = list(itertools.product((1, 2, 4), repeat=2))
 FLOATS = (np.float64, np.float32)
-PENALTIES = [(0, np.float64), (1e-9, np.float64), (1e-7, np.float64), (0.1, np.float64), (1, np.float32)]
+PENALTIES = [(0, np.float64), (1e-9, np.float64), (1e-7, np.float64), (0.1, np.float64), (0.01, np.float32)]
 NEARNESS = [(1.0, np.float64), (0.3, np.float64), (0.1, np.float64), (1e-7, np.float64), (1, np.float32)]
 EPS = {np.float64: 1e-10, np.float32: 1e-4}  # what is left of the digits after a few steps
 KINDS = ("flat", "repeated", "falling", "deficient", "empty", "equal")
