@@ -331,6 +331,18 @@ QUESTIONS = {
         (1 / 4, "That is the size of one entry of the difference. There are four."),
         (..., 1, "Each update has rank 1, but they point in different directions."),
     ),
+    "ex-adapters-room": _question(
+        {"Labelings of the five points": 22, "Telephone numbers": 493},
+        "Put p = 5 and N = 3 into the theorem. A telephone number has 10 digits of log2(10) bits.",
+        (11, "The sum is taken twice: w and -w give opposite labels."),
+        (30, "The sum ends at i = N - 1 = 2."),
+        (16, "That would be half, as for 6 points. Five are fewer."),
+        (..., 246, "There are two factors of 4 times 1,024 numbers, and 2 bits for each number."),
+        (..., 1638, "A digit has ten values: it takes log2(10) = 3.32 bits."),
+        (..., 409, "Four bits tell 16 values apart. A digit takes log2(10) = 3.32."),
+        (..., 494, "The last one does not fit whole: round down."),
+        rounds=(1,),
+    ),
     "ex-adapters-whiten": _question(
         {"Error of the plain cut": 16, "Error of the best one": 9},
         "The error is the square of what is cut, times how large its input is on average.",

@@ -1,5 +1,6 @@
 """Adapters and gradients: the chapter's figures, its small adapter, its cuts of weights, and PyTorch's own hook."""
 
+import itertools
 import json
 import math
 import operator
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 from chapters import CHAPTERS, share
+from scipy import stats
+from scipy.optimize import linprog
 from torch import distributed, nn
 
 from lowrank_tutor import storyteller
@@ -44,7 +47,75 @@ def muon(_chapter, *, rounds):
     return {"ratio": s[0] / s[-1]}
 
 
-EXPLORERS = {"learning": learning, "muon": muon}
+def one_neuron(_chapter, *, N):
+    """The chance that p - 1 coins show fewer than N heads."""
+    return {name: stats.binom.cdf(N - 1, p - 1, 0.5) for name, p in (("below", 1.5 * N), ("above", 2.5 * N))}
+
+
+EXPLORERS = {"learning": learning, "muon": muon, "one-neuron": one_neuron}
+
+
+def can_learn(points, labels):
+    """Whether weights give every point its label, by linear programming."""
+    rows = -np.asarray(labels)[:, None] * points
+    free = [(None, None)] * points.shape[1]
+    return linprog(np.zeros(points.shape[1]), A_ub=rows, b_ub=-np.ones(len(points)), bounds=free).status == 0
+
+
+@pytest.mark.parametrize(("n", "p", "learned"), [(2, 4, 8), (3, 3, 8), (3, 5, 22), (3, 6, 32), (4, 8, 128)])
+def test_labelings_of_a_neuron(chapter, n, p, learned):
+    points = np.random.default_rng(n).standard_normal((p, n))
+    assert sum(can_learn(points, labels) for labels in itertools.product((-1, 1), repeat=p)) == learned
+    assert chapter["share_learned"](p, n) * 2**p == learned
+
+
+def test_twenty_weights(chapter):
+    """Random labels of random points, for the numbers of points at which the share is 97%, 50%, and 8%."""
+    rng = np.random.default_rng(0)
+    for p, rounded in ((30, 0.97), (40, 0.50), (50, 0.08)):
+        drawn = [can_learn(rng.standard_normal((p, 20)), rng.choice([-1, 1], p)) for _ in range(60)]
+        assert abs(np.mean(drawn) - rounded) < 0.17
+        assert chapter["share_learned"](p, 20) == pytest.approx(rounded, abs=0.005)
+
+
+def test_new_signs_of_an_adapter():
+    """With A fixed, a row of B at rank 3, beside a fixed weight, can give half of all signs to 7 inputs."""
+    rng = np.random.default_rng(0)
+    x, w, a = rng.standard_normal((7, 12)), rng.standard_normal((1, 12)), rng.standard_normal((3, 12))
+    seen = np.hstack([x @ a.T, x @ w.T])  # the weight itself must count, with any positive factor
+    rows = np.vstack([seen, [0, 0, 0, 1]])
+    assert sum(can_learn(rows, [*labels, 1]) for labels in itertools.product((-1, 1), repeat=7)) == 2**7 / 2
+
+
+def test_bits_of_ada(chapter):
+    """Her surprises by the storyteller's twin in NumPy, and what else the comparison counts."""
+    surprises = []
+    for story in storyteller.stories(200, facts=3, rng=6):
+        ids, counts = chapter["with_fibs"](story)
+        if (at := next((i for i, count in enumerate(counts.tolist()) if count == 3), 0)) > 0:
+            words = [storyteller.WORDS[i] for i in ids.tolist()]
+            surprises.append(-math.log2(storyteller.next_words(words[:at])[words[at]]))
+    assert chapter["surprise"] == pytest.approx(np.mean(surprises), rel=0.05)
+    meta = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["meta"]
+    assert meta["steps"] * meta["batch"] == 1500
+    assert [len(storyteller.KINDS[kind]) for kind in ("name", "color")] == [8, 8]
+    assert 2 * sum(part.numel() for part in chapter["learned"]) / (3 + 8 * math.log2(7)) == pytest.approx(160, abs=2)
+    assert 2 * 8 * (4096 + 4096) * 2 * 32 == pytest.approx(8.4e6, rel=0.01)
+    assert [answers * 200 * 1.4 / math.log(2) for answers in (1e3, 5e5)] == pytest.approx([4e5, 2e8], rel=0.02)
+
+
+def test_intruder(chapter):
+    """Of the first eight vectors one is new after an update of rank one, and none after one of full rank."""
+    old, drawn = chapter["old"], chapter["updates"]
+    left = np.linalg.eigh(old @ old.T)[1]
+    least = {}
+    for name, change in drawn.items():
+        new = old + 0.6 * change / np.linalg.norm(change)
+        cosines = abs(np.linalg.eigh(new @ new.T)[1][:, :-9:-1].T @ left).max(axis=1)
+        least[name] = int(cosines.argmin()), cosines.min()
+    assert least["rank 1"] == (2, pytest.approx(0.48, abs=0.01))
+    assert least["full"][1] > 0.97
+    assert np.linalg.norm(0.6 * drawn["full"] / np.linalg.norm(drawn["full"]), 2) == pytest.approx(0.07, abs=0.005)
 
 
 @pytest.mark.parametrize("r", [1, 8, 64])
