@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from torch import distributed, nn
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.caches import LoraLinear, power_step
+from lowrank_tutor.caches import LoraLinear, inject_lora, power_step
 from measure.harness import DATA
 from measure.training.storyteller_cuts import short_stories
 from measure.training.storyteller_lora import OTHER
@@ -102,6 +102,23 @@ def test_bits_of_ada(chapter):
     assert 2 * sum(part.numel() for part in chapter["learned"]) / (3 + 8 * math.log2(7)) == pytest.approx(160, abs=2)
     assert 2 * 8 * (4096 + 4096) * 2 * 32 == pytest.approx(8.4e6, rel=0.01)
     assert [answers * 200 * 1.4 / math.log(2) for answers in (1e3, 5e5)] == pytest.approx([4e5, 2e8], rel=0.02)
+
+
+def test_bits_by_heart():
+    """Rank 1 learns 500 random colors, 3 bits each, after three random words."""
+    torch.manual_seed(1)
+    rng = np.random.default_rng(1)
+    words = torch.from_numpy(rng.integers(1, len(storyteller.WORDS), (500, 3)))
+    words = nn.functional.pad(words, (1, 0))  # the first word of all, <s>, is number 0
+    colors, answers = storyteller.encode(list(storyteller.KINDS["color"])), torch.from_numpy(rng.integers(0, 8, 500))
+    model = inject_lora(storyteller.load(), ["q", "k", "v", "out", "up", "down"], r=1)
+    adam = torch.optim.Adam([part for part in model.parameters() if part.requires_grad], lr=0.01)
+    for _ in range(150):
+        loss = nn.functional.cross_entropy(model(words)[:, -1, colors], answers)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+    assert 500 * (3 - loss.item() / math.log(2)) > 1000
 
 
 def test_intruder(chapter):
