@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # what __getattr__ does, for editors
 __all__ = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
 __version__ = "0.1.0"
 
+_QKV = "(q, k, v) with (batch, heads, tokens, width)"
 # What to call for names that other libraries have, and for modules that are called like functions.
 CALLS = {
     ("rank", "matrix_rank"): "lr.rank.numerical_rank(a)",
@@ -45,20 +46,33 @@ CALLS = {
     ("SparseRandomProjection", "sparse_projection"): "scikit-learn's, or lr.jl.gaussian_projection(k, d)",
     ("autoencoder",): "lr.autoencoder.Autoencoder(d, k)",
     ("bilinear",): "lr.bilinear.factorize(w, k)",
-    ("attention", "sdpa", "scaled_dot_product_attention"): "lr.attention.softmax_attention(q, k, v), or PyTorch's own",
-    ("MultiheadAttention",): "torch.nn's; lr.layers.from_mha(mha, max_len, k) converts it",
+    ("attention", "sdpa", "scaled_dot_product_attention", "GQA", "flash_attn_func"): (
+        f"lr.attention.softmax_attention{_QKV} (k and v may have fewer heads), or PyTorch's own"
+    ),
+    ("MultiheadAttention", "from_mha"): "lr.layers.from_mha(mha, max_len, k), which converts torch.nn's",
     ("convert", "convert_model", "TransformerEncoderLayer"): "lr.layers.from_layer(layer, max_len, k) for each layer",
-    ("performer",): "lr.attention.performer_attention(q, k, v)",
-    ("LinearAttention", "linear_transformer"): "lr.attention.linear_attention(q, k, v)",
-    ("sliding_window", "sliding_window_attention"): "lr.states.window_attention(q, k, v, window=64, m=8)",
-    ("DeltaNet", "GatedDeltaNet", "delta_rule", "delta_net"): "lr.states.delta_attention(q, k, v, beta)",
-    ("KVCache", "kv_cache"): "lr.caches.kv_cache_numbers(layers, groups=groups, width=width) to count its numbers",
+    ("performer", "FastAttention"): "lr.attention.performer_attention(q, k, v)",
+    ("LinearAttention", "linear_transformer", "chunk_linear_attn"): f"lr.attention.linear_attention{_QKV}",
+    ("sliding_window", "sliding_window_attention", "local_attention"): (
+        "PyTorch's scaled_dot_product_attention(q, k, v, attn_mask=torch.ones(n, n, dtype=bool).tril().triu(1-window))"
+        "; or, to see means of older tokens too, lr.states.window_attention(q, k, v, window=64, m=8)"
+    ),
+    ("DeltaNet", "GatedDeltaNet", "delta_rule", "delta_net", "chunk_delta_rule", "chunk_gated_delta_rule"): (
+        "lr.states.delta_attention(q, k, v, beta) with (batch, heads, tokens, width), beta (batch, heads, tokens)"
+    ),
+    ("KVCache", "kv_cache", "kv_cache_size"): "lr.caches.kv_cache_numbers(layers, groups=groups, width=width)",
     ("MLA", "MultiHeadLatentAttention"): "lr.caches.latent_attention(x, w_dkv, w_uk, w_uv, w_q)",
     ("linformer",): "lr.linformer.LinformerSelfAttention(dim, heads, max_len, k)",
-    ("lora", "LoraConfig", "get_peft_model", "apply_lora", "add_lora"): "lr.caches.inject_lora(model, names, r)",
+    ("lora", "LoraConfig", "get_peft_model", "PeftModel", "add_lora"): "lr.caches.inject_lora(model, names, r)",
+    ("DoRA",): "lr.caches.inject_lora(model, names, r, magnitude=True)",
+    ("merge_and_unload",): "lr.caches.merge_lora(model)",
+    ("count_parameters", "print_trainable_parameters"): "sum(p.numel() for p in model.parameters() if p.requires_grad)",
     ("save_lora",): "lr.caches.lora_state(model), and torch.save",
-    ("unmerge_lora", "remove_lora", "disable_lora"): "lr.caches.without_lora(model)",
+    ("unmerge_lora", "remove_lora", "disable_lora", "disable_adapter"): "lr.caches.without_lora(model)",
     ("compress_model", "compress_linear"): "lr.caches.compress(linear, k) for each layer",
+    ("PowerSGD",): "lr.caches.power_step(gradient, torch.randn(n, r)) for each gradient (m, n)",
+    ("Muon", "zeropower_via_newtonschulz5"): "lr.caches.newton_schulz(momentum)",
+    ("generate",): "lr.storyteller.next_words(words) for one word after another",
     ("IncrementalPCA", "KernelPCA", "SparsePCA", "TSNE", "UMAP", "FastICA", "KMeans", "ridge"): "scikit-learn's",
     ("RobustPCA", "RPCA"): "another library's, since nothing here sets outliers apart",
 }

@@ -30,7 +30,10 @@ FOREIGN = {
     "num_heads": "heads", "n_heads": "heads", "nhead": "heads",
     "kv_heads": "groups", "num_kv_heads": "groups", "num_key_value_heads": "groups",
     "head_dim": "width d d_h", "num_layers": "layers", "dim_feedforward": "feedforward", "d_ff": "feedforward",
-    "seqlen": "n", "window_size": "window", "target_modules": "names", "lora_alpha": "alpha",
+    "seqlen": "n", "context": "n", "context_length": "n", "max_model_len": "n", "gpu_memory_utilization": "share",
+    "card": "gpu", "tensor_parallel_size": "cards", "output_final_state": "return_state",
+    "return_final_state": "return_state", "nb_features": "n_features", "num_features": "n_features",
+    "ns_steps": "steps", "window_size": "window", "target_modules": "names", "lora_alpha": "alpha",
     "lora_dropout": "dropout", "is_causal": "causal", "initial_state": "state", "chunk_size": "chunk", "g": "log_decay",
     "mask": "observed",
 }  # fmt: skip
@@ -53,11 +56,13 @@ ADVICE = {
         "token_mask hides tokens from all; anything else is for torch.nn.functional.scaled_dot_product_attention",
     ),
     "enable_gqa": "heads may share keys without it",
-    "scale": "multiply q beforehand",
+    "scale": "multiply q by scale * sqrt(d) beforehand",
+    "head_first": "(batch, heads, tokens, width) is the order here: .transpose(1, 2)",
     "use_qk_l2norm_in_kernel": "pass torch.nn.functional.normalize(k, dim=3), and of q likewise",
     "use_rslora": 'scaling="alpha/sqrt(r)" says the same',
     "use_dora": "magnitude=True says the same",
-    "init_lora_weights": 'init="principal" says the same as "pissa"',
+    "init_lora_weights": 'for "pissa" alone, init="principal" says the same',
+    "modules_to_save": "they learn after requires_grad_(), and lora_state keeps adapters alone",
 }
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -276,17 +281,18 @@ def as_factor(value: Any, name: str) -> Factor:
     return rows.astype(_precision(kind), copy=False)
 
 
-def own_names(**ways: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def own_names(too_many: str = "", passes: Any = None, **ways: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function refuse arguments that it does not have, list its own, and say which one means the same.
 
-    ``ways`` are what to say of some names in place of `FOREIGN` and `ADVICE`, and of its own where they are missing.
+    ``ways`` are what to say of some names in place of `FOREIGN` and `ADVICE`, and of its own where they are missing,
+    ``too_many`` of arguments without a name. ``passes`` is what gets the function's ``**options``.
     """
 
     def decorate(call: Callable[P, R]) -> Callable[P, R]:
-        own_arguments = inspect.signature(call).parameters.values()
-        known = {each.name: each.kind for each in own_arguments}
-        needed = [each.name for each in own_arguments if each.default is each.empty and "VAR" not in each.kind.name]
-        places = [name for name, kind in known.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        here, there = (inspect.signature(each).parameters for each in (call, passes or call))
+        known = {name: each.kind for name, each in (there | here).items()}
+        needed = [each.name for each in here.values() if each.default is each.empty and "VAR" not in each.kind.name]
+        places = [name for name in here if known[name] is inspect.Parameter.POSITIONAL_OR_KEYWORD]
         own = int(places[0] == "self")
         named = [name for name, kind in known.items() if kind is inspect.Parameter.KEYWORD_ONLY]
         more = inspect.Parameter.VAR_KEYWORD in known.values()  # what is unknown here may be known further on
@@ -300,12 +306,12 @@ def own_names(**ways: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @functools.wraps(call)
         def checked(*args: P.args, **given: P.kwargs) -> R:
-            for name in given:
-                if name not in known and not (more and not way(name)):
-                    options = [*(named or places[own + 1 :] or places[own:]), *["**options"] * more]
-                    raise TypeError(f"options must be {_listed(options)}, got {name}{way(name)}")
+            strange = [f"{name}{way(name)}" for name in given if name not in known and (way(name) or not more)]
+            if strange:
+                options = _listed(named or places[own + 1 :] or places[own:])
+                raise TypeError(f"options must be {options}, got {'; '.join(strange)}")
             if len(args) > len(places):
-                taken, rest = ", ".join(places[own:]), f": name {_listed(named)}" if named else ""
+                taken, rest = ", ".join(places[own:]), f": {too_many or f'name {_listed(named)}'}" if named else ""
                 raise TypeError(f"arguments without a name must be {taken}, got {len(args) - own} of them{rest}")
             for name in needed:
                 if name not in given and name not in places[: len(args)]:
@@ -374,13 +380,13 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
     return number
 
 
-def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
-    """Return a string that is one of ``choices``."""
+def check_choice(value: object, name: str, choices: Sequence[str], way: str = "") -> str:
+    """Return a string that is one of ``choices``; ``way`` says what to do with another."""
     rule = " or ".join(f'"{choice}"' for choice in choices)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be {rule}, got {_show(value)}")
     if value not in choices:
-        raise ValueError(f"{name} must be {rule}, got {value!r}")
+        raise ValueError(f"{name} must be {rule}, got {value!r}{way}")
     return value
 
 

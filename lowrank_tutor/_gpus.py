@@ -19,6 +19,7 @@ class Gpu(NamedTuple):
     source: str
 
 
+FIND_GPU = ": gpu_named(name, bytes of memory) finds its name, and a Gpu of your own goes too"
 GPUS: Mapping[str, Gpu] = MappingProxyType({
     "T4": Gpu(65e12, 320e9, 16e9, (7, 5), "T4 datasheet (t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s,"
               " but 256 bits of memory at 10 Gbit/s give 320; the larger stands here, so no program beats the floor"),

@@ -18,10 +18,10 @@ from lowrank_tutor._checks import check_bool, check_integer
 State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]  # what a call leaves for the tokens that come next
 
 
-def check_plain(name: str, value: object) -> torch.Tensor:
+def check_plain(name: str, value: object, way: str = "") -> torch.Tensor:
     """Return ``value`` if it is a dense tensor, neither nested nor sparse."""
     if not isinstance(value, torch.Tensor):
-        way = f": torch.as_tensor(np.array({name})).float() makes one" * hasattr(value, "__array__")
+        way = f": torch.as_tensor(np.array({name})).float() makes one" if hasattr(value, "__array__") else way
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}{way}")
     if value.is_nested:
         raise TypeError(f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask")
@@ -30,13 +30,13 @@ def check_plain(name: str, value: object) -> torch.Tensor:
     return value
 
 
-def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
+def check_tensor(name: str, value: object, axes: tuple[str | int, ...], way: str = "") -> torch.Tensor:
     """Return ``value`` if it is a tensor with these axes: a name allows any size, a number only that size."""
-    tensor = check_plain(name, value)
+    tensor = check_plain(name, value, way)
     if tensor.ndim != len(axes) or any(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
-        way = f": {name}[:, None] has one head" if "heads" in axes and tensor.ndim == 3 < len(axes) else ""
+        way = f": {name}[:, None] has one head" if "heads" in axes and tensor.ndim == 3 < len(axes) else way
         raise ValueError(f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}{way}")
     return tensor
 
@@ -59,10 +59,10 @@ def check_same_device_and_dtype(name: str, value: torch.Tensor, reference_name: 
 
 
 def check_like(
-    name: str, value: object, axes: tuple[str | int, ...], reference_name: str, reference: torch.Tensor
+    name: str, value: object, axes: tuple[str | int, ...], reference_name: str, reference: torch.Tensor, way: str = ""
 ) -> torch.Tensor:
     """Return ``value`` if it is a tensor with these axes, and has the device and type of a reference."""
-    tensor = check_tensor(name, value, axes)
+    tensor = check_tensor(name, value, axes, way)
     check_same_device_and_dtype(name, tensor, reference_name, reference)
     return tensor
 
@@ -81,11 +81,11 @@ def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *meth
             raise TypeError(f"{name} must compute as a torch.nn.{kind.__name__} does, got {found}")
 
 
-def check_linear(linear: object) -> torch.Tensor:
+def check_linear(linear: object, way: str = "") -> torch.Tensor:
     """Return the weight of a linear layer if its numbers can be added to: packed weights have their own types."""
     if not isinstance(linear, nn.Linear):
-        way = ": for an array call svd.best_rank_k(a, k)" * hasattr(linear, "__array__")
-        raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}{way}")
+        way = "for an array call svd.best_rank_k(a, k)" if hasattr(linear, "__array__") else way
+        raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}: {way}")
     check_own_methods("linear", linear, nn.Linear, "forward")
     weight = linear.weight
     if type(weight) not in (torch.Tensor, nn.Parameter):
@@ -131,10 +131,13 @@ def check_token_mask(token_mask: object, keys: torch.Tensor, shape: tuple[int, i
     if not isinstance(token_mask, torch.Tensor) or token_mask.dtype != torch.bool:
         found = token_mask.dtype if isinstance(token_mask, torch.Tensor) else type(token_mask).__name__
         way = ": .bool() reads ones as real" if str(found).startswith(("torch.int", "torch.uint")) else ""
+        way = ": == 0 reads a mask of 0 and -inf" if "float" in str(found) and not way else way
         raise TypeError(f"token_mask must be a bool tensor (True marks a real token), got {found}{way}")
     check_plain("token_mask", token_mask)
     if token_mask.shape != shape:
-        raise ValueError(f"token_mask must have shape (batch, n_keys) = {shape}, got shape {shape_of(token_mask)}")
+        ways = {keys.shape[:2]: ": heads come before tokens", (shape[0], 1, 1, shape[1]): ": [:, 0, 0] has it"}
+        got = f"{shape_of(token_mask)}{ways.get(token_mask.shape, '')}"
+        raise ValueError(f"token_mask must have shape (batch, n_keys) = {shape}, got shape {got}")
     if token_mask.device != keys.device:
         raise ValueError(f"token_mask must be on the device of the keys, {keys.device}, got {token_mask.device}")
     return token_mask

@@ -59,6 +59,8 @@ __all__ = [
     "softmax_attention", "softmax_cost",
 ]  # fmt: skip
 
+SHARES = "the weights of a query add up to 1"
+MODEL = "dim, the width of the model (heads * d), and heads have names"
 CHUNK = 64  # tokens whose weights on one another the causal form writes out
 
 
@@ -154,7 +156,8 @@ def attention_weights(
     return weights.masked_fill(~token_mask[:, None, None, :], 0).to(q.dtype)
 
 
-def softmax_cost(n: int, dim: int, heads: int, *, feedforward: int | None = None) -> Cost:
+@own_names(MODEL, d=MODEL, head_dim=MODEL)
+def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None) -> Cost:
     r"""Count the cost of a layer of softmax self-attention: $4 D^2 + D$ parameters, $8 n D^2 + 4 n^2 D$ operations.
 
     ``n`` are tokens, ``dim`` is the width D of the model. ``heads``, which must divide it, only changes the number of
@@ -178,7 +181,7 @@ def linear_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
-@own_names()
+@own_names(feature_map="elu(x) + 1 is built in", normalize=f"it is True: {SHARES}", scale=f"it cancels: {SHARES}")
 def linear_attention(
     q: torch.Tensor,
     k: torch.Tensor,

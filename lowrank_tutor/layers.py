@@ -35,6 +35,7 @@ Layer = TypeVar("Layer", bound=LinformerSelfAttention)
 Model = TypeVar("Model", bound=nn.Module)
 
 
+@own_names(passes=LinformerSelfAttention)
 def from_mha(
     mha: nn.MultiheadAttention,
     max_len: int,
@@ -175,6 +176,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
     torch.Size([2, 300, 64])
     """
 
+    @own_names(passes=LinformerSelfAttention, batch_first="tokens are (batch, n, dim)")
     def __init__(
         self,
         dim: int,
@@ -248,6 +250,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         return out if unclear is None else out.masked_fill(unclear, math.nan)
 
 
+@own_names(passes=LinformerSelfAttention)
 def from_layer(layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any) -> LinformerEncoderLayer:
     """Copy all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
 

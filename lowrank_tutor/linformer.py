@@ -23,6 +23,7 @@ with needed(__name__):
     import torch
     from torch import Tensor, nn
 
+from lowrank_tutor import _Elsewhere
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
 from lowrank_tutor._padding import RowSums, columns_of, padding_rule, rescaled, row_sums
 from lowrank_tutor._tensors import (
@@ -41,7 +42,7 @@ from lowrank_tutor._tensors import (
     shape_of,
     zero_hidden,
 )
-from lowrank_tutor.attention import Cost
+from lowrank_tutor.attention import MODEL, Cost
 
 __all__ = ["LinformerSelfAttention", "linformer_attention", "linformer_cost", "pooling_projection"]
 
@@ -56,7 +57,7 @@ WAYS_OUT = {
 }
 
 
-@own_names(**WAYS_OUT)
+@own_names(**WAYS_OUT, causal=WAYS_OUT["is_causal"])
 def linformer_attention(
     q: Tensor,
     k: Tensor,
@@ -130,16 +131,11 @@ def pooling_projection(k: int, max_len: int) -> Tensor:
     return torch.eye(k).repeat_interleave(window, dim=1) / window
 
 
+@own_names(MODEL, d=MODEL, head_dim=MODEL)
 def linformer_cost(
-    n: int,
-    dim: int,
-    heads: int,
-    k: int,
-    *,
-    sharing: str = "key-value",
-    max_len: int | None = None,
+    n: int, *, dim: int, heads: int, k: int, sharing: str = "key-value", max_len: int | None = None,
     feedforward: int | None = None,
-) -> Cost:
+) -> Cost:  # fmt: skip
     r"""Count the operations, parameters and scores of a `LinformerSelfAttention` for one sequence.
 
     $4 n D^2 + 6 n k D + 4 k D^2$ operations with E = F, and $2 n k D$ more with two matrices; $4 D^2 + D$ parameters
@@ -235,6 +231,7 @@ class LinformerSelfAttention(nn.Module):
     batch_first = True
     _qkv_same_embed_dim = False
     in_proj_weight, in_proj_bias = _NoWeight(), None
+    from_mha = _Elsewhere("from_mha")
 
     @own_names(causal=WAYS_OUT["is_causal"], batch_first="tokens are (batch, n, dim)")
     def __init__(

@@ -30,7 +30,7 @@ with needed(__name__):
     from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, check_size, own_names
-from lowrank_tutor._gpus import GPUS, Gpu
+from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
 
 __all__ = [
@@ -98,7 +98,7 @@ def gpu_floor(n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = Non
     8.5 ms, compute
     """
     n, d, heads = check_size(n, "n", bits=53), _check_width(d), check_size(heads, "heads")
-    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
+    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
     batch = check_size(batch, "batch")
     width = heads * d
     if k is None:

@@ -41,9 +41,11 @@ __all__ = ["block_ranks", "causal_decay", "delta_attention", "linear_state", "re
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
+ALWAYS = {"causal": "it is always causal", "is_causal": "it is always causal"}
 GROWTH = "at most 2, or the state would grow (torch.nn.functional.normalize(k, dim=3) gives keys of length 1)"
 
 
+@own_names("for decoding, linear_attention(q, k, v, causal=True, state=state, return_state=True)")
 def linear_state(
     k: torch.Tensor,
     v: torch.Tensor,
@@ -114,7 +116,7 @@ def delta_attention(
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip
-@own_names()
+@own_names(**ALWAYS, scale="queries are not scaled here: q * scale says the same, or q / d**0.5 for None")
 def delta_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -297,7 +299,7 @@ def window_attention(
     token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
-@own_names()
+@own_names(**ALWAYS)
 def window_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -354,8 +356,10 @@ def window_attention(
         raise ValueError(f"q must hold between 1 token and as many as k, got shapes {found}")
     window = check_size(window, "window")
     if m is None or (isinstance(m, int) and m == 0):
-        way = "for a window alone, pass (i >= j) & (i - j < window) as attn_mask to scaled_dot_product_attention"
-        raise ValueError(f"m must be at least 1, the tokens in a mean, got {m}: {way}, or use FlexAttention")
+        rows, above = q.shape[2], n - q.shape[2]
+        band = f"torch.ones({rows}, {n}, dtype=bool).tril({above}).triu({above + 1 - window})"
+        way = f"for a window alone, pass attn_mask={band} to scaled_dot_product_attention, or use FlexAttention"
+        raise ValueError(f"m must be at least 1, the tokens in a mean, got {m}: {way}")
     m = check_size(m, "m")
     votes, return_state = check_bool(votes, "votes"), check_bool(return_state, "return_state")
     real = k.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask
@@ -419,7 +423,8 @@ def _rate(
     """Check shares or decays of real tokens, and return them with 0 for hidden ones, (batch, groups, n, width)."""
     wide = torch.promote_types(k.dtype, torch.float32)
     like = k.new_empty(0, dtype=wide) if check_plain(name, value).dtype == wide else k
-    value = check_like(name, value, axes, "k", like)
+    way = ": heads come before tokens, in q, k, and v too (.transpose(1, 2) brings them there)"
+    value = check_like(name, value, axes, "k", like, way)
     value = value[..., None] if value.ndim == 3 else value
     return _in_range(name, value if token_mask is None else value.masked_fill(~token_mask[:, None, :, None], 0), rule)
 

@@ -22,16 +22,31 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
+from lowrank_tutor.attention import linear_attention, performer_attention, softmax_attention, softmax_cost
 from lowrank_tutor.autoencoder import Autoencoder
-from lowrank_tutor.caches import compress, inject_lora, kv_cache_numbers
+from lowrank_tutor.caches import (
+    compress,
+    inject_lora,
+    kv_cache_numbers,
+    latent_attention,
+    latent_from_heads,
+    load_lora,
+    newton_schulz,
+    power_step,
+    read_config,
+    serve,
+)
 from lowrank_tutor.factorization import factorize_ratings
 from lowrank_tutor.kit.charts import curves
+from lowrank_tutor.layers import LinformerEncoderLayer, from_mha
 from lowrank_tutor.lda import lda
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.nmf import nmf
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.rank import numerical_rank, rank_factorization
 from lowrank_tutor.roofline import attention_bytes
+from lowrank_tutor.states import delta_attention, linear_state, window_attention
+from lowrank_tutor.storyteller import next_words
 from lowrank_tutor.svd import choose_rank, noise_edge, randomized_svd, truncated_svd
 
 
@@ -205,6 +220,7 @@ def test_numbers_of_every_kind_pass():
     assert check_bool(False, "x") is False
 
 
+Q = torch.zeros(1, 2, 4, 8)
 EYE, MODEL = np.eye(3), torch.nn.Sequential(torch.nn.Linear(4, 4))
 FOREIGN_NAMES = {
     "random_state: rng is its name": lambda: nmf(EYE, 2, random_state=0),
@@ -230,6 +246,29 @@ FOREIGN_NAMES = {
     "target_modules: names is its name": lambda: inject_lora(MODEL, target_modules=["0"], r=2),
     "lora_alpha: alpha is its name": lambda: inject_lora(MODEL, "0", 2, lora_alpha=2),
     "dim: d is the width of one head": lambda: attention_bytes(4096, dim=512, heads=8),
+    "d: dim, the width of the model": lambda: softmax_cost(8192, d=128, heads=32),
+    "head_first: .* is the order here: .*; scale: it cancels.*; output_final_state: return_state is its name": (
+        lambda: linear_attention(Q, Q, Q, head_first=False, scale=None, output_final_state=True)
+    ),
+    "scale: queries are not scaled": lambda: delta_attention(Q, Q, Q, Q[..., 0], scale=None),
+    "causal: it is always causal": lambda: window_attention(Q, Q, Q, window=2, m=1, causal=True),
+    "nb_features: n_features is its name": lambda: performer_attention(Q, Q, Q, nb_features=5),
+    "seq_len: max_len is its name": lambda: from_mha(torch.nn.MultiheadAttention(8, 2), seq_len=16, k=4),
+    "d_model: dim is its name here; nhead: heads is its name here; seq_len: max_len is its name": (
+        lambda: LinformerEncoderLayer(d_model=64, nhead=4, seq_len=128, k=32)
+    ),
+    "lora_alpha: alpha is its name here; modules_to_save: they learn after": (
+        lambda: inject_lora(MODEL, "0", 2, lora_alpha=2, modules_to_save=["1"])
+    ),
+    'init_lora_weights: for "pissa" alone': lambda: inject_lora(MODEL, "0", 2, init_lora_weights="gaussian"),
+    "max_model_len: n is its name here; gpu_memory_utilization: share is its name": (
+        lambda: serve("Llama-3-70B", max_model_len=1024, gpu_memory_utilization=0.9)
+    ),
+    "rank: k is its name here$": lambda: latent_from_heads(Q[0], Q[0], rank=2),
+    "rank: torch.randn": lambda: power_step(Q[0, 0], rank=2),
+    "ns_steps: steps is its name": lambda: newton_schulz(Q, ns_steps=5),
+    "calibration: moment=": lambda: compress(MODEL[0], 2, calibration=EYE),
+    "value: serve counts": lambda: kv_cache_numbers(2, groups=2, width=4, value=3),
 }
 
 
@@ -237,6 +276,58 @@ FOREIGN_NAMES = {
 def test_foreign_arguments(got):
     with pytest.raises(TypeError, match=rf"^options must be \w.*, got {got}"):
         FOREIGN_NAMES[got]()
+
+
+WITHOUT_A_NAME = {
+    "s, got 2 of them: name energy, error, gap,": lambda: choose_rank([3, 2, 1], 0.95),
+    "a, got 2 of them: name rtol": lambda: numerical_rank(EYE, 0.95),
+    "a, got 2 of them: name .*rtol": lambda: rank_factorization(EYE, 0.95),
+    "n, got 3 of them: dim, the width of the model": lambda: softmax_cost(8192, 128, 32),
+    "model, gpu, got 3 of them: name cards=8, or n=1024": lambda: serve("Llama-3-70B", "H100", 1024),
+    "k, v, got 3 of them: for decoding, linear_attention": lambda: linear_state(Q, Q, Q),
+    "words, got 2 of them: the model is built in": lambda: next_words(MODEL, "Ada wears"),
+}
+
+
+@pytest.mark.parametrize("got", WITHOUT_A_NAME)
+def test_arguments_without_a_name(got):
+    with pytest.raises(TypeError, match=f"^arguments without a name must be {got}"):
+        WITHOUT_A_NAME[got]()
+
+
+WITH_A_WAY = {
+    "ones and a mask of -inf": (lambda: softmax_attention(Q, Q, Q, token_mask=Q[0, :1, :, 0]), ": == 0 reads a mask"),
+    "a mask of scores": (
+        lambda: softmax_attention(Q, Q, Q, token_mask=torch.ones(1, 1, 1, 4, dtype=torch.bool)),
+        r": \[:, 0, 0\] has it",
+    ),
+    "a mask in another order": (
+        lambda: softmax_attention(Q, Q, Q, token_mask=torch.ones(1, 2, dtype=torch.bool)),
+        ": heads come before tokens",
+    ),
+    "beta in another order": (lambda: delta_attention(Q, Q, Q, Q[..., 0].mT), ": heads come before tokens, in q, k, "),
+    "a config": (lambda: kv_cache_numbers({"num_hidden_layers": 2}), r": read_config\(config\)\.parts has"),
+    "a path": (lambda: read_config("config.json"), r": json\.load\(open\(path\)\) reads one, config\.to_dict\(\)"),
+    "a long name": (lambda: serve("Llama-3-70B", "H100 80GB"), r": gpu_named\(name, bytes of memory\) finds its name"),
+    "weights of all heads": (lambda: latent_from_heads(Q[0, 0], Q[0, 0], 2), r": weight\.unflatten\(0, \(heads, -1\)"),
+    "all layers": (lambda: inject_lora(MODEL, "all-linear", 2), r': "\*" takes them all'),
+    "no adapters": (lambda: load_lora(MODEL, {}), ": inject_lora first"),
+    "a model": (lambda: compress(MODEL, 2), r": for all layers of a model, the loop in help\(compress\)"),
+    "inputs": (lambda: compress(MODEL[0], 2, moment=torch.ones(9, 4)), r": of inputs x it is x\.T @ x / len\(x\)"),
+    "a number": (lambda: power_step(torch.eye(4), 2), r": for rank r pass torch\.randn\(4, r\)"),
+    "latents in one": (
+        lambda: latent_attention(Q[0], latent_from_heads(Q[0] + 1, Q[0] + 1, 2), Q[0]),
+        r": latent_attention\(x, \*latents, w_q\) unpacks them",
+    ),
+    "a full stop": (lambda: next_words("Ada wears red."), ": put spaces around each mark"),
+}
+
+
+@pytest.mark.parametrize("got", WITH_A_WAY)
+def test_refusals_say_what_to_do(got):
+    call, way = WITH_A_WAY[got]
+    with pytest.raises((TypeError, ValueError), match=f"^.* must .*, got .*{way}"):
+        call()
 
 
 NOT_GIVEN = {
@@ -273,12 +364,6 @@ def test_foreign_attributes(told):
         getattr(result, name)
     assert not way or eval(f"result{way}") is not None
     assert not hasattr(copy.copy(result), "nothing")
-
-
-def test_arguments_without_a_name():
-    for call, name in ((choose_rank, "s"), (numerical_rank, "a"), (rank_factorization, "a")):
-        with pytest.raises(TypeError, match=f"^arguments without a name must be {name}, got 2 of them: name "):
-            call([[3, 2, 1]], 0.95)
 
 
 def test_generators_and_seeds():

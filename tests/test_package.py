@@ -173,7 +173,7 @@ A = np.random.default_rng(0).random((6, 4))
 FOREIGN = [
     lowrank_tutor.pca, lowrank_tutor.nmf, lowrank_tutor.layers, lowrank_tutor.SVD, lowrank_tutor.nmf.NMF,
     lowrank_tutor.svd.TruncatedSVD, lowrank_tutor.bilinear.svd, lowrank_tutor.IncrementalPCA,
-    lowrank_tutor.caches.matrix_rank,
+    lowrank_tutor.caches.matrix_rank, lowrank_tutor.storyteller.generate, lowrank_tutor.LinformerSelfAttention.from_mha,
 ]  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def test_floor_matches_layer_cost():
         trials(itertools.count(8), 64, 8, 4)
     n, d, heads, k = 1024, 64, 8, 128
     width = d * heads
-    layer = linformer_cost(n, width, heads, k).flops
+    layer = linformer_cost(n, dim=width, heads=heads, k=k).flops
     linear = 4 * n * width**2 + 4 * k * width**2  # queries and output; keys and values, of which there are k
     compressed = 2 * n * k * width  # a layer mixes the tokens once, for keys and values together
     assert gpu_floor(n, d, heads, "T4", k=k).flops == layer - linear + compressed

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from lowrank_tutor._checks import _show
 
+GROUPS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "num_query_groups", "multi_query_group_num")
 # Kinds of layers, as ``layer_types`` names them: what is kept of every token, of the newest, or of none.
 EVERY = ("full_attention", "attention", "hybrid")
 INDEXED = ("indexed_attention", "minimax_m3_sparse")
@@ -66,7 +67,8 @@ def read_config(config: Mapping[str, Any]) -> Model:
     ({'layers': 36, 'groups': 8, 'width': 128, 'heads': 32},)
     """
     if not isinstance(config, Mapping):
-        raise TypeError(f"config must be a dict of names and values, got {_show(config)}")
+        way = "json.load(open(path)) reads one, config.to_dict() makes one"
+        raise TypeError(f"config must be a dict of names and values, got {_show(config)}: {way}")
     of = _Fields(config)
     kinds = _kinds(of)
     parts: Counter[tuple[tuple[str, int], ...]] = Counter()
@@ -94,6 +96,8 @@ class _Fields:
         if isinstance(linear := self.all.get("linear_attn_config"), Mapping):  # Kimi's
             names = {"num_heads": "linear_num_heads", "head_dim": "linear_head_dim"}
             self.all |= {names.get(str(name), str(name)): value for name, value in linear.items()}
+        if self.all.get("multi_query") is True and self.all.get("new_decoder_architecture") is not True:  # Falcon's
+            self.all["num_key_value_heads"] = 1
 
     def first(self, *names: str) -> str:
         """Return the first of these names that has a value, or an empty text."""
@@ -187,9 +191,9 @@ def _kept(kind: str, of: _Fields, heads: int) -> dict[str, int]:
     if latent := of("kv_lora_rank", needed=False):
         return {"latent": latent, "rotary": of("qk_rope_head_dim", least=0), "heads": heads}
     own = ("swa_num_key_value_heads",) if kind in NEWEST else ("num_global_key_value_heads",)
-    groups = of(*own, "num_key_value_heads", "num_attention_heads")  # without groups, one for each head
+    groups = of(*own, *GROUPS, "num_attention_heads")  # without groups, one for each head
     own = ("swa_head_dim",) if kind in NEWEST else ("global_head_dim",)
-    width = of(*own, "head_dim", needed=False) or of("hidden_size", least=heads) // heads
+    width = of(*own, "head_dim", "kv_channels", needed=False) or of("hidden_size", least=heads) // heads
     value = of(*(("swa_v_head_dim",) if kind in NEWEST else ()), "v_head_dim", needed=False)
     return {"groups": groups, "width": width, "heads": heads} | ({"value": value} if value not in (0, width) else {})
 

@@ -15,30 +15,27 @@ class LatentCost(NamedTuple):
     read: int
 
 
-@own_names()
+@own_names(**dict.fromkeys(("value", "window", "every", "chosen", "state"), "serve counts such a part"))
 def kv_cache_numbers(
-    layers: int,
-    *,
-    heads: int | None = None,
-    groups: int | None = None,
-    width: int | None = None,
-    latent: int | None = None,
-    rotary: int = 0,
-    index: int = 0,
-) -> int:
+    layers: int, *, heads: int | None = None, groups: int | None = None, width: int | None = None,
+    latent: int | None = None, rotary: int = 0, index: int = 0,
+) -> int:  # fmt: skip
     """Count the numbers that a model stores for each token it has read, in all layers that attend.
 
-    Give one of ``heads``, ``groups`` and ``latent``. Multi-head attention keeps 2 heads · width numbers, grouped-query
-    attention 2 groups · width (configurations call the groups ``num_key_value_heads``), and latent attention
-    latent + rotary, where rotary is the width of one rotated key that all heads share (DeepSeek-AI, 2024,
-    arXiv:2405.04434, Table 1). ``index`` is the width of a further key, by which a model chooses the tokens that it
-    attends to. In 16 bits they take twice as many bytes.
+    Give one of ``heads``, ``groups`` and ``latent``; beside another, ``heads`` counts queries, and plays no part.
+    Multi-head attention keeps 2 heads · width numbers, grouped-query attention 2 groups · width (configurations call
+    the groups ``num_key_value_heads``), and latent attention latent + rotary, where rotary is the width of one rotated
+    key that all heads share (DeepSeek-AI, 2024, arXiv:2405.04434, Table 1). ``index`` is the width of a further key, by
+    which a model chooses the tokens that it attends to. In 16 bits they take twice as many bytes.
 
     >>> kv_cache_numbers(32, heads=32, width=128), kv_cache_numbers(61, latent=512, rotary=64)
     (262144, 35136)
     """
+    if hasattr(layers, "keys") or hasattr(layers, "to_dict"):
+        way = "read_config(config).parts has the arguments, part by part"
+        raise TypeError(f"layers must be an integer, got {type(layers).__name__}: {way}")
     layers = check_integer(layers, "layers", 1)
-    kinds = {"heads": heads, "groups": groups, "latent": latent}
+    kinds = {"heads": heads if groups is None and latent is None else None, "groups": groups, "latent": latent}
     chosen = [name for name, number in kinds.items() if number is not None]
     if len(chosen) != 1:
         raise ValueError(f"heads, groups or latent must be given, one of the three, got {', '.join(chosen) or 'none'}")

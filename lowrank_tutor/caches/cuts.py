@@ -21,7 +21,7 @@ SHARES = (0.9, 0.95, 0.99)
 
 @own_names(
     ratio="k=int(ratio * break_even_rank(m, n)) keeps this share of the numbers",
-    inputs="moment=inputs.T @ inputs / len(inputs) says the same",
+    **dict.fromkeys(("inputs", "calibration", "x"), "moment=inputs.T @ inputs / len(inputs), or one of input_moments"),
 )
 def compress(
     linear: nn.Linear, k: int | None = None, *, energy: float | None = None, moment: Tensor | None = None
@@ -54,7 +54,7 @@ def compress(
     >>> torch.allclose(model(x), before, atol=1e-4), sum(p.numel() for p in model.parameters())  # of 48 (64 + 1)
     (True, 496)
     """
-    weight = check_linear(linear)
+    weight = check_linear(linear, "for all layers of a model, the loop in help(compress)")
     if (k is None) == (energy is None):
         raise ValueError(f"k or energy must be given, one of the two, got {'none' if k is None else 'both'}")
     check_not_meta("linear.weight", weight)

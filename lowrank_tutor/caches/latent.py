@@ -27,6 +27,9 @@ from lowrank_tutor._tensors import (
 )
 from lowrank_tutor.bilinear import factorize
 
+# The weight of a layer, head by head.
+SPLIT = ": weight.unflatten(0, (heads, -1)).mT with k_proj.weight, or with mha.in_proj_weight.chunk(3)[1]; v likewise"
+
 
 class Latent(NamedTuple):
     """Weights of a latent of width k: ``down`` (dim, k), ``up_k`` (heads, k, d_h) and ``up_v`` (heads, k, d_v).
@@ -51,7 +54,7 @@ def latent_attention(
     k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[Tensor, State]: ...  # fmt: skip
-@own_names()
+@own_names(w_uv="latent_attention(x, *latents, w_q) unpacks them")
 def latent_attention(
     x: Tensor,
     w_dkv: Tensor,
@@ -130,6 +133,7 @@ def latent_attention(
     return out, (stored, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask)
 
 
+@own_names()
 def latent_from_heads(
     w_k: Tensor,
     w_v: Tensor,
@@ -173,7 +177,7 @@ def latent_from_heads(
     >>> down.shape, up_k.shape, torch.allclose(down @ up_v, w_v, atol=1e-4)
     (torch.Size([16, 16]), torch.Size([4, 16, 8]), True)
     """
-    check_floating("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h")))
+    check_floating("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h"), SPLIT))
     heads, dim, d_h = w_k.shape
     d_v = check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k).shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
@@ -232,7 +236,7 @@ def as_finite(name: str, value: Tensor) -> Tensor:
 
 def as_moment(moment: Tensor, dim: int) -> Tensor:
     """Return a second moment (dim, dim) on the CPU, in a type that tells `factorize` how much rounding to expect."""
-    _as_semidefinite("moment", check_tensor("moment", moment, (dim, dim)))
+    _as_semidefinite("moment", check_tensor("moment", moment, (dim, dim), ": of inputs x it is x.T @ x / len(x)"))
     return moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
 
 

@@ -91,9 +91,7 @@ class LoraLinear(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(linear, nn.Linear):
-            raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}: {PEFT}")
-        weight = check_linear(linear).detach()
+        weight = check_linear(linear, PEFT).detach()
         m, n = weight.shape
         self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
         self.alpha = check_real(self.r if alpha is None else alpha, "alpha", "finite and above 0", math.ulp(0.0))
@@ -204,7 +202,7 @@ class LoraLinear(nn.Module):
             return self.factor * product
 
 
-@own_names()
+@own_names(passes=LoraLinear)
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 
@@ -361,6 +359,7 @@ def names_ending_in(
     if missing := [end for end in wanted or [""] if not matches.get(end)]:
         known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
         why = [words for name, words in (others or {}).items() if fnmatchcase(f".{name}", f"*.{missing[0]}")]
+        why = [': "*" takes them all'] if missing[0] == "all-linear" else why
         raise ValueError(f"names must be ends of names of layers ({known}), got {missing[0]!r}{''.join(why[:1])}")
     return list(dict.fromkeys(itertools.chain.from_iterable(matches.values())))
 
@@ -375,7 +374,8 @@ def modules_of(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
 def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:
     adapters = modules_of(model, LoraLinear)
     if not adapters:
-        raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one")
+        way = "inject_lora first, for a saved state with its options"
+        raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one: {way}")
     return adapters
 
 

@@ -5,8 +5,8 @@ import math
 from importlib.resources import files
 from typing import NamedTuple
 
-from lowrank_tutor._checks import check_choice, check_integer, check_real
-from lowrank_tutor._gpus import GPUS, Gpu
+from lowrank_tutor._checks import check_choice, check_integer, check_real, own_names
+from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor.caches.configs import Model, Part
 
 GIB = 2**30
@@ -36,14 +36,14 @@ class Served(NamedTuple):
     """What fits: GiB of ``weights`` and of one chat's ``cache`` on a card, ``chats`` on all cards, and their speed.
 
     ``tokens_per_second`` is a bound, of all chats together, each at its full length; ``lines`` are the four lines of
-    arithmetic.
+    arithmetic, and a fifth if fields of the configuration may matter and were not read.
     """
 
     weights: float
     cache: float
     chats: int
     tokens_per_second: float
-    lines: tuple[str, str, str, str]
+    lines: tuple[str, ...]
 
 
 def published_caches() -> dict[str, PublishedCache]:
@@ -96,18 +96,11 @@ def operations(part: Part, n: int) -> float:
     return 2 * part["heads"] * (1 + twice) * moved(part, n)
 
 
+@own_names("name cards=8, or n=1024 for tokens")
 def serve(
-    model: Model | str,
-    gpu: str | Gpu = "H100",
-    cards: int = 1,
-    *,
-    split: str = "tensor",
-    n: int = 2**17,
-    weight_bits: int = 16,
-    cache_bits: int = 16,
-    share: float = 0.92,
-    billions: float | None = None,
-) -> Served:
+    model: Model | str, gpu: str | Gpu = "H100", *, cards: int = 1, split: str = "tensor", n: int = 2**17,
+    weight_bits: int = 16, cache_bits: int = 16, share: float = 0.92, billions: float | None = None,
+) -> Served:  # fmt: skip
     """Count the chats of ``n`` tokens that fit on ``cards`` cards beside the weights, and bound their speed.
 
     ``model`` is a name in `published_caches`, or what `read_config` returns, with its number of weights in
@@ -121,8 +114,8 @@ def serve(
     what it attends to. The bound is the larger of two times (`~lowrank_tutor.roofline`): bytes a card must read, and
     operations it must do. Traffic between cards costs nothing here.
 
-    >>> served = serve("DeepSeek-V3", "H200", 8, weight_bits=8)
-    >>> round(served.cache, 2), served.chats, serve("Llama-3-70B", "H200", 8).cache
+    >>> served = serve("DeepSeek-V3", "H200", cards=8, weight_bits=8)
+    >>> round(served.cache, 2), served.chats, serve("Llama-3-70B", "H200", cards=8).cache
     (8.58, 4, 5.0)
     """
     if isinstance(model, str):
@@ -130,7 +123,7 @@ def serve(
         model = table[check_choice(model, "model", tuple(table))].model
     elif not isinstance(model, Model):
         raise TypeError(f"model must be a name or what read_config returns, got {type(model).__name__}")
-    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS))]
+    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
     cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
@@ -177,5 +170,6 @@ def _count(model: Model, card: Gpu, cards: int, split: str, n: int, weight_bits:
         f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights, leave {room / GIB:,.2f} GiB:"
         f" {fit:,} on a card, {chats:,} in all",
         speed,
+        *[f"not read, though they may matter: {', '.join(model.unknown)}"] * bool(model.unknown),
     )
     return Served(weights / GIB, cache / GIB, chats, chats / seconds, lines)

@@ -2,12 +2,13 @@
 
 import torch
 
-from lowrank_tutor._checks import check_size
+from lowrank_tutor._checks import check_size, own_names
 from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor, shape_of
 
 MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 
 
+@own_names(rank="torch.randn(n, rank) is a first q")
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Approximate a gradient by rank r from a guess: $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$.
 
@@ -26,7 +27,7 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
             [0., 0.]])
     """
     check_floating("m", check_tensor("m", m, ("m", "n")))
-    check_like("q", q, (m.shape[1], "r"), "m", m)
+    check_like("q", q, (m.shape[1], "r"), "m", m, f": for rank r pass torch.randn({m.shape[1]}, r)")
     r = q.shape[1]
     if not 1 <= r <= min(m.shape):
         raise ValueError(f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}")
@@ -36,6 +37,7 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     return p.to(m.dtype), (matrix.mT @ p).to(m.dtype)
 
 
+@own_names()
 def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
     r"""Push all singular values of matrices ``x`` (..., m, n) toward 1 by matrix products: Muon's step.
 

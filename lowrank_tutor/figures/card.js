@@ -22,6 +22,7 @@ const card = ({ place, data, move, tell }) => {
     const linear = fields.linear_attn_config;
     if (isDict(linear)) Object.assign(fields, { linear_num_heads: linear.num_heads, linear_head_dim: linear.head_dim,
       full_attn_layers: linear.full_attn_layers });
+    if (fields.multi_query === true && fields.new_decoder_architecture !== true) fields.num_key_value_heads = 1;
     const first = (names) => {
       names.forEach((name) => asked.add(name));
       return names.find((name) => Object.hasOwn(fields, name) && fields[name] !== null && fields[name] !== undefined);
@@ -99,8 +100,8 @@ const card = ({ place, data, move, tell }) => {
     const latent = maybe("kv_lora_rank"), near = kinds.newest[kind];
     if (latent) return { latent, rotary: of("qk_rope_head_dim", { least: 0 }), heads };
     const groups = of((near ? "swa_num_key_value_heads" : "num_global_key_value_heads") +
-      " num_key_value_heads num_attention_heads");
-    const width = maybe((near ? "swa_head_dim" : "global_head_dim") + " head_dim") ||
+      " " + kinds.groups.join(" ") + " num_attention_heads");
+    const width = maybe((near ? "swa_head_dim" : "global_head_dim") + " head_dim kv_channels") ||
       Math.floor(of("hidden_size", { least: heads }) / heads);
     const value = maybe((near ? "swa_v_head_dim " : "") + "v_head_dim");
     return { groups, width, heads, ...(value && value !== width ? { value } : {}) };

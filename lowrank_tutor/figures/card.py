@@ -50,7 +50,7 @@ def card(
     }  # fmt: skip
     if n % STEP:
         raise ValueError(f"n must be a multiple of {STEP:,}, got {n!r}")
-    served = serve(model, gpu, cards, split=split, n=n, weight_bits=weight_bits, cache_bits=cache_bits)
+    served = serve(model, gpu, cards=cards, split=split, n=n, weight_bits=weight_bits, cache_bits=cache_bits)
     speed, each = round(served.tokens_per_second), int(served.tokens_per_second // max(1, served.chats))
     return figure(
         name="card",
@@ -69,7 +69,7 @@ def card(
 
 def _data() -> dict[str, Any]:
     """Return the tables that the script needs: models, cards, kinds of layers, and names of fields."""
-    names = ("EVERY", "INDEXED", "NEWEST", "COMPRESSED", "STATE", "STATES", "NOTHING", "RATIOS", "PATTERN")
+    names = ("GROUPS", "EVERY", "INDEXED", "NEWEST", "COMPRESSED", "STATE", "STATES", "NOTHING", "RATIOS", "PATTERN")
     kinds = {name.lower(): getattr(configs, name) for name in names}
     models = {name: row.model._asdict() for name, row in published_caches().items()}
     gpus = {name: (gpu.memory, gpu.bandwidth, gpu.flops) for name, gpu in GPUS.items()}

@@ -97,7 +97,8 @@ def encode(words: str | Sequence[str]) -> list[int]:
         raise TypeError(f"words must be a text or a list of words, got {type(words).__name__}")
     words = words.split() if isinstance(words, str) else words
     if strange := [word for word in words if word not in _NUMBER]:
-        raise ValueError(f"words must be among storyteller.WORDS, got {strange[0]!r}")
+        way = ": put spaces around each mark" if str(strange[0]).strip(".?:") in _NUMBER else ""
+        raise ValueError(f"words must be among storyteller.WORDS, got {strange[0]!r}{way}")
     return [_NUMBER[word] for word in words]
 
 

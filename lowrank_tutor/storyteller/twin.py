@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray
+from lowrank_tutor._checks import FloatArray, own_names
 from lowrank_tutor.storyteller.cuts import Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
@@ -69,6 +69,7 @@ def tables(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None
     return np.stack([cut.table(q, k) for cut, ((q, k, _), _) in zip(cuts, layers, strict=True)], axis=1)
 
 
+@own_names("the model is built in, and weights= gives others")
 def next_words(words: str | Sequence[str], *, attend: Any = None, weights: Weights | None = None) -> dict[str, float]:
     """Return the probability of each word to be the next one.
 

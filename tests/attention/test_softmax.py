@@ -124,7 +124,7 @@ def test_cost_of_real_layer(n, dim, heads):
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         layer(x)
     split = x.unflatten(2, (heads, -1)).transpose(1, 2)
-    cost = softmax_cost(n, dim, heads)
+    cost = softmax_cost(n, dim=dim, heads=heads)
     assert cost.parameters == sum(p.numel() for p in layer.parameters())
     assert cost.flops == counter.get_total_flops()
     assert cost.scores == attention_weights(split, split).numel()

@@ -23,6 +23,8 @@ KEPT = {  # growing, fixed beyond 2**17 tokens
     "states": (2 * 2 * 2 * 256, 6 * 32 * 128 * 64), "letters": (2 * 2 * 32, 2 * 8 * 16 * 64),
     "other values, shared layers": (2 * 4 * 320, 2 * 2 * 320 * 100),
     "one vector for four": (128 + 32 + 4, 3 * 128 * 512),
+    "one group for all": (32 * 2 * 64, 0), "groups by another name": (60 * 2 * 8 * 64, 0),
+    "widths by another name": (28 * 2 * 4 * 96, 0),
 }  # fmt: skip
 GIB = 2**30
 N = 2**17
@@ -115,7 +117,7 @@ def test_budgets_by_hand(budget):
     name, gpu, cards, options, billions, kept, chats = budget
     pasted = name in CONFIGS
     options = options | {"billions": PASTED["configs"][name]["billions"] if pasted else None}
-    served = serve(read_config(CONFIGS[name]) if pasted else name, gpu, cards, **options)
+    served = serve(read_config(CONFIGS[name]) if pasted else name, gpu, cards=cards, **options)
     bits = {16: 16, 8: 8.5, 4: 4.5}[options.get("weight_bits", 16)]
     assert served.weights * GIB == pytest.approx(billions * bits / 8 * 1e9, rel=2e-4)
     assert served.cache * GIB == kept * options.get("cache_bits", 16) / 8

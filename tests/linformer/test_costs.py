@@ -26,12 +26,12 @@ def test_cost_of_real_layer(n, dim, heads, k, max_len, gradient, sharing, calls)
     # The counter knows the products, not the fused kernel of a CPU.
     with set_grad_enabled(gradient), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         layer(x)
-    cost = linformer_cost(n, dim, heads, k, sharing=sharing, max_len=max_len)
+    cost = linformer_cost(n, dim=dim, heads=heads, k=k, sharing=sharing, max_len=max_len)
     assert cost.parameters == sum(p.numel() for p in layer.parameters())
     assert cost.flops == counter.get_total_flops()
     assert cost.scores == sum(q.shape[1] * q.shape[2] * keys.shape[2] for q, keys, *_ in calls)
     if n == max_len:
-        assert linformer_cost(n, dim, heads, k, sharing=sharing) == cost
+        assert linformer_cost(n, dim=dim, heads=heads, k=k, sharing=sharing) == cost
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_cost_of_encoder_layer(n, dim, heads, k, feedforward):
     layer = LinformerEncoderLayer(dim, heads, n, k, feedforward, 0.0)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         layer(torch.zeros(1, n, dim))
-    cost = linformer_cost(n, dim, heads, k, feedforward=feedforward)
+    cost = linformer_cost(n, dim=dim, heads=heads, k=k, feedforward=feedforward)
     assert cost.parameters == sum(p.numel() for p in layer.parameters())
     assert cost.flops == counter.get_total_flops()
-    assert cost.scores == linformer_cost(n, dim, heads, k).scores
+    assert cost.scores == linformer_cost(n, dim=dim, heads=heads, k=k).scores
 
 
 def test_cost_by_hand():
@@ -62,9 +62,9 @@ def test_cost_by_hand():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linformer_cost(9, 6, 2, 3, max_len=8), "n must be between 1 and max_len = 8, got 9"),
-        (lambda: linformer_cost(8, 6, 2, 10, max_len=9), "k must be between 1 and max_len = 9, got 10"),
-        (lambda: linformer_cost(8, 6, 4, 3), "heads must divide dim = 6, got 4"),
+        (lambda: linformer_cost(9, dim=6, heads=2, k=3, max_len=8), "n must be between 1 and max_len = 8, got 9"),
+        (lambda: linformer_cost(8, dim=6, heads=2, k=10, max_len=9), "k must be between 1 and max_len = 9, got 10"),
+        (lambda: linformer_cost(8, dim=6, heads=4, k=3), "heads must divide dim = 6, got 4"),
         (lambda: pooling_projection(2, 10**30),
          f"max_len must give a matrix of at most 2**40 numbers, got 2 times {10**30}"),
     ],
@@ -74,6 +74,8 @@ def test_bad_sizes(call, message):
 
 
 def test_size_bounds():
-    assert linformer_cost(1, 1, 1, 1) == (4 + 1 + 1, 4 + 6 + 4, 1)
-    assert linformer_cost(8, 6, 6, 8, max_len=8) == linformer_cost(8, 6, 6, 8)
-    assert linformer_cost(8, 6, 2, 9, max_len=9).scores == 2 * 8 * 9  # more rows than tokens, not than columns
+    assert linformer_cost(1, dim=1, heads=1, k=1) == (4 + 1 + 1, 4 + 6 + 4, 1)
+    assert linformer_cost(8, dim=6, heads=6, k=8, max_len=8) == linformer_cost(8, dim=6, heads=6, k=8)
+    assert (
+        linformer_cost(8, dim=6, heads=2, k=9, max_len=9).scores == 2 * 8 * 9
+    )  # more rows than tokens, not than columns
