@@ -68,6 +68,7 @@ CALLS = {
     ("merge_and_unload",): "lr.caches.merge_lora(model)",
     ("count_parameters", "print_trainable_parameters"): "sum(p.numel() for p in model.parameters() if p.requires_grad)",
     ("save_lora",): "lr.caches.lora_state(model), and torch.save",
+    ("add_weighted_adapter", "average_lora"): "torch.linalg.svd on the mean of each layer's .update()",
     ("unmerge_lora", "remove_lora", "disable_lora", "disable_adapter"): "lr.caches.without_lora(model)",
     ("compress_model", "compress_linear"): "lr.caches.compress(linear, k) for each layer",
     ("PowerSGD",): "lr.caches.power_step(gradient, torch.randn(n, r)) for each gradient (m, n)",

@@ -9,9 +9,10 @@ change nothing for the others, whatever they hold. Their own rows of a layer's r
 hidden altogether has mixtures of zeros. A short sequence gives the same results with padding appended.
 
 Where tokens are hidden, by a mask or beyond the end of a short sequence, the **sum rule** or the **norm rule** scales
-what is left of a row of ``e``: see ``lowrank_tutor/_padding.py``. A row without negative entries, such as an average,
-follows the first, any other the second. The entries of a learned ``e`` cross zero, so a layer that learns it has one
-rule for all rows: the sum rule if ``e`` starts without negative entries.
+what is left of a row of ``e``. If a share $\omega$ of its absolute entries (norm rule: of their squares) lies on real
+tokens, the row is divided by $\omega$ (by $\sqrt\omega$), and $\ln \omega$ is added to its logits. A row without
+negative entries, such as an average, follows the first, any other the second. The entries of a learned ``e`` cross
+zero, so a layer that learns it has one rule for all rows: the sum rule if ``e`` starts without negative entries.
 """
 
 import math

@@ -32,8 +32,8 @@ def compress(
     ``moment`` (n, n) of the inputs, $\Gamma = E\,x x^\top$, the one whose outputs are nearest on average: the best cut
     of $W \Gamma^{1/2}$ (Chen et al., 2021, NeurIPS; Wang et al., 2024, arXiv:2403.07378). Give ``k``, between 1 and
     ``min(m, n)``, or the share ``energy`` of the weight's squared norm that is kept; with ``moment`` that of the mean
-    squared outputs, before the bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n). A share that needs
-    more is refused.
+    squared outputs, before the bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n) and no
+    other layer has the same weight, as a tied head has. A share that needs more is refused.
 
     For all layers of a model whose moments were collected: ``for name, moment in moments.items():
     model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.

@@ -112,7 +112,8 @@ def serve(
     split, and all other weights copied. ``"tokens"`` splits the weights like tensor, and each chat's tokens over the
     cards. Each new token reads all weights that some chat uses (routers choose evenly, and chats independently), and
     what it attends to. The bound is the larger of two times (`~lowrank_tutor.roofline`): bytes a card must read, and
-    operations it must do. Traffic between cards costs nothing here.
+    operations it must do. Traffic between cards costs nothing here. One chat alone is bound by the time to read the
+    weights and its cache: with a ``share`` that leaves room for one chat, the speed is that chat's.
 
     >>> served = serve("DeepSeek-V3", "H200", cards=8, weight_bits=8)
     >>> round(served.cache, 2), served.chats, serve("Llama-3-70B", "H200", cards=8).cache

@@ -44,7 +44,8 @@ def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
     From $X / \|X\|_F$ on, each step is $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$. It maps each singular
     value by $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$ and keeps the singular vectors and the rank.
     Muon's coefficients a, b and c do not converge to 1 but come near it fast (Jordan et al., 2024,
-    https://kellerjordan.github.io/posts/muon/). Zeros stay zeros.
+    https://kellerjordan.github.io/posts/muon/). Zeros stay zeros. Optimizers also scale the step, by
+    $\sqrt{\max(1, m / n)}$ in PyTorch.
 
     >>> import torch
     >>> newton_schulz(torch.tensor([[3.0, 0.0], [0.0, 0.1]])).diagonal()
