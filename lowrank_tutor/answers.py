@@ -357,25 +357,20 @@ QUESTIONS = {
         (9, "Each of the ten steps leaves 1 behind."),
     ),
     # Chapter 10, states
-    "ex-states-recall": _question(
+    "ex-states-binary": _question(
         {
-            "Relative error for 33 pairs": 1 / 2,
-            "Pairs at which it is 1": 129,
-            "Pairs that some state holds exactly": 128,
+            "States after 100 tokens": 3,
+            "Tokens in the newest": 4,
+            "Rank allowed for the cut": 48,
+            "Tokens when there is one state again": 128,
         },
-        "The theorem gives the square: (t - 1)/d. The pair that is read does not disturb itself. And a state solves as "
-        "many equations as a key has numbers.",
-        (1 / 4, "That is the mean square. Take the root."),
-        (sqrt(33 / 128), 128, "Of 33 pairs 32 are others. The pair that is read does not disturb itself."),
-        (..., 128, "With 128 pairs 127 are others."),
-        (..., ..., 1, "A sum holds one pair exactly. The best state solves for all values at once."),
-    ),
-    "ex-states-matrix": _question(
-        {"Row 3, column 1": 6, "Row 4, column 2": 2, "The determinant": 0},
-        "By time i, the input of time j has been multiplied by every a from time j + 1 to i.",
-        (3, 6, "The number of the first time is never used: begin with the one after the column's."),
-        (..., ..., 24, "Multiply the diagonal entries, and subtract the product of the other two."),
-        (5, 3, "At each step the state is multiplied by the next a. Nothing is added."),
+        "Write 100 as a sum of different powers of 2, the largest first. Each is a state of as many tokens.",
+        (7, "That is the number of digits. Only a 1 stands for a state."),
+        (..., 64, "That is the oldest state. The newest belongs to the last 1 of the numeral."),
+        (..., ..., 16, "Each of the states can add d to the rank."),
+        (..., ..., 112, "Count the ones of the numeral, not its digits."),
+        (..., ..., ..., 64, "Token 64 is past. When does the next numeral with a single 1 come?"),
+        (..., ..., ..., 127, "127 is 1111111, which means seven states. They become one at the next token."),
     ),
     "ex-states-which": _question(
         {

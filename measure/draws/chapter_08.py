@@ -1,17 +1,22 @@
-"""Draw chapter 8 again: cuts and rounded keys."""
+"""Draw chapter 8 again: cuts, rounded keys, and groups of old tokens."""
+
+import math
 
 import numpy as np
 import torch
 
 from lowrank_tutor.bilinear import factorize, score_error
 from lowrank_tutor.rank import numerical_rank
+from lowrank_tutor.states import window_attention
 from lowrank_tutor.svd import relative_error
+
+attend = torch.nn.functional.scaled_dot_product_attention
 
 
 def draw(seed: int) -> dict[str, float]:
     """Return the numbers of one seed."""
     g = torch.Generator().manual_seed(seed)
-    return _rotated(g) | _cuts(g) | _scores(g) | _rounded(g)
+    return _rotated(g) | _cuts(g) | _scores(g) | _rounded(g) | _windows(g)
 
 
 def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
@@ -84,3 +89,18 @@ def _rounded(g: torch.Generator) -> dict[str, float]:
             rounded = low + step * ((keys - low) / step).round()
             numbers[f"{bits} bits, a scale for each {name}"] = relative_error(scores(rounded), scores(keys))
     return numbers
+
+
+def _windows(g: torch.Generator) -> dict[str, float]:
+    noise, maps = _normal(g, 128, 32), _normal(g, 3, 32, 32) / math.sqrt(32)
+    x = noise.clone()
+    for i in range(1, 128):
+        x[i] = 0.95 * x[i - 1] + math.sqrt(1 - 0.95**2) * noise[i]
+    q, k, v = ((x @ w)[None, None] for w in maps)
+    exact = attend(q, k, v, is_causal=True)[0, 0]
+    band = torch.ones(128, 128).tril().bool() & ~torch.ones(128, 128).tril(-16).bool()
+    numbers = {
+        f"groups of 8, {name}": relative_error(window_attention(q, k, v, window=16, m=8, votes=votes)[0, 0], exact)
+        for name, votes in (("m votes", True), ("one vote", False))
+    }
+    return numbers | {"last 16 alone": relative_error(attend(q, k, v, attn_mask=band)[0, 0], exact)}

@@ -1,21 +1,21 @@
-"""Draw chapter 10 again: recall of states, depth with skips, groups of old tokens."""
+"""Draw chapter 10 again: recall of states, depth with skips, states that learn."""
 
 import math
 
+import numpy as np
 import torch
+from scipy.sparse.linalg import cg
 from sklearn.datasets import load_digits
 
-from lowrank_tutor.states import linear_state, recall_error, window_attention
-from lowrank_tutor.svd import relative_error
+from lowrank_tutor.states import linear_state, recall_error
 
 unit = torch.nn.functional.normalize
-attend = torch.nn.functional.scaled_dot_product_attention
 
 
 def draw(seed: int) -> dict[str, float]:
     """Return the numbers of one seed."""
     g = torch.Generator().manual_seed(seed)
-    return _recall(g) | _depth(g) | _windows(g)
+    return _recall(g) | _depth(g) | _learning(g)
 
 
 def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
@@ -71,16 +71,16 @@ def _layers_until_alike(apart: list[float]) -> int:
     return next((layer for layer, away in enumerate(apart, start=1) if away < 1e-15), len(apart) + 1)
 
 
-def _windows(g: torch.Generator) -> dict[str, float]:
-    noise, maps = _normal(g, 128, 32), _normal(g, 3, 32, 32) / math.sqrt(32)
-    x = noise.clone()
-    for i in range(1, 128):
-        x[i] = 0.95 * x[i - 1] + math.sqrt(1 - 0.95**2) * noise[i]
-    q, k, v = ((x @ w)[None, None] for w in maps)
-    exact = attend(q, k, v, is_causal=True)[0, 0]
-    band = torch.ones(128, 128).tril().bool() & ~torch.ones(128, 128).tril(-16).bool()
-    numbers = {
-        f"groups of 8, {name}": relative_error(window_attention(q, k, v, window=16, m=8, votes=votes)[0, 0], exact)
-        for name, votes in (("m votes", True), ("one vote", False))
-    }
-    return numbers | {"last 16 alone": relative_error(attend(q, k, v, attn_mask=band)[0, 0], exact)}
+def _learning(g: torch.Generator) -> dict[str, float]:
+    """Errors of 32 pairs under keys of 32 numbers, random or sharing a direction."""
+    numbers, eye = {}, torch.eye(32, dtype=torch.float64)
+    keys, shared, v = _normal(g, 32, 32), _normal(g, 32), _normal(g, 32, 32)
+    for name, k in (("random keys", unit(keys, dim=1)), ("keys that share a direction", unit(keys + shared, dim=1))):
+        square, product = k.T @ k + 0.01 * eye, k.T @ v
+        states = {"sum": product, "delta rule": linear_state(k, v, delta=1.0)}
+        for steps in (1, 2, 4, 8, 16):
+            solved, _ = cg(np.kron(square, eye), product.flatten().numpy(), maxiter=steps, rtol=0)
+            states[f"{steps} steps"] = torch.from_numpy(solved).reshape(32, 32)
+        states["best state"] = torch.linalg.solve(square, product)
+        numbers |= {f"{name}, {state}": recall_error(s, k, v) for state, s in states.items()}
+    return numbers

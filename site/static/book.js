@@ -45,11 +45,16 @@ document.addEventListener("copy", (event) => {
   copied.remove();
   event.preventDefault();
 });
-// Chapter 9 was once the end of chapter 8: addresses of what moved lead there, also with the state of a question.
-const MOVED = /^#(change-weights-by-|send-less-of-|ex-caches-(lora|whiten|trap)$|thm-lora-step$|thm-muon$|practice-lora-)|\b(predict|draw_first)-4\b/;
-if (location.pathname.endsWith("/08-caches.html") && MOVED.test(location.hash)) {
-  const there = location.hash.replace("ex-caches-", "ex-adapters-").replace("predict-4", "predict-1").replace("draw_first-4", "draw_first");
-  location.replace("09-adapters.html" + there);
+// Chapter 9 was once the end of chapter 8, and two sections of chapter 8 were in chapter 10: addresses of what moved lead
+// there, also with the state of a figure.
+const MOVED = {
+  "08-caches": ["09-adapters", /^#(change-weights-by-|send-less-of-|ex-caches-(lora|whiten|trap)$|thm-lora-step$|thm-muon$|practice-lora-)|\b(predict|draw_first)-4\b/],
+  "10-states": ["08-caches", /^#(where-linformer-|tokens-chosen-|storyteller=)/],
+};
+const [there, moved] = MOVED[location.pathname.match(/([^/]*)\.html$/)?.[1]] ?? [];
+if (moved?.test(location.hash)) {
+  const named = { "ex-caches-": "ex-adapters-", "predict-4": "predict-1", "draw_first-4": "draw_first", "storyteller=": "storyteller-2=" };
+  location.replace(there + ".html" + location.hash.replace(/ex-caches-|(predict|draw_first)-4|storyteller=/, (old) => named[old]));
 }
 // A report of a mistake names the section that stands on the screen.
 addEventListener("DOMContentLoaded", () => document.querySelector("a.btn-source-issues-button")?.addEventListener("click", ({ currentTarget }) => {

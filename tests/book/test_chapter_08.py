@@ -100,6 +100,56 @@ def test_words_dropped(chapter):
     assert max(chapter["heard"]) == chapter["heard"][0]
 
 
+def test_groups():
+    """By the twin: a group's mean logit, its size as votes, and the newest 8 words one by one."""
+    story = storyteller.encode("<s> " + TALES["far fact"])
+
+    def cut(m, votes):
+        def table(q, k):
+            shared = np.zeros((*q.shape[:-1], q.shape[-2]))
+            for i in range(q.shape[-2]):
+                old = max(0, i - 7) // m * m
+                starts = np.array([*range(0, old, m), *range(old, i + 1)])
+                sizes = np.diff([*starts, i + 1])
+                scores = np.add.reduceat(q[..., i, None, :] @ k[..., : i + 1, :].swapaxes(-1, -2) / 4, starts, axis=-1)
+                powers = np.exp(scores[..., 0, :] / sizes) * (sizes if votes > 1 else 1)
+                weights = powers / powers.sum(axis=-1, keepdims=True)
+                shared[..., i, : i + 1] = np.repeat(weights / sizes, sizes, axis=-1)
+            return shared
+
+        return storyteller.Cut(table)
+
+    rows = [
+        row for row in json.loads((DATA / "storyteller_designs.json").read_text())["rows"] if row["task"] == "groups"
+    ]
+    assert len(rows) == 7
+    for row in rows:
+        chances = storyteller.next_words(
+            [storyteller.WORDS[word] for word in story], attend=cut(row["m"], row["votes"])
+        )
+        assert max(chances, key=chances.get) == row["says"], row
+
+
+def test_words_chosen_by_an_index():
+    """As many words as the text says are the fewest for nine right answers in ten."""
+    for cut, words, rounded in (("index", 10, 0.92), ("top", 4, 0.96)):
+        answered = {k: row["answered"] for k, row in counted()[cut].items() if k}
+        assert min(k for k, right in answered.items() if right >= 0.9) == words, cut
+        assert round(answered[words], 2) == rounded
+
+
+def test_index_by_hand_and_in_glm_5(chapter):
+    assert chapter["shares"].tolist() == pytest.approx([3 / 4, 1 / 4])
+    rows = json.loads((DATA / "models.json").read_text())["rows"]
+    (layers,) = [row["layers"] for row in rows if row["name"] == "GLM-5"]
+    assert [(each["layers"], each.get("latent"), each.get("index")) for each in layers] == [
+        (78, 512, None),
+        (78, None, 128),
+    ]
+    assert [chapter["whole"] - chapter["latents"], chapter["latents"]] == [78 * 128, 78 * 576]
+    assert chapter["fewer"] == pytest.approx(576 * 131_072 / (128 * 131_072 + 576 * 2048))
+
+
 def test_moments_and_use(chapter):
     """Moments of stories without padding, and the use of their words, one story at a time."""
     model = storyteller.load()

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import torch
 from chapters import CHAPTERS, softmax
-
-from lowrank_tutor import storyteller
-from lowrank_tutor.figures.storyteller import TALES, counted
+from scipy.sparse.linalg import cg
 
 RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.json").read_text())["rows"]
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("10-")]
@@ -22,7 +20,74 @@ def past(chapter, *, words):
     return {"rank": int((spectrum > 0.01 * spectrum[0]).sum())}
 
 
-EXPLORERS = {"past": past}
+def walking(chapter, *, steps, keys):
+    """SciPy's conjugate gradients, on all columns at once; the delta rule and the sum pair by pair."""
+    k, v = chapter["KEYS"][keys].numpy(), chapter["values"].numpy()
+    square = np.kron(k.T @ k + 0.01 * np.eye(32), np.eye(32))
+    walked, _ = cg(square, (k.T @ v).ravel(), maxiter=steps, rtol=0)
+    delta = np.zeros((32, 32))
+    for key, value in zip(k, v, strict=True):
+        delta += np.outer(key, value - key @ delta)
+    states = {"error": walked.reshape(32, 32), "delta": delta, "sum": k.T @ v}
+    return {name: np.linalg.norm(k @ state - v) / np.linalg.norm(v) for name, state in states.items()}
+
+
+def binary(_chapter, *, tokens):
+    """Count as a child does: a new token is a state, and two states of one size are joined."""
+    sizes = []
+    for _ in range(tokens):
+        sizes.append(1)
+        while sizes[-2:-1] == sizes[-1:]:
+            sizes.append(2 * sizes.pop())
+            sizes.pop(-2)
+    digits = "".join(str(int(2**i in sizes)) for i in reversed(range(6)))
+    return {"numeral": int(digits), "states": len(sizes)}
+
+
+EXPLORERS = {"past": past, "walking": walking, "binary": binary}
+
+
+def test_states_that_learn(chapter):
+    """By least squares the walk ends at the best state, and half the delta rule's error takes eight steps."""
+    k, v = chapter["KEYS"]["random"].numpy(), chapter["values"].numpy()
+    rows, sides = np.vstack([k, 0.1 * np.eye(32)]), np.vstack([v, np.zeros((32, 32))])
+    best = np.linalg.lstsq(rows, sides, rcond=None)[0]
+    walked = chapter["walk"](chapter["KEYS"]["random"], chapter["values"], 0.01, 100).numpy()
+    np.testing.assert_allclose(walked, best, atol=1e-5)
+    found = {steps: walking(chapter, steps=steps, keys="random") for steps in (1, 2, 4, 8)}
+    assert [steps for steps, each in found.items() if each["error"] < each["delta"] / 2] == [8]
+    rows = json.loads(files("lowrank_tutor").joinpath("data/draws.json").read_text())["rows"]
+    median = {row["name"]: round(100 * row["median"]) for row in rows if row["chapter"] == "10"}
+    random = [median[f"random keys, {name}"] for name in ("delta rule", "1 steps", "8 steps", "best state", "sum")]
+    assert [*random, median["keys that share a direction, sum"]] == [78, 70, 34, 24, 98, 269]
+
+
+def log_linear(q, k, weights):
+    """Add sheets of tokens to states, join states of one size, and read unit values: then outputs are rows of M."""
+    n, states, rows = len(q), [], []
+    for t in range(n):
+        states.append((1, np.outer(k[t], np.eye(n)[t])))
+        while len(states) > 1 and states[-1][0] == states[-2][0]:
+            (size, one), (_, other) = states.pop(), states.pop()
+            states.append((2 * size, one + other))
+        rows.append(sum(weights[t, int(math.log2(size))] * (q[t] @ state) for size, state in states))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("n", [71, 256])
+def test_cuts_through_states(chapter, n):
+    """Ranks of a cut stay below d times the ones of t, those of a state's columns below d, as the page prints them."""
+    rng = np.random.default_rng(n)
+    q, k, weights = rng.normal(size=(n, 4)), rng.normal(size=(n, 4)), rng.uniform(0.2, 1, size=(n, 9))
+    M = log_linear(q, k, weights)
+    own = chapter["log_linear"](*map(torch.from_numpy, (q, k, weights)))
+    np.testing.assert_allclose(own, M, atol=1e-12)
+    ranks = [np.linalg.matrix_rank(M[t:, :t]) for t in range(1, n)]
+    assert all(rank <= 4 * f"{t:b}".count("1") for t, rank in enumerate(ranks, start=1))
+    squares = [np.linalg.matrix_rank(M[t : t + size, t - size : t]) for t in range(1, n) for size in [t & -t]]
+    assert (max(squares), max(ranks)) == (4, {71: 13, 256: 19}[n])
+    for start, size in ((0, 32), (32, 16), (48, 1)):  # the states after 49 tokens
+        assert np.linalg.matrix_rank(M[49:, start : start + size]) <= 4
 
 
 def test_depth(chapter):
@@ -62,54 +127,6 @@ def test_errors_follow_the_theorem(chapter):
     found = chapter["found"]
     assert found["sum"] == pytest.approx(found["sum, by the theorem"], abs=0.1)
     assert found["best state"][:2] == pytest.approx([0, 0], abs=1e-9)
-
-
-def test_groups():
-    """By the twin: a group's mean logit, its size as votes, and the newest 8 words one by one."""
-    story = storyteller.encode("<s> " + TALES["far fact"])
-
-    def cut(m, votes):
-        def table(q, k):
-            shared = np.zeros((*q.shape[:-1], q.shape[-2]))
-            for i in range(q.shape[-2]):
-                old = max(0, i - 7) // m * m
-                starts = np.array([*range(0, old, m), *range(old, i + 1)])
-                sizes = np.diff([*starts, i + 1])
-                scores = np.add.reduceat(q[..., i, None, :] @ k[..., : i + 1, :].swapaxes(-1, -2) / 4, starts, axis=-1)
-                powers = np.exp(scores[..., 0, :] / sizes) * (sizes if votes > 1 else 1)
-                weights = powers / powers.sum(axis=-1, keepdims=True)
-                shared[..., i, : i + 1] = np.repeat(weights / sizes, sizes, axis=-1)
-            return shared
-
-        return storyteller.Cut(table)
-
-    rows = [row for row in RECORD if row["task"] == "groups"]
-    assert len(rows) == 7
-    for row in rows:
-        chances = storyteller.next_words(
-            [storyteller.WORDS[word] for word in story], attend=cut(row["m"], row["votes"])
-        )
-        assert max(chances, key=chances.get) == row["says"], row
-
-
-def test_words_chosen_by_an_index():
-    """As many words as the text says are the fewest for nine right answers in ten."""
-    for cut, words, share in (("index", 10, 0.92), ("top", 4, 0.96)):
-        answered = {k: row["answered"] for k, row in counted()[cut].items() if k}
-        assert min(k for k, right in answered.items() if right >= 0.9) == words, cut
-        assert round(answered[words], 2) == share
-
-
-def test_index_by_hand_and_in_glm_5(chapter):
-    assert chapter["weights"].tolist() == pytest.approx([3 / 4, 1 / 4])
-    rows = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text())["rows"]
-    (layers,) = [row["layers"] for row in rows if row["name"] == "GLM-5"]
-    assert [(each["layers"], each.get("latent"), each.get("index")) for each in layers] == [
-        (78, 512, None),
-        (78, None, 128),
-    ]
-    assert [chapter["whole"] - chapter["latents"], chapter["latents"]] == [78 * 128, 78 * 576]
-    assert chapter["fewer"] == pytest.approx(576 * 131_072 / (128 * 131_072 + 576 * 2048))
 
 
 def test_learned_states():

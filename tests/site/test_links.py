@@ -59,6 +59,9 @@ OLD = {  # an old address, and where it leads
     "08-caches.html#draw_first-4=guess:1": "09-adapters.html#draw_first=guess:1",
     "08-caches.html#practice-lora-update": "09-adapters.html#practice-lora-update",
     "08-caches.html#predict-3": "08-caches.html#predict-3",
+    "10-states.html#tokens-chosen-by-an-index": "08-caches.html#tokens-chosen-by-an-index",
+    "10-states.html#where-linformer-s-idea-went": "08-caches.html#where-linformer-s-idea-went",
+    "09-states.html#storyteller=k:10": "08-caches.html#storyteller-2=k:10",
 }
 
 
