@@ -42,6 +42,9 @@ SENTENCES = {
     "book/10-states": (
         "What a table of fixed size can remember in place of a cache, and which theorem is about which rank."
     ),
+    "book/microscope": (
+        "Drop your own weights or adapter on this page and see their low rank, in your browser: nothing is uploaded."
+    ),
     "book/budget": "The least memory with which a small model still answers: cut everything at once, and look.",
     "book/choose": (
         "From a problem to a technique: what it saves, what it costs in quality, who uses it, which library to install."

@@ -103,11 +103,18 @@ class Run(NamedTuple):
     rate: float = RATE
 
 
-def learn(run: Run, steps: int = STEPS, every: int = EVERY, tested: int = TESTED) -> dict[str, Any]:
-    """Train updates of one rank, and return the shares of right answers on the way, and the loss at the end."""
+def adapted(run: Run) -> torch.nn.Module:
+    """Return the storyteller with new updates of one rank."""
     torch.manual_seed(run.seed)
+    return inject_lora(storyteller.load(), NAMES, run.rank, **METHODS[run.method])
+
+
+def learn(
+    run: Run, steps: int = STEPS, every: int = EVERY, tested: int = TESTED, model: torch.nn.Module | None = None
+) -> dict[str, Any]:
+    """Train updates of one rank, and return the shares of right answers on the way, and the loss at the end."""
+    model = adapted(run) if model is None else model
     rng = np.random.default_rng(1000 + run.seed)
-    model = inject_lora(storyteller.load(), NAMES, run.rank, **METHODS[run.method])
     learned = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.Adam(learned, lr=run.rate)
     told, curve, start = stories(tested, np.random.default_rng(TEST_SEED)), [], time.process_time()

@@ -67,8 +67,8 @@ var lowrankLinalg = (function make() {
     return [v, dot(v, v)];
   };
 
-  /** Columns of Q and R for a matrix given by its columns, by Householder's reflections. */
-  const qrOfColumns = (given) => {
+  /** Columns of Q, if `both` are asked for, and R for a matrix given by its columns, by Householder's reflections. */
+  const qrOfColumns = (given, both = true) => {
     const m = given[0].length, rank = Math.min(m, given.length);
     const r = given.map((column) => Float64Array.from(column));
     const mirrors = [];
@@ -77,14 +77,14 @@ var lowrankLinalg = (function make() {
       const [v, vv] = mirrors[j];
       if (vv) for (let i = j; i < r.length; i++) reflect(r[i], v, vv, j);
     }
-    const q = units(m, rank);
-    for (let j = rank - 1; j >= 0; j--) {
+    const q = units(m, both ? rank : 0);
+    for (let j = q.length - 1; j >= 0; j--) {
       const [v, vv] = mirrors[j];
       if (vv) for (let i = j; i < rank; i++) reflect(q[i], v, vv, j);
     }
     for (let j = 0; j < rank; j++) {
       if (r[j][j] >= 0) continue; // a diagonal that is not negative makes the factors unique
-      q[j].forEach((x, i) => (q[j][i] = -x));
+      q[j]?.forEach((x, i) => (q[j][i] = -x));
       r.forEach((column) => (column[j] = -column[j]));
     }
     return { q, r: r.map((column, j) => column.slice(0, rank).fill(0, Math.min(j + 1, rank))) };
@@ -196,5 +196,5 @@ var lowrankLinalg = (function make() {
     return { u: plain(transpose(found.u)), s: found.s, v: plain(transpose(found.v)) };
   };
 
-  return { svd, qr, matmul, softmax, normal, layers, source: make.toString() };
+  return { svd, qr, qrOfColumns, matmul, softmax, normal, layers, source: make.toString() };
 })();

@@ -1,0 +1,188 @@
+"""Files of weights, sound and broken, and a reader and a writer that share no code with the site."""
+
+import json
+import struct
+
+import numpy as np
+import torch
+
+TYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
+TYPES |= {torch.float8_e4m3fn: "F8_E4M3", torch.float8_e5m2: "F8_E5M2"}
+
+
+def packed(header, data=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def written(tensors, **metadata):
+    """A safetensors file of tensors."""
+    header, data = {"__metadata__": metadata} if metadata else {}, b""
+    for name, tensor in tensors.items():
+        raw = tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+        offsets = [len(data), len(data) + len(raw)]
+        header[name] = {"dtype": TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
+        data += raw
+    return packed(header, data)
+
+
+def read(raw):
+    """The tensors of a safetensors file, and what else its header says."""
+    (size,) = struct.unpack("<Q", raw[:8])
+    header, kinds = json.loads(raw[8 : 8 + size]), {name: kind for kind, name in TYPES.items()}
+    extra = header.pop("__metadata__", None)
+    found = {}
+    for name, entry in header.items():
+        begin, end = (8 + size + at for at in entry["data_offsets"])
+        found[name] = torch.frombuffer(bytearray(raw[begin:end]), dtype=kinds[entry["dtype"]]).view(entry["shape"])
+    return found, extra
+
+
+def normal(*shape, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def low(m, n, rank):
+    return normal(m, rank) @ normal(rank, n, seed=1)
+
+
+WEIGHTS = {
+    "square": normal(64, 64),
+    "tall, odd": normal(257, 33),
+    "wide, odd": normal(7, 301).float(),
+    "long": normal(700, 10).bfloat16(),
+    "half": normal(30, 50).half(),
+    "signal in noise": (normal(90, 60) + 3 * low(90, 60, 2)).float(),
+    "flat": torch.linalg.qr(normal(40, 40)).Q,
+    "identity": torch.eye(20),
+    "rank one": low(50, 40, 1),
+    "rank deficient": low(60, 44, 21),
+    "duplicate rows": normal(8, 30).repeat(5, 1),
+    "falling fast": torch.diag(10.0 ** -torch.arange(16.0)).double(),
+    "zeros": torch.zeros(5, 6),
+    "huge": normal(20, 30) * 1e150,
+    "tiny": normal(20, 30) * 1e-160,
+    "float32's ends": (normal(12, 9) * 1e30).float(),
+    "subnormal": (normal(12, 9) * 1e-41).float(),
+    "one strong entry": normal(30, 20).index_put((torch.tensor(3), torch.tensor(4)), torch.tensor(1e9).double()),
+    "two by two": torch.tensor([[4.0, 2], [1, 1]]),
+    "convolution": normal(6, 5, 3, 3).float(),
+    "8 bits": normal(40, 30).to(torch.float8_e4m3fn),
+    "8 bits, wide range": normal(40, 30).to(torch.float8_e5m2),
+    "one row": normal(1, 9),
+    "vector": normal(9),
+}
+
+
+D, HEADS, WIDTH = 24, 4, 6
+Q, K, V, OUT = (normal(*shape, seed=i) for i, shape in enumerate([(D, D), (D, D), (D, D), (D, D)]))
+FUSED = torch.cat([Q, K, V])
+ATTENTION = {
+    "llama, grouped": (
+        {"l.q_proj.weight": Q, "l.k_proj.weight": K[:12], "l.v_proj.weight": V[:12], "l.o_proj.weight": OUT},
+        2,
+    ),
+    "storyteller": ({"l.q.weight": Q, "l.k.weight": K, "l.v.weight": V, "l.out.weight": OUT}, 1),
+    "bert": (
+        {"l.self.query.weight": Q, "l.self.key.weight": K, "l.self.value.weight": V, "l.output.dense.weight": OUT},
+        1,
+    ),
+    "gpt-2": ({"l.c_attn.weight": FUSED.T, "l.c_proj.weight": OUT.T}, 1),
+    "torch": ({"l.in_proj_weight": FUSED, "l.out_proj.weight": OUT}, 1),
+    "phi-3, grouped": ({"l.qkv_proj.weight": torch.cat([Q, K[:12], V[:12]]), "l.o_proj.weight": OUT}, 2),
+}
+
+
+def products_of(head, share):
+    """What compares and what passes on words in a head, where so many share keys and values."""
+    own, of = (slice(WIDTH * i, WIDTH * (i + 1)) for i in (head, head // share))
+    return Q[own].T @ K[of], OUT[:, own] @ V[of]
+
+
+BASE = "base_model.model.l.0.q_proj."
+B, A = normal(30, 6) * 0.3 ** torch.arange(6), normal(6, 20, seed=1)
+START = normal(30, 2, seed=4), normal(2, 20, seed=5)
+PEFT = {f"{BASE}lora_A.weight": A, f"{BASE}lora_B.weight": B}
+# tensors, configuration, what the page asks for, and the factor
+ADAPTERS = {
+    "peft": (PEFT, {"lora_alpha": 12, "r": 6}, {}, 2),
+    "no configuration": (PEFT, None, {}, 1),
+    "alpha typed in": (PEFT, None, {"alpha": 3}, 0.5),
+    "rsLoRA": (PEFT, {"lora_alpha": 12, "r": 6, "use_rslora": True}, {}, 12 / 6**0.5),
+    "a pattern": (PEFT, {"lora_alpha": 12, "r": 6, "alpha_pattern": {"0.q_proj": 18}}, {}, 3),
+    "named default": ({f"{BASE}lora_A.default.weight": A, f"{BASE}lora_B.default.weight": B}, {"lora_alpha": 6}, {}, 1),
+    "lora_state": ({"q.a": A, "q.b": B, "q._extra_state": torch.tensor(2.5).double()}, None, {}, 2.5),
+    "kohya": ({"q.lora_down.weight": A, "q.lora_up.weight": B, "q.alpha": torch.tensor(3.0)}, None, {}, 0.5),
+    "bfloat16": ({name: part.bfloat16() for name, part in PEFT.items()}, {"lora_alpha": 6}, {}, 1),
+    "half": ({name: part.half() for name, part in PEFT.items()}, {"lora_alpha": 6}, {}, 1),
+    "principal start": ({"q.a": A, "q.b": B, "q.a_start": START[1], "q.b_start": START[0]}, None, {}, 1),
+}
+
+
+def entry(*shape, dtype="F32", offsets=None):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": offsets or [0, 4 * int(np.prod(shape))]}
+
+
+def one(*shape, room=16, **words):
+    """A file with one tensor, "a"."""
+    return packed({"a": entry(*shape, **words)}, bytes(room))
+
+
+def two(begin, end, room):
+    return packed({"a": entry(2, 2), "b": entry(2, 2, offsets=[begin, end])}, bytes(room))
+
+
+def npy(descr, room=16, fortran=False, shape="(2, 2)"):
+    text = f"{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(room)
+
+
+TWICE = ", ".join(f'"{name}": {json.dumps(entry(2, 2))}' for name in ("a", "\\u0061"))
+PARTS = {"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}
+# the bytes of a file, and a part of the sentence; a name ends the case if it matters
+BROKEN = {
+    "empty": (b"", "too short"),
+    "eight bytes": (bytes(8), "too short"),
+    "header of 2^63 bytes": (struct.pack("<Q", 2**63) + bytes(99), "9223372036854775808 bytes"),
+    "header longer than the file": (struct.pack("<Q", 200) + bytes(99), "cut short"),
+    "header of 100 MB: large.safetensors": (struct.pack("<Q", 10**8), "at most"),
+    "text": (b"Dear reader, this is no file of weights.", "no safetensors file"),
+    "zip, as torch.save writes": (b"PK\x03\x04" + bytes(99), "zip file"),
+    "no JSON": (packed(b"{]"), "not JSON"),
+    "a list": (packed(b"[1, 2]"), "no table of names"),
+    "deep JSON": (packed(b"[" * 10**6), "not JSON"),
+    "deep entry": (packed(b'{"a": ' * 10**5 + b"1" + b"}" * 10**5), "no type"),
+    "name twice": (packed(f"{{{TWICE}}}".encode(), bytes(16)), "twice"),
+    "reversed offsets": (one(2, 2, offsets=[16, 0]), "before it begins"),
+    "negative offset": (one(2, 2, offsets=[-16, 0]), "no place"),
+    "offset of half a byte": (one(2, 2, offsets=[0, 16.5], room=32), "no place"),
+    "overlap": (two(8, 24, 24), "overlap"),
+    "hole": (two(20, 36, 36), "belong to no tensor"),
+    "bytes left over": (two(16, 32, 33), "1 bytes at the end"),
+    "cut short": (two(16, 32, 31), "1 bytes past the end"),
+    "shape too large for its bytes": (one(3, 2, offsets=[0, 16]), "24 bytes"),
+    "shape whose product overflows": (one(2**52, 2**52, offsets=[0, 16]), "set aside"),
+    "negative sides": (one(-2, -2), "whole numbers"),
+    "no shape": (packed({"a": {"dtype": "F32", "data_offsets": [0, 4]}}, bytes(4)), "no shape"),
+    "entry of null": (packed({"a": None}), "no type"),
+    "objects: a.npy": (npy("'|O'"), "Python objects"),
+    "records: a.npy": (npy("[('x', '<f4')]"), "records"),
+    "big-endian: a.npy": (npy("'>f4'"), "big-endian"),
+    "complex: a.npy": (npy("'<c8'", 32), "type c8"),
+    "Fortran's order, three axes: a.npy": (npy("'<f4'", 32, True, "(2, 2, 2)"), "Fortran"),
+    "cut short: a.npy": (npy("'<f4'", 15), "16 bytes"),
+    "header past the end: a.npy": (b"\x93NUMPY\x01\x00\xff\xff{{", "longer than the file"),
+    "JSON of something else: a.json": (b'{"dear": "reader"}', "no configuration"),
+    "broken JSON: a.json": (b"{", "not JSON"),
+    "missing part: a.json": (json.dumps(PARTS).encode(), "weren't dropped"),
+}
+UNMEASURED = {
+    "NaN": torch.tensor([[1, float("nan")], [1, 1]]),
+    "-Infinity": torch.tensor([[1, float("-inf")], [1, 1]]).half(),
+    "NaN in 8 bits": torch.full((2, 2), float("nan")).to(torch.float8_e4m3fn),
+}
+
+HEADER = {name: entry(2, 2, dtype="F4") for name in ("odd", "__proto__")} | {"empty": entry(0, 7, offsets=[16, 16])}
+HEADER |= {"q.a": entry(0, 5, offsets=[32, 32]), "q.b": entry(5, 0, offsets=[32, 32])}
+HEADER |= {"far": entry(9000, 9000, dtype="X1", offsets=[16, 16]), "__proto__": entry(2, 2, offsets=[16, 32])}
+ODD = packed(HEADER, np.eye(3).astype("<f4").tobytes()[:32])
