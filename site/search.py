@@ -25,7 +25,7 @@ def words(node, titles):
         return node.astext()
     if isinstance(node, UNREAD) or node.get("refdomain") == "cite" or LABEL.fullmatch(node.get("reftarget", "")):
         return ""
-    if node.get("reftype") == "doc" and not node["refexplicit"]:
+    if node.get("reftype") in ("doc", "ref") and not node["refexplicit"]:
         return next((title for name, title in titles.items() if name.endswith(node["reftarget"])), "")
     if isinstance(node, nodes.math | nodes.math_block):
         text = node.astext()
@@ -39,7 +39,8 @@ def words(node, titles):
 def places(app):
     """Return the address, page, title, and text of each place that a search can find."""
     env, found = app.env, []
-    titles = {name: title.astext().partition(": ")[0] for name, title in env.titles.items()}
+    titles = {label: title for label, (_, _, title) in env.get_domain("std").labels.items()}
+    titles |= {name: title.astext().partition(": ")[0] for name, title in env.titles.items()}
     for name in sorted(env.found_docs):
         page, numbers = titles[name], env.toc_secnumbers.get(name, {})
         for part in env.get_doctree(name).findall(nodes.Element):
@@ -56,6 +57,9 @@ def places(app):
             anchor = "" if top or not ids else f"#{ids[0]}"
             number = ".".join(map(str, numbers.get(anchor, ()))) + "." * top
             text = " ".join(" ".join(words(one, titles) for one in rest).split())
+            text = re.sub(
+                r" \([;, ]*(by hand in|try)?\)", "", re.sub(r"(?<=\()[;,] | (?=[),.;])", "", text)
+            )  # for numbers
             found.append([app.builder.get_target_uri(name) + anchor, page, f"{number} {title}".strip(" ."), text])
     return found
 

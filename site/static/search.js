@@ -2,10 +2,10 @@
 // lines where they stand (search-data.js, see site/search.py). A rare word counts more than a common one, a title more than
 // text, words that stand together more than words apart, and a chapter more than a page of reference.
 addEventListener("DOMContentLoaded", () => {
-  const MOST = 25, LINES = 30; // results; words shown of each
-  const COMMON = new Set("a after all an and are as at be before but by can do does for from get has have how i if in into is it its me my no not of on or should so than that the their them then there this to too was we what when where which while who why will with would you your".split(" "));
-  const cut = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const stem = (word) => word.length > 4 ? word.replace(/(ies|ied|ing|ed|es|s|ly|y|e)$/, "").replace(/([bgmnprt])\1$/, "$1") : word.replace(/(?<=...)s$/, "");
+  const LEAST = 8, MOST = 25, LINES = 30; // results; words shown of each
+  const COMMON = new Set("a about after all an and are as at be before between but by can confused confusion do does for from get has have how i if in into is issue it its me my no not of on or paper question questions should support so than that the their them then there this to too was we what when where which while who why will with would you your".split(" "));
+  const cut = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const stem = (word) => word.length > 4 ? word.replace(/(?<=\D)\d+$/, "").replace(/(?<=..)(ations?|ions?|ates?|ated|ating|ies|ied|ing|ed|es|s|ly|y|e)$/, "").replace(/([bgmnprt])\1$/, "$1") : word.replace(/(?<=...)s$/, "");
   const place = document.querySelector("#search-results"), asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
   const field = document.querySelector(".bd-search-container input");
   field.value = asked;
@@ -28,11 +28,11 @@ addEventListener("DOMContentLoaded", () => {
     }
     const together = new Set(inside.map((word, i) => `${word} ${inside[i + 1]}`));
     query.slice(1).forEach((word, i) => { if (together.has(`${query[i]} ${word}`)) sum += 0.7 * (worth.get(word) + worth.get(query[i])); });
-    if (title.toLowerCase().split(".").includes(asked.toLowerCase())) sum *= 3; // a function, by its name
-    return sum * (/\/\d\d-/.test(address) ? 1.2 : /glossary|notation|bibliography/.test(address) ? 0.8 : /api\.html/.test(address) ? 0.6 : 1);
+    if (/[._]/.test(asked) && title.toLowerCase().split(".").includes(asked.toLowerCase())) sum *= 3; // a function, by its name
+    return sum * (/\/\d\d-/.test(address) ? 1.2 : /glossary|notation|bibliography/.test(address) ? 0.8 : /api\.html/.test(address) ? 0.4 : 1);
   };
   const best = documents.map((each) => [score(each), each]).filter(([points]) => points > 0).sort((a, b) => b[0] - a[0]);
-  const shown = best.filter(([points]) => points > 0.3 * best[0][0]).slice(0, MOST).map(([, each]) => each);
+  const shown = best.filter(([points], i) => i < LEAST || points > 0.3 * best[0][0]).slice(0, MOST).map(([, each]) => each);
   const make = (name, text = "", to = null) => {
     const element = document.createElement(name);
     element.textContent = text;

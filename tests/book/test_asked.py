@@ -1,10 +1,25 @@
-"""Asked elsewhere: its cells hold, less calibration does as it says, and each answer links its thread and the book."""
+"""Asked elsewhere: its cells hold, less calibration does as it says, and each answer links out and is found."""
 
 import re
+from urllib.parse import quote
 
+import pytest
 from chapters import ROOT, run
 
 PAGE = ROOT / "book" / "asked.md"
+ANSWERS = dict(re.findall(r"^### (.*)\n((?:(?!^##).*\n)+)", PAGE.read_text(encoding="utf-8"), re.M))
+SHORTER = {  # what is typed, and how the title begins
+    "merge qlora 4 bit": "merge_and_unload",
+    "nystromformer causal": "Linformer: causal",
+    "evict tokens h2o": "Eviction",
+    "gqa mean pooling": "MHA to GQA",
+    "recommend for new users": "Performing a prediction",
+    "initialize lora": "LoRA initialization",
+    "negative entries nmf": "NMF fails",
+    "standardize before pca": "Why is scaling",
+    "rwkv forgets": "Mamba or RWKV",
+    "muon embedding": "Why no Muon",
+}
 
 
 def test_calibration():
@@ -14,7 +29,30 @@ def test_calibration():
 
 
 def test_answers_have_links():
-    answers = re.findall(r"^### (.*)\n((?:(?!^##).*\n)+)", PAGE.read_text(encoding="utf-8"), re.M)
-    assert len(answers) == 30
-    links = (r"\]\(https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+\)", r"\{(doc|ref|prf:ref|eq|term|py:\w+)\}`")
-    assert [title for title, text in answers if not all(re.search(link, text) for link in links)] == []
+    out = r"\]\(https://(github\.com/[\w.-]+/[\w.-]+/(issues|pull)|stats\.stackexchange\.com/questions)/\d+\)"
+    links = (out, r"\{(doc|ref|prf:ref|eq|term|py:\w+)\}`")
+    assert [title for title, text in ANSWERS.items() if not all(re.search(link, text) for link in links)] == []
+
+
+@pytest.fixture(scope="module")
+def first_five(browser, address):
+    """Return the function that returns the first five titles that a search finds."""
+    page = browser.new_page()
+
+    def titles(words):
+        page.goto(f"{address}/search.html?q={quote(words)}")
+        page.locator("#search-results [role=status]").wait_for()
+        return page.locator("#search-results li > a").all_inner_texts()[:5]
+
+    yield titles
+    page.close()
+
+
+def test_titles_are_found(first_five):
+    asked = [title.replace("'", "\u2019") for title in ANSWERS]
+    assert [title for title in asked if title not in first_five(title)] == []
+
+
+@pytest.mark.parametrize(("words", "title"), SHORTER.items())
+def test_other_words(first_five, words, title):
+    assert any(each.startswith(title) for each in first_five(words))

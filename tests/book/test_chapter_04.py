@@ -9,6 +9,7 @@ from chapters import CHAPTERS
 from scipy.optimize import fsolve
 from scipy.spatial.distance import pdist
 from scipy.stats import chi2, norm
+from sklearn.random_projection import SparseRandomProjection
 
 from lowrank_tutor import storyteller
 from lowrank_tutor.jl import min_dim
@@ -156,6 +157,13 @@ def test_another_map_fails():
     shares = storyteller.grade(storyteller.forward, told, attend=cut)
     asked = {job: sum(story.jobs.count(job) for story in told) for job in shares}
     assert sum(shares[job] * asked[job] for job in shares) < 0.95 * sum(asked.values())
+
+
+@pytest.mark.parametrize(("density", "spread"), [("auto", 0.31), (1 / 3, 0.045)])
+def test_sparse_maps(density, spread):
+    """The squared lengths of the images of vectors with one nonzero entry."""
+    columns = SparseRandomProjection(1000, density=density, random_state=0).fit(np.zeros((1, 10_000))).components_
+    assert abs(columns.power(2).sum(axis=0).std() - spread) < 0.005
 
 
 def test_rows_by_the_exact_law(chapter):

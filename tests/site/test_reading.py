@@ -103,10 +103,10 @@ def test_answer_fields(readers, path):
 ASKED = {  # what is typed, and a title among the first three places
     "linear attention": "Another kernel: linear attention",
     "PCA vs SVD": "2. SVD and PCA",
-    "How do I choose k?": "2.6 Choosing k",
+    "How do I choose k?": "2.7 Choosing k",
     "how much memory does a kv-cache take": "A cache that does not fit",
     "why does averaging LoRA adapters fail": "Averaged factors are not averaged adapters",
-    "Performer gives NaNs": "A trap in the features of Performer",
+    "Performer gives NaNs": "Performer: why is the max subtracted",
     "Catastrophic forgetting problem": "LoRA: catastrophic forgetting",
     "randomized_svd": "lowrank_tutor.svd.randomized_svd",
     "randomized SVD, leverage": "not in the book: leverage",
