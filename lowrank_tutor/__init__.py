@@ -33,13 +33,19 @@ CALLS = {
     ("lstsq", "least_squares", "PCR"): "numpy.linalg.lstsq(a, b, rcond=0.01), which cuts small directions",
     ("scree", "scree_plot"): 'lr.kit.curves(range(1, len(s) + 1), {"singular values": s})',
     ("ppmi", "PMI", "embed", "word2vec"): "lr.svd.randomized_svd(counts, k), with counts of your own",
-    ("CUR", "interpolative", "qr", "pivoted_qr"): "scipy.linalg.qr(a, pivoting=True), whose best columns come first",
-    ("skeleton", "interpolative_decomposition"): "lr.rank.rank_factorization(a), or SciPy's",
+    ("CUR", "qr", "pivoted_qr", "column_subset", "select_columns"): "scipy.linalg.qr(a, pivoting=True)[2][:k]",
+    ("skeleton", "interpolative", "interpolative_decomposition"): "lr.rank.rank_factorization(a), or SciPy's",
     ("pca",): "lr.pca.PCA(k).fit_transform(x)",
     ("lda", "LinearDiscriminantAnalysis"): "lr.lda.lda(x, labels, k), or in a pipeline scikit-learn's",
     ("nmf",): "lr.nmf.nmf(x, k)",
     ("factorization", "als", "matrix_factorization", "matrix_completion", "SoftImpute"): (
         "lr.factorization.factorize_ratings(ratings, None, k)"
+    ),
+    ("IterativeImputer", "SimpleImputer", "impute"): (
+        "lr.factorization.factorize_ratings(x - m, None, k).estimates + m, with m = np.nanmean(x, axis=0)"
+    ),
+    ("cosine_similarity", "cosine_distances", "cosine", "similarity", "NearestNeighbors"): (
+        "unit @ unit.T, with unit = x / np.linalg.norm(x, axis=1, keepdims=True), for all cosines"
     ),
     ("jl", "random_projection", "GaussianRandomProjection"): "lr.jl.gaussian_projection(k, d)",
     ("johnson_lindenstrauss_min_dim",): "lr.jl.min_dim(n_points, eps)",
@@ -75,6 +81,7 @@ CALLS = {
     ("Muon", "zeropower_via_newtonschulz5"): "lr.caches.newton_schulz(momentum)",
     ("generate",): "lr.storyteller.next_words(words) for one word after another",
     ("IncrementalPCA", "KernelPCA", "SparsePCA", "TSNE", "UMAP", "FastICA", "KMeans", "ridge"): "scikit-learn's",
+    ("MDS", "StandardScaler"): "scikit-learn's",
     ("RobustPCA", "RPCA"): "another library's, since nothing here sets outliers apart",
 }
 ASIDE = ("byhand", "figures", "answers", "kit", "practice")  # here come names last that the mathematics has too

@@ -127,11 +127,14 @@ def _precision(dtype: np.dtype[Any]) -> type[np.floating]:
 def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
     """Convert real numbers to a float array: float32 stays, float16 becomes float32, everything else float64."""
     array = as_array(value, name, "a rectangular array of real numbers", advice)
+    table = array.dtype.kind == "O" and hasattr(value, "select_dtypes")
+    if table and all(each.kind in "biuf" for each in value.dtypes) and not value.isna().to_numpy().any():
+        array = np.asarray(value.astype(float))  # bools beside numbers
     if array.dtype.kind not in "biuf":
         ways = {"c": ": np.linalg.svd takes complex ones", "O": ": try .astype(float)" * hasattr(value, "astype")}
         way = ways.get(array.dtype.kind, "")
         if hasattr(value, "select_dtypes"):
-            way = ": .select_dtypes('number') keeps the columns of numbers, and .astype(float) reads numbers in words"
+            way = ": .astype(float) reads NA and numbers in words, .select_dtypes(['number', 'bool']) drops other words"
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}{way}")
     with np.errstate(over="ignore"):  # a long double beyond float64 turns into an infinity, refused later
         return array.astype(_precision(array.dtype), copy=False)
@@ -151,7 +154,8 @@ def _check_entries(array: FloatArray, name: str) -> None:
         place = np.argwhere(~np.isfinite(array))[0]
         where = f" at {place.tolist()}" if array.ndim > 1 else ""  # a vector may be what a sparse matrix stores
         if array.ndim == 2 and np.isnan(largest):
-            where += f": to fill gaps, call factorize_ratings({name}, None, k)"
+            filled = f"lr.factorize_ratings({name} - m, None, k).estimates + m"
+            where += f": to fill gaps, m = np.nanmean({name}, axis=0), then {filled}"
         raise ValueError(f"{name} must be finite, got {array[tuple(place)]}{where}")
     if largest != 0 and not low <= largest <= high:
         bounds = f"between {low:g} and {high:g}"

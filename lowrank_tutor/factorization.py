@@ -240,8 +240,8 @@ def factorize_ratings(
     $$\sum_{(i,j) \in \Omega} (x_{ij} - c_i^\top f_j)^2 + \mu \Big(\sum_i \|c_i\|^2 + \sum_j \|f_j\|^2\Big)$$
 
     by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with ``f`` fixed, each row
-    of ``c`` is a ridge regression of its own, and vice versa. There are no means and no biases; each row counts once in
-    the penalty, however many ratings it has.
+    of ``c`` is a ridge regression of its own, and vice versa. Each row counts once in the penalty. There are no means:
+    far from zero, take ``factorize_ratings(x - m, None, k).estimates + m`` with ``m = np.nanmean(x, axis=0)``.
 
     Parameters
     ----------
@@ -255,9 +255,9 @@ def factorize_ratings(
     k : int
         The rank kept, between 1 and ``min(n, m)``; it is always needed.
     regularization : float, optional
-        $\mu$, at least 0, in the units of the ratings; by default a quarter of the root mean square of those that are
-        known. One that leaves less than a hundredth of their squares is refused. At 0 a row with fewer ratings than
-        ``k`` has many solutions, and the shortest is taken.
+        $\mu$, at least 0, in the units of the ratings; by default a quarter of the root mean square of those known, or
+        half their standard deviation if that is less. One that leaves less than a hundredth of their squares is
+        refused. At 0 a row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise at the start. With ``None`` each call draws anew.
     tolerance : float
@@ -279,7 +279,8 @@ def factorize_ratings(
         way = "where 0 marks a gap, pass ratings != 0 as observed; for a full table, call truncated_svd"
         raise ValueError(f"ratings must have gaps (NaN) where observed is None, got none: {way}")
     k = check_rank(k, table.shape)
-    usual = penalty = float(np.linalg.norm(known.values.astype(np.float64))) / math.sqrt(16 * len(known.values))
+    values = known.values.astype(np.float64)
+    usual = penalty = float(min(np.sqrt(np.square(values).mean()) / 4, values.std() / 2))
     if regularization is not None:
         penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
     rng = check_rng(rng)
@@ -288,7 +289,7 @@ def factorize_ratings(
 
     rows, i = np.unique(known.rows, return_inverse=True)  # the others have no known rating
     columns, j = np.unique(known.columns, return_inverse=True)
-    n, m, values, turned = len(rows), len(columns), known.values.astype(np.float64), np.argsort(j, kind="stable")
+    n, m, turned = len(rows), len(columns), np.argsort(j, kind="stable")
     by_row = _blocks(_Known(i, j, values), n, m, k)
     by_column = _blocks(_Known(j[turned], i[turned], values[turned]), m, n, k)
     rounding = 1e-28 * float(np.square(values).sum())

@@ -46,8 +46,8 @@ class PCA:
     scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step. Of its ``check_estimator``, eight checks
     fail: six ask for other words in an error, one for a bad setting to pass until ``fit``, and one for arrays of
     objects. There is no ``set_output``. For points that are sparse or come in parts, take scikit-learn's
-    ``TruncatedSVD`` or ``IncrementalPCA``; gaps among them can be filled first
-    (:func:`~lowrank_tutor.factorization.factorize_ratings`).
+    ``TruncatedSVD`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``, then
+    ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`).
 
     Parameters
     ----------

@@ -114,38 +114,38 @@ def effective_rank(s: ArrayLike) -> Any:
     return float(np.exp(-np.sum(shares * np.log(shares)))) if shares.size else 0.0
 
 
-def _independent_columns(coordinates: FloatArray, least: float) -> NDArray[np.intp]:
+def _independent_columns(coordinates: FloatArray, least: float, floor: float) -> NDArray[np.intp]:
     """Pick r columns of an (r, n) matrix of rank r, so that the others are mixtures of them with modest factors.
 
-    Each is the leftmost whose distance from the span of those before it is at least the share ``least`` of its own
-    length, so that the unit of a column does not matter. On ordinary matrices these are the columns of row reduction by
-    hand; columns that nearly depend on earlier ones are avoided, and so is what rounding leaves of a zero column.
+    Each is the leftmost whose distance from the span of those before it is at least ``floor`` and the share ``least``
+    of its own length, so that the unit of a column does not matter. On ordinary matrices these are the columns of row
+    reduction by hand; avoided are columns that nearly depend on earlier ones, and what rounding leaves of zero columns.
     """
     rest = coordinates.copy()
     own = np.linalg.norm(coordinates, axis=0)
-    own = np.maximum(own, 1e-10 * own.max(initial=0.0))
+    needed = np.maximum(least * np.maximum(own, 1e-10 * own.max(initial=0.0)), floor)
     chosen: list[int] = []
     for _ in range(coordinates.shape[0]):
         length = np.linalg.norm(rest, axis=0)
         length[chosen] = 0.0  # rounding leaves a little
-        share = length / own
-        j = int(np.argmax(share >= min(least, share.max())))
+        share = length / needed
+        j = int(np.argmax(share >= min(1.0, share.max())))
         chosen.append(j)
         axis = rest[:, j] / length[j]
         rest -= np.outer(axis, axis @ rest)
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
-@own_names(tol=_TOL, k="its rank is that of the matrix: for a rank of your own, lr.svd.truncated_svd(a, k)")
+@own_names(tol=_TOL, k="lr.svd.truncated_svd(a, k) takes it, and scipy.linalg.qr(a, pivoting=True)[2][:k] k columns")
 def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactorization:
     r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and the recipe for all columns.
 
     $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to right as in row
     reduction, so $F$ holds the nonzero rows of the reduced echelon form. But a column that nearly depends on earlier
-    ones, up to a thousandth of its length (in float16, whose rounding is as large, a thirtieth), is skipped, because
-    plain elimination would divide by the small difference.
-    The rank, 0 for a zero matrix, is `numerical_rank`. With a large ``rtol`` the product is only close to ``a``, and
-    :func:`lowrank_tutor.svd.best_rank_k` is closer.
+    ones, up to a thousandth of its length (in float16 a thirtieth or more), is skipped, because plain elimination would
+    divide by the small difference; and given ``rtol``, one closer to them than ``sqrt(rtol)`` times $\sigma_1$, unless
+    it is the farthest. The rank, 0 for a zero matrix, is `numerical_rank`. With a large ``rtol`` the product is only
+    close to ``a``, and :func:`lowrank_tutor.svd.best_rank_k` is closer.
     Source: Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
 
     >>> c, f = rank_factorization([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
@@ -160,9 +160,7 @@ def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactor
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     r = int(np.count_nonzero(s > tolerance * s[0]))
     coordinates = s[:r, np.newaxis] * vt[:r]  # the columns of the matrix along u: only r numbers each
-    entries = np.asarray(a).dtype
-    half_digits = math.sqrt(np.finfo(entries).eps) if is_short_float(entries) else 0.0
-    columns = _independent_columns(coordinates, max(1e-3, half_digits))
+    columns = _independent_columns(coordinates, max(1e-3, math.sqrt(tolerance)), math.sqrt(rtol or 0.0) * s[0])
     c = matrix[:, columns]
     f = np.linalg.solve(coordinates[:, columns], coordinates)
     # One refinement: whole numbers come out whole.

@@ -93,9 +93,10 @@ WORD = 'x must be "up" or "down", got '
 RNG = "rng must be a numpy.random.Generator, a seed (an integer) or None, got "
 
 SPECTRUM = ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
+CENTERED = "m = np.nanmean(x, axis=0), then lr.factorize_ratings(x - m, None, k).estimates + m"
 
 WRONG_VALUES = [
-    (a, [[1.0, np.nan]], "x must be finite, got nan at [0, 1]: to fill gaps, call factorize_ratings(x, None, k)"),
+    (a, [[1.0, np.nan]], f"x must be finite, got nan at [0, 1]: to fill gaps, {CENTERED}"),
     (a, [[1.0, np.inf]], "x must be finite, got inf at [0, 1]"),
     (a, np.zeros((0, 3)), EMPTY + "(0, 3)"),
     (a, NoArray(), RECTANGLE + "NoArray()"),
@@ -135,6 +136,30 @@ class Frame:
 
     def astype(self, _dtype):
         return self
+
+
+class Mixed(Frame):
+    """A table of columns with types of their own, as pandas' are."""
+
+    dtypes = (np.dtype(bool), np.dtype(float))
+
+    def select_dtypes(self, _include):
+        raise NotImplementedError
+
+    def isna(self):
+        return self
+
+    def to_numpy(self):
+        return np.array([row[1] != row[1] for row in self.rows])
+
+    def astype(self, dtype):
+        return np.array(self.rows, dtype)
+
+
+def test_tables_of_bools_and_numbers():
+    assert numerical_rank(Mixed([[True, 0.5], [False, 2.0]])) == 2
+    with pytest.raises(TypeError, match=r"got dtype object: \.astype\(float\) reads NA and numbers"):
+        numerical_rank(Mixed([[True, np.nan]]))
 
 
 WRONG_TYPES = [
@@ -237,7 +262,7 @@ FOREIGN_NAMES = {
     "scale: divide the columns by": lambda: PCA(2, scale=True),
     "rng: generator is its name": lambda: Autoencoder(3, 2, rng=0),
     "epochs: steps is its name": lambda: Autoencoder(3, 2).fit(torch.eye(3), epochs=9),
-    "k: its rank is that of the matrix": lambda: rank_factorization(EYE, k=2),
+    r"k: lr.svd.truncated_svd\(a, k\) takes it, and": lambda: rank_factorization(EYE, k=2),
     "rank: k is its name": lambda: compress(MODEL[0], rank=2),
     "inputs: moment=": lambda: compress(MODEL[0], 2, inputs=EYE),
     "num_key_value_heads: groups is its name": lambda: kv_cache_numbers(32, num_key_value_heads=8),

@@ -193,7 +193,10 @@ def test_zero_table():
 
 @pytest.mark.parametrize("unit", [1e-20, 0.01, 1e20])
 def test_default_fits_any_unit(unit):
-    """By default a quarter of the root mean square; daily returns of a hundredth would not survive a penalty of 1."""
+    """By default a quarter of the root mean square; daily returns of a hundredth would not survive a penalty of 1.
+
+    Far from zero, half the standard deviation. Contrast: with a quarter of the root mean square only means were left.
+    """
     table, seen = ratings_of(30, 20, 2)
     usual, scaled = (factorize_ratings(x, seen, k=2, rng=0) for x in (table, table * unit))
     assert usual.regularization == pytest.approx(np.sqrt(np.mean(table[seen] ** 2)) / 4, rel=1e-12)
@@ -202,6 +205,9 @@ def test_default_fits_any_unit(unit):
         ValueError, match=rf"^regularization must be small .* try {re.escape(f'{scaled.regularization:.2g}')}$"
     ):
         factorize_ratings(table * unit, seen, 2, regularization=100 * unit)
+    far = factorize_ratings(table + 50, seen, 3, rng=0)
+    assert far.regularization == pytest.approx(table[seen].std() / 2, rel=1e-12)
+    assert np.std(far.estimates - table) < 0.5 * np.std(table)
 
 
 def test_tolerance_and_sweeps_stop():

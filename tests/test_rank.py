@@ -152,6 +152,18 @@ def test_large_tolerance_drops_directions():
     assert 1e-4 < np.linalg.norm(a - c @ f, 2) < 1e-2
 
 
+@pytest.mark.parametrize("twin", [0, 1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-3, 0.05])
+@pytest.mark.parametrize("unit", [1e-3, 1, 1e3])
+def test_twins_below_the_tolerance(twin, rtol, unit):
+    """Contrast: two nearly equal columns, of which the second once divided the noise by their small difference."""
+    x, y, noise = np.split(np.random.default_rng(2).standard_normal((80, 15)), 3, axis=1)
+    a = np.column_stack([x[:, 0], x[:, 0] + twin * y[:, 0], x[:, 1:] * [unit, 1, 1, 1], x @ y[:5]])
+    a[:, :5] += noise * rtol
+    c, f = rank_factorization(a, rtol=rtol)
+    assert np.linalg.norm(a - c @ f, 2) < 4 * rtol * np.linalg.norm(a, 2)
+
+
 def test_tall_matrix_fits_memory():
     assert rank_factorization(np.ones((1_000_000, 2))).c.shape == (1_000_000, 1)
 
@@ -180,7 +192,8 @@ def test_storage_is_exact():
     [
         (
             lambda: stable_rank([[[1.0]], [[math.nan]]]),
-            "a[1] must be finite, got nan at [0, 0]: to fill gaps, call factorize_ratings(a[1], None, k)",
+            "a[1] must be finite, got nan at [0, 0]: to fill gaps, m = np.nanmean(a[1], axis=0), "
+            "then lr.factorize_ratings(a[1] - m, None, k).estimates + m",
         ),
         (
             lambda: effective_rank(np.eye(2)),

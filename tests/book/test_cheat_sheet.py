@@ -34,7 +34,7 @@ def names():
         "moments": {"0": torch.eye(6)},
         "a": normal((8, 6)), "m": 8, "n": 6, "s": np.arange(6.0, 0, -1), "approx": normal((8, 6)),
         "x": normal((20, 5)), "d": 5, "labels": ["one", "other"] * 10, "projection": normal((3, 5)),
-        "ratings": ratings, "query": normal(6), "key": normal(5), "w": normal((6, 5)),
+        "ratings": ratings, "means": np.nanmean(ratings, 0), "query": normal(6), "key": normal(5), "w": normal((6, 5)),
         "inputs": normal((9, 5)), "table": normal((6, 5)), "q": q, "k": k, "v": v,
         "mask": torch.ones(2, 40, dtype=torch.bool), "keys": nn.functional.normalize(keys, dim=3),
         "beta": torch.full((2, 4, 40), 0.5), "mha": nn.MultiheadAttention(64, 4, bias=False, batch_first=True),
