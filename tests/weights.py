@@ -110,6 +110,13 @@ ADAPTERS = {
     "alpha typed in": (PEFT, None, {"alpha": 3}, 0.5),
     "rsLoRA": (PEFT, {"lora_alpha": 12, "r": 6, "use_rslora": True}, {}, 12 / 6**0.5),
     "a pattern": (PEFT, {"lora_alpha": 12, "r": 6, "alpha_pattern": {"0.q_proj": 18}}, {}, 3),
+    "a regular expression": (PEFT, {"lora_alpha": 12, "r": 6, "alpha_pattern": {r".*\.[01]\.q_proj": 24}}, {}, 4),
+    "the head of a name": (
+        PEFT,
+        {"lora_alpha": 12, "r": 6, "alpha_pattern": {"^q_proj": 6, "^l.0.q_proj": 30}},
+        {},
+        5,
+    ),
     "named default": ({f"{BASE}lora_A.default.weight": A, f"{BASE}lora_B.default.weight": B}, {"lora_alpha": 6}, {}, 1),
     "lora_state": ({"q.a": A, "q.b": B, "q._extra_state": torch.tensor(2.5).double()}, None, {}, 2.5),
     "kohya": ({"q.lora_down.weight": A, "q.lora_up.weight": B, "q.alpha": torch.tensor(3.0)}, None, {}, 0.5),
@@ -153,6 +160,7 @@ BROKEN = {
     "deep JSON": (packed(b"[" * 10**6), "not JSON"),
     "deep entry": (packed(b'{"a": ' * 10**5 + b"1" + b"}" * 10**5), "no type"),
     "name twice": (packed(f"{{{TWICE}}}".encode(), bytes(16)), "twice"),
+    "long name": (packed({"a" * 10**5: entry(2, 2)}, bytes(16)), "more than 1,000"),
     "reversed offsets": (one(2, 2, offsets=[16, 0]), "before it begins"),
     "negative offset": (one(2, 2, offsets=[-16, 0]), "no place"),
     "offset of half a byte": (one(2, 2, offsets=[0, 16.5], room=32), "no place"),
@@ -174,7 +182,7 @@ BROKEN = {
     "header past the end: a.npy": (b"\x93NUMPY\x01\x00\xff\xff{{", "longer than the file"),
     "JSON of something else: a.json": (b'{"dear": "reader"}', "no configuration"),
     "broken JSON: a.json": (b"{", "not JSON"),
-    "missing part: a.json": (json.dumps(PARTS).encode(), "weren't dropped"),
+    "missing part: a.json": (json.dumps(PARTS).encode(), "you didn't choose"),
 }
 UNMEASURED = {
     "NaN": torch.tensor([[1, float("nan")], [1, 1]]),

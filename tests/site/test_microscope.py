@@ -173,6 +173,14 @@ def test_averaged_factors(engine):
     assert told["missed"] / told["average"] == pytest.approx(relative_error(product, average))
 
 
+def test_names_that_end_alike(engine):
+    """Where a name ends in another one, a pattern of peft's must say which it means."""
+    low = {"q.lora_A.weight": normal(6, 20)[:1].repeat(6, 1), "q.lora_B.weight": B}
+    files = {"a.safetensors": written(low | {"enc.q.lora_A.weight": A, "enc.q.lora_B.weight": B})}
+    _, told = engine(files, ["shrink", {"asked": {}, "error": 1e-6}])
+    assert told["config"]["rank_pattern"] == {"^q": 1}
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_files(engine, case):
     raw, part = BROKEN[case]

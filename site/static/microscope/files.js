@@ -70,6 +70,7 @@ window.microscopeFiles = function microscopeFiles() {
     if (length > BigInt(MOST_HEADER)) refuse(`Its header takes ${length} bytes, and this page reads ${MOST_HEADER} at most.`);
     const start = 8 + Number(length), text = await file.slice(8, start).text(), header = parse(text, "Its header");
     if (countNames(text) !== Object.keys(header).length) refuse("A name stands twice in its header.");
+    if (Object.keys(header).some((name) => name.length > 1000)) refuse("A name in its header has more than 1,000 characters.");
     const found = Object.keys(header).filter((name) => name !== "__metadata__").map((name) => checkTensor(name, header[name], file.size - start));
     found.sort((one, other) => one.begin - other.begin || one.end - other.end);
     let at = 0, before = "";

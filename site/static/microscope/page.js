@@ -10,6 +10,7 @@
   const button = (words, onclick, className = "") => make("button", { type: "button", onclick, className }, words);
   const number = (x) => (x === null ? "" : x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5) ? x.toExponential(3).replace("-", "\u2212") : String(Number(x.toPrecision(4))));
   const percent = (x) => (Number.isFinite(x) ? `${Number((100 * x).toPrecision(3))}%` : "\u2013");
+  const several = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
   const time = (seconds) => (seconds < 2 ? "a moment" : seconds < 90 ? `about ${Math.round(seconds)} seconds` : `about ${Math.round(seconds / 60)} minutes`);
   /** A sentence, with the way into the book that the list below the microscope has for it. */
   const says = (name, words) => make("p", {}, `${words} `, document.querySelector(`[data-says="${name}"]`)?.cloneNode(true) ?? "");
@@ -57,7 +58,7 @@
     return make("div", { className: "panels" }, first, second);
   };
   const energy = ({ ranks, s }) => says("energy", `Of its ${s.length} sheets, the first ${ranks[0]}, ${ranks[1]}, and ${ranks[2]} keep 90%, 95%, and 99% of its energy.`);
-  const stable = (told) => says("stable", `Its stable rank is ${number(told.stable)}: its energy is that of so many directions as strong as its first, ${number(told.s[0])}.`);
+  const stable = (told) => says("stable", `Its stable rank is ${number(told.stable)}: it has as much energy as ${number(told.stable)} directions as strong as its first, whose singular value is ${number(told.s[0])}.`);
   const needed = ({ errors }, most) => errors.findIndex((error) => error <= most);
   const tellWeight = (told) => [
     draw(told), stable(told), energy(told),
@@ -76,7 +77,7 @@
   ];
   const tellUpdate = (told) => [
     draw({ ...told, edge: 0, even: told.s.length }),
-    energy(told), says("shrink", `For an error of at most 10%, 5%, and 1%, the update needs rank ${[0.1, 0.05, 0.01].map((most) => needed(told, most)).join(", ")} of ${told.r}.`), stable(told),
+    energy(told), says("shrink", `For an error of at most 10%, 5%, and 1%, the update needs rank ${needed(told, 0.1)}, ${needed(told, 0.05)}, and ${needed(told, 0.01)} of ${told.r}.`), stable(told),
     says("strength", `With the factor ${number(told.factor)}, its size is ${number(told.size)}${told.strength === null ? ". Drop the base weights, too, to see what share of theirs that is." : `, ${percent(told.strength)} of the weight it changes.`}`),
     ...(told.all === undefined ? [] : [says("merge", `Merged in bfloat16, the update that arrives is off by ${percent(told.all)}, and by ${percent(told.read)} on the inputs that A reads.`)]),
     ...(told.missed === undefined ? [] : [says("average", told.missed === null ? "The two adapters differ in rank here, so their factors have no average." : `Averaging its factors with the second adapter's, and multiplying, misses the average update by ${percent(told.missed / told.average)}.`)]),
@@ -125,7 +126,7 @@
         return make("tr", {}, make("td", {}, button(item.name, look, "name")), ...item.cells);
       }));
       more.replaceChildren(...(named().length > count ? [button(`Show more of ${named().length}`, () => show(count + ROOM))] : []));
-      start.textContent = `Measure ${chosen().length === 1 ? "this one" : `these ${chosen().length}`} (${time(seconds())})`;
+      [start.textContent, start.hidden] = [`Measure ${chosen().length === 1 ? "this one" : `these ${chosen().length}`} (${time(seconds())})`, !chosen().length];
     };
     show(ROOM);
     const others = extra.map(({ words, other, fits, times }) => [times, () => begin(chosen().filter(fits), other, times), words]);
@@ -136,14 +137,14 @@
   const listWeights = ({ weights }) => {
     const items = weights.filter(({ thin }) => !thin).map(({ name, shape, dtype, flaw, work: cost }) => ({ name, flaw, cost, given: name, about: `${shape.join(" \u00d7 ")} numbers in ${dtype}.` }));
     return items.length ? [list({
-      title: "Weights", head: `${items.length} weights (${weights.length - items.length} vectors and the like are left out)`, items, task: "weigh", tell: tellWeight,
+      title: "Weights", head: `${several(items.length, "weight")}${weights.length > items.length ? ` (${several(weights.length - items.length, "vector or the like", "vectors and the like")} left out)` : ""}`, items, task: "weigh", tell: tellWeight,
       columns: [["shape", ({ m, n }) => `${m} \u00d7 ${n}`], ["stable rank", ({ stable: x }) => number(x)], ...SHARES.map((share, i) => [`${share} at`, ({ ranks }) => ranks[i]]), ["above noise", ({ above }) => above], ["break-even", ({ even }) => number(even)]],
     })] : [];
   };
   const listHeads = ({ groups, heads, weights }) => {
     const field = make("input", { type: "number", min: 1, value: heads ?? "", oninput: () => items.forEach((item) => (item.given.count = field.value)) }), of = (rows, pick) => rows.map(pick).filter(Boolean).map(({ ranks }) => ranks[1]);
     const items = groups.map(({ name, size }) => ({ name: name.replace(/\.$/, "") || "attention", given: { name, count: heads }, about: "", cost: 1e3 * size }));
-    const range = (values) => (values.length ? `${Math.min(...values)} to ${Math.max(...values)}` : "");
+    const range = (values) => [...new Set([Math.min(...values), Math.max(...values)])].filter(Number.isFinite).join(" to ");
     if (!items.length) return weights.length > 3 ? [{ section: make("p", {}, "No attention was recognized by the names of these weights, so nothing is said of heads."), steps: [] }] : [];
     const made = list({ title: "Attention, head by head", head: "attention", items, task: "heads", tell: tellHeads, columns: [["heads", ({ rows }) => rows.length], ["rank at most", ({ rows }) => rows[0].width], ["W_Q W_K\u1d40: 95% at", ({ rows }) => range(of(rows, ({ qk }) => qk))], ["W_V W_O: 95% at", ({ rows }) => range(of(rows, ({ vo }) => vo))]] });
     if (!heads) made.section.children[1].prepend(make("label", {}, "Number of heads (or drop config.json) ", field));
@@ -155,7 +156,7 @@
     const items = pairs.map(({ path, m, n, r, dtype, base }, i) => ({ name: path || "(no name)", base, given: { i, asked }, cost: 10 * (m + n) * r * r, about: `${m} \u00d7 ${r} times ${r} \u00d7 ${n} numbers in ${dtype}.`, full: 4 * m * n * r }));
     const heavy = items.reduce((sum, { full }) => sum + full, 0) / items.reduce((sum, { cost }) => sum + cost, 0);
     const made = list({
-      title: "Adapter", head: `${items.length} updates`, items, task: "adapter", tell: tellUpdate,
+      title: "Adapter", head: several(items.length, "update"), items, task: "adapter", tell: tellUpdate,
       columns: [["rank", ({ r }) => r], ["stable rank", ({ stable: x }) => number(x)], ...SHARES.map((share, i) => [`${share} at`, ({ ranks }) => ranks[i]]), ["5% error at", (told) => needed(told, 0.05)], ["size", ({ size }) => number(size)],
         ...(items.some(({ base }) => base) ? [["share of the weight", ({ strength }) => strength && percent(strength)], ["lost in bfloat16", ({ all }) => all && percent(all)], ["on inputs it reads", ({ read }) => read && percent(read)]] : []),
         ...(second ? [["averaged factors miss", ({ missed, average }) => missed && percent(missed / average)]] : [])],
@@ -164,20 +165,21 @@
     const again = () => Object.assign(asked, { alpha: Number(alpha.value) || undefined, rooted: rooted.checked }) && made.steps[0][1]();
     const alpha = make("input", { type: "number", min: 0, value: pairs[0].r, onchange: again }), rooted = make("input", { type: "checkbox", onchange: again });
     if (!config) made.section.children[1].before(make("p", {}, "No adapter_config.json came with it, so alpha is taken to be the rank unless the file says otherwise. Drop that file, too, or say: ", make("label", {}, "alpha ", alpha), " ", make("label", {}, rooted, " divided by the root of the rank (rsLoRA)")));
-    else if (Object.keys(config.alpha_pattern ?? {}).some((name) => /[^\w.]/.test(name))) made.section.children[1].before(make("p", {}, "Some names in its alpha_pattern are patterns, which are not read here: those updates have the common alpha."));
-    if (dora) made.section.children[1].before(make("p", {}, "It has lengths, too (DoRA). What is measured is the product BA alone, and a smaller adapter keeps the lengths."));
-    return made.section.append(smaller(pairs)) ?? [made];
+    if (second && config && !second.own) made.section.children[1].before(make("p", {}, "The second adapter is read with the configuration of the first. Choose its own, too, if it has another alpha."));
+    if (dora) made.section.children[1].before(make("p", {}, "This adapter also has learned lengths (DoRA). What is measured is the product BA alone, and a smaller adapter keeps the lengths."));
+    return made.section.append(smaller(pairs, config)) ?? [made];
   };
   /** Choose a rank or an error, and save an adapter of that kind. */
-  const smaller = (pairs) => {
+  const smaller = (pairs, given) => {
     const rule = make("select", { onchange: () => (amount.value = rule.value === "rank" ? Math.ceil(pairs[0].r / 2) : 10) }, make("option", { value: "error" }, "an error of at most, in percent,"), make("option", { value: "rank" }, "the rank"));
     const amount = make("input", { type: "number", min: 0, value: 10, step: "any" }), result = make("div", { ariaLive: "polite" }), cost = pairs.reduce((sum, { m, n, r }) => sum + 60 * (m + n) * r * r, 0);
     const save = (name, parts) => make("a", { download: name, href: URL.createObjectURL(new Blob(parts)), className: "file" }, `Save ${name}`);
-    const act = button("Make it smaller", () => work("shrink", [{ name: "a smaller adapter", cost, given: { asked, [rule.value]: rule.value === "rank" ? Math.max(1, Math.round(amount.value)) : amount.value / 100 } }], (_, told, error) => {
+    const fits = () => amount.value !== "" && (rule.value === "rank" ? Number.isInteger(Number(amount.value)) && amount.value >= 1 : amount.value >= 0 && amount.value <= 100);
+    const act = button("Make it smaller", () => !fits() ? result.replaceChildren(make("p", {}, "Type an error from 0 to 100, or a whole rank of at least 1.")) : work("shrink", [{ name: "a smaller adapter", cost, given: { asked, [rule.value]: amount.value / (rule.value === "rank" ? 1 : 100) } }], (_, told, error) => {
       if (error) return result.replaceChildren(make("p", {}, error));
       const { rows, saved, config } = told, all = (key) => Math.hypot(...rows.map((each) => each[key])), numbers = (key) => rows.reduce((sum, each, i) => sum + each[key] * (pairs[i].m + pairs[i].n), 0).toLocaleString("en");
-      const ranks = rows.map(({ k }) => k), low = Math.min(...ranks), high = Math.max(...ranks);
-      result.replaceChildren(says("shrink", `The smaller adapter has ${low === high ? `rank ${low}` : `ranks ${low} to ${high}`} and ${numbers("k")} numbers in place of ${numbers("r")}. Its updates are off by ${percent(all("missed") / all("whole"))} in all, and by ${percent(Math.max(...rows.map(({ missed, whole }) => missed / (whole || 1))))} at most, rounding included. For inputs without a favorite direction, what an update adds to the output is off by as much.`),
+      const ranks = rows.map(({ k }) => k), low = Math.min(...ranks), high = Math.max(...ranks), most = Math.max(...rows.map(({ missed, whole }) => missed / (whole || 1)));
+      result.replaceChildren(says("shrink", `The smaller adapter has ${low === high ? `rank ${low}` : `ranks ${low} to ${high}`} and ${numbers("k")} numbers in place of ${numbers("r")}. Its updates are off by ${percent(all("missed") / all("whole"))} in all, and by ${percent(most)} at most, rounding included.${rule.value === "error" && most > 1e-9 + amount.value / 100 ? ` Rounding to ${pairs[0].dtype} costs that much, whatever the rank.` : ""} For inputs without a favorite direction, what an update adds to the output is off by as much. Over many layers the errors add up, and answers can change more: test the smaller adapter before you use it.${given ? "" : " Its configuration has the alpha that is typed above."}`),
         make("p", { className: "control" }, save("adapter_model.safetensors", [saved]), save("adapter_config.json", [JSON.stringify(config, null, 2)])));
     }));
     return make("div", {}, make("h3", {}, "A smaller adapter"), make("div", { className: "control" }, make("label", {}, "Keep ", rule), make("label", {}, make("span", { className: "visually-hidden" }, "how much "), amount), act), result);
@@ -189,22 +191,19 @@
     say("Reading the headers.", 0);
     const told = (await call("open", dropped).catch(({ message }) => say(message) && null)) ?? {}, [first, second] = told.adapters ?? [];
     if (!told.adapters) return;
-    what.textContent = dropped.length ? [told.weights.length && `${told.weights.length} tensors of a model`, first && `an adapter (${first.file})`, second && `a second adapter (${second.file})`, first?.config && "the adapter's configuration"].filter(Boolean).join(", ") || "Nothing in these files can be measured." : "";
+    what.textContent = dropped.length ? [told.weights.length && `${several(told.weights.length, "tensor")} of a model`, first && `an adapter (${first.file})`, second && `a second adapter (${second.file})`, first?.config && "the adapter's configuration"].filter(Boolean).join(", ") || "Nothing in these files can be measured." : "";
     notes.replaceChildren(...[...told.notes, ...told.adapters.slice(2).map(({ file }) => [file, "It's a third adapter, and is left out."])].slice(0, 20).map(([file, words]) => make("li", {}, make("b", {}, `${file}: `), words)));
     const lists = [...listAdapter(told), ...listWeights(told), ...listHeads(told)];
     results.replaceChildren(...lists.map(({ section }) => section));
-    say(dropped.length ? "Choose what to measure." : "");
+    say(lists.some(({ steps }) => steps.length) ? "Choose what to measure." : "");
     for (const [, act] of lists.flatMap(({ steps }) => steps).filter(([seconds]) => seconds < SOON)) if (!(await act())) return;
   };
-  const add = (files, before = dropped) => show((dropped = [...before, ...files]));
+  const add = (files, before = dropped) => show((dropped = [...before, ...files].filter(({ name }) => !/\.(md|txt|py|jinja|model|pdf|png)$|^(tokenizer|generation_config|special_tokens|vocab|added_tokens)/.test(name))));
   const sample = (names) => Promise.all(names.map((name) => new Promise((onload, onerror) => {
     document.head.append(make("script", { src: `../_static/microscope/${name}.js`, onload, onerror }));
   }))).then(() => add(names.flatMap((name) => window.lowrankSamples[name]).map(([name, text]) => new File([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))], name)), []),
     () => say("The sample could not be loaded."));
-  const picker = make("input", { type: "file", multiple: true, onchange: () => {
-    add(picker.files);
-    picker.value = ""; // the same file may be chosen again
-  } });
+  const picker = make("input", { type: "file", multiple: true, onchange: () => add(picker.files) && (picker.value = "") }); // the same file may be chosen again
   place.ondragover = (event) => event.preventDefault();
   place.ondrop = (event) => event.preventDefault() ?? add(event.dataTransfer.files);
   say("");

@@ -41,9 +41,9 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
         else weights.set(tensor.name, tensor);
       }
     }
-    adapters.forEach((adapter, i) => (adapter.config = configs[i] ?? configs[0] ?? null));
+    adapters.forEach((adapter, i) => Object.assign(adapter, { config: configs[i] ?? configs[0] ?? null, own: i < configs.length }));
     const missing = [...new Set(Object.values(index))].filter((name) => !opened.some(({ file }) => file === name));
-    if (missing.length) notes.push(["the index", `It names ${missing.length === 1 ? "a file" : `${missing.length} files`} that weren't dropped, such as “${missing[0]}”. Their weights are left out.`]);
+    if (missing.length) notes.push(["the index", `It names ${missing.length === 1 ? "a file" : `${missing.length} files`} that you didn't choose, such as “${missing[0]}”. Their weights are left out.`]);
   };
   const headsIn = (config) => config.num_attention_heads ?? config.n_head ?? config.num_heads;
   const describe = (tensor) => {
@@ -57,7 +57,7 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     for (const file of list) await files.open(file).then((told) => opened.push({ file: file.name, ...told }), ({ message }) => notes.push([file.name, message]));
     sort(opened, notes);
     groups = findGroups();
-    const told = adapters.map(({ file, config, pairs }) => ({ file, config, pairs: pairs.map((pair) => ({
+    const told = adapters.map(({ file, config, own, pairs }) => ({ file, config, own, pairs: pairs.map((pair) => ({
       path: pair.path, m: sides(pair.b)[0], n: sides(pair.a)[1], r: pair.a.shape[0], dtype: pair.a.dtype, dora: Boolean(pair.lengths), base: Boolean(baseOf(pair)),
     })) }));
     return { notes, weights: [...weights.values()].map(describe), adapters: told, heads: headsIn(model) ?? null, groups: groups.map(({ name, q, all }) => ({ name, size: sides(q ?? all)[0] * sides(q ?? all)[1] })) };
@@ -75,7 +75,8 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     const { q, k, v, o, all, turned } = groups.find((group) => group.name === name);
     const asked = Number(headsIn(model) ?? count), shape = sides(q ?? all), long = shape[turned ? 1 : 0];
     const shared = Number(model.num_key_value_heads ?? asked), width = Number(model.head_dim ?? (q ? long / asked : long / (asked + 2 * shared)));
-    if (![asked, width, shared].every((x) => Number.isSafeInteger(x) && x > 0)) refuse(`${asked} heads don't divide the ${long} numbers of ${name || "these weights"}.`);
+    if (!asked) refuse("Type the number of heads above, or drop config.json.");
+    if (![asked, width, shared].every((x) => Number.isSafeInteger(x) && x > 0)) refuse(`${asked} heads don't divide the ${long} numbers of ${name.replace(/\.$/, "") || "these weights"}.`);
     const [wq, wk, wv, wo] = await Promise.all([q ?? all, k, v, o].map((tensor) => (tensor ? load(tensor) : null)));
     const read = [[wq, shape, 0], k ? [wk, sides(k), 0] : [wq, shape, asked * width], v ? [wv, sides(v), 0] : [wq, shape, (asked + shared) * width]];
     const groupsOfKeys = k ? sides(k)[0] / width : shared, rows = [];
@@ -91,9 +92,10 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
   };
   // Adapters: the update is factor times L R^T, where the columns of L are those of B, and the columns of R the rows of A.
   const one = async (tensor) => (tensor ? (await load(tensor)).numbers[0] : undefined);
+  const patternOf = (key) => { try { return new RegExp(`^(.*\\.)?(${key})$`); } catch { return refuse(`Its alpha_pattern holds “${key}”, which this page can't read.`); } }; // as peft reads it
   const settings = async ({ config, pairs }, i, asked) => {
     const { path, a, factor, alpha } = pairs[i], r = a.shape[0], patterns = Object.entries(config?.alpha_pattern ?? {});
-    const own = patterns.find(([end]) => `.${path}`.endsWith(`.${end}`))?.[1];
+    const own = patterns.find(([key]) => patternOf(key).test(path))?.[1];
     const strength = Number(own ?? (await one(alpha)) ?? config?.lora_alpha ?? asked.alpha ?? r), divisor = (config ? config.use_rslora : asked.rooted) ? Math.sqrt(r) : r;
     return Number.isFinite(strength) ? { r, factor: (await one(factor)) ?? strength / divisor } : refuse("Its alpha is no number.");
   };
@@ -174,10 +176,10 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
   const configOf = ({ config }, rows) => {
     const largest = rows.reduce((most, row) => Math.max(most, row.k), 1), common = rows.find(({ k }) => k === largest).factor;
     const alphaOf = ({ factor, k }) => factor * (config?.use_rslora ? Math.sqrt(k) : k), other = rows.filter(({ k, factor }) => k !== largest || factor !== common);
-    const names = [...new Set(rows.map(({ path }) => path.split(".").pop()))];
+    const names = [...new Set(rows.map(({ path }) => path.split(".").pop()))], keyOf = ({ path }) => (rows.some((row) => row.path.endsWith(`.${path}`)) ? `^${path}` : path);
     return {
       peft_type: "LORA", target_modules: names, bias: "none", base_model_name_or_path: null, ...config, r: largest, lora_alpha: alphaOf({ factor: common, k: largest }),
-      rank_pattern: Object.fromEntries(other.map(({ path, k }) => [path, k])), alpha_pattern: Object.fromEntries(other.map((row) => [row.path, alphaOf(row)])),
+      rank_pattern: Object.fromEntries(other.map((row) => [keyOf(row), row.k])), alpha_pattern: Object.fromEntries(other.map((row) => [keyOf(row), alphaOf(row)])),
     };
   };
   return { open, weigh, heads, adapter, merge, average, shrink };
