@@ -47,7 +47,7 @@ def test_index_chooses():
 
 def test_kept():
     """By the sizes of what the functions return as their states, for 2 heads of 16 after 100 tokens."""
-    x = torch.randn(1, 2, 100, 16)
+    x = torch.nn.functional.normalize(torch.randn(1, 2, 100, 16), dim=3)
     _, state = delta_attention(x, x, x, torch.ones(1, 2, 100) / 2, return_state=True)
     _, parts = window_attention(x, x, x, window=16, m=8, return_state=True)
     counts = {"delta": state.numel(), "means": sum(parts[i].numel() for i in (0, 1, 3, 4)), "linear": 2 * (256 + 16)}
