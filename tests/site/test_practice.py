@@ -170,6 +170,7 @@ TASKS = [  # chapter, figure, where nothing is found yet, where it is, and what 
     (2, "spectrum", {"s": [1] * 12, "k": 8}, {"k": 9}, "9"),
     (2, "storyteller", {"cut": "sheets", "k": 2}, {"k": 3}, "3"),
     (2, "cloud", {"center": [6, 3]}, {"center": [7, 6]}, "87.8"),
+    (2, "closing-gap", {"a": "0.005"}, {"a": "0"}, "45.0"),
     (2, "noise-cut", {"noise": "3", "k": "1"}, {"k": "2"}, "83.6%"),
     (3, "family-reconstruction", {"method": "NMF", "k": "9"}, {"method": "LDA"}, "66%"),
     (3, "moving", {"t": 60}, {"t": 63}, "2.25"),
