@@ -63,7 +63,7 @@ SENTENCES = {
     "book/corrections": (
         "Claims about low rank that are often repeated and do not hold, each beside a cell that shows it."
     ),
-    "book/asked": "Questions from issue trackers and forums about low rank, PCA, attention, caches, and LoRA, and answers.",
+    "book/asked": "Questions from issue trackers about low rank, PCA, attention, caches, and LoRA, and answers.",
     "book/guesses": "How well you guessed on the pages of this book, kept in your own browser and nowhere else.",
     "book/cheat-sheet": "What to call for what you want to do: the functions of the package, a line each.",
     "book/notation": "The letters of the book, with their shapes and meanings.",
